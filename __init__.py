@@ -1,0 +1,36 @@
+"""What a CUDA kernel does to the memory system, and why, without a GPU."""
+
+from typing import TYPE_CHECKING
+
+__all__ = ["CutraceError", "Session", "TraceWriter", "analyze", "compare", "read_trace"]
+__version__ = "0.1.0"  # a literal: setuptools reads it without importing
+
+if TYPE_CHECKING:
+    from .analyzer.compare import compare as compare
+    from .analyzer.profile import analyze as analyze
+    from .errors import CutraceError as CutraceError
+    from .traces.reader import read_trace as read_trace
+    from .traces.writer import TraceWriter as TraceWriter
+    from .tracer.host.session import Session as Session
+
+_HOME = {
+    "CutraceError": ".errors",
+    "Session": ".tracer.host.session",
+    "TraceWriter": ".traces.writer",
+    "analyze": ".analyzer.profile",
+    "compare": ".analyzer.compare",
+    "read_trace": ".traces.reader",
+}
+
+
+def __getattr__(name: str) -> object:
+    """Import a public name when it is first used: `import cutrace` alone stays cheap."""
+    if name in _HOME:
+        from importlib import import_module
+
+        return getattr(import_module(_HOME[name], __name__), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__"])

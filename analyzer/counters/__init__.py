@@ -1,0 +1,1 @@
+"""Definitions of counters as data: one TOML a vocabulary."""

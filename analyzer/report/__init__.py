@@ -1,0 +1,1 @@
+"""What a profile looks like: one file a format."""

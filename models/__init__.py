@@ -1,0 +1,1 @@
+"""What a device does with a trace: one file a model."""

@@ -1,0 +1,1 @@
+"""Devices as data: one TOML a board, every number with its source."""

@@ -1,0 +1,1 @@
+"""Kernel, launch and memory to rows: every thread executed, in arrays over lanes."""

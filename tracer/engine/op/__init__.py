@@ -1,0 +1,1 @@
+"""What each PTX instruction computes: one file a family, one table row an opcode."""

@@ -1,0 +1,1 @@
+"""Source text to PTX text, one file a language."""

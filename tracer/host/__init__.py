@@ -1,0 +1,1 @@
+"""The host side: sessions, arrays, modules, arguments, launch lines."""

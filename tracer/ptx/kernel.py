@@ -1,0 +1,316 @@
+"""What the parser hands to the engine: modules, functions, typed instructions, and the linked Kernel.
+
+Everything here is plain frozen data. Names are the PTX ISA's own: state space, operand, guard
+predicate, basic block. Register names keep their `%` and are unique inside a function only.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+TYPE_BYTES: Mapping[str, int] = {
+    **{f"{kind}{bits}": bits // 8 for kind in "bus" for bits in (8, 16, 32, 64)},
+    "b128": 16,
+    "f16": 2,
+    "bf16": 2,
+    "f32": 4,
+    "tf32": 4,
+    "f64": 8,
+    "f16x2": 4,
+    "bf16x2": 4,
+    "u16x2": 4,
+    "s16x2": 4,
+    "pred": 1,
+}
+"""Bytes of one value of a fundamental PTX type (PTX ISA, 5.2.1 and 5.2.3)."""
+
+SPACES = frozenset({"reg", "sreg", "const", "global", "local", "param", "shared", "tex"})
+"""State spaces as they are spelled in modifiers (PTX ISA, 5.1); `shared::cta` is read as `shared`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """A place in the user's source, and the places into which it was inlined, innermost first."""
+
+    file: str
+    line: int
+    column: int = 0
+    inlined_at: tuple["Location", ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Register:
+    """A register: `%r1` of type `b32`."""
+
+    name: str
+    type: str
+
+
+@dataclass(frozen=True, slots=True)
+class Special:
+    """A special register, component included: `%tid.x`, `%laneid`, `%clock64`."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Immediate:
+    """A literal. `bits` is the integer as written (it may be negative), or the IEEE bits.
+
+    `kind` is `int`, `f32` (written 0f3F800000) or `f64` (written 0d... or as a decimal fraction).
+    """
+
+    bits: int
+    kind: str = "int"
+
+
+@dataclass(frozen=True, slots=True)
+class Symbol:
+    """The address of a variable or function, plus bytes: `mov.u64 %rd1, table+8`."""
+
+    name: str
+    offset: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A branch target, or the name of a `.branchtargets`/`.callprototype` list."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """`[base + offset]`; base is None for a plain number."""
+
+    base: Register | Symbol | None
+    offset: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Bucket:
+    """The operand `_`: a result that nobody wants."""
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    """`!%p1` as a source operand."""
+
+    register: Register
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """`%p1|%p2`: two destinations (setp, shfl, match)."""
+
+    first: Register | Bucket
+    second: Register | Bucket
+
+
+@dataclass(frozen=True, slots=True)
+class Vector:
+    """`{%r1, %r2}`."""
+
+    elements: tuple["Operand", ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TextureAddress:
+    """`[texture, {coordinates}]`, optionally with a sampler: `[texture, sampler, {coordinates}]`."""
+
+    texture: Register | Symbol
+    coordinates: tuple["Operand", ...]
+    sampler: Register | Symbol | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CallTarget:
+    """All operands of a `call`: `call (returns), callee, (arguments), prototype`.
+
+    Returns and arguments are names of `.param` variables of the calling function, or operands
+    (old PTX passes registers directly). `prototype` names the `.callprototype`/`.calltargets`.
+    """
+
+    returns: tuple["Operand", ...]
+    callee: Register | Symbol
+    arguments: tuple["Operand", ...]
+    prototype: str | None = None
+
+
+Operand: TypeAlias = (
+    Register
+    | Special
+    | Immediate
+    | Symbol
+    | Label
+    | Address
+    | Bucket
+    | Not
+    | Pair
+    | Vector
+    | TextureAddress
+    | CallTarget
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """`@%p1` or `@!%p1`."""
+
+    register: Register
+    negated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Instruction:
+    """One PTX instruction: `@%p1 ld.global.nc.v2.f32 {%f1, %f2}, [%rd1+8];`.
+
+    `opcode` is `ld`, `modifiers` is `("global", "nc", "v2", "f32")`.
+    """
+
+    opcode: str
+    modifiers: tuple[str, ...]
+    operands: tuple[Operand, ...]
+    guard: Guard | None
+    text: str
+    ptx_line: int
+    location: Location | None = None
+
+    @property
+    def mnemonic(self) -> str:
+        """The opcode with its modifiers, as it was written."""
+        return ".".join((self.opcode, *self.modifiers))
+
+    @property
+    def types(self) -> tuple[str, ...]:
+        """The modifiers that are types, in order: `("f32", "s32")` of `cvt.rn.f32.s32`."""
+        return tuple(m for m in self.modifiers if m in TYPE_BYTES)
+
+    @property
+    def type(self) -> str:
+        """The last type among the modifiers, or `""`."""
+        return self.types[-1] if self.types else ""
+
+    @property
+    def space(self) -> str:
+        """The state space among the modifiers, or `""` (generic, or none)."""
+        for modifier in self.modifiers:
+            head = modifier.partition("::")[0]
+            if head in SPACES:
+                return head
+        return ""
+
+    @property
+    def vector(self) -> int:
+        """How many elements `.v2`, `.v4`, `.v8` move; 1 otherwise."""
+        for modifier in self.modifiers:
+            if modifier in ("v2", "v4", "v8"):
+                return int(modifier[1:])
+        return 1
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A declared variable or parameter.
+
+    `count` bytes of `initializer` may be shorter than `size`: the rest is zero. A relocation is
+    (byte offset, symbol, addend): the symbol's generic or space address goes there, 8 bytes wide.
+    `size` is 0 for an `extern` shared array of open size. `element` is the declared type.
+    """
+
+    name: str
+    space: str
+    element: str
+    align: int
+    size: int
+    initializer: bytes = b""
+    relocations: tuple[tuple[int, str, int], ...] = ()
+    is_extern: bool = False
+    pointer_space: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A parsed `.entry` or `.func`: straight text order, labels resolved to instruction indices."""
+
+    name: str
+    is_entry: bool
+    returns: tuple[Variable, ...]
+    parameters: tuple[Variable, ...]
+    registers: Mapping[str, str]
+    variables: tuple[Variable, ...]
+    instructions: tuple[Instruction, ...]
+    labels: Mapping[str, int]
+    branch_targets: Mapping[str, tuple[str, ...]]
+    directives: Mapping[str, tuple[int, ...]]
+    is_extern: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """A parsed PTX text. `warnings` are the directives that were passed over."""
+
+    version: str
+    target: str
+    address_size: int
+    variables: Mapping[str, Variable]
+    functions: Mapping[str, Function]
+    aliases: Mapping[str, str] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class BasicBlock:
+    """Instructions `first` to `last` (exclusive) that run together.
+
+    A block ends at a branch, a call of a PTX function, a barrier, ret, exit, trap, before a label
+    that is a target. `successors` are block numbers inside the same function in the order
+    (taken, fall-through), or all targets of a `brx.idx`; a call's successor is the block after it.
+    `join` is the immediate post-dominator: the number of a block of this function, or the function's
+    `exit` (a virtual block that holds nothing).
+    """
+
+    number: int
+    function: int
+    first: int
+    last: int
+    successors: tuple[int, ...]
+    join: int
+    rank: int
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionSpan:
+    """Where a function lies inside a linked kernel.
+
+    `entry` is its first block; `exit` is the number of its virtual exit (>= len(kernel.blocks),
+    unique for each function).
+    """
+
+    function: Function
+    entry: int
+    exit: int
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """An entry and every function that it can reach, in one numbering of instructions and blocks.
+
+    The pc of an instruction is its index in `instructions`: the entry comes first (pc 0), then
+    callees in order of first call. `blocks` are in that order too; `rank` of a block is its place in
+    reverse post-order, callees after their callers. `live_in[b]` holds
+    the registers (function index, name) that block b or a successor reads before writing.
+    """
+
+    name: str
+    module: Module
+    functions: tuple[FunctionSpan, ...]
+    instructions: tuple[Instruction, ...]
+    blocks: tuple[BasicBlock, ...]
+    live_in: tuple[frozenset[tuple[int, str]], ...]
+    live_out: tuple[frozenset[tuple[int, str]], ...]
+
+    @property
+    def parameters(self) -> tuple[Variable, ...]:
+        """The kernel's parameters, in order."""
+        return self.functions[0].function.parameters

@@ -1,0 +1,1 @@
+"""The waist: what happened, as Arrow tables that know no hardware."""

@@ -1,0 +1,261 @@
+"""The waist: every table of a trace, column by column, and the promises that they keep.
+
+A trace is a directory `NAME.cutrace/` with `manifest.json` and, for launch number N, a folder
+`N/` with Arrow IPC files (LZ4). Nothing here knows a device: no SM, line, sector or bank.
+
+Promises of order: rows of `accesses` and of `control` that belong to one warp appear in the order in
+which that warp executed them (`step` never falls); between warps no order is promised.
+`patterns` and `paths` are dictionaries: row i has identifier i, and rows refer only to identifiers
+that were written before them or in the same launch.
+"""
+
+from dataclasses import dataclass, field
+from enum import IntEnum
+
+import pyarrow as pa
+
+FORMAT_VERSION = 1
+LANES = 32
+
+
+class Space(IntEnum):
+    """The state space of an access: addresses are offsets in that space's window."""
+
+    GLOBAL = 1
+    SHARED = 2
+    LOCAL = 3
+    CONST = 4
+    TEXTURE = 5
+    SURFACE = 6
+
+
+_PLACE = pa.struct([("file", pa.string()), ("line", pa.uint32()), ("column", pa.uint32())])
+
+INSTRUCTIONS = pa.schema(
+    [
+        pa.field("pc", pa.uint32(), False),  # index in the linked kernel, 0 is the entry's first
+        pa.field("block", pa.uint32(), False),  # basic block that holds it
+        pa.field("function", pa.string(), False),  # PTX name of the function that holds it
+        pa.field("opcode", pa.string(), False),  # `ld`
+        pa.field("mnemonic", pa.string(), False),  # `ld.global.nc.v2.f32`
+        pa.field("predicate", pa.string(), False),  # `%p1`, `!%p1`, or empty
+        pa.field("space", pa.string(), False),  # state space as written; empty: generic or none
+        pa.field("type", pa.string(), False),  # last type modifier, or empty
+        pa.field("bytes", pa.uint16(), False),  # bytes a lane moves (all vector elements); 0: none
+        pa.field("cache", pa.string(), False),  # cache operator `ca cg cs cv lu wb wt nc`, or empty
+        pa.field("barrier", pa.int32(), True),  # barrier id; null: no barrier; -1: from a register
+        pa.field("barrier_threads", pa.int32(), True),  # arrival count if given; null: the block
+        pa.field("result_read", pa.bool_(), False),  # False: nobody reads its result (atom -> red)
+        pa.field("file", pa.string(), False),  # source file as given to the compiler, or empty
+        pa.field("line", pa.uint32(), False),  # source line, 0: unknown
+        pa.field("column", pa.uint32(), False),
+        pa.field("inlined_at", pa.list_(_PLACE), False),  # innermost first
+        pa.field("text", pa.string(), False),  # the PTX text
+    ]
+)
+"""All instructions of the kernel, executed or not, in order of pc."""
+
+LANES_ON = pa.schema(
+    [
+        pa.field("block", pa.uint64(), False),  # thread block, linear index
+        pa.field("pc", pa.uint32(), False),
+        pa.field("lanes", pa.uint64(), False),  # active lanes whose predicate held, summed
+    ]
+)
+"""For predicated instructions other than memory and branches: lanes on, summed per (block, pc)."""
+
+CONTROL = pa.schema(
+    [
+        pa.field("block", pa.uint64(), False),  # thread block, linear index x + X*(y + Y*z)
+        pa.field("warp", pa.uint16(), False),  # warp of the block: linear thread index // 32
+        pa.field("step", pa.uint32(), False),  # the warp's running instruction number at its start
+        pa.field("path", pa.uint32(), False),  # row of PATHS
+    ]
+)
+"""What each warp ran. Several rows of a warp follow one another without a gap in `step`."""
+
+PATHS = pa.schema(
+    [
+        pa.field("blocks", pa.list_(pa.uint32()), False),  # basic blocks in the order executed
+        pa.field("active", pa.list_(pa.uint32()), False),  # lanes active in each
+        pa.field("taken", pa.list_(pa.uint32()), False),  # lanes that took its branch; 0: none
+        pa.field(
+            "targets", pa.list_(pa.uint8()), False
+        ),  # distinct places lanes went; 0: no branch
+        pa.field("repeat", pa.list_(pa.uint32()), False),  # how many times in a row, >= 1
+    ]
+)
+"""Run-length coded histories that warps share; the lists of a row have one length."""
+
+ACCESSES = pa.schema(
+    [
+        pa.field("block", pa.uint64(), False),
+        pa.field("warp", pa.uint16(), False),
+        pa.field("step", pa.uint32(), False),  # the warp's running instruction number
+        pa.field("part", pa.uint8(), False),  # 0, 1, ...: one instruction may give several rows
+        pa.field("pc", pa.uint32(), False),
+        pa.field("space", pa.uint8(), False),  # a Space
+        pa.field("base", pa.uint64(), False),  # address of the lowest active lane, bytes
+        pa.field("pattern", pa.uint32(), False),  # row of PATTERNS
+    ]
+)
+"""Memory accesses, a row a warp instruction (or part); none for an empty mask.
+
+Addresses: global in the session's arena, shared in the block's memory, local in the thread's,
+const in the module's bank. Parameters are not recorded.
+"""
+
+PATTERNS = pa.schema(
+    [
+        pa.field("active", pa.uint32(), False),  # bit i: lane i accesses
+        pa.field("offsets", pa.list_(pa.int32(), LANES), False),  # bytes from base; 0 if inactive
+    ]
+)
+"""Address patterns, relative to the base: a dictionary, since regular kernels repeat a handful."""
+
+TEXELS = pa.schema(
+    [
+        pa.field("block", pa.uint64(), False),
+        pa.field("warp", pa.uint16(), False),
+        pa.field("step", pa.uint32(), False),
+        pa.field("pc", pa.uint32(), False),
+        pa.field("texture", pa.uint32(), False),  # index in the launch's textures
+        pa.field("active", pa.uint32(), False),
+        pa.field("corner", pa.list_(pa.int32(), 4 * LANES), False),  # i, j, k, layer of each lane
+    ]
+)
+"""Texture samples: lower corner texel before the address mode; taps follow from the descriptor."""
+
+TABLES = {
+    "instructions": INSTRUCTIONS,
+    "lanes_on": LANES_ON,
+    "control": CONTROL,
+    "paths": PATHS,
+    "accesses": ACCESSES,
+    "patterns": PATTERNS,
+    "texels": TEXELS,
+}
+"""The files of a launch, `N/NAME.arrow`, and their schemas."""
+
+
+@dataclass(frozen=True, slots=True)
+class Array:
+    """An allocation that a launch could reach: a device array, a `__device__` or `__constant__`
+    symbol, or a shared-memory variable (`space` SHARED: offset in the block's memory).
+
+    `offset` is its address in its space's window, bytes; `itemsize` 0 if unknown.
+    """
+
+    name: str
+    space: Space
+    offset: int
+    bytes: int
+    itemsize: int = 0
+    shape: tuple[int, ...] = ()
+    pitch: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """What the assembler made of the kernel for one architecture (`sm_75`): bytes, registers."""
+
+    arch: str
+    registers: int
+    shared_bytes: int
+    local_bytes: int
+    constant_bytes: int
+    spill_stores: int = 0
+    spill_loads: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """A kernel argument as passed: `value` is a number, a hex string of a struct, or an array name."""
+
+    name: str
+    type: str
+    value: str | int | float
+
+
+@dataclass(frozen=True, slots=True)
+class Texture:
+    """A texture that the launch could sample: what taps and formats follow from."""
+
+    name: str
+    format: str  # texel type and channels: `f32`, `u8x4`
+    extent: tuple[int, ...]
+    address_mode: tuple[str, ...]
+    filter_mode: str
+    normalized_coords: bool
+    read_mode: str
+    array: str = ""  # name of the Array under a linear texture
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """One kernel launch, as the manifest keeps it."""
+
+    kernel: str  # PTX name
+    signature: str  # C signature, or the PTX name where it is not known
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    shared_static: int  # bytes a block, declared
+    shared_dynamic: int  # bytes a block, asked for by the launch
+    local_bytes: int  # bytes a thread, of .local variables
+    arguments: tuple[Argument, ...] = ()
+    arrays: tuple[Array, ...] = ()
+    textures: tuple[Texture, ...] = ()
+    resources: tuple[Resources, ...] = ()
+    max_threads: int = 0  # .maxntid product; 0: none
+    min_blocks: int = 0  # .minnctapersm; 0: none
+    source: str = ""  # key in Manifest.sources
+
+    @property
+    def blocks(self) -> int:
+        """Thread blocks in the grid."""
+        return self.grid[0] * self.grid[1] * self.grid[2]
+
+    @property
+    def threads(self) -> int:
+        """Threads in a block."""
+        return self.block[0] * self.block[1] * self.block[2]
+
+    @property
+    def warps(self) -> int:
+        """Warps in a block, the last one perhaps partly filled."""
+        return -(-self.threads // LANES)
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One thing that the session did, in order: `copy`, `set` or `launch`.
+
+    `direction` is HtoD, DtoH or DtoD for a copy; `launch` is the launch's number.
+    """
+
+    kind: str
+    bytes: int = 0
+    direction: str = ""
+    array: str = ""
+    launch: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Compiler:
+    """Who turned the source into PTX: `name` is `nvrtc`, `ptx` (given as it is), ..."""
+
+    name: str
+    version: str = ""
+    options: tuple[str, ...] = ()
+    target: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """`manifest.json`: everything but the rows. `sources` maps a path as given to its text."""
+
+    format_version: int = FORMAT_VERSION
+    compilers: tuple[Compiler, ...] = ()
+    events: tuple[Event, ...] = ()
+    launches: tuple[Launch, ...] = ()
+    sources: dict[str, str] = field(default_factory=dict)
