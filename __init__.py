@@ -9,9 +9,9 @@ if TYPE_CHECKING:
     from .analyzer.compare import compare as compare
     from .analyzer.profile import analyze as analyze
     from .errors import CutraceError as CutraceError
+    from .tracer.host.session import Session as Session
     from .traces.reader import read_trace as read_trace
     from .traces.writer import TraceWriter as TraceWriter
-    from .tracer.host.session import Session as Session
 
 _HOME = {
     "CutraceError": ".errors",

@@ -11,7 +11,7 @@ class CutraceError(Exception):
 
 
 class KernelFault(CutraceError):
-    """The kernel itself did what no device allows (say, wrote outside its arrays): exit status 1."""
+    """The kernel did what no device allows (say, wrote outside its arrays): exit status 1."""
 
     exit_status = 1
 

@@ -3,8 +3,8 @@
 A trace is a directory `NAME.cutrace/` with `manifest.json` and, for launch number N, a folder
 `N/` with Arrow IPC files (LZ4). Nothing here knows a device: no SM, line, sector or bank.
 
-Promises of order: rows of `accesses` and of `control` that belong to one warp appear in the order in
-which that warp executed them (`step` never falls); between warps no order is promised.
+Promises of order: rows of `accesses` and of `control` that belong to one warp appear in the order
+in which that warp executed them (`step` never falls); between warps no order is promised.
 `patterns` and `paths` are dictionaries: row i has identifier i, and rows refer only to identifiers
 that were written before them or in the same launch.
 """
@@ -79,9 +79,7 @@ PATHS = pa.schema(
         pa.field("blocks", pa.list_(pa.uint32()), False),  # basic blocks in the order executed
         pa.field("active", pa.list_(pa.uint32()), False),  # lanes active in each
         pa.field("taken", pa.list_(pa.uint32()), False),  # lanes that took its branch; 0: none
-        pa.field(
-            "targets", pa.list_(pa.uint8()), False
-        ),  # distinct places lanes went; 0: no branch
+        pa.field("targets", pa.list_(pa.uint8()), False),  # places lanes went; 0: no branch
         pa.field("repeat", pa.list_(pa.uint32()), False),  # how many times in a row, >= 1
     ]
 )
@@ -170,7 +168,7 @@ class Resources:
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """A kernel argument as passed: `value` is a number, a hex string of a struct, or an array name."""
+    """A kernel argument as passed: `value` is a number, an array name, or a struct in hex."""
 
     name: str
     type: str

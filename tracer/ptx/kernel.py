@@ -1,4 +1,4 @@
-"""What the parser hands to the engine: modules, functions, typed instructions, and the linked Kernel.
+"""What the parser hands to the engine: modules, functions, typed instructions, the linked Kernel.
 
 Everything here is plain frozen data. Names are the PTX ISA's own: state space, operand, guard
 predicate, basic block. Register names keep their `%` and are unique inside a function only.
@@ -25,7 +25,7 @@ TYPE_BYTES: Mapping[str, int] = {
 """Bytes of one value of a fundamental PTX type (PTX ISA, 5.2.1 and 5.2.3)."""
 
 SPACES = frozenset({"reg", "sreg", "const", "global", "local", "param", "shared", "tex"})
-"""State spaces as they are spelled in modifiers (PTX ISA, 5.1); `shared::cta` is read as `shared`."""
+"""State spaces as modifiers spell them (PTX ISA, 5.1); `shared::cta` is read as `shared`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +116,7 @@ class Vector:
 
 @dataclass(frozen=True, slots=True)
 class TextureAddress:
-    """`[texture, {coordinates}]`, optionally with a sampler: `[texture, sampler, {coordinates}]`."""
+    """`[texture, {coordinates}]`, or with a sampler: `[texture, sampler, {coordinates}]`."""
 
     texture: Register | Symbol
     coordinates: tuple["Operand", ...]
@@ -266,8 +266,8 @@ class BasicBlock:
     A block ends at a branch, a call of a PTX function, a barrier, ret, exit, trap, before a label
     that is a target. `successors` are block numbers inside the same function in the order
     (taken, fall-through), or all targets of a `brx.idx`; a call's successor is the block after it.
-    `join` is the immediate post-dominator: the number of a block of this function, or the function's
-    `exit` (a virtual block that holds nothing).
+    `join` is the immediate post-dominator: the number of a block of this function, or the
+    function's `exit` (a virtual block that holds nothing).
     """
 
     number: int
@@ -297,9 +297,9 @@ class Kernel:
     """An entry and every function that it can reach, in one numbering of instructions and blocks.
 
     The pc of an instruction is its index in `instructions`: the entry comes first (pc 0), then
-    callees in order of first call. `blocks` are in that order too; `rank` of a block is its place in
-    reverse post-order, callees after their callers. `live_in[b]` holds
-    the registers (function index, name) that block b or a successor reads before writing.
+    callees in order of first call. `blocks` are in that order too; `rank` of a block is its place
+    in reverse post-order, callees after their callers. `live_in[b]` holds the registers (function
+    index, name) that block b or a successor reads before writing.
     """
 
     name: str
