@@ -1,0 +1,145 @@
+"""Time an OpenCL kernel inside Oclgrind: `oclgrind python scripts/bench_oclgrind.py NAME`.
+
+Oclgrind preloads its OpenCL runtime into the program, so the calls are found in the process
+itself. What is timed is the kernel: from clEnqueueNDRangeKernel to the return of clFinish; the
+compilation and the copies are not in it. Prints the seconds of each run as a JSON list.
+"""
+
+import ctypes
+import json
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+READ_WRITE_COPY = (1 << 0) | (1 << 5)  # CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR
+ALL_DEVICES = 0xFFFFFFFF
+cl = ctypes.CDLL(None)
+
+
+@dataclass(frozen=True)
+class Twin:
+    """A kernel of scripts/bench_opencl: arrays and scalars in order, and what it should give."""
+
+    file: str
+    kernel: str
+    arguments: list[NDArray[np.generic] | np.int32]
+    global_size: tuple[int, ...]
+    local_size: tuple[int, ...]
+    expected: Callable[[], NDArray[np.generic]]
+
+
+def reverse_array() -> Twin:
+    values = np.arange(1 << 20, dtype=np.int32)
+    arguments = [np.zeros_like(values), values]
+    return Twin(
+        "reverse_array.cl",
+        "reverseGlobal",
+        list(arguments),
+        (values.size,),
+        (256,),
+        lambda: values[::-1],
+    )
+
+
+def tiled_product() -> Twin:
+    n = 256
+    a = (np.arange(n * n, dtype=np.float32) % 7).reshape(n, n)
+    b = (np.arange(n * n, dtype=np.float32) % 5).reshape(n, n)
+    arguments = [np.zeros_like(a), a, b, np.int32(n)]
+    return Twin("tiled_product.cl", "productTiled", arguments, (n, n), (16, 16), lambda: a @ b)
+
+
+def handle(function: str, *arguments: object) -> ctypes.c_void_p:
+    """Call an OpenCL function that returns an object and writes its error code last."""
+    error = ctypes.c_int32()
+    call = getattr(cl, function)
+    call.restype = ctypes.c_void_p
+    made = ctypes.c_void_p(call(*arguments, ctypes.byref(error)))
+    check(function, error.value)
+    return made
+
+
+def check(function: str, status: int) -> None:
+    if status != 0:
+        raise SystemExit(f"{function} failed with OpenCL error {status}")
+
+
+def build(context: ctypes.c_void_p, twin: Twin) -> ctypes.c_void_p:
+    text = (Path(__file__).parent / "bench_opencl" / twin.file).read_bytes()
+    source = (ctypes.c_char_p * 1)(text)
+    program = handle("clCreateProgramWithSource", context, 1, source, None)
+    check("clBuildProgram", cl.clBuildProgram(program, 0, None, None, None, None))
+    return handle("clCreateKernel", program, twin.kernel.encode())
+
+
+def bind(
+    context: ctypes.c_void_p, kernel: ctypes.c_void_p, twin: Twin
+) -> list[ctypes.c_void_p | None]:
+    """Set the kernel's arguments; a buffer a NumPy array, None for a scalar."""
+    buffers: list[ctypes.c_void_p | None] = []
+    for index, value in enumerate(twin.arguments):
+        if isinstance(value, np.ndarray):
+            size, data = ctypes.c_size_t(value.nbytes), value.ctypes.data_as(ctypes.c_void_p)
+            flags = ctypes.c_uint64(READ_WRITE_COPY)
+            buffer = handle("clCreateBuffer", context, flags, size, data)
+            buffers.append(buffer)
+            status = cl.clSetKernelArg(kernel, index, ctypes.c_size_t(8), ctypes.byref(buffer))
+        else:
+            number = ctypes.c_int32(int(value))
+            buffers.append(None)
+            status = cl.clSetKernelArg(kernel, index, ctypes.c_size_t(4), ctypes.byref(number))
+        check("clSetKernelArg", status)
+    return buffers
+
+
+def run(twin: Twin, times: int) -> list[float]:
+    """Seconds of each run; the result of the last is compared with NumPy's."""
+    platform, device = ctypes.c_void_p(), ctypes.c_void_p()
+    check("clGetPlatformIDs", cl.clGetPlatformIDs(1, ctypes.byref(platform), None))
+    kinds = ctypes.c_uint64(ALL_DEVICES)
+    check("clGetDeviceIDs", cl.clGetDeviceIDs(platform, kinds, 1, ctypes.byref(device), None))
+    context = handle("clCreateContext", None, 1, ctypes.byref(device), None, None)
+    queue = handle("clCreateCommandQueue", context, device, ctypes.c_uint64(0))
+    kernel = build(context, twin)
+    buffers = bind(context, kernel, twin)
+    rank = len(twin.global_size)
+    sizes = ctypes.c_size_t * rank
+    seconds = []
+    for _ in range(times):
+        start = time.perf_counter()
+        status = cl.clEnqueueNDRangeKernel(
+            queue,
+            kernel,
+            rank,
+            None,
+            sizes(*twin.global_size),
+            sizes(*twin.local_size),
+            0,
+            None,
+            None,
+        )
+        check("clEnqueueNDRangeKernel", status)
+        check("clFinish", cl.clFinish(queue))
+        seconds.append(time.perf_counter() - start)
+    compare(queue, buffers[0], twin)
+    return seconds
+
+
+def compare(queue: ctypes.c_void_p, buffer: ctypes.c_void_p | None, twin: Twin) -> None:
+    expected = twin.expected()
+    result = np.empty_like(expected)
+    size, data = ctypes.c_size_t(result.nbytes), result.ctypes.data_as(ctypes.c_void_p)
+    offset = ctypes.c_size_t(0)
+    status = cl.clEnqueueReadBuffer(queue, buffer, 1, offset, size, data, 0, None, None)
+    check("clEnqueueReadBuffer", status)
+    np.testing.assert_array_equal(result, expected)
+
+
+if __name__ == "__main__":
+    TWINS = {"reverse_array": reverse_array, "tiled_product": tiled_product}
+    print(json.dumps(run(TWINS[sys.argv[1]](), int(sys.argv[2]))))

@@ -1,0 +1,35 @@
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import cutrace
+
+ROOT = Path(__file__).parents[2]
+NOT_PACKAGED = {"tests", "scripts", "docs", "build", "dist"}
+
+
+def test_pyproject_lists_every_folder_that_has_an_init_file() -> None:
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    found = {
+        ".".join(("cutrace", *folder.relative_to(ROOT).parts))
+        for folder in (path.parent for path in ROOT.rglob("__init__.py"))
+        if not any(p in NOT_PACKAGED or p[0] == "." for p in folder.relative_to(ROOT).parts)
+    }
+    assert found == set(settings["tool"]["setuptools"]["packages"])
+
+
+def test_no_folder_of_tests_or_of_the_gallery_is_a_package() -> None:
+    assert not list((ROOT / "tests").rglob("__init__.py"))
+    assert not list((ROOT / "traces" / "gallery").rglob("__init__.py"))
+
+
+def test_public_names_are_these_and_each_can_be_imported() -> None:
+    names = ["CutraceError", "Session", "TraceWriter", "analyze", "compare", "read_trace"]
+    assert cutrace.__all__ == names
+    assert [getattr(cutrace, name).__name__ for name in names] == names
+
+
+def test_a_name_that_is_not_public_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'analyse'"):
+        _ = cutrace.analyse

@@ -1,0 +1,20 @@
+// Transpose tiles in shared memory: reads and writes follow the rows, the tile is read by columns.
+// cutrace: transposeShared<16><<<(8, 4), (16, 16)>>>(out:f32[8192], in:f32[8192]=arange, 128, 64)
+// cutrace: transposeShared<32><<<(4, 2), (32, 32)>>>(out:f32[8192], in:f32[8192]=arange, 128, 64)
+// cutrace: transposeShared<32><<<(3, 2), (32, 32)>>>(ragged_out:f32[2880], ragged:f32[2880]=arange, 72, 40)
+
+template <int EDGE>
+__global__ void transposeShared(float *out, const float *in, int width, int height)
+{
+    __shared__ float tile[EDGE][EDGE];
+    int x = blockIdx.x * EDGE + threadIdx.x;
+    int y = blockIdx.y * EDGE + threadIdx.y;
+    if (x < width && y < height)
+        tile[threadIdx.y][threadIdx.x] = in[y * width + x];
+    __syncthreads();
+
+    x = blockIdx.y * EDGE + threadIdx.x;
+    y = blockIdx.x * EDGE + threadIdx.y;
+    if (x < height && y < width)
+        out[y * height + x] = tile[threadIdx.x][threadIdx.y];
+}
