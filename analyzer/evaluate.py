@@ -1,0 +1,111 @@
+"""Counters from raw counts: formulas evaluated over the counts of a launch, grouped at will.
+
+The counts are a table with a row for each (pc, array, scope) and one Int64 column for each raw
+counter of the models. A counter that counts one SM or one cluster sees the other rows as zeros, so
+that every line, array or instruction of the launch keeps its row in every grouping.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import polars as pl
+
+from .vocabulary import SCOPES, Counter
+
+KEYS = ("pc", "array", "scope")
+INSIDE = {"sm": ("sm",), "cluster": ("sm", "cluster"), "all": ("sm", "cluster", "rest")}
+"""For each scope of a counter, the scopes of the rows that it adds up."""
+
+Value = int | float | None
+Definitions = Mapping[str, Counter | None]
+"""Heading to its definition on this device; None where the device has no such counter."""
+
+
+@dataclass(frozen=True, slots=True)
+class Raw:
+    """What replay gives of one launch on one device, in the form that formulas read.
+
+    `counts` has the KEYS and any further columns to group by; `facts` is one row a launch.
+    `whole` makes every counter count the whole grid.
+    """
+
+    counts: pl.DataFrame
+    facts: Mapping[str, int | float | None]
+    whole: bool = False
+
+
+@cache
+def expression(formula: str) -> pl.Expr:
+    """The polars expression of a formula."""
+    return pl.sql_expr(formula)
+
+
+@cache
+def columns(formula: str) -> frozenset[str]:
+    """The raw counters that a formula reads."""
+    return frozenset(expression(formula).meta.root_names())
+
+
+def totals(raw: Raw, definitions: Definitions) -> dict[str, Value]:
+    """The value of each counter over the whole launch, by heading.
+
+    None where the device does not have it, where its models do not carry a raw counter that the
+    formula reads, and where a ratio has nothing to divide.
+    """
+    tables = {scope: _with_zeros(_masked(raw, scope)) for scope in SCOPES}
+    facts = pl.DataFrame({name: [value] for name, value in raw.facts.items()})
+
+    def value(counter: Counter | None) -> Value:
+        if counter is None:
+            return None
+        return _single(facts if counter.table == "facts" else tables[counter.scope], counter)
+
+    return {heading: value(counter) for heading, counter in definitions.items()}
+
+
+def by(raw: Raw, definitions: Definitions, keys: Sequence[str]) -> pl.DataFrame:
+    """A row for each group of `keys`, sorted by them, and a column for each heading.
+
+    Counters that the device lacks, and those of the launch as a whole, are columns of nulls.
+    """
+    frame = raw.counts.select(keys).unique(maintain_order=True)
+    for scope in SCOPES:
+        table = _masked(raw, scope)
+        wanted = [
+            expression(counter.formula).alias(heading)
+            for heading, counter in definitions.items()
+            if counter is not None
+            and (counter.scope, counter.table) == (scope, "counts")
+            and columns(counter.formula) <= set(table.columns)
+        ]
+        if wanted:
+            grouped = table.group_by(keys, maintain_order=True).agg(wanted)
+            frame = frame.hstack(grouped.drop(keys))
+    missing = [pl.lit(None, pl.Int64).alias(h) for h in definitions if h not in frame.columns]
+    return frame.with_columns(missing).select(*keys, *definitions).sort(keys)
+
+
+def _masked(raw: Raw, scope: str) -> pl.DataFrame:
+    """The counts with zeros in the rows that a counter of this scope does not see."""
+    if raw.whole or scope == "all":
+        return raw.counts
+    seen = pl.col("scope").is_in(INSIDE[scope]).cast(pl.Int64)
+    numbers = [c for c, dtype in raw.counts.schema.items() if dtype == pl.Int64 and c not in KEYS]
+    return raw.counts.with_columns(pl.col(numbers) * seen)
+
+
+def _with_zeros(table: pl.DataFrame) -> pl.DataFrame:
+    """The table, or one row of zeros if it is empty: the sum of nothing is 0, not unknown."""
+    if table.height:
+        return table
+    numbers = [c for c, dtype in table.schema.items() if dtype == pl.Int64]
+    return pl.DataFrame({c: [0] for c in numbers})
+
+
+def _single(table: pl.DataFrame, counter: Counter) -> Value:
+    """A formula over a whole table, or None where the table lacks a column."""
+    if not columns(counter.formula) <= set(table.columns):
+        return None
+    value: Value = table.select(expression(counter.formula).alias("value")).item()
+    return value

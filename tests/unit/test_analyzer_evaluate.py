@@ -1,0 +1,73 @@
+"""Formulas over counts written by hand: scopes, groupings, ratios, and what is absent."""
+
+import polars as pl
+
+from cutrace.analyzer.evaluate import Raw, by, totals
+from cutrace.analyzer.vocabulary import Counter
+
+
+def counter(formula: str, scope: str = "all", table: str = "counts") -> Counter:
+    return Counter("c", "mine", "d", "u", "1.0-", formula, "s", scope=scope, table=table)
+
+
+def counts() -> pl.DataFrame:
+    """Two instructions; 3 blocks of the profiled SM, 2 of its cluster, 5 elsewhere."""
+    return pl.DataFrame(
+        {
+            "pc": pl.Series([0, 0, 1, 1], dtype=pl.UInt32),
+            "array": ["in", "in", "out", "out"],
+            "scope": ["sm", "cluster", "sm", "rest"],
+            "requests": [3, 2, 3, 5],
+            "moved": [30, 20, 90, 150],
+        }
+    )
+
+
+def test_a_counter_adds_up_the_rows_of_its_scope() -> None:
+    asked = {scope: counter("2 * SUM(requests)", scope) for scope in ("sm", "cluster", "all")}
+    assert totals(Raw(counts(), {}), asked) == {
+        "sm": 2 * (3 + 3),
+        "cluster": 2 * (3 + 3 + 2),
+        "all": 2 * (3 + 3 + 2 + 5),
+    }
+
+
+def test_the_whole_grid_can_be_asked_of_every_counter() -> None:
+    raw = Raw(counts(), {}, whole=True)
+    assert totals(raw, {"c": counter("SUM(requests)", "sm")}) == {"c": 3 + 2 + 3 + 5}
+
+
+def test_what_the_models_do_not_carry_is_absent_and_what_did_not_happen_is_zero() -> None:
+    asked = {
+        "other": counter("SUM(passes)"),
+        "lacking": None,
+        "none": counter("SUM(requests)", "sm"),
+    }
+    empty = counts().filter(pl.col("pc") > 1)
+    assert totals(Raw(empty, {}), asked) == {"other": None, "lacking": None, "none": 0}
+
+
+def test_a_ratio_without_a_divisor_is_absent() -> None:
+    asked = {"r": counter("SUM(requests) / NULLIF(SUM(moved), 0)")}
+    assert totals(Raw(counts(), {}), asked) == {"r": 13 / 290}
+    still = counts().with_columns(moved=pl.lit(0, pl.Int64))
+    assert totals(Raw(still, {}), asked) == {"r": None}
+
+
+def test_facts_belong_to_the_launch_and_not_to_its_lines() -> None:
+    raw = Raw(counts(), {"active_warps": 16, "max_warps": 48})
+    asked = {"o": counter("MAX(active_warps) / MAX(max_warps)", table="facts")}
+    assert totals(raw, asked) == {"o": 16 / 48}
+    assert by(raw, asked, ["array"])["o"].to_list() == [None, None]
+
+
+def test_every_group_keeps_its_row_even_where_no_block_of_the_scope_was() -> None:
+    asked = {
+        "sm": counter("SUM(requests)", "sm"),
+        "outside": counter("SUM(requests) - 3", "cluster"),
+        "moved": counter("SUM(moved)"),
+        "lacking": None,
+    }
+    frame = by(Raw(counts(), {}), asked, ["array"])
+    assert frame.columns == ["array", "sm", "outside", "moved", "lacking"]
+    assert frame.rows() == [("in", 3, 3 + 2 - 3, 50, None), ("out", 3, 3 - 3, 240, None)]

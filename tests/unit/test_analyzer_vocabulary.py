@@ -1,0 +1,110 @@
+"""Vocabularies: what the TOML files must hold, and how names find their definitions."""
+
+import pytest
+
+from cutrace.analyzer.evaluate import columns
+from cutrace.analyzer.vocabulary import (
+    SCOPES,
+    capability_range,
+    era,
+    find_counters,
+    headings,
+    read_vocabulary,
+    vocabularies,
+)
+from cutrace.errors import CutraceError
+
+HEAD = '[vocabulary]\nname = "mine"\ndoc = "d"\ndevices = "1.0-"\n'
+ENTRY = (
+    '[[counter]]\nname = "a"\ndoc = "d"\nunit = "u"\ndevices = "{}"\n'
+    'formula = "SUM(x)"\nsource = "s"\n'
+)
+FIRST_PROFILER = [  # the 2008 article's list, as far as today's models carry it
+    *("gld_incoherent", "gld_coherent", "gst_incoherent", "gst_coherent"),
+    *("local_load", "local_store", "branch", "divergent_branch", "instructions", "cta_launched"),
+]
+
+
+def test_plain_comes_first_and_every_definition_is_complete() -> None:
+    assert vocabularies()[0].name == "plain"
+    for vocabulary in vocabularies():
+        for counter in vocabulary.counters:
+            assert counter.doc.endswith("."), counter.qualified
+            assert counter.unit, counter.qualified
+            assert counter.source, counter.qualified
+            assert counter.scope in SCOPES, counter.qualified
+            assert columns(counter.formula), counter.qualified
+
+
+def test_plain_counters_exist_on_every_device() -> None:
+    assert {c.devices for c in vocabularies()[0].counters} == {"1.0-"}
+
+
+def test_the_first_profiler_prints_its_counters_in_the_order_of_the_2008_article() -> None:
+    g80 = era((1, 0))
+    assert g80 is not None
+    names = [c.name for c in g80.of((1, 0))]
+    assert [n for n in names if n in FIRST_PROFILER] == FIRST_PROFILER
+
+
+def test_sized_counters_come_with_capability_1_2() -> None:
+    profiler = era((1, 0))
+    assert profiler is not None
+    sized = {"gld_32b", "gld_64b", "gld_128b", "gst_32b", "gst_64b", "gst_128b"}
+    assert not sized & {c.name for c in profiler.of((1, 1))}
+    assert sized <= {c.name for c in profiler.of((1, 2))}
+
+
+def test_a_name_may_change_its_formula_between_capabilities() -> None:
+    old, new = (
+        headings((1, 1))["gst_incoherent"],
+        headings((1, 3))["gst_incoherent"],
+    )
+    assert old is not None
+    assert new is not None
+    assert old.formula != new.formula
+    assert headings((2, 0))["gst_incoherent"] is None
+
+
+def test_a_name_of_two_vocabularies_is_plain_bare_and_the_profilers_qualified() -> None:
+    found = headings((1, 0))
+    plain, profiler = found["instructions"], found["cuda-profiler.instructions"]
+    assert plain is not None
+    assert profiler is not None
+    assert (plain.vocabulary, plain.scope) == ("plain", "all")
+    assert (profiler.vocabulary, profiler.scope) == ("cuda-profiler", "sm")
+    assert [c.qualified for c in find_counters(["instructions"])] == [
+        "plain.instructions",
+        "cuda-profiler.instructions",
+    ]
+
+
+def test_a_misspelt_counter_is_answered_with_the_three_nearest() -> None:
+    with pytest.raises(
+        CutraceError, match=r"no counter 'gst_incoherrent'; nearest: gst_incoherent,"
+    ):
+        find_counters(["gst_incoherrent"])
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        (HEAD, "no counter"),
+        (HEAD + ENTRY.format("1.0-") + 'forumla = "SUM(y)"\n', "unknown key 'forumla'"),
+        (HEAD + ENTRY.format("1.0-") + "scope = 3\n", "scope must be a str, not 3"),
+        (HEAD + ENTRY.format("1.0-") + 'scope = "gpu"\n', "scope must be one of sm, cluster, all"),
+        (HEAD + ENTRY.format("new"), "compute capability 'new'"),
+        (HEAD + ENTRY.format("1.0-1.3") + ENTRY.format("1.3-"), "two definitions of 'a' overlap"),
+        ("= nothing", "not TOML"),
+    ],
+)
+def test_a_faulty_vocabulary_is_refused_with_its_place(text: str, complaint: str) -> None:
+    with pytest.raises(CutraceError, match=complaint):
+        read_vocabulary(text, "mine.toml")
+
+
+def test_capability_ranges_are_inclusive_and_may_be_open() -> None:
+    assert capability_range("1.0-1.3") == ((1, 0), (1, 3))
+    low, high = capability_range("7.0-")
+    assert low == (7, 0)
+    assert high > (12, 1)
