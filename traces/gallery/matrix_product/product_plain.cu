@@ -1,5 +1,6 @@
 // c = a b: every thread reads its row of a and its column of b from global memory.
-// cutrace: productPlain<<<(4, 4), (16, 16)>>>(c:f32[4096], a:f32[4096]=random:1, b:f32[4096]=random:2, 64)
+// cutrace: productPlain<<<(4, 4), (16, 16)>>>(c:f32[64,64],
+//     a:f32[64,64]=random:1, b:f32[64,64]=random:2, 64)
 
 __global__ void productPlain(float *c, const float *a, const float *b, int n)
 {

@@ -1,7 +1,8 @@
 // Transpose tiles in shared memory: reads and writes follow the rows, the tile is read by columns.
-// cutrace: transposeShared<16><<<(8, 4), (16, 16)>>>(out:f32[8192], in:f32[8192]=arange, 128, 64)
-// cutrace: transposeShared<32><<<(4, 2), (32, 32)>>>(out:f32[8192], in:f32[8192]=arange, 128, 64)
-// cutrace: transposeShared<32><<<(3, 2), (32, 32)>>>(ragged_out:f32[2880], ragged:f32[2880]=arange, 72, 40)
+// cutrace: transposeShared<16><<<(8, 4), (16, 16)>>>(out:f32[128,64], in:f32[64,128]=arange, 128, 64)
+// cutrace: transposeShared<32><<<(4, 2), (32, 32)>>>(out:f32[128,64], in:f32[64,128]=arange, 128, 64)
+// cutrace: transposeShared<32><<<(3, 2), (32, 32)>>>(ragged_out:f32[72,40],
+//     ragged:f32[40,72]=arange, 72, 40)
 
 template <int EDGE>
 __global__ void transposeShared(float *out, const float *in, int width, int height)
