@@ -1,0 +1,90 @@
+"""Registers, shared, local and constant bytes, spills: the assembler asked by architecture."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from cutrace.errors import CutraceError
+from cutrace.tracer.front import cuda
+from cutrace.tracer.front.resources import ARCHS, resources
+from cutrace.tracer.front.source import Source
+
+TEXT = """
+__constant__ float table[100];
+extern "C" __global__ void shared(float *a, int n)
+{
+    __shared__ float s[64];
+    s[threadIdx.x] = table[n];
+    __syncthreads();
+    a[threadIdx.x] = s[n];
+}
+extern "C" __global__ void local(float *a, int n)
+{
+    float own[40];
+    for (int i = 0; i < 40; i++) own[i] = a[i];
+    for (int i = 0; i < n; i++) own[i % 40] += own[(i * 7) % 40];
+    a[n] = own[n % 40];
+}
+extern "C" __global__ void tensor_only(float *a)
+{
+    asm volatile("{ .reg .b32 r; ldmatrix.sync.aligned.m8n8.x1.shared.b16 {r}, [%0]; }"
+                 :: "r"(0));
+    a[0] = 1;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def ptx() -> str:
+    return cuda.to_ptx(Source("k.cu", TEXT), "compute_75").ptx
+
+
+def test_every_architecture_is_measured_from_one_text(ptx: str) -> None:
+    found = resources(ptx, "shared")
+    assert tuple(each.arch for each in found) == ARCHS
+    assert {each.shared_bytes for each in found} == {64 * 4}
+    assert {each.local_bytes for each in found} == {0}
+    assert all(4 <= each.registers <= 32 for each in found)
+
+
+def test_constant_bytes_are_all_banks(ptx: str) -> None:
+    (old,) = resources(ptx, "shared", ["sm_50"])
+    # bank 3: 100 floats; bank 0: 320 reserved on sm_50, a pointer and an int
+    assert old.constant_bytes == 400 + 320 + 8 + 4
+
+
+def test_an_array_indexed_at_run_time_takes_local_memory(ptx: str) -> None:
+    for each in resources(ptx, "local", ["sm_50", "sm_75"]):
+        assert each.local_bytes == 40 * 4
+        assert each.spill_stores == each.spill_loads == 0
+
+
+def test_an_architecture_whose_assembler_refuses_is_left_out(ptx: str) -> None:
+    found = resources(ptx, "tensor_only", ["sm_60", "sm_70", "sm_75", "sm_80"])
+    assert [each.arch for each in found] == ["sm_75", "sm_80"]
+
+
+def test_a_limit_of_registers_spills() -> None:
+    sums = " ".join(f"v{i} = a[{i} * n];" for i in range(64))
+    products = " ".join(f"a[{i} * n + 1] = v{i} * v{63 - i};" for i in range(64))
+    names = ", ".join(f"v{i}" for i in range(64))
+    text = f'extern "C" __global__ void k(float *a, int n) {{ float {names}; {sums} {products} }}'
+    wide = cuda.to_ptx(Source("k.cu", text), "compute_75").ptx
+    (free,) = resources(wide, "k", ["sm_75"])
+    (bound,) = resources(wide, "k", ["sm_75"], max_registers=32)
+    assert free.spill_stores == 0
+    assert free.registers > 64
+    assert bound.registers <= 32
+    assert bound.spill_stores > 0
+
+
+def test_measuring_works_in_a_background_thread(ptx: str) -> None:
+    with ThreadPoolExecutor(2) as pool:
+        one, two = pool.map(lambda name: resources(ptx, name, ["sm_80"]), ["shared", "local"])
+    assert one[0].shared_bytes == 256
+    assert two[0].local_bytes == 160
+
+
+def test_a_kernel_that_is_not_there_is_named_with_those_that_are(ptx: str) -> None:
+    with pytest.raises(CutraceError, match=r"no kernel gone .* shared, local, tensor_only"):
+        resources(ptx, "gone")

@@ -1,0 +1,73 @@
+"""Kernels by their C signatures: PTX names read, and parameters found in the source."""
+
+import pytest
+
+from cutrace.tracer.front.demangle import demangle, plain
+from cutrace.tracer.front.signature import list_kernels
+from cutrace.tracer.front.syntax import written_kernels
+
+
+@pytest.mark.parametrize(
+    ("mangled", "called"),
+    [
+        ("_Z17reverseArrayBlockPiPKi", "reverseArrayBlock(int *, const int *)"),
+        ("_ZN2ns2k2EPK6float4P6__half", "ns::k2(const float4 *, __half *)"),
+        ("_Z5scaleILi4EfEvPT0_PKi", "scale<4, float>(float *, const int *)"),
+        ("_Z1kPA16_fRKi", "k(float (*)[16], const int &)"),
+        ("_Z1kI3FooS0_EvPT_PT0_", "k<Foo, Foo>(Foo *, Foo *)"),
+        ("_Z1kISt4pairIifEEvT_", "k<std::pair<int, float>>(std::pair<int, float>)"),
+        ("_Z3fooIfJidEEvv", "foo<float, int, double>()"),
+        ("_Z1kILb1ELin3EEvv", "k<true, -3>()"),
+        ("_Z4testI4ModeLS0_2EEvv", "test<Mode, (Mode)2>()"),
+        ("_ZN34_GLOBAL__N__00000000_4_s_cu__Z1kPf4anonIiEEvPT_", "anon<int>(int *)"),
+    ],
+)
+def test_a_mangled_name_is_read_by_the_itanium_abi(mangled: str, called: str) -> None:
+    read = demangle(mangled)
+    assert read is not None
+    arguments = "" if read.arguments is None else f"<{', '.join(read.arguments)}>"
+    assert f"{read.name}{arguments}({', '.join(map(plain, read.parameters))})" == called
+
+
+@pytest.mark.parametrize("name", ["plain", "_Z", "_Z99k", "_ZN", "_Z1kIXsr3FooE1nEEvv", "_Z1kS9_"])
+def test_a_name_that_cannot_be_read_is_left_alone(name: str) -> None:
+    assert demangle(name) is None
+
+
+WRITTEN = """
+static __global__ void __launch_bounds__(128) first(float b[], const float * __restrict__ p) {}
+extern "C" { __global__ void second(float (*rows)[16], int n = 3) {} }
+template <typename T, int N = 4> __global__ void third(T *p, const unsigned int q) {}
+#ifdef NEVER
+void __global__ fourth(void);
+#endif
+namespace a { namespace b { __global__ void fifth(struct pair s, unsigned long long z) {} } }
+__device__ int helper(int i) { return i; }
+"""
+
+
+def test_every_kernel_of_a_source_is_found_with_its_parameters() -> None:
+    found = {kernel.name: kernel for kernel in written_kernels(WRITTEN)}
+    assert list(found) == ["first", "second", "third", "fourth", "a::b::fifth"]
+    assert found["first"].parameters == (("float []", "b"), ("const float * __restrict__", "p"))
+    assert found["second"].parameters == (("float (*)[16]", "rows"), ("int", "n"))
+    assert found["third"].template == ("T", "N")
+    assert found["fourth"].parameters == ()
+    assert found["a::b::fifth"].line == 8
+
+
+def test_a_signature_reads_as_c_declares_it() -> None:
+    ptx = ".entry _Z5firstPfPKf(\n.param .u64 x\n)\n.visible .entry second(\n.param .u64 y\n)\n"
+    assert [str(kernel) for kernel in list_kernels(ptx, [WRITTEN])] == [
+        "first(float b[], const float * __restrict__ p)",
+        "second(float (*rows)[16], int n)",
+    ]
+
+
+def test_an_overload_takes_the_writing_with_its_own_types() -> None:
+    text = "__global__ void k(int *a, int n) {}\n__global__ void k(float *x, int m) {}\n"
+    ptx = ".visible .entry _Z1kPfi(\n)\n.visible .entry _Z1kPii(\n)\n"
+    assert [str(kernel) for kernel in list_kernels(ptx, [text])] == [
+        "k(float *x, int m)",
+        "k(int *a, int n)",
+    ]

@@ -1,0 +1,233 @@
+"""Names and parameter types of kernels from their PTX names: `_Z5scaleILi4EEvPf` -> `scale<4>`.
+
+The grammar is the Itanium C++ ABI's, section 5.1 (https://itanium-cxx-abi.github.io/cxx-abi/),
+as far as kernels use it. A type is kept as a C declaration with `@` where the name goes:
+`const float *@`, `float (*@)[16]`.
+"""
+
+from dataclasses import dataclass
+
+_BUILTIN = {
+    **{"v": "void", "b": "bool", "c": "char", "a": "signed char", "h": "unsigned char"},
+    **{"s": "short", "t": "unsigned short", "i": "int", "j": "unsigned int", "l": "long"},
+    **{"m": "unsigned long", "x": "long long", "y": "unsigned long long", "w": "wchar_t"},
+    **{"f": "float", "d": "double", "e": "long double", "n": "__int128", "o": "unsigned __int128"},
+    **{"Dn": "decltype(nullptr)", "Di": "char32_t", "Ds": "char16_t", "Du": "char8_t"},
+}
+_STANDARD = {"Sa": "std::allocator", "Ss": "std::string", "Sb": "std::basic_string"}
+_HIDDEN = ("_GLOBAL__N_", "_INTERNAL_", "__nv_")
+
+
+@dataclass(frozen=True, slots=True)
+class Demangled:
+    """`name` is qualified, without template arguments; `arguments` is None for no template."""
+
+    name: str
+    arguments: tuple[str, ...] | None
+    parameters: tuple[str, ...]
+
+
+class _Unread(Exception):
+    """The name goes beyond the grammar that is read here."""
+
+
+def demangle(mangled: str) -> Demangled | None:
+    """Read a PTX name; None for one that is not mangled, or beyond what kernels are called.
+
+    >>> demangle("_Z5scaleILi4EfEvPT0_PKi")
+    Demangled(name='scale', arguments=('4', 'float'), parameters=('float *@', 'const int *@'))
+    """
+    if not mangled.startswith("_Z"):
+        return None
+    try:
+        return _Reader(mangled[2:]).encoding()
+    except (_Unread, IndexError):
+        return None
+
+
+class _Reader:
+    """A cursor over one mangled name, with the table of what `S_`, `S0_`... stand for."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.at = 0
+        self.seen: list[str] = []
+        self.arguments: tuple[str, ...] = ()
+
+    def peek(self, *heads: str) -> bool:
+        return self.text.startswith(heads, self.at)
+
+    def take(self, head: str) -> bool:
+        if not self.text.startswith(head, self.at):
+            return False
+        self.at += len(head)
+        return True
+
+    def need(self, head: str) -> None:
+        if not self.take(head):
+            raise _Unread(self.text[self.at :])
+
+    def encoding(self) -> Demangled:
+        name, arguments = self.nested() if self.take("N") else self.unscoped()
+        if arguments is not None:
+            self.arguments = arguments
+            self.type()  # a template's name carries the type that it returns
+        parameters = []
+        while self.at < len(self.text):
+            parameters.append(self.type())
+        if parameters == ["void @"]:
+            parameters = []
+        return Demangled(name, arguments, tuple(parameters))
+
+    def nested(self) -> tuple[str, tuple[str, ...] | None]:
+        """After `N`: components up to `E`; every prefix may be referred to later."""
+        name, arguments = "", None
+        while not self.take("E"):
+            if self.peek("I"):
+                arguments = self.template_arguments()
+                if not self.peek("E"):
+                    name += _angle(arguments)
+            elif self.peek("S") and not self.peek("St"):
+                name, arguments = self.substitution(), None
+                continue
+            else:
+                part = "std" if self.take("St") else self.identifier()
+                name, arguments = _join(name, part), None
+                if part == "std":
+                    continue
+            if not self.peek("E"):
+                self.seen.append(name)
+        return name, arguments
+
+    def unscoped(self) -> tuple[str, tuple[str, ...] | None]:
+        name = "std::" if self.take("St") else ""
+        name += self.identifier()
+        if not self.peek("I"):
+            return name, None
+        self.seen.append(name)
+        return name, self.template_arguments()
+
+    def identifier(self) -> str:
+        """`<length><characters>`; what the compiler wraps around a file's own names is dropped."""
+        self.take("L")
+        length = self.number()
+        word = self.text[self.at : self.at + length]
+        self.at += length
+        if len(word) < length:
+            raise _Unread(word)
+        return "" if word.startswith(_HIDDEN) else word
+
+    def number(self) -> int:
+        start = self.at
+        while self.at < len(self.text) and self.text[self.at].isdigit():
+            self.at += 1
+        if start == self.at:
+            raise _Unread(self.text[start:])
+        return int(self.text[start : self.at])
+
+    def substitution(self) -> str:
+        """`S_` is the first thing seen, `S0_` the second, in base 36."""
+        self.need("S")
+        short = f"S{self.text[self.at]}"
+        if short in _STANDARD:
+            self.at += 1
+            return _STANDARD[short]
+        return self.seen[self.sequence()]
+
+    def sequence(self) -> int:
+        end = self.text.find("_", self.at)
+        digits = self.text[self.at : end]
+        if end < 0 or (digits and not digits.isalnum()):
+            raise _Unread(self.text[self.at :])
+        self.at = end + 1
+        return int(digits, 36) + 1 if digits else 0
+
+    def template_arguments(self) -> tuple[str, ...]:
+        """After `I` or, for a pack, `J`: types, literals and packs up to `E`."""
+        if not self.take("J"):
+            self.need("I")
+        found: list[str] = []
+        while not self.take("E"):
+            if self.peek("L"):
+                found.append(self.literal())
+            elif self.peek("J"):
+                found.extend(self.template_arguments())
+            else:
+                found.append(plain(self.type()))
+        return tuple(found)
+
+    def literal(self) -> str:
+        """`Li4E` is 4, `Lb1E` is true, `L4Mode2E` is (Mode)2."""
+        self.need("L")
+        kind = plain(self.type())
+        value = f"{'-' if self.take('n') else ''}{self.number()}"
+        self.need("E")
+        if kind == "bool":
+            return "true" if value == "1" else "false"
+        return value if kind in _BUILTIN.values() else f"({kind}){value}"
+
+    def type(self) -> str:
+        """One type; all but builtin ones may be referred to later."""
+        for length in (1, 2):
+            code = self.text[self.at : self.at + length]
+            if code in _BUILTIN:
+                self.at += length
+                return f"{_BUILTIN[code]} @"
+        if self.peek("S") and not self.peek("St"):
+            return self.instance(self.substitution())
+        found = self.compound()
+        self.seen.append(found)
+        return found
+
+    def compound(self) -> str:
+        for code, sign in (("P", "*"), ("R", "&"), ("O", "&&")):
+            if self.take(code):
+                return _point(self.type(), sign)
+        qualifiers = [word for code, word in _QUALIFIERS if self.take(code)]
+        if qualifiers:
+            return _qualify(self.type(), qualifiers[::-1])
+        if self.take("A"):
+            count = self.number()
+            self.need("_")
+            return self.type().replace("@", f"@[{count}]")
+        if self.take("T"):
+            return f"{self.arguments[self.sequence()]} @"
+        if self.take("N"):
+            name, arguments = self.nested()
+            return f"{name}{_angle(arguments)} @"
+        name, arguments = self.unscoped()
+        return f"{name}{_angle(arguments)} @"
+
+    def instance(self, name: str) -> str:
+        """What was seen is a type already, or the name of a template that arguments follow."""
+        if self.peek("I"):
+            name = f"{name}{_angle(self.template_arguments())} @"
+            self.seen.append(name)
+        return name if "@" in name else f"{name} @"
+
+
+_QUALIFIERS = (("r", "__restrict__"), ("V", "volatile"), ("K", "const"))
+
+
+def plain(declaration: str) -> str:
+    """The type alone: `const float *@` -> `const float *`."""
+    return declaration.replace("@", "").rstrip()
+
+
+def _angle(arguments: tuple[str, ...] | None) -> str:
+    return "" if arguments is None else f"<{', '.join(arguments)}>"
+
+
+def _join(scope: str, part: str) -> str:
+    return f"{scope}::{part}" if scope and part else scope or part
+
+
+def _point(declaration: str, sign: str) -> str:
+    inner = f"({sign}@)" if "@[" in declaration else f"{sign}@"
+    return declaration.replace("@", inner)
+
+
+def _qualify(declaration: str, words: list[str]) -> str:
+    if "*" in declaration or "&" in declaration:
+        return declaration.replace("@", f"{' '.join(words)} @")
+    return f"{' '.join(words)} {declaration}"

@@ -1,0 +1,111 @@
+"""What a kernel takes of each architecture: registers, shared, local, constant bytes and spills.
+
+The assembler (nvJitLink) is asked, and its report read as `ptxas -v` prints it; constant bytes
+come from the cubin's sections, since the report omits them for sm_90 and newer.
+"""
+
+import re
+import struct
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+
+from ...errors import CutraceError
+from ...traces.schema import Resources
+from .nvjitlink import link_ptx
+from .signature import entries
+
+ARCHS = (
+    *("sm_50", "sm_60", "sm_70", "sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120"),
+)
+"""The architectures that are measured when nobody names others."""
+
+_TARGET = re.compile(r"^(\s*\.target\s+)sm_(\d+)([af]?)", re.MULTILINE)
+_BODY = re.compile(
+    r"^(?:\.(?:visible|weak)\s+)?\.entry\s+([\w$]+)\s*\(.*?^\}$", re.MULTILINE | re.DOTALL
+)
+_USED = re.compile(r"Used (\d+) registers")
+_SHARED = re.compile(r"(\d+) bytes smem")
+_FRAME = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
+_LOCAL = re.compile(r"(\d+) bytes lmem")
+
+
+def resources(
+    ptx: str, kernel: str, archs: Sequence[str] = ARCHS, max_registers: int = 0
+) -> tuple[Resources, ...]:
+    """Measure `kernel` (its PTX name) for each of `archs` that the assembler accepts, in order.
+
+    PTX for a newer target is offered to an older architecture under that one's `.target`: it is
+    measured where the text needs nothing newer, and left out where the assembler refuses.
+    `max_registers` is nvcc's `--maxrregcount`, 0 for none. Cached; safe in a background thread,
+    which runs beside Python.
+    """
+    if kernel not in entries(ptx):
+        raise CutraceError(f"no kernel {kernel} in this PTX; it has {', '.join(entries(ptx))}")
+    measured = (_measure(ptx, kernel, arch, max_registers) for arch in archs)
+    return tuple(found for found in measured if found)
+
+
+@lru_cache(maxsize=512)
+def _measure(ptx: str, kernel: str, arch: str, max_registers: int) -> Resources | None:
+    limit = (f"-maxrregcount={max_registers}",) if max_registers else ()
+    linked = link_ptx(_retarget(_alone(ptx, kernel), arch), arch, "-Xptxas=-v", *limit)
+    if linked.cubin is None:
+        return None
+    report = _report_of(linked.info, kernel)
+    registers = _USED.search(report)
+    if not registers:
+        return None
+    frame = _FRAME.search(report)
+    stack, stores, loads = map(int, frame.groups()) if frame else (0, 0, 0)
+    return Resources(
+        arch=arch,
+        registers=int(registers[1]),
+        shared_bytes=_number(_SHARED, report),
+        local_bytes=max(stack, _number(_LOCAL, report)),
+        constant_bytes=_constant_bytes(linked.cubin, kernel),
+        spill_stores=stores,
+        spill_loads=loads,
+    )
+
+
+def _alone(ptx: str, kernel: str) -> str:
+    """The text without the other kernels, so that the assembler need not go through them."""
+    return _BODY.sub(lambda found: found[0] if found[1] == kernel else "", ptx)
+
+
+def _retarget(ptx: str, arch: str) -> str:
+    """Write the older `arch` into the `.target` line; a newer one takes the text as it is."""
+    number = int(re.sub(r"\D", "", arch))
+
+    def older(found: re.Match[str]) -> str:
+        return f"{found[1]}sm_{number}" if number < int(found[2]) else found[0]
+
+    return _TARGET.sub(older, ptx, count=1)
+
+
+def _report_of(info: str, kernel: str) -> str:
+    """The lines about one kernel: from `Compiling entry function 'K'` to the next such line."""
+    _, found, rest = info.partition(f"Compiling entry function '{kernel}'")
+    return rest.partition("Compiling entry function")[0] if found else ""
+
+
+def _number(pattern: re.Pattern[str], text: str) -> int:
+    found = pattern.search(text)
+    return int(found[1]) if found else 0
+
+
+def _constant_bytes(cubin: bytes, kernel: str) -> int:
+    """Bytes of all constant banks: the kernel's own, and bank 3 of `__constant__` variables."""
+    own = re.compile(rf"\.nv\.constant\d+(\.{re.escape(kernel)})?$")
+    return sum(size for name, size in _sections(cubin) if own.match(name))
+
+
+def _sections(elf: bytes) -> Iterator[tuple[str, int]]:
+    """Name and size of each section of a 64-bit little-endian ELF file."""
+    (table,) = struct.unpack_from("<Q", elf, 0x28)
+    entry, count, names = struct.unpack_from("<HHH", elf, 0x3A)
+    headers = [struct.unpack_from("<IIQQQQ", elf, table + i * entry) for i in range(count)]
+    strings = headers[names][4]
+    for header in headers:
+        start = strings + header[0]
+        yield elf[start : elf.index(b"\0", start)].decode(), header[5]

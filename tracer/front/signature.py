@@ -1,0 +1,94 @@
+"""The kernels of a compiled source with their C signatures: PTX entries met with what was written.
+
+PTX says which kernels there are, by mangled name; the source says how their parameters are called.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+
+from .demangle import Demangled, demangle, plain
+from .source import KernelSignature
+from .syntax import Written, written_kernels
+
+_ENTRY = re.compile(
+    r"^\s*(?:\.(?:visible|weak)\s+)?\.entry\s+([\w$]+)\s*(?:\(([^)]*)\))?", re.MULTILINE
+)
+_PARAMETER = re.compile(r"\.param[^,]*?\.([busf]\d+)\s[^,]*?([\w$]+(?:\[\d+\])?)\s*(?:,|$)")
+
+
+def entries(ptx: str) -> dict[str, tuple[tuple[str, str], ...]]:
+    """The PTX names of the kernels in `ptx`, in order, with their parameters as PTX types them."""
+    return {name: tuple(_PARAMETER.findall(listed)) for name, listed in _ENTRY.findall(ptx)}
+
+
+def list_kernels(
+    ptx: str, texts: Sequence[str] = (), names: Mapping[str, str] | None = None
+) -> tuple[KernelSignature, ...]:
+    """A signature for each entry of `ptx`.
+
+    `texts` are the sources in which the kernels may be written; `names` maps name expressions to
+    PTX names, and an instance is called as it was asked for.
+    """
+    written = [kernel for text in texts for kernel in written_kernels(text)]
+    asked = {mangled: expression for expression, mangled in (names or {}).items()}
+    return tuple(
+        _signature(mangled, parameters, written, asked.get(mangled))
+        for mangled, parameters in entries(ptx).items()
+    )
+
+
+def _signature(
+    mangled: str,
+    parameters: tuple[tuple[str, str], ...],
+    written: Sequence[Written],
+    asked: str | None,
+) -> KernelSignature:
+    read = demangle(mangled)
+    name = asked or (_full_name(read) if read else mangled)
+    match = _best_match(mangled, read, written)
+    if match:
+        parameters = tuple((_instance(t, match, read), n) for t, n in match.parameters)
+    elif read:
+        parameters = tuple((plain(t), "") for t in read.parameters)
+    return KernelSignature(mangled, name, parameters)
+
+
+def _full_name(read: Demangled) -> str:
+    return read.name if read.arguments is None else f"{read.name}<{', '.join(read.arguments)}>"
+
+
+def _best_match(mangled: str, read: Demangled | None, written: Sequence[Written]) -> Written | None:
+    """The writing with that name and number of parameters; of overloads the likest types."""
+    name = read.name if read else mangled
+    found = [k for k in written if k.name == name] or [
+        k for k in written if _last(k.name) == _last(name)
+    ]
+    if read:
+        found = [k for k in found if (k.template is None) == (read.arguments is None)]
+        found = [k for k in found if len(k.parameters) == len(read.parameters)]
+    return max(found, key=lambda kernel: _agreement(kernel, read), default=None)
+
+
+def _agreement(kernel: Written, read: Demangled | None) -> int:
+    """How many parameters are written with the very words that the PTX name has."""
+    types = read.parameters if read else ()
+    pairs = zip(kernel.parameters, types, strict=False)
+    return sum(_words(_instance(t, kernel, read)) == _words(plain(p)) for (t, _), p in pairs)
+
+
+def _instance(ctype: str, kernel: Written, read: Demangled | None) -> str:
+    """A parameter's type with the template's arguments put in: `const T *` -> `const float *`."""
+    if not kernel.template or not read or not read.arguments:
+        return ctype
+    values = dict(zip(kernel.template, read.arguments, strict=False))
+    return re.sub(r"\w+", lambda word: values.get(word[0], word[0]), ctype)
+
+
+def _words(ctype: str) -> list[str]:
+    """The words of a type, in any order, without those that a name does not carry."""
+    words = re.findall(r"\w+|[*&]", ctype.replace("unsigned int", "unsigned"))
+    return sorted(word for word in words if word not in ("__restrict__", "struct", "volatile"))
+
+
+def _last(name: str) -> str:
+    return name.rpartition("::")[2]

@@ -1,0 +1,134 @@
+"""The source as tree-sitter-cuda reads it: kernels with their parameters, before any compiler."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tree_sitter import Node, Parser
+
+CONTAINERS = frozenset(
+    {
+        *("translation_unit", "namespace_definition", "declaration_list", "linkage_specification"),
+        *("template_declaration", "preproc_if", "preproc_ifdef", "preproc_else", "preproc_elif"),
+        *("preproc_elifdef", "ERROR"),
+    }
+)
+"""Nodes that hold top-level definitions."""
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A `__global__` function as its source writes it.
+
+    `name` is qualified; `template` holds the names of its template parameters, None for no
+    template; `parameters` are (C type, name); `line` counts from 1.
+    """
+
+    name: str
+    template: tuple[str, ...] | None
+    parameters: tuple[tuple[str, str], ...]
+    line: int
+
+
+@cache
+def _parser() -> "Parser":
+    import tree_sitter
+    import tree_sitter_cuda
+
+    return tree_sitter.Parser(tree_sitter.Language(tree_sitter_cuda.language()))
+
+
+def parse_source(text: str) -> "Node":
+    """The root of the syntax tree of CUDA C++; positions are bytes of the UTF-8 text."""
+    return _parser().parse(text.encode()).root_node
+
+
+def written_kernels(text: str) -> tuple[Written, ...]:
+    """Every `__global__` function that is declared or defined in `text`, in order."""
+    return tuple(_kernels(parse_source(text), (), None))
+
+
+def _kernels(
+    node: "Node", scope: tuple[str, ...], template: tuple[str, ...] | None
+) -> Iterator[Written]:
+    for child in node.children:
+        if child.type == "template_declaration":
+            yield from _kernels(child, scope, _template_parameters(child))
+        elif child.type == "namespace_definition":
+            name = child.child_by_field_name("name")
+            yield from _kernels(child, (*scope, *_texts(name)), None)
+        elif child.type in CONTAINERS:
+            yield from _kernels(child, scope, template)
+        elif any(part.type == "__global__" for part in child.children):
+            yield from _kernel(child, scope, template)
+
+
+def _kernel(
+    node: "Node", scope: tuple[str, ...], template: tuple[str, ...] | None
+) -> Iterator[Written]:
+    function = _declarator(node, "function_declarator")
+    name = function and function.child_by_field_name("declarator")
+    parameters = function and function.child_by_field_name("parameters")
+    if not name or not parameters or name.type not in ("identifier", "qualified_identifier"):
+        return
+    found = tuple(_parameter(each) for each in parameters.children if each.type in _PARAMETERS)
+    if found == (("void", ""),):
+        found = ()
+    yield Written("::".join((*scope, _text(name))), template, found, node.start_point[0] + 1)
+
+
+_PARAMETERS = (
+    "parameter_declaration",
+    "optional_parameter_declaration",
+    "variadic_parameter_declaration",
+)
+
+
+def _parameter(node: "Node") -> tuple[str, str]:
+    """`const float *x = 0` -> `("const float *", "x")`."""
+    whole = node.text or b""
+    default = node.child_by_field_name("default_value")
+    if default:
+        whole = whole[: default.start_byte - node.start_byte].rstrip().removesuffix(b"=")
+    name = _declarator(node, "identifier")
+    if not name:
+        return _squeeze(whole), ""
+    first, last = (at - node.start_byte for at in (name.start_byte, name.end_byte))
+    return _squeeze(whole[:first] + whole[last:]), _text(name)
+
+
+def _declarator(node: "Node", kind: str) -> "Node | None":
+    """Follow the declarators inward to the first of that kind."""
+    at = node.child_by_field_name("declarator")
+    while at and at.type != kind:
+        inner = at.child_by_field_name("declarator")
+        at = inner or next((c for c in at.named_children if c.type.endswith(_INNER)), None)
+    return at
+
+
+_INNER = ("declarator", "identifier")
+
+
+def _template_parameters(node: "Node") -> tuple[str, ...]:
+    """The names between `template <` and `>`."""
+    listed = node.child_by_field_name("parameters")
+    names = []
+    for each in listed.named_children if listed else ():
+        name = _declarator(each, "identifier") or each.child_by_field_name("name")
+        name = name or next((c for c in each.named_children if c.type == "type_identifier"), None)
+        names.append(_text(name) if name else "")
+    return tuple(names)
+
+
+def _text(node: "Node") -> str:
+    return (node.text or b"").decode()
+
+
+def _texts(node: "Node | None") -> tuple[str, ...]:
+    return (_text(node),) if node else ()
+
+
+def _squeeze(text: bytes) -> str:
+    return " ".join(text.decode().split())

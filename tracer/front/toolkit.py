@@ -1,0 +1,73 @@
+"""Where NVIDIA's compiler lies: the libraries and headers of its wheels, found without importing.
+
+The wheels of the CUDA 12 family put everything under one folder `nvidia`: `cuda_nvrtc/lib/*.so.12`
+on Linux and `cuda_nvrtc/bin/*.dll` on Windows, headers in `include`. NVIDIA publishes none for
+macOS: there PTX is still recorded, and only CUDA C++ cannot be compiled.
+"""
+
+import ctypes
+import os
+import sys
+from collections.abc import Iterator
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+
+from ...errors import CutraceError
+
+_LIBRARIES = {
+    "nvrtc": ("cuda_nvrtc", ("libnvrtc.so.12", "nvrtc64_12*_0.dll")),
+    "nvJitLink": ("nvjitlink", ("libnvJitLink.so.12", "nvJitLink_12*_0.dll")),
+}
+_HEADERS = ("cuda_runtime", "cuda_cccl")
+
+
+def _wheel_folders(package: str) -> Iterator[Path]:
+    """The folders `nvidia/PACKAGE` of this Python, wherever it looks for packages."""
+    spec = find_spec("nvidia")
+    for root in (spec and spec.submodule_search_locations) or ():
+        folder = Path(root, package)
+        if folder.is_dir():
+            yield folder
+
+
+def _find_library(name: str) -> Path | None:
+    package, patterns = _LIBRARIES[name]
+    for folder in _wheel_folders(package):
+        for place in ("lib", "bin", "bin/x64"):
+            for pattern in patterns:
+                for path in sorted((folder / place).glob(pattern)):
+                    return path
+    return None
+
+
+def missing(name: str) -> CutraceError:
+    """The one sentence for a machine without NVIDIA's library `name`."""
+    wheel = f"nvidia-{_LIBRARIES[name][0].replace('_', '-')}-cu12"
+    if sys.platform == "darwin":
+        return CutraceError(
+            f"no compiler for CUDA C++ here: NVIDIA publishes none for macOS; compile to PTX on "
+            f"Linux or Windows ({wheel}) and give cutrace the .ptx file"
+        )
+    return CutraceError(
+        f"no compiler for CUDA C++ here: {name} was not found in {sys.prefix}; "
+        f'install it with: python -m pip install "{wheel}>=12.9,<13"'
+    )
+
+
+@cache
+def load_library(name: str) -> ctypes.CDLL:
+    """Load `nvrtc` or `nvJitLink`. Calls into it release the interpreter lock."""
+    path = _find_library(name)
+    if path is None:
+        raise missing(name)
+    if sys.platform == "win32":
+        os.add_dll_directory(str(path.parent))
+    return ctypes.CDLL(str(path))
+
+
+@cache
+def include_folders() -> tuple[str, ...]:
+    """The folders of CUDA's own headers (and cub, thrust, libcu++), absolute, without a slash."""
+    folders = (folder / "include" for package in _HEADERS for folder in _wheel_folders(package))
+    return tuple(str(folder) for folder in folders if folder.is_dir())
