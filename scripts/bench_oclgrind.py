@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 READ_WRITE_COPY = (1 << 0) | (1 << 5)  # CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR
 ALL_DEVICES = 0xFFFFFFFF
 cl = ctypes.CDLL(None)
+Argument: TypeAlias = NDArray[Any] | np.int32
 
 
 @dataclass(frozen=True)
@@ -27,19 +29,19 @@ class Twin:
 
     file: str
     kernel: str
-    arguments: list[NDArray[np.generic] | np.int32]
+    arguments: list[Argument]
     global_size: tuple[int, ...]
     local_size: tuple[int, ...]
-    expected: Callable[[], NDArray[np.generic]]
+    expected: Callable[[], NDArray[Any]]
 
 
 def reverse_array() -> Twin:
     values = np.arange(1 << 20, dtype=np.int32)
-    arguments = [np.zeros_like(values), values]
+    arguments: list[Argument] = [np.zeros_like(values), values]
     return Twin(
         "reverse_array.cl",
         "reverseGlobal",
-        list(arguments),
+        arguments,
         (values.size,),
         (256,),
         lambda: values[::-1],
@@ -50,7 +52,7 @@ def tiled_product() -> Twin:
     n = 256
     a = (np.arange(n * n, dtype=np.float32) % 7).reshape(n, n)
     b = (np.arange(n * n, dtype=np.float32) % 5).reshape(n, n)
-    arguments = [np.zeros_like(a), a, b, np.int32(n)]
+    arguments: list[Argument] = [np.zeros_like(a), a, b, np.int32(n)]
     return Twin("tiled_product.cl", "productTiled", arguments, (n, n), (16, 16), lambda: a @ b)
 
 

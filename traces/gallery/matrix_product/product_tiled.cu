@@ -2,7 +2,8 @@
 // cutrace: productTiled<16><<<(4, 4), (16, 16)>>>(c:f32[64,64],
 //     a:f32[64,64]=random:1, b:f32[64,64]=random:2, 64)
 // cutrace: productTiled<32><<<(2, 2), (32, 32)>>>(c, a, b, 64)
-// cutrace: productTiled<4><<<(2, 2), (4, 4)>>>(c8:f32[8,8], a8:f32[8,8]=random:1, b8:f32[8,8]=random:2, 8)
+// cutrace: productTiled<4><<<(2, 2), (4, 4)>>>(c8:f32[8,8],
+//     a8:f32[8,8]=random:1, b8:f32[8,8]=random:2, 8)
 // cutrace: productTiled<2><<<(4, 4), (2, 2)>>>(c8, a8, b8, 8)
 
 template <int TILE>

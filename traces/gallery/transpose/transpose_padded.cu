@@ -1,6 +1,7 @@
 // Transpose tiles whose rows are one word longer, so that a column lies in as many banks as rows.
-// cutrace: transposePadded<16><<<(8, 4), (16, 16)>>>(out:f32[128,64], in:f32[64,128]=arange, 128, 64)
-// cutrace: transposePadded<32><<<(4, 2), (32, 32)>>>(out:f32[128,64], in:f32[64,128]=arange, 128, 64)
+// cutrace: transposePadded<16><<<(8, 4), (16, 16)>>>(out:f32[128,64],
+//     in:f32[64,128]=arange, 128, 64)
+// cutrace: transposePadded<32><<<(4, 2), (32, 32)>>>(out, in, 128, 64)
 // cutrace: transposePadded<32><<<(3, 2), (32, 32)>>>(ragged_out:f32[72,40],
 //     ragged:f32[40,72]=arange, 72, 40)
 
