@@ -1,0 +1,67 @@
+"""NumPy columns as Arrow record batches: no copy where the dtype is the schema's, never a wrap."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from ..errors import CutraceError
+
+
+def to_batch(schema: pa.Schema, columns: Sequence[npt.ArrayLike], where: str) -> pa.RecordBatch:
+    """Return a record batch of columns in the schema's order; single values hold for all rows.
+
+    Raises CutraceError if lengths differ or a value does not fit its type.
+    """
+    values = [np.asarray(column) for column in columns]
+    rows = max((len(value) for value in values if value.ndim), default=1)
+    arrays = [
+        _to_array(value, rows, field.type, f"{where}: column `{field.name}`")
+        for value, field in zip(values, schema, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def to_list_batch(
+    schema: pa.Schema, lengths: npt.ArrayLike, columns: Sequence[npt.ArrayLike], where: str
+) -> pa.RecordBatch:
+    """Return a record batch of list columns, all cut from flat values by the same n `lengths`."""
+    ends = np.concatenate([[0], np.cumsum(np.asarray(lengths, np.int64))])
+    if ends[-1] > np.iinfo(np.int32).max or (np.diff(ends) < 0).any():
+        raise CutraceError(f"{where}: lengths are negative or come to 2**31 values and more")
+    offsets = pa.array(ends.astype(np.int32))
+    arrays = []
+    for column, field in zip(columns, schema, strict=True):
+        label = f"{where}: column `{field.name}`"
+        flat = _to_array(np.asarray(column), int(ends[-1]), field.type.value_type, label)
+        arrays.append(pa.ListArray.from_arrays(offsets, flat, type=field.type))
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _to_array(
+    values: npt.NDArray[np.generic], rows: int, kind: pa.DataType, where: str
+) -> pa.Array:
+    if pa.types.is_fixed_size_list(kind):
+        flat = values.reshape(-1) if values.ndim > 1 else values
+        inner = _to_array(flat, rows * kind.list_size, kind.value_type, where)
+        return pa.FixedSizeListArray.from_arrays(inner, type=kind)
+    if values.ndim == 0:
+        values = np.full(rows, values)
+    if values.shape != (rows,):
+        raise CutraceError(f"{where}: shape {values.shape}, expected {rows} values")
+    return pa.array(_exact(values, np.dtype(kind.to_pandas_dtype()), where))
+
+
+def _exact(
+    values: npt.NDArray[np.generic], dtype: np.dtype[np.generic], where: str
+) -> npt.NDArray[np.generic]:
+    """Return `values` contiguous in `dtype`; raise CutraceError for a value that it lacks."""
+    if values.dtype != dtype and values.size:
+        if values.dtype.kind not in "iu":
+            raise CutraceError(f"{where}: {values.dtype} values, expected {dtype}")
+        limits = np.iinfo(dtype)
+        low, high = int(values.min()), int(values.max())
+        if low < limits.min or high > limits.max:
+            raise CutraceError(f"{where}: values {low} to {high} do not fit {dtype}")
+    return np.ascontiguousarray(values, dtype)

@@ -1,0 +1,109 @@
+"""Where a trace lies: built in a sibling folder, moved to its name when whole.
+
+The workshop is a hidden folder beside the target: `new` is the trace in the making, `old` the
+trace that it replaces, for the moment of the exchange. Whatever happens, the workshop goes.
+"""
+
+import json
+import os
+import secrets
+import shutil
+import weakref
+from collections.abc import Iterator
+from pathlib import Path
+
+from ..errors import CutraceError
+from .schema import TABLES
+
+MANIFEST = "manifest.json"
+
+
+class Workshop:
+    """The hidden sibling of `target` in which a trace is built; `folder` is the trace itself.
+
+    Raises CutraceError if something other than a trace has that name, or nothing can be written.
+    """
+
+    def __init__(self, target: Path) -> None:
+        self._target = target
+        self._place = target.parent / f".{target.name}.{secrets.token_hex(4)}.partial"
+        self._remove = weakref.finalize(self, shutil.rmtree, self._place, ignore_errors=True)
+        self.folder = self._place / "new"
+        try:
+            check_target(target)
+            self.folder.mkdir(parents=True)
+        except OSError as error:
+            self.discard()
+            raise CutraceError(f"{target}: cannot write a trace here: {reason(error)}") from error
+
+    def publish(self) -> None:
+        """Give the trace its final name; a trace that had it before is replaced."""
+        try:
+            check_target(self._target)
+            self._exchange()
+        except OSError as error:
+            raise CutraceError(f"{self._target}: cannot write it: {reason(error)}") from error
+        finally:
+            self.discard()
+
+    def _exchange(self) -> None:
+        old = self._place / "old"
+        try:
+            if self._target.exists():
+                os.rename(self._target, old)
+            os.rename(self.folder, self._target)
+        except BaseException:
+            if old.exists() and not self._target.exists():
+                os.rename(old, self._target)
+            raise
+
+    def discard(self) -> None:
+        """Remove all that was built."""
+        self._remove()
+
+
+def check_target(target: Path) -> None:
+    """Raise CutraceError unless `target` is free, or a trace and nothing but a trace."""
+    if not target.parent.is_dir():
+        raise CutraceError(f"{target}: there is no folder {target.parent}; make it first")
+    if not os.path.lexists(target):
+        return
+    if found := next(_strange(target), ""):
+        raise CutraceError(
+            f"{target}: {found}; only an existing trace is replaced:"
+            " choose another name, or remove it yourself"
+        )
+
+
+def _strange(target: Path) -> Iterator[str]:
+    """Yield what at `target` no trace would have."""
+    if target.is_symlink():
+        yield "a symbolic link has this name"
+    if not target.is_dir():
+        yield "a file has this name"
+    if not _has_manifest(target):
+        yield "a folder that is not a trace has this name"
+    for path in sorted(target.iterdir()):
+        if path.is_dir() and path.name.isdecimal():
+            yield from (f"{inner} is no part of a trace" for inner in _strange_tables(path))
+        elif path.name != MANIFEST:
+            yield f"{path} is no part of a trace"
+
+
+def _strange_tables(folder: Path) -> Iterator[Path]:
+    known = {f"{name}.arrow" for name in TABLES}
+    return (path for path in sorted(folder.iterdir()) if path.name not in known)
+
+
+def _has_manifest(folder: Path) -> bool:
+    try:
+        manifest = json.loads((folder / MANIFEST).read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return False
+    return isinstance(manifest, dict) and isinstance(manifest.get("format_version"), int)
+
+
+def reason(error: BaseException) -> str:
+    """Return the first line of what an operating system or Arrow error says."""
+    text = getattr(error, "strerror", None) or str(error) or type(error).__name__
+    return str(text).splitlines()[0]

@@ -1,0 +1,152 @@
+"""The rows of one launch: columns in, record batches out.
+
+Columns are NumPy arrays of n values in the dtypes of `schema.py`, which are written without a
+copy; lists, other integer dtypes (checked for range) and single values that hold for all rows are
+taken too. The caller may reuse its arrays as soon as a method returns.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import numpy.typing as npt
+import pyarrow as pa
+
+from ..errors import CutraceError, nearest
+from .column import to_batch, to_list_batch
+from .schema import INSTRUCTIONS, PATHS, TABLES
+from .table_file import TableFile
+
+
+class LaunchWriter:
+    """Writes the rows of launch `number` into `folder`; made by `TraceWriter.launch`.
+
+    A context manager; `finish` is told whether its rows are whole. Raises CutraceError
+    for columns of unequal length, values out of range and a full disk.
+    """
+
+    def __init__(self, folder: Path, number: int, finish: Callable[[bool], None]) -> None:
+        self.number = number
+        self._finish = finish
+        self._ended = False
+        self._files: dict[str, TableFile] = {}
+        for name, schema in TABLES.items():
+            self._files[name] = TableFile(folder / f"{name}.arrow", schema)
+
+    def instructions(self, table: pa.Table) -> None:
+        """Write all instructions of the kernel: a table of schema INSTRUCTIONS, in order of pc."""
+        if not table.schema.equals(INSTRUCTIONS):
+            raise CutraceError(f"{self._where('instructions')}: {_difference(table.schema)}")
+        for batch in table.combine_chunks().to_batches():
+            self._files["instructions"].append(batch)
+
+    def patterns(self, active: npt.ArrayLike, offsets: npt.ArrayLike) -> int:
+        """Append address patterns and return the identifier of the first.
+
+        `active` (n,) uint32, bit i for lane i; `offsets` (n, 32) int32, bytes from the address of
+        the lowest active lane, 0 for inactive lanes.
+        """
+        return self._append("patterns", active, offsets)
+
+    def accesses(
+        self,
+        block: npt.ArrayLike,
+        warp: npt.ArrayLike,
+        step: npt.ArrayLike,
+        part: npt.ArrayLike,
+        pc: npt.ArrayLike,
+        space: npt.ArrayLike,
+        base: npt.ArrayLike,
+        pattern: npt.ArrayLike,
+    ) -> None:
+        """Append memory accesses; rows of one warp in the order in which it executed them."""
+        self._append("accesses", block, warp, step, part, pc, space, base, pattern)
+
+    def paths(
+        self,
+        lengths: npt.ArrayLike,
+        blocks: npt.ArrayLike,
+        active: npt.ArrayLike,
+        taken: npt.ArrayLike,
+        targets: npt.ArrayLike,
+        repeat: npt.ArrayLike,
+    ) -> int:
+        """Append n paths and return the identifier of the first.
+
+        `lengths` (n,) says how many entries of the other, flat columns belong to each path.
+        """
+        columns = (blocks, active, taken, targets, repeat)
+        batch = to_list_batch(PATHS, lengths, columns, self._where("paths"))
+        return self._files["paths"].append(batch)
+
+    def control(
+        self, block: npt.ArrayLike, warp: npt.ArrayLike, step: npt.ArrayLike, path: npt.ArrayLike
+    ) -> None:
+        """Append what warps ran: from their instruction number `step` on, a path."""
+        self._append("control", block, warp, step, path)
+
+    def lanes_on(self, block: npt.ArrayLike, pc: npt.ArrayLike, lanes: npt.ArrayLike) -> None:
+        """Append sums of lanes whose predicate held, one row for each (block, pc)."""
+        self._append("lanes_on", block, pc, lanes)
+
+    def texels(
+        self,
+        block: npt.ArrayLike,
+        warp: npt.ArrayLike,
+        step: npt.ArrayLike,
+        pc: npt.ArrayLike,
+        texture: npt.ArrayLike,
+        active: npt.ArrayLike,
+        corner: npt.ArrayLike,
+    ) -> None:
+        """Append texture samples; `corner` (n, 32, 4) int32: i, j, k, layer of each lane."""
+        self._append("texels", block, warp, step, pc, texture, active, corner)
+
+    def _append(self, name: str, *columns: npt.ArrayLike) -> int:
+        return self._files[name].append(to_batch(TABLES[name], columns, self._where(name)))
+
+    def _where(self, name: str) -> str:
+        return f"launch {self.number}: {name}"
+
+    def close(self) -> None:
+        """Write what is held; the launch is whole."""
+        for file in self._files.values():
+            file.close()
+        self._end(whole=True)
+
+    def abandon(self) -> None:
+        """Close the files as they are, and the trace will not be written; nothing once closed."""
+        for file in self._files.values():
+            file.abandon()
+        self._end(whole=False)
+
+    def _end(self, whole: bool) -> None:
+        if not self._ended:
+            self._ended = True
+            self._finish(whole)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        try:
+            if kind is None:
+                self.close()
+        finally:
+            self.abandon()
+
+
+def _difference(found: pa.Schema) -> str:
+    """Say what keeps a schema from being INSTRUCTIONS."""
+    for field in INSTRUCTIONS:
+        if field.name not in found.names:
+            return f"no column `{field.name}`{nearest(field.name, found.names)}"
+        if not found.field(field.name).equals(field):
+            return f"column `{found.field(field.name)}`, expected `{field}`"
+    return f"columns {found.names}, expected {INSTRUCTIONS.names}"

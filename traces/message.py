@@ -1,0 +1,72 @@
+"""How large a record batch will become, read from its header before anything is unpacked.
+
+An Arrow IPC message carries a flatbuffer. Of the two tables needed here (Arrow columnar format,
+`Message.fbs`): Message {1 header_type, 2 header} and RecordBatch {0 length, 2 buffers,
+3 compression}; a buffer is (int64 offset, int64 length) in the body, and a compressed one begins
+with its unpacked length as int64, -1 meaning that it was left as it is.
+"""
+
+import struct
+
+import pyarrow as pa
+
+_RECORD_BATCH = 3
+_LEFT_PLAIN = -1
+
+
+def declared_size(message: pa.Message) -> tuple[int, int]:
+    """Return the rows of a record batch message and the bytes that its buffers unpack to.
+
+    Raises ValueError if the message is not a record batch or contradicts itself.
+    """
+    try:
+        return _record_batch(bytes(message.metadata), memoryview(message.body or b""))
+    except (struct.error, IndexError) as error:
+        raise ValueError(f"broken message header: {error}") from error
+
+
+def _record_batch(header: bytes, body: memoryview) -> tuple[int, int]:
+    root = _reference(header, 0)
+    kind = _field(header, root, 1)
+    if not kind or header[kind] != _RECORD_BATCH:
+        raise ValueError("a message that is not a record batch")
+    batch = _reference(header, _field(header, root, 2))
+    length = _field(header, batch, 0)
+    rows: int = struct.unpack_from("<q", header, length)[0] if length else 0
+    packed = bool(_field(header, batch, 3))
+    return rows, sum(_unpacked(*pair, body, packed) for pair in _buffers(header, batch))
+
+
+def _buffers(header: bytes, batch: int) -> list[tuple[int, int]]:
+    field = _field(header, batch, 2)
+    if not field:
+        return []
+    vector = _reference(header, field)
+    (count,) = struct.unpack_from("<I", header, vector)
+    return list(struct.iter_unpack("<qq", header[vector + 4 : vector + 4 + 16 * count]))
+
+
+def _unpacked(offset: int, length: int, body: memoryview, packed: bool) -> int:
+    if offset < 0 or length < 0 or offset + length > len(body):
+        raise ValueError(f"a buffer at {offset} of {length} bytes lies outside its message")
+    if not packed or not length:
+        return length
+    size: int = struct.unpack_from("<q", body, offset)[0]
+    if size < _LEFT_PLAIN:
+        raise ValueError(f"a buffer declares {size} bytes")
+    return length - 8 if size == _LEFT_PLAIN else size
+
+
+def _reference(header: bytes, position: int) -> int:
+    """Follow the flatbuffer offset that is stored at `position`."""
+    return position + int(struct.unpack_from("<I", header, position)[0])
+
+
+def _field(header: bytes, table: int, number: int) -> int:
+    """Return where field `number` of a flatbuffer table lies, 0 if it is absent."""
+    vtable = table - struct.unpack_from("<i", header, table)[0]
+    (size,) = struct.unpack_from("<H", header, vtable)
+    if 4 + 2 * number >= size:
+        return 0
+    (offset,) = struct.unpack_from("<H", header, vtable + 4 + 2 * number)
+    return table + int(offset) if offset else 0

@@ -1,0 +1,211 @@
+"""Reading a trace: `read_trace` opens one, a `LaunchTrace` gives the tables of a launch.
+
+Tables are read in record batches from mapped files: memory holds one batch at a time, and whatever
+a file says is checked before it is believed.
+"""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..errors import CutraceError, nearest
+from .folder import MANIFEST, reason
+from .manifest import from_json
+from .schema import LANES, TABLES, Launch, Manifest
+from .table_file import check_whole, count_rows, read_batches
+
+MANIFEST_BYTES = 1 << 28
+"""A manifest larger than this is refused."""
+
+ADDRESSES = pa.schema(
+    [
+        pa.field("block", pa.uint64(), False),
+        pa.field("warp", pa.uint16(), False),
+        pa.field("step", pa.uint32(), False),
+        pa.field("part", pa.uint8(), False),
+        pa.field("pc", pa.uint32(), False),
+        pa.field("space", pa.uint8(), False),
+        pa.field("active", pa.uint32(), False),
+        pa.field("addresses", pa.list_(pa.uint64(), LANES), False),
+    ]
+)
+"""The plain table of accesses: 32 addresses a row, null where a lane is inactive."""
+
+_PLAIN_ROWS = 1 << 16
+
+
+@dataclass(frozen=True)
+class LaunchTrace:
+    """The tables of launch `number`. All methods raise CutraceError for a damaged file."""
+
+    number: int
+    launch: Launch = field(repr=False)
+    folder: Path
+
+    def instructions(self) -> pa.Table:
+        """Return all instructions of the kernel, in order of pc."""
+        return self._table("instructions")
+
+    def paths(self) -> pa.Table:
+        """Return the paths that `control` refers to."""
+        return self._table("paths")
+
+    def patterns(self) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int32]]:
+        """Return active masks (n,) uint32 and offsets from the base (n, 32) int32, bytes."""
+        table = self._table("patterns").combine_chunks()
+        offsets = _flat(table["offsets"]).reshape(-1, LANES)
+        return table["active"].to_numpy(), offsets
+
+    def control_batches(self) -> Iterator[pa.RecordBatch]:
+        """Yield what warps ran, in record batches of schema CONTROL."""
+        return self._batches("control")
+
+    def access_batches(self) -> Iterator[pa.RecordBatch]:
+        """Yield memory accesses, in record batches of schema ACCESSES."""
+        return self._batches("accesses")
+
+    def lanes_on_batches(self) -> Iterator[pa.RecordBatch]:
+        """Yield lanes on by (block, pc), in record batches of schema LANES_ON."""
+        return self._batches("lanes_on")
+
+    def texel_batches(self) -> Iterator[pa.RecordBatch]:
+        """Yield texture samples, in record batches of schema TEXELS."""
+        return self._batches("texels")
+
+    def address_batches(self) -> Iterator[pa.RecordBatch]:
+        """Yield memory accesses with 32 addresses a row, in record batches of ADDRESSES."""
+        active, offsets = self.patterns()
+        for batch in self.access_batches():
+            for start in range(0, batch.num_rows, _PLAIN_ROWS):
+                yield _plain(batch.slice(start, _PLAIN_ROWS), active, offsets)
+
+    def accesses(self) -> pa.Table:
+        """Return the plain table of ADDRESSES: 280 bytes a row, so think of `address_batches`."""
+        return pa.Table.from_batches(self.address_batches(), ADDRESSES)
+
+    def count(self, table: str) -> int:
+        """Return the number of rows of a table without unpacking it."""
+        return count_rows(self.folder / f"{table}.arrow", TABLES[table])
+
+    @cached_property
+    def _limits(self) -> dict[str, dict[str, int]]:
+        """For each table, columns that count from 0, and how many there are."""
+        instructions = self.count("instructions")
+        warp = {"block": self.launch.blocks, "warp": self.launch.warps}
+        return {
+            "lanes_on": {"block": self.launch.blocks, "pc": instructions},
+            "control": {**warp, "path": self.count("paths")},
+            "accesses": {**warp, "pc": instructions, "pattern": self.count("patterns")},
+            "texels": {**warp, "pc": instructions, "texture": len(self.launch.textures)},
+        }
+
+    def _batches(self, name: str) -> Iterator[pa.RecordBatch]:
+        path = self.folder / f"{name}.arrow"
+        limits = self._limits.get(name, {})
+        for batch in read_batches(path, TABLES[name]):
+            for column, limit in limits.items():
+                _check_below(batch[column], limit, f"{path}: column `{column}`")
+            yield batch
+
+    def _table(self, name: str) -> pa.Table:
+        batches = read_batches(self.folder / f"{name}.arrow", TABLES[name])
+        return pa.Table.from_batches(batches, TABLES[name])
+
+
+@dataclass(frozen=True)
+class Trace:
+    """A trace on disk: its manifest, and its launches in order."""
+
+    path: Path
+    manifest: Manifest = field(repr=False)
+    launches: tuple[LaunchTrace, ...]
+
+
+def read_trace(path: str | os.PathLike[str]) -> Trace:
+    """Open the trace at `path`: its manifest is read, its tables are only looked at.
+
+    Raises CutraceError if there is none (naming the nearest), if it is not a trace, was written by
+    a newer cutrace, or is not whole.
+    """
+    folder = Path(path)
+    _check_folder(folder)
+    manifest = from_json(_read_manifest(folder / MANIFEST), str(folder / MANIFEST))
+    launches = tuple(
+        LaunchTrace(number, launch, folder / str(number))
+        for number, launch in enumerate(manifest.launches)
+    )
+    for launch in launches:
+        _check_tables(launch.folder, folder)
+    return Trace(folder, manifest, launches)
+
+
+def _check_folder(folder: Path) -> None:
+    if folder.is_dir():
+        return
+    if folder.exists():
+        raise CutraceError(f"{folder}: a file; a trace is a folder, NAME.cutrace")
+    if not folder.parent.is_dir():
+        raise CutraceError(f"{folder}: no such trace, and there is no folder {folder.parent}")
+    names = sorted(entry.name for entry in folder.parent.iterdir())
+    raise CutraceError(f"{folder}: no such trace{nearest(folder.name, names)}")
+
+
+def _read_manifest(path: Path) -> bytes:
+    if not path.is_file():
+        raise CutraceError(f"{path.parent}: not a trace: no {MANIFEST} in it")
+    _check_inside(path, path.parent)
+    try:
+        size = path.stat().st_size
+        if size > MANIFEST_BYTES:
+            raise CutraceError(f"{path}: {size} bytes; a manifest has {MANIFEST_BYTES} at most")
+        return path.read_bytes()
+    except OSError as error:
+        raise CutraceError(f"{path}: cannot read it: {reason(error)}") from error
+
+
+def _check_tables(folder: Path, trace: Path) -> None:
+    for name in TABLES:
+        path = folder / f"{name}.arrow"
+        check_whole(path)
+        _check_inside(path, trace)
+
+
+def _check_inside(path: Path, folder: Path) -> None:
+    """Raise CutraceError if a link leads out of the trace."""
+    if not path.resolve().is_relative_to(folder.resolve()):
+        raise CutraceError(f"{path}: leads out of the trace to {path.resolve()}; refused")
+
+
+def _check_below(column: pa.Array, limit: int, where: str) -> None:
+    if len(column) and (highest := pc.max(column).as_py()) >= limit:
+        raise CutraceError(f"{where}: {highest}, but there are {limit}, counted from 0")
+
+
+def _plain(
+    batch: pa.RecordBatch, active: npt.NDArray[np.uint32], offsets: npt.NDArray[np.int32]
+) -> pa.RecordBatch:
+    """Return rows of ACCESSES as rows of ADDRESSES."""
+    pattern = batch["pattern"].to_numpy()
+    masks = active[pattern]
+    addresses = batch["base"].to_numpy()[:, None] + offsets[pattern].astype(np.int64).view(
+        np.uint64
+    )
+    validity = pa.py_buffer(masks.astype("<u4").tobytes())  # bit i of row r is lane i's
+    size = addresses.size
+    values = pa.Array.from_buffers(pa.uint64(), size, [validity, pa.py_buffer(addresses)])
+    lanes = pa.FixedSizeListArray.from_arrays(values, type=ADDRESSES.field("addresses").type)
+    kept = [batch[name] for name in ADDRESSES.names[:6]]
+    return pa.RecordBatch.from_arrays([*kept, pa.array(masks), lanes], schema=ADDRESSES)
+
+
+def _flat(lists: pa.ChunkedArray) -> npt.NDArray[np.int32]:
+    """Return the values of a fixed-size list column of one chunk or none."""
+    chunks = [chunk.flatten().to_numpy() for chunk in lists.chunks]
+    return np.concatenate(chunks) if chunks else np.empty(0, np.int32)
