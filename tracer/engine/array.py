@@ -1,0 +1,56 @@
+"""Arrays over lanes: the element types of PTX in NumPy, and lane sets as bits and as booleans.
+
+A value of a register is a two-dimensional array that broadcasts to (rows, columns) lanes. While all
+warps of a wave run together a row is a thread block and a column a thread of it, so that `%ctaid.x`
+is (rows, 1), `%tid.x` is (1, columns) and a parameter (1, 1). When only some warps run, a row is
+one warp and the columns are its 32 lanes.
+"""
+
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array: TypeAlias = NDArray[Any]
+Mask: TypeAlias = NDArray[np.bool_]
+Bits: TypeAlias = NDArray[np.uint32]
+
+LANES = 32
+ALL_LANES = 0xFFFFFFFF
+
+DTYPES: Mapping[str, np.dtype[Any]] = {
+    **{f"{kind}{bits}": np.dtype(f"uint{bits}") for kind in "bu" for bits in (8, 16, 32, 64)},
+    **{f"s{bits}": np.dtype(f"int{bits}") for bits in (8, 16, 32, 64)},
+    "pred": np.dtype(np.bool_),
+    "f16": np.dtype(np.float16),
+    "f32": np.dtype(np.float32),
+    "f64": np.dtype(np.float64),
+    "bf16": np.dtype(np.uint16),
+    "f16x2": np.dtype(np.uint32),
+    "bf16x2": np.dtype(np.uint32),
+    "u16x2": np.dtype(np.uint32),
+    "s16x2": np.dtype(np.uint32),
+    "tf32": np.dtype(np.uint32),
+}
+"""The NumPy type in which a PTX type is computed; packed and brain floats travel as bits."""
+
+
+def scalar(value: int | float | bool, dtype: np.dtype[Any]) -> Array:
+    """Return `value`, wrapped to the type's width if it is an integer, as a (1, 1) array."""
+    if dtype.kind in "iu" and isinstance(value, int):
+        bits = value & ((1 << 8 * dtype.itemsize) - 1)
+        return np.array([[bits]], dtype=f"u{dtype.itemsize}").view(dtype)
+    return np.array([[value]], dtype=dtype)
+
+
+def pack(lanes: Mask) -> Bits:
+    """Turn booleans (warps, 32) into one 32-bit mask a warp (warps,)."""
+    packed = np.packbits(lanes, axis=1, bitorder="little")
+    return np.ascontiguousarray(packed).view("<u4").reshape(-1).astype(np.uint32, copy=False)
+
+
+def unpack(bits: Bits) -> Mask:
+    """Turn one 32-bit mask a warp (warps,) into booleans (warps, 32)."""
+    octets = np.ascontiguousarray(bits, dtype="<u4").view(np.uint8).reshape(-1, 4)
+    return np.unpackbits(octets, axis=1, bitorder="little").view(np.bool_)

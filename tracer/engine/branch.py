@@ -1,0 +1,169 @@
+"""How a basic block ends: branches, returns, calls, barriers and traps send warps on their way."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import KernelFault
+from ..ptx.kernel import BasicBlock, CallTarget, Instruction, Symbol
+from .array import Bits
+from .program import Terminator
+from .slot import Fetch
+
+if TYPE_CHECKING:
+    from .decode import Decoder
+    from .group import Group
+
+_BARRIERS = frozenset({"bar", "barrier"})
+
+
+def fall_through(decoder: "Decoder", block: BasicBlock) -> Terminator:
+    """End a block that runs into the next one, or off the end of its function."""
+    target = block.successors[0] if block.successors else _exit(decoder, block)
+
+    def go(group: "Group") -> tuple[None, None]:
+        group.wave.stacks.go(group.warps, target)
+        return None, None
+
+    return go
+
+
+def _exit(decoder: "Decoder", block: BasicBlock) -> int:
+    return decoder.kernel.functions[block.function].exit
+
+
+def decode_ending(decoder: "Decoder", instruction: Instruction) -> Terminator | None:
+    """Return what the last instruction of a block does, or None if it does not send warps."""
+    match instruction.opcode:
+        case "bra":
+            return _branch(decoder)
+        case "ret":
+            return _return(decoder)
+        case "exit":
+            return _leave(decoder)
+        case "trap":
+            return _trap(decoder, instruction)
+        case "call":
+            return _call(decoder, instruction)
+        case opcode if opcode in _BARRIERS and not {"warp", "red"} & set(instruction.modifiers):
+            return _barrier(decoder, instruction)
+    return None
+
+
+def _targets(active: Bits, taken: Bits) -> NDArray[np.uint8]:
+    places: NDArray[np.uint8] = np.add(taken != 0, taken != active, dtype=np.uint8)
+    return places
+
+
+def _branch(decoder: "Decoder") -> Terminator:
+    block, guard = decoder.block, decoder.guard()
+    target = block.successors[0]
+    if guard is None:
+
+        def jump(group: "Group") -> tuple[Bits, NDArray[np.uint8]]:
+            group.wave.stacks.go(group.warps, target)
+            return group.active, np.ones(len(group.active), dtype=np.uint8)
+
+        return jump
+    return _divide(guard, target, block.successors[1], block.join)
+
+
+def _divide(guard: Fetch, target: int, other: int, join: int) -> Terminator:
+    def divide(group: "Group") -> tuple[Bits, NDArray[np.uint8]]:
+        taken = group.pack(guard(group.frame))
+        group.wave.stacks.divide(group.warps, taken, target, other, join)
+        return taken, _targets(group.active, taken)
+
+    return divide
+
+
+def _return(decoder: "Decoder") -> Terminator:
+    block, guard = decoder.block, decoder.guard()
+    exit_ = _exit(decoder, block)
+    if guard is not None:
+        return _divide(guard, exit_, block.successors[0], exit_)
+
+    def leave(group: "Group") -> tuple[None, None]:
+        group.wave.stacks.go(group.warps, exit_)
+        return None, None
+
+    return leave
+
+
+def _leave(decoder: "Decoder") -> Terminator:
+    block, guard = decoder.block, decoder.guard()
+    if block.function == 0:
+        return _return(decoder)
+    after = block.successors[0] if block.successors else _exit(decoder, block)
+
+    def leave(group: "Group") -> tuple[Bits | None, NDArray[np.uint8] | None]:
+        lanes = group.active if guard is None else group.pack(guard(group.frame))
+        group.wave.stacks.block[group.warps] = after
+        group.wave.stacks.leave(group.warps, lanes)
+        return (None, None) if guard is None else (lanes, _targets(group.active, lanes))
+
+    return leave
+
+
+def _trap(decoder: "Decoder", instruction: Instruction) -> Terminator:
+    place = instruction.location
+    where = f"{place.file}:{place.line}" if place else f"PTX line {instruction.ptx_line}"
+    guard, after = decoder.guard(), decoder.block.successors
+    exit_ = _exit(decoder, decoder.block)
+
+    def trap(group: "Group") -> tuple[None, None]:
+        lanes = group.active if guard is None else group.pack(guard(group.frame))
+        if lanes.any():
+            first = group.warps[np.flatnonzero(lanes)[0]]
+            block = int(group.wave.blocks_of(np.array([first]))[0])
+            raise KernelFault(f"{where}: `trap` was executed in block {block}")
+        group.wave.stacks.go(group.warps, after[0] if after else exit_)
+        return None, None
+
+    return trap
+
+
+def _call(decoder: "Decoder", instruction: Instruction) -> Terminator | None:
+    target = next(o for o in instruction.operands if isinstance(o, CallTarget))
+    if not isinstance(target.callee, Symbol):
+        raise decoder.refuse("cutrace does not run calls through pointers yet")
+    name = target.callee.name
+    spans = decoder.kernel.functions
+    callee = next((s for s in spans if s.function.name == name), None)
+    if callee is None:
+        return None
+    after = decoder.block.successors[0] if decoder.block.successors else None
+    back = _exit(decoder, decoder.block) if after is None else after
+    guard = decoder.guard()
+
+    def call(group: "Group") -> tuple[None, None]:
+        stacks = group.wave.stacks
+        lanes = group.active if guard is None else group.pack(guard(group.frame))
+        stacks.block[group.warps] = back
+        entered = group.warps[lanes != 0]
+        if entered.size:
+            stacks.push(entered, callee.entry, callee.exit, lanes[lanes != 0])
+        stacks.go(group.warps[lanes == 0], back)
+        return None, None
+
+    return call
+
+
+def _barrier(decoder: "Decoder", instruction: Instruction) -> Terminator:
+    operands = [o for o in instruction.operands if not isinstance(o, CallTarget)]
+    barrier = decoder.fetch(operands[0], "u32") if operands else None
+    count = decoder.fetch(operands[1], "u32") if len(operands) > 1 else None
+    arrive_only = "arrive" in instruction.modifiers
+    after = decoder.block.successors
+    target = after[0] if after else _exit(decoder, decoder.block)
+    if arrive_only:
+        raise decoder.refuse("cutrace does not know this instruction")
+
+    def wait(group: "Group") -> tuple[None, None]:
+        number = 0 if barrier is None else int(barrier(group.frame).flat[0])
+        threads = 0 if count is None else int(count(group.frame).flat[0])
+        group.wave.stacks.arrive(group.warps, number, threads, target)
+        return None, None
+
+    return wait

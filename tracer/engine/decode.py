@@ -1,0 +1,234 @@
+"""Kernel and launch to Program: every instruction becomes a function of a Group."""
+
+import numpy as np
+
+from ...errors import CutraceError
+from ..ptx.kernel import (
+    BasicBlock,
+    Bucket,
+    CallTarget,
+    Immediate,
+    Instruction,
+    Kernel,
+    Not,
+    Operand,
+    Register,
+    Special,
+    Symbol,
+)
+from . import access, atomic, branch, call, move, warp
+from .alu import decode_alu
+from .array import DTYPES, Array, scalar
+from .launch import Launch
+from .layout import local_layout, shared_layout
+from .memory import LoadedModule, Memory
+from .native import select
+from .op.family import find_rule
+from .program import BlockPlan, Program, Step
+from .slot import Fetch, Slots, Store, immediate
+
+
+class Decoder:
+    """What decoding an instruction may ask for; `function` and `pc` say where it stands."""
+
+    def __init__(
+        self, kernel: Kernel, launch: Launch, memory: Memory, loaded: LoadedModule
+    ) -> None:
+        self.kernel = kernel
+        self.launch = launch
+        self.memory = memory
+        self.loaded = loaded
+        self.shared = shared_layout(kernel)
+        self.local = local_layout(kernel)
+        self.shared_bytes = self.shared.size + launch.shared_dynamic
+        self.slots = Slots(kernel, launch)
+        self.parameters = call_parameters(kernel)
+        self.function = 0
+        self.pc = 0
+        self.position = 0
+        self.block: BasicBlock = kernel.blocks[0]
+
+    def refuse(self, why: str) -> CutraceError:
+        """Return the error that names the instruction in hand, its PTX line and source line."""
+        instruction = self.kernel.instructions[self.pc]
+        place = instruction.location
+        source = f", from {place.file}:{place.line}" if place else ""
+        return CutraceError(
+            f"kernel `{self.kernel.name}`: {why}: `{instruction.text}` "
+            f"(PTX line {instruction.ptx_line}{source})"
+        )
+
+    def symbol_address(self, name: str) -> int:
+        """Return a variable's address in its own state space (generic, for global memory)."""
+        for layout in (self.shared, self.local):
+            for owner in (self.function, -1):
+                if (owner, name) in layout.offsets:
+                    return layout.offsets[owner, name]
+        if name in self.loaded.symbols:
+            return self.loaded.symbols[name].address
+        raise self.refuse(f"`{name}` has no address")
+
+    def fetch(self, operand: Operand, kind: str) -> Fetch:
+        """Return a function that takes an operand out of a frame as the PTX type `kind`."""
+        dtype = DTYPES[kind]
+        match operand:
+            case Register():
+                return self.slots.fetch_slot(self.slots.of(self.function, operand), dtype)
+            case Not(register):
+                plain = self.slots.fetch_slot(self.slots.of(self.function, register), dtype)
+                return lambda frame: ~plain(frame)
+            case Special(name):
+                slot = self.slots.of_special(name)
+                if slot is None:
+                    raise self.refuse(f"cutrace does not know the special register `{name}`")
+                return self.slots.fetch_slot(slot, dtype)
+            case Immediate():
+                return constant(immediate(operand, kind))
+            case Symbol(name, offset):
+                return constant(scalar(self.symbol_address(name) + offset, dtype))
+        raise self.refuse("an operand is not of a form that this instruction takes")
+
+    def store(self, operand: Operand, kind: str) -> Store | None:
+        """Return a function that puts a value of type `kind` into a frame; None for `_`.
+
+        The value is extended to the register's width. Under a guard the old value shows through
+        where it does not hold.
+        """
+        if isinstance(operand, Bucket):
+            return None
+        if not isinstance(operand, Register):
+            raise self.refuse("a result has to be a register")
+        slot = self.slots.of(self.function, operand)
+        return self.store_slot(slot, kind)
+
+    def store_slot(self, slot: int, kind: str) -> Store:
+        """Return a function that puts a value of type `kind` into a slot, as `store` does."""
+        guard = self.guard()
+        self.slots.write(slot, maybe=guard is not None)
+        size = self.slots.zeros[slot].dtype.itemsize
+        extend = DTYPES[kind].itemsize != size
+        wide = np.dtype(f"{'i' if kind[0] == 's' else 'u'}{size}") if extend else DTYPES[kind]
+        narrow = DTYPES[kind if DTYPES[kind].kind != "f" else f"b{8 * DTYPES[kind].itemsize}"]
+
+        def put(frame: list[Array], value: Array) -> None:
+            if extend:
+                value = value.view(narrow).astype(wide)
+            frame[slot] = value if guard is None else select(guard(frame), value, frame[slot])
+
+        return put
+
+    def argument_bytes(self, key: tuple[int, str, int, int]) -> Array | None:
+        """Return bytes of a kernel argument as a (1, 1) integer, None if it is a callee's."""
+        function, name, offset, size = key
+        for parameter, data in zip(self.kernel.parameters, self.launch.arguments, strict=True):
+            if function == 0 and parameter.name == name:
+                piece = int.from_bytes(data[offset : offset + size], "little")
+                return scalar(piece, DTYPES[f"b{8 * size}"])
+        return None
+
+    def fetch_parameter(self, key: tuple[int, str, int, int], slot: int, kind: str) -> Fetch:
+        """Return a function that takes bytes of a parameter out of a frame as type `kind`."""
+        return self.slots.fetch_slot(slot, DTYPES[kind])
+
+    def guard(self) -> Fetch | None:
+        """Return a function to the lanes where the guard of the instruction in hand holds."""
+        guard = self.kernel.instructions[self.pc].guard
+        if guard is None:
+            return None
+        holds = self.fetch(guard.register, "pred")
+        return (lambda frame: ~holds(frame)) if guard.negated else holds
+
+
+def call_parameters(kernel: Kernel) -> dict[tuple[int, str], tuple[int, str]]:
+    """Map each `.param` variable of a call, (caller, name), to the callee's own parameter."""
+    numbers = {span.function.name: index for index, span in enumerate(kernel.functions)}
+    places: dict[tuple[int, str], tuple[int, str]] = {}
+    for block in kernel.blocks:
+        for instruction in kernel.instructions[block.first : block.last]:
+            for operand in instruction.operands:
+                if isinstance(operand, CallTarget) and operand.callee.name in numbers:
+                    callee = numbers[operand.callee.name]
+                    function = kernel.functions[callee].function
+                    theirs = (*function.returns, *function.parameters)
+                    ours = (*operand.returns, *operand.arguments)
+                    for mine, its in zip(ours, theirs, strict=True):
+                        if isinstance(mine, Symbol):
+                            places[block.function, mine.name] = (callee, its.name)
+    return places
+
+
+def constant(value: Array) -> Fetch:
+    """Return a function that gives `value` whatever the frame."""
+    return lambda frame: value
+
+
+def decode(kernel: Kernel, launch: Launch, memory: Memory, loaded: LoadedModule) -> Program:
+    """Make a kernel ready to run; CutraceError for instructions that cutrace does not know."""
+    decoder = Decoder(kernel, launch, memory, loaded)
+    plans = {block.number: _plan(decoder, block) for block in kernel.blocks}
+    slots = decoder.slots
+    ranks = np.zeros(max(span.exit for span in kernel.functions) + 1, dtype=np.int32)
+    for block in kernel.blocks:
+        ranks[block.number] = block.rank
+    return Program(
+        kernel=kernel,
+        launch=launch,
+        memory=memory,
+        blocks=plans,
+        zeros=slots.zeros,
+        specials=slots.specials,
+        ranks=ranks,
+        entry=kernel.functions[0].entry,
+        exit=kernel.functions[0].exit,
+        shared_bytes=-(-decoder.shared_bytes // 16) * 16,
+        local_bytes=-(-decoder.local.size // 16) * 16,
+    )
+
+
+def _plan(decoder: Decoder, block: BasicBlock) -> BlockPlan:
+    decoder.function, decoder.block = block.function, block
+    slots = decoder.slots
+    slots.begin_block()
+    steps: list[Step] = []
+    terminator = branch.fall_through(decoder, block)
+    for pc in range(block.first, block.last):
+        decoder.pc, decoder.position = pc, pc - block.first
+        instruction = decoder.kernel.instructions[pc]
+        ending = branch.decode_ending(decoder, instruction) if pc == block.last - 1 else None
+        if ending is not None:
+            terminator = ending
+        else:
+            steps.append(_step(decoder, instruction))
+    live = {slots.of_key(key) for key in decoder.kernel.live_out[block.number]}
+    commits = tuple(sorted(s for s in slots.written if s in live or s in slots.lasting))
+    temporaries = tuple(sorted(slots.written - set(commits)))
+    reads = tuple(sorted(slots.read_first))
+    return BlockPlan(
+        tuple(steps),
+        terminator,
+        block.last - block.first,
+        reads,
+        commits,
+        temporaries,
+        tuple(sorted({*reads, *commits})),
+    )
+
+
+_FORMS = (
+    access.decode_access,
+    move.decode_move,
+    call.decode_call,
+    atomic.decode_atomic,
+    warp.decode_warp,
+)
+
+
+def _step(decoder: Decoder, instruction: Instruction) -> Step:
+    for decode_form in _FORMS:
+        step = decode_form(decoder, instruction)
+        if step is not None:
+            return step
+    rule = find_rule(instruction)
+    if rule is None:
+        raise decoder.refuse("cutrace does not know this instruction")
+    return decode_alu(decoder, instruction, rule)

@@ -1,0 +1,167 @@
+"""What is known of a register's value as addresses: range, alignment, bases and patterns a warp.
+
+Facts belong to one value (an array object) under one set of active lanes. A later value that
+differs from it by a uniform number shares them, shifted: so a loop that steps a pointer, or loads
+at immediate offsets from it, works its addresses out once.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .array import ALL_LANES, LANES, Array, Bits, Mask, pack
+from .pattern import PatternTable
+
+REMEMBERED = 48
+"""Values kept for their facts; more would only hold memory."""
+
+SPAN = 1 << 31
+"""Offsets from the base that fit a pattern lie below this."""
+
+
+@dataclass(slots=True)
+class Facts:
+    """`addresses` (r, c) int64 of lanes; `lanes` the active ones (None: all).
+
+    `low` and `high` bound the active lanes' addresses, `odd_bits` has each of the four low bits
+    that is set in one of them. `base` and `pattern` are (r, warps a row), or broadcast to it;
+    `keep` (same shape) is False for warps without an active lane, None when there are none.
+    """
+
+    addresses: Array
+    lanes: Mask | None
+    low: int
+    high: int
+    odd_bits: int
+    base: NDArray[np.int64]
+    pattern: NDArray[np.uint32]
+    keep: Mask | None
+    indices: dict[tuple[str, int], Array] = field(default_factory=dict)
+
+    def index(self, itemsize: int) -> Array:
+        """Return element indices (r, c) relative to `low`."""
+        key = ("low", itemsize)
+        if key not in self.indices:
+            shift = itemsize.bit_length() - 1
+            self.indices[key] = (self.addresses - self.low) >> shift
+        return self.indices[key]
+
+
+def as_addresses(value: Array) -> Array:
+    """Return a 32- or 64-bit register's value as int64."""
+    return value.view(np.int64) if value.dtype.itemsize == 8 else value.astype(np.int64)
+
+
+def work_out(
+    value: Array, lanes: Mask | None, columns: int, patterns: PatternTable
+) -> Facts | None:
+    """Return the facts of `value` (r, c) under `lanes` (r, c), or None if no lane is active."""
+    addresses = as_addresses(value)
+    if lanes is None:
+        return _of_all(addresses, patterns)
+    shape = np.broadcast_shapes(addresses.shape, lanes.shape, (1, columns))
+    return _of_some(np.broadcast_to(addresses, shape), np.broadcast_to(lanes, shape), patterns)
+
+
+def _of_all(addresses: Array, patterns: PatternTable) -> Facts:
+    rows, columns = addresses.shape
+    if columns == 1:
+        base = addresses
+        offsets = np.zeros((rows, 1, LANES), dtype=np.int64)
+    else:
+        warps = addresses.reshape(rows, columns // LANES, LANES)
+        base = warps[:, :, 0]
+        offsets = warps - base[:, :, None]
+    low, high = int(addresses.min()), int(addresses.max())
+    odd_bits = int(np.bitwise_or.reduce(addresses, axis=None)) & 15
+    active = np.full(base.size, ALL_LANES, dtype=np.uint32)
+    pattern = _interned(offsets, active, patterns)
+    return Facts(addresses, None, low, high, odd_bits, base, pattern, None)
+
+
+def _of_some(addresses: Array, lanes: Mask, patterns: PatternTable) -> Facts | None:
+    spread = addresses.reshape(-1, LANES)
+    mask = lanes.reshape(-1, LANES)
+    chosen = spread[mask]
+    if not chosen.size:
+        return None
+    first = mask.argmax(axis=1)
+    base = spread[np.arange(len(spread)), first]
+    offsets = np.where(mask, spread - base[:, None], 0)
+    active = pack(mask)
+    keep = active != 0
+    grid = (addresses.shape[0], addresses.shape[1] // LANES)
+    pattern = _interned(offsets.reshape(*grid, LANES), active, patterns)
+    return Facts(
+        addresses,
+        lanes,
+        int(chosen.min()),
+        int(chosen.max()),
+        int(np.bitwise_or.reduce(chosen)) & 15,
+        base.reshape(grid),
+        pattern,
+        None if keep.all() else keep.reshape(grid),
+    )
+
+
+def _interned(offsets: Array, active: Bits, patterns: PatternTable) -> NDArray[np.uint32]:
+    """Intern offsets (rows, warps, 32), a single time where all rows and warps agree."""
+    rows, warps = offsets.shape[:2]
+    if bool((offsets == offsets[:1]).all()) and bool((active == active[0]).all()):
+        one = patterns.intern(active[:warps], offsets[0])
+        return one[None] if one.size > 1 and not (one == one[0]).all() else one[:1].reshape(1, 1)
+    return patterns.intern(active, offsets.reshape(-1, LANES)).reshape(rows, warps)
+
+
+class FactStore:
+    """Remembers facts by value and lanes, and which values are a uniform step from others."""
+
+    def __init__(self, patterns: PatternTable) -> None:
+        self._patterns = patterns
+        self._facts: dict[tuple[int, int], tuple[Array, Mask | None, Facts | None]] = {}
+        self._steps: dict[int, tuple[Array, Array, int]] = {}
+        self._known: set[int] = set()
+
+    def of(self, value: Array, lanes: Mask | None, columns: int) -> tuple[Facts | None, int]:
+        """Return the facts of a value, and the number of bytes by which it lies beyond them."""
+        delta = 0
+        step = self._steps.get(id(value))
+        if step is not None and step[0] is value and (id(step[1]), id(lanes)) in self._facts:
+            value, delta = step[1], step[2]
+        key = (id(value), id(lanes))
+        found = self._facts.get(key)
+        if found is None:
+            if len(self._facts) >= REMEMBERED:
+                self.forget()
+            found = (value, lanes, work_out(value, lanes, columns, self._patterns))
+            self._facts[key] = found
+            self._known.add(id(value))
+        return found[2], delta
+
+    def note_sum(self, result: Array, source: Array, addend: Array) -> None:
+        """Remember that `result` is `source` plus the single number in `addend`."""
+        base, delta = source, int(as_addresses(addend)[0, 0])
+        earlier = self._steps.get(id(source))
+        if earlier is not None and earlier[0] is source and id(source) not in self._known:
+            base, delta = earlier[1], earlier[2] + delta
+        if len(self._steps) >= REMEMBERED:
+            self._steps.clear()
+        self._steps[id(result)] = (result, base, delta)
+
+    def drop(self, value: Array) -> None:
+        """Forget a value that is about to change in place."""
+        place = id(value)
+        if place not in self._known and place not in self._steps:
+            return
+        self._known.discard(place)
+        for key in [k for k in self._facts if k[0] == place]:
+            del self._facts[key]
+        for step in [k for k, (_, source, _) in self._steps.items() if place in (k, id(source))]:
+            del self._steps[step]
+
+    def forget(self) -> None:
+        """Let go of every value."""
+        self._facts.clear()
+        self._steps.clear()
+        self._known.clear()

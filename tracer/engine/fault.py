@@ -1,0 +1,102 @@
+"""What the user is told when a lane reaches memory that it must not."""
+
+from typing import TYPE_CHECKING, NoReturn
+
+import numpy as np
+
+from ...errors import KernelFault
+from ...traces.schema import Space
+from ..ptx.kernel import Kernel
+from .array import Array
+from .fact import Facts
+from .memory import Allocation
+
+if TYPE_CHECKING:
+    from .group import Group
+
+
+def source_line(kernel: Kernel, pc: int) -> str:
+    """Return `file:line` of an instruction, or its PTX line where the source is not known."""
+    instruction = kernel.instructions[pc]
+    place = instruction.location
+    return f"{place.file}:{place.line}" if place else f"PTX line {instruction.ptx_line}"
+
+
+def check_lanes(
+    group: "Group", facts: Facts, delta: int, space: Space, width: int, pc: int
+) -> None:
+    """Check every active lane by itself; KernelFault names the first that is at fault."""
+    shape = (group.rows, group.columns)
+    addresses = np.broadcast_to(facts.addresses, shape) + delta
+    active = np.broadcast_to(True if facts.lanes is None else facts.lanes, shape)
+    misaligned = active & (addresses & (width - 1) != 0)
+    outside = active & ~_inside(group, addresses, space, width)
+    bad = outside | misaligned
+    if bad.any():
+        _report(
+            group, addresses, int(np.flatnonzero(bad)[0]), bool(outside.any()), space, width, pc
+        )
+
+
+def _inside(group: "Group", addresses: Array, space: Space, width: int) -> Array:
+    if space in (Space.SHARED, Space.LOCAL):
+        wave = group.wave
+        memory = wave.shared if space == Space.SHARED else wave.local
+        return (addresses >= 0) & (addresses + width <= memory.shape[1])
+    allocations = group.wave.program.memory.arena(space).allocations
+    starts = np.array([a.address for a in allocations], dtype=np.int64)
+    ends = np.array([a.address + a.size for a in allocations], dtype=np.int64)
+    if not starts.size:
+        return np.zeros(addresses.shape, dtype=np.bool_)
+    owner = np.searchsorted(starts, addresses, side="right") - 1
+    return (owner >= 0) & (addresses + width <= ends[np.maximum(owner, 0)])
+
+
+def _report(
+    group: "Group", addresses: Array, lane: int, outside: bool,
+    space: Space, width: int, pc: int,
+) -> NoReturn:  # fmt: skip
+    wave = group.wave
+    program = wave.program
+    launch = program.launch
+    address = int(addresses.reshape(-1)[lane])
+    warp = int(group.place()[lane // 32])
+    thread = (warp % wave.warps_a_block) * 32 + lane % 32
+    block = int(wave.block_of_warp[warp]) + wave.first_block
+    instruction = program.kernel.instructions[pc]
+    verb = {"ld": "reads", "ldu": "reads", "st": "writes"}.get(instruction.opcode, "updates")
+    problem = "outside" if outside else "misaligned"
+    where = _nearest(group, address, space, width) if outside else f"not a multiple of {width}"
+    raise KernelFault(
+        f"{source_line(program.kernel, pc)}: kernel `{program.kernel.name}` {verb} {width} bytes "
+        f"{problem} at {space.name.lower()} address {address:#x} "
+        f"in thread {_triple(thread, launch.block)} of block {_triple(block, launch.grid)}: {where}"
+    )
+
+
+def _triple(index: int, extent: tuple[int, int, int]) -> str:
+    x, rest = index % extent[0], index // extent[0]
+    return f"({x}, {rest % extent[1]}, {rest // extent[1]})"
+
+
+def _nearest(group: "Group", address: int, space: Space, width: int) -> str:
+    wave = group.wave
+    if space in (Space.SHARED, Space.LOCAL):
+        size = (wave.shared if space == Space.SHARED else wave.local).shape[1]
+        owner = "the block has" if space == Space.SHARED else "the thread has"
+        return f"{owner} {size} bytes of {space.name.lower()} memory"
+    allocations = wave.program.memory.arena(space).allocations
+    if not allocations:
+        return "nothing is allocated"
+    near = min(allocations, key=lambda a: _distance(a, address))
+    if address < near.address:
+        gap = f"{near.address - address} bytes before"
+    elif address >= near.address + near.size:
+        gap = f"{address - near.address - near.size} bytes past the end of"
+    else:
+        gap = f"{address + width - near.address - near.size} bytes beyond the end of"
+    return f"{gap} `{near.name}` ({near.size} bytes at {near.address:#x})"
+
+
+def _distance(allocation: Allocation, address: int) -> int:
+    return max(allocation.address - address, address - allocation.address - allocation.size, 0)

@@ -1,0 +1,71 @@
+"""What the engine is asked to run, and where its rows go."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """One launch: grid and block in blocks and threads, dynamic shared memory in bytes.
+
+    `arguments` holds, for each parameter of the kernel, its bytes (little-endian, the parameter's
+    own size). `output` takes what `printf` writes.
+    """
+
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    shared_dynamic: int
+    arguments: tuple[bytes, ...]
+    output: Callable[[str], None]
+
+    @property
+    def blocks(self) -> int:
+        """Thread blocks in the grid."""
+        return self.grid[0] * self.grid[1] * self.grid[2]
+
+    @property
+    def threads(self) -> int:
+        """Threads in a block."""
+        return self.block[0] * self.block[1] * self.block[2]
+
+
+class Sink(Protocol):
+    """Takes rows, as NumPy arrays with the column types of traces/schema.py."""
+
+    def patterns(self, active: NDArray[Any], offsets: NDArray[Any]) -> int:
+        """Add patterns (n,), (n, 32); return the identifier of the first."""
+
+    def accesses(
+        self,
+        block: NDArray[Any],
+        warp: NDArray[Any],
+        step: NDArray[Any],
+        part: NDArray[Any],
+        pc: NDArray[Any],
+        space: NDArray[Any],
+        base: NDArray[Any],
+        pattern: NDArray[Any],
+    ) -> None:
+        """Add access rows."""
+
+    def paths(
+        self,
+        lengths: NDArray[Any],
+        blocks: NDArray[Any],
+        active: NDArray[Any],
+        taken: NDArray[Any],
+        targets: NDArray[Any],
+        repeat: NDArray[Any],
+    ) -> int:
+        """Add ragged rows (flat values, n lengths); return the identifier of the first."""
+
+    def control(
+        self, block: NDArray[Any], warp: NDArray[Any], step: NDArray[Any], path: NDArray[Any]
+    ) -> None:
+        """Add control rows."""
+
+    def lanes_on(self, block: NDArray[Any], pc: NDArray[Any], lanes: NDArray[Any]) -> None:
+        """Add sums of lanes whose predicate held."""

@@ -1,0 +1,71 @@
+"""Where the variables of a kernel lie in a block's shared and a thread's local memory."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ..ptx.kernel import Address, Instruction, Kernel, Operand, Symbol, Variable
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Offsets in bytes by (function index or -1 for the module, name), and their total.
+
+    Open-size arrays (`extern __shared__`) start where the sized ones end, on 16 bytes.
+    """
+
+    offsets: dict[tuple[int, str], int]
+    variables: dict[tuple[int, str], Variable]
+    size: int
+
+
+def shared_layout(kernel: Kernel) -> Layout:
+    """Lay out the shared variables that the kernel declares or names."""
+    named = set(_symbols(kernel.instructions))
+    module = {
+        (-1, v.name): v
+        for v in kernel.module.variables.values()
+        if v.space == "shared" and v.name in named
+    }
+    return _lay_out({**module, **_own_variables(kernel, "shared")})
+
+
+def local_layout(kernel: Kernel) -> Layout:
+    """Lay out the local variables of the kernel's functions: one frame for each function."""
+    return _lay_out(_own_variables(kernel, "local"))
+
+
+def _own_variables(kernel: Kernel, space: str) -> dict[tuple[int, str], Variable]:
+    return {
+        (index, v.name): v
+        for index, span in enumerate(kernel.functions)
+        for v in span.function.variables
+        if v.space == space
+    }
+
+
+def _lay_out(variables: dict[tuple[int, str], Variable]) -> Layout:
+    offsets: dict[tuple[int, str], int] = {}
+    end = 0
+    for key, variable in variables.items():
+        if not variable.is_extern:
+            end = -(-end // variable.align) * variable.align
+            offsets[key] = end
+            end += variable.size
+    open_start = -(-end // 16) * 16
+    for key, variable in variables.items():
+        if variable.is_extern:
+            offsets[key] = open_start
+            end = open_start
+    return Layout(offsets, variables, end)
+
+
+def _symbols(instructions: Iterable[Instruction]) -> Iterable[str]:
+    for instruction in instructions:
+        for operand in instruction.operands:
+            yield from _names(operand)
+
+
+def _names(operand: Operand) -> Iterable[str]:
+    match operand:
+        case Symbol(name) | Address(Symbol(name)):
+            yield name

@@ -1,0 +1,160 @@
+"""Device memory: one arena for global memory, one bank for constants, and what lies where.
+
+Allocations start at multiples of 256 bytes, in order, from a fixed base, with a guard gap between
+them, so that the same calls give the same addresses on every machine and an index past the end of
+one array never lands in the next.
+"""
+
+from bisect import bisect_right
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import CutraceError
+from ...traces.schema import Space
+from ..ptx.kernel import Module, Variable
+
+ALIGNMENT = 256
+CONSTANT_BYTES = 64 * 1024
+GLOBAL_BASE = 0x7_0000_0000
+WINDOWS: Mapping[Space, tuple[int, int]] = {
+    Space.SHARED: (0x0100_0000, 0x0200_0000),
+    Space.LOCAL: (0x0200_0000, 0x0300_0000),
+    Space.CONST: (0x0300_0000, 0x0400_0000),
+    Space.GLOBAL: (GLOBAL_BASE, 1 << 62),
+}
+"""Where each state space lies among generic addresses: first address, end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Allocation:
+    """Bytes of device memory. `address` is what a kernel sees: generic for global memory,
+    an offset in the bank for constants."""
+
+    name: str
+    address: int
+    size: int
+    space: Space = Space.GLOBAL
+    itemsize: int = 0
+    shape: tuple[int, ...] = ()
+    pitch: int = 0
+
+    @property
+    def offset(self) -> int:
+        """The address in the window of its space, as the trace has it."""
+        return self.address - (GLOBAL_BASE if self.space == Space.GLOBAL else 0)
+
+
+class Arena:
+    """The bytes of one state space, and the allocations in them in order of address."""
+
+    def __init__(self, space: Space, base: int, guard: int, limit: int) -> None:
+        self.space = space
+        self.base = base
+        self.bytes: NDArray[np.uint8] = np.zeros(1 << 16, dtype=np.uint8)
+        self.allocations: list[Allocation] = []
+        self._guard = guard
+        self._limit = limit
+        self._starts: list[int] = []
+        self._end = 0
+
+    def allocate(self, size: int, name: str, align: int, itemsize: int = 0,
+                 shape: tuple[int, ...] = (), pitch: int = 0) -> Allocation:  # fmt: skip
+        """Reserve `size` zeroed bytes; CutraceError when the space has no room for them."""
+        start = -(-self._end // align) * align
+        if start + size > self._limit:
+            raise CutraceError(
+                f"`{name}` needs {size} bytes of {self.space.name.lower()} memory; "
+                f"{max(self._limit - start, 0)} of {self._limit} are free"
+            )
+        allocation = Allocation(name, self.base + start, size, self.space, itemsize, shape, pitch)
+        self._end = start + size + self._guard
+        self._grow(self._end)
+        self.allocations.append(allocation)
+        self._starts.append(allocation.address)
+        return allocation
+
+    def _grow(self, needed: int) -> None:
+        if needed > self.bytes.size:
+            grown = np.zeros(max(needed, 2 * self.bytes.size), dtype=np.uint8)
+            grown[: self.bytes.size] = self.bytes
+            self.bytes = grown
+
+    def find(self, address: int) -> Allocation | None:
+        """Return the last allocation that starts at or below `address`, if any."""
+        place = bisect_right(self._starts, address)
+        return self.allocations[place - 1] if place else None
+
+    def view(self, allocation: Allocation) -> NDArray[np.uint8]:
+        """Return the allocation's bytes; good until the next allocation."""
+        start = allocation.address - self.base
+        return self.bytes[start : start + allocation.size]
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedModule:
+    """A module whose `.global` and `.const` variables have their place in memory."""
+
+    module: Module
+    symbols: Mapping[str, Allocation]
+
+
+class Memory:
+    """All device memory of a session: `global_` and the constant bank."""
+
+    def __init__(self) -> None:
+        self.global_ = Arena(Space.GLOBAL, GLOBAL_BASE, ALIGNMENT, 1 << 40)
+        self.const = Arena(Space.CONST, 0, 0, CONSTANT_BYTES)
+
+    @property
+    def allocations(self) -> tuple[Allocation, ...]:
+        """Every allocation: global memory first, each space in order of address."""
+        return (*self.global_.allocations, *self.const.allocations)
+
+    def arena(self, space: Space) -> Arena:
+        """Return the arena of GLOBAL or CONST."""
+        return self.const if space == Space.CONST else self.global_
+
+    def allocate(self, size: int, name: str, itemsize: int = 0,
+                 shape: tuple[int, ...] = (), pitch: int = 0) -> Allocation:  # fmt: skip
+        """Reserve zeroed global memory at a multiple of 256 bytes."""
+        return self.global_.allocate(size, name, ALIGNMENT, itemsize, shape, pitch)
+
+    def view(self, allocation: Allocation) -> NDArray[np.uint8]:
+        """Return an allocation's bytes to read and write; good until the next allocation."""
+        return self.arena(allocation.space).view(allocation)
+
+    def load(self, module: Module) -> LoadedModule:
+        """Place a module's variables, write their initialisers, then the addresses in them."""
+        placed = {v.name: self._place(v) for v in module.variables.values() if _has_place(v)}
+        loaded = LoadedModule(module, placed)
+        for variable in module.variables.values():
+            if variable.relocations and variable.name in placed:
+                self._relocate(variable, loaded)
+        return loaded
+
+    def _place(self, variable: Variable) -> Allocation:
+        from ..ptx.kernel import TYPE_BYTES
+
+        space = Space.CONST if variable.space == "const" else Space.GLOBAL
+        align = max(variable.align, ALIGNMENT) if space == Space.GLOBAL else max(variable.align, 1)
+        itemsize = TYPE_BYTES.get(variable.element, 0)
+        allocation = self.arena(space).allocate(variable.size, variable.name, align, itemsize)
+        data = np.frombuffer(variable.initializer, dtype=np.uint8)
+        self.view(allocation)[: data.size] = data
+        return allocation
+
+    def _relocate(self, variable: Variable, loaded: LoadedModule) -> None:
+        into = self.view(loaded.symbols[variable.name])
+        for offset, symbol, addend in variable.relocations:
+            target = loaded.symbols.get(symbol)
+            if target is None:
+                raise CutraceError(f"`{variable.name}` refers to `{symbol}`, which has no address")
+            value = np.array([target.address + addend], dtype="<u8").view(np.uint8)
+            into[offset : offset + 8] = value
+
+
+def _has_place(variable: Variable) -> bool:
+    return variable.space in ("global", "const") and not variable.is_extern

@@ -1,0 +1,136 @@
+"""Moves that do not compute: mov with packing, cvta, clocks, and instructions without effect here.
+
+Clocks are the warp's running instruction number, so that a run repeats exactly.
+"""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...traces.schema import Space
+from ..ptx.kernel import TYPE_BYTES, Bucket, Instruction, Operand, Register, Special, Vector
+from .array import DTYPES, Array
+from .memory import WINDOWS
+from .program import Step
+from .slot import Fetch
+
+if TYPE_CHECKING:
+    from .decode import Decoder
+    from .group import Group
+
+_CLOCKS = frozenset({"%clock", "%clock64", "%clock_hi", "%globaltimer", "%globaltimer_lo"})
+_NO_EFFECT = frozenset(
+    {"membar", "fence", "prefetch", "prefetchu", "nanosleep", "pmevent", "discard", "applypriority"}
+)
+_SPACES = {"shared": Space.SHARED, "local": Space.LOCAL, "const": Space.CONST}
+
+
+def decode_move(decoder: "Decoder", instruction: Instruction) -> Step | None:
+    """Return the step of a move, or None if the instruction is none."""
+    if instruction.opcode in _NO_EFFECT:
+        return lambda group: None
+    if instruction.opcode == "cvta":
+        return _convert_address(decoder, instruction)
+    if instruction.opcode == "mov":
+        return _move(decoder, instruction)
+    return None
+
+
+def _move(decoder: "Decoder", instruction: Instruction) -> Step:
+    to, source = instruction.operands
+    kind = instruction.type
+    if isinstance(source, Vector):
+        return _pack(decoder, to, source, kind)
+    if isinstance(to, Vector):
+        return _unpack(decoder, to, source, kind)
+    if isinstance(source, Special) and source.name in _CLOCKS:
+        return _clock(decoder, to, kind)
+    fetch, store = decoder.fetch(source, kind), decoder.store(to, kind)
+    if store is None:
+        return lambda group: None
+
+    def move(group: "Group") -> None:
+        value = fetch(group.frame)
+        group.wave.owned.pop(id(value), None)
+        store(group.frame, value)
+
+    return move
+
+
+def _clock(decoder: "Decoder", to: Operand, kind: str) -> Step:
+    store, position = decoder.store(to, kind), decoder.position
+    dtype = DTYPES[kind]
+
+    def clock(group: "Group") -> None:
+        steps = group.wave.step[group.place()].astype(dtype) + dtype.type(position)
+        lanes = np.repeat(steps, group.columns // group.warps_a_row)
+        if store is not None:
+            store(group.frame, lanes.reshape(group.rows, group.columns))
+
+    return clock
+
+
+def _element_type(kind: str, count: int) -> str:
+    return f"b{8 * TYPE_BYTES[kind] // count}"
+
+
+def _pack(decoder: "Decoder", to: Operand, source: Vector, kind: str) -> Step:
+    part = _element_type(kind, len(source.elements))
+    bits = 8 * TYPE_BYTES[part]
+    fetches = [decoder.fetch(element, part) for element in source.elements]
+    store, dtype = decoder.store(to, kind), DTYPES[f"b{8 * TYPE_BYTES[kind]}"]
+
+    def pack(group: "Group") -> None:
+        frame = group.frame
+        value: Array = fetches[0](frame).astype(dtype)
+        for place, fetch in enumerate(fetches[1:], start=1):
+            value = value | (fetch(frame).astype(dtype) << dtype.type(place * bits))
+        if store is not None:
+            store(frame, value.view(DTYPES[kind]))
+
+    return pack
+
+
+def _unpack(decoder: "Decoder", to: Vector, source: Operand, kind: str) -> Step:
+    part = _element_type(kind, len(to.elements))
+    bits, element = 8 * TYPE_BYTES[part], DTYPES[part]
+    dtype = DTYPES[f"b{8 * TYPE_BYTES[kind]}"]
+    fetch: Fetch = decoder.fetch(source, f"b{8 * TYPE_BYTES[kind]}")
+    stores = [None if isinstance(e, Bucket) else decoder.store(e, part) for e in to.elements]
+
+    def unpack(group: "Group") -> None:
+        value = fetch(group.frame)
+        for place, store in enumerate(stores):
+            if store is not None:
+                shifted = value >> dtype.type(place * bits) if place else value
+                store(group.frame, shifted.astype(element))
+
+    return unpack
+
+
+def _convert_address(decoder: "Decoder", instruction: Instruction) -> Step:
+    to, source = instruction.operands
+    kind = instruction.type
+    fetch, store = decoder.fetch(source, kind), decoder.store(to, kind)
+    space = _SPACES.get(instruction.space)
+    start = WINDOWS[space][0] if space else 0
+    shift = DTYPES[kind].type(start)
+    back = "to" in instruction.modifiers
+    slot = decoder.slots.of(decoder.function, source) if isinstance(source, Register) else None
+
+    def convert(group: "Group") -> None:
+        frame = group.frame
+        value = fetch(frame)
+        if not start:
+            group.wave.owned.pop(id(value), None)
+            if store is not None:
+                store(frame, value)
+            return
+        result = value - shift if back else value + shift
+        if slot is not None and value.size > 1:
+            delta = np.array([[-start if back else start]], dtype=np.int64)
+            group.wave.facts.note_sum(result, frame[slot], delta)
+        if store is not None:
+            store(frame, result)
+
+    return convert

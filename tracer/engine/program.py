@@ -1,0 +1,97 @@
+"""A kernel made ready for one launch: a plan for each basic block, over numbered register slots."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...traces.schema import Space
+from ..ptx.kernel import Kernel
+from .array import LANES, Array, Bits, scalar
+from .launch import Launch
+from .memory import Memory
+
+if TYPE_CHECKING:
+    from .group import Group
+
+Step: TypeAlias = "Callable[[Group], None]"
+Terminator: TypeAlias = "Callable[[Group], tuple[Bits | None, NDArray[np.uint8] | None]]"
+"""Sends the warps on their way; returns the lanes that took its branch and how many targets lanes
+went to, or None twice where the block has no branch."""
+
+AXES = "xyz"
+
+
+@dataclass(frozen=True, slots=True)
+class BlockPlan:
+    """A basic block: its instructions, and what crosses its borders, as register slots.
+
+    `reads` are read before they are written; `commits` outlive it; `temporaries` do not.
+    """
+
+    steps: tuple[Step, ...]
+    terminator: Terminator
+    length: int
+    reads: tuple[int, ...]
+    commits: tuple[int, ...]
+    temporaries: tuple[int, ...]
+    reads_and_commits: tuple[int, ...]
+
+
+@dataclass(slots=True)
+class Program:
+    """Everything that waves of one launch share."""
+
+    kernel: Kernel
+    launch: Launch
+    memory: Memory
+    blocks: dict[int, BlockPlan]
+    zeros: list[Array]
+    specials: dict[str, int]
+    ranks: NDArray[np.int32]
+    entry: int
+    exit: int
+    shared_bytes: int
+    local_bytes: int
+    extents: dict[Space, int] = field(default_factory=dict)
+
+    def initial_registers(self, first_block: int, blocks: int) -> list[Array]:
+        """Return zeroed registers, with the special registers of these blocks in their slots."""
+        registers = list(self.zeros)
+        values = special_values(self.launch, first_block, blocks)
+        for name, slot in self.specials.items():
+            registers[slot] = values[name]
+        return registers
+
+
+def special_values(launch: Launch, first_block: int, blocks: int) -> dict[str, Array]:
+    """Return the special registers as uint32 of shape (blocks or 1, columns or 1)."""
+    columns = -(-launch.threads // LANES) * LANES
+    thread = np.arange(columns, dtype=np.uint32)[None]
+    block = np.arange(first_block, first_block + blocks, dtype=np.uint64)[:, None]
+    values = {
+        "%laneid": thread % LANES,
+        "%warpid": thread // LANES,
+        "%nwarpid": scalar(-(-launch.threads // LANES), np.dtype(np.uint32)),
+        "%smid": scalar(0, np.dtype(np.uint32)),
+        "%nsmid": scalar(1, np.dtype(np.uint32)),
+        "%gridid": scalar(0, np.dtype(np.uint64)),
+        "%dynamic_smem_size": scalar(launch.shared_dynamic, np.dtype(np.uint32)),
+    }
+    for axis, name in enumerate(AXES):
+        before = int(np.prod(launch.block[:axis], dtype=np.int64))
+        blocks_before = int(np.prod(launch.grid[:axis], dtype=np.int64))
+        values[f"%tid.{name}"] = thread // before % launch.block[axis]
+        values[f"%ctaid.{name}"] = (block // blocks_before % launch.grid[axis]).astype(np.uint32)
+        values[f"%ntid.{name}"] = scalar(launch.block[axis], np.dtype(np.uint32))
+        values[f"%nctaid.{name}"] = scalar(launch.grid[axis], np.dtype(np.uint32))
+    lane = thread % LANES
+    one, low = np.uint32(1), (np.uint32(1) << lane) - np.uint32(1)
+    values["%lanemask_eq"] = one << lane
+    values["%lanemask_lt"] = low
+    values["%lanemask_le"] = low | (one << lane)
+    values["%lanemask_gt"] = ~(low | (one << lane))
+    values["%lanemask_ge"] = ~low
+    return values

@@ -1,0 +1,166 @@
+"""The splits of each warp: a stack of (next block, joining block, lanes), as arrays over warps.
+
+A branch that divides a warp leaves its parent waiting at the immediate post-dominator and stacks
+the two sides, the taken one on top; a split that reaches its joining block is popped. A call stacks
+a split that joins at the callee's exit. A warp whose stack is empty has ended.
+"""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import KernelFault
+from .array import Bits, Mask, pack
+
+if TYPE_CHECKING:
+    from .wave import Wave
+
+READY, WAITING, DONE = 0, 1, 2
+_NEVER = np.iinfo(np.int32).max
+
+
+class SplitStacks:
+    """Arrays over the W warps of a wave; `block`, `join`, `mask` are the top splits."""
+
+    def __init__(self, entry: int, exit_: int, lanes: Mask, blocks: int) -> None:
+        masks = np.tile(pack(lanes), blocks)
+        warps = len(masks)
+        self.warps_a_block = len(lanes)
+        self.block: NDArray[np.int32] = np.full(warps, entry, dtype=np.int32)
+        self.join: NDArray[np.int32] = np.full(warps, exit_, dtype=np.int32)
+        self.mask: Bits = masks
+        self.state: NDArray[np.uint8] = np.zeros(warps, dtype=np.uint8)
+        self.depth: NDArray[np.int32] = np.zeros(warps, dtype=np.int32)
+        self.barrier: NDArray[np.int32] = np.full(warps, -1, dtype=np.int32)
+        self.expected: NDArray[np.int32] = np.zeros(warps, dtype=np.int32)
+        self._below: list[tuple[NDArray[np.int32], NDArray[np.int32], Bits]] = []
+        self._waited: NDArray[np.int64] = np.zeros(warps, dtype=np.int64)
+        self._tick = 0
+        self._picked = (-1, 0)
+
+    def choose(self, ranks: NDArray[np.int32], fair: int) -> NDArray[np.intp] | None:
+        """Return the warps (ascending) that run next: those at the first block in order of
+        `ranks`, or after `fair` such picks running those at the block that waited longest."""
+        self._tick += 1
+        order = np.where(self.state == READY, ranks[self.block], _NEVER)
+        rank = int(order.min())
+        if rank == _NEVER:
+            return None
+        block, times = self._picked
+        if rank == block and times >= fair:
+            others = np.flatnonzero((order != _NEVER) & (order != rank))
+            if others.size:
+                rank = int(order[others[np.argmin(self._waited[others])]])
+        block, times = self._picked
+        self._picked = (rank, times + 1 if rank == block else 1)
+        chosen = np.flatnonzero(order == rank)
+        self._waited[chosen] = self._tick
+        return chosen
+
+    def go(self, warps: NDArray[np.intp], block: int) -> None:
+        """Send the top splits of `warps` to `block`, and pop those that join there."""
+        self.block[warps] = block
+        self._pop(warps)
+
+    def divide(
+        self, warps: NDArray[np.intp], taken: Bits, target: int, other: int, join: int
+    ) -> None:
+        """Send lanes `taken` (a mask a warp) to `target`, the rest to `other`."""
+        active = self.mask[warps]
+        rest = active & ~taken
+        self.block[warps[rest == 0]] = target
+        self.block[warps[taken == 0]] = other
+        mixed = (taken != 0) & (rest != 0)
+        if mixed.any():
+            divided = warps[mixed]
+            self.block[divided] = join
+            for block, lanes in ((other, rest), (target, taken)):
+                if block != join:
+                    self.push(divided, block, join, lanes[mixed])
+        self._pop(warps)
+
+    def push(self, warps: NDArray[np.intp], block: int, join: int, lanes: Bits) -> None:
+        """Put a split on top of each of `warps`."""
+        deepest = int(self.depth[warps].max())
+        while len(self._below) <= deepest:
+            size = len(self.block)
+            blank = np.zeros(size, dtype=np.int32)
+            self._below.append((blank, blank.copy(), np.zeros(size, dtype=np.uint32)))
+        for level in np.unique(self.depth[warps]):
+            at = warps[self.depth[warps] == level]
+            below = self._below[int(level)]
+            below[0][at], below[1][at], below[2][at] = self.block[at], self.join[at], self.mask[at]
+        self.block[warps], self.join[warps], self.mask[warps] = block, join, lanes
+        self.depth[warps] += 1
+
+    def leave(self, warps: NDArray[np.intp], lanes: Bits) -> None:
+        """Take lanes that exit out of every split of their warps, and pop what is empty."""
+        for _, _, mask in self._below:
+            mask[warps] &= ~lanes
+        self.mask[warps] &= ~lanes
+        self._pop(warps)
+
+    def _pop(self, warps: NDArray[np.intp]) -> None:
+        while True:
+            joined = (self.block[warps] == self.join[warps]) | (self.mask[warps] == 0)
+            warps = warps[joined]
+            if not warps.size:
+                return
+            depth = self.depth[warps]
+            self.state[warps[depth == 0]] = DONE
+            if (depth == 0).any():
+                self._release(warps[depth == 0])
+            warps = warps[depth > 0]
+            if not warps.size:
+                return
+            self.depth[warps] -= 1
+            for level in np.unique(self.depth[warps]):
+                at = warps[self.depth[warps] == level]
+                block, join, mask = self._below[int(level)]
+                self.block[at], self.join[at], self.mask[at] = block[at], join[at], mask[at]
+
+    def arrive(self, warps: NDArray[np.intp], barrier: int, threads: int, block: int) -> None:
+        """Let `warps` wait at a barrier for `threads` (0: the whole block), then go to `block`."""
+        self.state[warps] = WAITING
+        self.barrier[warps] = barrier
+        self.expected[warps] = threads
+        self.block[warps] = block
+        self._release(warps)
+
+    def _release(self, warps: NDArray[np.intp]) -> None:
+        """Let the blocks of `warps` go on whose barriers are complete; ended warps count."""
+        blocks = np.unique(warps // self.warps_a_block)
+        grid = (-1, self.warps_a_block)
+        state = self.state.reshape(grid)[blocks]
+        waiting = state == WAITING
+        if not waiting.any():
+            return
+        ids = self.barrier.reshape(grid)[blocks]
+        expected = self.expected.reshape(grid)[blocks]
+        for barrier in np.unique(ids[waiting]):
+            here = waiting & (ids == barrier)
+            arrived = here.sum(axis=1)
+            ended = (state == DONE).sum(axis=1)
+            needed = np.where(here, expected, 0).max(axis=1)
+            whole = arrived + ended == self.warps_a_block
+            complete = (arrived > 0) & np.where(needed > 0, 32 * arrived >= needed, whole)
+            free = (blocks[complete, None] * self.warps_a_block + np.arange(grid[1]))[
+                here[complete]
+            ]
+            self.state[free] = READY
+            self.barrier[free] = -1
+            self._pop(free)
+
+    def require_done(self, wave: "Wave") -> None:
+        """Raise KernelFault if a warp still waits at a barrier that cannot complete."""
+        stuck = np.flatnonzero(self.state == WAITING)
+        if not stuck.size:
+            return
+        block = int(wave.blocks_of(stuck[:1])[0])
+        of_block = stuck[wave.blocks_of(stuck) == block] % self.warps_a_block
+        raise KernelFault(
+            f"kernel `{wave.program.kernel.name}` cannot go on: in block {block} "
+            f"warp(s) {', '.join(map(str, of_block[:8]))} wait at barrier "
+            f"{int(self.barrier[stuck[0]])} for warps that wait elsewhere"
+        )

@@ -1,0 +1,194 @@
+"""Instructions in which lanes of a warp talk to one another (PTX ISA 9.7.9.6, 9.7.13)."""
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..ptx.kernel import Bucket, Instruction, Operand, Pair
+from .array import DTYPES, LANES, Array, Bits, Mask, pack
+from .program import Step
+from .slot import Fetch, Store
+
+if TYPE_CHECKING:
+    from .decode import Decoder
+    from .group import Group
+
+_LANE = np.arange(LANES, dtype=np.int64)[None]
+_REDUCTIONS: Mapping[str, tuple[Callable[..., Array], Callable[[np.dtype[Any]], int]]] = {
+    "add": (np.add.reduce, lambda dtype: 0),
+    "min": (np.minimum.reduce, lambda dtype: int(np.iinfo(dtype).max)),
+    "max": (np.maximum.reduce, lambda dtype: int(np.iinfo(dtype).min)),
+    "and": (np.bitwise_and.reduce, lambda dtype: -1),
+    "or": (np.bitwise_or.reduce, lambda dtype: 0),
+    "xor": (np.bitwise_xor.reduce, lambda dtype: 0),
+}
+
+
+def decode_warp(decoder: "Decoder", instruction: Instruction) -> Step | None:
+    """Return the step of a warp-wide instruction, or None if it is none."""
+    match instruction.opcode:
+        case "shfl":
+            return _shuffle(decoder, instruction)
+        case "vote":
+            return _vote(decoder, instruction)
+        case "activemask":
+            return _active_mask(decoder, instruction)
+        case "match":
+            return _match(decoder, instruction)
+        case "redux":
+            return _reduce(decoder, instruction)
+        case "elect":
+            return _elect(decoder, instruction)
+        case "bar" if "warp" in instruction.modifiers:
+            return lambda group: None
+        case "barrier" if "warp" in instruction.modifiers:
+            return lambda group: None
+    return None
+
+
+def _by_warp(group: "Group", value: Array) -> Array:
+    """Return a value as (warps, 32)."""
+    return np.broadcast_to(value, (group.rows, group.columns)).reshape(-1, LANES)
+
+
+def _by_lane(group: "Group", value: Array) -> Array:
+    """Return (warps, 32) or (warps, 1) in the group's shape."""
+    return np.broadcast_to(value, (value.shape[0], LANES)).reshape(group.rows, group.columns)
+
+
+def _active(group: "Group", guard: Fetch | None) -> Mask:
+    lanes = group.guarded(None if guard is None else guard(group.frame))
+    return _by_warp(group, np.ones((1, 1), dtype=np.bool_) if lanes is None else lanes)
+
+
+def _outputs(
+    decoder: "Decoder", operand: Operand, kinds: tuple[str, str]
+) -> tuple[Store | None, Store | None]:
+    if not isinstance(operand, Pair):
+        return decoder.store(operand, kinds[0]), None
+    second = None if isinstance(operand.second, Bucket) else decoder.store(operand.second, kinds[1])
+    return decoder.store(operand.first, kinds[0]), second
+
+
+def _put(group: "Group", store: Store | None, value: Array) -> None:
+    if store is not None:
+        store(group.frame, _by_lane(group, value))
+
+
+def _shuffle(decoder: "Decoder", instruction: Instruction) -> Step:
+    to, *operands = instruction.operands
+    mode = next(m for m in instruction.modifiers if m in ("up", "down", "bfly", "idx"))
+    kinds = ("b32", "u32", "u32")
+    value, step, clamp = (decoder.fetch(o, k) for o, k in zip(operands[:3], kinds, strict=True))
+    store, store_valid = _outputs(decoder, to, ("b32", "pred"))
+
+    def shuffle(group: "Group") -> None:
+        frame = group.frame
+        source, valid = _source_lane(
+            mode, _by_warp(group, step(frame)) & 31, _by_warp(group, clamp(frame))
+        )
+        values = _by_warp(group, value(frame))
+        _put(group, store, np.take_along_axis(values, source, axis=1))
+        _put(group, store_valid, valid)
+
+    return shuffle
+
+
+def _source_lane(mode: str, step: Array, clamp: Array) -> tuple[NDArray[np.int64], Mask]:
+    """Return the lane that each lane reads, and whether it is in range (PTX ISA, shfl.sync)."""
+    offset = step.astype(np.int64)
+    segment = (clamp.astype(np.int64) >> 8) & 31
+    last = (_LANE & segment) | (clamp.astype(np.int64) & 31 & ~segment)
+    if mode == "up":
+        source = _LANE - offset
+        valid = source >= last
+    elif mode == "down":
+        source = _LANE + offset
+        valid = source <= last
+    elif mode == "bfly":
+        source = _LANE ^ offset
+        valid = source <= last
+    else:
+        source = (_LANE & segment) | (offset & ~segment)
+        valid = source <= last
+    return np.where(valid, source, _LANE), valid
+
+
+def _vote(decoder: "Decoder", instruction: Instruction) -> Step:
+    to, source = instruction.operands[:2]
+    mode = next(m for m in instruction.modifiers if m in ("all", "any", "uni", "ballot"))
+    predicate = decoder.fetch(source, "pred")
+    store = decoder.store(to, "b32" if mode == "ballot" else "pred")
+    guard = decoder.guard()
+
+    def vote(group: "Group") -> None:
+        active = _active(group, guard)
+        on = active & _by_warp(group, predicate(group.frame))
+        if mode == "ballot":
+            _put(group, store, pack(on)[:, None])
+            return
+        every = (on == active).all(axis=1, keepdims=True)
+        some = on.any(axis=1, keepdims=True)
+        result = {"all": every, "any": some, "uni": every | ~some}[mode]
+        _put(group, store, result)
+
+    return vote
+
+
+def _active_mask(decoder: "Decoder", instruction: Instruction) -> Step:
+    store, guard = decoder.store(instruction.operands[0], "b32"), decoder.guard()
+    return lambda group: _put(group, store, pack(_active(group, guard))[:, None])
+
+
+def _match(decoder: "Decoder", instruction: Instruction) -> Step:
+    to, source = instruction.operands[:2]
+    value = decoder.fetch(source, instruction.type)
+    store, store_all = _outputs(decoder, to, ("b32", "pred"))
+    everyone, guard = "all" in instruction.modifiers, decoder.guard()
+
+    def match(group: "Group") -> None:
+        active = _active(group, guard)
+        values = _by_warp(group, value(group.frame))
+        equal = (values[:, :, None] == values[:, None, :]) & active[:, None, :]
+        masks: Bits = pack(equal.reshape(-1, LANES)).reshape(-1, LANES)
+        if everyone:
+            agree = (masks == pack(active)[:, None]) | ~active
+            agree = agree.all(axis=1, keepdims=True)
+            masks = np.where(agree, pack(active)[:, None], np.uint32(0))
+            _put(group, store_all, agree)
+        _put(group, store, masks)
+
+    return match
+
+
+def _reduce(decoder: "Decoder", instruction: Instruction) -> Step:
+    to, source = instruction.operands[:2]
+    kind = instruction.type
+    if kind not in ("u32", "s32", "b32"):
+        raise decoder.refuse("cutrace does not know this instruction")
+    reduce, neutral = _REDUCTIONS[next(m for m in instruction.modifiers if m in _REDUCTIONS)]
+    dtype = DTYPES[kind]
+    empty = np.array(neutral(dtype) & 0xFFFFFFFF, dtype=np.uint32).view(dtype)
+    value, store, guard = decoder.fetch(source, kind), decoder.store(to, kind), decoder.guard()
+
+    def redux(group: "Group") -> None:
+        active = _active(group, guard)
+        values = np.where(active, _by_warp(group, value(group.frame)), empty)
+        _put(group, store, reduce(values, axis=1, keepdims=True, dtype=dtype))
+
+    return redux
+
+
+def _elect(decoder: "Decoder", instruction: Instruction) -> Step:
+    store, store_leader = _outputs(decoder, instruction.operands[0], ("b32", "pred"))
+    guard = decoder.guard()
+
+    def elect(group: "Group") -> None:
+        active = _active(group, guard)
+        leader = active.argmax(axis=1)[:, None]
+        _put(group, store, leader.astype(np.uint32))
+        _put(group, store_leader, leader == _LANE)
+
+    return elect

@@ -1,0 +1,107 @@
+"""Blocks that are resident together: their registers, their shared and local memory, their warps.
+
+Each warp is a stack of splits (block to run next, block where it joins its parent, lanes). Warps
+whose top splits stand at the same basic block run it together; of the blocks where ready warps
+stand, the first in reverse post-order is next.
+"""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .array import LANES, Array, Bits, Mask, unpack
+from .fact import FactStore
+from .group import Group
+from .rows import WaveRows
+from .split import SplitStacks
+
+if TYPE_CHECKING:
+    from .pattern import PatternTable
+    from .program import Program
+
+FAIR = 64
+"""A block picked this many times running lets the warps that have waited longest go first."""
+
+MASKS_REMEMBERED = 8
+OWNED_REMEMBERED = 256
+
+
+class Wave:
+    """`blocks` thread blocks from number `first_block` on, (blocks, columns) lanes."""
+
+    def __init__(
+        self, program: "Program", first_block: int, blocks: int, patterns: "PatternTable"
+    ) -> None:
+        launch = program.launch
+        self.program = program
+        self.first_block = first_block
+        self.blocks = blocks
+        self.warps_a_block = -(-launch.threads // LANES)
+        self.columns = self.warps_a_block * LANES
+        self.warps = blocks * self.warps_a_block
+        self.all_blocks = np.arange(blocks)
+        self.all_warps = np.arange(self.warps)
+        self.block_of_warp = self.all_warps // self.warps_a_block
+        self.zeros = program.zeros
+        self.registers = program.initial_registers(first_block, blocks)
+        self.shared = np.zeros((blocks, program.shared_bytes), dtype=np.uint8)
+        self.local = np.zeros((self.warps * LANES, program.local_bytes), dtype=np.uint8)
+        self.step = np.zeros(self.warps, dtype=np.uint32)
+        self.facts = FactStore(patterns)
+        self.owned: dict[int, Array] = {}
+        self._masks: dict[tuple[bytes, int], Mask] = {}
+        lanes = np.arange(self.columns).reshape(self.warps_a_block, LANES) < launch.threads
+        self.stacks = SplitStacks(program.entry, program.exit, lanes, blocks)
+        block = (first_block + self.block_of_warp).astype(np.uint64)
+        warp = (self.all_warps % self.warps_a_block).astype(np.uint16)
+        self.rows = WaveRows(block, warp)
+
+    def lanes_of(self, active: Bits, columns: int) -> Mask:
+        """Return masks (warps,) as booleans (rows, columns), or (1, columns) if all rows agree.
+
+        The same masks give the same array object while they are remembered, so that facts hold.
+        """
+        key = (active.tobytes(), columns)
+        found = self._masks.get(key)
+        if found is None:
+            grid = active.reshape(-1, columns // LANES)
+            if len(grid) > 1 and bool((grid == grid[0]).all()):
+                grid = grid[:1]
+            found = unpack(np.ascontiguousarray(grid).reshape(-1)).reshape(len(grid), columns)
+            if len(self._masks) >= MASKS_REMEMBERED:
+                self._masks.pop(next(iter(self._masks)))
+            self._masks[key] = found
+        return found
+
+    def own(self, array: Array) -> None:
+        """Remember that only one register holds this array, so that it may change in place."""
+        if len(self.owned) >= OWNED_REMEMBERED:
+            self.owned.clear()
+        self.owned[id(array)] = array
+
+    def next_group(self) -> Group | None:
+        """Return the warps that run next, or None when no warp is ready."""
+        chosen = self.stacks.choose(self.program.ranks, FAIR)
+        if chosen is None:
+            return None
+        return Group(self, chosen, self.stacks.mask[chosen])
+
+    def run(self) -> None:
+        """Run every warp to its end."""
+        while (group := self.next_group()) is not None:
+            number = int(self.stacks.block[group.warps[0]])
+            plan = self.program.blocks[number]
+            group.enter(plan)
+            for instruction in plan.steps:
+                instruction(group)
+            taken, targets = plan.terminator(group)
+            group.leave(plan)
+            warps = None if group.whole else group.warps
+            self.rows.history.add(warps, number, plan.length, group.active, taken, targets)
+            self.step[group.warps] += np.uint32(plan.length)
+        self.stacks.require_done(self)
+
+    def blocks_of(self, warps: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Return the numbers in the grid of the blocks that hold these warps."""
+        return self.block_of_warp[warps] + self.first_block
