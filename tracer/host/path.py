@@ -1,0 +1,31 @@
+"""Paths as users give them: sources named or written out, and files that are not there."""
+
+from pathlib import Path
+
+from ...errors import CutraceError, nearest
+
+
+def missing_file(path: Path) -> CutraceError:
+    """An error that names the three files of the folder whose names are nearest."""
+    folder = path.parent
+    if not folder.is_dir():
+        return CutraceError(f"{path}: there is no folder {folder}")
+    names = sorted(entry.name for entry in folder.iterdir())
+    return CutraceError(f"{path}: there is no such file{nearest(path.name, names)}")
+
+
+def read_text(path: Path) -> str:
+    """Return a file's text; CutraceError says what is wrong with it."""
+    if not path.exists():
+        raise missing_file(path)
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise CutraceError(f"{path} is not text (UTF-8): expected a .cu or .ptx source") from None
+    except OSError as problem:
+        raise CutraceError(f"{path}: {problem.strerror}") from None
+
+
+def is_path(given: str | Path) -> bool:
+    """Whether it names a file: a Path, or a string without a newline."""
+    return isinstance(given, Path) or "\n" not in given
