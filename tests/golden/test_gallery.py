@@ -1,0 +1,119 @@
+"""Every gallery kernel computes what NumPy computes, and its counters are these integers.
+
+A family is a folder of traces/gallery with sources, `reference.py` (the kernels in NumPy) and
+`expected.toml`; a source without launch comments is launched by the Python script that is named
+in `expected.toml`, which checks its own results.
+"""
+
+import re
+import runpy
+import tomllib
+from collections.abc import Callable, Iterator
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cutrace
+from cutrace.tracer.host.initial import DTYPES, initial_values
+from cutrace.tracer.host.launch_comment import find_launch_comments
+from cutrace.tracer.host.launch_line import ArrayArgument, LaunchLine, parse_launch
+from cutrace.tracer.host.launcher import LineLauncher
+from cutrace.tracer.host.record import record
+
+GALLERY = Path(str(files("cutrace.traces") / "gallery"))
+Record = Callable[[Path], Path]
+
+
+def expected_tables() -> Iterator[Any]:
+    """Every [[expected]] table, with the text of its file beside it."""
+    for path in sorted(GALLERY.glob("*/expected.toml")):
+        for number, table in enumerate(tomllib.loads(path.read_text())["expected"]):
+            name = f"{path.parent.name}-{Path(table['source']).stem}-{number}"
+            yield pytest.param(path.parent / table["source"], table, id=name)
+
+
+def commented_sources() -> Iterator[Any]:
+    """Every source that says how to launch it, as CUDA C++ and as PTX."""
+    for path in sorted((*GALLERY.glob("*/*.cu"), *GALLERY.glob("*/*.ptx"))):
+        if find_launch_comments(path.read_text()):
+            yield pytest.param(path, id=f"{path.parent.name}-{path.name}")
+
+
+class Reference:
+    """The host's arrays of one source, and the NumPy functions that play the kernels."""
+
+    def __init__(self, folder: Path) -> None:
+        self.functions = runpy.run_path(str(folder / "reference.py"))
+        self.arrays: dict[str, Any] = {}
+        self.folder = folder
+
+    def launch(self, line: LaunchLine) -> None:
+        """Do in NumPy what the launch line says."""
+        kernel = line.kernel.partition("<")[0]
+        name = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", kernel).lower()
+        self.functions[name](*[self._value(argument) for argument in line.arguments])
+
+    def _value(self, argument: Any) -> Any:
+        if not isinstance(argument, ArrayArgument):
+            return argument.value
+        if argument.type:
+            shape, dtype = argument.shape, DTYPES[argument.type]
+            values = initial_values(argument.initial, shape, dtype, self.folder)
+            if argument.initial or argument.name not in self.arrays:
+                self.arrays[argument.name] = values
+        return self.arrays[argument.name]
+
+
+@pytest.mark.parametrize("source", commented_sources())
+def test_a_gallery_kernel_computes_what_numpy_computes(source: Path, tmp_path: Path) -> None:
+    lines = [parse_launch(comment.text) for comment in find_launch_comments(source.read_text())]
+    reference = Reference(source.parent)
+    with cutrace.Session(tmp_path / "a.cutrace") as gpu:
+        if source.suffix == ".ptx":
+            module = gpu.load_ptx(source)
+        else:
+            templates = [line.kernel for line in lines if "<" in line.kernel]
+            module = gpu.compile(source, name_expressions=templates)
+        launcher = LineLauncher(gpu, module, source.parent)
+        for line in lines:
+            for name, values in reference.arrays.items():
+                if name.startswith("out"):  # so that no earlier launch's result can pass for this
+                    values[...] = 0
+                    launcher.arrays[name].fill(0)
+            launcher.launch(line)
+            reference.launch(line)
+            for name, values in reference.arrays.items():
+                computed = launcher.arrays[name].copy_to_host()
+                np.testing.assert_array_equal(computed, values, err_msg=f"{line.text}: {name}")
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Record:
+    """Record a source, once."""
+    folder = tmp_path_factory.mktemp("gallery")
+
+    def trace_of(source: Path) -> Path:
+        trace = folder / f"{source.parent.name}-{source.stem}.cutrace"
+        return trace if trace.exists() else record(source, out=trace)
+
+    return trace_of
+
+
+@pytest.mark.parametrize(("source", "table"), expected_tables())
+def test_the_counters_of_a_gallery_kernel_are_these(
+    source: Path, table: Any, recorded: Record
+) -> None:
+    options = table.get("options", {})
+    for device in table["devices"]:
+        profile = cutrace.analyze(recorded(source), device=device, **options)
+        counted = {
+            name: [
+                "refused" if launch.refusal else launch.counters[name]
+                for launch in profile.launches
+            ]
+            for name in table["counters"]
+        }
+        assert counted == table["counters"], device
