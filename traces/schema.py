@@ -207,6 +207,7 @@ class Launch:
     max_threads: int = 0  # .maxntid product; 0: none
     min_blocks: int = 0  # .minnctapersm; 0: none
     source: str = ""  # key in Manifest.sources
+    parameter_bytes: int = 0  # of all kernel parameters together, padding included
 
     @property
     def blocks(self) -> int:
