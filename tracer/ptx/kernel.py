@@ -137,6 +137,13 @@ class CallTarget:
     prototype: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Verbatim:
+    """An operand of a form that cutrace does not model, as written: `%r1.b0`, `{...}|%p1`."""
+
+    text: str
+
+
 Operand: TypeAlias = (
     Register
     | Special
@@ -150,6 +157,7 @@ Operand: TypeAlias = (
     | Vector
     | TextureAddress
     | CallTarget
+    | Verbatim
 )
 
 

@@ -1,0 +1,91 @@
+"""Source lines: `.file` and `.loc` with `inlined_at` (PTX ISA, 11.5)."""
+
+from .constant import integer_literal
+from .cursor import Cursor
+from .kernel import Location
+from .lexer import Tokens
+
+
+class SourceLines:
+    """The files of a text, and the places that its `.loc` directives have named so far."""
+
+    def __init__(self, tokens: Tokens) -> None:
+        """Find the files; no place is known yet."""
+        self._files = _find_files(tokens)
+        self._places: dict[tuple[int, int, int], Location] = {}
+
+    def read_loc(self, cursor: Cursor) -> Location | None:
+        """Read what follows `.loc`; None for line 0, which means no line.
+
+        A place inlined into one that was inlined itself takes over that one's chain: `inlined_at`
+        names a place that an earlier `.loc` has described.
+        """
+        place = self._read_place(cursor)
+        chain: tuple[Location, ...] = ()
+        while cursor.accept(","):
+            attribute = cursor.name("`function_name` or `inlined_at`")
+            if attribute == "inlined_at":
+                outer = self._locate(self._read_place(cursor), ())
+                chain = (Location(outer.file, outer.line, outer.column), *outer.inlined_at)
+            elif attribute == "function_name":
+                _skip_label(cursor)
+            else:
+                raise cursor.error("`function_name` or `inlined_at`", index=cursor.index - 1)
+        location = self._places[place] = self._make(place, chain)
+        return location if location.line else None
+
+    def _locate(self, place: tuple[int, int, int], chain: tuple[Location, ...]) -> Location:
+        return self._places.get(place) or self._make(place, chain)
+
+    def _make(self, place: tuple[int, int, int], chain: tuple[Location, ...]) -> Location:
+        file, line, column = place
+        return Location(self._files.get(file, ""), line, column, chain)
+
+    def _read_place(self, cursor: Cursor) -> tuple[int, int, int]:
+        file, line, column = (_number(cursor) for _ in range(3))
+        return file, line, column
+
+
+def read_file(cursor: Cursor) -> None:
+    """Step over what follows `.file`: number, name(s), time and size; `_find_files` read it."""
+    _number(cursor)
+    cursor.string('a file name in `"`')
+    while cursor.next[:1] == '"':
+        cursor.take()
+    while cursor.accept(","):
+        _number(cursor)
+
+
+def _find_files(tokens: Tokens) -> dict[int, str]:
+    """Find all `.file` directives: compilers write them last. A second string is the file."""
+    texts = tokens.texts
+    files: dict[int, str] = {}
+    for index, token in enumerate(texts):
+        if token == ".file" and index + 2 < len(texts):
+            number = integer_literal(texts[index + 1])
+            if number is not None:
+                files.setdefault(number, _file_name(texts[index + 2], texts[index + 3]))
+    return files
+
+
+def _file_name(first: str, second: str) -> str:
+    name = first.strip('"')
+    if second[:1] != '"':
+        return name
+    inner = second.strip('"')
+    return inner if inner.startswith("/") else f"{name}/{inner}"
+
+
+def _number(cursor: Cursor) -> int:
+    number = integer_literal(cursor.next)
+    if number is None:
+        raise cursor.error("a number")
+    cursor.take()
+    return number
+
+
+def _skip_label(cursor: Cursor) -> None:
+    """Step over `$L__info_string0` or `$L__info_string0+12` (an offset in .debug_str)."""
+    cursor.name("a label in .debug_str")
+    if cursor.accept("+"):
+        _number(cursor)

@@ -1,0 +1,177 @@
+"""Operands (PTX ISA, 6): everything between the opcode and the semicolon."""
+
+from .constant import read_constant, read_integer
+from .cursor import Cursor
+from .kernel import (
+    Address,
+    Bucket,
+    CallTarget,
+    Not,
+    Operand,
+    Pair,
+    Register,
+    Symbol,
+    TextureAddress,
+    Vector,
+    Verbatim,
+)
+from .scope import Scope
+
+_SELECTORS = frozenset({"b0", "b1", "b2", "b3", "h0", "h1"})
+
+
+def read_operand(cursor: Cursor, scope: Scope) -> Operand:
+    """Read one operand; the token after it is left to the caller."""
+    token = cursor.next
+    start = token[:1]
+    if start == "[":
+        return _read_address(cursor, scope)
+    if start == "{":
+        return _read_vector(cursor, scope)
+    if start == "!":
+        cursor.take()
+        return Not(read_register(cursor, scope, "a predicate register"))
+    if start and (start.isalpha() or start in "%$_") and token != "WARP_SZ":
+        return _read_word(cursor, scope)
+    if start.isdigit() or start in ("-", "+", "~", "(", ".", "W"):
+        return read_constant(cursor)
+    raise cursor.error("an operand")
+
+
+def read_call(cursor: Cursor, scope: Scope) -> CallTarget:
+    """Read all operands of `call`; a prototype's name, if there is one, is the last token."""
+    returns: tuple[Operand, ...] = ()
+    if cursor.next == "(":
+        returns = _read_list(cursor, scope)
+        cursor.expect(",")
+    callee = _read_base(cursor, scope, "a function, or a register that holds its address")
+    arguments: tuple[Operand, ...] = ()
+    if not cursor.accept(","):
+        return CallTarget(returns, callee, arguments)
+    if cursor.next == "(":
+        arguments = _read_list(cursor, scope)
+        if not cursor.accept(","):
+            return CallTarget(returns, callee, arguments)
+    return CallTarget(returns, callee, arguments, cursor.name("a prototype or list of targets"))
+
+
+def _read_list(cursor: Cursor, scope: Scope) -> tuple[Operand, ...]:
+    """Read `(a, b)`, perhaps empty."""
+    cursor.expect("(")
+    items: list[Operand] = []
+    while not cursor.accept(")"):
+        if items:
+            cursor.expect(",")
+        items.append(read_operand(cursor, scope))
+    return tuple(items)
+
+
+def _read_word(cursor: Cursor, scope: Scope) -> Operand:
+    """Read what begins with a name: register, pair, variable with offset, special register."""
+    at = cursor.index
+    operand = _find(cursor, scope, cursor.name("an operand"))
+    follow = cursor.next
+    if follow == "," or follow == ";":
+        return operand
+    if follow == "|" and isinstance(operand, (Register, Bucket)):
+        cursor.take()
+        return Pair(operand, _read_register_or_bucket(cursor, scope))
+    if isinstance(operand, Symbol):
+        if follow in ("+", "-"):
+            return Symbol(operand.name, _read_offset(cursor))
+        if follow == "[":
+            return _read_element(cursor, at)
+    return operand
+
+
+def _find(cursor: Cursor, scope: Scope, name: str) -> Operand:
+    operand = scope.find(name)
+    if operand is not None:
+        return operand
+    base, _, selector = name.partition(".")
+    if selector in _SELECTORS and isinstance(scope.find(base), Register):
+        return Verbatim(name)
+    raise cursor.error("a declared name", scope.known(), cursor.index - 1)
+
+
+def _read_register_or_bucket(cursor: Cursor, scope: Scope) -> Register | Bucket:
+    at = cursor.index
+    operand = _find(cursor, scope, cursor.name("a register"))
+    if not isinstance(operand, (Register, Bucket)):
+        raise cursor.error("a register", index=at)
+    return operand
+
+
+def read_register(cursor: Cursor, scope: Scope, what: str) -> Register:
+    """Take the name of a register."""
+    at = cursor.index
+    operand = _find(cursor, scope, cursor.name(what))
+    if not isinstance(operand, Register):
+        raise cursor.error(what, index=at)
+    return operand
+
+
+def _read_offset(cursor: Cursor) -> int:
+    """Read `+8`, `-8`, `+-8`, `+4*8`: a sum that goes on from the base; 0 if there is none."""
+    sign = cursor.next
+    if sign == "+" and cursor.texts[cursor.index + 2] == "]":
+        cursor.take()
+    return read_integer(cursor) if sign in ("+", "-") else 0
+
+
+def _read_element(cursor: Cursor, at: int) -> Verbatim:
+    """Read `[...]` after the array at token `at`: `ld.global.u32 %r1, table[1]`."""
+    while cursor.next and not cursor.accept("]"):
+        cursor.take()
+    return Verbatim(cursor.tokens.between(at, cursor.index - 1))
+
+
+def _read_vector(cursor: Cursor, scope: Scope) -> Operand:
+    at = cursor.index
+    cursor.take()
+    elements = [read_operand(cursor, scope)]
+    while cursor.accept(","):
+        elements.append(read_operand(cursor, scope))
+    cursor.expect("}")
+    if cursor.accept("|"):
+        _read_register_or_bucket(cursor, scope)
+        return Verbatim(cursor.tokens.between(at, cursor.index - 1))
+    return Vector(tuple(elements))
+
+
+def _read_address(cursor: Cursor, scope: Scope) -> Operand:
+    """Read `[base+offset]`, `[number]`, `[texture, {x, y}]`, `[texture, sampler, {x, y}]`."""
+    cursor.take()
+    if cursor.next[:1].isdigit() or cursor.next == "-":
+        address = Address(None, read_integer(cursor))
+        cursor.expect("]")
+        return address
+    base = _read_base(cursor, scope, "a register or a variable")
+    if cursor.next == ",":
+        return _read_texture(cursor, scope, base)
+    offset = _read_offset(cursor)
+    cursor.expect("]")
+    return Address(base, offset)
+
+
+def _read_base(cursor: Cursor, scope: Scope, what: str) -> Register | Symbol:
+    at = cursor.index
+    base = _find(cursor, scope, cursor.name(what))
+    if not isinstance(base, (Register, Symbol)):
+        raise cursor.error(what, index=at)
+    return base
+
+
+def _read_texture(cursor: Cursor, scope: Scope, texture: Register | Symbol) -> TextureAddress:
+    parts: list[Operand] = []
+    while cursor.accept(","):
+        parts.append(read_operand(cursor, scope))
+    cursor.expect("]")
+    last = parts[-1]
+    coordinates = last.elements if isinstance(last, Vector) else (last,)
+    if len(parts) == 1:
+        return TextureAddress(texture, coordinates)
+    sampler = parts[0]
+    if len(parts) > 2 or not isinstance(sampler, (Register, Symbol)):
+        raise cursor.error("`[texture, sampler, {coordinates}]`", index=cursor.index - 1)
+    return TextureAddress(texture, coordinates, sampler)

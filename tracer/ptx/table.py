@@ -1,0 +1,129 @@
+"""The static table of a kernel's instructions, as the trace keeps it (INSTRUCTIONS)."""
+
+from collections.abc import Mapping
+
+import pyarrow as pa
+
+from ...traces.schema import INSTRUCTIONS
+from .isa import MEMORY, destinations, is_barrier, sources
+from .kernel import (
+    TYPE_BYTES,
+    BasicBlock,
+    Function,
+    Immediate,
+    Instruction,
+    Kernel,
+    Location,
+    Operand,
+)
+
+_CACHE_OPERATORS = ("nc", "ca", "cg", "cs", "cv", "lu", "wb", "wt")
+_ROW_OF_A_MATRIX = 16
+_FROM_A_REGISTER = -1
+
+
+def instruction_table(kernel: Kernel) -> pa.Table:
+    """Return all instructions of `kernel` in order of pc, executed or not."""
+    read = [_registers_read(span.function) for span in kernel.functions]
+    rows = [
+        _row(kernel, block, pc, read[block.function])
+        for block in kernel.blocks
+        for pc in range(block.first, block.last)
+    ]
+    columns = {name: [row[name] for row in rows] for name in INSTRUCTIONS.names}
+    return pa.Table.from_pydict(columns, schema=INSTRUCTIONS)
+
+
+def _row(kernel: Kernel, block: BasicBlock, pc: int, read: frozenset[str]) -> dict[str, object]:
+    instruction = kernel.instructions[pc]
+    barrier, threads = _barrier(instruction)
+    return {
+        "pc": pc,
+        "block": block.number,
+        "function": kernel.functions[block.function].function.name,
+        "opcode": instruction.opcode,
+        "mnemonic": instruction.mnemonic,
+        "predicate": _predicate(instruction),
+        "space": instruction.space,
+        "type": instruction.type,
+        "bytes": bytes_moved(instruction),
+        "cache": _cache_operator(instruction),
+        "barrier": barrier,
+        "barrier_threads": threads,
+        "result_read": any(register.name in read for register in destinations(instruction)),
+        **_source(instruction.location),
+        "text": instruction.text,
+    }
+
+
+def bytes_moved(instruction: Instruction) -> int:
+    """Return the bytes that one lane moves: all elements of its vector; 0 if no memory is touched.
+
+    A texture's type is its result's. A lane that gives `ldmatrix` or `stmatrix` an address moves
+    one row of a matrix. Bulk copies, whose size is a register's value, count 0.
+    """
+    opcode, modifiers = instruction.opcode, instruction.modifiers
+    if opcode == "cp":
+        return _copied(instruction)
+    if opcode in ("ldmatrix", "stmatrix"):
+        return _ROW_OF_A_MATRIX
+    if opcode not in MEMORY or not instruction.types:
+        return 0
+    texture = opcode in ("tex", "tld4")
+    element = instruction.types[0] if texture else instruction.type
+    return TYPE_BYTES[element] * (4 if texture and "v4" in modifiers else instruction.vector)
+
+
+def _copied(instruction: Instruction) -> int:
+    """Return the size operand of `cp.async.ca.shared.global [to], [from], 16`."""
+    if instruction.modifiers[:1] != ("async",) or len(instruction.operands) < 3:
+        return 0
+    size = instruction.operands[2]
+    return size.bits if isinstance(size, Immediate) and 0 <= size.bits < 1 << 16 else 0
+
+
+def _cache_operator(instruction: Instruction) -> str:
+    if instruction.opcode not in MEMORY:
+        return ""
+    return next((name for name in _CACHE_OPERATORS if name in instruction.modifiers), "")
+
+
+def _predicate(instruction: Instruction) -> str:
+    guard = instruction.guard
+    return f"{'!' * guard.negated}{guard.register.name}" if guard else ""
+
+
+def _barrier(instruction: Instruction) -> tuple[int | None, int | None]:
+    """Return the identifier of a block's barrier and its thread count, -1 from a register.
+
+    `barrier.cluster` has no identifier: it is no barrier of the block. A reduction has its result
+    first and its predicate last: `bar.red.popc.u32 %r1, 0, 64, %p1`.
+    """
+    if not is_barrier(instruction) or "cluster" in instruction.modifiers:
+        return None, None
+    operands = instruction.operands
+    if "red" in instruction.modifiers:
+        operands = operands[1:-1]
+    return (
+        _number(operands[0]) if operands else 0,
+        _number(operands[1]) if len(operands) > 1 else None,
+    )
+
+
+def _number(operand: Operand) -> int:
+    return operand.bits if isinstance(operand, Immediate) else _FROM_A_REGISTER
+
+
+def _source(location: Location | None) -> Mapping[str, object]:
+    place = location or Location("", 0)
+    return {**_place(place), "inlined_at": [_place(outer) for outer in place.inlined_at]}
+
+
+def _place(location: Location) -> dict[str, object]:
+    return {"file": location.file, "line": location.line, "column": location.column}
+
+
+def _registers_read(function: Function) -> frozenset[str]:
+    """Return the names of the registers that any instruction of `function` reads."""
+    names = {r.name for instruction in function.instructions for r in sources(instruction)}
+    return frozenset(names | {v.name for v in function.returns})
