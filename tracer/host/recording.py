@@ -1,0 +1,60 @@
+"""What an open session shares with its arrays, modules and kernels."""
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from itertools import count
+
+from ...errors import CutraceError
+from ...traces.schema import Array, Event, Resources
+from ...traces.writer import TraceWriter
+from ..engine.memory import Memory
+
+
+@dataclass(slots=True)
+class Recording:
+    """The state of a session: device memory, the trace being written, and names given out.
+
+    `arrays` are the device arrays so far, in order; `resources` holds, for each launch, what the
+    assembler will have said by the end.
+    """
+
+    trace: TraceWriter
+    output: Callable[[str], None]
+    memory: Memory = field(default_factory=Memory)
+    arrays: list[Array] = field(default_factory=list)
+    names: set[str] = field(default_factory=set)
+    resources: list[Future[tuple[Resources, ...]]] = field(default_factory=list)
+    is_open: bool = True
+
+    def note(self, event: Event) -> None:
+        """Record an event; CutraceError once the session is closed."""
+        self.check_open()
+        self.trace.event(event)
+
+    def check_open(self) -> None:
+        """Raise CutraceError unless inside the `with` block."""
+        if not self.is_open:
+            raise CutraceError(
+                "the session is closed and its trace complete: copy and launch inside "
+                "`with cutrace.Session(...) as gpu:`"
+            )
+
+    def new_name(self, wanted: str | None) -> str:
+        """A name that no other array of the session has: `d_in`, then `d_in (2)`; else `array0`."""
+        names = (f"array{n}" for n in count()) if wanted is None else _numbered(wanted)
+        name = next(each for each in names if each not in self.names)
+        self.names.add(name)
+        return name
+
+    def finish(self) -> None:
+        """Wait for the assembler and hand the trace what it said."""
+        for launch, answer in enumerate(self.resources):
+            self.trace.resources(launch, answer.result())
+
+
+def _numbered(wanted: str) -> Iterator[str]:
+    """Yield `d_in`, `d_in (2)`, `d_in (3)`..."""
+    yield wanted
+    for number in count(2):
+        yield f"{wanted} ({number})"

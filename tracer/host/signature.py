@@ -1,0 +1,123 @@
+"""What a kernel takes: its parameters as PTX declares them and as C spells them."""
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+
+from ..front.source import KernelSignature
+from ..ptx.kernel import TYPE_BYTES, Variable
+
+POINTER = "pointer"
+INTEGER = "integer"
+FLOAT = "float"
+STRUCT = "struct"
+WORD = "word"
+
+_QUALIFIERS = frozenset({"const", "volatile", "__restrict__", "__restrict", "signed"})
+_HALVES = frozenset({"half", "__half"})
+_SIGNED = frozenset({"char", "short", "int", "long", "ptrdiff_t", "ssize_t"})
+_UNSIGNED = frozenset({"unsigned", "size_t", "uchar", "ushort", "uint", "ulong"})
+_C_BYTES = {"char": 1, "bool": 1, "short": 2, "half": 2, "__half": 2, "int": 4, "unsigned": 4}
+_C_FLOATS = {"float": 4, "double": 8, "half": 2, "__half": 2}
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter: `number` counts from 1, `element` and `size` are PTX's, `c_type` may be `""`.
+
+    `kind` says what may be passed: a pointer takes device arrays, a word (8 bytes of unknown C
+    type) an array or an integer, a struct its bytes.
+    """
+
+    number: int
+    name: str
+    c_type: str
+    element: str
+    size: int
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """The words of the C type without qualifiers: `{"unsigned", "int"}`."""
+        return frozenset(_words(self.c_type))
+
+    @cached_property
+    def kind(self) -> str:
+        """One of POINTER, INTEGER, FLOAT, STRUCT, WORD."""
+        if "*" in self.c_type.rpartition(">")[2]:
+            return POINTER
+        if self.element in ("f16", "f32", "f64") or (self.size == 2 and self.words & _HALVES):
+            return FLOAT
+        if self.element == "b8" or self.size > 8:
+            return STRUCT
+        return INTEGER if self.c_type or self.size < 8 else WORD
+
+    @cached_property
+    def integer_range(self) -> tuple[int, int]:
+        """Least and largest integer; where C's sign is unknown, what either sign can hold."""
+        bits = 8 * self.size
+        if self.words & {"bool"}:
+            return 0, 1
+        if self.words & _UNSIGNED or any(re.fullmatch(r"uint\d+_t", w) for w in self.words):
+            return 0, (1 << bits) - 1
+        if self.words & _SIGNED or any(re.fullmatch(r"int\d+_t", w) for w in self.words):
+            return -(1 << bits - 1), (1 << bits - 1) - 1
+        return -(1 << bits - 1), (1 << bits) - 1
+
+    @cached_property
+    def pointee(self) -> tuple[str, int] | None:
+        """NumPy kind (`i`: any integer, `f`) and bytes of what it points to; None if unknown."""
+        if self.kind != POINTER or self.c_type.count("*") != 1 or "<" in self.c_type:
+            return None
+        words = _words(self.c_type)
+        fixed = [int(m[1]) // 8 for w in words if (m := re.fullmatch(r"u?int(\d+)_t", w))]
+        if fixed:
+            return "i", fixed[0]
+        if words.count("long") == 2:
+            return "i", 8
+        floats = [_C_FLOATS[w] for w in words if w in _C_FLOATS]
+        integers = [_C_BYTES[w] for w in words if w in _C_BYTES]
+        if floats:
+            return "f", floats[0]
+        return ("i", min(integers)) if integers and "long" not in words else None
+
+    def __str__(self) -> str:
+        return f"argument {self.number} `{self.name}`"
+
+    @property
+    def type(self) -> str:
+        """The C type, or PTX's where C's is not known."""
+        return self.c_type or f".{self.element}"
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """A kernel's name in the source, its PTX name and its parameters."""
+
+    name: str
+    mangled: str
+    parameters: tuple[Parameter, ...]
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def read_signature(spoken: KernelSignature, declared: tuple[Variable, ...]) -> Signature:
+    """Join what the front end knows of a kernel with the parameters that its PTX declares."""
+    unnamed = (("", ""),) * len(declared)
+    pairs = zip(declared, (*spoken.parameters, *unnamed), strict=False)
+    parameters = (
+        _parameter(number, variable, *pair) for number, (variable, pair) in enumerate(pairs, 1)
+    )
+    return Signature(spoken.name, spoken.mangled, tuple(parameters), str(spoken))
+
+
+def _parameter(number: int, variable: Variable, c_type: str, name: str) -> Parameter:
+    """A PTX type in place of the C type says no more than the declaration."""
+    known = "" if c_type in TYPE_BYTES else c_type
+    plain = name.partition("[")[0] or f"p{number}"
+    return Parameter(number, plain, known, variable.element, variable.size)
+
+
+def _words(c_type: str) -> list[str]:
+    return [word for word in re.findall(r"\w+", c_type) if word not in _QUALIFIERS]
