@@ -1,0 +1,13 @@
+"""What the kernel computes, in NumPy: same arguments, results written in place."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+
+def stride_read(out: Array, stride: int) -> None:
+    """Lane i reads word i x stride, which holds three times its number."""
+    out[:] = 3 * stride * np.arange(32)
