@@ -1,0 +1,222 @@
+import io
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cutrace.errors import CutraceError
+from cutrace.tracer.host.record import record
+from cutrace.traces.reader import read_trace
+
+REVERSE = """// cutrace: reverse<<<2, 32>>>(out:i32[64], in:i32[64]=arange)
+__global__ void reverse(int *out, const int *in)
+{
+    int last = gridDim.x * blockDim.x - 1;
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    out[last - i] = in[i];
+}
+"""
+
+SCALE = """
+template <int N> __global__ void scale(float *data, float by) { data[threadIdx.x % N] *= by; }
+"""
+
+SCRIPT = """
+import numpy as np
+from cutrace.tracer.host.session import Session
+
+with Session({path}) as gpu:
+    gpu.to_device(np.zeros(4, np.int32), name="zeros")
+"""
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def write(name: str, text: str) -> Path:
+    path = Path(name)
+    path.write_text(text)
+    return path
+
+
+def message(*launches: str, source: str = "a.cu") -> str:
+    with pytest.raises(CutraceError) as raised:
+        record(source, launches, "t.cutrace")
+    assert not Path("t.cutrace").exists()
+    return str(raised.value)
+
+
+def test_the_launches_of_the_comments_are_recorded() -> None:
+    path = record(write("reverse.cu", REVERSE))
+    assert path == Path("reverse.cutrace")
+    (launch,) = read_trace(path).manifest.launches
+    assert [argument.value for argument in launch.arguments] == ["out", "in"]
+    assert read_trace(path).manifest.sources == {"reverse.cu": REVERSE}
+
+
+def test_a_launch_line_goes_before_the_comments() -> None:
+    write("reverse.cu", REVERSE)
+    path = record("reverse.cu", ["reverse<<<1, 16>>>(b:i32[16], a:i32[16])"], "t.cutrace")
+    (launch,) = read_trace(path).manifest.launches
+    assert launch.block == (16, 1, 1)
+
+
+def test_a_name_used_again_is_the_same_array() -> None:
+    write("scale.cu", SCALE)
+    lines = ["scale<4><<<1, 4>>>(d:f32[4]=arange, 2)", "scale<8><<<1, 4>>>(d, 0.5f)"]
+    trace = read_trace(record("scale.cu", lines))
+    first, second = trace.manifest.launches
+    assert first.arrays == second.arrays
+    assert first.arguments[1].value == 2.0
+    assert [event.kind for event in trace.manifest.events] == ["copy", "launch", "launch"]
+
+
+def test_a_file_beside_the_source_is_read_for_its_comment() -> None:
+    Path("folder").mkdir()
+    np.save("folder/in.npy", np.arange(64, dtype=np.int32))
+    write("folder/reverse.cu", REVERSE.replace("arange", "in.npy"))
+    assert record("folder/reverse.cu").is_dir()
+
+
+def test_options_reach_the_compiler() -> None:
+    write("a.cu", "__global__ void k(int *d) { d[0] = N; }")
+    trace = read_trace(record("a.cu", ["k<<<1, 1>>>(d:i32[1])"], options=["-DN=4"]))
+    assert "-DN=4" in trace.manifest.compilers[0].options
+
+
+def test_printing_goes_to_the_output() -> None:
+    write("a.cu", '__global__ void k() { printf("%d\\n", 3); }')
+    output = io.StringIO()
+    record("a.cu", ["k<<<1, 2>>>()"], output=output)
+    assert output.getvalue() == "3\n3\n"
+
+
+def test_without_a_launch_the_kernels_are_listed_with_an_example() -> None:
+    write("a.cu", REVERSE.partition("\n")[2] + SCALE)
+    lines = message().split("\n")
+    assert lines[0] == "a.cu does not say which kernel to launch. Its kernels:"
+    assert lines[1] == "  reverse(int *out, const int *in)"
+    assert lines[2] == "  scale<16>(float *data, float by)"
+    assert lines[-1] == (
+        '  cutrace record a.cu --launch "reverse<<<4, 256>>>(out:i32[1024], in:i32[1024]=arange)"'
+    )
+
+
+def test_the_example_works_as_it_stands() -> None:
+    write("a.cu", REVERSE.partition("\n")[2])
+    example = message().rpartition("--launch ")[2].strip('"')
+    assert record("a.cu", [example]).is_dir()
+
+
+def test_a_source_without_kernels_says_so() -> None:
+    write("a.cu", "__device__ int x;\n")
+    assert message() == "a.cu has no kernel: expected a __global__ function"
+
+
+def test_a_kernel_that_is_not_there_lists_those_that_are() -> None:
+    write("a.cu", REVERSE)
+    text = message("revers<<<1, 1>>>()")
+    assert text.startswith("a.cu has no kernel `revers`; nearest: reverse; its kernels:")
+    assert text.endswith("  reverse(int *out, const int *in)")
+
+
+def test_a_wrong_argument_is_pointed_at() -> None:
+    write("a.cu", SCALE)
+    line = "scale<4><<<1, 4>>>(data:f32[4], out:f32[4])"
+    first, shown, caret = message(line).split("\n")
+    assert first == (
+        "launch line, column 33: scale<4>(float *data, float by): argument 2 `by` is float: "
+        "expected a number, got the device array `out`"
+    )
+    assert (shown, caret) == (f"  {line}", " " * 34 + "^")
+
+
+def test_a_wrong_count_is_pointed_at_the_arguments() -> None:
+    write("a.cu", REVERSE)
+    first, _, caret = message("reverse<<<1, 4>>>(a:i32[4])").split("\n")
+    assert first.endswith("reverse(int *out, const int *in): expected 2 arguments, got 1")
+    assert caret == " " * 19 + "^"
+
+
+def test_a_type_that_the_kernel_does_not_take_is_pointed_at() -> None:
+    write("a.cu", REVERSE)
+    text = message("reverse<<<1, 4>>>(a:i32[4], b:f32[4])")
+    assert "column 29: " in text
+    assert "argument 2 `in` is const int *: got `b` of float32" in text
+
+
+def test_an_array_that_was_never_made_is_pointed_at() -> None:
+    write("a.cu", REVERSE)
+    text = message("reverse<<<1, 4>>>(data:i32[4], dat)")
+    assert "there is no array `dat` yet; nearest: data; expected its type and shape" in text
+
+
+def test_an_array_keeps_its_type_and_shape() -> None:
+    write("a.cu", REVERSE)
+    text = message("reverse<<<1, 4>>>(a:i32[4], a:i32[8])")
+    assert "column 29: `a` is an array already, int32 of shape (4,)" in text
+
+
+def test_an_error_in_a_comment_names_file_and_line() -> None:
+    write("a.cu", "\n// cutrace: k<<<1, 1>>(x)\n")
+    assert message().startswith("a.cu:2: launch line, column 9: expected `>>>`")
+
+
+def test_a_block_that_no_device_takes_is_refused() -> None:
+    write("a.cu", REVERSE)
+    text = message("reverse<<<1, 2048>>>(a:i32[4], a)")
+    assert "block.x is 2048, expected 1 to 1024" in text
+
+
+def test_a_mistyped_path_names_the_nearest_files() -> None:
+    write("reverse.cu", REVERSE)
+    assert message(source="revers.cu") == ("revers.cu: there is no such file; nearest: reverse.cu")
+
+
+def test_a_file_of_another_kind_is_refused() -> None:
+    write("notes.txt", "")
+    assert message(source="notes.txt") == "notes.txt: expected a .cu, .ptx or .py file"
+
+
+def test_a_script_records_to_its_own_path_or_where_it_is_asked() -> None:
+    write("a.py", SCRIPT.format(path='"own.cutrace"'))
+    assert record("a.py") == Path("own.cutrace")
+    assert record("a.py", out="asked.cutrace") == Path("asked.cutrace")
+    assert len(read_trace("asked.cutrace").manifest.events) == 1
+
+
+def test_a_script_without_a_path_records_under_its_own_name() -> None:
+    write("a.py", SCRIPT.format(path=""))
+    assert record("a.py") == Path("a.cutrace")
+
+
+def test_a_script_finds_its_neighbours_and_its_arguments() -> None:
+    Path("folder").mkdir()
+    write("folder/neighbour.py", "NAME = 'n.cutrace'")
+    head = "import sys\nimport neighbour\nassert sys.argv == ['folder/a.py']\n"
+    write("folder/a.py", head + SCRIPT.format(path="neighbour.NAME"))
+    assert record("folder/a.py") == Path("n.cutrace")
+
+
+@pytest.mark.parametrize(
+    ("script", "expected"),
+    [
+        ("x = 1\n", "a.py: the script opened no session"),
+        ("x = 1\ny = x / 0\n", "a.py:2: ZeroDivisionError: division by zero"),
+        ("x = (\n", "a.py:1: SyntaxError: '(' was never closed (a.py, line 1)"),
+        ("raise SystemExit(3)\n", "a.py: the script ended with exit status 3"),
+    ],
+)
+def test_a_script_that_does_not_record_one_trace_says_why(script: str, expected: str) -> None:
+    write("a.py", script)
+    assert expected in message(source="a.py")
+
+
+def test_a_second_session_of_a_script_is_refused_and_the_first_trace_whole() -> None:
+    write("a.py", 2 * SCRIPT.format(path=""))
+    with pytest.raises(CutraceError, match=r"the script opens a second cutrace\.Session\(\)"):
+        record("a.py", out="t.cutrace")
+    assert len(read_trace("t.cutrace").manifest.events) == 1

@@ -1,0 +1,52 @@
+"""Where a session's trace goes: its own path, a temporary one, or where `cutrace record` says."""
+
+import atexit
+import shutil
+import tempfile
+from contextvars import ContextVar
+from dataclasses import dataclass
+from pathlib import Path
+
+from ...errors import CutraceError
+
+
+@dataclass(slots=True)
+class Redirection:
+    """For a script that is recorded: its one session writes to `path`.
+
+    Where nobody said (`path` is None), to what the script says, else to `fallback`; `taken` is
+    where it went.
+    """
+
+    path: Path | None
+    fallback: Path
+    taken: Path | None = None
+
+    def choose(self, own: Path | None) -> Path:
+        """Return the trace's path for the session that opens now."""
+        if self.taken:
+            raise CutraceError(
+                "the script opens a second cutrace.Session(), and one trace is recorded; "
+                "run it with python instead: each session then writes its own trace"
+            )
+        self.taken = self.path or own or self.fallback
+        return self.taken
+
+
+REDIRECTION: ContextVar[Redirection | None] = ContextVar("cutrace_redirection", default=None)
+
+
+def choose_trace(own: str | Path | None) -> Path:
+    """The path of the session's trace; a temporary one goes when the process ends."""
+    path = None if own is None else Path(own)
+    redirection = REDIRECTION.get()
+    if redirection:
+        return redirection.choose(path)
+    return path or temporary_trace()
+
+
+def temporary_trace() -> Path:
+    """A path for a trace that is removed when the process ends."""
+    folder = tempfile.mkdtemp(prefix="cutrace-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return Path(folder) / "session.cutrace"

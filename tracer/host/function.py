@@ -1,0 +1,162 @@
+"""A kernel that can be launched: `kernel[grid, block, stream, shared_bytes](*arguments)`."""
+
+from concurrent.futures import Future
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+from typing import Any
+
+import pyarrow as pa
+
+from ...errors import CutraceError
+from ...traces import schema
+from ..engine import launch as engine
+from ..engine.layout import Layout, local_layout, shared_layout
+from ..engine.memory import LoadedModule
+from ..engine.run import run
+from ..ptx.kernel import Kernel
+from ..ptx.table import instruction_table
+from .arguments import ArgumentError, pack_arguments
+from .array import DeviceArray
+from .configuration import Dim3, Limits, check_configuration, read_dimensions
+from .recording import Recording
+from .signature import Signature
+from .symbol import describe_shared, describe_symbols
+
+
+@dataclass(frozen=True)
+class Linked:
+    """A kernel with all that its launches share; `source` is its key among the trace's sources."""
+
+    kernel: Kernel
+    loaded: LoadedModule
+    signature: Signature
+    source: str
+    resources: "Future[tuple[schema.Resources, ...]]"
+
+    @cached_property
+    def instructions(self) -> pa.Table:
+        """Its instructions, as the trace has them."""
+        return instruction_table(self.kernel)
+
+    @cached_property
+    def shared(self) -> Layout:
+        """Its variables in shared memory."""
+        return shared_layout(self.kernel)
+
+    @cached_property
+    def limits(self) -> Limits:
+        """What it says of its blocks."""
+        directives = self.kernel.functions[0].function.directives
+        return Limits(
+            directives.get("maxntid", ()), directives.get("reqntid", ()), self.shared.size
+        )
+
+    @property
+    def min_blocks(self) -> int:
+        """`.minnctapersm`, or 0."""
+        return self.kernel.functions[0].function.directives.get("minnctapersm", (0,))[0]
+
+    @property
+    def parameter_bytes(self) -> int:
+        """Bytes of its parameters, each at its own alignment."""
+        end = 0
+        for variable in self.kernel.parameters:
+            end = -(-end // variable.align) * variable.align + variable.size
+        return end
+
+
+class Function:
+    """A kernel of a module; index it with a configuration to launch it."""
+
+    def __init__(self, recording: Recording, linked: Linked) -> None:
+        self._recording = recording
+        self._linked = linked
+
+    @property
+    def signature(self) -> Signature:
+        """Its name and parameters; printed, the C signature."""
+        return self._linked.signature
+
+    @property
+    def name(self) -> str:
+        """Its name in the source."""
+        return self.signature.name
+
+    def __repr__(self) -> str:
+        return f"<kernel {self.signature}>"
+
+    def __getitem__(self, configuration: tuple[Any, ...]) -> "ConfiguredFunction":
+        """Take `[grid, block, stream, shared_bytes]`: ints or tuples, the stream is not used.
+
+        CutraceError for what no device can launch.
+        """
+        if not isinstance(configuration, tuple) or not 2 <= len(configuration) <= 4:
+            raise CutraceError(
+                f"{self.name}[...]: expected [grid, block], then perhaps stream and shared_bytes"
+            )
+        grid = read_dimensions(configuration[0], "grid")
+        block = read_dimensions(configuration[1], "block")
+        dynamic = configuration[3] if len(configuration) == 4 else 0
+        shared = read_dimensions(dynamic, "shared_bytes")[0]
+        check_configuration(self.name, grid, block, shared, self._linked.limits)
+        return ConfiguredFunction(self._recording, self._linked, grid, block, shared)
+
+    def __call__(self, *arguments: object) -> None:
+        """Refuse: a launch needs a configuration."""
+        raise CutraceError(f"{self.name}(...): a launch is written {self.name}[grid, block](...)")
+
+
+@dataclass(frozen=True, slots=True)
+class ConfiguredFunction:
+    """A kernel with its execution configuration: call it with the arguments."""
+
+    recording: Recording
+    linked: Linked
+    grid: Dim3
+    block: Dim3
+    shared_dynamic: int
+
+    def __call__(self, *arguments: object) -> None:
+        """Run the kernel to its end and record what it did.
+
+        ArgumentError for arguments that do not fit, KernelFault for what the kernel may not do.
+        """
+        self.recording.check_open()
+        self._refuse_strangers(arguments)
+        packed, described = pack_arguments(self.linked.signature, arguments)
+        request = engine.Launch(
+            self.grid, self.block, self.shared_dynamic, packed, self.recording.output
+        )
+        with self.recording.trace.launch(self._describe(described)) as rows:
+            rows.instructions(self.linked.instructions)
+            run(self.linked.kernel, request, self.recording.memory, self.linked.loaded, rows)
+        self.recording.resources.append(self.linked.resources)
+
+    def _refuse_strangers(self, arguments: tuple[object, ...]) -> None:
+        for number, argument in enumerate(arguments, 1):
+            if isinstance(argument, DeviceArray) and not argument.belongs_to(self.recording):
+                raise ArgumentError(
+                    f"{self.linked.signature}: argument {number}, `{argument.name}`, "
+                    "is an array of another session",
+                    number,
+                )
+
+    def _describe(self, arguments: tuple[schema.Argument, ...]) -> schema.Launch:
+        linked = self.linked
+        shared = describe_shared(linked.shared, self.shared_dynamic)
+        return schema.Launch(
+            kernel=linked.signature.mangled,
+            signature=str(linked.signature),
+            grid=self.grid,
+            block=self.block,
+            shared_static=linked.shared.size,
+            shared_dynamic=self.shared_dynamic,
+            local_bytes=local_layout(linked.kernel).size,
+            arguments=arguments,
+            arrays=(*self.recording.arrays, *describe_symbols(linked.loaded), *shared),
+            max_threads=prod(linked.limits.max_block) if linked.limits.max_block else 0,
+            min_blocks=linked.min_blocks,
+            source=linked.source,
+            parameter_bytes=linked.parameter_bytes,
+        )

@@ -1,0 +1,87 @@
+"""A compiled module: its kernels and its variables."""
+
+import re
+
+from ...errors import CutraceError, nearest
+from ..front.source import Compiled, KernelSignature
+from ..ptx.link import link_kernel
+from ..ptx.parse import parse_module
+from .function import Function, Linked
+from .recording import Recording
+from .resources import ask_resources
+from .signature import read_signature
+from .symbol import Symbol, name_symbols
+
+
+class Module:
+    """What `Session.compile` and `Session.load_ptx` return; its variables are in memory."""
+
+    def __init__(self, recording: Recording, compiled: Compiled, source: str) -> None:
+        self._recording = recording
+        self._compiled = compiled
+        self._source = source
+        self._loaded = recording.memory.load(parse_module(compiled.ptx))
+        self._functions: dict[str, Function] = {}
+
+    @property
+    def kernels(self) -> tuple[str, ...]:
+        """The names of its kernels, as in the source; template instances with their arguments."""
+        return tuple(each.name for each in self._compiled.kernels)
+
+    @property
+    def signatures(self) -> tuple[KernelSignature, ...]:
+        """Its kernels with their C signatures."""
+        return self._compiled.kernels
+
+    @property
+    def ptx(self) -> str:
+        """The PTX text."""
+        return self._compiled.ptx
+
+    def get_function(self, name: str) -> Function:
+        """Find a kernel by its name in the source, its PTX name, or as a template's instance."""
+        spoken = self._find(name)
+        if spoken.mangled not in self._functions:
+            self._functions[spoken.mangled] = self._link(spoken)
+        return self._functions[spoken.mangled]
+
+    def get_global(self, name: str) -> Symbol:
+        """Find a `__device__` or `__constant__` variable by its name in C or in PTX."""
+        by_c_name = name_symbols(self._loaded)
+        if name in by_c_name:
+            return Symbol(self._recording, name, by_c_name[name])
+        if name in self._loaded.symbols:
+            return Symbol(self._recording, name, self._loaded.symbols[name])
+        listed = ", ".join(by_c_name) or "none"
+        raise CutraceError(
+            f"{self._source} has no variable `{name}`{nearest(name, by_c_name)}; it has {listed}"
+        )
+
+    def _link(self, spoken: KernelSignature) -> Function:
+        kernel = link_kernel(self._loaded.module, spoken.mangled)
+        signature = read_signature(spoken, kernel.parameters)
+        answer = ask_resources(self._compiled.ptx, spoken.mangled)
+        linked = Linked(kernel, self._loaded, signature, self._source, answer)
+        return Function(self._recording, linked)
+
+    def _find(self, name: str) -> KernelSignature:
+        wanted = self._compiled.names.get(name, name)
+        exact = [each for each in self._compiled.kernels if each.mangled == wanted]
+        named = exact or [e for e in self._compiled.kernels if _bare(e.name) == _bare(name)]
+        if len(named) == 1:
+            return named[0]
+        if named:
+            listed = "".join(f"\n  {each.mangled}  {each}" for each in named)
+            raise CutraceError(f"{self._source} has several `{name}`, say one's PTX name:{listed}")
+        raise CutraceError(self._no_kernel(name))
+
+    def _no_kernel(self, name: str) -> str:
+        listed = "".join(f"\n  {each}" for each in self._compiled.kernels) or " none"
+        return (
+            f"{self._source} has no kernel `{name}`{nearest(name, self.kernels)}; "
+            f"its kernels:{listed}"
+        )
+
+
+def _bare(name: str) -> str:
+    return re.sub(r"\s+", "", name)

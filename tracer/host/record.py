@@ -1,0 +1,72 @@
+"""Record a source file: CUDA C++ or PTX with launch lines, or a Python script with a session."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TextIO
+
+from ...errors import CutraceError
+from ..front.source import DEFAULT_TARGET
+from .example import explain_launches
+from .launch_comment import find_launch_comments
+from .launch_line import LaunchLine, parse_launch
+from .launcher import LineLauncher
+from .module import Module
+from .path import missing_file, read_text
+from .script import record_script
+from .session import Session
+
+
+def record(
+    source: str | Path,
+    launches: Sequence[str] = (),
+    out: str | Path | None = None,
+    *,
+    arch: str = DEFAULT_TARGET,
+    options: Sequence[str] = (),
+    output: TextIO | None = None,
+) -> Path:
+    """Record a .cu, .ptx or .py file and return the trace's path.
+
+    `launches` are launch lines; without any, those in the source's `// cutrace:` comments run.
+    `out` is the trace, else the source's name with .cutrace in the working directory (a script's
+    own path goes before that). `arch` and `options` are the compiler's. What kernels print goes to
+    `output`. CutraceError says what is wrong with the source, a line or an argument.
+    """
+    path = Path(source)
+    if not path.exists():
+        raise missing_file(path)
+    trace = Path(f"{path.stem}.cutrace") if out is None else Path(out)
+    if path.suffix == ".py":
+        if launches:
+            raise CutraceError(f"{path}: a script launches its kernels itself, without --launch")
+        return record_script(path, None if out is None else trace, trace)
+    if path.suffix not in (".cu", ".ptx"):
+        raise CutraceError(f"{path}: expected a .cu, .ptx or .py file")
+    lines = [parse_launch(line) for line in launches] or _comment_lines(path)
+    with Session(trace, output=output) as gpu:
+        module = _load(gpu, path, lines, arch, options)
+        if not lines:
+            raise CutraceError(explain_launches(path, read_text(path), module.signatures))
+        launcher = LineLauncher(gpu, module, Path() if launches else path.parent)
+        for line in lines:
+            launcher.launch(line)
+    return trace
+
+
+def _comment_lines(path: Path) -> list[LaunchLine]:
+    lines = []
+    for comment in find_launch_comments(read_text(path)):
+        try:
+            lines.append(parse_launch(comment.text))
+        except CutraceError as problem:
+            raise CutraceError(f"{path}:{comment.line}: {problem}") from None
+    return lines
+
+
+def _load(
+    gpu: Session, path: Path, lines: list[LaunchLine], arch: str, options: Sequence[str]
+) -> Module:
+    if path.suffix == ".ptx":
+        return gpu.load_ptx(path)
+    templates = sorted({line.kernel for line in lines if "<" in line.kernel})
+    return gpu.compile(path, arch, options, templates)

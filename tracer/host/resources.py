@@ -1,0 +1,28 @@
+"""What the assembler makes of a kernel, asked in the background while the kernel runs."""
+
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import cache
+
+from ...errors import CutraceError
+from ...traces.schema import Resources
+from ..front.resources import resources
+
+
+def ask_resources(ptx: str, kernel: str) -> "Future[tuple[Resources, ...]]":
+    """Return what will be the kernel's resources for every architecture that can be asked.
+
+    Without an assembler (macOS) there are none: the trace then says nothing of registers.
+    """
+    return _assembler().submit(_resources_if_any, ptx, kernel)
+
+
+@cache
+def _assembler() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(max_workers=1, thread_name_prefix="cutrace-assembler")
+
+
+def _resources_if_any(ptx: str, kernel: str) -> tuple[Resources, ...]:
+    try:
+        return resources(ptx, kernel)
+    except CutraceError:
+        return ()

@@ -1,0 +1,143 @@
+"""The session: device memory, modules and launches, recorded from `with` to its end."""
+
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path, PurePath
+from types import TracebackType
+from typing import Any, ClassVar, TextIO
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike
+
+from ...errors import CutraceError
+from ...traces.writer import TraceWriter
+from ..front import cuda, ptx
+from ..front.source import DEFAULT_TARGET, Compiled, Source, read_options
+from .array import DeviceArray, Shape, allocate_array
+from .destination import choose_trace
+from .module import Module
+from .path import is_path, read_text
+from .recording import Recording
+
+
+class Session:
+    """A GPU that records: `with cutrace.Session("reverse.cutrace") as gpu: ...`.
+
+    Without a path the trace is a temporary one, which goes when the process ends. `trace` is its
+    path, good once the `with` block has ended well; an exception inside leaves no trace. What
+    kernels print goes to `output`, or to `sys.stdout`.
+    """
+
+    at_close: ClassVar[list[Callable[[Path], None]]] = []
+    """What happens at the end of every session: functions that take the complete trace's path."""
+
+    def __init__(self, path: str | Path | None = None, *, output: TextIO | None = None) -> None:
+        self.trace = choose_trace(path)
+        self._output = output
+        self._exits = ExitStack()
+        self._opened: Recording | None = None
+
+    def __enter__(self) -> "Session":
+        if self._opened:
+            raise CutraceError(f"{self.trace}: a session is opened once; make another Session()")
+        writer = self._exits.enter_context(TraceWriter(self.trace))
+        self._opened = Recording(writer, self._print)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        problem: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._recording.is_open = False
+        if kind:
+            self._exits.__exit__(kind, problem, traceback)
+            return
+        with self._exits:
+            self._recording.finish()
+        for act in self.at_close:
+            act(self.trace)
+
+    def compile(
+        self,
+        source: str | Path,
+        arch: str = DEFAULT_TARGET,
+        options: Sequence[str] = (),
+        name_expressions: Sequence[str] = (),
+    ) -> Module:
+        """Compile CUDA C++: a Path or a string without a newline is a file, else the source.
+
+        `arch` is a virtual architecture (`compute_75`), `options` are the compiler's (`-DN=4`),
+        `name_expressions` the template instances wanted (`scale<float, 4>`).
+        """
+        name, text = _read_source(source, "source.cu")
+        asked = Source(name, text, read_options(options, name_expressions))
+        return self._load(name, cuda.to_ptx(asked, arch))
+
+    def load_ptx(self, source: str | Path) -> Module:
+        """Take PTX: a Path or a string without a newline is a file, else the text."""
+        name, text = _read_source(source, "source.ptx")
+        return self._load(name, ptx.to_ptx(Source(name, text)))
+
+    def to_device(self, values: ArrayLike, name: str | None = None) -> DeviceArray:
+        """Copy a host array to new device memory; `name` is what tables call it."""
+        host = np.asarray(values)
+        array = allocate_array(self._recording, host.shape, host.dtype, name, is_pitched=False)
+        array.copy_to_device(host)
+        return array
+
+    def device_array(
+        self, shape: Shape, dtype: DTypeLike = np.float64, name: str | None = None
+    ) -> DeviceArray:
+        """Reserve device memory, which reads as zeros."""
+        return allocate_array(self._recording, shape, dtype, name, is_pitched=False)
+
+    def pitched_array(
+        self, shape: tuple[int, ...], dtype: DTypeLike = np.float64, name: str | None = None
+    ) -> DeviceArray:
+        """Reserve rows that start at multiples of 256 bytes, as cudaMallocPitch does: see `pitch`.
+
+        A row is what the last dimension spans: (100, 60) of float32 takes 100 times 256 bytes.
+        """
+        return allocate_array(self._recording, shape, dtype, name, is_pitched=True)
+
+    @property
+    def _recording(self) -> Recording:
+        if not self._opened:
+            raise CutraceError("open the session first: `with cutrace.Session(...) as gpu:`")
+        return self._opened
+
+    def _load(self, given: str, compiled: Compiled) -> Module:
+        self._recording.check_open()
+        names = self._name_sources(PurePath(given), compiled)
+        text = compiled.ptx
+        for old, new in names.items():
+            text = text.replace(f'"{old}"', f'"{new}"')
+        self._recording.trace.compiler(compiled.compiler)
+        source = names.get(PurePath(given).as_posix(), "")
+        return Module(self._recording, replace(compiled, ptx=text), source)
+
+    def _name_sources(self, given: PurePath, compiled: Compiled) -> dict[str, str]:
+        """Record the sources' texts; return the name in the trace for each name in the PTX.
+
+        A trace has no machine's folders: a source given by an absolute path, and the headers
+        beside it, are named from its folder.
+        """
+        folder = f"{given.parent.as_posix()}/" if given.is_absolute() else ""
+        return {
+            path: self._recording.trace.source(path.removeprefix(folder), text)
+            for path, text in compiled.sources.items()
+        }
+
+    def _print(self, text: str) -> Any:
+        (self._output or sys.stdout).write(text)
+
+
+def _read_source(source: str | Path, unnamed: str) -> tuple[str, str]:
+    """Return (name as given, text)."""
+    if is_path(source):
+        return str(source), read_text(Path(source))
+    return unnamed, str(source)
