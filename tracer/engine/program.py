@@ -16,8 +16,8 @@ from .memory import Memory
 if TYPE_CHECKING:
     from .group import Group
 
-Step: TypeAlias = "Callable[[Group], None]"
-Terminator: TypeAlias = "Callable[[Group], tuple[Bits | None, NDArray[np.uint8] | None]]"
+Step: TypeAlias = Callable[["Group"], None]
+Terminator: TypeAlias = Callable[["Group"], tuple[Bits | None, NDArray[np.uint8] | None]]
 """Sends the warps on their way; returns the lanes that took its branch and how many targets lanes
 went to, or None twice where the block has no branch."""
 
