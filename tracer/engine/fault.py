@@ -60,7 +60,7 @@ def _report(
     program = wave.program
     launch = program.launch
     address = int(addresses.reshape(-1)[lane])
-    warp = int(group.place()[lane // 32])
+    warp = int(group.place[lane // 32])
     thread = (warp % wave.warps_a_block) * 32 + lane % 32
     block = int(wave.block_of_warp[warp]) + wave.first_block
     instruction = program.kernel.instructions[pc]

@@ -22,16 +22,14 @@ class Group:
     """Warps (indices in the wave, ascending) at one basic block, and how their values lie.
 
     `frame` holds a value a register slot, broadcastable to (rows, columns); `lanes` the active
-    lanes in that shape, None for all; `active` the same as a mask a warp.
+    lanes in that shape, None for all; `active` the same as a mask for each of `warps`. `step` is
+    the running instruction number of each warp of the shape.
     """
 
     def __init__(self, wave: "Wave", warps: NDArray[np.intp], active: Bits) -> None:
         self.wave = wave
         self.warps = warps
         self.active = active
-        self.step: NDArray[np.uint32] = wave.step[warps]
-        first = self.step[0]
-        self.common_step = int(first) if bool((self.step == first).all()) else None
         self.compacted = 2 * len(warps) < wave.warps
         self.whole = len(warps) == wave.warps
         if self.compacted:
@@ -41,6 +39,9 @@ class Group:
             self.rows, self.columns = wave.blocks, wave.columns
             self.row_block = wave.all_blocks
         self.lanes = self._lanes()
+        self.step: NDArray[np.uint32] = wave.step[self.place]
+        first = self.step[0]
+        self.common_step = int(first) if bool((self.step == first).all()) else None
         self.frame: list[Array] = []
 
     def _lanes(self) -> Mask | None:
@@ -63,6 +64,7 @@ class Group:
         """Thread blocks of the wave."""
         return self.wave.blocks
 
+    @property
     def place(self) -> NDArray[np.intp]:
         """Return for each warp of the shape (rows * warps a row) its index in the wave."""
         return self.warps if self.compacted else self.wave.all_warps

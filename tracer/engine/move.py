@@ -62,7 +62,7 @@ def _clock(decoder: "Decoder", to: Operand, kind: str) -> Step:
     dtype = DTYPES[kind]
 
     def clock(group: "Group") -> None:
-        steps = group.wave.step[group.place()].astype(dtype) + dtype.type(position)
+        steps = group.wave.step[group.place].astype(dtype) + dtype.type(position)
         lanes = np.repeat(steps, group.columns // group.warps_a_row)
         if store is not None:
             store(group.frame, lanes.reshape(group.rows, group.columns))

@@ -101,7 +101,7 @@ def _own_index(group: "Group", facts: Facts, space: Space, itemsize: int, pitch:
     if space == Space.SHARED:
         owner = group.row_block[:, None]
     else:
-        owner = (group.place() * LANES)[:, None] + np.arange(LANES)
+        owner = (group.place * LANES)[:, None] + np.arange(LANES)
         owner = owner.reshape(group.rows, group.columns)
     index = owner * pitch + facts.index(itemsize)
     if not group.compacted:

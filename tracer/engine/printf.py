@@ -27,7 +27,7 @@ def print_lanes(
     output = group.wave.program.launch.output
     counts = []
     for form, value, place in zip(forms, values, places, strict=True):
-        lane = int(group.place()[place // 32]) * 32 + int(place) % 32
+        lane = int(group.place[place // 32]) * 32 + int(place) % 32
         text, count = _format(group, lane, _string(group, lane, int(form)), int(value))
         output(text)
         counts.append(count)

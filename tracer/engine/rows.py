@@ -45,13 +45,13 @@ class WaveRows:
         shape = (group.rows, group.warps_a_row)
         step: NDArray[np.uint32] | int
         step = position + (group.step if group.common_step is None else group.common_step)
-        warps = None if group.whole else group.warps
-        count = len(group.warps)
+        warps = group.warps if group.compacted else None
+        count = len(group.place)
         if keep is not None:
             chosen = np.broadcast_to(keep, shape).reshape(-1)
             base = np.broadcast_to(base, shape).reshape(-1)[chosen]
             pattern = np.broadcast_to(pattern, shape).reshape(-1)[chosen]
-            warps = group.warps[chosen]
+            warps = group.place[chosen]
             count = len(warps)
             step = step if isinstance(step, int) else step[chosen]
         self._accesses.append(_Access(warps, step, base, pattern, count, pc, int(space), part))
