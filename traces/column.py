@@ -1,6 +1,7 @@
 """NumPy columns as Arrow record batches: no copy where the dtype is the schema's, never a wrap."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -54,7 +55,7 @@ def _to_array(
 
 
 def _exact(
-    values: npt.NDArray[np.generic], dtype: np.dtype[np.generic], where: str
+    values: npt.NDArray[np.generic], dtype: np.dtype[Any], where: str
 ) -> npt.NDArray[np.generic]:
     """Return `values` contiguous in `dtype`; raise CutraceError for a value that it lacks."""
     if values.dtype != dtype and values.size:

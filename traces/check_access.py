@@ -1,0 +1,164 @@
+"""Checks of memory accesses, of their patterns, and of texture samples."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .recorded import FAR, Finding, Flags, Ints, Recorded, lanes_of, report
+from .schema import Space
+
+_CHUNK = 1 << 16
+
+
+def check_patterns(recorded: Recorded) -> Iterator[Finding]:
+    """A pattern has an active lane; the lowest one's offset, and inactive lanes' offsets, are 0."""
+    active, offsets = recorded.patterns
+    for start in range(0, len(active), _CHUNK):
+        mask, off = active[start : start + _CHUNK], offsets[start : start + _CHUNK]
+        on = lanes_of(mask)
+        lowest = off[np.arange(len(off)), on.argmax(axis=1)]
+        moved = np.count_nonzero(off * ~on, axis=1)
+        yield from report(mask == 0, "no lane is active", start)
+        yield from report(moved > 0, "an inactive lane has an offset", start)
+        yield from report(lowest != 0, "the base is not the lowest active lane's", start)
+
+
+def check_spaces(recorded: Recorded) -> Iterator[Finding]:
+    """Spaces are of the enumeration, and those that the instruction names."""
+    allowed = np.array([_spaces(m) for m in recorded.of_instructions("mnemonic")], np.int64)
+    for first, rows in recorded.accesses():
+        known = (rows["space"] >= min(Space)) & (rows["space"] <= max(Space))
+        yield from report(~known, "an unknown space", first)
+        named = allowed[rows["pc"]] >> np.where(known, rows["space"], 0) & 1
+        yield from report(
+            known & (named == 0), "not in the space that its instruction names", first
+        )
+
+
+def _spaces(mnemonic: str) -> int:
+    """Return a bit for each Space that an instruction may access; all if it names none."""
+    words = {word.partition("::")[0] for word in mnemonic.split(".")[1:]}
+    named = [space for space in Space if space.name.lower() in words]
+    return sum(1 << space for space in named or Space)
+
+
+def check_widths(recorded: Recorded) -> Iterator[Finding]:
+    """Only instructions that move bytes access memory."""
+    width = recorded.of_instructions("bytes")
+    for first, rows in recorded.accesses():
+        yield from report(width[rows["pc"]] == 0, "its instruction moves no bytes", first)
+
+
+def check_access_lanes(recorded: Recorded) -> Iterator[Finding]:
+    """Only lanes that the block's threads fill access memory."""
+    active = recorded.patterns[0].astype(np.int64)
+    for first, rows in recorded.accesses():
+        beyond = active[rows["pattern"]] & ~recorded.lanes(rows["warp"])
+        yield from report(beyond != 0, "lanes that the warp does not have", first)
+
+
+def check_access_order(recorded: Recorded) -> Iterator[Finding]:
+    """Steps of a warp never fall; the parts of a step are 0, 1, 2 ... of one instruction."""
+    last = _Last()
+    for first, rows in recorded.accesses():
+        yield from _check_order(last, rows, first)
+
+
+class _Last:
+    """The key of the last row of each warp so far, -1 for a warp without one."""
+
+    def __init__(self) -> None:
+        self._warps = np.full(1, -1)
+        self._keys = np.full(1, -1)
+
+    def of(self, warps: Ints) -> Ints:
+        """Return the keys of warps."""
+        place = np.searchsorted(self._warps, warps, "right") - 1
+        return np.where(self._warps[place] == warps, self._keys[place], -1)
+
+    def update(self, warps: Ints, keys: Ints) -> None:
+        """Take rows of warps, of which the last of each counts."""
+        newest_first = np.concatenate([self._warps, warps])[::-1]
+        self._warps, index = np.unique(newest_first, return_index=True)
+        self._keys = np.concatenate([self._keys, keys])[::-1][index]
+
+
+def _check_order(last: _Last, rows: dict[str, Any], first: int) -> Iterator[Finding]:
+    """Compare each row with its warp's row before, as keys: 32 bits step, 8 part, 23 pc."""
+    part = rows.get("part", np.zeros_like(rows["step"]))
+    order = np.argsort(rows["id"], kind="stable")
+    warp = rows["id"][order]
+    key = (rows["step"] << 31 | part << 23 | rows["pc"] & 0x7FFFFF)[order]
+    opens = np.diff(warp, prepend=-1) != 0
+    before = np.where(opens, last.of(warp), np.roll(key, 1))
+    same_step = before >> 31 == key >> 31
+    next_part = (key - before == 1 << 23) | ~same_step & (key >> 23 & 0xFF == 0)
+    for bad, text in (
+        (before >> 31 > key >> 31, "its step is before that of the warp's row before"),
+        (~next_part, "its part or pc does not follow from the warp's row before"),
+    ):
+        yield from report(bad[np.argsort(order)], text, first)
+    last.update(warp, key)
+
+
+def check_addresses(recorded: Recorded) -> Iterator[Finding]:
+    """Every active lane's bytes lie in one array, or in the block's or thread's memory."""
+    width = recorded.of_instructions("bytes")
+    for first, rows in recorded.accesses():
+        for space in Space:
+            windows = recorded.windows(space)
+            chosen = np.flatnonzero(rows["space"] == space)
+            if windows is None or not len(chosen):
+                continue
+            picked = {name: rows[name][chosen] for name in ("base", "pattern")}
+            bad = np.zeros(len(rows["space"]), bool)
+            bad[chosen] = _outside(recorded, picked, width[rows["pc"][chosen]], windows)
+            yield from report(bad, f"outside every array of {space.name.lower()} memory", first)
+
+
+def _outside(
+    recorded: Recorded, rows: dict[str, Any], width: Ints, windows: tuple[Ints, Ints]
+) -> Flags:
+    """Return whether any lane of a row is outside: whole rows first, lanes only where needed."""
+    low, high = recorded.extents
+    active, offsets = recorded.patterns
+    base = np.minimum(rows["base"], np.uint64(FAR)).astype(np.int64)
+    pattern = rows["pattern"]
+    bad = ~_inside(base + low[pattern], base + high[pattern] + width, windows)
+    doubtful = np.flatnonzero(bad)
+    for some in np.split(doubtful, range(_CHUNK, len(doubtful), _CHUNK)):
+        begin = base[some, None] + offsets[pattern[some]]
+        inside = _inside(begin, begin + width[some, None], windows)
+        bad[some] = ~(inside | ~lanes_of(active[pattern[some]])).all(axis=1)
+    return bad
+
+
+def _inside(begin: npt.NDArray[Any], end: npt.NDArray[Any], windows: tuple[Ints, Ints]) -> Flags:
+    starts, ends = windows
+    if not len(starts):
+        return np.zeros(begin.shape, bool)
+    place = np.searchsorted(starts, begin, "right") - 1
+    inside: Flags = (place >= 0) & (end <= ends[np.maximum(place, 0)])
+    return inside
+
+
+def check_texels(recorded: Recorded) -> Iterator[Finding]:
+    """Samples have an active lane, of those that the warp has; inactive lanes have corner 0."""
+    for first, rows in recorded.texels():
+        active = rows["active"]
+        off = ~np.repeat(lanes_of(active), 4, axis=1)
+        yield from report(active == 0, "no lane is active", first)
+        beyond = active & ~recorded.lanes(rows["warp"])
+        yield from report(beyond != 0, "lanes that the warp does not have", first)
+        yield from report(
+            (rows["corner"] * off).any(axis=1), "an inactive lane has a corner", first
+        )
+
+
+def check_texel_order(recorded: Recorded) -> Iterator[Finding]:
+    """Steps of a warp rise from sample to sample."""
+    last = _Last()
+    for first, rows in recorded.texels():
+        yield from _check_order(last, rows, first)

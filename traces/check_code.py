@@ -1,0 +1,50 @@
+"""Checks of what is known before a thread runs, and of the sums of lanes on."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from .recorded import Finding, Recorded, column, report
+
+_SPACES = frozenset({"", "const", "global", "local", "param", "shared", "tex"})
+
+
+def check_pcs(recorded: Recorded) -> Iterator[Finding]:
+    """Instruction i has pc i."""
+    pc = recorded.of_instructions("pc")
+    yield from report(pc != np.arange(len(pc)), "pc is not the row's number")
+
+
+def check_basic_blocks(recorded: Recorded) -> Iterator[Finding]:
+    """Basic blocks are numbered from 0 in order of pc, without gaps."""
+    steps = np.diff(recorded.of_instructions("block"), prepend=0)
+    yield from report((steps < 0) | (steps > 1), "its basic block is not this one's or the next")
+
+
+def check_instructions(recorded: Recorded) -> Iterator[Finding]:
+    """Spaces are PTX's; a barrier's thread count needs a barrier, a line number a file."""
+    for row in recorded.instructions.to_pylist():
+        pc, name = row["pc"], row["mnemonic"]
+        if row["space"] not in _SPACES:
+            yield Finding(f"`{name}` in a space `{row['space']}`", pc)
+        if row["barrier"] is None and row["barrier_threads"] is not None:
+            yield Finding(f"`{name}` counts threads of no barrier", pc)
+        if row["line"] and not row["file"]:
+            yield Finding(f"`{name}` has line {row['line']} of no file", pc)
+        if name.partition(".")[0] != row["opcode"]:
+            yield Finding(f"`{name}` with opcode `{row['opcode']}`", pc)
+
+
+def check_lanes_on(recorded: Recorded) -> Iterator[Finding]:
+    """Lanes on are of predicated instructions that neither access memory nor branch, once each."""
+    predicated = recorded.of_instructions("predicate") != ""
+    opcode = recorded.of_instructions("opcode")
+    counted = predicated & (recorded.of_instructions("bytes") == 0) & (opcode != "bra")
+    keys = [np.empty(0, np.int64)]
+    for batch in recorded.trace.lanes_on_batches():
+        pc = column(batch, "pc")
+        yield from report(~counted[pc], "its instruction is not predicated, or has rows of its own")
+        keys.append(column(batch, "block") * len(counted) + pc)
+    sums = np.concatenate(keys)
+    if len(np.unique(sums)) != len(sums):
+        yield Finding("a block has two sums for one pc")

@@ -1,0 +1,149 @@
+"""The tables of a launch as NumPy arrays, and what the checks of `verify` derive from them."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from .reader import LaunchTrace
+from .schema import LANES, Launch, Space
+
+Ints = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+
+FAR = 1 << 62
+"""Addresses and sizes from here on are beyond any array."""
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A launch as the checks see it. Integer columns are widened to int64, bases stay uint64."""
+
+    trace: LaunchTrace
+
+    @property
+    def launch(self) -> Launch:
+        """The launch as the manifest has it."""
+        return self.trace.launch
+
+    @cached_property
+    def instructions(self) -> pa.Table:
+        """The table INSTRUCTIONS in one chunk."""
+        return self.trace.instructions().combine_chunks()
+
+    def of_instructions(self, name: str) -> Any:
+        """Return a column of INSTRUCTIONS: int64 for integers, objects for texts."""
+        values = self.instructions[name].to_numpy()
+        return values.astype(np.int64) if values.dtype.kind in "iu" else values
+
+    @cached_property
+    def block_first(self) -> Ints:
+        """(blocks + 1,): the first pc of each basic block, and the number of instructions."""
+        of = self.of_instructions("block")
+        return np.searchsorted(of, np.arange(of.max(initial=-1) + 2)).astype(np.int64)
+
+    @cached_property
+    def patterns(self) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int32]]:
+        """Active masks (n,) and offsets (n, 32)."""
+        return self.trace.patterns()
+
+    @cached_property
+    def extents(self) -> tuple[Ints, Ints]:
+        """For each pattern the lowest and the highest offset of its active lanes, bytes."""
+        active, offsets = self.patterns
+        on = lanes_of(active)
+        low = np.where(on, offsets, np.int32(2**31 - 1)).min(axis=1)
+        high = np.where(on, offsets, np.int32(-(2**31))).max(axis=1)
+        return low.astype(np.int64), high.astype(np.int64)
+
+    @cached_property
+    def paths(self) -> dict[str, Ints]:
+        """Flat columns of PATHS, and `first` (n + 1,): where each path begins in them."""
+        table = self.trace.paths().combine_chunks()
+        columns = {}
+        for name in table.schema.names:
+            for chunk in table[name].chunks or [pa.array([], table[name].type)]:
+                columns[name] = chunk.flatten().to_numpy().astype(np.int64)
+                columns[f"{name} first"] = (chunk.offsets.to_numpy() - chunk.offset).astype(
+                    np.int64
+                )
+        return columns
+
+    @cached_property
+    def control(self) -> dict[str, Ints]:
+        """Columns of CONTROL, and `id`: the warp's number in the grid."""
+        batches = list(self.trace.control_batches())
+        columns = {
+            name: np.concatenate([np.empty(0, np.int64), *(column(b, name) for b in batches)])
+            for name in ("block", "warp", "step", "path")
+        }
+        return columns | {"id": columns["block"] * self.launch.warps + columns["warp"]}
+
+    def accesses(self) -> Iterator[tuple[int, dict[str, Any]]]:
+        """Yield the number of the first row and the columns of each batch of ACCESSES."""
+        return self._numbered(self.trace.access_batches())
+
+    def texels(self) -> Iterator[tuple[int, dict[str, Any]]]:
+        """Yield the number of the first row and the columns of each batch of TEXELS."""
+        return self._numbered(self.trace.texel_batches())
+
+    def _numbered(self, batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, dict[str, Any]]]:
+        first = 0
+        for batch in batches:
+            columns = {name: column(batch, name) for name in batch.schema.names}
+            columns["id"] = columns["block"] * self.launch.warps + columns["warp"]
+            yield first, columns
+            first += batch.num_rows
+
+    def lanes(self, warp: Ints) -> Ints:
+        """Return the mask of the lanes that the block's threads fill in each warp."""
+        filled = np.clip(self.launch.threads - warp * LANES, 0, LANES)
+        return (np.int64(1) << filled) - 1
+
+    def windows(self, space: Space) -> tuple[Ints, Ints] | None:
+        """Return first and last (exclusive) addresses of what lies in a space, None if unknown."""
+        launch = self.launch
+        spans = [(a.offset, a.offset + a.bytes) for a in launch.arrays if a.space == space]
+        if space == Space.SHARED:
+            spans = [(0, launch.shared_static + launch.shared_dynamic)]
+        elif space == Space.LOCAL:
+            spans = [(0, launch.local_bytes)]
+        elif space not in (Space.GLOBAL, Space.CONST):
+            return None
+        clipped = sorted((max(0, min(a, FAR)), max(0, min(b, FAR))) for a, b in spans)
+        pairs = np.array(clipped, np.int64).reshape(-1, 2)
+        return pairs[:, 0], pairs[:, 1]
+
+
+def column(batch: pa.RecordBatch, name: str) -> Any:
+    """Return a column as int64, `base` as it is, and lists as (rows, length)."""
+    values = batch[name]
+    if pa.types.is_fixed_size_list(values.type):
+        return values.flatten().to_numpy().reshape(len(values), -1)
+    array = values.to_numpy()
+    return array if name == "base" else array.astype(np.int64)
+
+
+def lanes_of(masks: npt.NDArray[Any]) -> Flags:
+    """Return (n, 32) flags: is the lane in the mask?"""
+    flags: Flags = (masks[:, None].astype(np.int64) >> np.arange(LANES) & 1).astype(bool)
+    return flags
+
+
+class Finding(NamedTuple):
+    """A promise that does not hold: the first row that breaks it, -1 if none does alone."""
+
+    text: str
+    row: int = -1
+    rows: int = 1
+
+
+def report(bad: Flags, text: str, first: int = 0) -> Iterator[Finding]:
+    """Yield a finding if any row is bad; `first` is the number of the first row."""
+    rows = np.flatnonzero(bad)
+    if len(rows):
+        yield Finding(text, first + int(rows[0]), len(rows))
