@@ -67,7 +67,7 @@ class Reference:
         return self.arrays[argument.name]
 
 
-@pytest.mark.parametrize("source", commented_sources())
+@pytest.mark.parametrize("source", list(commented_sources()))
 def test_a_gallery_kernel_computes_what_numpy_computes(source: Path, tmp_path: Path) -> None:
     lines = [parse_launch(comment.text) for comment in find_launch_comments(source.read_text())]
     reference = Reference(source.parent)
@@ -102,7 +102,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Record:
     return trace_of
 
 
-@pytest.mark.parametrize(("source", "table"), expected_tables())
+@pytest.mark.parametrize(("source", "table"), list(expected_tables()))
 def test_the_counters_of_a_gallery_kernel_are_these(
     source: Path, table: Any, recorded: Record
 ) -> None:
