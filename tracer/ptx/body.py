@@ -12,6 +12,7 @@ from .header import Header, skip_pragma
 from .instruction import has_prototype, read_instruction
 from .isa import LABEL_OPERAND, LEAVES
 from .kernel import (
+    TYPE_BYTES,
     CallTarget,
     Function,
     Instruction,
@@ -45,13 +46,16 @@ class Body:
         self._lines = lines
         self._location: Location | None = None
         self._scopes = 0
+        self._end_line = 0
+        self._branched: set[str] = set()
         self._uses: list[tuple[int, Scope, int]] = []
         self._lists: list[tuple[str, Scope, list[int]]] = []
 
     def _declare(self, variable: Variable, at: int) -> Variable:
         """Declare a variable (or, old PTX, a register parameter) in the current scope."""
         if variable.space == "reg":
-            self._once(self.scope.declare_register(variable.name, variable.element), at)
+            vector = variable.size // TYPE_BYTES[variable.element]
+            self._once(self.scope.declare_register(variable.name, variable.element, vector), at)
             return variable
         name = self.scope.unique(variable.name)
         self._once(self.scope.declare(variable.name, Symbol(name)), at)
@@ -63,6 +67,7 @@ class Body:
             self._declare(variable, self._cursor.index)
         self._read()
         self._resolve_labels()
+        self._end_with_return()
         return Function(
             header.name,
             header.is_entry,
@@ -105,6 +110,7 @@ class Body:
             instruction = self.instructions[index]
             known = self.labels if instruction.opcode == "bra" else self.targets
             name = self._resolve(scope, at, known)
+            self._branched.add(name)
             operands = tuple(_with_label(operand, name) for operand in instruction.operands)
             self.instructions[index] = replace(instruction, operands=operands)
         for name, scope, places in self._lists:
@@ -123,19 +129,21 @@ class Body:
         self.scope = Scope(self.scope, self._scopes)
 
     def _close(self, depth: int) -> None:
-        """Leave a scope; at the end of the body, let a lane that gets there return."""
+        """Leave a scope, or the body."""
+        self._end_line = self._cursor.line
+        self._cursor.take()
         if depth:
             assert self.scope.parent
             self.scope = self.scope.parent
-        elif self._falls_off():
-            line = self._cursor.line
-            self.instructions.append(Instruction("ret", (), (), None, "ret;", line))
-        self._cursor.take()
 
-    def _falls_off(self) -> bool:
+    def _end_with_return(self) -> None:
+        """Let a lane that comes to the closing brace return."""
         last = self.instructions[-1] if self.instructions else None
         ends = last and not last.guard and (last.opcode in LEAVES or last.opcode in LABEL_OPERAND)
-        return not ends or len(self.instructions) in self.labels.values()
+        listed = {name for names in self.targets.values() for name in names}
+        used = {index for name, index in self.labels.items() if name in self._branched | listed}
+        if not ends or len(self.instructions) in used:
+            self.instructions.append(Instruction("ret", (), (), None, "ret;", self._end_line))
 
     def _once(self, fresh: bool, at: int) -> None:
         if not fresh:

@@ -10,25 +10,26 @@ from dataclasses import dataclass
 
 _TOKEN = re.compile(
     r"""
-    (?: [\s\\]+ | //[^\n]* | /\*.*?\*/ | ^\#[^\n]* | ^[ \t]*@@DWARF[^\n]* )*
+    (?: [\s\\]+ | //[^\n]* | /\*.*?\*/ | ^\#[^\n]* | ^[ \t]*@@DWARF[^\n]* )*+
     ( [A-Za-z_$%][\w$]*(?:(?:\.|::)\w+)*        # name, register, opcode with modifiers
     | \.[A-Za-z_]\w*(?:::\w+)*                  # directive, type
     | \d+(?:\.\d*)?[eE][+-]?\d+ | \d+\.\d* | \.\d+(?:[eE][+-]?\d+)?
     | \d\w*                                     # integer, 0f and 0d floats
     | "(?:[^"\\\n]|\\.)*"
     | <<|>>|<=|>=|==|!=|&&|\|\|
-    | \S
+    | \S | \Z
     )
     """,
     re.VERBOSE | re.ASCII | re.DOTALL | re.MULTILINE,
 )
 
+_LOOK_AHEAD = 4
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/|\\", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """All tokens of a text, ended by an empty one; `starts` are character offsets."""
+    """All tokens of a text, then a few empty ones to look at; `starts` are character offsets."""
 
     source: str
     texts: list[str]
@@ -49,9 +50,9 @@ class Tokens:
 
 def lex(text: str) -> Tokens:
     """Cut `text` into tokens. Never fails: a foreign character becomes a token of its own."""
-    matches = [(match[1], match.start(1)) for match in _TOKEN.finditer(text)]
-    texts = [token for token, _ in matches]
-    starts = [start for _, start in matches]
-    texts.append("")
-    starts.append(len(text.rstrip()))
+    matches = [match for match in _TOKEN.finditer(text) if match[1]]
+    texts = [match[1] for match in matches]
+    starts = [match.start(1) for match in matches]
+    texts += [""] * _LOOK_AHEAD
+    starts += [len(text.rstrip())] * _LOOK_AHEAD
     return Tokens(text, texts, starts, [match.start() for match in re.finditer("\n", text)])

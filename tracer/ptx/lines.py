@@ -61,7 +61,7 @@ def _find_files(tokens: Tokens) -> dict[int, str]:
     texts = tokens.texts
     files: dict[int, str] = {}
     for index, token in enumerate(texts):
-        if token == ".file" and index + 2 < len(texts):
+        if token == ".file":
             number = integer_literal(texts[index + 1])
             if number is not None:
                 files.setdefault(number, _file_name(texts[index + 2], texts[index + 3]))

@@ -81,6 +81,9 @@ def _read_word(cursor: Cursor, scope: Scope) -> Operand:
             return Symbol(operand.name, _read_offset(cursor))
         if follow == "[":
             return _read_element(cursor, at)
+    if isinstance(operand, Register) and follow in ("+", "-"):
+        _read_offset(cursor)
+        return Verbatim(cursor.tokens.between(at, cursor.index - 1))
     return operand
 
 
