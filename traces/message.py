@@ -7,11 +7,24 @@ with its unpacked length as int64, -1 meaning that it was left as it is.
 """
 
 import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pyarrow as pa
 
-_RECORD_BATCH = 3
+SCHEMA = 1
+RECORD_BATCH = 3
 _LEFT_PLAIN = -1
+
+
+def check_kind(message: pa.Message, kind: int) -> None:
+    """Raise ValueError unless a message is of a kind; Arrow itself may crash on unknown ones."""
+    header = bytes(message.metadata)
+    with _sound():
+        field = _field(header, _reference(header, 0), 1)
+        found = header[field] if field else 0
+    if found != kind:
+        raise ValueError(f"a message of kind {found} where kind {kind} belongs")
 
 
 def declared_size(message: pa.Message) -> tuple[int, int]:
@@ -19,18 +32,21 @@ def declared_size(message: pa.Message) -> tuple[int, int]:
 
     Raises ValueError if the message is not a record batch or contradicts itself.
     """
-    try:
+    check_kind(message, RECORD_BATCH)
+    with _sound():
         return _record_batch(bytes(message.metadata), memoryview(message.body or b""))
+
+
+@contextmanager
+def _sound() -> Iterator[None]:
+    try:
+        yield
     except (struct.error, IndexError) as error:
         raise ValueError(f"broken message header: {error}") from error
 
 
 def _record_batch(header: bytes, body: memoryview) -> tuple[int, int]:
-    root = _reference(header, 0)
-    kind = _field(header, root, 1)
-    if not kind or header[kind] != _RECORD_BATCH:
-        raise ValueError("a message that is not a record batch")
-    batch = _reference(header, _field(header, root, 2))
+    batch = _reference(header, _field(header, _reference(header, 0), 2))
     length = _field(header, batch, 0)
     rows: int = struct.unpack_from("<q", header, length)[0] if length else 0
     packed = bool(_field(header, batch, 3))

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from ..errors import CutraceError
 from .folder import reason
-from .message import declared_size
+from .message import SCHEMA, check_kind, declared_size
 
 HELD_BYTES = 1 << 20
 """Batches smaller than this are gathered, since each costs some 700 bytes of headers."""
@@ -145,7 +145,7 @@ def _messages(path: Path, schema: pa.Schema) -> Iterator[pa.Message]:
     with _reading(path), pa.memory_map(str(path)) as file:
         file.seek(8)
         reader = pa.ipc.MessageReader.open_stream(file)
-        _check_schema(pa.ipc.read_schema(reader.read_next_message()), schema)
+        _check_schema(next(reader, None), schema)
         for message in reader:
             _, size = declared_size(message)
             if size > BATCH_BYTES:
@@ -153,7 +153,11 @@ def _messages(path: Path, schema: pa.Schema) -> Iterator[pa.Message]:
             yield message
 
 
-def _check_schema(found: pa.Schema, expected: pa.Schema) -> None:
+def _check_schema(message: pa.Message | None, expected: pa.Schema) -> None:
+    if message is None:
+        raise ValueError("it holds no schema")
+    check_kind(message, SCHEMA)
+    found = pa.ipc.read_schema(message)
     if found.names != expected.names:
         raise ValueError(f"its columns are {found.names}, expected {expected.names}")
     for ours, theirs in zip(expected, found, strict=True):
