@@ -26,12 +26,12 @@ Definitions = Mapping[str, Counter | None]
 class Raw:
     """What replay gives of one launch on one device, in the form that formulas read.
 
-    `counts` has the KEYS and any further columns to group by; `facts` is one row a launch.
-    `whole` makes every counter count the whole grid.
+    `counts` has the KEYS and any further columns to group by; `facts` are what is known of the
+    launch as a whole, None where it is not. `whole` makes every counter count the whole grid.
     """
 
     counts: pl.DataFrame
-    facts: Mapping[str, int | float | None]
+    facts: Mapping[str, int | None]
     whole: bool = False
 
 
@@ -53,15 +53,14 @@ def totals(raw: Raw, definitions: Definitions) -> dict[str, Value]:
     None where the device does not have it, where its models do not carry a raw counter that the
     formula reads, and where a ratio has nothing to divide.
     """
-    tables = {scope: _with_zeros(_masked(raw, scope)) for scope in SCOPES}
-    facts = pl.DataFrame({name: [value] for name, value in raw.facts.items()})
-
-    def value(counter: Counter | None) -> Value:
-        if counter is None:
-            return None
-        return _single(facts if counter.table == "facts" else tables[counter.scope], counter)
-
-    return {heading: value(counter) for heading, counter in definitions.items()}
+    facts = [pl.lit(value, pl.Int64).alias(name) for name, value in raw.facts.items()]
+    found: dict[str, Value] = dict.fromkeys(definitions)
+    for scope in SCOPES:
+        table = _with_zeros(_masked(raw, scope)).with_columns(facts)
+        wanted = {h: c.formula for h, c in definitions.items() if c and c.scope == scope}
+        for row in table.select(_expressions(wanted, table)).iter_rows(named=True):
+            found |= row
+    return found
 
 
 def by(raw: Raw, definitions: Definitions, keys: Sequence[str]) -> pl.DataFrame:
@@ -72,18 +71,21 @@ def by(raw: Raw, definitions: Definitions, keys: Sequence[str]) -> pl.DataFrame:
     frame = raw.counts.select(keys).unique(maintain_order=True)
     for scope in SCOPES:
         table = _masked(raw, scope)
-        wanted = [
-            expression(counter.formula).alias(heading)
+        wanted = {
+            heading: counter.formula
             for heading, counter in definitions.items()
-            if counter is not None
-            and (counter.scope, counter.table) == (scope, "counts")
-            and columns(counter.formula) <= set(table.columns)
-        ]
-        if wanted:
-            grouped = table.group_by(keys, maintain_order=True).agg(wanted)
-            frame = frame.hstack(grouped.drop(keys))
+            if counter and counter.scope == scope and not counter.whole_launch
+        }
+        grouped = table.group_by(keys, maintain_order=True).agg(_expressions(wanted, table))
+        frame = frame.with_columns(grouped.drop(keys).get_columns())
     missing = [pl.lit(None, pl.Int64).alias(h) for h in definitions if h not in frame.columns]
     return frame.with_columns(missing).select(*keys, *definitions).sort(keys)
+
+
+def _expressions(formulas: Mapping[str, str], table: pl.DataFrame) -> list[pl.Expr]:
+    """The formulas that the table has all columns for, under their headings."""
+    known = set(table.columns)
+    return [expression(f).alias(h) for h, f in formulas.items() if columns(f) <= known]
 
 
 def _masked(raw: Raw, scope: str) -> pl.DataFrame:
@@ -101,11 +103,3 @@ def _with_zeros(table: pl.DataFrame) -> pl.DataFrame:
         return table
     numbers = [c for c, dtype in table.schema.items() if dtype == pl.Int64]
     return pl.DataFrame({c: [0] for c in numbers})
-
-
-def _single(table: pl.DataFrame, counter: Counter) -> Value:
-    """A formula over a whole table, or None where the table lacks a column."""
-    if not columns(counter.formula) <= set(table.columns):
-        return None
-    value: Value = table.select(expression(counter.formula).alias("value")).item()
-    return value

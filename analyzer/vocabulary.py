@@ -2,8 +2,7 @@
 
 A vocabulary is data: one TOML file with a `[vocabulary]` table (`name`, `doc`, `devices`) and a
 list of `[[counter]]` tables. Every key is required unless a default is given here, and an unknown
-key is an error, so that a slip of the pen cannot silently drop a definition. A name may occur more
-than once when its definition changed between capabilities; the ranges must then not overlap.
+key is an error, so that a slip of the pen cannot silently drop a definition.
 """
 
 import tomllib
@@ -18,17 +17,17 @@ Capability = tuple[int, int]
 """Compute capability, `(major, minor)`."""
 
 SCOPES = ("sm", "cluster", "all")
-TABLES = ("counts", "facts")
 
 
 @dataclass(frozen=True, slots=True)
 class Counter:
     """One counter's definition.
 
-    `formula` is a polars SQL expression over the rows of `table`: `counts` (one Int64 column for
-    each raw counter of the models, a row for each pc, array and scope) or `facts` (one row a
-    launch: occupancy). `scope` names the blocks that it counts: those of the profiled `sm`, of its
-    `cluster`, or `all`. `follows_ptx` marks counters that the assembler's choices would change.
+    `formula` is a polars SQL expression over the counts: one Int64 column for each raw counter of
+    the models, a row for each pc, array and scope. `scope` names the blocks that it counts: those
+    of the profiled `sm`, of its `cluster`, or `all`. `whole_launch` marks counters of the launch,
+    which no line has a part in; they may read the launch's facts too (occupancy). `follows_ptx`
+    marks those that the assembler's choices would change.
     """
 
     name: str
@@ -39,9 +38,9 @@ class Counter:
     formula: str
     source: str
     scope: str = "all"
-    table: str = "counts"
     differs: str = ""
     follows_ptx: bool = False
+    whole_launch: bool = False
 
     def exists_on(self, capability: Capability) -> bool:
         """Whether devices of this compute capability have the counter."""
@@ -109,19 +108,24 @@ def era(of: Capability) -> Vocabulary | None:
     return None
 
 
-def headings(of: Capability) -> dict[str, Counter | None]:
-    """Every counter's heading, and its definition on such a device (None: not there).
+@cache
+def heading(counter: Counter) -> str:
+    """What a column of this counter is called.
 
-    A heading is the bare name; a name that an earlier vocabulary has taken is `vocabulary.name`.
+    The bare name; `vocabulary.name` where an earlier vocabulary has taken the name.
     """
-    found: dict[str, Counter | None] = {}
     for vocabulary in vocabularies():
-        taken = set(found)
-        for counter in vocabulary.counters:
-            heading = counter.qualified if counter.name in taken else counter.name
-            if counter.exists_on(of) or heading not in found:
-                found[heading] = counter if counter.exists_on(of) else None
-    return found
+        if vocabulary.name == counter.vocabulary:
+            return counter.name
+        if counter.name in (c.name for c in vocabulary.counters):
+            return counter.qualified
+    return counter.name
+
+
+def headings(of: Capability) -> dict[str, Counter | None]:
+    """Every heading, and its definition on such a device (None: the device does not have it)."""
+    every = (counter for vocabulary in vocabularies() for counter in vocabulary.counters)
+    return {heading(c): c if c.exists_on(of) else None for c in every}
 
 
 def find_counters(names: Iterable[str]) -> tuple[Counter, ...]:
@@ -151,7 +155,9 @@ def read_vocabulary(text: str, where: str) -> Vocabulary:
     head = document["vocabulary"]
     _check_keys(head, {"name", "doc", "devices"}, set(), f"{where}: [vocabulary]")
     counters = tuple(_counter(entry, head["name"], where) for entry in document["counter"])
-    _check_overlaps(counters, where)
+    names = [counter.name for counter in counters]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise CutraceError(f"{where}: counter {twice[0]!r} is defined twice")
     return Vocabulary(head["name"], head["doc"], head["devices"], counters)
 
 
@@ -159,17 +165,17 @@ def _counter(entry: Mapping[str, object], vocabulary: str, where: str) -> Counte
     """One `[[counter]]` table, checked key by key."""
     place = f"{where}: counter {entry.get('name', '?')!r}"
     known = {f.name for f in fields(Counter)} - {"vocabulary"}
-    optional = {"scope", "table", "differs", "follows_ptx"}
+    flags = {"follows_ptx", "whole_launch"}
+    optional = {"scope", "differs", *flags}
     _check_keys(entry, known - optional, optional, place)
     for key, value in entry.items():
-        expected = bool if key == "follows_ptx" else str
+        expected = bool if key in flags else str
         if not isinstance(value, expected):
             raise CutraceError(f"{place}: {key} must be a {expected.__name__}, not {value!r}")
     counter = Counter(vocabulary=vocabulary, **entry)  # type: ignore[arg-type]
     capability_range(counter.devices)
-    for key, allowed in (("scope", SCOPES), ("table", TABLES)):
-        if getattr(counter, key) not in allowed:
-            raise CutraceError(f"{place}: {key} must be one of {', '.join(allowed)}")
+    if counter.scope not in SCOPES:
+        raise CutraceError(f"{place}: scope must be one of {', '.join(SCOPES)}")
     return counter
 
 
@@ -181,13 +187,3 @@ def _check_keys(
         raise CutraceError(f"{place}: no {', '.join(missing)}")
     for key in sorted(table.keys() - required - optional):
         raise CutraceError(f"{place}: unknown key {key!r}{nearest(key, required | optional)}")
-
-
-def _check_overlaps(counters: tuple[Counter, ...], where: str) -> None:
-    """Refuse two definitions of one name for one capability."""
-    for index, counter in enumerate(counters):
-        low, high = capability_range(counter.devices)
-        for other in counters[:index]:
-            start, end = capability_range(other.devices)
-            if other.name == counter.name and low <= end and start <= high:
-                raise CutraceError(f"{where}: two definitions of {counter.name!r} overlap")

@@ -6,8 +6,8 @@ from cutrace.analyzer.evaluate import Raw, by, totals
 from cutrace.analyzer.vocabulary import Counter
 
 
-def counter(formula: str, scope: str = "all", table: str = "counts") -> Counter:
-    return Counter("c", "mine", "d", "u", "1.0-", formula, "s", scope=scope, table=table)
+def counter(formula: str, scope: str = "all", whole_launch: bool = False) -> Counter:
+    return Counter("c", "mine", "d", "u", "1.0-", formula, "s", scope, whole_launch=whole_launch)
 
 
 def counts() -> pl.DataFrame:
@@ -54,9 +54,9 @@ def test_a_ratio_without_a_divisor_is_absent() -> None:
     assert totals(Raw(still, {}), asked) == {"r": None}
 
 
-def test_facts_belong_to_the_launch_and_not_to_its_lines() -> None:
+def test_counters_of_the_whole_launch_have_no_part_in_its_lines() -> None:
     raw = Raw(counts(), {"active_warps": 16, "max_warps": 48})
-    asked = {"o": counter("MAX(active_warps) / MAX(max_warps)", table="facts")}
+    asked = {"o": counter("MAX(active_warps) / MAX(max_warps)", whole_launch=True)}
     assert totals(raw, asked) == {"o": 16 / 48}
     assert by(raw, asked, ["array"])["o"].to_list() == [None, None]
 

@@ -1,0 +1,215 @@
+"""A trace replayed and counted: the value that every report renders."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from os import PathLike, environ
+
+import polars as pl
+
+from ..errors import CutraceError, nearest
+from ..models.replay.counts import LaunchCounts
+from ..models.replay.device import Device, load_device
+from ..models.replay.options import ReplayOptions
+from ..models.replay.replay import replay
+from ..traces.reader import LaunchTrace, Trace, read_trace
+from ..traces.schema import Launch, Manifest
+from .evaluate import Definitions, Raw, Value, by, totals
+from .view import View
+from .vocabulary import Capability, headings
+
+DEFAULT_DEVICE = "h100"
+SCOPES = ("cluster", "all")
+SCHEDULES = ("round-robin",)
+KEYS = {
+    "line": ("file", "line", "text"),
+    "array": ("array",),
+    "instruction": ("pc", "file", "line", "ptx"),
+}
+"""The columns that name a row in each grouping."""
+
+
+class Counters(dict[str, Value]):
+    """Counter values by name, of every vocabulary; None where the device does not have one."""
+
+    def __missing__(self, name: str) -> Value:
+        """Answer a misspelt name with the nearest ones."""
+        raise KeyError(f"no counter {name!r}{nearest(name, self)}")
+
+
+@dataclass(frozen=True)
+class LaunchProfile:
+    """One launch on one device.
+
+    `counters` holds every vocabulary's names: the bare name, and `vocabulary.name` where an
+    earlier vocabulary has the bare one (`instructions` is plain's, `cuda-profiler.instructions`
+    the first profiler's). The frames `lines`, `arrays` and `instructions` have the same names as
+    columns. `refusal` says why the device cannot run the launch, or is empty.
+
+    `raw` is what the models counted, and `mixed`, with the same columns, the accesses over several
+    arrays once more. `blocks` are those of the profiled `sm` and of its `cluster`.
+    """
+
+    number: int
+    launch: Launch
+    device: str
+    device_name: str
+    capability: Capability
+    raw: Raw
+    mixed: pl.DataFrame
+    blocks: Mapping[str, int]
+    refusal: str = ""
+    substitutions: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
+
+    @cached_property
+    def counters(self) -> Mapping[str, Value]:
+        """The launch's totals."""
+        if self.refusal:
+            return Counters.fromkeys(self._definitions)
+        return Counters(totals(self.raw, self._definitions))
+
+    @cached_property
+    def lines(self) -> pl.DataFrame:
+        """A row for each source line: `file`, `line`, `text` and the counters."""
+        return self.table("line")
+
+    @cached_property
+    def arrays(self) -> pl.DataFrame:
+        """A row for each array: `array` and the counters of the accesses to it.
+
+        An access over several arrays counts for the one of its lowest active lane, and once more
+        in the row `mixed`.
+        """
+        return self.table("array")
+
+    @cached_property
+    def instructions(self) -> pl.DataFrame:
+        """A row for each PTX instruction: `pc`, `file`, `line`, `ptx` and the counters."""
+        return self.table("instruction")
+
+    def table(self, grouping: str) -> pl.DataFrame:
+        """The counters grouped by `line`, `array` or `instruction`; no rows if it cannot launch."""
+        counts = self.raw.counts
+        if grouping == "array":
+            counts = pl.concat([counts, self.mixed]).filter(pl.col("array") != "")
+        return by(replace(self.raw, counts=counts), self._definitions, KEYS[grouping])
+
+    @cached_property
+    def _definitions(self) -> Definitions:
+        return headings(self.capability)
+
+
+@dataclass(frozen=True)
+class Profile:
+    """Every launch of a trace on every device asked for, launch by launch."""
+
+    launches: tuple[LaunchProfile, ...]
+    manifest: Manifest
+    view: View = field(default_factory=View)
+
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """The devices, in the order asked for."""
+        return tuple(dict.fromkeys(p.device for p in self.launches))
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """The launches' numbers, in order."""
+        return tuple(dict.fromkeys(p.number for p in self.launches))
+
+    def of(self, number: int) -> tuple[LaunchProfile, ...]:
+        """One launch on all devices."""
+        return tuple(p for p in self.launches if p.number == number)
+
+
+def analyze(
+    trace: Trace | str | PathLike[str],
+    device: str | Sequence[str] = (),
+    profiled_blocks: int | None = None,
+    scope: str = "cluster",
+    dlcm: str = "ca",
+    cache_config: str | None = None,
+    schedule: str = "round-robin",
+    registers: int | None = None,
+    set: Mapping[str, object] = {},
+    as_if: bool = False,
+) -> Profile:
+    """Replay a trace on one device or several and count.
+
+    `trace` is a path, or what `read_trace` gave. `device` is a name of `cutrace devices`, the path
+    of a device file, or several of them; none means `$CUTRACE_DEVICE`, else h100. `scope="all"`
+    makes the first profiler's counters count the whole grid instead of one SM or cluster;
+    `profiled_blocks` is the number of blocks that the profiled cluster received. `dlcm` is `ca` or
+    `cg`, `registers` a thread's instead of the assembler's. `set` gives values in place of a
+    device file's, `{"coalescer.load": "sector"}`. `as_if` counts what a device would refuse.
+
+    Raises `CutraceError` for a trace that cannot be read and for unknown devices and values.
+    """
+    for name, value, known in (("scope", scope, SCOPES), ("schedule", schedule, SCHEDULES)):
+        if value not in known:
+            raise CutraceError(f"{name} is {value!r}; expected {' or '.join(known)}")
+    options = ReplayOptions(profiled_blocks, dlcm, cache_config, registers, as_if)
+    names = (device,) if isinstance(device, str) else device
+    names = names or (environ.get("CUTRACE_DEVICE") or DEFAULT_DEVICE,)
+    devices = {found.key: found for found in (load_device(name, set) for name in names)}
+    opened = trace if isinstance(trace, Trace) else read_trace(trace)
+    launches = (
+        _launch_profile(counts, devices[counts.device], places, scope, as_if)
+        for launch in opened.launches
+        for places in [_places(launch, opened.manifest)]
+        for counts in replay(launch, list(devices.values()), options)
+    )
+    return Profile(tuple(launches), opened.manifest)
+
+
+def _launch_profile(
+    counts: LaunchCounts, device: Device, places: pl.DataFrame, scope: str, as_if: bool
+) -> LaunchProfile:
+    """One launch on one device, its counts joined with the places of its instructions."""
+    resident = counts.occupancy
+    return LaunchProfile(
+        number=counts.number,
+        launch=counts.launch,
+        device=device.key,
+        device_name=device.name,
+        capability=device.capability,
+        raw=Raw(
+            counts.counts.join(places, on="pc", how="left", maintain_order="left"),
+            {
+                "active_warps": resident.active_warps,
+                "max_warps": resident.max_warps,
+                "registers": resident.registers,
+            },
+            whole=scope == "all",
+        ),
+        mixed=counts.mixed.join(places, on="pc", how="left", maintain_order="left"),
+        blocks={"sm": counts.blocks_of_sm, "cluster": counts.blocks_of_cluster},
+        refusal="" if as_if else counts.refusal,
+        substitutions=counts.substitutions,
+        remarks=tuple(_remarks(counts)),
+    )
+
+
+def _remarks(counts: LaunchCounts) -> Iterator[str]:
+    """What must be said about the numbers of one launch on one device."""
+    if counts.refusal:
+        yield f"{counts.refusal}; counted as if it could"
+    resident = counts.occupancy
+    registers = "an unknown number of" if resident.registers is None else resident.registers
+    yield (
+        f"{resident.blocks} blocks fit on an SM, limited by {', '.join(resident.limited_by)},"
+        f" with {registers} registers a thread ({resident.registers_from})"
+    )
+
+
+def _places(trace: LaunchTrace, manifest: Manifest) -> pl.DataFrame:
+    """For each pc the source line that it came from: `file`, `line`, `text`, and the PTX `ptx`."""
+    chosen = trace.instructions().select(["pc", "file", "line", "text"])
+    table = pl.DataFrame(chosen).rename({"text": "ptx"})
+    lines = {name: text.splitlines() for name, text in manifest.sources.items()}
+    found = [
+        lines[file][line - 1] if 0 < line <= len(lines.get(file, ())) else ""
+        for file, line in table.select("file", "line").iter_rows()
+    ]
+    return table.with_columns(text=pl.Series(found, dtype=pl.String))

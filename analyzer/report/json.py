@@ -1,0 +1,56 @@
+"""JSON: the whole profile as one object, for programs. An absent value is null."""
+
+import json
+
+from ..profile import Profile
+from ..sheet import Block, Sheet, sheets
+
+FORMAT = "cutrace-profile-1"
+
+
+def render(profile: Profile) -> str:
+    """The profile as JSON, keys in a fixed order."""
+    document = {"format": FORMAT, "launches": [_sheet(sheet) for sheet in sheets(profile)]}
+    return json.dumps(document, indent=1) + "\n"
+
+
+def _sheet(sheet: Sheet) -> dict[str, object]:
+    """One launch: what it is, each device's answer to it, and the counters."""
+    devices = zip(sheet.devices, sheet.refusals, sheet.costliest, strict=True)
+    return {
+        "launch": sheet.number,
+        "kernel": sheet.heading,
+        "devices": [
+            {
+                "device": device,
+                "refusal": refusal,
+                "costs_most": None
+                if top is None
+                else {
+                    "file": top.file,
+                    "line": top.line,
+                    "text": top.text,
+                    "share": top.share,
+                    "of": top.what,
+                },
+            }
+            for device, refusal, top in devices
+        ],
+        "notes": list(sheet.notes),
+        "counters": [entry for block in sheet.blocks for entry in _block(block, sheet.devices)],
+    }
+
+
+def _block(block: Block, devices: tuple[str, ...]) -> list[dict[str, object]]:
+    """The counters of a group, each with a value a device."""
+    return [
+        {
+            **block.key,
+            "vocabulary": section.vocabulary,
+            "counter": row.counter.name,
+            "unit": row.counter.unit,
+            "values": dict(zip(devices, row.values, strict=True)),
+        }
+        for section in block.sections
+        for row in section.rows
+    ]

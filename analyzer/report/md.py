@@ -1,0 +1,55 @@
+"""Markdown: the same tables for an issue, a merge request or a notebook."""
+
+from collections.abc import Iterator
+
+from ..profile import Profile
+from ..sheet import Block, Sheet, sheets
+from ..wording import PTX_IS_NOT_SASS, costs, is_folded, number, title, zeros
+
+
+def render(profile: Profile) -> str:
+    """The profile as Markdown, a heading a launch and a table a vocabulary."""
+    laid_out = sheets(profile)
+    parts = [profile.view.first] if profile.view.first else []
+    for sheet in laid_out:
+        parts += _sheet(sheet, profile)
+    if any(sheet.follows_ptx for sheet in laid_out):
+        parts.append(PTX_IS_NOT_SASS)
+    if profile.view.last:
+        parts.append(f"Next: `{profile.view.last}`")
+    return "\n\n".join(parts) + "\n"
+
+
+def _sheet(sheet: Sheet, profile: Profile) -> Iterator[str]:
+    """One launch, paragraph by paragraph."""
+    yield f"## `{sheet.heading}`"
+    for block in sheet.blocks:
+        if block.key:
+            yield f"### `{title(block)}`"
+        yield from _tables(sheet, block, profile)
+    if folded := zeros(sheet, profile.view):
+        yield folded
+    if told := costs(sheet):
+        yield "```\n" + "\n".join(told) + "\n```"
+    yield from (f"- {note}" for note in sheet.notes)
+
+
+def _tables(sheet: Sheet, block: Block, profile: Profile) -> Iterator[str]:
+    """A table a vocabulary; the first also says which devices cannot launch."""
+    for index, section in enumerate(block.sections):
+        rows = [row for row in section.rows if not is_folded(row, section, profile.view)]
+        lines = [
+            _line(section.vocabulary, *sheet.devices),
+            _line("---", *("---:" for _ in sheet.devices)),
+        ]
+        if index == 0 and any(sheet.refusals):
+            lines.append(_line("launch", *(refusal or "runs" for refusal in sheet.refusals)))
+        for row in rows:
+            cells = (number(value, row.counter) for value in row.values)
+            lines.append(_line(f"`{row.counter.name}`", *cells))
+        if len(lines) > 2:
+            yield "\n".join(lines)
+
+
+def _line(*cells: str) -> str:
+    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"

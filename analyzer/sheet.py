@@ -1,0 +1,177 @@
+"""A profile laid out as tables of plain values, one sheet a launch: what the formats print."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from .cost import Costliest, costliest
+from .evaluate import Value
+from .launch_text import launch_text
+from .profile import KEYS, LaunchProfile, Profile
+from .vocabulary import Counter, era, find_counters, heading, vocabularies
+
+Key = dict[str, str | int]
+Values = Mapping[str, Value]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A counter's values, one a device; None where the device does not have it."""
+
+    counter: Counter
+    values: tuple[Value, ...]
+
+    @property
+    def is_zero(self) -> bool:
+        """Whether every device has the counter and none counted anything."""
+        return all(value == 0 for value in self.values)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no device has the counter."""
+        return all(value is None for value in self.values)
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """The rows of one vocabulary."""
+
+    vocabulary: str
+    rows: tuple[Row, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """What was counted for one source line, array, instruction, or the whole launch.
+
+    `key` are the columns that name the group, by name; it is empty for the launch.
+    """
+
+    key: Key
+    sections: tuple[Section, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """One launch: a column a device.
+
+    `heading` is the launch as CUDA writes it; `refusals` has an empty text for each device that
+    can run it; `costliest` is one a device; `notes` is what else must be said.
+    """
+
+    number: int
+    heading: str
+    devices: tuple[str, ...]
+    refusals: tuple[str, ...]
+    blocks: tuple[Block, ...]
+    costliest: tuple[Costliest | None, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def follows_ptx(self) -> bool:
+        """Whether any counter shown would change with the assembler's choices."""
+        rows = (row for block in self.blocks for section in block.sections for row in section.rows)
+        return any(row.counter.follows_ptx for row in rows)
+
+
+def sheets(profile: Profile) -> tuple[Sheet, ...]:
+    """Lay out every launch of a profile as its view asks."""
+    return tuple(_sheet(profile, number) for number in profile.numbers)
+
+
+def chosen(profile: Profile) -> tuple[tuple[Counter, ...], ...]:
+    """The counters to show, a tuple a vocabulary, one definition a name.
+
+    Those asked for; else plain names for several devices, and before them the era's own
+    vocabulary for one device alone.
+    """
+    capabilities = [p.capability for p in profile.launches]
+    asked = find_counters(profile.view.counters)
+    plain = vocabularies()[0].counters
+    own = era(capabilities[0]) if len(profile.devices) == 1 else None
+    if not asked:
+        asked = (*own.of(capabilities[0]), *plain) if own else plain
+    groups: dict[str, dict[str, Counter]] = {}
+    for counter in asked:
+        group = groups.setdefault(counter.vocabulary, {})
+        if counter.name not in group or any(counter.exists_on(c) for c in capabilities):
+            group[counter.name] = counter
+    return tuple(tuple(group.values()) for group in groups.values())
+
+
+def _sheet(profile: Profile, number: int) -> Sheet:
+    """One launch on all devices."""
+    on = profile.of(number)
+    blocks = tuple(_blocks(profile, on))
+    return Sheet(
+        number=number,
+        heading=launch_text(on[0].launch),
+        devices=profile.devices,
+        refusals=tuple(p.refusal for p in on),
+        blocks=blocks,
+        costliest=tuple(costliest(p.lines) for p in on),
+        notes=_notes(on, blocks),
+    )
+
+
+def _blocks(profile: Profile, on: tuple[LaunchProfile, ...]) -> Iterator[Block]:
+    """The launch's totals, or a block a line, array or instruction.
+
+    Unless asked for by name, a counter is left out that no device has, and in the smaller blocks
+    one that counted nothing.
+    """
+    groups = chosen(profile)
+    if profile.view.by == "launch":
+        yield Block({}, _sections(groups, [p.counters for p in on]))
+        return
+    keys = KEYS[profile.view.by]
+    tables = [_by_key(p.table(profile.view.by), keys) for p in on]
+    for key in sorted({key for table in tables for key in table}):
+        sections = _sections(groups, [table.get(key, {}) for table in tables])
+        if not profile.view.counters:
+            sections = tuple(
+                Section(s.vocabulary, tuple(r for r in s.rows if any(r.values))) for s in sections
+            )
+        if any(section.rows for section in sections):
+            yield Block(dict(zip(keys, key, strict=True)), sections)
+
+
+def _by_key(table: pl.DataFrame, keys: Sequence[str]) -> dict[tuple[str | int, ...], Values]:
+    """The rows of a grouped table by their key."""
+    return {tuple(row[key] for key in keys): row for row in table.iter_rows(named=True)}
+
+
+def _sections(
+    groups: tuple[tuple[Counter, ...], ...], values: Sequence[Values]
+) -> tuple[Section, ...]:
+    """A section a vocabulary, from the values of each device by heading."""
+    return tuple(
+        Section(
+            group[0].vocabulary,
+            tuple(Row(c, tuple(v.get(heading(c)) for v in values)) for c in group),
+        )
+        for group in groups
+    )
+
+
+def _notes(on: tuple[LaunchProfile, ...], blocks: Sequence[Block]) -> tuple[str, ...]:
+    """What must be said, once for all devices of which it is true."""
+    rows = [row for block in blocks for section in block.sections for row in section.rows]
+    devices: dict[str, list[str]] = {}
+    for index, profile in enumerate(on):
+        said = [*profile.substitutions, *profile.remarks]
+        sampled = (r for r in rows if r.counter.scope != "all" and r.values[index] is not None)
+        if not profile.raw.whole and (first := next(sampled, None)):
+            said.insert(0, _sample(first.counter.vocabulary, profile))
+        for text in said:
+            devices.setdefault(text, []).append(profile.device)
+    return tuple(f"{', '.join(names)}: {text}" for text, names in devices.items())
+
+
+def _sample(vocabulary: str, profile: LaunchProfile) -> str:
+    """What a profiler that watches a part of the chip saw of the launch."""
+    return (
+        f"{vocabulary} saw {profile.blocks['cluster']} of {profile.launch.blocks} blocks, those of"
+        f" one cluster, or the {profile.blocks['sm']} of one SM in it; --scope all counts the grid"
+    )

@@ -1,0 +1,32 @@
+"""How a profile is to be shown: chosen once by whoever asks, read by every report format."""
+
+from dataclasses import dataclass
+
+from ..errors import CutraceError, nearest
+
+GROUPINGS = ("launch", "line", "array", "instruction")
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What to show of a profile.
+
+    `by` is one of GROUPINGS. `counters` are the names asked for; none means the vocabularies that
+    fit the devices. `width` is the terminal's, in columns; None means a pipe, where a line may be
+    of any length. `first` and `last` are the sentences above and below the tables.
+    """
+
+    by: str = "launch"
+    counters: tuple[str, ...] = ()
+    width: int | None = None
+    colour: bool = False
+    first: str = ""
+    last: str = ""
+
+
+def check_grouping(name: str) -> None:
+    """Raise `CutraceError` unless it is one of GROUPINGS."""
+    if name not in GROUPINGS:
+        raise CutraceError(
+            f"cannot count by {name!r}{nearest(name, GROUPINGS)}; expected {', '.join(GROUPINGS)}"
+        )

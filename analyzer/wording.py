@@ -1,0 +1,75 @@
+"""The words and numbers of a report that people read: shared by all formats for the eye."""
+
+from .evaluate import Value
+from .sheet import Block, Row, Section, Sheet
+from .view import View
+from .vocabulary import Counter
+
+PTX_IS_NOT_SASS = (
+    "PTX is not SASS: the assembler merges, unrolls, predicates and removes instructions, so"
+    " counts of instructions, branches and local accesses may differ from a chip's."
+)
+
+
+def number(value: Value, counter: Counter) -> str:
+    """A value with all its digits; a ratio as a percentage; an absent value as nothing.
+
+    >>> from cutrace.analyzer.vocabulary import find_counters
+    >>> number(0.03125, find_counters(["bus_utilization"])[0])
+    '3.125 %'
+    """
+    if value is None:
+        return ""
+    if counter.unit == "ratio":
+        return f"{100 * value:.3f}".rstrip("0").rstrip(".") + " %"
+    return str(value)
+
+
+def title(block: Block) -> str:
+    """The line, array or instruction that a block counts; nothing for the whole launch."""
+    key = block.key
+    if "array" in key:
+        return f"array {key['array']}"
+    place = f"{key['file']}:{key['line']}" if key.get("line") else "no source line"
+    if "pc" in key:
+        return f"pc {key['pc']}  {key['ptx']}  ({place})"
+    return f"{place}  {str(key['text']).strip()}" if key else ""
+
+
+def is_folded(row: Row, section: Section, view: View) -> bool:
+    """Whether a row needs no line of its own: no device has it, or `zeros` names it.
+
+    A profiler's own vocabulary is always shown in full, and so is what was asked for by name.
+    """
+    if view.counters:
+        return False
+    return row.is_empty or (row.is_zero and section.vocabulary == "plain")
+
+
+def zeros(sheet: Sheet, view: View) -> str:
+    """One sentence with the names of all folded counters that are zero on every device."""
+    names = [
+        row.counter.name
+        for block in sheet.blocks
+        for section in block.sections
+        for row in section.rows
+        if row.is_zero and is_folded(row, section, view)
+    ]
+    return f"0 on every device: {', '.join(names)}" if names else ""
+
+
+def costs(sheet: Sheet) -> list[str]:
+    """For each line that costs most on some device: where it is with its text; then its part."""
+    found: dict[tuple[str, int, str], dict[str, list[str]]] = {}
+    for device, top in zip(sheet.devices, sheet.costliest, strict=True):
+        if top is not None:
+            shares = found.setdefault((top.file, top.line, top.text), {})
+            shares.setdefault(f"{100 * top.share:.0f} % of the {top.what}", []).append(device)
+    return [
+        line
+        for (file, number, text), shares in found.items()
+        for line in (
+            f"costs most: {file}:{number}  {text}",
+            *(f"  {share} on {', '.join(devices)}" for share, devices in shares.items()),
+        )
+    ]

@@ -1,0 +1,64 @@
+"""What the shell offers for a half-typed device, counter, kernel, format or gallery folder."""
+
+import re
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import typer
+
+Names = Callable[[], Iterable[str]]
+
+
+def starting(names: Names) -> Callable[[str], list[str]]:
+    """Complete one name."""
+    return lambda incomplete: [name for name in names() if name.startswith(incomplete)]
+
+
+def last_of(names: Names) -> Callable[[str], list[str]]:
+    """Complete the last name of a list with commas: `8800gtx,h1` gives `8800gtx,h100`."""
+
+    def complete(incomplete: str) -> list[str]:
+        done, comma, begun = incomplete.rpartition(",")
+        return [f"{done}{comma}{name}" for name in starting(names)(begun)]
+
+    return complete
+
+
+def devices() -> list[str]:
+    """The devices that come with cutrace."""
+    from ..models.replay.device import device_names
+
+    return device_names()
+
+
+def counters() -> list[str]:
+    """The counters of all vocabularies."""
+    from ..analyzer.vocabulary import vocabularies
+
+    return list(dict.fromkeys(c.name for v in vocabularies() for c in v.counters))
+
+
+def formats() -> list[str]:
+    """The report formats."""
+    from ..analyzer.report import formats
+
+    return list(formats())
+
+
+def gallery() -> list[str]:
+    """The folders of the gallery."""
+    from ._gallery import folders
+
+    return [folder.name for folder in folders()]
+
+
+def kernels(ctx: typer.Context, incomplete: str) -> list[str]:
+    """The kernels of the source file on the line, each with the beginning of a launch."""
+    source = Path(str(ctx.params.get("source") or ""))
+    try:
+        text = source.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return []
+    pattern = r"\.entry\s+(\w+)" if source.suffix == ".ptx" else r"__global__[^;{(]*?(\w+)\s*\("
+    names = dict.fromkeys(re.findall(pattern, text))
+    return [f"{name}<<<" for name in names if name.startswith(incomplete)]

@@ -1,0 +1,16 @@
+"""The gallery: kernels that come with cutrace, a folder a family, in `traces/gallery/`."""
+
+from pathlib import Path
+
+FOLDER = Path(__file__).parents[1] / "traces" / "gallery"
+
+
+def folders() -> list[Path]:
+    """Its folders, in order."""
+    return sorted(path.parent for path in FOLDER.glob("*/why.md"))
+
+
+def headline(folder: Path) -> str:
+    """The first heading of its `why.md`."""
+    first, *_ = (folder / "why.md").read_text(encoding="utf-8").splitlines()
+    return first.removeprefix("# ")

@@ -1,0 +1,107 @@
+"""The recording options, and a trace from whatever was named: a trace, or a source to record."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Annotated, Any, TextIO
+
+import typer
+
+from ..errors import CutraceError
+from ._complete import kernels
+from ._progress import progress
+from ._replay import with_options
+
+SOURCES = (".cu", ".ptx", ".py")
+
+
+def _option(*names: str, **more: Any) -> Any:
+    return typer.Option(*names, rich_help_panel="Recording options", **more)
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """How to record a source: launch lines, and what the compiler is told."""
+
+    launches: tuple[str, ...]
+    arch: str | None
+    options: tuple[str, ...]
+
+    @property
+    def is_given(self) -> bool:
+        """Whether any option was on the command line."""
+        return bool(self.launches or self.arch or self.options)
+
+
+def recording_options(
+    launch: Annotated[
+        list[str] | None,
+        _option(
+            metavar="KERNEL<<<GRID,BLOCK>>>(ARGS)",
+            autocompletion=kernels,
+            help="A launch as CUDA writes it, in quotes; several run in order. Without it the"
+            " source's own `// cutrace:` comments count.",
+        ),
+    ] = None,
+    arch: Annotated[
+        str | None, _option(metavar="compute_NN", help="The architecture to compile for.")
+    ] = None,
+    define: Annotated[
+        list[str] | None, _option("-D", metavar="NAME[=VALUE]", help="Define a macro.")
+    ] = None,
+    include: Annotated[
+        list[Path] | None, _option("-I", metavar="FOLDER", help="Look for headers here too.")
+    ] = None,
+    standard: Annotated[
+        str | None, _option("-std", "--std", metavar="c++NN", help="The C++ standard.")
+    ] = None,
+) -> Recording:
+    """Gather the options in the compiler's own spelling."""
+    options = [
+        *(f"-D{text}" for text in define or ()),
+        *(f"-I{folder}" for folder in include or ()),
+        *([f"-std={standard}"] if standard else ()),
+    ]
+    return Recording(tuple(launch or ()), arch, tuple(options))
+
+
+records = with_options(recording_options, "recording")
+"""Decorates a verb that records: it takes the options above, and gets them as `recording`."""
+
+
+def record_source(
+    source: Path, out: Path | None, recording: Recording, arguments: dict[str, Any], output: TextIO
+) -> Path:
+    """Record a source into `out`; a profiler's log that the environment asks for comes with it.
+
+    `arguments` are those of `analyze()` for that log; what kernels print goes to `output`.
+    """
+    from ..analyzer.switch import attach
+    from ..tracer.host.record import record
+    from ..tracer.host.session import Session
+
+    attach(Session.at_close, arguments)
+    options = {"arch": recording.arch} if recording.arch else {}
+    with progress(f"recording {source}"):
+        return record(
+            source, recording.launches, out, options=recording.options, output=output, **options
+        )
+
+
+@contextmanager
+def trace_of(
+    source: Path, recording: Recording, arguments: dict[str, Any], output: TextIO
+) -> Iterator[Path]:
+    """The trace at `source`, or a temporary one of the program there."""
+    if source.suffix in SOURCES:
+        with TemporaryDirectory(prefix="cutrace-") as folder:
+            out = Path(folder) / f"{source.stem}.cutrace"
+            yield record_source(source, out, recording, arguments, output)
+    elif recording.is_given:
+        raise CutraceError(
+            f"{source}: --launch and the compiler's options need a source, not a trace"
+        )
+    else:
+        yield source

@@ -1,0 +1,49 @@
+"""`cutrace counters`: what can be counted, and how each counter is defined."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ._complete import counters, starting
+
+if TYPE_CHECKING:
+    from ..analyzer.vocabulary import Counter
+
+PANEL = "Look up"
+SCOPES = {"sm": "the profiled SM", "cluster": "the profiled cluster", "all": "the whole grid"}
+
+
+def command(
+    name: Annotated[
+        str | None,
+        typer.Argument(help="A counter, to see its definition", autocompletion=starting(counters)),
+    ] = None,
+) -> str:
+    """List the counters, or print the definition of one."""
+    from ..analyzer.align import align
+    from ..analyzer.vocabulary import find_counters, vocabularies
+
+    if name is not None:
+        found = "\n\n".join(_definition(counter) for counter in find_counters([name]))
+        return f"{found}\n\nnext: cutrace analyze TRACE --counters {name}"
+    parts = []
+    for vocabulary in vocabularies():
+        rows = [(c.name, c.devices, c.unit) for c in vocabulary.counters]
+        parts.append(f"{vocabulary.name}: {vocabulary.doc}\n" + "\n".join(align(rows)))
+    return "\n\n".join((*parts, "next: cutrace counters NAME"))
+
+
+def _definition(counter: "Counter") -> str:
+    """Everything that is known of a counter."""
+    rows = [
+        ("unit", counter.unit),
+        ("devices", f"compute capability {counter.devices}"),
+        ("counts", SCOPES[counter.scope]),
+        ("formula", counter.formula),
+        ("differs", counter.differs),
+        ("source", counter.source),
+    ]
+    from ..analyzer.align import align
+
+    head = f"{counter.name} ({counter.vocabulary})\n{counter.doc}"
+    return "\n".join((head, *(f"  {line}" for line in align([r for r in rows if r[1]]))))

@@ -1,0 +1,53 @@
+"""`cutrace gallery`: kernels to begin with, each with its expected counters and why."""
+
+import shutil
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..errors import CutraceError, nearest
+from ._complete import gallery, starting
+from ._gallery import folders, headline
+
+PANEL = "Look up"
+
+
+def command(
+    name: Annotated[
+        str | None,
+        typer.Argument(help="A family of kernels", autocompletion=starting(gallery)),
+    ] = None,
+    copy: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Copy the family's files into a folder.")
+    ] = None,
+) -> str:
+    """List the kernels that come with cutrace, explain a family, or copy it."""
+    from ..analyzer.align import align
+
+    if name is None:
+        if copy is not None:
+            raise CutraceError("--copy: say which family, `cutrace gallery NAME --copy FOLDER`")
+        rows = [(folder.name, headline(folder)) for folder in folders()]
+        return "\n".join((*align(rows), "", "next: cutrace gallery NAME"))
+    found = {folder.name: folder for folder in folders()}
+    if name not in found:
+        raise CutraceError(f"no family {name!r} in the gallery{nearest(name, found)}")
+    return _explain(found[name]) if copy is None else _copy(found[name], copy)
+
+
+def _explain(folder: Path) -> str:
+    """What the family shows, and its files."""
+    text = (folder / "why.md").read_text(encoding="utf-8")
+    files = "\n".join(f"  {path.name}" for path in sorted(folder.iterdir()) if path.is_file())
+    return f"{text}\nfiles:\n{files}\n\nnext: cutrace gallery {folder.name} --copy ."
+
+
+def _copy(folder: Path, to: Path) -> str:
+    """Copy the family as a folder of its own; refuses to write over one."""
+    target = to / folder.name
+    if target.exists():
+        raise CutraceError(f"{target} is there already: name another folder, or remove it")
+    shutil.copytree(folder, target, ignore=shutil.ignore_patterns("__pycache__"))
+    first = min(target.glob("*.cu"))
+    return f"{target}\nnext: cutrace analyze {first}"

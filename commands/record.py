@@ -1,0 +1,29 @@
+"""`cutrace record`: run a program's kernels and write their trace."""
+
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ._recording import Recording, record_source, records
+
+PANEL = "Record"
+
+
+@records
+def command(
+    source: Annotated[
+        Path,
+        typer.Argument(help="CUDA C++ (.cu), PTX (.ptx), or a Python script with a Session (.py)"),
+    ],
+    recording: Recording,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="The trace; else the source's name with .cutrace, here."),
+    ] = None,
+) -> str:
+    """Run a kernel and write its trace."""
+    trace = record_source(source, out, recording, {}, sys.stdout)
+    return f"{trace}\nnext: cutrace analyze {shlex.quote(str(trace))}"

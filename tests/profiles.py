@@ -1,0 +1,73 @@
+"""Profiles written by hand: one launch of two lines, on devices of any capability."""
+
+import polars as pl
+
+from cutrace.analyzer.evaluate import Raw
+from cutrace.analyzer.profile import LaunchProfile, Profile
+from cutrace.analyzer.view import View
+from cutrace.traces.schema import Argument, Compiler, Event, Launch, Manifest
+
+LAUNCH = Launch(
+    kernel="_Z7reversePiPKi",
+    signature="reverse(int *out, const int *in)",
+    grid=(1024, 1, 1),
+    block=(256, 1, 1),
+    shared_static=0,
+    shared_dynamic=0,
+    local_bytes=0,
+    arguments=(Argument("out", "int *", "out"), Argument("in", "const int *", "in")),
+)
+MANIFEST = Manifest(
+    compilers=(Compiler("nvrtc", "12.9", (), "compute_75"),),
+    events=(
+        Event("copy", 1048576, "HtoD", "in"),
+        Event("launch", launch=0),
+        Event("copy", 1048576, "DtoH", "out"),
+    ),
+    launches=(LAUNCH,),
+    sources={"reverse.cu": "__global__ void reverse(int *out, const int *in)\n"},
+)
+
+
+def counts(**columns: list[int]) -> pl.DataFrame:
+    """Raw counts of four rows: pc 4 loads from `in`, pc 5 stores to `out`; on the SM, and beyond.
+
+    The first two rows are those of the profiled SM, the third its cluster's, the last the rest's.
+    """
+    return pl.DataFrame(
+        {
+            "pc": pl.Series([4, 5, 5, 4], dtype=pl.UInt32),
+            "array": ["in", "out", "out", "in"],
+            "scope": ["sm", "sm", "cluster", "rest"],
+            "file": ["reverse.cu"] * 4,
+            "line": pl.Series([2, 3, 3, 2], dtype=pl.UInt32),
+            "text": ["    int v = in[i];", "    out[n - i] = v;"] * 1
+            + ["    out[n - i] = v;", "    int v = in[i];"],
+            "ptx": ["ld.global.u32 %r1, [%rd1];", "st.global.u32 [%rd2], %r1;"] * 1
+            + ["st.global.u32 [%rd2], %r1;", "ld.global.u32 %r1, [%rd1];"],
+            **{name: pl.Series(values, dtype=pl.Int64) for name, values in columns.items()},
+        }
+    )
+
+
+def launch_profile(
+    device: str, capability: tuple[int, int], table: pl.DataFrame, refusal: str = ""
+) -> LaunchProfile:
+    """One launch on one device, every warp of the SM resident."""
+    facts = {"active_warps": 24, "max_warps": 24, "registers": 10}
+    return LaunchProfile(
+        number=0,
+        launch=LAUNCH,
+        device=device,
+        device_name=f"Maker's {device}",
+        capability=capability,
+        raw=Raw(table.clear() if refusal else table, facts),
+        mixed=table.clear(),
+        blocks={"sm": 61, "cluster": 122},
+        refusal=refusal,
+    )
+
+
+def profile(*launches: LaunchProfile, view: View | None = None) -> Profile:
+    """A profile of these launches."""
+    return Profile(launches, MANIFEST, view or View())
