@@ -87,6 +87,26 @@ def test_the_manifest_has_every_array_that_the_launch_could_reach(here: Path) ->
     assert arrays["rest"] == Array("rest", Space.SHARED, 128, 16)
 
 
+def test_a_variable_that_shares_its_name_with_an_array_says_its_space(here: Path) -> None:
+    source = """
+    __constant__ int table[1];
+    __global__ void k(int *out)
+    {
+        __shared__ int part[32];
+        part[threadIdx.x] = table[0];
+        __syncthreads();
+        *out = part[31 - threadIdx.x];
+    }
+    """
+    with Session("t.cutrace") as gpu:
+        out = gpu.device_array(1, np.int32, name="part")
+        gpu.device_array(1, np.int32, name="table")
+        gpu.compile(source).get_function("k")[1, 1](out)
+    (launch,) = read_trace("t.cutrace").manifest.launches
+    names = [array.name for array in launch.arrays]
+    assert names == ["part", "table", "table (const)", "part (shared)"]
+
+
 def test_the_events_are_in_the_order_of_the_session(here: Path) -> None:
     record_scale(here / "scale.cutrace")
     assert read_trace(here / "scale.cutrace").manifest.events == (

@@ -1,7 +1,7 @@
 """A kernel that can be launched: `kernel[grid, block, stream, shared_bytes](*arguments)`."""
 
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
 from typing import Any
@@ -154,9 +154,21 @@ class ConfiguredFunction:
             shared_dynamic=self.shared_dynamic,
             local_bytes=local_layout(linked.kernel).size,
             arguments=arguments,
-            arrays=(*self.recording.arrays, *describe_symbols(linked.loaded), *shared),
+            arrays=_distinct((*self.recording.arrays, *describe_symbols(linked.loaded), *shared)),
             max_threads=prod(linked.limits.max_block) if linked.limits.max_block else 0,
             min_blocks=linked.min_blocks,
             source=linked.source,
             parameter_bytes=linked.parameter_bytes,
         )
+
+
+def _distinct(arrays: tuple[schema.Array, ...]) -> tuple[schema.Array, ...]:
+    """Call a variable `a (shared)` where a device array is called `a` already."""
+    used: set[str] = set()
+    found = []
+    for array in arrays:
+        if array.name in used:
+            array = replace(array, name=f"{array.name} ({array.space.name.lower()})")
+        used.add(array.name)
+        found.append(array)
+    return tuple(found)

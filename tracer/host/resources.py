@@ -1,5 +1,6 @@
 """What the assembler makes of a kernel, asked in the background while the kernel runs."""
 
+import os
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
 
@@ -18,7 +19,8 @@ def ask_resources(ptx: str, kernel: str) -> "Future[tuple[Resources, ...]]":
 
 @cache
 def _assembler() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(max_workers=1, thread_name_prefix="cutrace-assembler")
+    workers = min(4, os.cpu_count() or 1)
+    return ThreadPoolExecutor(workers, thread_name_prefix="cutrace-assembler")
 
 
 def _resources_if_any(ptx: str, kernel: str) -> tuple[Resources, ...]:
