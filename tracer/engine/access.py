@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...traces.schema import Space
+from ..front.texture import is_handle
 from ..ptx.kernel import TYPE_BYTES, Address, Bucket, Instruction, Operand, Register, Symbol, Vector
 from .array import DTYPES, Array, Mask, scalar
 from .fact import Facts
@@ -30,7 +31,10 @@ _SPACES = {
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """One memory instruction: `space` None is generic; `count` elements of `dtype` a lane."""
+    """One memory instruction: `space` None is generic; `count` elements of `dtype` a lane.
+
+    A hidden one leaves no rows: it fetches the handle that stands for a texture reference.
+    """
 
     pc: int
     position: int
@@ -41,6 +45,7 @@ class Access:
     offset: int
     guard: Fetch | None
     part: int = 0
+    hidden: bool = False
 
     @property
     def width(self) -> int:
@@ -73,6 +78,7 @@ def describe(decoder: "Decoder", instruction: Instruction, operand: Operand) -> 
         fetch,
         offset,
         decoder.guard(),
+        hidden=isinstance(operand.base, Symbol) and is_handle(operand.base.name),
     )
 
 
@@ -174,9 +180,10 @@ def _part(
         check_lanes(group, facts, delta, space, access.width, access.pc)
     trace_delta = delta - (WINDOWS[space][0] if space == Space.GLOBAL else 0)
     base = facts.base + trace_delta if trace_delta else facts.base
-    group.wave.rows.add_access(
-        group, access.position, access.pc, space, part, base, facts.pattern, facts.keep
-    )
+    if not access.hidden:
+        group.wave.rows.add_access(
+            group, access.position, access.pc, space, part, base, facts.pattern, facts.keep
+        )
     return where
 
 

@@ -16,7 +16,7 @@ from ..ptx.kernel import (
     Special,
     Symbol,
 )
-from . import access, atomic, branch, call, move, warp
+from . import access, atomic, branch, call, move, sample, warp
 from .alu import decode_alu
 from .array import DTYPES, Array, scalar
 from .launch import Launch
@@ -220,6 +220,7 @@ _FORMS = (
     call.decode_call,
     atomic.decode_atomic,
     warp.decode_warp,
+    sample.decode_sample,
 )
 
 

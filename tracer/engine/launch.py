@@ -67,5 +67,17 @@ class Sink(Protocol):
     ) -> None:
         """Add control rows."""
 
+    def texels(
+        self,
+        block: NDArray[Any],
+        warp: NDArray[Any],
+        step: NDArray[Any],
+        pc: int,
+        texture: int,
+        active: NDArray[Any],
+        corner: NDArray[Any],
+    ) -> None:
+        """Add texture samples, all of one instruction and texture."""
+
     def lanes_on(self, block: NDArray[Any], pc: NDArray[Any], lanes: NDArray[Any]) -> None:
         """Add sums of lanes whose predicate held."""

@@ -7,14 +7,15 @@ one array never lands in the next.
 
 from bisect import bisect_right
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import CutraceError
 from ...traces.schema import Space
-from ..ptx.kernel import Module, Variable
+from ..ptx.kernel import TYPE_BYTES, Module, Variable
+from .texture import Texture
 
 ALIGNMENT = 256
 CONSTANT_BYTES = 64 * 1024
@@ -99,14 +100,17 @@ class LoadedModule:
 
     module: Module
     symbols: Mapping[str, Allocation]
+    textures: dict[str, int] = field(default_factory=dict)
+    """Handles bound to the texture references (`.texref`) of the PTX."""
 
 
 class Memory:
-    """All device memory of a session: `global_` and the constant bank."""
+    """All device memory of a session: `global_`, the constant bank, and the textures."""
 
     def __init__(self) -> None:
         self.global_ = Arena(Space.GLOBAL, GLOBAL_BASE, ALIGNMENT, 1 << 40)
         self.const = Arena(Space.CONST, 0, 0, CONSTANT_BYTES)
+        self.textures: list[Texture] = []
 
     @property
     def allocations(self) -> tuple[Allocation, ...]:
@@ -126,6 +130,11 @@ class Memory:
         """Return an allocation's bytes to read and write; good until the next allocation."""
         return self.arena(allocation.space).view(allocation)
 
+    def add_texture(self, texture: Texture) -> int:
+        """Keep a texture; return its handle, the 64-bit number that kernels take."""
+        self.textures.append(texture)
+        return len(self.textures)
+
     def load(self, module: Module) -> LoadedModule:
         """Place a module's variables, write their initialisers, then the addresses in them."""
         placed = {v.name: self._place(v) for v in module.variables.values() if _has_place(v)}
@@ -136,8 +145,6 @@ class Memory:
         return loaded
 
     def _place(self, variable: Variable) -> Allocation:
-        from ..ptx.kernel import TYPE_BYTES
-
         space = Space.CONST if variable.space == "const" else Space.GLOBAL
         align = max(variable.align, ALIGNMENT) if space == Space.GLOBAL else max(variable.align, 1)
         itemsize = TYPE_BYTES.get(variable.element, 0)

@@ -36,6 +36,7 @@ class WaveRows:
     history: HistoryRows = field(default_factory=HistoryRows)
     _accesses: list[_Access] = field(default_factory=list)
     _lanes_on: dict[int, NDArray[np.uint64]] = field(default_factory=dict)
+    _texels: list[tuple[Any, ...]] = field(default_factory=list)
 
     def add_access(
         self, group: "Group", position: int, pc: int, space: Space, part: int,
@@ -62,6 +63,15 @@ class WaveRows:
         on = np.broadcast_to(lanes, (group.rows, group.columns)).sum(axis=1, dtype=np.uint64)
         np.add.at(sums, group.row_block, on)
 
+    def add_texels(
+        self, warps: NDArray[np.intp], step: NDArray[np.uint32], pc: int, texture: int,
+        active: Bits, corner: NDArray[np.int32],
+    ) -> None:  # fmt: skip
+        """Add texture samples of warps (n,): active masks (n,), corners (n, 32, 4)."""
+        self._texels.append(
+            (self.block[warps], self.warp[warps], step, pc, texture, active, corner)
+        )
+
     def flush(self, sink: Sink, first_block: int) -> None:
         """Write everything; the patterns that the rows name must be written already."""
         if self._accesses:
@@ -73,6 +83,9 @@ class WaveRows:
             if blocks.size:
                 pcs = np.full(len(blocks), pc, dtype=np.uint32)
                 sink.lanes_on(blocks + np.uint64(first_block), pcs, lanes[blocks])
+        for rows in self._texels:
+            sink.texels(*rows)
+        self._texels.clear()
         self._accesses.clear()
         self._lanes_on.clear()
 
@@ -118,8 +131,3 @@ def _spread(into: NDArray[Any], values: Array) -> None:
         into.reshape(values.shape[0], -1)[:] = values
     else:
         into.reshape(-1, values.shape[1])[:] = values
-
-
-def full_masks(count: int) -> Bits:
-    """Return `count` masks with all lanes on."""
-    return np.full(count, 0xFFFFFFFF, dtype=np.uint32)
