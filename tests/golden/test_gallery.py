@@ -10,6 +10,7 @@ import runpy
 import tomllib
 from collections.abc import Callable, Iterator
 from importlib.resources import files
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -117,3 +118,16 @@ def test_the_counters_of_a_gallery_kernel_are_these(
             for name in table["counters"]
         }
         assert counted == table["counters"], device
+
+
+def test_hello_prints_ten_lines(tmp_path: Path) -> None:
+    printed = StringIO()
+    record(GALLERY / "hello" / "hello.cu", out=tmp_path / "hello.cutrace", output=printed)
+    assert printed.getvalue() == "".join(f"Hello from thread {thread}\n" for thread in range(10))
+
+
+def test_a_device_says_why_it_refuses_a_launch(recorded: Record) -> None:
+    trace = recorded(GALLERY / "transpose" / "transpose_shared.cu")
+    refusals = [launch.refusal for launch in cutrace.analyze(trace, device="8800gtx").launches]
+    assert refusals[0] == ""
+    assert refusals[1].startswith("cannot launch: 512 threads a block at most")

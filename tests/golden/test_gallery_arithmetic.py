@@ -19,9 +19,9 @@ def test_the_arithmetic_beside_every_expected_integer_gives_it(table: Path) -> N
         assert agrees(kept, found["arithmetic"] or "0"), found[0]
 
 
-def agrees(kept: list[int | str], arithmetic: str) -> bool:
+def agrees(kept: list[float | str], arithmetic: str) -> bool:
     """Whether `1024 blocks * [1, 2]` is `[1024, 2048]`; words say what a factor is."""
     numbers = re.sub(r"[A-Za-z][A-Za-z-]*", "", arithmetic)
     vectors = numbers.replace("[", "vector([").replace("]", "])")
     computed = np.broadcast_to(eval(vectors, {"vector": np.array}), len(kept))
-    return all(want in ("refused", int(got)) for want, got in zip(kept, computed, strict=True))
+    return all(want in ("refused", float(got)) for want, got in zip(kept, computed, strict=True))

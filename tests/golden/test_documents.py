@@ -1,0 +1,56 @@
+"""What the documents show is what happens: their commands print that, their programs run.
+
+In a document `cuda NAME` and `toml NAME` blocks are files, `python` blocks run, and `console`
+blocks hold commands after `$ ` with what they print. All of a document happens in one folder.
+"""
+
+import re
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from cutrace.cli import run
+
+ROOT = Path(__file__).parents[2]
+DOCUMENTS = sorted(p for folder in (".", "docs", "traces") for p in (ROOT / folder).glob("*.md"))
+FENCE = re.compile(r"^```(?P<kind>\w+)[ ]?(?P<name>\S*)\n(?P<text>.*?)^```$", re.M | re.S)
+
+
+@dataclass(frozen=True)
+class Command:
+    """A line after `$ ` and the lines that it prints."""
+
+    line: str
+    printed: str
+
+
+def commands(text: str) -> list[Command]:
+    """The commands of a console block."""
+    parts = re.split(r"^\$ (.*)\n", text, flags=re.M)[1:]
+    return [Command(*pair) for pair in zip(parts[::2], parts[1::2], strict=True)]
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_a_document_shows_what_happens(
+    document: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("CUTRACE_DEVICE", raising=False)
+    for block in FENCE.finditer(document.read_text(encoding="utf-8")):
+        kind, name, text = block.groups()
+        if kind in ("cuda", "toml") and name:
+            Path(name).write_text(text, encoding="utf-8")
+        elif kind == "python":
+            exec(compile(text, f"{document.name}: {text.splitlines()[0]}", "exec"), {})
+            capsys.readouterr()
+        elif kind == "console":
+            for command in commands(text):
+                program, *arguments = shlex.split(command.line)
+                assert program == "cutrace"
+                run(arguments)
+                assert capsys.readouterr().out.rstrip() == command.printed.rstrip(), command.line
