@@ -99,7 +99,7 @@ def test_without_a_launch_the_kernels_are_listed_with_an_example() -> None:
     lines = message().split("\n")
     assert lines[0] == "a.cu does not say which kernel to launch. Its kernels:"
     assert lines[1] == "  reverse(int *out, const int *in)"
-    assert lines[2] == "  scale<16>(float *data, float by)"
+    assert lines[2] == "  scale<N>(float *data, float by)"
     assert lines[-1] == (
         '  cutrace record a.cu --launch "reverse<<<4, 256>>>(out:i32[1024], in:i32[1024]=arange)"'
     )
@@ -121,6 +121,31 @@ def test_a_kernel_that_is_not_there_lists_those_that_are() -> None:
     text = message("revers<<<1, 1>>>()")
     assert text.startswith("a.cu has no kernel `revers`; nearest: reverse; its kernels:")
     assert text.endswith("  reverse(int *out, const int *in)")
+
+
+def test_a_template_that_is_not_there_lists_those_that_are() -> None:
+    write("a.cu", SCALE)
+    assert message("scal<16><<<1, 1>>>()") == (
+        "a.cu has no kernel `scal<16>`; nearest: scale<N>; its kernels:"
+        "\n  scale<N>(float *data, float by)"
+    )
+
+
+def test_a_template_without_its_arguments_says_how_to_name_an_instance() -> None:
+    write("a.cu", SCALE)
+    assert message("scale<<<1, 1>>>()").startswith(
+        "a.cu has no kernel `scale`; it is a template, to be launched as an instance: scale<16>;"
+    )
+
+
+def test_a_template_with_wrong_arguments_shows_the_compilers_error() -> None:
+    write("a.cu", SCALE)
+    assert message("scale<float><<<1, 1>>>()").startswith("a.cu does not compile\n")
+
+
+def test_the_example_of_a_template_is_an_instance() -> None:
+    write("a.cu", "template <class T, int N> __global__ void k(T *out) { out[0] = N; }")
+    assert message().endswith('--launch "k<float, 16><<<4, 256>>>(out:f32[1024])"')
 
 
 def test_a_wrong_argument_is_pointed_at() -> None:

@@ -1,10 +1,7 @@
 """What to type when a source says no launch: its kernels, and a launch line that would fit one."""
 
-from collections.abc import Iterator
-from pathlib import Path
-
 from ..front.source import KernelSignature
-from ..front.syntax import Written, written_kernels
+from .listing import example_name
 
 _TYPES = {
     **{"char": "i8", "signed char": "i8", "unsigned char": "u8", "bool": "u8"},
@@ -15,16 +12,15 @@ _TYPES = {
 _COUNT = 1024
 
 
-def explain_launches(path: Path, text: str, kernels: tuple[KernelSignature, ...]) -> str:
+def explain_launches(source: str, kernels: tuple[KernelSignature, ...]) -> str:
     """The message for a source without a launch line: kernels, where to say it, an example."""
-    spoken = [*kernels, *_templates(text, kernels)] if path.suffix == ".cu" else list(kernels)
-    if not spoken:
-        return f"{path} has no kernel: expected a __global__ function"
-    listed = "".join(f"\n  {each}" for each in spoken)
+    if not kernels:
+        return f"{source} has no kernel: expected a __global__ function"
+    listed = "".join(f"\n  {each}" for each in kernels)
     return (
-        f"{path} does not say which kernel to launch. Its kernels:{listed}\n"
+        f"{source} does not say which kernel to launch. Its kernels:{listed}\n"
         f"Write a launch into a comment of the source (// cutrace: ...) or on the command line:\n"
-        f'  cutrace record {path} --launch "{example_line(spoken[0])}"'
+        f'  cutrace record {source} --launch "{example_line(kernels[0])}"'
     )
 
 
@@ -34,7 +30,7 @@ def example_line(kernel: KernelSignature) -> str:
         _argument(number, c_type, name)
         for number, (c_type, name) in enumerate(kernel.parameters, 1)
     )
-    return f"{kernel.name}<<<4, 256>>>({', '.join(arguments)})"
+    return f"{example_name(kernel)}<<<4, 256>>>({', '.join(arguments)})"
 
 
 def _argument(number: int, c_type: str, name: str) -> str:
@@ -49,16 +45,3 @@ def _base(c_type: str) -> str:
     qualifiers = ("const", "volatile", "__restrict__")
     words = c_type.replace("*", " ").split()
     return " ".join(word for word in words if word not in qualifiers)
-
-
-def _templates(text: str, kernels: tuple[KernelSignature, ...]) -> Iterator[KernelSignature]:
-    """The templates of which the compiler made no instance, each with 16 for its arguments."""
-    compiled = {kernel.name.partition("<")[0] for kernel in kernels}
-    for kernel in written_kernels(text):
-        if kernel.template is not None and kernel.name not in compiled:
-            yield _as_instance(kernel, kernel.template)
-
-
-def _as_instance(kernel: Written, template: tuple[str, ...]) -> KernelSignature:
-    name = f"{kernel.name}<{', '.join('16' for _ in template)}>"
-    return KernelSignature("", name, kernel.parameters)

@@ -7,6 +7,7 @@ from ..front.source import Compiled, KernelSignature
 from ..ptx.link import link_kernel
 from ..ptx.parse import parse_module
 from .function import Function, Linked
+from .listing import explain_missing, list_templates
 from .recording import Recording
 from .resources import ask_resources
 from .signature import read_signature
@@ -32,6 +33,11 @@ class Module:
     def signatures(self) -> tuple[KernelSignature, ...]:
         """Its kernels with their C signatures."""
         return self._compiled.kernels
+
+    @property
+    def templates(self) -> tuple[KernelSignature, ...]:
+        """Its kernel templates of which nobody asked for an instance."""
+        return list_templates(self._compiled)
 
     @property
     def ptx(self) -> str:
@@ -73,14 +79,7 @@ class Module:
         if named:
             listed = "".join(f"\n  {each.mangled}  {each}" for each in named)
             raise CutraceError(f"{self._source} has several `{name}`, say one's PTX name:{listed}")
-        raise CutraceError(self._no_kernel(name))
-
-    def _no_kernel(self, name: str) -> str:
-        listed = "".join(f"\n  {each}" for each in self._compiled.kernels) or " none"
-        return (
-            f"{self._source} has no kernel `{name}`{nearest(name, self.kernels)}; "
-            f"its kernels:{listed}"
-        )
+        raise CutraceError(explain_missing(self._source, name, self.signatures, self.templates))
 
 
 def _bare(name: str) -> str:

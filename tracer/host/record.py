@@ -10,6 +10,7 @@ from .example import explain_launches
 from .launch_comment import find_launch_comments
 from .launch_line import LaunchLine, parse_launch
 from .launcher import LineLauncher
+from .listing import base_name
 from .module import Module
 from .path import missing_file, read_text
 from .script import record_script
@@ -46,7 +47,8 @@ def record(
     with Session(trace, output=output) as gpu:
         module = _load(gpu, path, lines, arch, options)
         if not lines:
-            raise CutraceError(explain_launches(path, read_text(path), module.signatures))
+            kernels = (*module.signatures, *module.templates)
+            raise CutraceError(explain_launches(str(path), kernels))
         launcher = LineLauncher(gpu, module, Path() if launches else path.parent)
         for line in lines:
             launcher.launch(line)
@@ -68,5 +70,18 @@ def _load(
 ) -> Module:
     if path.suffix == ".ptx":
         return gpu.load_ptx(path)
-    templates = sorted({line.kernel for line in lines if "<" in line.kernel})
-    return gpu.compile(path, arch, options, templates)
+    instances = sorted({line.kernel for line in lines if "<" in line.kernel})
+    try:
+        return gpu.compile(path, arch, options, instances)
+    except CutraceError:
+        if instances:
+            _refuse_unknown(gpu.compile(path, arch, options), instances)
+        raise
+
+
+def _refuse_unknown(module: Module, instances: list[str]) -> None:
+    """Raise the module's own error for an instance of a template that the source has not got."""
+    known = {base_name(each.name) for each in (*module.signatures, *module.templates)}
+    for instance in instances:
+        if base_name(instance) not in known:
+            module.get_function(instance)
