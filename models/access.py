@@ -1,0 +1,40 @@
+"""Access: what a memory instruction asks for, whatever the device makes of it.
+
+What the hardware does: nothing here is hardware. Every device is asked the same, so these counts
+are the yardstick beside which the others stand.
+
+What is modelled: `requests` is 1 for each warp instruction, `lanes` its active lanes,
+`bytes_asked` lanes times bytes a lane (more than once for a byte that several lanes want),
+`bytes_distinct` the bytes that at least one lane wants, over the whole warp.
+
+What is not: an instruction whose lanes lie more than 2 GiB apart has several rows in the trace,
+and counts once for each.
+
+Source: the trace itself (`traces/schema.py`).
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from .replay.lanes import distinct_bytes
+from .replay.seam import Batch, Step
+
+
+@dataclass(frozen=True)
+class Access:
+    """Counts that need no device; wired before the stages of every one."""
+
+    counters: ClassVar[tuple[str, ...]] = ("requests", "lanes", "bytes_asked", "bytes_distinct")
+    period: ClassVar[int] = 1
+
+    def step(self, batch: Batch) -> Step:
+        """Count each row by itself."""
+        lanes = np.count_nonzero(batch.active, axis=1)
+        asked, distinct = np.zeros_like(lanes), np.zeros_like(lanes)
+        for kind, rows in batch.parts():
+            asked[rows] = lanes[rows] * kind.width
+            distinct[rows] = distinct_bytes(batch.addresses[rows], batch.active[rows], kind.width)
+        ones = np.ones_like(lanes)
+        return Step(dict(zip(self.counters, (ones, lanes, asked, distinct), strict=True)))

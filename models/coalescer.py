@@ -1,0 +1,294 @@
+"""Coalescer: how the accesses of a warp to global and local memory become transactions.
+
+What the hardware does. A warp instruction is cut into *requests* of neighbouring lanes, and the
+lanes of a request that lie close together share a *transaction*. How close differs by era:
+
+- 1.0, 1.1 (`half_warp`): a half-warp is coalesced only if it has 4, 8 or 16 bytes a lane and
+  active lane k takes word k of an aligned segment of 64, 128 or 2 x 128 bytes. Then it costs one
+  transaction of 64 or 128 bytes, or two of 128; otherwise 32 bytes for each active lane.
+- 1.2, 1.3 (`segment`): for a half-warp, the lowest lane not yet served names an aligned segment of
+  32, 64 or 128 bytes (1, 2, or 4 to 16 bytes a lane); it serves all lanes in it; the transaction
+  is halved while only one half of it is touched, down to 32 bytes.
+- 2.x global loads through L1 and local memory (`line`): one transaction for each distinct
+  128-byte line of a request. 8 bytes a lane make two requests, 16 make four.
+- past L1 on 2.x and 3.x, and everywhere from 5.x on (`sector`): one transaction for each distinct
+  32-byte sector. On 5.x and 6.x a request has 8, 4 or 2 lanes, but a sector moves once for the
+  warp; from 7.0 on an instruction is one request.
+- `each`: 32 bytes for each active lane. A guess for atomics on 1.x, about which nothing is
+  published.
+
+Local memory is interleaved: word i of a thread's memory lies beside word i of its neighbours, so
+lanes at equal offsets are coalesced, and a wide access is one access for each of its words.
+
+What is modelled: `split_requests`, those with an active lane; `transactions`; `bytes_moved`,
+their sizes; `ideal_transactions`, the fewest in which the same distinct bytes of each group that
+shares transactions could move; `transactions_32` to `_128`, those of that size. The sectors of one
+128-byte line leave together, so under `sector` these count lines by the bytes that leave, while
+`transactions` counts sectors. On 1.x `coherent_*` and `incoherent_32` are the same sizes by
+verdict.
+
+What is not: caches; which of several lanes wins a store; whether an inactive lane of an
+uncoalesced half-warp costs a transaction (here it does not).
+
+Source: CUDA C Programming Guide 4.2, F.3.2 and F.4.2; 7.5, G.3 to G.5 and 5.3.2; CUDA C Best
+Practices Guide 10.1, 9.2.1; Nsight Compute 2022.3 Profiling Guide; forums.developer.nvidia.com,
+topic 49571, for the lanes of a request on 5.x and 6.x.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from ..errors import CutraceError, nearest
+from .replay.lanes import NONE, distinct_bytes, sort_distinct
+from .replay.seam import Batch, Bools, Ints, Kind, Step, join_batches
+
+SECTOR = 32
+LINE = 128
+SIZES = (32, 64, 96, 128)
+UNCACHED = frozenset({"cg", "cv", "nc"})
+"""Cache operators of a load that L1 does not answer; `nc` goes to a cache of sectors."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Transactions:
+    """What a rule makes of n groups of lanes.
+
+    `address` and `size` (n, k) are bytes, size 0 where there is no transaction. `leaving` (n, k)
+    is the size in which they go to memory, if that differs: several sectors of one line leave as
+    one, noted at the first of them.
+    """
+
+    address: Ints
+    size: Ints
+    leaving: Ints
+
+
+Rule = Callable[[Ints, Bools, int], Transactions]
+"""addresses (n, lanes) in bytes, active (n, lanes), bytes a lane -> transactions."""
+
+
+def _half_warp(addresses: Ints, active: Bools, width: int) -> Transactions:
+    """Compute capability 1.0 and 1.1."""
+    lanes = addresses.shape[1]
+    start = addresses - np.arange(lanes) * width
+    first = np.take_along_axis(start, active.argmax(axis=1)[:, None], axis=1)
+    in_order = np.all((start == first) | ~active, axis=1, keepdims=True)
+    aligned = first % (64 if width == 4 else 128) == 0
+    coalesced = in_order & aligned if width in (4, 8, 16) else np.zeros_like(in_order)
+    wanted = coalesced & active.any(axis=1, keepdims=True)
+    segment = 64 if width == 4 else 128
+    number = np.arange(lanes)
+    size = np.where(active, SECTOR, 0)
+    size = np.where(coalesced, 0, size) + np.where(
+        wanted & (number < lanes * width // segment), segment, 0
+    )
+    address = np.where(coalesced, first + number * segment, addresses // SECTOR * SECTOR)
+    return Transactions(address, size, size)
+
+
+def _segment(addresses: Ints, active: Bools, width: int) -> Transactions:
+    """Compute capability 1.2 and 1.3."""
+    segment = {1: 32, 2: 64}.get(width, 128)
+    address, size = np.zeros_like(addresses), np.zeros_like(addresses)
+    pending = active.copy()
+    for number in range(addresses.shape[1]):
+        if not pending.any():
+            break
+        lowest = np.take_along_axis(addresses, pending.argmax(axis=1)[:, None], axis=1)
+        served = pending & (addresses // segment == lowest // segment)
+        start, bytes_ = _shrink(lowest // segment * segment, segment, addresses, served, width)
+        address[:, number] = start
+        size[:, number] = np.where(served.any(axis=1), bytes_, 0)
+        pending &= ~served
+    return Transactions(address, size, size)
+
+
+def _shrink(
+    start: Ints, segment: int, addresses: Ints, served: Bools, width: int
+) -> tuple[Ints, Ints]:
+    """Halve each segment while the lanes that it serves touch one half of it only."""
+    low = np.where(served, addresses, NONE).min(axis=1)
+    high = np.where(served, addresses + width - 1, -1).max(axis=1)
+    start, size = start[:, 0].copy(), np.full(len(start), segment)
+    while segment > SECTOR:
+        segment //= 2
+        whole = size == 2 * segment
+        upper = whole & (low >= start + segment)
+        size[upper | (whole & (high < start + segment))] = segment
+        start[upper] += segment
+    return start, size
+
+
+def _line(addresses: Ints, active: Bools, width: int) -> Transactions:
+    """Whole 128-byte lines."""
+    number = _touched(addresses, active, width, LINE)
+    size = np.where(number == NONE, 0, LINE)
+    return Transactions(number * LINE, size, size)
+
+
+def _sector(addresses: Ints, active: Bools, width: int) -> Transactions:
+    """32-byte sectors; those of one 128-byte line leave together."""
+    number = np.sort(_touched(addresses, active, width, SECTOR), axis=1)
+    line = np.where(number == NONE, NONE, number // (LINE // SECTOR))
+    size = np.where(number == NONE, 0, SECTOR)
+    leaving = size.copy()
+    for ahead in range(1, min(LINE // SECTOR, number.shape[1])):
+        leaving[:, :-ahead] += np.where(line[:, ahead:] == line[:, :-ahead], size[:, ahead:], 0)
+    leaving[:, 1:][line[:, 1:] == line[:, :-1]] = 0
+    return Transactions(number * SECTOR, size, leaving)
+
+
+def _each(addresses: Ints, active: Bools, width: int) -> Transactions:
+    """Every active lane on its own."""
+    size = np.where(active, SECTOR, 0)
+    return Transactions(addresses // SECTOR * SECTOR, size, size)
+
+
+def _touched(addresses: Ints, active: Bools, width: int, unit: int) -> Ints:
+    """Return the distinct numbers of the units that each group touches, as `sort_distinct`."""
+    first, last = addresses // unit, (addresses + width - 1) // unit
+    if np.array_equal(first, last):
+        return sort_distinct(first, active)
+    return sort_distinct(np.concatenate([first, last], axis=1), np.tile(active, 2))
+
+
+RULES: Mapping[str, Rule] = {
+    "half_warp": _half_warp,
+    "segment": _segment,
+    "line": _line,
+    "sector": _sector,
+    "each": _each,
+}
+
+
+def _largest(rule: str, width: int) -> int:
+    """Return the largest transaction that a rule makes of `width` bytes a lane."""
+    if rule == "half_warp":
+        return 64 if width <= 4 else 128
+    if rule == "segment":
+        return {1: 32, 2: 64}.get(width, 128)
+    return LINE if rule == "line" else SECTOR
+
+
+@dataclass(frozen=True)
+class Coalescer:
+    """The rules of one device.
+
+    `load`, `uncached_load`, `store`, `atomic` (reductions too) and `local` name rules.
+    `request_lanes` and `merge_lanes` are lanes of a request, and lanes that share transactions,
+    for up to 4, for 8, and for 16 bytes a lane.
+    """
+
+    load: str
+    uncached_load: str
+    store: str
+    atomic: str
+    local: str
+    request_lanes: Sequence[int]
+    merge_lanes: Sequence[int]
+
+    counters: ClassVar[tuple[str, ...]] = (
+        "split_requests",
+        "transactions",
+        "bytes_moved",
+        "ideal_transactions",
+        *(f"transactions_{size}" for size in SIZES),
+        *(f"coherent_{size}" for size in (32, 64, 128)),
+        "incoherent_32",
+    )
+    period: ClassVar[int] = LINE
+
+    def __post_init__(self) -> None:
+        """Refuse rules that do not exist."""
+        for key in ("load", "uncached_load", "store", "atomic", "local"):
+            if (name := getattr(self, key)) not in RULES:
+                raise CutraceError(
+                    f"coalescer: no rule `{name}` for {key}; there are {', '.join(RULES)}"
+                    + nearest(name, RULES)
+                )
+
+    def step(self, batch: Batch) -> Step:
+        """Serve each kind by its rule."""
+        counts = {name: np.zeros(len(batch), np.int64) for name in self.counters}
+        passed: list[Batch] = []
+        for kind, rows in batch.parts():
+            for addresses, width in _words(kind, batch.addresses[rows]):
+                found = self._serve(kind, addresses, batch.active[rows], width, counts, rows)
+                if batch.passes_on:
+                    passed.append(_pass_on(kind, found, rows, batch))
+        return Step(counts, join_batches(passed) if passed else None)
+
+    def _serve(
+        self,
+        kind: Kind,
+        addresses: Ints,
+        active: Bools,
+        width: int,
+        counts: Mapping[str, Ints],
+        rows: Ints,
+    ) -> Transactions:
+        """Add the counts of one kind's rows, and return their transactions, (groups, k)."""
+        rule, size_class = self._rule(kind), (width > 4) + (width > 8)
+        lanes = self.merge_lanes[size_class]
+        groups, mask = addresses.reshape(-1, lanes), active.reshape(-1, lanes)
+        found = RULES[rule](groups, mask, width)
+        ideal = -(-distinct_bytes(groups, mask, width) // _largest(rule, width))
+        asking: Bools = np.any(active.reshape(-1, self.request_lanes[size_class]), axis=1)
+        for name, values in _count(rule, found, ideal, asking).items():
+            counts[name][rows] += values.reshape(len(rows), -1).sum(axis=1)
+        return found
+
+    def _rule(self, kind: Kind) -> str:
+        """Return the name of the rule that serves a kind."""
+        if kind.space == "local":
+            return self.local
+        if kind.access == "load":
+            return self.uncached_load if kind.cache in UNCACHED else self.load
+        return self.store if kind.access == "store" else self.atomic
+
+
+def _words(kind: Kind, addresses: Ints) -> Iterator[tuple[Ints, int]]:
+    """Yield what the coalescer sees of an access: (addresses, bytes a lane), a pair a pass."""
+    if kind.space != "local":
+        yield addresses, kind.width
+        return
+    lane = 4 * np.arange(addresses.shape[1])
+    for word in range(0, kind.width, 4):
+        offset = addresses + word
+        yield offset // 4 * LINE + lane + offset % 4, min(kind.width, 4)
+
+
+def _count(rule: str, found: Transactions, ideal: Ints, asking: Bools) -> Mapping[str, Ints]:
+    """Return each counter by group of lanes: 1-d or 2-d arrays that sum to it."""
+    sized = {size: (found.leaving == size).astype(np.int64) for size in SIZES}
+    nothing = np.zeros_like(ideal)
+    old = rule in ("half_warp", "segment")
+    alone = rule == "half_warp"  # where 32 bytes are the mark of a lane served by itself
+    return {
+        "split_requests": asking.astype(np.int64),
+        "transactions": (found.size > 0).astype(np.int64),
+        "bytes_moved": found.size,
+        "ideal_transactions": ideal,
+        **{f"transactions_{size}": sized[size] for size in SIZES},
+        "coherent_32": sized[32] if old and not alone else nothing,
+        "coherent_64": sized[64] if old else nothing,
+        "coherent_128": sized[128] if old else nothing,
+        "incoherent_32": sized[32] if alone else nothing,
+    }
+
+
+def _pass_on(kind: Kind, found: Transactions, rows: Ints, batch: Batch) -> Batch:
+    """Return the transactions of one kind as rows of one lane, for the next stage."""
+    size = found.size.reshape(len(rows), -1)
+    at, column = np.nonzero(size)
+    widths, number = np.unique(size[at, column], return_inverse=True)
+    return Batch(
+        tuple(Kind(kind.space, kind.access, kind.cache, width) for width in widths.tolist()),
+        number,
+        found.address.reshape(len(rows), -1)[at, column][:, None],
+        np.ones((len(at), 1), np.bool_),
+        rows[at],
+    )

@@ -1,0 +1,113 @@
+"""Control: instructions, branches and barriers, from the paths that the warps took.
+
+What the hardware does. A warp issues an instruction for all its active lanes; where a branch sends
+them to several places, it runs each side in turn with the others switched off.
+
+What is modelled, for each instruction of the PTX. `ptx_instructions` is 1 each time that a warp
+runs it, `thread_instructions` its active lanes. `instructions` leaves out what an assembler turns
+into nothing or into another instruction's operand: parameter loads, `cvta`, moves, and
+unconditional branches. `branches` are conditional or indexed branches, `branches_taken` those
+that at least one lane took, `divergent_branches` those that sent lanes to two places or more.
+`barriers` are barriers of the block, a warp each. `blocks_launched`, `warps_launched` and
+`threads_launched` are counted at the kernel's first instruction.
+
+What is not. PTX is not the machine's code: the assembler merges, unrolls and removes instructions
+and turns short arms into predicates, so that `divergent_branches` is an upper bound. A lane whose
+predicate is off counts in `thread_instructions`.
+
+Source: CUPTI User's Guide DA-05679-001_v01, event table; CUDA C Programming Guide 7.5, 4.1.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from ..traces.schema import Launch
+from .replay.lanes import count_lanes
+from .replay.seam import Bools, Ints
+
+COUNTERS = (
+    "instructions",
+    "ptx_instructions",
+    "thread_instructions",
+    "branches",
+    "branches_taken",
+    "divergent_branches",
+    "barriers",
+    "warps_launched",
+    "blocks_launched",
+    "threads_launched",
+)
+FREE = frozenset({"cvta", "mov"})
+BRANCHES = frozenset({"bra", "brx"})
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Runs:
+    """How often basic blocks ran: integers (blocks,) for each of four questions.
+
+    `warps` counts warps, `lanes` their active lanes, `taken` warps of which a lane took the
+    block's branch, `split` warps whose lanes went to several places.
+    """
+
+    warps: Ints
+    lanes: Ints
+    taken: Ints
+    split: Ints
+
+
+def sum_paths(paths: pa.Table, times: Ints, blocks: int) -> Runs:
+    """Add up what warps ran: row i of `paths` (`traces.schema.PATHS`) was run `times[i]` times.
+
+    Sums are taken in float64 by bincount: exact up to 2**53.
+    """
+    lists = {
+        name: paths[name].combine_chunks()
+        for name in ("blocks", "active", "taken", "targets", "repeat")
+    }
+    lengths = np.diff(lists["blocks"].offsets.to_numpy())
+    flat = {name: values.flatten().to_numpy() for name, values in lists.items()}
+    weight = np.repeat(times, lengths) * flat["repeat"]
+
+    def total(factor: Ints | Bools) -> Ints:
+        found = np.bincount(flat["blocks"], weight * factor, blocks)
+        return found.astype(np.int64)
+
+    return Runs(
+        total(np.ones_like(weight)),
+        total(count_lanes(flat["active"])),
+        total(flat["taken"] != 0),
+        total(flat["targets"] > 1),
+    )
+
+
+def count_control(instructions: pa.Table, runs: Runs) -> Mapping[str, Ints]:
+    """Return each counter by pc, (pcs,); those of the launch are `count_launched`'s."""
+    opcode = np.array(instructions["opcode"].to_pylist(), object)
+    space = np.array(instructions["space"].to_pylist(), object)
+    predicated = np.array(instructions["predicate"].to_pylist(), object) != ""
+    block = instructions["block"].to_numpy()
+    branch = np.isin(opcode, list(BRANCHES))
+    conditional = branch & (predicated | (opcode == "brx"))
+    free = np.isin(opcode, list(FREE)) | ((opcode == "ld") & (space == "param"))
+    warps = runs.warps[block]
+    return {
+        "instructions": warps * ~(free | (branch & ~conditional)),
+        "ptx_instructions": warps,
+        "thread_instructions": runs.lanes[block],
+        "branches": warps * conditional,
+        "branches_taken": runs.taken[block] * conditional,
+        "divergent_branches": runs.split[block] * conditional,
+        "barriers": warps * instructions["barrier"].is_valid().to_numpy(),
+    }
+
+
+def count_launched(launch: Launch, blocks: int) -> Mapping[str, Ints]:
+    """Return what `blocks` thread blocks of a launch bring with them, (1,) at its first pc."""
+    return {
+        "warps_launched": np.array([blocks * launch.warps]),
+        "blocks_launched": np.array([blocks]),
+        "threads_launched": np.array([blocks * launch.threads]),
+    }

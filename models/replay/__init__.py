@@ -1,0 +1,1 @@
+"""The machinery around the models: devices, placement, wiring, attribution."""

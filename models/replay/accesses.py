@@ -1,0 +1,155 @@
+"""Counting memory accesses: the rows of a trace through the stages of every device.
+
+Rows are numbered and counted (`tally`), the models asked about the distinct ones, and their
+integers entered in each device's ledger. Stages that keep state, and those behind them, see every
+row instead, in the order of the trace.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import lcm
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .arrays import Zones
+from .counts import Groups, Ledger, group_rows
+from .device import Device
+from .patterns import Patterns, read_patterns
+from .place import SCOPE_NAMES, Placement
+from .seam import Ints
+from .sites import Sites
+from .stages import Answers, Stages
+from .tally import SLICE, Chunk, Distinct, join, read_chunk, scope_of, tally
+from .wiring import Wire
+
+if TYPE_CHECKING:
+    from ...traces.reader import LaunchTrace
+
+HELD = 1 << 18
+"""Distinct rows that are kept before the models are asked about them."""
+ASKED = 1 << 13
+"""Rows that a model is asked about at a time: 2 MiB of addresses."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Track:
+    """One device's part of a replay.
+
+    `repeating` are the stages that are asked about distinct rows, `lasting` those that see all;
+    `stages` runs the lasting ones with those that they need rows from.
+    """
+
+    device: Device
+    placement: Placement
+    ledger: Ledger
+    repeating: tuple[Wire, ...]
+    lasting: tuple[Wire, ...]
+    stages: Stages
+
+
+def count_accesses(
+    trace: "LaunchTrace", tracks: Sequence[Track], sites: Sites, zones: Zones
+) -> None:
+    """Read all access rows once, and enter every device's counts."""
+    patterns = read_patterns(*trace.patterns())
+    period = lcm(*(wire.period for track in tracks for wire in track.repeating))
+    placements = [track.placement for track in tracks]
+    held: list[Distinct] = []
+    for chunk in _chunks(trace, sites, patterns, zones):
+        held.append(tally(chunk, period, len(zones.names), placements))
+        for track in tracks:
+            if track.lasting:
+                _stream(chunk, track, sites, patterns)
+        if sum(map(len, held)) > HELD:
+            _settle(join(held), period, tracks, sites, patterns)
+            held.clear()
+    if held:
+        _settle(join(held), period, tracks, sites, patterns)
+
+
+def _chunks(
+    trace: "LaunchTrace", sites: Sites, patterns: Patterns, zones: Zones
+) -> Iterator[Chunk]:
+    for batch in trace.access_batches():
+        for start in range(0, batch.num_rows, SLICE):
+            yield read_chunk(batch.slice(start, SLICE), sites, patterns, zones)
+
+
+def _settle(
+    found: Distinct, period: int, tracks: Sequence[Track], sites: Sites, patterns: Patterns
+) -> None:
+    """Ask the models about distinct rows, and enter what they say."""
+    kinds, many = sites.kind[found.site], len(patterns.active)
+    key = (kinds * many + found.pattern) * period + found.phase
+    asked, number = np.unique(key, return_inverse=True)
+    rest, phase = np.divmod(asked, period)
+    kind, pattern = np.divmod(rest, many)
+    base = phase + period * (-(-(1 << 32) // period))  # offsets reach 2 GiB below it
+    groups = _group(found.site, found.zone, found.mixed)
+    known: dict[str, Answers] = {}
+    for track, times in zip(tracks, found.times, strict=True):
+        stages = repr([wire.stage for wire in track.repeating])
+        if stages not in known:
+            known[stages] = _ask(track.repeating, sites, patterns, kind, base, pattern)
+        answers = {
+            stage: {name: values[number] for name, values in counts.items()}
+            for stage, counts in known[stages].items()
+        }
+        _enter(track.ledger, track.repeating, groups, times, answers)
+
+
+def _ask(
+    wires: tuple[Wire, ...],
+    sites: Sites,
+    patterns: Patterns,
+    kind: Ints,
+    base: Ints,
+    pattern: Ints,
+) -> Answers:
+    """Return what stages without state say about rows, a few at a time."""
+    stages, parts = Stages(wires), []
+    for start in range(0, len(kind), ASKED):
+        rows = slice(start, start + ASKED)
+        batch = patterns.rebuild(sites.kinds, kind[rows], base[rows], pattern[rows])
+        parts.append(stages.run(batch, {}))
+    return {
+        stage: {name: np.concatenate([part[stage][name] for part in parts]) for name in counts}
+        for stage, counts in parts[0].items()
+    }
+
+
+def _stream(chunk: Chunk, track: Track, sites: Sites, patterns: Patterns) -> None:
+    """Send all rows of a chunk through the stages that keep state, and enter what they say."""
+    units = {
+        "sm": track.placement.sm(chunk.block),
+        "cluster": track.placement.cluster(chunk.block),
+    }
+    scope = scope_of(chunk.block, track.placement)
+    times = (scope[:, None] == np.arange(len(SCOPE_NAMES))).astype(np.int64)
+    for start in range(0, len(chunk.site), ASKED):
+        rows = slice(start, start + ASKED)
+        kind = sites.kind[chunk.site[rows]]
+        batch = patterns.rebuild(sites.kinds, kind, chunk.base[rows], chunk.pattern[rows])
+        here = {name: unit[rows] for name, unit in units.items()}
+        answers = track.stages.run(batch, here)
+        groups = _group(chunk.site[rows], chunk.zone[rows], chunk.mixed[rows])
+        _enter(track.ledger, track.lasting, groups, times[rows], answers)
+
+
+def _group(site: Ints, zone: Ints, mixed: np.ndarray) -> Mapping[bool, Groups]:
+    """Group all rows, and once more those over several arrays."""
+    groups = {False: group_rows(site, zone, np.ones(len(site), np.bool_))}
+    return groups | ({True: group_rows(site, zone, mixed)} if mixed.any() else {})
+
+
+def _enter(
+    ledger: Ledger,
+    wires: Sequence[Wire],
+    groups: Mapping[bool, Groups],
+    times: Ints,
+    answers: Answers,
+) -> None:
+    for wire in wires:
+        for mixed, members in groups.items():
+            ledger.add(wire, members, times, answers[wire.stage.name], mixed)

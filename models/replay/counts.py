@@ -1,0 +1,156 @@
+"""What replay gives back, and the ledger in which it is added up."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from ...traces.schema import Launch
+from ..occupancy import Occupancy
+from .arrays import MIXED, Zones
+from .place import SCOPE_NAMES
+from .seam import Bools, Ints, Kind
+from .sites import SPACES, Sites
+from .wiring import Wire
+
+KEYS = ("pc", "array", "scope")
+SCOPES = len(SCOPE_NAMES)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LaunchCounts:
+    """One launch on one device, counted.
+
+    `counts` has the columns pc (u32), array (the Array of the lowest active lane; "" where there
+    is none), scope ("sm": blocks of the profiled SM, "cluster": the other blocks of its cluster,
+    "rest") and one Int64 column a raw counter: every one that the device's models have, zero where
+    nothing was counted. `mixed` has the same columns: the rows over several arrays once more, under
+    the array "mixed", not to be added to `counts`.
+
+    `refusal` says why the device cannot launch, or is empty; then, unless counted `as_if`, there
+    are no rows. `blocks_of_sm` and `blocks_of_cluster` are those of the profiled ones.
+    """
+
+    device: str
+    launch: Launch
+    number: int
+    counts: pl.DataFrame
+    mixed: pl.DataFrame
+    occupancy: Occupancy
+    refusal: str
+    substitutions: tuple[str, ...]
+    blocks_of_sm: int
+    blocks_of_cluster: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Groups:
+    """Rows sorted into groups of one site and zone.
+
+    `order` (n,) are the rows in order of their group, `starts` (groups,) where in it each group
+    begins; `site` and `zone` (groups,) are what it has in common.
+    """
+
+    order: Ints
+    starts: Ints
+    site: Ints
+    zone: Ints
+
+    def sum(self, values: Ints) -> Ints:
+        """Return the sum of each group, (groups, ...), of what its rows have, (n, ...)."""
+        return np.asarray(np.add.reduceat(values[self.order], self.starts, axis=0), np.int64)
+
+
+def group_rows(site: Ints, zone: Ints, chosen: Bools) -> Groups:
+    """Group the chosen rows by site and zone, all (n,)."""
+    rows = np.flatnonzero(chosen)
+    key = site[rows] * (zone.max(initial=0) + 1) + zone[rows]
+    order = rows[np.argsort(key, kind="stable")]
+    changes = np.diff(site[order]) | np.diff(zone[order])
+    starts = np.flatnonzero(np.concatenate([[1], changes])) if len(rows) else rows
+    return Groups(order, starts, site[order[starts]], zone[order[starts]])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Entry:
+    """Sums to add: (rows, columns) at the given `rows` and `columns` of the final table."""
+
+    rows: Ints
+    columns: Sequence[int]
+    sums: Ints
+
+
+class Ledger:
+    """Adds up raw counters by pc, array and scope, for one launch on one device.
+
+    `counters` are the names of all. Inside, a row is (pc * names + name) * scopes + scope, where
+    `name` is the number of the array's name.
+    """
+
+    def __init__(self, sites: Sites, zones: Zones, counters: Sequence[str]) -> None:
+        self._sites = sites
+        self._counters = tuple(counters)
+        self._column = {name: number for number, name in enumerate(counters)}
+        self._names = sorted({"", *zones.names})
+        self._name = np.array([self._names.index(name) for name in zones.names], np.int64)
+        self._entries: dict[bool, list[_Entry]] = {False: [], True: []}
+
+    def add(
+        self, wire: Wire, groups: Groups, times: Ints, counts: Mapping[str, Ints], mixed: bool
+    ) -> None:
+        """Add a stage's answer, each counter (n,), to rows that occurred `times` (n, 3)."""
+        values = np.stack([counts[name] for name in wire.counters], axis=1)
+        seen = groups.sum(times)
+        rows = groups.site // SPACES * len(self._names) + self._name[groups.zone]
+        for scope in np.flatnonzero(seen.any(axis=0)).tolist():
+            sums = groups.sum(values * times[:, scope, None])
+            for kind, members in self._by_prefix(groups, seen[:, scope]):
+                if kind.space in wire.spaces:
+                    columns = [self._column[wire.name(kind, name)] for name in wire.counters]
+                    entry = _Entry(rows[members] * SCOPES + scope, columns, sums[members])
+                    self._entries[mixed].append(entry)
+
+    def add_by_pc(self, scope: int, counts: Mapping[str, Ints]) -> None:
+        """Add counters that belong to no array: each (pcs,)."""
+        sums = np.stack([*counts.values()], axis=1)
+        pcs = np.flatnonzero(sums.any(axis=1))
+        rows = (pcs * len(self._names) + self._names.index("")) * SCOPES + scope
+        columns = [self._column[name] for name in counts]
+        self._entries[False].append(_Entry(rows, columns, sums[pcs]))
+
+    def close(self) -> tuple[pl.DataFrame, pl.DataFrame]:
+        """Return `counts` and `mixed`."""
+        mixed = self._table(self._entries[True]).with_columns(array=pl.lit(MIXED))
+        sums = pl.col(self._counters).sum()
+        return self._table(self._entries[False]), mixed.group_by(KEYS).agg(sums).sort(KEYS)
+
+    def _by_prefix(self, groups: Groups, seen: Ints) -> Iterator[tuple[Kind, Ints]]:
+        """Yield the groups that were seen, together where their counters have one prefix."""
+        kinds = self._sites.kind[groups.site]
+        prefixes: dict[str, list[int]] = {}
+        for number in np.unique(kinds).tolist():
+            prefixes.setdefault(self._sites.kinds[number].prefix, []).append(number)
+        for numbers in prefixes.values():
+            members = np.flatnonzero(np.isin(kinds, numbers) & (seen > 0))
+            if len(members):
+                yield self._sites.kinds[numbers[0]], members
+
+    def _table(self, entries: Sequence[_Entry]) -> pl.DataFrame:
+        """Add the entries up, in one table with a column for every counter."""
+        nothing = np.zeros(0, np.int64)
+        rows = np.unique(np.concatenate([nothing, *(entry.rows for entry in entries)]))
+        table = np.zeros((len(self._counters), len(rows)), np.int64)
+        for entry in entries:
+            place = np.searchsorted(rows, entry.rows)
+            np.add.at(table, (np.array(entry.columns)[:, None], place), entry.sums.T)
+        rest, scope = np.divmod(rows, SCOPES)
+        pc, name = np.divmod(rest, len(self._names))
+        return pl.DataFrame(
+            {
+                "pc": pl.Series(pc, dtype=pl.UInt32),
+                "array": pl.Series([self._names[n] for n in name.tolist()], dtype=pl.String),
+                "scope": pl.Series([SCOPE_NAMES[n] for n in scope.tolist()], dtype=pl.String),
+                **dict(zip(self._counters, table, strict=True)),
+            }
+        )

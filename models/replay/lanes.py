@@ -1,0 +1,56 @@
+"""Counting over the lanes of a warp, vectorised over rows: distinct values, distinct bytes.
+
+Arrays are (n, lanes): `addresses` int64 in bytes, `active` bool. An inactive lane counts nowhere.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .seam import Bools, Ints
+
+Masks = NDArray[np.uint32]
+
+NONE = np.iinfo(np.int64).max
+"""Stands for a lane that has no value; it sorts behind all others."""
+
+
+def unpack_masks(masks: Masks) -> Bools:
+    """Return (n, 32): bit i of each mask as lane i."""
+    bytes_ = np.ascontiguousarray(masks, "<u4").view(np.uint8).reshape(-1, 4)
+    return np.unpackbits(bytes_, axis=1, bitorder="little").view(np.bool_)
+
+
+def count_lanes(masks: Masks) -> Ints:
+    """Return how many bits of each mask are set, (n,)."""
+    return np.asarray(np.count_nonzero(unpack_masks(masks), axis=1), np.int64)
+
+
+def sort_distinct(values: Ints, active: Bools) -> Ints:
+    """Return each row's distinct values in rising order, duplicates and inactive as NONE.
+
+    The NONE of a duplicate stays in its place: only the order of the values is promised.
+    """
+    ordered = np.sort(np.where(active, values, NONE), axis=1)
+    ordered[:, 1:][ordered[:, 1:] == ordered[:, :-1]] = NONE
+    return ordered
+
+
+def count_distinct(values: Ints, active: Bools) -> Ints:
+    """Return how many distinct values each row has, (n,).
+
+    >>> count_distinct(np.array([[4, 4, 8, 12]]), np.array([[True, True, True, False]]))
+    array([2])
+    """
+    return np.asarray(np.count_nonzero(sort_distinct(values, active) != NONE, axis=1), np.int64)
+
+
+def distinct_bytes(addresses: Ints, active: Bools, width: int) -> Ints:
+    """Return how many different bytes each row touches with `width` bytes a lane, (n,).
+
+    >>> distinct_bytes(np.array([[0, 2, 8, 8]]), np.full((1, 4), True), 4)
+    array([10])
+    """
+    ordered = np.sort(np.where(active, addresses, NONE), axis=1)
+    steps = np.minimum(np.diff(ordered, axis=1), width)
+    steps[ordered[:, 1:] == NONE] = 0
+    return np.asarray(steps.sum(axis=1) + width * active.any(axis=1), dtype=np.int64)

@@ -1,0 +1,133 @@
+"""The seam between replay and the models: what a model sees, and what it answers.
+
+A model is one file of `models/` (or a user's own, `model = "my_package.my_model:MyModel"`) with
+one verb, `step`. It emits integers, one a row a counter; replay attributes them to launch, pc and
+array. The keys of its stage in the device's TOML are the arguments of its constructor.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+ACCESSES: Mapping[str, tuple[str, ...]] = {
+    "global": ("load", "store", "atomic", "reduction"),
+    "shared": ("load", "store", "atomic", "reduction"),
+    "local": ("load", "store"),
+    "const": ("load",),
+    "surface": ("load", "store", "reduction"),
+}
+"""What can be done in each state space; a raw counter is `<space>_<access>_<what>`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What an instruction does to memory: the same rules serve all rows of one kind.
+
+    `cache` is the operator in effect (`ca`, `cg`, `nc`, ...; a global load without one has that
+    of `dlcm`), or empty. `width` is in bytes a lane.
+    """
+
+    space: str
+    access: str
+    cache: str
+    width: int
+
+    @property
+    def prefix(self) -> str:
+        """How the raw counters of this kind begin: `global_load_`."""
+        return f"{self.space}_{self.access}_"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Batch:
+    """Some n rows, in the order of their warps: warp accesses, or what a stage passed on.
+
+    `kind` (n,) indexes `kinds`; `addresses` (n, lanes) int64 are bytes in the kind's space, and
+    count only where `active` (n, lanes) is set. There are 32 lanes for a warp's access and 1 for
+    a transaction, whose width is its size. `row` (n,) is what replay attributes a row to: a model
+    that passes rows on copies it. A model whose `passes_on` is set fills `Step.out`.
+
+    A model with a period sees addresses that are right modulo that period only.
+    """
+
+    kinds: tuple[Kind, ...]
+    kind: Ints
+    addresses: Ints
+    active: Bools
+    row: Ints
+    passes_on: bool = False
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self.kind)
+
+    def parts(self) -> Iterator[tuple[Kind, Ints]]:
+        """Yield each kind that occurs, with its rows in order."""
+        if len(self.kinds) == 1 and len(self.kind):
+            yield self.kinds[0], np.arange(len(self.kind))
+            return
+        for number in np.unique(self.kind).tolist():
+            yield self.kinds[number], np.flatnonzero(self.kind == number)
+
+    def take(self, rows: Ints) -> "Batch":
+        """Return the given rows as a batch of their own."""
+        return Batch(
+            self.kinds,
+            self.kind[rows],
+            self.addresses[rows],
+            self.active[rows],
+            self.row[rows],
+            self.passes_on,
+        )
+
+
+def join_batches(batches: Sequence[Batch]) -> Batch:
+    """Join batches with equally many lanes, in the order of the rows that they belong to."""
+    kinds = tuple(dict.fromkeys(kind for batch in batches for kind in batch.kinds))
+    place = {kind: number for number, kind in enumerate(kinds)}
+    renumbered = [
+        np.array([place[kind] for kind in batch.kinds], np.int64)[batch.kind] for batch in batches
+    ]
+    row = np.concatenate([batch.row for batch in batches])
+    order = np.argsort(row, kind="stable")
+    return Batch(
+        kinds,
+        np.concatenate(renumbered)[order],
+        np.concatenate([batch.addresses for batch in batches])[order],
+        np.concatenate([batch.active for batch in batches])[order],
+        row[order],
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Step:
+    """A model's answer: for each counter (n,) integers, and what the next stage sees."""
+
+    counts: Mapping[str, Ints]
+    out: Batch | None = None
+
+
+class Model(Protocol):
+    """One hardware unit. It may keep state from batch to batch; batches have any size.
+
+    `period` is the number of bytes at which its answer repeats with the base address: replay then
+    calls it once for each distinct (kind, pattern, base modulo period). 0: it keeps state, and
+    sees every row.
+    """
+
+    @property
+    def counters(self) -> tuple[str, ...]:
+        """Names of the counters that `step` gives, without `<space>_<access>_`."""
+
+    @property
+    def period(self) -> int:
+        """Bytes, or 0."""
+
+    def step(self, batch: Batch) -> Step:
+        """Serve the rows in order."""

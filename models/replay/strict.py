@@ -1,0 +1,57 @@
+"""Turn a TOML table into an object whose constructor takes its keys: nothing missing, nothing else.
+
+The constructor's parameters are the keys that may be there, its annotations their types.
+"""
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar, get_args, get_origin, get_type_hints
+
+from ...errors import CutraceError, nearest
+
+Made = TypeVar("Made")
+
+
+def make(build: Callable[..., Made], table: Mapping[str, object], where: str) -> Made:
+    """Return `build(**table)`, lists as tuples.
+
+    `where` is the file and the table, for the message. Raises `CutraceError` for an unknown key
+    (naming the three nearest), a missing one, and a value of another type.
+    """
+    parameters = inspect.signature(build).parameters
+    for name in table:
+        if name not in parameters:
+            raise CutraceError(f"{where}: unknown key `{name}`{nearest(name, parameters)}")
+    for name, parameter in parameters.items():
+        if name not in table and parameter.default is parameter.empty:
+            raise CutraceError(f"{where}: the key `{name}` is missing")
+    hints = get_type_hints(getattr(build, "__init__", build))
+    for name, value in table.items():
+        if name in hints and not _fits(value, hints[name]):
+            raise CutraceError(f"{where}: {name} = {value!r}; expected {_words(hints[name])}")
+    return build(**{k: tuple(v) if isinstance(v, list) else v for k, v in table.items()})
+
+
+def _fits(value: object, hint: object) -> bool:
+    """Whether a TOML value is of the annotated type, as far as TOML has types."""
+    origin = get_origin(hint)
+    if isinstance(origin, type) and issubclass(origin, Sequence):
+        inner = get_args(hint)
+        sized = Ellipsis in inner or len(inner) == 1 or not inner
+        return isinstance(value, list) and (
+            all(_fits(v, inner[0]) for v in value)
+            if sized
+            else len(value) == len(inner) and all(map(_fits, value, inner))
+        )
+    if hint is float:
+        return isinstance(value, int | float) and not isinstance(value, bool)
+    if hint is int:
+        return isinstance(value, int) and not isinstance(value, bool)
+    return isinstance(value, hint) if isinstance(hint, type) else True
+
+
+def _words(hint: object) -> str:
+    """The name of a type, as a message gives it."""
+    if get_origin(hint) is not None:
+        return f"a list such as {str(hint).rsplit('.', 1)[-1]}"
+    return {int: "a whole number", float: "a number", str: "a string"}.get(hint, str(hint))  # type: ignore[call-overload, no-any-return]

@@ -1,0 +1,125 @@
+"""Tally: the distinct rows of a launch, and how often each occurred, for all devices at once.
+
+The answer of a model without state depends on what the instruction does, the pattern, and the base
+modulo a period. There are a handful of these in a regular kernel, however many rows: so rows are
+numbered densely and counted by bincount, and models are asked about each distinct row once.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from .arrays import SPACE_SHIFT, Zones
+from .patterns import Patterns
+from .place import SCOPE_NAMES, Placement
+from .seam import Bools, Ints
+from .sites import SPACES, Sites
+
+SLICE = 1 << 17
+"""Rows that are numbered at a time: their columns stay in the processor's cache."""
+DENSE = 1 << 20
+"""A table of this many entries is always worth numbering rows with; beyond, they are sorted."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Chunk:
+    """Rows of the trace as (n,) int64 columns: `site` is pc * SPACES + space."""
+
+    block: Ints
+    site: Ints
+    base: Ints
+    pattern: Ints
+    zone: Ints
+    mixed: Bools
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Distinct:
+    """Distinct rows: site, pattern, `phase` (base modulo the period), zone, mixed, each (n,);
+    `times` (devices, n, 3) is how often each occurred in each scope.
+    """
+
+    site: Ints
+    pattern: Ints
+    phase: Ints
+    zone: Ints
+    mixed: Bools
+    times: Ints
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self.site)
+
+
+def number_rows(keys: Ints, size: int) -> tuple[Ints, Ints]:
+    """Return the distinct keys, and for each row the index of its key; 0 <= keys < size."""
+    if size > max(DENSE, 4 * len(keys)):
+        distinct, number = np.unique(keys, return_inverse=True)
+        return distinct, number
+    seen = np.zeros(size, np.bool_)
+    seen[keys] = True
+    distinct = np.flatnonzero(seen)
+    table = np.empty(size, np.int64)
+    table[distinct] = np.arange(len(distinct))
+    return distinct, table[keys]
+
+
+def read_chunk(batch: pa.RecordBatch, sites: Sites, patterns: Patterns, zones: Zones) -> Chunk:
+    """Return the rows of a batch of ACCESSES, attributed to zones."""
+    space = _column(batch, "space")
+    site = _column(batch, "pc") * SPACES + space
+    base, pattern = _column(batch, "base"), _column(batch, "pattern")
+    places = (space << SPACE_SHIFT) + base
+    zone = zones.find(places)
+    end = patterns.highest[pattern] + sites.width[site]
+    mixed = zones.leave(places, zone, patterns.lowest[pattern], end)
+    return Chunk(_column(batch, "block"), site, base, pattern, zone, mixed)
+
+
+def tally(chunk: Chunk, period: int, zones: int, placements: Sequence[Placement]) -> Distinct:
+    """Find the distinct rows of a chunk."""
+    first = int(chunk.pattern.min())
+    span = int(chunk.pattern.max()) - first + 1
+    pairs, pair = number_rows(
+        chunk.site * span + (chunk.pattern - first), (int(chunk.site.max()) + 1) * span
+    )
+    phase = chunk.base & (period - 1) if period.bit_count() == 1 else chunk.base % period
+    keys = ((pair * period + phase) * zones + chunk.zone) * 2 + chunk.mixed
+    distinct, number = number_rows(keys, len(pairs) * period * zones * 2)
+    rest, mixed = np.divmod(distinct, 2)
+    rest, zone = np.divmod(rest, zones)
+    found, phase = np.divmod(rest, period)
+    site, pattern = np.divmod(pairs[found], span)
+    times = [count_scopes(number, len(distinct), scope_of(chunk.block, p)) for p in placements]
+    return Distinct(site, pattern + first, phase, zone, mixed.astype(np.bool_), np.stack(times))
+
+
+def count_scopes(number: Ints, size: int, scope: NDArray[np.uint8]) -> Ints:
+    """Return (size, 3): how often each number occurs in each scope."""
+    scopes = len(SCOPE_NAMES)
+    return np.bincount(number * scopes + scope, minlength=size * scopes).reshape(size, scopes)
+
+
+def scope_of(block: Ints, placement: Placement) -> NDArray[np.uint8]:
+    """Return the scope of each row; each block is placed once where blocks lie close together."""
+    first, last = int(block.min()), int(block.max())
+    if last - first > 4 * len(block):
+        return placement.scope(block)
+    return placement.scope(np.arange(first, last + 1))[block - first]
+
+
+def join(parts: Sequence[Distinct]) -> Distinct:
+    """Return distinct rows of several chunks one after another."""
+    names = ("site", "pattern", "phase", "zone", "mixed")
+    columns = {name: np.concatenate([getattr(p, name) for p in parts]) for name in names}
+    return Distinct(**columns, times=np.concatenate([p.times for p in parts], axis=1))
+
+
+def _column(batch: pa.RecordBatch, name: str) -> Ints:
+    """Return a column as int64; 64-bit ones are not copied."""
+    values: NDArray[np.unsignedinteger[Any]] = batch[name].to_numpy()
+    return values.view(np.int64) if values.itemsize == 8 else values.astype(np.int64)

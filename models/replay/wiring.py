@@ -1,0 +1,142 @@
+"""Wiring: the models of a device, found by name and fed as its stages say.
+
+`model = "coalescer"` is the class `Coalescer` of `models/coalescer.py`;
+`model = "my_package.my_model:MyModel"` is anybody's class that keeps the protocol of `seam.Model`.
+"""
+
+import importlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ...errors import CutraceError, nearest
+from .seam import ACCESSES, Kind, Model
+from .strict import make
+
+MODELS = Path(__file__).parents[1]
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """`[stage.NAME]` of a device: a model, where its rows come from, and the model's own keys.
+
+    `sources` are state spaces and names of other stages. `scope` says how many of it there are:
+    one for each `sm` or `cluster`, or one for the `gpu`.
+    """
+
+    name: str
+    model: str
+    sources: tuple[str, ...]
+    scope: str = "sm"
+    keys: Mapping[str, object] = field(default_factory=dict)
+
+
+ACCESS = Stage("access", "access", tuple(ACCESSES))
+"""The stage that every device has before its own: what the accesses ask for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wire:
+    """A stage, the state spaces that reach it, and how to make its model.
+
+    `spaces` are all that reach it, `direct` those whose rows it sees as the trace has them;
+    `after` are the stages that feed it. `build` makes a model in its first state.
+    """
+
+    stage: Stage
+    spaces: tuple[str, ...]
+    direct: tuple[str, ...]
+    after: tuple[str, ...]
+    build: Callable[[], Model]
+    counters: tuple[str, ...]
+    period: int
+
+    def name(self, kind: Kind, counter: str) -> str:
+        """Return a raw counter's name: `global_load_transactions`, `global_load_l1_hits`."""
+        return kind.prefix + (f"{self.stage.name}_" if self.after else "") + counter
+
+    def names(self) -> Iterator[str]:
+        """Yield the names of all its raw counters."""
+        for space in self.spaces:
+            for access in ACCESSES[space]:
+                for counter in self.counters:
+                    yield self.name(Kind(space, access, "", 0), counter)
+
+
+def wire(stages: Sequence[Stage], file: str) -> tuple[Wire, ...]:
+    """Wire a device's stages, each after those that feed it; the first is ACCESS.
+
+    Raises `CutraceError` for a source or model that does not exist, a wrong key, stages that feed
+    each other, and two stages that would give one raw counter.
+    """
+    _check_sources(stages, file)
+    wires: dict[str, Wire] = {}
+    waiting = [ACCESS, *stages]
+    while waiting:
+        ready = [s for s in waiting if all(n in ACCESSES or n in wires for n in s.sources)]
+        if not ready:
+            raise CutraceError(f"{file}: stages {', '.join(s.name for s in waiting)} form a circle")
+        waiting.remove(ready[0])
+        wires[ready[0].name] = _wire(ready[0], wires, file)
+    _check_names([*wires.values()], file)
+    return tuple(wires.values())
+
+
+def find_model(name: str, where: str) -> Callable[..., Model]:
+    """Return the class of a model: a file of `models/`, or `package.module:Class`."""
+    module, _, member = name.partition(":")
+    if not member:
+        known = sorted(p.stem for p in MODELS.glob("*.py") if "def step(" in p.read_text("utf-8"))
+        if module not in known:
+            raise CutraceError(
+                f"{where}: no model {name!r}{nearest(name, known)}; there are {', '.join(known)}, "
+                "and `my_package.my_model:MyModel` names one of your own"
+            )
+        module, member = f"{__name__.rpartition('.replay.')[0]}.{module}", module.title()
+    try:
+        found: Callable[..., Model] = getattr(importlib.import_module(module), member)
+    except (ImportError, AttributeError) as error:
+        raise CutraceError(f"{where}: cannot import model {name!r}: {error}") from error
+    return found
+
+
+def _wire(stage: Stage, wires: dict[str, Wire], file: str) -> Wire:
+    """Wire one stage whose sources are wired."""
+    where = f"{file}: [stage.{stage.name}]"
+    model = find_model(stage.model, where)
+    keys = dict(stage.keys)
+
+    def build() -> Model:
+        return make(model, keys, where)
+
+    first = build()
+    direct = tuple(name for name in stage.sources if name in ACCESSES)
+    after = tuple(name for name in stage.sources if name in wires)
+    spaces = dict.fromkeys([*direct, *(space for name in after for space in wires[name].spaces)])
+    return Wire(stage, tuple(spaces), direct, after, build, first.counters, first.period)
+
+
+def _check_sources(stages: Sequence[Stage], file: str) -> None:
+    """Refuse names that are taken, and sources that are neither a state space nor a stage."""
+    names = [stage.name for stage in stages]
+    for stage in stages:
+        if stage.name in (*ACCESSES, ACCESS.name):
+            raise CutraceError(f"{file}: [stage.{stage.name}]: the name is taken")
+        for source in stage.sources:
+            if source not in (*ACCESSES, *names):
+                raise CutraceError(
+                    f"{file}: [stage.{stage.name}]: no state space or stage {source!r} to come "
+                    f"from{nearest(source, [*ACCESSES, *names])}"
+                )
+
+
+def _check_names(wires: Sequence[Wire], file: str) -> None:
+    """Refuse two stages that would give one raw counter."""
+    named: dict[str, str] = {}
+    for wire in wires:
+        for name in wire.names():
+            other = named.setdefault(name, wire.stage.name)
+            if other != wire.stage.name:
+                raise CutraceError(
+                    f"{file}: stages {other} and {wire.stage.name} both count `{name}`"
+                )
