@@ -59,6 +59,11 @@ def instruction(pc: int, mnemonic: str = "ld.global.f32", **columns: object) -> 
     return row | columns
 
 
+def instruction_table(rows: Sequence[Mapping[str, object]]) -> pa.Table:
+    """Rows of `instruction` as a table of schema INSTRUCTIONS."""
+    return pa.Table.from_pylist([dict(row) for row in rows], schema=INSTRUCTIONS)
+
+
 def launch(**fields: object) -> Launch:
     """A launch of one block of 32 threads with one megabyte of global memory at 0x10000000."""
     plain: dict[str, object] = {
@@ -88,7 +93,7 @@ def write_rows(
     listed = list(accesses)
     count = 1 + max((access.pc for access in listed), default=0)
     table = instructions or [instruction(pc) for pc in range(count)]
-    rows.instructions(pa.Table.from_pylist(list(table), schema=INSTRUCTIONS))
+    rows.instructions(instruction_table(table))
     for access in listed:
         pattern = rows.patterns([access.lanes.active], [access.lanes.offsets])
         place = (access.block, access.warp, access.step, access.part, access.pc)

@@ -16,7 +16,14 @@ from typing import Any, get_args, get_origin, get_type_hints
 from ..errors import CutraceError, nearest
 from .schema import FORMAT_VERSION, Manifest, Space
 
-_NAMES = {int: "an integer", str: "a text", bool: "true or false", float: "a number"}
+_NAMES = {
+    int: "an integer",
+    str: "a text",
+    bool: "true or false",
+    float: "a number",
+    list: "a list",
+    dict: "a table of keys",
+}
 
 
 def to_json(manifest: Manifest) -> str:
@@ -36,7 +43,7 @@ def from_json(text: str | bytes, where: str) -> Manifest:
     except (ValueError, RecursionError) as error:
         raise CutraceError(f"{where}: not JSON: {error}; is the trace whole?") from error
     _check_version(value, where)
-    manifest: Manifest = _decode(Manifest, value, f"{where}: ")
+    manifest: Manifest = _decode(Manifest, value, f"{where}:")
     return manifest
 
 
@@ -101,12 +108,13 @@ def _decode_record(kind: type, value: Any, where: str) -> Any:
     hints = _hints(kind)
     for key in items:
         if key not in hints:
-            raise CutraceError(f"{where}: unknown key `{key}`{nearest(key, hints)}")
+            raise CutraceError(f"{where.rstrip(':')}: unknown key `{key}`{nearest(key, hints)}")
     for field in fields(kind):
         optional = field.default is not MISSING or field.default_factory is not MISSING
         if field.name not in items and not optional:
-            raise CutraceError(f"{where}: the key `{field.name}` is missing")
-    return kind(**{k: _decode(hints[k], v, f"{where}.{k}") for k, v in items.items()})
+            raise CutraceError(f"{where.rstrip(':')}: the key `{field.name}` is missing")
+    stem = f"{where} " if where.endswith(":") else f"{where}."
+    return kind(**{key: _decode(hints[key], v, stem + key) for key, v in items.items()})
 
 
 def _decode_space(value: Any, where: str) -> Space:

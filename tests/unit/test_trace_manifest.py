@@ -1,0 +1,133 @@
+import json
+
+import pytest
+from hand_trace import DEVICE_ARRAY, launch
+
+from cutrace.errors import CutraceError
+from cutrace.traces.manifest import from_json, to_json
+from cutrace.traces.schema import (
+    FORMAT_VERSION,
+    Argument,
+    Array,
+    Compiler,
+    Event,
+    Manifest,
+    Resources,
+    Space,
+    Texture,
+)
+
+FILLED = Manifest(
+    compilers=(Compiler("nvrtc", "12.9", ("-DN=4", "-lineinfo"), "compute_75"),),
+    events=(Event("copy", 4096, "HtoD", "data"), Event("launch", launch=0)),
+    launches=(
+        launch(
+            arguments=(
+                Argument("data", "float*", "data"),
+                Argument("n", "unsigned long long", 2**64 - 1),
+                Argument("scale", "float", 0.5),
+            ),
+            arrays=(DEVICE_ARRAY, Array("tile", Space.SHARED, 0, 4096, 4, (32, 32))),
+            textures=(
+                Texture("image", "f32", (2, 2), ("clamp", "wrap"), "linear", True, "element"),
+            ),
+            resources=(Resources("sm_75", 32, 4096, 0, 360),),
+            source="größe.cu",
+        ),
+    ),
+    sources={"größe.cu": "// \N{GREEK SMALL LETTER LAMDA}\n", "b.h": "\udc80"},
+)
+
+
+def manifest(**changes: object) -> str:
+    """The JSON text of FILLED with keys changed."""
+    return json.dumps(json.loads(to_json(FILLED)) | changes)
+
+
+def test_a_manifest_comes_back_as_it_was() -> None:
+    assert from_json(to_json(FILLED), "m") == FILLED
+
+
+def test_the_text_is_ascii_and_a_space_is_its_name() -> None:
+    text = to_json(FILLED)
+    assert text.isascii()
+    assert json.loads(text)["launches"][0]["arrays"][1]["space"] == "shared"
+
+
+def test_the_order_of_sources_does_not_show() -> None:
+    forward = Manifest(sources={"a": "1", "b": "2"})
+    backward = Manifest(sources={"b": "2", "a": "1"})
+    assert to_json(forward) == to_json(backward)
+
+
+def test_a_float_that_json_lacks_is_kept_as_text() -> None:
+    values = (float("inf"), float("-inf"), float("nan"))
+    arguments = tuple(Argument("x", "float", value) for value in values)
+    kept = from_json(to_json(Manifest(launches=(launch(arguments=arguments),))), "m")
+    assert [a.value for a in kept.launches[0].arguments] == ["inf", "-inf", "nan"]
+
+
+def test_keys_with_a_default_may_be_missing() -> None:
+    assert from_json('{"format_version": 1}', "m") == Manifest()
+
+
+def test_a_newer_format_says_to_update() -> None:
+    text = manifest(format_version=FORMAT_VERSION + 1)
+    with pytest.raises(CutraceError, match=r"^m: trace format 2, but .* up to 1: update cutrace"):
+        from_json(text, "m")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "m: not JSON"),
+        ('{"format_version": 1', "m: not JSON"),
+        ('{"format_version": 1, "x": NaN}', "NaN is not a JSON number"),
+        ("[" * 100_000, "m: not JSON"),
+        ("[]", "no `format_version`: this is not a manifest"),
+        ("{}", "no `format_version`: this is not a manifest"),
+        ('{"format_version": "1"}', "no `format_version`: this is not a manifest"),
+        ('{"format_version": 0}', "no `format_version`: this is not a manifest"),
+    ],
+)
+def test_what_is_no_manifest_is_refused(text: str, message: str) -> None:
+    with pytest.raises(CutraceError, match=message):
+        from_json(text, "m")
+
+
+def test_an_unknown_key_names_the_nearest() -> None:
+    with pytest.raises(CutraceError, match="m: unknown key `evnts`; nearest: events"):
+        from_json(manifest(evnts=[]), "m")
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"events": [{"bytes": 4}]}, r"m: events\[0\]: the key `kind` is missing"),
+        ({"events": [{"kind": 4}]}, r"events\[0\]\.kind: expected a text, found 4"),
+        ({"events": [{"kind": "copy", "bytes": True}]}, r"bytes: expected an integer, found True"),
+        ({"events": [{"kind": "copy", "bytes": 4.0}]}, r"bytes: expected an integer, found 4\.0"),
+        ({"events": {}}, r"events: expected a list, found \{\}"),
+        ({"sources": {"a": 1}}, r"sources\['a'\]: expected a text, found 1"),
+        ({"sources": []}, r"sources: expected a table of keys, found \[\]"),
+        ({"launches": [1]}, r"launches\[0\]: expected a table of keys, found 1"),
+    ],
+)
+def test_a_wrong_value_is_named_with_its_place(changes: dict[str, object], message: str) -> None:
+    with pytest.raises(CutraceError, match=message):
+        from_json(manifest(**changes), "m")
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("grid", [1, 1], r"launches\[0\]\.grid: 2 values, expected 3"),
+        ("arguments", [{"name": "n", "type": "int", "value": None}], "expected a text or an integ"),
+        ("arrays", [{"name": "a", "space": "shard", "offset": 0, "bytes": 4}], "`shard` is not a"),
+    ],
+)
+def test_a_wrong_value_of_a_launch_is_named(key: str, value: object, message: str) -> None:
+    broken = json.loads(to_json(FILLED))
+    broken["launches"][0][key] = value
+    with pytest.raises(CutraceError, match=message):
+        from_json(json.dumps(broken), "m")
