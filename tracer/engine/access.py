@@ -181,7 +181,7 @@ def _part(
     trace_delta = delta - (WINDOWS[space][0] if space == Space.GLOBAL else 0)
     base = facts.base + trace_delta if trace_delta else facts.base
     if not access.hidden:
-        group.wave.rows.add_access(
+        group.wave.rows.accesses.add(
             group, access.position, access.pc, space, part, base, facts.pattern, facts.keep
         )
     return where

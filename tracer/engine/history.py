@@ -1,6 +1,6 @@
 """What each warp ran, run-length coded, and shared between warps that ran the same."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -8,6 +8,9 @@ from numpy.typing import NDArray
 
 from .array import Bits
 from .launch import Sink
+
+RUNS = 1 << 20
+"""Runs of a basic block by a warp that wait at most."""
 
 _WEIGHTS = np.random.default_rng(7).integers(1, 1 << 62, size=5, dtype=np.int64) | 1
 
@@ -25,12 +28,16 @@ class _Run:
     targets: NDArray[np.uint8] | None
 
 
-@dataclass(slots=True)
 class HistoryRows:
-    """Collects the basic blocks that the warps of one wave ran."""
+    """Collects the basic blocks that the warps of a wave ran; they lie in `block`, `warp` (W,)."""
 
-    _runs: list[_Run] = field(default_factory=list)
-    _steps: NDArray[np.uint32] | None = None
+    def __init__(self, sink: Sink, block: NDArray[np.uint64], warp: NDArray[np.uint16]) -> None:
+        self._sink = sink
+        self._block = block
+        self._warp = warp
+        self._runs: list[_Run] = []
+        self._pending = 0
+        self._steps: NDArray[np.uint32] = np.zeros(len(block), dtype=np.uint32)
 
     def add(
         self, warps: NDArray[np.intp] | None, block: int, length: int, active: Bits,
@@ -38,34 +45,31 @@ class HistoryRows:
     ) -> None:  # fmt: skip
         """Add a basic block of `length` instructions, run by `warps` (None: all)."""
         self._runs.append(_Run(warps, len(active), block, length, active, taken, targets))
+        self._pending += len(active)
+        if self._pending >= RUNS:
+            self.flush()
 
-    @property
-    def pending(self) -> int:
-        """Runs that wait to be written, counted a warp."""
-        return sum(run.count for run in self._runs)
-
-    def flush(self, sink: Sink, block: NDArray[np.uint64], warp: NDArray[np.uint16]) -> None:
-        """Write a control row a warp, and the paths that it takes; `block`, `warp` are (W,)."""
+    def flush(self) -> None:
+        """Write a control row for each warp that ran, and the paths that they took."""
         if not self._runs:
             return
-        if self._steps is None:
-            self._steps = np.zeros(len(block), dtype=np.uint32)
         one = self._one_for_all()
-        warps, columns = one or self._in_order_of_warp(len(block))
+        warps, columns = one or self._in_order_of_warp()
         starts, columns = _run_lengths(warps, columns)
         owner = warps[starts]
         first = np.flatnonzero(np.diff(owner, prepend=-1))
         lengths = np.diff(first, append=len(owner))
         who = owner[first]
         path, chosen = _share(columns[:, 1:], first, lengths)
-        path = self._write_paths(sink, columns, first[chosen], lengths[chosen])[path]
+        path = self._write_paths(columns, first[chosen], lengths[chosen])[path]
         ran = np.add.reduceat(columns[:, 0] * columns[:, 5], first).astype(np.uint32)
         if one:
-            who = np.arange(len(block))
+            who = np.arange(len(self._block))
             path, ran = np.repeat(path, len(who)), np.repeat(ran, len(who))
-        sink.control(block[who], warp[who], self._steps[who], path)
+        self._sink.control(self._block[who], self._warp[who], self._steps[who], path)
         self._steps[who] += ran
         self._runs.clear()
+        self._pending = 0
 
     def _one_for_all(self) -> tuple[NDArray[Any], NDArray[Any]] | None:
         """Return the history of one warp as `_in_order_of_warp` would, if all warps share it."""
@@ -80,12 +84,12 @@ class HistoryRows:
                 columns[row, 3:] = run.taken[0], run.targets[0]
         return np.zeros(len(columns), dtype=np.int64), columns
 
-    def _in_order_of_warp(self, total: int) -> tuple[NDArray[Any], NDArray[Any]]:
+    def _in_order_of_warp(self) -> tuple[NDArray[Any], NDArray[Any]]:
         """Return warps (n,), and (n, 5): length, block, active, taken, targets; stable by warp."""
-        size = self.pending
+        size = self._pending
         warps = np.empty(size, dtype=np.int64)
         columns = np.zeros((size, 5), dtype=np.int64)
-        everyone = np.arange(total)
+        everyone = np.arange(len(self._block))
         start = 0
         for run in self._runs:
             rows = slice(start, start + run.count)
@@ -101,11 +105,11 @@ class HistoryRows:
         return warps[order], columns[order]
 
     def _write_paths(
-        self, sink: Sink, columns: NDArray[Any], first: NDArray[Any], lengths: NDArray[Any]
+        self, columns: NDArray[Any], first: NDArray[Any], lengths: NDArray[Any]
     ) -> NDArray[np.uint32]:
         where = _ranges(first, lengths)
         chosen = columns[where]
-        start = sink.paths(
+        start = self._sink.paths(
             lengths.astype(np.uint32),
             chosen[:, 1].astype(np.uint32),
             chosen[:, 2].astype(np.uint32),

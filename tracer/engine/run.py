@@ -34,10 +34,7 @@ def run(kernel: Kernel, launch: Launch, memory: Memory, loaded: LoadedModule, si
     blocks = blocks_a_wave(program)
     with np.errstate(all="ignore"):
         for first in range(0, launch.blocks, blocks):
-            wave = Wave(program, first, min(blocks, launch.blocks - first), patterns)
-            wave.run()
-            patterns.flush(sink)
-            wave.rows.flush(sink, first)
+            Wave(program, first, min(blocks, launch.blocks - first), patterns, sink).run()
 
 
 def blocks_a_wave(program: Program) -> int:

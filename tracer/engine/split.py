@@ -122,6 +122,9 @@ class SplitStacks:
 
     def arrive(self, warps: NDArray[np.intp], barrier: int, threads: int, block: int) -> None:
         """Let `warps` wait at a barrier for `threads` (0: the whole block), then go to `block`."""
+        if len(warps) == len(self.state) and threads == 0:
+            self.go(warps, block)
+            return
         self.state[warps] = WAITING
         self.barrier[warps] = barrier
         self.expected[warps] = threads

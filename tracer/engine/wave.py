@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from .array import LANES, Array, Bits, Mask, unpack
 from .fact import FactStore
 from .group import Group
+from .launch import Sink
 from .rows import WaveRows
 from .split import SplitStacks
 
@@ -31,7 +32,12 @@ class Wave:
     """`blocks` thread blocks from number `first_block` on, (blocks, columns) lanes."""
 
     def __init__(
-        self, program: "Program", first_block: int, blocks: int, patterns: "PatternTable"
+        self,
+        program: "Program",
+        first_block: int,
+        blocks: int,
+        patterns: "PatternTable",
+        sink: Sink,
     ) -> None:
         launch = program.launch
         self.program = program
@@ -55,7 +61,7 @@ class Wave:
         self.stacks = SplitStacks(program.entry, program.exit, lanes, blocks)
         block = (first_block + self.block_of_warp).astype(np.uint64)
         warp = (self.all_warps % self.warps_a_block).astype(np.uint16)
-        self.rows = WaveRows(block, warp)
+        self.rows = WaveRows(sink, patterns, block, warp)
 
     def lanes_of(self, active: Bits, columns: int) -> Mask:
         """Return masks (warps,) as booleans (rows, columns), or (1, columns) if all rows agree.
@@ -101,6 +107,7 @@ class Wave:
             self.rows.history.add(warps, number, plan.length, group.active, taken, targets)
             self.step[group.warps] += np.uint32(plan.length)
         self.stacks.require_done(self)
+        self.rows.finish()
 
     def blocks_of(self, warps: NDArray[np.intp]) -> NDArray[np.intp]:
         """Return the numbers in the grid of the blocks that hold these warps."""
