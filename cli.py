@@ -41,10 +41,13 @@ def run(arguments: Sequence[str]) -> int:
         if isinstance(result, str):
             sys.stdout.write(result if result.endswith("\n") else f"{result}\n")
         sys.stdout.flush()
+        if result == INTERRUPTED:
+            raise KeyboardInterrupt
         return result if isinstance(result, int) else 0
     except BrokenPipeError:
         return _pipe_closed()
     except (KeyboardInterrupt, typer.Abort):
+        print("cutrace: interrupted", file=sys.stderr)
         return INTERRUPTED
     except Exception as error:
         print(f"cutrace: {_message(error)}", file=sys.stderr)

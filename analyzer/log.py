@@ -101,7 +101,7 @@ def render(profile: Profile, config: Sequence[str] | None = None, is_csv: bool =
     known = _known(device)
     if config is None:
         own = era(device.capability) if device else None
-        config = [c.name for c in own.counters] if own else []
+        config = [c.name for c in own.of(device.capability)] if device and own else []
     asked = {*ALWAYS, *_asked(config, known)}
     form = [line.split()[1:] for line in config if line.split()[0] == "profilelogformat"]
     is_csv = form[-1] == ["CSV"] if form else is_csv
@@ -145,7 +145,7 @@ def _asked(config: Sequence[str], known: Mapping[str, Column]) -> Iterator[str]:
         elif word in UNKNOWABLE:
             _say(f"`{word}` is left out of the log: only a chip could fill it")
         elif word not in SILENT:
-            _say(f"no counter or option {word!r} on this device{nearest(word, columns)}; ignored")
+            _say(f"the log has no {word!r} for this device{nearest(word, columns)}; ignored")
 
 
 def _events(

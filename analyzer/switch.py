@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from ..errors import CutraceError
 
@@ -50,23 +51,29 @@ def read_config(path: Path) -> tuple[str, ...]:
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not text"
         raise CutraceError(
-            f"profiler config {path}: {error}; it is a text file with one counter or option a line"
+            f"profiler config {path}: {reason}; expected a text with one counter or option a line"
         ) from error
     stripped = (line.strip() for line in lines)
     return tuple(line for line in stripped if line and not line.startswith("#"))
 
 
-def attach(at_close: list[Callable[[Path], None]], arguments: Mapping[str, object] = {}) -> None:
+def attach(
+    at_close: list[Callable[[Path], None]], arguments: Mapping[str, Any] | None = None
+) -> None:
     """Make the sessions that end with the functions of `at_close` write the log when asked.
 
-    `arguments` are those of `analyze()`; a later call replaces those of an earlier one.
+    `arguments` are those of `analyze()`; None keeps those of an earlier call.
     """
-    at_close[:] = [f for f in at_close if getattr(f, "func", None) is not write_when_asked]
-    at_close.append(partial(write_when_asked, dict(arguments)))
+    earlier = [f for f in at_close if getattr(f, "func", None) is write_when_asked]
+    if earlier and arguments is None:
+        return
+    at_close[:] = [f for f in at_close if f not in earlier]
+    at_close.append(partial(write_when_asked, dict(arguments or {})))
 
 
-def write_when_asked(arguments: Mapping[str, object], trace: Path) -> None:
+def write_when_asked(arguments: Mapping[str, Any], trace: Path) -> None:
     """Write the log of a complete trace if the environment asks for one; say so on stderr."""
     switches = read_switches()
     if switches is None:
@@ -74,8 +81,9 @@ def write_when_asked(arguments: Mapping[str, object], trace: Path) -> None:
     from .log import render
     from .profile import analyze
 
-    device = arguments.get("device") or os.environ.get("CUTRACE_DEVICE") or DEFAULT_DEVICE
-    profile = analyze(trace, **{**arguments, "device": device})  # type: ignore[arg-type]
+    devices = arguments.get("device") or (os.environ.get("CUTRACE_DEVICE") or DEFAULT_DEVICE,)
+    first = devices if isinstance(devices, str) else next(iter(devices))
+    profile = analyze(trace, **{**arguments, "device": first})
     text = render(profile, switches.config, switches.is_csv)
     switches.log.write_text(text, encoding="utf-8")
     print(

@@ -1,17 +1,19 @@
 """The recording options, and a trace from whatever was named: a trace, or a source to record."""
 
+import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated, Any, TextIO
+from typing import Annotated, Any
 
 import typer
 
 from ..errors import CutraceError
 from ._complete import kernels
 from ._progress import progress
+from ._quote import quote
 from ._replay import with_options
 
 SOURCES = (".cu", ".ptx", ".py")
@@ -29,10 +31,11 @@ class Recording:
     arch: str | None
     options: tuple[str, ...]
 
-    @property
-    def is_given(self) -> bool:
-        """Whether any option was on the command line."""
-        return bool(self.launches or self.arch or self.options)
+    def typed(self) -> str:
+        """The options again, as one would type them; empty if none was given."""
+        words = [word for launch in self.launches for word in ("--launch", launch)]
+        words += ["--arch", self.arch] if self.arch else []
+        return "".join(f" {quote(word)}" for word in (*words, *self.options))
 
 
 def recording_options(
@@ -72,11 +75,11 @@ records = with_options(recording_options, "recording")
 
 
 def record_source(
-    source: Path, out: Path | None, recording: Recording, arguments: dict[str, Any], output: TextIO
+    source: Path, out: Path | None, recording: Recording, arguments: dict[str, Any]
 ) -> Path:
     """Record a source into `out`; a profiler's log that the environment asks for comes with it.
 
-    `arguments` are those of `analyze()` for that log; what kernels print goes to `output`.
+    `arguments` are those of `analyze()` for that log.
     """
     from ..analyzer.switch import attach
     from ..tracer.host.record import record
@@ -85,21 +88,22 @@ def record_source(
     attach(Session.at_close, arguments)
     options = {"arch": recording.arch} if recording.arch else {}
     with progress(f"recording {source}"):
-        return record(
-            source, recording.launches, out, options=recording.options, output=output, **options
-        )
+        return record(source, recording.launches, out, options=recording.options, **options)
 
 
 @contextmanager
-def trace_of(
-    source: Path, recording: Recording, arguments: dict[str, Any], output: TextIO
-) -> Iterator[Path]:
-    """The trace at `source`, or a temporary one of the program there."""
+def trace_of(source: Path, recording: Recording, arguments: dict[str, Any]) -> Iterator[Path]:
+    """The trace at `source`, or a temporary one of the program there.
+
+    What that program prints goes to stderr: stdout belongs to the report.
+    """
     if source.suffix in SOURCES:
         with TemporaryDirectory(prefix="cutrace-") as folder:
             out = Path(folder) / f"{source.stem}.cutrace"
-            yield record_source(source, out, recording, arguments, output)
-    elif recording.is_given:
+            with redirect_stdout(sys.stderr):
+                trace = record_source(source, out, recording, arguments)
+            yield trace
+    elif recording.typed():
         raise CutraceError(
             f"{source}: --launch and the compiler's options need a source, not a trace"
         )

@@ -1,7 +1,6 @@
 """The replay options: one set of parameters, given to every verb that replays."""
 
 import inspect
-import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
@@ -12,6 +11,7 @@ import typer
 
 from ..errors import CutraceError
 from ._complete import devices, last_of
+from ._quote import quote
 
 DEFAULT_DEVICE = "h100"
 
@@ -27,9 +27,16 @@ class Replay:
     asked: dict[str, Any]
 
     def arguments(self, otherwise: str = DEFAULT_DEVICE) -> dict[str, Any]:
-        """Keyword arguments for `analyze()`, the default device filled in."""
-        device = self.asked.get("device") or (environ.get("CUTRACE_DEVICE") or otherwise,)
-        return {**self.asked, "device": device}
+        """Keyword arguments for `analyze()`, the default device filled in.
+
+        `CutraceError` for a device or a setting that does not exist, before anything is recorded.
+        """
+        from ..models.replay.device import load_device
+
+        devices = self.asked.get("device") or (environ.get("CUTRACE_DEVICE") or otherwise,)
+        for device in devices:
+            load_device(device, self.asked.get("set"))
+        return {**self.asked, "device": devices}
 
     def first_line(self) -> str:
         """What the first line says of a device that nobody chose on the command line."""
@@ -51,7 +58,7 @@ class Replay:
                 words += ["--as-if"]
             else:
                 words += [f"--{name.replace('_', '-')}", str(value)]
-        return "".join(f" {shlex.quote(word)}" for word in words)
+        return "".join(f" {quote(word)}" for word in words)
 
 
 def replay_options(

@@ -1,6 +1,5 @@
 """`cutrace info`: what is in a trace, and whether it is sound."""
 
-import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -8,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import CheckFailed
+from ._quote import quote
 
 if TYPE_CHECKING:
     from ..traces.reader import LaunchTrace, Trace
@@ -31,7 +31,7 @@ def command(
         rows += _launch(launch)
     if verify:
         rows += [("",), ("sound", _verdict(opened))]
-    return "\n".join((*align(rows), "", f"next: cutrace analyze {shlex.quote(str(trace))}"))
+    return "\n".join((*align(rows), "", f"next: cutrace analyze {quote(trace)}"))
 
 
 def _verdict(trace: "Trace") -> str:

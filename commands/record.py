@@ -1,12 +1,11 @@
 """`cutrace record`: run a program's kernels and write their trace."""
 
-import shlex
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from ._quote import quote
 from ._recording import Recording, record_source, records
 
 PANEL = "Record"
@@ -25,5 +24,5 @@ def command(
     ] = None,
 ) -> str:
     """Run a kernel and write its trace."""
-    trace = record_source(source, out, recording, {}, sys.stdout)
-    return f"{trace}\nnext: cutrace analyze {shlex.quote(str(trace))}"
+    trace = record_source(source, out, recording, {})
+    return f"{trace}\nnext: cutrace analyze {quote(trace)}"

@@ -1,0 +1,15 @@
+"""Words as one would type them."""
+
+import re
+
+
+def quote(word: object) -> str:
+    """The word, in double quotes where a shell needs them: good for bash, zsh and cmd.
+
+    >>> quote("reverse.cu"), quote("f<<<1, 2>>>()")
+    ('reverse.cu', '"f<<<1, 2>>>()"')
+    """
+    text = str(word)
+    if re.fullmatch(r"[\w@%+=:,./-]+", text):
+        return text
+    return '"' + re.sub(r'(["\\$`])', r"\\\1", text) + '"'

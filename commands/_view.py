@@ -1,0 +1,35 @@
+"""How a report is shown here: the width and colours of this terminal, or plain on a pipe."""
+
+import os
+import shutil
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ..analyzer.view import View
+
+FINER = {"launch": "line", "line": "array", "array": "instruction"}
+"""The grouping to look at next."""
+
+
+def view_here(by: str, names: str | None, first: str, typed: str) -> "View":
+    """The view for stdout; `CutraceError` for a grouping or counter that does not exist.
+
+    `names` are counters with commas between; `typed` is the command that asks for this report,
+    without its grouping.
+    """
+    from ..analyzer.view import View, check_grouping
+    from ..analyzer.vocabulary import find_counters
+
+    check_grouping(by)
+    counters = tuple(name for name in (names or "").split(",") if name)
+    find_counters(counters)
+    terminal = sys.stdout.isatty()
+    return View(
+        by=by,
+        counters=counters,
+        width=shutil.get_terminal_size().columns if terminal else None,
+        colour=terminal and "NO_COLOR" not in os.environ,
+        first=first,
+        last=f"{typed} --by {FINER[by]}" if by in FINER else "cutrace counters NAME",
+    )
