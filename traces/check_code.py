@@ -17,7 +17,7 @@ def check_pcs(recorded: Recorded) -> Iterator[Finding]:
 
 def check_basic_blocks(recorded: Recorded) -> Iterator[Finding]:
     """Basic blocks are numbered from 0 in order of pc, without gaps."""
-    steps = np.diff(recorded.of_instructions("block"), prepend=0)
+    steps = np.diff(recorded.of_instructions("block"), prepend=-1)
     yield from report((steps < 0) | (steps > 1), "its basic block is not this one's or the next")
 
 
