@@ -79,7 +79,8 @@ class Module:
         if named:
             listed = "".join(f"\n  {each.mangled}  {each}" for each in named)
             raise CutraceError(f"{self._source} has several `{name}`, say one's PTX name:{listed}")
-        raise CutraceError(explain_missing(self._source, name, self.signatures, self.templates))
+        everything = (*self.signatures, *self.templates)
+        raise CutraceError(explain_missing(self._source, name, everything))
 
 
 def _bare(name: str) -> str:

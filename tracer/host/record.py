@@ -10,7 +10,7 @@ from .example import explain_launches
 from .launch_comment import find_launch_comments
 from .launch_line import LaunchLine, parse_launch
 from .launcher import LineLauncher
-from .listing import base_name
+from .listing import explain_missing, is_launchable, list_written
 from .module import Module
 from .path import missing_file, read_text
 from .script import record_script
@@ -74,14 +74,21 @@ def _load(
     try:
         return gpu.compile(path, arch, options, instances)
     except CutraceError:
-        if instances:
-            _refuse_unknown(gpu.compile(path, arch, options), instances)
+        _explain_names(path, lines)
         raise
 
 
-def _refuse_unknown(module: Module, instances: list[str]) -> None:
-    """Raise the module's own error for an instance of a template that the source has not got."""
-    known = {base_name(each.name) for each in (*module.signatures, *module.templates)}
-    for instance in instances:
-        if base_name(instance) not in known:
-            module.get_function(instance)
+def _explain_names(path: Path, lines: list[LaunchLine]) -> None:
+    """Raise a plainer error than the compiler's where the trouble is which kernel to launch.
+
+    Only for a source on its own: the kernels of headers beside it are not seen.
+    """
+    text = read_text(path)
+    written = list_written(text)
+    if '#include "' in text:
+        return
+    for line in lines:
+        if not line.kernel.startswith("_Z") and not is_launchable(line.kernel, written):
+            raise CutraceError(explain_missing(str(path), line.kernel, written))
+    if not lines and all("<" in kernel.name for kernel in written):
+        raise CutraceError(explain_launches(str(path), written))
