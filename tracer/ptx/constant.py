@@ -65,7 +65,7 @@ def float_literal(text: str) -> Immediate | None:
             return Immediate(int(text[2:], 16), "f32")
         if text[:2] in ("0d", "0D") and len(text) == 18:
             return Immediate(int(text[2:], 16), "f64")
-        if text[:1].isdigit() or text[:1] == ".":
+        if (text[:1].isdigit() or text[:1] == ".") and set(text) & set(".eE"):
             return Immediate(struct.unpack("<Q", struct.pack("<d", float(text)))[0], "f64")
     except ValueError:
         pass

@@ -5,6 +5,8 @@ from collections.abc import Iterable
 from ...errors import CutraceError, nearest
 from .lexer import Tokens
 
+_SHOWN = 80
+
 
 class Cursor:
     """Walks over tokens; `texts[index]` is the next one, the empty string is the end."""
@@ -78,12 +80,11 @@ class Cursor:
     def skip_unknown(self) -> str:
         """Step over an unknown directive, to its `;`, its `}` or the end of its line; warn."""
         warning, line = self.unknown(), self.line
-        while self.next and self.next != "}" and self.line == line:
-            if self.next == "{":
-                self.skip_pair("{", "}")
-                break
+        while self.next not in ("", "{", "}") and self.line == line:
             if self.take() == ";":
-                break
+                return warning
+        if self.next == "{" and self.line == line:
+            self.skip_pair("{", "}")
         return warning
 
     def error(
@@ -91,9 +92,14 @@ class Cursor:
     ) -> CutraceError:
         """Make the error for the token at `index` (the next one if None)."""
         at = self.index if index is None else index
-        token = self.texts[at]
+        token = self.texts[at][:_SHOWN]
         found = f"`{token}`" if token else "the end of the text"
         hint = nearest(token, known)
         return CutraceError(
             f"PTX line {self.tokens.line(at)}: found {found}, expected {expected}{hint}"
         )
+
+    def duplicate(self, name: str, index: int) -> CutraceError:
+        """Make the error for a name, declared around token `index`, that is not the first."""
+        line = self.tokens.line(index)
+        return CutraceError(f"PTX line {line}: found a second `{name}`, expected a new name")

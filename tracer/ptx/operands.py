@@ -28,12 +28,12 @@ def read_operand(cursor: Cursor, scope: Scope) -> Operand:
         return _read_address(cursor, scope)
     if start == "{":
         return _read_vector(cursor, scope)
-    if start == "!":
+    if start == "!" and cursor.texts[cursor.index + 1][:1] not in "(0123456789":
         cursor.take()
         return Not(read_register(cursor, scope, "a predicate register"))
     if start and (start.isalpha() or start in "%$_") and token != "WARP_SZ":
         return _read_word(cursor, scope)
-    if start.isdigit() or start in ("-", "+", "~", "(", ".", "W"):
+    if start.isdigit() or start in ("-", "+", "~", "!", "(", ".", "W"):
         return read_constant(cursor)
     raise cursor.error("an operand")
 
@@ -94,7 +94,7 @@ def _find(cursor: Cursor, scope: Scope, name: str) -> Operand:
     base, _, selector = name.partition(".")
     if selector in _SELECTORS and isinstance(scope.find(base), Register):
         return Verbatim(name)
-    raise cursor.error("a declared name", scope.known(), cursor.index - 1)
+    raise cursor.error("a declared register, variable or function", scope.known(), cursor.index - 1)
 
 
 def _read_register_or_bucket(cursor: Cursor, scope: Scope) -> Register | Bucket:

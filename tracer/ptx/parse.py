@@ -74,6 +74,8 @@ class _Parser:
             self._read_linked()
         elif directive[:1] == ".":
             self.warnings.append(cursor.skip_unknown())
+            if cursor.next == "{":
+                cursor.skip_pair("{", "}")
         elif not cursor.accept(";"):
             raise cursor.error("a directive such as `.visible`, `.entry` or `.global`")
 
@@ -109,8 +111,8 @@ class _Parser:
 
     def _skip_section(self) -> None:
         """Step over `.section .debug_str { ... }`: debug information that nobody asks for."""
-        self.cursor.take()
-        self.cursor.take()
+        while self.cursor.next not in ("", "{"):
+            self.cursor.take()
         self.cursor.skip_pair("{", "}")
 
     def _skip_pragma(self) -> None:
@@ -147,7 +149,7 @@ class _Parser:
         for variable in read_names(self.cursor, read_declaration(self.cursor, is_extern)):
             known = self.variables.get(variable.name)
             if variable.name in self.functions or (known and not known.is_extern and not is_extern):
-                raise self.cursor.error(f"no second {variable.name}", index=at)
+                raise self.cursor.duplicate(variable.name, at)
             if known is None or known.is_extern:
                 self.variables[variable.name] = variable
                 self.scope.declare(variable.name, Symbol(variable.name))
@@ -166,9 +168,9 @@ class _Parser:
         if self.cursor.next != "{":
             raise self.cursor.error("`{` or `;`")
         if name in self.variables or (known and not known.is_extern):
-            raise self.cursor.error(f"no second {name}", index=at)
+            raise self.cursor.duplicate(name, at)
         body = Body(self.cursor, self.scope, self.lines)
-        self.functions[name] = body.finish(header)
+        self.functions[name] = body.read(header)
         self.warnings += body.warnings
 
     def _check_relocations(self) -> None:

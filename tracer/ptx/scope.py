@@ -11,7 +11,7 @@ from .isa import words
 from .kernel import Bucket, Immediate, Operand, Register, Special, Vector
 
 _COMPONENTS = {"x": 0, "y": 1, "z": 2, "w": 3, "r": 0, "g": 1, "b": 2, "a": 3}
-_RANGE_NAME = re.compile(r"(.*?)(0|[1-9]\d{0,8})\Z", re.DOTALL)
+_NUMBER = re.compile(r"0|[1-9]\d{0,8}", re.ASCII)
 _VECTOR_SPECIALS = words(
     "%tid %ntid %ctaid %nctaid %clusterid %nclusterid %cluster_ctaid %cluster_nctaid"
 )
@@ -64,10 +64,9 @@ class Scope:
 
     def declare_range(self, prefix: str, count: int, type_: str) -> bool:
         """Declare registers `prefix0` to `prefix(count-1)`; False if one was declared already."""
+        numbers = (name[len(prefix) :] for name in self._declared if name.startswith(prefix))
         clash = prefix in self._ranges or any(
-            match[1] == prefix and int(match[2]) < count
-            for match in map(_RANGE_NAME.match, self._declared)
-            if match
+            _NUMBER.fullmatch(number) and int(number) < count for number in numbers
         )
         self._ranges[prefix] = (count, type_)
         return not clash
@@ -105,12 +104,12 @@ class Scope:
         if not self._ranges or not name[-1:].isdigit():
             return None
         for cut in range(len(name) - 1, 0, -1):
+            if name[cut] not in "0123456789":
+                break
             count, type_ = self._ranges.get(name[:cut], (0, ""))
-            if count and _RANGE_NAME.match(name[cut:]) and int(name[cut:]) < count:
+            if count and _NUMBER.fullmatch(name, cut) and int(name[cut:]) < count:
                 register = self._names[name] = self._register(name, type_)
                 return register
-            if not name[cut].isdigit():
-                break
         return None
 
     def _register(self, name: str, type_: str) -> Register:

@@ -60,7 +60,7 @@ def bytes_moved(instruction: Instruction) -> int:
     """Return the bytes that one lane moves: all elements of its vector; 0 if no memory is touched.
 
     A texture's type is its result's. A lane that gives `ldmatrix` or `stmatrix` an address moves
-    one row of a matrix. Bulk copies, whose size is a register's value, count 0.
+    one row of a matrix. Bulk copies, which one lane starts for all, count 0.
     """
     opcode, modifiers = instruction.opcode, instruction.modifiers
     if opcode == "cp":
@@ -76,7 +76,8 @@ def bytes_moved(instruction: Instruction) -> int:
 
 def _copied(instruction: Instruction) -> int:
     """Return the size operand of `cp.async.ca.shared.global [to], [from], 16`."""
-    if instruction.modifiers[:1] != ("async",) or len(instruction.operands) < 3:
+    modifiers = instruction.modifiers
+    if modifiers[:1] != ("async",) or "bulk" in modifiers or len(instruction.operands) < 3:
         return 0
     size = instruction.operands[2]
     return size.bits if isinstance(size, Immediate) and 0 <= size.bits < 1 << 16 else 0
