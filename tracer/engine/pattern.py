@@ -24,7 +24,15 @@ class PatternTable:
         self._flushed = 0
 
     def intern(self, active: Bits, offsets: Array) -> NDArray[np.uint32]:
-        """Return the identifiers (n,) of patterns given as masks (n,) and offsets (n, 32)."""
+        """Return the identifiers (n,) of patterns given as masks (n,) and offsets (n, 32).
+
+        An empty mask is no pattern: it gets identifier 0, since nothing accesses memory there.
+        """
+        if not (on := active != 0).all():
+            found = np.zeros(len(active), dtype=np.uint32)
+            if on.any():
+                found[on] = self.intern(active[on], offsets[on])
+            return found
         rows = np.empty((len(active), LANES + 1), dtype=np.int32)
         rows[:, 0] = active.view(np.int32)
         rows[:, 1:] = offsets
