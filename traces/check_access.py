@@ -1,4 +1,4 @@
-"""Checks of memory accesses, of their patterns, and of texture samples."""
+"""Checks of memory accesses, of their patterns, and of texture samples, row by row."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -59,50 +59,6 @@ def check_access_lanes(recorded: Recorded) -> Iterator[Finding]:
         yield from report(beyond != 0, "lanes that the warp does not have", first)
 
 
-def check_access_order(recorded: Recorded) -> Iterator[Finding]:
-    """Steps of a warp never fall; the parts of a step are 0, 1, 2 ... of one instruction."""
-    last = _Last()
-    for first, rows in recorded.accesses():
-        yield from _check_order(last, rows, first)
-
-
-class _Last:
-    """The key of the last row of each warp so far, -1 for a warp without one."""
-
-    def __init__(self) -> None:
-        self._warps = np.full(1, -1)
-        self._keys = np.full(1, -1)
-
-    def of(self, warps: Ints) -> Ints:
-        """Return the keys of warps."""
-        place = np.searchsorted(self._warps, warps, "right") - 1
-        return np.where(self._warps[place] == warps, self._keys[place], -1)
-
-    def update(self, warps: Ints, keys: Ints) -> None:
-        """Take rows of warps, of which the last of each counts."""
-        newest_first = np.concatenate([self._warps, warps])[::-1]
-        self._warps, index = np.unique(newest_first, return_index=True)
-        self._keys = np.concatenate([self._keys, keys])[::-1][index]
-
-
-def _check_order(last: _Last, rows: dict[str, Any], first: int) -> Iterator[Finding]:
-    """Compare each row with its warp's row before, as keys: 32 bits step, 8 part, 23 pc."""
-    part = rows.get("part", np.zeros_like(rows["step"]))
-    order = np.argsort(rows["id"], kind="stable")
-    warp = rows["id"][order]
-    key = (rows["step"] << 31 | part << 23 | rows["pc"] & 0x7FFFFF)[order]
-    opens = np.diff(warp, prepend=-1) != 0
-    before = np.where(opens, last.of(warp), np.roll(key, 1))
-    same_step = before >> 31 == key >> 31
-    next_part = (key - before == 1 << 23) | ~same_step & (key >> 23 & 0xFF == 0)
-    for bad, text in (
-        (before >> 31 > key >> 31, "its step is before that of the warp's row before"),
-        (~next_part, "its part or pc does not follow from the warp's row before"),
-    ):
-        yield from report(bad[np.argsort(order)], text, first)
-    last.update(warp, key)
-
-
 def check_addresses(recorded: Recorded) -> Iterator[Finding]:
     """Every active lane's bytes lie in one array, or in the block's or thread's memory."""
     width = recorded.of_instructions("bytes")
@@ -155,10 +111,3 @@ def check_texels(recorded: Recorded) -> Iterator[Finding]:
         yield from report(
             (rows["corner"] * off).any(axis=1), "an inactive lane has a corner", first
         )
-
-
-def check_texel_order(recorded: Recorded) -> Iterator[Finding]:
-    """Steps of a warp rise from sample to sample."""
-    last = _Last()
-    for first, rows in recorded.texels():
-        yield from _check_order(last, rows, first)

@@ -119,10 +119,15 @@ TEXELS = pa.schema(
         pa.field("pc", pa.uint32(), False),
         pa.field("texture", pa.uint32(), False),  # index in the launch's textures
         pa.field("active", pa.uint32(), False),
-        pa.field("corner", pa.list_(pa.int32(), 4 * LANES), False),  # i, j, k, layer of each lane
+        pa.field(
+            "corner", pa.list_(pa.int32(), 4 * LANES), False
+        ),  # i, j, k, layer a lane; 0 if inactive
     ]
 )
-"""Texture samples: lower corner texel before the address mode; taps follow from the descriptor."""
+"""Texture samples: lower corner texel before the address mode; taps follow from the descriptor.
+
+An instruction gives a row for each texture that its lanes sample; none for an empty mask.
+"""
 
 TABLES = {
     "instructions": INSTRUCTIONS,

@@ -6,11 +6,9 @@ from typing import TypeAlias
 from ..errors import CutraceError
 from .check_access import (
     check_access_lanes,
-    check_access_order,
     check_addresses,
     check_patterns,
     check_spaces,
-    check_texel_order,
     check_texels,
     check_widths,
 )
@@ -24,6 +22,7 @@ from .check_control import (
     check_path_lists,
 )
 from .check_manifest import check_arrays, check_events, check_folders, check_launch
+from .check_order import check_access_order, check_texel_order
 from .reader import LaunchTrace, Trace
 from .recorded import Finding, Recorded
 

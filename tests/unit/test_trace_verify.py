@@ -323,10 +323,12 @@ def test_lanes_on_of_predicated_instructions_only_and_once(
 IMAGE = Texture("image", "f32", (5, 4), ("clamp", "clamp"), "linear", False, "element")
 
 
-def sample(rows: LaunchWriter, step: int, active: int, corners: list[int]) -> None:
+def sample(
+    rows: LaunchWriter, step: int, active: int, corners: list[int], pc: int = 0, texture: int = 0
+) -> None:
     """A sample by lanes whose corner's i is given, the other three coordinates 0."""
     corner = [[[i, 0, 0, 0] for i in corners]]
-    rows.texels(0, 0, step, 0, 0, active, corner)
+    rows.texels(0, 0, step, pc, texture, active, corner)
 
 
 def test_texels_keep_the_rules_of_accesses(tmp_path: Path) -> None:
@@ -343,6 +345,19 @@ def test_texels_keep_the_rules_of_accesses(tmp_path: Path) -> None:
         "launch 0 (k): texels: row 4: lanes that the warp does not have",
         "launch 0 (k): texels: row 2: an inactive lane has a corner",
         "launch 0 (k): texels: row 1: its step is before that of the warp's row before",
+    ]
+
+
+def test_lanes_of_one_instruction_may_sample_different_textures(tmp_path: Path) -> None:
+    code = [instruction(pc, "tex.2d.v4.f32.f32") for pc in range(2)]
+    textured = launch(textures=(IMAGE, IMAGE))
+    with TraceWriter(tmp_path / "x.cutrace") as trace, trace.launch(textured) as rows:
+        rows.instructions(instruction_table(code))
+        sample(rows, 0, 0b01, [0] * 32, texture=0)
+        sample(rows, 0, 0b10, [0] * 32, texture=1)
+        sample(rows, 0, 0b11, [0] * 32, pc=1)
+    assert verify(read_trace(tmp_path / "x.cutrace")) == [
+        "launch 0 (k): texels: row 2: its step is that of the warp's row before, but its pc is not"
     ]
 
 
