@@ -26,6 +26,8 @@ from cutrace.models.replay.replay import replay
 
 ROOT = Path(__file__).parents[1]
 GALLERY = ROOT / "traces" / "gallery"
+HOST = ROOT / "scripts" / "bench_oclgrind.py"
+ROUNDS = 3
 
 
 @dataclass(frozen=True)
@@ -46,8 +48,12 @@ class Measurement:
     what: str
     cutrace: float
     oclgrind: float | None
-    ratio: float
     bar: float | None
+
+    @property
+    def ratio(self) -> float | None:
+        """How many times faster than Oclgrind, if that was measured."""
+        return None if self.oclgrind is None else self.oclgrind / self.cutrace
 
 
 def record_reverse(trace: Path) -> float:
@@ -106,13 +112,12 @@ CASES = (
 )
 
 
-def oclgrind(case: Case, runs: int) -> list[float]:
-    """Seconds of each run of the case's OpenCL twin inside Oclgrind."""
-    script = str(ROOT / "scripts" / "bench_oclgrind.py")
-    command = ["oclgrind", sys.executable, script, case.name, str(runs)]
+def oclgrind(case: Case) -> float:
+    """Seconds of the case's OpenCL twin inside Oclgrind."""
+    command = ["oclgrind", sys.executable, str(HOST), case.name, "1"]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
-    seconds: list[float] = json.loads(done.stdout)
-    return seconds
+    (seconds,) = json.loads(done.stdout)
+    return float(seconds)
 
 
 def whole_process(command: list[str]) -> float:
@@ -123,25 +128,22 @@ def whole_process(command: list[str]) -> float:
 
 
 def measure_recording(case: Case, folder: Path, runs: int) -> list[Measurement]:
-    """Kernel against kernel, then process against process."""
+    """Kernel against kernel, then process against process, taking turns."""
     trace = folder / f"{case.name}.cutrace"
-    case.record(trace)
-    ours = median(case.record(trace) for _ in range(runs))
-    theirs = median(oclgrind(case, 3))
     program = shutil.which("cutrace") or "cutrace"
-    whole = median(
-        whole_process(
-            [program, "record", str(case.source), "--launch", case.launch, "-o", str(trace)]
-        )
-        for _ in range(3)
-    )
-    script = str(ROOT / "scripts" / "bench_oclgrind.py")
-    other = whole_process(["oclgrind", sys.executable, script, case.name, "1"])
+    record = [program, "record", str(case.source), "--launch", case.launch, "-o", str(trace)]
+    twin = ["oclgrind", sys.executable, str(HOST), case.name, "1"]
+    case.record(trace)
+    times: dict[str, list[float]] = {"ours": [], "theirs": [], "whole": [], "whole twin": []}
+    for _ in range(ROUNDS):
+        times["theirs"].append(oclgrind(case))
+        times["ours"] += [case.record(trace) for _ in range(runs)]
+        times["whole twin"].append(whole_process(twin))
+        times["whole"].append(whole_process(record))
+    ours, theirs, whole, other = (median(seconds) for seconds in times.values())
     return [
-        Measurement(
-            f"{case.name}: launch to closed trace, s", ours, theirs, theirs / ours, case.bar
-        ),
-        Measurement(f"{case.name}: whole process, s", whole, other, other / whole, None),
+        Measurement(f"{case.name}: launch to closed trace, s", ours, theirs, case.bar),
+        Measurement(f"{case.name}: whole process, s", whole, other, None),
     ]
 
 
@@ -155,7 +157,7 @@ def measure_replay(folder: Path, runs: int, device: str = "h200") -> Measurement
         replay(launch, [load_device(device)], ReplayOptions())
         seconds.append(time.perf_counter() - start)
     rate = rows / median(seconds[1:]) / 1e6
-    return Measurement(f"replay of {rows} rows on {device}, million rows/s", rate, None, rate, 5.0)
+    return Measurement(f"replay of {rows} rows on {device}, million rows/s", rate, None, 5.0)
 
 
 def show(measured: list[Measurement]) -> None:
@@ -163,7 +165,7 @@ def show(measured: list[Measurement]) -> None:
     print(f"{'':58} {'cutrace':>9} {'Oclgrind':>9} {'ratio':>8} {'bar':>5}")
     for m in measured:
         theirs = "" if m.oclgrind is None else f"{m.oclgrind:.3f}"
-        ratio = "" if m.oclgrind is None else f"{m.ratio:.1f}"
+        ratio = "" if m.ratio is None else f"{m.ratio:.1f}"
         bar = "" if m.bar is None else f"{m.bar:g}"
         print(f"{m.what:58} {m.cutrace:9.3f} {theirs:>9} {ratio:>8} {bar:>5}")
 
@@ -172,7 +174,7 @@ def main() -> None:
     """Measure all and print it."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", type=Path, help="write the results there too")
-    parser.add_argument("--runs", type=int, default=9, help="how many runs a median is of")
+    parser.add_argument("--runs", type=int, default=5, help="recordings a round, of three rounds")
     arguments = parser.parse_args()
     if not shutil.which("oclgrind"):
         raise SystemExit("Oclgrind is missing: apt install oclgrind")
@@ -182,7 +184,9 @@ def main() -> None:
         measured.append(measure_replay(folder, arguments.runs))
     show(measured)
     if arguments.json:
-        arguments.json.write_text(json.dumps([asdict(m) for m in measured], indent=2) + "\n")
+        arguments.json.write_text(
+            json.dumps([asdict(m) | {"ratio": m.ratio} for m in measured], indent=2) + "\n"
+        )
 
 
 if __name__ == "__main__":

@@ -1,11 +1,16 @@
 """What the documents show is what happens: their commands print that, their programs run.
 
-In a document `cuda NAME` and `toml NAME` blocks are files, `python` blocks run, and `console`
-blocks hold commands after `$ ` with what they print. All of a document happens in one folder.
+In a document `cuda NAME` and `toml NAME` blocks are files, `python` blocks run, `console` blocks
+hold commands after `$ ` with what they print, and a `diff` brings its own tests. All of a document
+happens in one folder.
 """
 
+import os
 import re
 import shlex
+import shutil
+import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,6 +37,19 @@ def commands(text: str) -> list[Command]:
     return [Command(*pair) for pair in zip(parts[::2], parts[1::2], strict=True)]
 
 
+def apply_and_test(diff: str, copy: Path) -> None:
+    """Apply a diff to a copy of the package and run the tests that it adds."""
+    leave_out = shutil.ignore_patterns(".*", "build", "*.egg-info", "__pycache__")
+    shutil.copytree(ROOT, copy, ignore=leave_out)
+    subprocess.run(["git", "apply", "-"], input=diff, text=True, check=True, cwd=copy)
+    added = re.findall(r"^\+\+\+ b/(tests/.*)$", diff, flags=re.M)
+    command = [sys.executable, "-m", "pytest", "-q", "-c", str(copy / "pyproject.toml"), *added]
+    environment = os.environ | {"PYTHONPATH": str(copy.parent)}
+    done = subprocess.run(command, cwd=copy, env=environment, capture_output=True, text=True)
+    assert added
+    assert done.returncode == 0, done.stdout
+
+
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
 def test_a_document_shows_what_happens(
     document: Path,
@@ -48,6 +66,8 @@ def test_a_document_shows_what_happens(
         elif kind == "python":
             exec(compile(text, f"{document.name}: {text.splitlines()[0]}", "exec"), {})
             capsys.readouterr()
+        elif kind == "diff":
+            apply_and_test(text, tmp_path / "cutrace")
         elif kind == "console":
             for command in commands(text):
                 program, *arguments = shlex.split(command.line)
