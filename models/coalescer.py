@@ -290,5 +290,5 @@ def _pass_on(kind: Kind, found: Transactions, rows: Ints, batch: Batch) -> Batch
         number,
         found.address.reshape(len(rows), -1)[at, column][:, None],
         np.ones((len(at), 1), np.bool_),
-        rows[at],
+        batch.row[rows[at]],
     )

@@ -46,14 +46,19 @@ class Sites:
     kind: Ints
     width: Ints
 
-    def check(self, sites: Ints) -> None:
-        """Raise `CutraceError` if there is a row in a space that its instruction cannot reach."""
-        if (self.kind[sites] < 0).any():
-            pc, space = divmod(int(sites[self.kind[sites] < 0][0]), SPACES)
+    def locate(self, pc: Ints, space: Ints) -> Ints:
+        """Return the site of each row, (n,).
+
+        Raises `CutraceError` if one lies in a space that its instruction cannot reach.
+        """
+        sites = np.where(space < SPACES, pc * SPACES + space, 0)  # 0: no space has number 0
+        wrong = np.flatnonzero(self.kind[sites] < 0)
+        if len(wrong):
             raise CutraceError(
-                f"broken trace: accesses to space {space} by instruction {pc}, which has none "
-                "there; `cutrace info --verify` lists all that is wrong"
+                f"broken trace: instruction {pc[wrong[0]]} has no accesses to space "
+                f"{space[wrong[0]]}, but rows say so; `cutrace info --verify` lists what is wrong"
             )
+        return sites
 
 
 def read_sites(instructions: pa.Table, dlcm: str) -> Sites:

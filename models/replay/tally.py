@@ -17,7 +17,7 @@ from .arrays import SPACE_SHIFT, Zones
 from .patterns import Patterns
 from .place import SCOPE_NAMES, Placement
 from .seam import Bools, Ints
-from .sites import SPACES, Sites
+from .sites import Sites
 
 SLICE = 1 << 17
 """Rows that are numbered at a time: their columns stay in the processor's cache."""
@@ -69,9 +69,12 @@ def number_rows(keys: Ints, size: int) -> tuple[Ints, Ints]:
 
 
 def read_chunk(batch: pa.RecordBatch, sites: Sites, patterns: Patterns, zones: Zones) -> Chunk:
-    """Return the rows of a batch of ACCESSES, attributed to zones."""
+    """Return the rows of a batch of ACCESSES, attributed to zones.
+
+    Raises `CutraceError` where a row lies in a space that its instruction cannot reach.
+    """
     space = _column(batch, "space")
-    site = _column(batch, "pc") * SPACES + space
+    site = sites.locate(_column(batch, "pc"), space)
     base, pattern = _column(batch, "base"), _column(batch, "pattern")
     places = (space << SPACE_SHIFT) + base
     zone = zones.find(places)

@@ -1,0 +1,125 @@
+from pathlib import Path
+
+import pytest
+
+from cutrace.errors import CutraceError
+from cutrace.models.replay.device import FOLDER, device_names, find_device, load_device
+
+H100 = (FOLDER / "h100.toml").read_text()
+
+
+def write(folder: Path, text: str) -> str:
+    """A device file of a user's own."""
+    file = folder / "mine.toml"
+    file.write_text(text)
+    return str(file)
+
+
+def test_the_devices_that_come_with_cutrace() -> None:
+    names = "8800gtx a100 gtx280 gtx580 gtx980 h100 h200 k20 m2070 p100 rtx4090 t4 v100"
+    assert device_names() == names.split()
+
+
+@pytest.mark.parametrize("name", device_names())
+def test_every_device_loads_and_every_number_of_it_has_a_source(name: str) -> None:
+    device = load_device(name)
+    assert device.key == name
+    assert device.limits.warps_per_sm * 32 >= device.limits.threads_per_block
+    lines = (FOLDER / f"{name}.toml").read_text().splitlines()
+    for number, line in enumerate(lines):
+        if line.startswith("["):
+            block = lines[number + 1 : number + 5]
+            assert lines[number - 1].startswith("#") or all(
+                "#" in entry for entry in block if entry
+            )
+
+
+@pytest.mark.parametrize("name", ["H100 SXM", "h100-sxm", "Hopper", "GH100", "h100"])
+def test_names_and_aliases_are_found_in_any_spelling(name: str) -> None:
+    assert load_device(name).key == "h100"
+
+
+def test_an_unknown_device_names_the_nearest() -> None:
+    with pytest.raises(
+        CutraceError, match=r"no device '8800gtz'; nearest: 8800gtx.*cutrace devices"
+    ):
+        load_device("8800gtz")
+
+
+def test_a_device_by_path(tmp_path: Path) -> None:
+    path = write(tmp_path, H100.replace("sms = 132", "sms = 2"))
+    assert load_device(path).chip.sms == 2
+    assert find_device(path) == Path(path)
+
+
+def test_a_path_that_is_not_there() -> None:
+    with pytest.raises(CutraceError, match=r"nowhere\.toml: cannot read this device file"):
+        load_device("nowhere.toml")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (
+            "warps_per_sm",
+            "warp_per_sm",
+            r"\[limits\]: unknown key `warp_per_sm`; nearest: warps_per",
+        ),
+        ("warps_per_sm = 64\n", "", r"\[limits\]: the key `warps_per_sm` is missing"),
+        ("= 64", "= '64'", r"\[limits\]: warps_per_sm = '64'; expected a whole number"),
+        ("grid_dim = [2147483647, ", "grid_dim = [", r"grid_dim = .*; expected a list"),
+        (
+            '"header"',
+            '"heder"',
+            r"calculator = 'heder'; expected one of block, spreadsheet, header",
+        ),
+        ('"9.0"', '"nine"', r"capability = 'nine'; expected a string such as '9\.0'"),
+        ("uncached_load", "uncashed_load", r"\[stage\.coalescer\]: unknown key `uncashed_load`"),
+        ('model = "coalescer"', 'model = "coalesce"', r"no model 'coalesce'; nearest: coalescer"),
+        ('model = "coalescer"', 'model = "no_such:Thing"', "cannot import model 'no_such:Thing'"),
+        ('["global", "local"]', '["globule"]', r"no state space or stage 'globule' .*; nearest: g"),
+        ('load = "sector"', 'load = "sektor"', r"no rule `sektor` for load; .*; nearest: sector"),
+        ("[chip]", "[chop]", r"mine\.toml: unknown key `chop`; nearest: chip"),
+        ("[chip]", "[chip", r"mine\.toml: not TOML"),
+        ("sms = 132", "sms = 131", "131 SMs in clusters of 2"),
+    ],
+)
+def test_a_wrong_device_file_says_what_and_where(
+    tmp_path: Path, old: str, new: str, message: str
+) -> None:
+    assert old in H100
+    with pytest.raises(CutraceError, match=message):
+        load_device(write(tmp_path, H100.replace(old, new, 1)))
+
+
+def test_stages_in_a_circle_are_refused(tmp_path: Path) -> None:
+    stage = '\n[stage.{}]\nmodel = "own_models:Offsets"\nfrom = ["{}"]\n'
+    text = H100 + stage.format("first", "second") + stage.format("second", "first")
+    with pytest.raises(CutraceError, match="stages first, second form a circle"):
+        load_device(write(tmp_path, text))
+
+
+def test_two_stages_that_count_the_same_are_refused(tmp_path: Path) -> None:
+    stage = '\n[stage.{}]\nmodel = "own_models:Offsets"\nfrom = ["global"]\n'
+    with pytest.raises(CutraceError, match="stages first and second both count `global_load_pla"):
+        load_device(write(tmp_path, H100 + stage.format("first") + stage.format("second")))
+
+
+def test_settings_replace_values_of_the_file() -> None:
+    device = load_device("h100", {"limits.warps_per_sm": "48", "coalescer.load": "line"})
+    assert device.limits.warps_per_sm == 48
+    assert device.stages[0].keys["load"] == "line"
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("coalescr.load", "line", r"nothing to set by `coalescr\.load`.*nearest: coalescer\.load"),
+        ("load", "line", "nothing to set by `load`"),
+        ("coalescer.lode", "line", "unknown key `lode`; nearest: load"),
+        ("limits.warps_per_sm", "many", "expected a whole number"),
+    ],
+)
+def test_settings_that_do_not_exist(key: str, value: str, message: str) -> None:
+    with pytest.raises(CutraceError, match=message):
+        load_device("h100", {key: value})

@@ -1,0 +1,203 @@
+import csv
+from pathlib import Path
+
+import pytest
+from hand_trace import launch
+
+from cutrace.models.occupancy import (
+    Need,
+    Occupancy,
+    launch_occupancy,
+    occupancy,
+    refuse_launch,
+)
+from cutrace.models.replay.device import Limits, device_names, load_device
+from cutrace.models.replay.options import ReplayOptions
+from cutrace.traces.schema import Resources
+
+RECORDED = Path(__file__).parents[1] / "validate" / "occupancy_header.csv"
+UNLIMITED = 2**31 - 1
+
+
+def fit(device: str, threads: int, registers: int | None = None, shared: int = 0) -> Occupancy:
+    """Occupancy from numbers alone."""
+    return occupancy(load_device(device).limits, Need(threads, registers, shared))
+
+
+def made_for(arch: str, registers: int) -> Resources:
+    """What the assembler is said to have made of a kernel."""
+    return Resources(arch, registers, 0, 0, 0)
+
+
+def test_nvidias_own_header_gives_the_same_limits_for_recorded_launches() -> None:
+    with RECORDED.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 9 * 40
+    for row in rows:
+        need = Need(*(int(row[n]) for n in ("threads", "registers", "shared", "barriers")))
+        found = occupancy(load_device(row["device"]).limits, need, row["cache_config"] or None)
+        told = {n: int(row[f"limit_{n}"]) for n in ("warps", "registers", "blocks")}
+        told |= {n: int(row[f"limit_{n}"]) for n in ("shared", "barriers")}
+        expected = {n: blocks for n, blocks in told.items() if blocks != UNLIMITED}
+        assert (dict(found.limits), found.blocks) == (expected, int(row["blocks"])), row
+
+
+def test_48_registers_and_256_threads_on_a_gtx_580_fill_a_third() -> None:
+    found = fit("gtx580", 256, 48)  # 1536 a warp; 21 warps, in pairs 20; 20 // 8 = 2 blocks
+    assert (found.blocks, found.active_warps, found.max_warps) == (2, 16, 48)
+    assert found.limited_by == ("registers",)
+
+
+def test_ten_registers_fit_on_a_gtx_8800_and_eleven_cost_a_block() -> None:
+    assert fit("8800gtx", 256, 10).active_warps == 24
+    found = fit("8800gtx", 256, 11)  # 2816 a block; 8192 // 2816 = 2
+    assert (found.blocks, found.limited_by) == (2, ("registers",))
+
+
+def test_1_3_has_twice_the_registers_and_32_warps() -> None:
+    found = fit("gtx280", 256, 10)  # registers for 6 blocks, warps for 4
+    assert (found.blocks, found.limited_by) == (4, ("warps",))
+    assert found.limits["registers"] == 6
+
+
+def test_registers_of_1_x_are_rounded_by_block_and_pairs_of_warps() -> None:
+    assert fit("8800gtx", 96, 16).limits["registers"] == 4  # 4 warps: 2048 of 8192
+    assert fit("gtx280", 32, 9).limits["registers"] == 16  # 576 -> 1024 of 16384
+
+
+def exercise(warps: int, registers: int, shared: int = 16384) -> Limits:
+    """The device of an exercise: 16,384 registers, given as 2.x gives them, one at a time."""
+    settings = {
+        "limits.warps_per_sm": warps,
+        "limits.threads_per_block": 1024,
+        "limits.registers_per_sm": registers,
+        "limits.shared_per_sm": shared,
+    }
+    return load_device("gtx280", settings).limits
+
+
+def test_with_1536_threads_and_16384_registers_eleven_registers_lose_a_block() -> None:
+    limits = exercise(48, 16384)
+    assert occupancy(limits, Need(512, 10)).blocks == 3
+    found = occupancy(limits, Need(512, 11))
+    assert (found.blocks * 512, found.limited_by) == (1024, ("registers",))
+
+
+def test_16_kilobytes_hold_three_blocks_of_five() -> None:
+    found = fit("8800gtx", 64, None, 5 * 1024)
+    assert (found.blocks, found.limited_by) == (3, ("shared",))
+
+
+def test_16_x_16_tiles_are_limited_by_threads_before_shared_memory() -> None:
+    found = fit("8800gtx", 256, None, 2048)
+    assert (found.blocks, found.limited_by) == (3, ("warps",))
+    assert found.limits["shared"] == 8
+
+
+@pytest.mark.parametrize(
+    ("device", "blocks", "threads", "bytes_a_thread", "too_few"),
+    [
+        ("8800gtx", 4, 128, 32, set()),
+        ("8800gtx", 8, 128, 16, {"warps"}),  # 1024 > 768 threads
+        ("8800gtx", 16, 32, 64, {"blocks", "shared"}),
+        ("gtx280", 2, 512, 32, {"shared"}),
+        ("gtx280", 4, 256, 16, set()),
+        ("gtx280", 8, 256, 8, {"warps"}),  # 2048 > 1024 threads
+    ],
+)
+def test_all_limits_that_an_exercises_assignment_breaks_are_named(
+    device: str, blocks: int, threads: int, bytes_a_thread: int, too_few: set[str]
+) -> None:
+    found = fit(device, threads, None, threads * bytes_a_thread)
+    assert {name for name, room in found.limits.items() if room < blocks} == too_few
+
+
+def test_several_limits_that_bind_are_all_named() -> None:
+    assert fit("8800gtx", 96).limited_by == ("blocks", "warps")
+
+
+def test_a_block_too_large_for_the_device_does_not_fit() -> None:
+    assert fit("8800gtx", 513).blocks == 0
+    assert fit("h100", 1024, 65).blocks == 0  # 32 warps of 2304 registers > 65536
+
+
+@pytest.mark.parametrize(
+    ("device", "used"),
+    [
+        ("8800gtx", "sm_50"),
+        ("k20", "sm_50"),
+        ("gtx980", "sm_50"),
+        ("t4", "sm_75"),
+        ("a100", "sm_75"),
+        ("h200", "sm_90a"),
+    ],
+)
+def test_registers_come_from_the_nearest_architecture(device: str, used: str) -> None:
+    known = (made_for("sm_90a", 30), made_for("sm_50", 10), made_for("sm_75", 14))
+    traced = launch(block=(256, 1, 1), resources=known)
+    found = launch_occupancy(load_device(device), traced, 1, ReplayOptions())
+    assert found.registers_from == used
+    assert found.registers == {"sm_50": 10, "sm_75": 14, "sm_90a": 30}[used]
+
+
+def test_registers_given_by_hand_replace_the_assemblers() -> None:
+    traced = launch(block=(256, 1, 1), resources=(made_for("sm_50", 10),))
+    found = launch_occupancy(load_device("8800gtx"), traced, 1, ReplayOptions(registers=16))
+    assert (found.blocks, found.registers_from) == (2, "given")
+
+
+def test_a_thread_of_2_x_has_63_registers_at_most() -> None:
+    traced = launch(block=(64, 1, 1), resources=(made_for("sm_50", 80),))
+    found = launch_occupancy(load_device("gtx580"), traced, 1, ReplayOptions())
+    assert (found.registers, found.registers_from) == (63, "sm_50 (80, of which 63 exist here)")
+
+
+def test_without_resources_registers_do_not_limit_and_are_said_to_be_unknown() -> None:
+    found = launch_occupancy(load_device("h100"), launch(), 1, ReplayOptions())
+    assert found.registers is None
+    assert found.registers_from.startswith("unknown")
+    assert "registers" not in found.limits
+
+
+def test_the_reverse_kernels_fill_an_8800_with_the_registers_of_sm_50() -> None:
+    for registers, shared in ((7, 0), (10, 1024)):
+        traced = launch(
+            grid=(1024, 1, 1),
+            block=(256, 1, 1),
+            shared_static=shared,
+            parameter_bytes=16,
+            resources=(made_for("sm_50", registers), made_for("sm_75", 14)),
+        )
+        found = launch_occupancy(load_device("8800gtx"), traced, 1, ReplayOptions())
+        assert found.active_warps == found.max_warps == 24
+
+
+def test_parameters_lie_in_shared_memory_on_1_x_only() -> None:
+    traced = launch(shared_static=4096, parameter_bytes=16)
+    found = launch_occupancy(load_device("8800gtx"), traced, 1, ReplayOptions())
+    assert found.limits["shared"] == 3  # 4096 + 16 + 16 -> 4608; 16384 // 4608
+    found = launch_occupancy(load_device("gtx580"), traced, 1, ReplayOptions())
+    assert found.limits["shared"] == 12
+
+
+@pytest.mark.parametrize(
+    ("device", "fields", "expected"),
+    [
+        ("8800gtx", {"block": (513, 1, 1)}, "512 threads a block at most"),
+        ("gtx980", {"block": (2048, 1, 1)}, "1024 threads a block at most"),
+        ("gtx980", {"block": (20, 100, 1)}, "1024 threads a block at most"),
+        ("8800gtx", {"block": (1, 1, 65)}, "64 threads a block in z at most"),
+        ("8800gtx", {"grid": (1, 1, 2)}, "1 blocks in z at most"),
+        ("gtx580", {"grid": (65536, 1, 1)}, "65535 blocks in x at most"),
+        ("8800gtx", {"shared_dynamic": 16384}, "16384 bytes of shared memory a block at most"),
+        ("k20", {"shared_static": 49153}, "49152 bytes of shared memory a block at most"),
+    ],
+)
+def test_what_a_device_refuses(device: str, fields: dict[str, object], expected: str) -> None:
+    assert refuse_launch(load_device(device), launch(**fields)) == f"cannot launch: {expected}"
+
+
+@pytest.mark.parametrize("device", device_names())
+def test_the_launches_of_the_chapter_run_everywhere_that_has_the_grid(device: str) -> None:
+    assert refuse_launch(load_device(device), launch(grid=(20, 100, 1), block=(3, 3, 3))) == ""
+    assert refuse_launch(load_device(device), launch(grid=(20, 100, 1), block=(256, 1, 1))) == ""
