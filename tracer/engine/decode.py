@@ -26,6 +26,7 @@ from .native import select
 from .op.family import find_rule
 from .program import BlockPlan, Program, Step
 from .slot import Fetch, Slots, Store, immediate
+from .spin import waiting_blocks
 
 
 class Decoder:
@@ -170,6 +171,7 @@ def decode(kernel: Kernel, launch: Launch, memory: Memory, loaded: LoadedModule)
     ranks = np.zeros(max(span.exit for span in kernel.functions) + 1, dtype=np.int32)
     for block in kernel.blocks:
         ranks[block.number] = block.rank
+    waiting = waiting_blocks(kernel)
     return Program(
         kernel=kernel,
         launch=launch,
@@ -182,6 +184,8 @@ def decode(kernel: Kernel, launch: Launch, memory: Memory, loaded: LoadedModule)
         exit=kernel.functions[0].exit,
         shared_bytes=-(-decoder.shared_bytes // 16) * 16,
         local_bytes=-(-decoder.local.size // 16) * 16,
+        waiting=waiting,
+        waits=np.isin(np.arange(len(ranks)), list(waiting)),
     )
 
 

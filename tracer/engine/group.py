@@ -131,7 +131,7 @@ class Group:
         wave = self.wave
         shape = (wave.blocks, wave.columns)
         if old.shape != shape or id(old) not in wave.owned:
-            old = np.array(np.broadcast_to(old, shape))
+            old = np.array(np.broadcast_to(old, shape), order="C")
             wave.own(old)
         by_warp = old.reshape(-1, LANES)
         if self.lanes is not None:

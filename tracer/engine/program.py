@@ -1,15 +1,14 @@
 """A kernel made ready for one launch: a plan for each basic block, over numbered register slots."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...traces.schema import Space
 from ..ptx.kernel import Kernel
-from .array import LANES, Array, Bits, scalar
+from .array import LANES, Array, Bits, Mask, scalar
 from .launch import Launch
 from .memory import Memory
 
@@ -55,7 +54,8 @@ class Program:
     exit: int
     shared_bytes: int
     local_bytes: int
-    extents: dict[Space, int] = field(default_factory=dict)
+    waiting: frozenset[int]
+    waits: Mask
 
     def initial_registers(self, first_block: int, blocks: int) -> list[Array]:
         """Return zeroed registers, with the special registers of these blocks in their slots."""

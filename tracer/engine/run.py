@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ...errors import CutraceError
+from ...errors import CutraceError, KernelFault
 from ..ptx.kernel import Kernel
 from .decode import decode
 from .launch import Launch, Sink
@@ -16,6 +16,9 @@ WAVE_LANES = 1 << 16
 
 WAVE_MEMORY = 1 << 28
 """Bytes of shared and local memory that the blocks of a wave may hold together."""
+
+ROUNDS = 8
+"""Times that every resident wave may run without progress before the launch is given up."""
 
 
 def run(kernel: Kernel, launch: Launch, memory: Memory, loaded: LoadedModule, sink: Sink) -> None:
@@ -31,10 +34,41 @@ def run(kernel: Kernel, launch: Launch, memory: Memory, loaded: LoadedModule, si
         )
     program = decode(kernel, launch, memory, loaded)
     patterns = PatternTable()
-    blocks = blocks_a_wave(program)
     with np.errstate(all="ignore"):
-        for first in range(0, launch.blocks, blocks):
-            Wave(program, first, min(blocks, launch.blocks - first), patterns, sink).run()
+        _run_waves(program, patterns, sink)
+
+
+def _run_waves(program: Program, patterns: PatternTable, sink: Sink) -> None:
+    """Run one wave after another; admit the next one early while those before only wait."""
+    blocks = blocks_a_wave(program)
+    total = program.launch.blocks
+    resident: list[Wave] = []
+    idle = 0
+    first = 0
+    while first < total or resident:
+        if first < total and idle >= len(resident):
+            resident.append(Wave(program, first, min(blocks, total - first), patterns, sink))
+            first += blocks
+            idle = 0
+        wave = resident.pop(0)
+        before = wave.progress
+        if wave.run():
+            idle = 0
+        else:
+            resident.append(wave)
+            idle = idle + 1 if wave.progress == before else 0
+        if first >= total and idle > ROUNDS * len(resident) > 0:
+            raise _no_progress(resident)
+
+
+def _no_progress(resident: list[Wave]) -> KernelFault:
+    """Return the fault of warps that wait for what nobody will do."""
+    kernel = resident[0].program.kernel
+    lines = sorted({line for wave in resident for line in wave.waiting_lines()})
+    return KernelFault(
+        f"kernel `{kernel.name}` makes no progress: every warp that can run waits in a loop at "
+        + ", ".join(lines)
+    )
 
 
 def blocks_a_wave(program: Program) -> int:

@@ -18,6 +18,12 @@ if TYPE_CHECKING:
 
 READY, WAITING, DONE = 0, 1, 2
 _NEVER = np.iinfo(np.int32).max
+_BEHIND = np.int32(1 << 30)
+
+PATIENCE = 64
+"""Blocks of a waiting loop that a split runs before another split of its warp goes first; half as
+many after each time."""
+_RELAXED = 1 << 12
 
 
 class SplitStacks:
@@ -34,16 +40,23 @@ class SplitStacks:
         self.depth: NDArray[np.int32] = np.zeros(warps, dtype=np.int32)
         self.barrier: NDArray[np.int32] = np.full(warps, -1, dtype=np.int32)
         self.expected: NDArray[np.int32] = np.zeros(warps, dtype=np.int32)
+        self.spins: NDArray[np.int32] = np.zeros(warps, dtype=np.int32)
+        self.patience: NDArray[np.int32] = np.full(warps, PATIENCE, dtype=np.int32)
         self._below: list[tuple[NDArray[np.int32], NDArray[np.int32], Bits]] = []
         self._waited: NDArray[np.int64] = np.zeros(warps, dtype=np.int64)
         self._tick = 0
         self._picked = (-1, 0)
 
-    def choose(self, ranks: NDArray[np.int32], fair: int) -> NDArray[np.intp] | None:
-        """Return the warps (ascending) that run next: those at the first block in order of
-        `ranks`, or after `fair` such picks running those at the block that waited longest."""
+    def choose(self, ranks: NDArray[np.int32], waits: Mask, fair: int) -> NDArray[np.intp] | None:
+        """Return the warps (ascending) that run next: those at the first block in order of `ranks`.
+
+        After `fair` such picks running those at the block that waited longest go first. Blocks of
+        waiting loops (`waits`) come last for warps that have been through them.
+        """
         self._tick += 1
-        order = np.where(self.state == READY, ranks[self.block], _NEVER)
+        again = waits[self.block] & (self.spins > 0)
+        order = ranks[self.block] + again * _BEHIND
+        order[self.state != READY] = _NEVER
         rank = int(order.min())
         if rank == _NEVER:
             return None
@@ -82,17 +95,67 @@ class SplitStacks:
 
     def push(self, warps: NDArray[np.intp], block: int, join: int, lanes: Bits) -> None:
         """Put a split on top of each of `warps`."""
-        deepest = int(self.depth[warps].max())
-        while len(self._below) <= deepest:
-            size = len(self.block)
-            blank = np.zeros(size, dtype=np.int32)
-            self._below.append((blank, blank.copy(), np.zeros(size, dtype=np.uint32)))
+        self._deepen(int(self.depth[warps].max()) + 1)
         for level in np.unique(self.depth[warps]):
             at = warps[self.depth[warps] == level]
             below = self._below[int(level)]
             below[0][at], below[1][at], below[2][at] = self.block[at], self.join[at], self.mask[at]
         self.block[warps], self.join[warps], self.mask[warps] = block, join, lanes
         self.depth[warps] += 1
+
+    def _deepen(self, levels: int) -> None:
+        size = len(self.block)
+        while len(self._below) < levels:
+            blank = np.zeros(size, dtype=np.int32)
+            self._below.append((blank, blank.copy(), np.zeros(size, dtype=np.uint32)))
+
+    def note_spin(self, warps: NDArray[np.intp], waits: bool) -> None:
+        """Count the blocks of a waiting loop that `warps` ran; beyond their patience let other
+        splits of the warp go first. Any other block is progress and starts the count anew."""
+        if not waits:
+            self.spins[warps] = 0
+            return
+        self.spins[warps] += 1
+        due = self.spins[warps] % self.patience[warps] == 0
+        for warp in warps[due & (self.state[warps] == READY) & (self.depth[warps] > 0)]:
+            yielded = self._yield(int(warp))
+            self.patience[warp] = max(int(self.patience[warp]) // 2, 1) if yielded else _RELAXED
+
+    def only_spins(self) -> bool:
+        """Whether every ready warp has done nothing but wait for a while."""
+        return bool((self.spins[self.state == READY] >= 2 * PATIENCE).all())
+
+    def _yield(self, warp: int) -> bool:
+        """Let the top split of a warp step back behind another that can run, if there is one.
+
+        That is a sibling that waits for its turn, or else the lanes that already stand where the
+        top split is to join: they go on alone, and the two meet where their parent joins.
+        """
+        stack = [
+            (int(block[warp]), int(join[warp]), int(mask[warp]))
+            for block, join, mask in self._below[: int(self.depth[warp])]
+        ]
+        top = (int(self.block[warp]), int(self.join[warp]), int(self.mask[warp]))
+        while stack and stack[-1][0] == stack[-1][1]:
+            stack.pop()
+        if not stack:
+            return False
+        block, join, mask = stack.pop()
+        if join == top[1] and block != join:
+            stack += [top, (block, join, mask)]
+        elif arrived := mask & ~top[2]:
+            stack += [(join, join, mask), (top[0], join, top[2]), (block, join, arrived)]
+        else:
+            return False
+        self._restore(warp, stack)
+        return True
+
+    def _restore(self, warp: int, stack: list[tuple[int, int, int]]) -> None:
+        *below, (self.block[warp], self.join[warp], self.mask[warp]) = stack
+        self._deepen(len(below))
+        for level, split in zip(self._below, below, strict=False):
+            level[0][warp], level[1][warp], level[2][warp] = split
+        self.depth[warp] = len(below)
 
     def leave(self, warps: NDArray[np.intp], lanes: Bits) -> None:
         """Take lanes that exit out of every split of their warps, and pop what is empty."""

@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 
 from .array import LANES, Array, Bits, Mask, unpack
 from .fact import FactStore
+from .fault import source_line
 from .group import Group
 from .launch import Sink
 from .rows import WaveRows
-from .split import SplitStacks
+from .split import READY, SplitStacks
 
 if TYPE_CHECKING:
     from .pattern import PatternTable
@@ -61,6 +62,7 @@ class Wave:
         self.stacks = SplitStacks(program.entry, program.exit, lanes, blocks)
         block = (first_block + self.block_of_warp).astype(np.uint64)
         warp = (self.all_warps % self.warps_a_block).astype(np.uint16)
+        self._progress = 0
         self.rows = WaveRows(sink, patterns, block, warp)
 
     def lanes_of(self, active: Bits, columns: int) -> Mask:
@@ -88,13 +90,14 @@ class Wave:
 
     def next_group(self) -> Group | None:
         """Return the warps that run next, or None when no warp is ready."""
-        chosen = self.stacks.choose(self.program.ranks, FAIR)
+        chosen = self.stacks.choose(self.program.ranks, self.program.waits, FAIR)
         if chosen is None:
             return None
         return Group(self, chosen, self.stacks.mask[chosen])
 
-    def run(self) -> None:
-        """Run every warp to its end."""
+    def run(self) -> bool:
+        """Run until every warp has ended (True), or all that can run only wait (False)."""
+        waiting = self.program.waiting
         while (group := self.next_group()) is not None:
             number = int(self.stacks.block[group.warps[0]])
             plan = self.program.blocks[number]
@@ -106,8 +109,26 @@ class Wave:
             warps = None if group.whole else group.warps
             self.rows.history.add(warps, number, plan.length, group.active, taken, targets)
             self.step[group.warps] += np.uint32(plan.length)
+            if waiting:
+                self._progress += number not in waiting
+                self.stacks.note_spin(group.warps, number in waiting)
+                if number in waiting and self.stacks.only_spins():
+                    self.stacks.spins[:] = 0
+                    return False
         self.stacks.require_done(self)
         self.rows.finish()
+        return True
+
+    @property
+    def progress(self) -> int:
+        """A number that grows whenever a warp runs anything but a waiting loop."""
+        return self._progress
+
+    def waiting_lines(self) -> set[str]:
+        """Return the source lines at which its ready warps wait."""
+        kernel = self.program.kernel
+        numbers = np.unique(self.stacks.block[self.stacks.state == READY])
+        return {source_line(kernel, kernel.blocks[n].last - 1) for n in numbers}
 
     def blocks_of(self, warps: NDArray[np.intp]) -> NDArray[np.intp]:
         """Return the numbers in the grid of the blocks that hold these warps."""

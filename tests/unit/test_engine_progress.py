@@ -1,0 +1,101 @@
+"""Warps that wait for one another: locks, flags, last blocks; and waiting that has no end."""
+
+import numpy as np
+import pytest
+from cuda import run_kernel
+
+from cutrace.errors import KernelFault
+
+ADD_UNDER_LOCK = """
+extern "C" __global__ void k(int *lock, volatile int *sum) {
+    %s
+    while (atomicCAS(lock, 0, 1) != 0);
+    __threadfence();
+    *sum = *sum + 1;
+    __threadfence();
+    atomicExch(lock, 0);
+}"""
+
+
+def add_under_lock(condition: str, grid: int, block: int) -> int:
+    source = ADD_UNDER_LOCK % condition
+    _, total = run_kernel(source, grid, block, np.zeros(1, np.int32), np.zeros(1, np.int32))
+    return int(total[0])
+
+
+def test_a_spin_lock_between_warps_is_taken_by_each_in_turn() -> None:
+    assert add_under_lock("if (threadIdx.x % 32) return;", 4, 256) == 4 * 8
+
+
+def test_a_spin_lock_between_lanes_of_a_warp_is_taken_by_each_in_turn() -> None:
+    assert add_under_lock("", 2, 64) == 128
+
+
+def test_a_spin_lock_between_blocks_of_different_waves_is_taken_by_each() -> None:
+    assert add_under_lock("if (threadIdx.x) return;", 150, 1024) == 150  # 64 blocks are a wave
+
+
+def test_blocks_wait_for_flags_of_blocks_that_start_later() -> None:
+    source = """
+    extern "C" __global__ void k(volatile int *flag, volatile int *out) {
+        int b = gridDim.x - 1 - blockIdx.x;
+        if (threadIdx.x) return;
+        if (b > 0) while (flag[b - 1] == 0);
+        out[b] = b ? out[b - 1] + 1 : 1;
+        __threadfence();
+        flag[b] = 1;
+    }"""
+    _, out = run_kernel(source, 200, 1024, np.zeros(200, np.int32), np.zeros(200, np.int32))
+    assert out.tolist() == list(range(1, 201))
+
+
+def test_the_last_block_to_arrive_sums_what_all_blocks_left() -> None:
+    source = """
+    extern "C" __global__ void k(unsigned *count, int *parts, int *out, const int *in) {
+        __shared__ bool last;
+        __shared__ int s[128];
+        int t = threadIdx.x;
+        s[t] = in[blockIdx.x * 128 + t];
+        __syncthreads();
+        for (int d = 64; d; d >>= 1) { if (t < d) s[t] += s[t + d]; __syncthreads(); }
+        if (t == 0) {
+            parts[blockIdx.x] = s[0];
+            __threadfence();
+            last = atomicInc(count, gridDim.x) == gridDim.x - 1;
+        }
+        __syncthreads();
+        if (!last) return;
+        int sum = 0;
+        for (int i = t; i < gridDim.x; i += 128) sum += ((volatile int *)parts)[i];
+        s[t] = sum;
+        __syncthreads();
+        for (int d = 64; d; d >>= 1) { if (t < d) s[t] += s[t + d]; __syncthreads(); }
+        if (t == 0) *out = s[0];
+    }"""
+    data = np.random.default_rng(5).integers(0, 100, 1500 * 128).astype(np.int32)
+    zeros = [np.zeros(n, np.int32) for n in (1, 1500, 1)]
+    _, parts, out, _ = run_kernel(source, 1500, 128, *zeros, data)
+    assert parts.tolist() == data.reshape(1500, 128).sum(axis=1).tolist()
+    assert out.tolist() == [data.sum()]
+
+
+def test_waiting_for_what_nobody_does_is_a_fault_that_names_the_line() -> None:
+    source = """
+extern "C" __global__ void k(volatile int *flag) {
+    while (flag[0] == 0);
+    flag[1] = 1;
+}"""
+    with pytest.raises(KernelFault, match=r"no progress.*:3"):
+        run_kernel(source, 4, 64, np.zeros(2, np.int32))
+
+
+def test_a_long_loop_that_waits_for_nobody_keeps_its_divergence() -> None:
+    source = """
+    extern "C" __global__ void k(int *out) {
+        int v = threadIdx.x, s = 0;
+        #pragma unroll 1
+        for (int i = 0; i < 200 * v; i++) s += out[v] + 1;
+        out[v] = s;
+    }"""
+    (out,) = run_kernel(source, 1, 32, np.zeros(32, np.int32))
+    assert out.tolist() == [200 * v for v in range(32)]

@@ -1,0 +1,59 @@
+"""Loops that wait for another warp: found in the code, watched while they run.
+
+A loop waits if whether it goes on depends on an atomic's result or on a load that may see another
+thread's store (volatile, relaxed, acquire). Only such loops are ever interrupted, so that a loop
+that merely runs long keeps its divergence.
+"""
+
+from collections.abc import Iterable, Iterator
+
+from ..ptx.isa import destinations, sources
+from ..ptx.kernel import BasicBlock, Instruction, Kernel, Register
+
+_SEES_OTHERS = frozenset({"volatile", "relaxed", "acquire", "mmio"})
+
+
+def waiting_blocks(kernel: Kernel) -> frozenset[int]:
+    """Return the numbers of the basic blocks that lie in loops that wait."""
+    return frozenset(number for loop in _loops(kernel) if _waits(kernel, loop) for number in loop)
+
+
+def _loops(kernel: Kernel) -> Iterator[set[int]]:
+    """Yield the cycles of the control-flow graph: its strongly connected sets of blocks."""
+    import networkx as nx
+
+    graph: nx.DiGraph[int] = nx.DiGraph()
+    graph.add_nodes_from(block.number for block in kernel.blocks)
+    graph.add_edges_from((b.number, s) for b in kernel.blocks for s in b.successors)
+    for members in nx.strongly_connected_components(graph):
+        first = next(iter(members))
+        if len(members) > 1 or graph.has_edge(first, first):
+            yield members
+
+
+def _waits(kernel: Kernel, loop: set[int]) -> bool:
+    """Follow the conditions of the loop's branches back to what they are computed from."""
+    inside = [i for n in sorted(loop) for i in _instructions(kernel, kernel.blocks[n])]
+    wanted = {i.guard.register.name for i in inside if i.opcode == "bra" and i.guard is not None}
+    while True:
+        made = [i for i in inside if any(r.name in wanted for r in destinations(i))]
+        if any(_sees_others(i) for i in made):
+            return True
+        more = wanted | _names(r for i in made for r in sources(i))
+        if more == wanted:
+            return False
+        wanted = more
+
+
+def _instructions(kernel: Kernel, block: BasicBlock) -> tuple[Instruction, ...]:
+    return kernel.instructions[block.first : block.last]
+
+
+def _names(registers: Iterable[Register]) -> set[str]:
+    return {register.name for register in registers}
+
+
+def _sees_others(instruction: Instruction) -> bool:
+    if instruction.opcode == "atom":
+        return True
+    return instruction.opcode == "ld" and not _SEES_OTHERS.isdisjoint(instruction.modifiers)
