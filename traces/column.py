@@ -51,7 +51,7 @@ def _to_array(
         values = np.full(rows, values)
     if values.shape != (rows,):
         raise CutraceError(f"{where}: shape {values.shape}, expected {rows} values")
-    return pa.array(_exact(values, np.dtype(kind.to_pandas_dtype()), where))
+    return pa.array(_exact(values, np.dtype(str(kind)), where))
 
 
 def _exact(

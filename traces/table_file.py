@@ -175,7 +175,7 @@ def _check_nulls(batch: pa.RecordBatch) -> None:
 
 def _inside(column: pa.Array) -> Iterator[pa.Array]:
     """Yield the arrays inside lists and structs, at any depth."""
-    if not pa.types.is_nested(column.type):
+    if not column.type.num_fields:
         return
     flat = column.flatten()
     for inner in flat if isinstance(flat, list) else [flat]:
