@@ -1,0 +1,188 @@
+"""Banks: how many passes an access to shared memory takes.
+
+What the hardware does. Successive words lie in successive banks, and a bank serves one of its rows
+in a pass. An instruction is cut into requests of neighbouring lanes; a request whose lanes want
+different rows of one bank is served in several passes.
+
+- 1.x (`broadcast`): 16 banks of 4 bytes, a half-warp a request; more than 4 bytes a lane are
+  several accesses. A pass serves all lanes that want anything of one chosen word, the broadcast
+  word, and one lane for each other bank.
+- 2.x (`multicast`): 32 banks of 4 bytes, and lanes that want one row of a bank share it. 8 bytes a
+  lane are a request for each half-warp, 16 bytes one for each quarter, which takes one pass more
+  than its conflicts ask for (`wide_extra`).
+- 3.x: a bank is 8 bytes wide in a pass. In 8-byte mode successive 8-byte words lie in successive
+  banks; in 4-byte mode successive 4-byte words do, and words i and i + 32 of an aligned group of
+  64 are one row. So both modes have 32 banks and rows of 256 bytes, and differ in `bank_bytes`.
+- 5.x on: as 2.x, without the extra pass.
+- 7.0 to 7.5 (`pair_merge`): if all active pairs of lanes n and n ^ 1, or all n and n ^ 2, load
+  from one address, requests of 8 and 16 bytes a lane hold twice as many lanes.
+
+What is modelled. `split_requests` with an active lane; `passes`; `ideal_passes`, those without any
+conflict, one a request; `conflicts`, the passes beyond them; `serialized`, 1 for an instruction
+that has any. The broadcast word is that of the lowest lane not yet served: the hardware's choice is
+not documented, and matters where lanes share words in several places.
+
+What is not. Atomics are counted as if each lane wanted a row for itself: how many passes lanes
+with one address take is not documented. On 2.x and 3.x they are loops of ordinary accesses.
+
+Source: CUDA C Programming Guide 4.2, F.3.3; 7.5, G.3.3, G.4.3 and G.5.3; Nsight Compute 2022.3
+Profiling Guide; forums.developer.nvidia.com, topic 77228, for pairs of lanes.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import lcm
+from typing import ClassVar
+
+import numpy as np
+
+from ..errors import CutraceError, nearest
+from .replay.lanes import NONE, sort_distinct
+from .replay.seam import Batch, Bools, Ints, Kind, Step
+
+WORD = 4
+RULES = ("broadcast", "multicast")
+
+
+@dataclass(frozen=True)
+class Banks:
+    """The banks of one device.
+
+    `row_bytes` is what all banks together serve in a pass, in each bank's row. `request_lanes` are
+    lanes of a request for up to 4, for 8, and for 16 bytes a lane.
+    """
+
+    rule: str
+    banks: int
+    bank_bytes: int
+    row_bytes: int
+    request_lanes: Sequence[int]
+    wide_extra: int = 0
+    pair_merge: bool = False
+
+    counters: ClassVar[tuple[str, ...]] = (
+        "split_requests",
+        "passes",
+        "ideal_passes",
+        "conflicts",
+        "serialized",
+    )
+
+    def __post_init__(self) -> None:
+        """Refuse rules that do not exist."""
+        if self.rule not in RULES:
+            raise CutraceError(
+                f"banks: no rule `{self.rule}`; there are {', '.join(RULES)}"
+                + nearest(self.rule, RULES)
+            )
+
+    @property
+    def period(self) -> int:
+        """Bytes after which banks and rows begin anew."""
+        return lcm(self.banks * self.bank_bytes, self.row_bytes)
+
+    def step(self, batch: Batch) -> Step:
+        """Serve each kind by its rule."""
+        ideal, passes = np.zeros(len(batch), np.int64), np.zeros(len(batch), np.int64)
+        for kind, rows in batch.parts():
+            addresses, active = batch.addresses[rows], batch.active[rows]
+            if self.rule == "broadcast":
+                ideal[rows], passes[rows] = self._broadcast(kind, addresses, active)
+            else:
+                ideal[rows], passes[rows] = self._multicast(kind, addresses, active)
+        conflicts = passes - ideal
+        values = (ideal, passes, ideal, conflicts, (conflicts > 0).astype(np.int64))
+        return Step(dict(zip(self.counters, values, strict=True)))
+
+    def _broadcast(self, kind: Kind, addresses: Ints, active: Bools) -> tuple[Ints, Ints]:
+        """1.x: return the requests and the passes of each row."""
+        lanes = self.request_lanes[0]
+        mask = active.reshape(-1, lanes)
+        requests, passes = np.zeros(len(mask), np.int64), np.zeros(len(mask), np.int64)
+        for offset in range(0, kind.width, WORD):
+            word = (addresses.reshape(-1, lanes) + offset) // self.bank_bytes
+            requests += mask.any(axis=1)
+            passes += self._broadcast_passes(kind, word, mask)
+        return requests.reshape(len(active), -1).sum(axis=1), _sum(passes, len(active))
+
+    def _broadcast_passes(self, kind: Kind, word: Ints, active: Bools) -> Ints:
+        """Serve the lanes of each request until none is left."""
+        if _is_atomic(kind):
+            return self._lanes_a_bank(word, active)
+        pending, passes = active.copy(), np.zeros(len(word), np.int64)
+        while pending.any():
+            passes += pending.any(axis=1)
+            lowest = np.take_along_axis(word, pending.argmax(axis=1)[:, None], axis=1)
+            shared = pending & (word == lowest)
+            alone = pending & _is_first(word % self.banks, pending & ~shared)
+            pending &= ~(shared | (alone & (word % self.banks != lowest % self.banks)))
+        return passes
+
+    def _multicast(self, kind: Kind, addresses: Ints, active: Bools) -> tuple[Ints, Ints]:
+        """2.x and later: return the requests and the passes of each row."""
+        size_class = (kind.width > 4) + (kind.width > 8)
+        lanes = self.request_lanes[size_class]
+        ideal, passes = self._serve(kind, addresses, active, lanes)
+        if self.pair_merge and kind.access == "load" and lanes < active.shape[1]:
+            merged = _pairs_agree(addresses, active)
+            fewer = self._serve(kind, addresses, active, 2 * lanes)
+            ideal, passes = np.where(merged, fewer[0], ideal), np.where(merged, fewer[1], passes)
+        return ideal, passes
+
+    def _serve(self, kind: Kind, addresses: Ints, active: Bools, lanes: int) -> tuple[Ints, Ints]:
+        """Cut rows into requests of `lanes`, and return requests and passes of each row."""
+        groups, mask = addresses.reshape(-1, lanes), active.reshape(-1, lanes)
+        words = range(0, kind.width, WORD)
+        touched = np.concatenate([groups + offset for offset in words], axis=1)
+        every = np.tile(mask, len(words))
+        asking = np.asarray(mask.any(axis=1), np.int64)
+        if _is_atomic(kind):
+            passes = self._lanes_a_bank(groups // self.bank_bytes, mask)
+        else:
+            passes = self._rows_a_bank(touched, every)
+        passes += asking * (self.wide_extra if kind.width > 8 else 0)
+        return _sum(asking, len(active)), _sum(passes, len(active))
+
+    def _rows_a_bank(self, addresses: Ints, active: Bools) -> Ints:
+        """Return for each request the most rows that it wants of one bank."""
+        bank = addresses // self.bank_bytes % self.banks
+        place = sort_distinct(addresses // self.row_bytes * self.banks + bank, active)
+        return self._most(place % self.banks, place != NONE)
+
+    def _lanes_a_bank(self, words: Ints, active: Bools) -> Ints:
+        """Return for each request the most lanes that want anything of one bank."""
+        return self._most(words % self.banks, active)
+
+    def _most(self, bank: Ints, counted: Bools) -> Ints:
+        """Return for each row the number of times that its most frequent bank is counted."""
+        number = np.arange(len(bank))[:, None] * self.banks + bank
+        times = np.bincount(number[counted], minlength=len(bank) * self.banks)
+        return np.asarray(times.reshape(-1, self.banks).max(axis=1), np.int64)
+
+
+def _is_atomic(kind: Kind) -> bool:
+    return kind.access in ("atomic", "reduction")
+
+
+def _is_first(values: Ints, wanted: Bools) -> Bools:
+    """Whether a lane is the first wanted one with its value, (n, lanes)."""
+    first = np.zeros_like(wanted)
+    for lane in range(values.shape[1]):
+        before = (values[:, :lane] == values[:, lane, None]) & wanted[:, :lane]
+        first[:, lane] = wanted[:, lane] & ~before.any(axis=1)
+    return first
+
+
+def _pairs_agree(addresses: Ints, active: Bools) -> Bools:
+    """Whether all active pairs of lanes n and n ^ 1, or all n and n ^ 2, have one address, (n,)."""
+    lane = np.arange(active.shape[1])
+    agree = [
+        ((addresses == addresses[:, lane ^ step]) | ~active | ~active[:, lane ^ step]).all(axis=1)
+        for step in (1, 2)
+    ]
+    return np.asarray(agree[0] | agree[1], np.bool_)
+
+
+def _sum(values: Ints, rows: int) -> Ints:
+    """Add up the requests of each row, (rows,)."""
+    return np.asarray(values.reshape(rows, -1).sum(axis=1), np.int64)
