@@ -59,6 +59,8 @@ def test_one_declaration_may_have_several_names() -> None:
     ("text", "image"),
     [
         (".global .b8 v[6] = {1, 0xFF, 010, 0b11};", b"\1\xff\10\3"),
+        (".global .b8 v[4] = {1, 2, 255};", b"\1\2\xff"),
+        (".global .b8 v[4] = {1, 02, -1};", b"\1\2\xff"),
         (".global .s32 v = -2;", b"\xfe\xff\xff\xff"),
         (".global .u16 v[] = {1, 2, 3};", b"\1\0\2\0\3\0"),
         (".global .f32 v = 0f3F800000;", struct.pack("<f", 1.0)),

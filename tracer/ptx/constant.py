@@ -48,6 +48,8 @@ _UNARY: Mapping[str, Callable[[int], int]] = {
 def integer_literal(text: str) -> int | None:
     """Read `12`, `0x1F`, `017`, `0b101`, each with or without `U`; None for anything else."""
     digits = text[:-1] if text[-1:] in ("U", "u") else text
+    if not digits.isalnum():
+        return None
     try:
         if digits[:2] in ("0x", "0X"):
             return int(digits[2:], 16)

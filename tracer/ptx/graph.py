@@ -25,8 +25,7 @@ def immediate_post_dominators(
     graph = _graph(successors)
     graph.add_node(exit_)
     graph.add_edges_from((block, exit_) for block in leaving)
-    order = {block: rank for rank, block in enumerate(run_order(successors, min(successors)))}
-    _join_endless(graph, exit_, order)
+    _join_endless(graph, successors, exit_)
     joins = nx.immediate_dominators(graph.reverse(copy=False), exit_)
     return {block: joins.get(block, exit_) for block in successors}
 
@@ -38,20 +37,21 @@ def _graph(successors: Mapping[int, Sequence[int]]) -> "nx.DiGraph[int]":
     return graph
 
 
-def _join_endless(graph: "nx.DiGraph[int]", exit_: int, order: Mapping[int, int]) -> None:
+def _join_endless(
+    graph: "nx.DiGraph[int]", successors: Mapping[int, Sequence[int]], exit_: int
+) -> None:
     """Join each innermost loop that nothing but a trap leaves to the exit, at its last block."""
-    reaching = nx.ancestors(graph, exit_)
-    stuck = graph.subgraph([b for b in graph if b != exit_ and b not in reaching])
-    parts = nx.condensation(stuck)
-    members = nx.get_node_attributes(parts, "members")
-    endless = {
-        part
-        for part, blocks in members.items()
+    reaching = nx.ancestors(graph, exit_) | {exit_}
+    parts = nx.condensation(graph.subgraph(set(graph) - reaching))
+    loops = {
+        part: blocks
+        for part, blocks in parts.nodes(data="members")
         if len(blocks) > 1 or any(graph.has_edge(block, block) for block in blocks)
     }
-    for part in endless:
-        if not endless & nx.descendants(parts, part):
-            graph.add_edge(max(members[part], key=order.__getitem__), exit_)
+    order = run_order(successors, min(successors)) if loops else []
+    for part, blocks in loops.items():
+        if not loops.keys() & nx.descendants(parts, part):
+            graph.add_edge(max(blocks, key=order.index), exit_)
 
 
 def run_order(successors: Mapping[int, Sequence[int]], entry: int) -> list[int]:

@@ -2,12 +2,15 @@
 
 import struct
 from dataclasses import dataclass, field
+from math import prod
 
 from .constant import integer_literal, read_constant, read_integer
 from .cursor import Cursor
 from .kernel import Immediate
 
 ADDRESS_BYTES = 8
+_MOST_INITIAL = 1 << 28
+_BYTES = frozenset(map(str, range(256)))
 
 
 @dataclass(slots=True)
@@ -31,14 +34,14 @@ def read_initializer(cursor: Cursor, element: str, width: int, dims: tuple[int, 
     """Read the value of an array of `dims` (the first 0 if open) of elements of `width` bytes."""
     data = Data()
     start = cursor.index
+    size = width * prod(dims)
+    if size > _MOST_INITIAL:
+        raise cursor.error(f"no initial values of a variable of {size} bytes", index=start)
     if cursor.next == "{":
         _read_level(cursor, data, element, width, dims, 0)
     else:
         _read_scalar(cursor, data, element, width, 0)
     _join_masked(cursor, data, start)
-    size = width
-    for extent in dims:
-        size *= extent
     if size and len(data.image) > size:
         raise cursor.error(f"at most {size} bytes of initial values", index=start)
     return data
@@ -49,10 +52,8 @@ def _read_level(
 ) -> None:
     """Read `{...}` of one dimension; an inner `{` starts at the next whole row."""
     cursor.expect("{")
-    row = width
-    for extent in dims[1:]:
-        row *= extent
-    at = offset
+    row = width * prod(dims[1:])
+    at = offset + _read_plain_bytes(cursor, data, width, offset)
     while not cursor.accept("}"):
         if cursor.next == "{":
             if len(dims) < 2:
@@ -64,6 +65,20 @@ def _read_level(
             at += _read_scalar(cursor, data, element, width, at)
         if cursor.next != "}":
             cursor.expect(",")
+
+
+def _read_plain_bytes(cursor: Cursor, data: Data, width: int, offset: int) -> int:
+    """Read all of a `{...}` of bytes in one go, if all are plain decimals; return how many."""
+    texts, start = cursor.texts, cursor.index
+    if width != 1 or texts[start] not in _BYTES:
+        return 0
+    end = next(i for i in range(start + 1, len(texts)) if texts[i] in ("}", ""))
+    values, commas = texts[start:end:2], texts[start + 1 : end : 2]
+    if not set(values) <= _BYTES or set(commas) != {","} or len(values) == len(commas):
+        return 0
+    data.put(offset, bytes(map(int, values)))
+    cursor.index = end
+    return len(values)
 
 
 def _read_scalar(cursor: Cursor, data: Data, element: str, width: int, offset: int) -> int:

@@ -50,9 +50,13 @@ class Tokens:
 
 def lex(text: str) -> Tokens:
     """Cut `text` into tokens. Never fails: a foreign character becomes a token of its own."""
-    matches = [match for match in _TOKEN.finditer(text) if match[1]]
-    texts = [match[1] for match in matches]
-    starts = [match.start(1) for match in matches]
+    texts: list[str] = []
+    starts: list[int] = []
+    for match in _TOKEN.finditer(text):
+        texts.append(match[1])
+        starts.append(match.start(1))
+    while texts and not texts[-1]:
+        del texts[-1], starts[-1]
     texts += [""] * _LOOK_AHEAD
     starts += [len(text.rstrip())] * _LOOK_AHEAD
     return Tokens(text, texts, starts, [match.start() for match in re.finditer("\n", text)])

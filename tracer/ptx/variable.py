@@ -119,8 +119,9 @@ def _read_dimensions(cursor: Cursor) -> tuple[int, ...]:
     dims: list[int] = []
     while cursor.accept("["):
         at = cursor.index
-        extent = 0 if cursor.next == "]" and not dims else read_integer(cursor)
-        if extent < 0 or extent > _LARGEST:
+        least = 1 if dims else 0
+        extent = read_integer(cursor) if dims or cursor.next != "]" else 0
+        if not least <= extent <= _LARGEST:
             raise cursor.error("a number of elements", index=at)
         dims.append(extent)
         cursor.expect("]")
