@@ -105,5 +105,6 @@ def _has_manifest(folder: Path) -> bool:
 
 def reason(error: BaseException) -> str:
     """Return the first line of what an operating system or Arrow error says."""
-    text = getattr(error, "strerror", None) or str(error) or type(error).__name__
-    return str(text).splitlines()[0]
+    if isinstance(error, OSError) and error.errno:
+        return os.strerror(error.errno)
+    return (str(error) or type(error).__name__).splitlines()[0]

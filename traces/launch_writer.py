@@ -20,19 +20,24 @@ from .table_file import TableFile
 
 
 class LaunchWriter:
-    """Writes the rows of launch `number` into `folder`; made by `TraceWriter.launch`.
+    """Writes the rows of launch `number` into its folder in `folder`; made by `TraceWriter.launch`.
 
-    A context manager; `finish` is told whether its rows are whole. Raises CutraceError
-    for columns of unequal length, values out of range and a full disk.
+    A context manager; `finish` is told whether its rows are whole, `label` is the name that the
+    trace will have. Raises CutraceError for columns of unequal length, values out of range and a
+    full disk.
     """
 
-    def __init__(self, folder: Path, number: int, finish: Callable[[bool], None]) -> None:
+    def __init__(
+        self, folder: Path, number: int, finish: Callable[[bool], None], label: str
+    ) -> None:
         self.number = number
         self._finish = finish
         self._ended = False
         self._files: dict[str, TableFile] = {}
         for name, schema in TABLES.items():
-            self._files[name] = TableFile(folder / f"{name}.arrow", schema)
+            self._files[name] = TableFile(
+                folder / str(number) / f"{name}.arrow", schema, f"{label}/{number}/{name}.arrow"
+            )
 
     def instructions(self, table: pa.Table) -> None:
         """Write all instructions of the kernel: a table of schema INSTRUCTIONS, in order of pc."""

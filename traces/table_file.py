@@ -29,14 +29,14 @@ _BROKEN = (pa.ArrowException, OSError, ValueError)
 
 
 class TableFile:
-    """Writes one table. Errors of the disk and of Arrow are CutraceErrors that name the file."""
+    """Writes one table to `path`; errors of the disk are CutraceErrors that begin with `label`."""
 
-    def __init__(self, path: Path, schema: pa.Schema) -> None:
+    def __init__(self, path: Path, schema: pa.Schema, label: str) -> None:
         self.rows = 0
-        self._path = path
+        self._label = label
         self._schema = schema
         self._held: list[pa.Buffer] = []
-        with self._named("cannot write"):
+        with self._writing():
             path.parent.mkdir(exist_ok=True)
             self._file = pa.OSFile(str(path), "wb")
             options = pa.ipc.IpcWriteOptions(compression="lz4")
@@ -68,14 +68,14 @@ class TableFile:
     def _write(self, batch: pa.RecordBatch) -> None:
         for piece in _pieces(batch):
             if piece.nbytes > BATCH_BYTES:
-                raise CutraceError(f"{self._path}: a row of {piece.nbytes} bytes; split it")
-            with self._named("cannot write"):
+                raise CutraceError(f"{self._label}: a row of {piece.nbytes} bytes; split it")
+            with self._writing():
                 self._writer.write_batch(piece)
 
     def close(self) -> None:
         """Write what is held and the footer: from now on the file is whole."""
         self._flush()
-        with self._named("cannot write"):
+        with self._writing():
             self._writer.close()
             self._file.close()
 
@@ -87,11 +87,11 @@ class TableFile:
             return
 
     @contextmanager
-    def _named(self, what: str) -> Iterator[None]:
+    def _writing(self) -> Iterator[None]:
         try:
             yield
         except _BROKEN as error:
-            raise CutraceError(f"{self._path}: {what} the trace: {reason(error)}") from error
+            raise CutraceError(f"{self._label}: cannot write it: {reason(error)}") from error
 
 
 def _pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:

@@ -61,7 +61,8 @@ class TraceWriter:
         self._unfinished = f"launch {number} ({launch.kernel}) did not finish"
         self._launches.append(launch)
         self._events.append(Event(kind="launch", launch=number))
-        self._open = LaunchWriter(self._workshop.folder / str(number), number, self._finish)
+        folder, label = self._workshop.folder, str(self.path)
+        self._open = LaunchWriter(folder, number, self._finish, label)
         return self._open
 
     def _finish(self, whole: bool) -> None:
