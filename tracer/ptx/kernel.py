@@ -239,7 +239,13 @@ class Variable:
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A parsed `.entry` or `.func`: straight text order, labels resolved to instruction indices."""
+    """A parsed `.entry` or `.func`: straight text order, labels resolved to instruction indices.
+
+    Names declared in inner braces end in `@N`, N the number of the brace pair (`param0@2`).
+    `registers` are those declared one by one and those of a range that an instruction names.
+    `branch_targets` also holds `.calltargets` (function names) and `.callprototype` (empty).
+    A text that runs into its closing brace has got a `ret` there.
+    """
 
     name: str
     is_entry: bool
@@ -273,7 +279,8 @@ class BasicBlock:
 
     A block ends at a branch, a call of a PTX function, a barrier, ret, exit, trap, before a label
     that is a target. `successors` are block numbers inside the same function in the order
-    (taken, fall-through), or all targets of a `brx.idx`; a call's successor is the block after it.
+    (taken, fall-through), or all targets of a `brx.idx`; a call's successor is the block after it,
+    a guarded ret, exit or trap has the fall-through only.
     `join` is the immediate post-dominator: the number of a block of this function, or the
     function's `exit` (a virtual block that holds nothing).
     """
