@@ -1,7 +1,10 @@
 """NVRTC, NVIDIA's run-time compiler, through ctypes: the calls that turn text into PTX."""
 
 import ctypes
-from collections.abc import Mapping, Sequence
+import signal
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 
@@ -91,7 +94,8 @@ def _compile(
     for expression in name_expressions:
         status = library.nvrtcAddNameExpression(program, expression.encode())
         _check(status, "nvrtcAddNameExpression")
-    status = library.nvrtcCompileProgram(program, len(options), _strings(options))
+    with _deaf():
+        status = library.nvrtcCompileProgram(program, len(options), _strings(options))
     log = _read(program, "ProgramLog")
     if status in (_COMPILATION, _BAD_NAME):
         return Outcome(None, log, {})
@@ -99,6 +103,20 @@ def _compile(
         _check(status, f"nvrtcCompileProgram{_one_line(log)}")
     names = {expression: _lowered_name(program, expression) for expression in name_expressions}
     return Outcome(_read(program, "PTX"), log, names)
+
+
+@contextmanager
+def _deaf() -> Iterator[None]:
+    """Ignore Ctrl-C: NVRTC would answer it by ending the process, with a trace half written."""
+    listening = signal.getsignal(signal.SIGINT)
+    if listening is None or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, listening)
 
 
 def _one_line(log: str) -> str:

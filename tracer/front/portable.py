@@ -2,26 +2,52 @@
 
 NVRTC makes every path in `.file` absolute. A path keeps what the user gave: the source's name, a
 header beside it or under a `-I`; a header of CUDA's keeps the name by which it is included.
+
+Code that comes from the compiler's own built-in header, or from the prelude, is nobody's to read:
+its `.loc` lines give way to the line that it was inlined into.
 """
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from .prelude import NAME
 from .source import Source
 from .toolkit import include_folders
 
-_FILE = re.compile(r'^(\s*\.file\s+\d+\s+)"((?:[^"\\]|\\.)*)"', re.MULTILINE)
+_FILE = re.compile(r'^(\s*\.file\s+(\d+)\s+)"((?:[^"\\]|\\.)*)"', re.MULTILINE)
+_LOC = re.compile(r"^\s*\.loc\s+(\d+ \d+ \d+)(?:,.*inlined_at (\d+ \d+ \d+))?.*\n", re.MULTILINE)
+_BUILT_IN = (NAME, "__nv_nvrtc_builtin_header.h")
 
 
-def portable_ptx(ptx: str, source: Source) -> str:
-    """The same PTX with portable paths, forward slashes in them, in its `.file` lines."""
+def portable_ptx(ptx: str, source: Source, renamed: Mapping[str, str]) -> str:
+    """The same PTX with portable paths, forward slashes in them, and locations in files alone."""
 
     def shorten(found: re.Match[str]) -> str:
-        return f'{found[1]}"{_cuda_header(found[2]) or _as_given(found[2], source)}"'
+        given = _cuda_header(found[3]) or _as_given(found[3], source)
+        return f'{found[1]}"{_slashes(renamed.get(given, given))}"'
 
-    return _FILE.sub(shorten, ptx)
+    return _hide_built_in(_FILE.sub(shorten, ptx))
+
+
+def _hide_built_in(ptx: str) -> str:
+    """Put what was inlined from the built-in header and the prelude at the line that calls it."""
+    hidden = {number for _, number, path in _FILE.findall(ptx) if path in _BUILT_IN}
+    if not hidden:
+        return ptx
+    seen: dict[str, str] = {}
+
+    def visible(found: re.Match[str]) -> str:
+        place, caller = found[1], found[2]
+        if place.split()[0] not in hidden:
+            seen[place] = found[0]
+            return found[0]
+        if not caller or caller.split()[0] in hidden:
+            return ""
+        return seen.get(caller, f"\t.loc\t{caller}\n")
+
+    return _LOC.sub(visible, ptx)
 
 
 def portable_log(log: str) -> str:
@@ -31,12 +57,13 @@ def portable_log(log: str) -> str:
     return log.strip()
 
 
-def user_sources(ptx: str, source: Source) -> dict[str, str]:
+def user_sources(ptx: str, source: Source, renamed: Mapping[str, str]) -> dict[str, str]:
     """The texts of the user's files that NVRTC's `ptx` names, the source first, by given path."""
     texts = {_slashes(source.name): source.text}
-    for found in _FILE.finditer(ptx):
-        given = _as_given(found[2], source)
-        if given not in texts and not _cuda_header(found[2]) and Path(given).is_file():
+    for _, _, path in _FILE.findall(ptx):
+        given = _as_given(path, source)
+        given = _slashes(renamed.get(given, given))
+        if given not in texts and not _cuda_header(path) and Path(given).is_file():
             texts[given] = Path(given).read_text(errors="replace")
     return texts
 

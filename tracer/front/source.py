@@ -65,6 +65,22 @@ class KernelSignature:
 
 
 @dataclass(frozen=True, slots=True)
+class TextureReference:
+    """`texture<uchar4, 2, cudaReadModeNormalizedFloat> name` at file scope, the old way.
+
+    `symbol` is the 8-byte variable of the PTX into which a texture object's handle goes;
+    `texel` is the C type; `kind` is 1, 2, 3, or one of CUDA's numbers for layered and cubemap;
+    `read_mode` is `element` or `normalized_float`.
+    """
+
+    name: str
+    symbol: str
+    texel: str
+    kind: int
+    read_mode: str
+
+
+@dataclass(frozen=True, slots=True)
 class Compiled:
     """PTX, and all that a session keeps of how it came about.
 
@@ -78,6 +94,7 @@ class Compiled:
     log: str
     sources: Mapping[str, str]
     kernels: tuple[KernelSignature, ...]
+    textures: tuple[TextureReference, ...] = ()
 
 
 _LONG = {"define-macro": "-D", "include-path": "-I", "std": "-std"}

@@ -1,5 +1,6 @@
 """The source as tree-sitter-cuda reads it: kernels with their parameters, before any compiler."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -20,7 +21,7 @@ CONTAINERS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A `__global__` function as its source writes it.
+    """A function, as a rule a kernel, as its source writes it.
 
     `name` is qualified; `template` holds the names of its template parameters, None for no
     template; `parameters` are (C type, name); `line` counts from 1.
@@ -41,8 +42,27 @@ def _parser() -> "Parser":
 
 
 def parse_source(text: str) -> "Node":
-    """The root of the syntax tree of CUDA C++; positions are bytes of the UTF-8 text."""
-    return _parser().parse(text.encode()).root_node
+    """The root of the syntax tree of CUDA C++; positions are bytes of the UTF-8 text.
+
+    `__align__(8)` is read as spaces: the grammar lacks it, and it says nothing that is asked here.
+    """
+    raw = _ALIGN.sub(lambda found: b" " * len(found[0]), text.encode())
+    return _parser().parse(raw).root_node
+
+
+_ALIGN = re.compile(rb"\b(?:__align__|__builtin_align__|__declspec)[ \t]*\([^()\n]*(?:\(\w*\))?\)")
+
+
+def find_nodes(root: "Node", *kinds: str) -> "list[Node]":
+    """Every node of these types at any depth, in the order of the text."""
+    import tree_sitter
+
+    pattern = " ".join(f"({kind}) @found" for kind in kinds)
+    language = _parser().language
+    assert language is not None
+    cursor = tree_sitter.QueryCursor(tree_sitter.Query(language, pattern))
+    found = cursor.captures(root).get("found", [])
+    return sorted(found, key=lambda node: node.start_byte)
 
 
 def written_kernels(text: str) -> tuple[Written, ...]:
@@ -55,28 +75,31 @@ def _kernels(
 ) -> Iterator[Written]:
     for child in node.children:
         if child.type == "template_declaration":
-            yield from _kernels(child, scope, _template_parameters(child))
+            yield from _kernels(child, scope, template_parameters(child))
         elif child.type == "namespace_definition":
             name = child.child_by_field_name("name")
             yield from _kernels(child, (*scope, *_texts(name)), None)
         elif child.type in CONTAINERS:
             yield from _kernels(child, scope, template)
         elif any(part.type == "__global__" for part in child.children):
-            yield from _kernel(child, scope, template)
+            found = read_function(child, scope, template)
+            if found:
+                yield found
 
 
-def _kernel(
-    node: "Node", scope: tuple[str, ...], template: tuple[str, ...] | None
-) -> Iterator[Written]:
+def read_function(
+    node: "Node", scope: tuple[str, ...] = (), template: tuple[str, ...] | None = None
+) -> Written | None:
+    """What a function's declaration or definition says; None where it is none."""
     function = _declarator(node, "function_declarator")
     name = function and function.child_by_field_name("declarator")
     parameters = function and function.child_by_field_name("parameters")
     if not name or not parameters or name.type not in ("identifier", "qualified_identifier"):
-        return
+        return None
     found = tuple(_parameter(each) for each in parameters.children if each.type in _PARAMETERS)
     if found == (("void", ""),):
         found = ()
-    yield Written("::".join((*scope, _text(name))), template, found, node.start_point[0] + 1)
+    return Written("::".join((*scope, text_of(name))), template, found, node.start_point[0] + 1)
 
 
 _PARAMETERS = (
@@ -96,7 +119,7 @@ def _parameter(node: "Node") -> tuple[str, str]:
     if not name:
         return _squeeze(whole), ""
     first, last = (at - node.start_byte for at in (name.start_byte, name.end_byte))
-    return _squeeze(whole[:first] + whole[last:]), _text(name)
+    return _squeeze(whole[:first] + whole[last:]), text_of(name)
 
 
 def _declarator(node: "Node", kind: str) -> "Node | None":
@@ -111,23 +134,24 @@ def _declarator(node: "Node", kind: str) -> "Node | None":
 _INNER = ("declarator", "identifier")
 
 
-def _template_parameters(node: "Node") -> tuple[str, ...]:
+def template_parameters(node: "Node") -> tuple[str, ...]:
     """The names between `template <` and `>`."""
     listed = node.child_by_field_name("parameters")
     names = []
     for each in listed.named_children if listed else ():
         name = _declarator(each, "identifier") or each.child_by_field_name("name")
         name = name or next((c for c in each.named_children if c.type == "type_identifier"), None)
-        names.append(_text(name) if name else "")
+        names.append(text_of(name) if name else "")
     return tuple(names)
 
 
-def _text(node: "Node") -> str:
+def text_of(node: "Node") -> str:
+    """The source text of a node."""
     return (node.text or b"").decode()
 
 
 def _texts(node: "Node | None") -> tuple[str, ...]:
-    return (_text(node),) if node else ()
+    return (text_of(node),) if node else ()
 
 
 def _squeeze(text: bytes) -> str:

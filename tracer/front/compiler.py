@@ -1,0 +1,105 @@
+"""One compilation of a source by NVRTC, and the Compiled that is made of it."""
+
+from collections.abc import Mapping, Sequence
+
+from ...errors import CutraceError, nearest
+from ...traces.schema import Compiler
+from . import nvrtc
+from .portable import portable_log, portable_ptx, user_sources
+from .signature import list_kernels
+from .source import Compiled, Source
+from .syntax import written_kernels
+from .texture import list_references
+from .toolkit import include_folders
+
+LIGHT = "-D_CG_LIMIT_INCLUDED_DEPENDENCIES"
+"""Keeps `cooperative_groups.h` from reading libcu++, which takes NVRTC 0.6 s."""
+
+_END = "\n;\n"
+"""NVRTC forgets the instances asked for after a last definition that is an unused template."""
+
+
+def compile_source(
+    source: Source,
+    target: str,
+    *,
+    text: str | None = None,
+    extra: tuple[str, ...] = (),
+    headers: Mapping[str, str] | None = None,
+    instances: Sequence[str] = (),
+) -> nvrtc.Outcome:
+    """Compile `source` (or `text` in its place), its name expressions and `instances`.
+
+    `headers` exist in memory only. The log has no path of this machine in it.
+    """
+    cuda = (f"-I{folder}" for folder in include_folders())
+    words = (f"--gpu-architecture={_virtual(target)}", "-lineinfo", *source.options.words)
+    outcome = nvrtc.compile_program(
+        (source.text if text is None else text) + _END,
+        source.name,
+        (*words, *extra, *cuda),
+        tuple(dict.fromkeys((*source.options.name_expressions, *instances))),
+        headers,
+    )
+    return nvrtc.Outcome(outcome.ptx, portable_log(outcome.log), outcome.names)
+
+
+def finish(
+    source: Source,
+    target: str,
+    outcome: nvrtc.Outcome,
+    *,
+    renamed: Mapping[str, str] | None = None,
+    textures: Mapping[str, tuple[str, ...]] | None = None,
+    notes: Sequence[str] = (),
+) -> Compiled:
+    """Make the result of a compilation that gave PTX; a source without kernels is a CutraceError.
+
+    `renamed` maps headers that were given from memory to their paths; `textures` holds the
+    template arguments of texture references; `notes` go into the log after the warnings.
+    """
+    raw = outcome.ptx or ""
+    names = {asked: outcome.names[asked] for asked in source.options.name_expressions}
+    sources = user_sources(raw, source, renamed or {})
+    kernels = list_kernels(raw, tuple(sources.values()), names)
+    if not kernels:
+        raise CutraceError("\n".join((_no_kernels(source), *notes)))
+    ptx = portable_ptx(raw, source, renamed or {})
+    return Compiled(
+        ptx=ptx,
+        names=names,
+        compiler=Compiler(
+            "nvrtc", nvrtc.version(), ("-lineinfo", *source.options.words), _virtual(target)
+        ),
+        log="\n".join((*filter(None, [outcome.log]), *notes)),
+        sources=sources,
+        kernels=kernels,
+        textures=list_references(ptx, textures or {}),
+    )
+
+
+def _virtual(target: str) -> str:
+    """The target as NVRTC takes it: `sm_75` is compiled for `compute_75`."""
+    known = nvrtc.architectures()
+    virtual = target.replace("sm_", "compute_")
+    if virtual.rstrip("af") not in known:
+        raise CutraceError(
+            f"target {target}: NVRTC {nvrtc.version()} compiles for {known[0]} to {known[-1]}"
+            f"{nearest(virtual, known)}; the trace of any of them is replayed on every device"
+        )
+    return virtual
+
+
+def _no_kernels(source: Source) -> str:
+    templates = [kernel for kernel in written_kernels(source.text) if kernel.template]
+    if not templates:
+        return f"{source.name} has no kernel: no __global__ function was found in it"
+    first = templates[0]
+    listed = ", ".join(
+        f"{kernel.name}<{', '.join(kernel.template or ())}> (line {kernel.line})"
+        for kernel in templates
+    )
+    return (
+        f"{source.name} has only templates of kernels, and none is launched in it: {listed}; "
+        f'name an instance, as in name_expressions=["{first.name}<...>"]'
+    )

@@ -1,0 +1,185 @@
+"""The top-level definitions of a file: where each lies, whether it is device code, and blanking.
+
+Host code that NVRTC cannot compile is blanked: every character but the line ends becomes a space,
+so that no line moves. Preprocessor directives inside stay, since later text may need them.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from .syntax import CONTAINERS, parse_source
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+MARKERS = frozenset(
+    {"__global__", "__device__", "__constant__", "__managed__", "__shared__", "cutrace_texture"}
+)
+"""Words that make a definition device code."""
+
+_COMMENT = re.compile(rb'//[^\n]*|/\*.*?\*/|"(?:[^"\\\n]|\\.)*"', re.DOTALL)
+_DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)(?:\([^)\n]*\))?((?:\\\r?\n|[^\n])*)", re.M)
+_KEPT = re.compile(rb"\s*#\s*(if|ifdef|ifndef|else|elif|endif|define|undef)\b")
+_HOST_CALL = re.compile(rb"<<<|\bmain\s*\(|\bcuda[A-Z]\w*\s*\(|\bstd::c(?:out|err)\b|\bexit\s*\(")
+_CLASSES = ("class_specifier", "struct_specifier", "union_specifier")
+_NOT_CODE = frozenset(
+    {
+        *("comment", "preproc_def", "preproc_function_def", "preproc_include", "preproc_call"),
+        *("identifier", "namespace_identifier", "string_literal"),
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """Bytes `start` to `end` of the file's UTF-8 text, lines `first` to `last` from 1.
+
+    `is_host` says that it can be nothing else: a function that launches or speaks to the runtime
+    library, or a file-scope variable that is not const. Device code cannot use either; with
+    `-default-device` the variable would become a device variable and take memory.
+    """
+
+    start: int
+    end: int
+    first: int
+    last: int
+    is_device: bool
+    is_host: bool
+    is_function: bool
+    name: str
+
+    def covers(self, line: int) -> bool:
+        """Whether a part of it stands in that line."""
+        return self.first <= line <= self.last
+
+
+def marking_words(texts: Iterable[str]) -> frozenset[str]:
+    """The device markers, and macros that expand to one: `#define HD __host__ __device__`."""
+    macros = [(name, set(re.findall(r"\w+", body))) for t in texts for name, body in _defines(t)]
+    words = set(MARKERS)
+    while more := {name for name, body in macros if body & words} - words:
+        words |= more
+    return frozenset(words)
+
+
+def _defines(text: str) -> list[tuple[str, str]]:
+    return _DEFINE.findall(text)
+
+
+def definitions(text: str, markers: frozenset[str] = MARKERS) -> tuple[Definition, ...]:
+    """The definitions of a file in order; members of classes that hold device code among them.
+
+    A namespace, an `extern "C"` block and an `#if` are looked into. Of a function only what stands
+    before its body decides whether it is device code.
+    """
+    pattern = re.compile(rb"\b(?:" + b"|".join(word.encode() for word in sorted(markers)) + rb")\b")
+    return tuple(_walk(parse_source(text), pattern))
+
+
+def _walk(node: "Node", markers: re.Pattern[bytes]) -> Iterator[Definition]:
+    for child in node.children:
+        if _is_container(child):
+            yield from _walk(child, markers)
+        elif child.is_named and child.type not in _NOT_CODE and child.end_byte > child.start_byte:
+            is_device = bool(markers.search(_COMMENT.sub(b" ", _deciding_text(child))))
+            yield _definition(child, is_device, not is_device and _is_host(child))
+            if is_device:
+                yield from _members(child, markers)
+
+
+def _is_container(node: "Node") -> bool:
+    """What is looked into: a template is one definition, and so is `extern "C" void f() {...}`."""
+    if node.type == "linkage_specification":
+        return any(child.type == "declaration_list" for child in node.children)
+    return node.type in CONTAINERS and node.type != "template_declaration"
+
+
+def _members(node: "Node", markers: re.Pattern[bytes]) -> Iterator[Definition]:
+    """The members without a marker of a class that has members with one."""
+    for inner in (node, *node.children):
+        body = inner.child_by_field_name("body") if inner.type in _CLASSES else None
+        for member in body.named_children if body else ():
+            text = _COMMENT.sub(b" ", _deciding_text(member))
+            if member.type.endswith(("_definition", "declaration")) and not markers.search(text):
+                yield _definition(member, False, False)
+
+
+def _deciding_text(node: "Node") -> bytes:
+    """The text whose markers count: up to the body of a function, all of anything else."""
+    whole = node.text or b""
+    function = node
+    while function.type in ("template_declaration", "linkage_specification"):
+        function = function.children[-1]
+    body = function.child_by_field_name("body") if "function" in function.type else None
+    return whole[: body.start_byte - node.start_byte] if body else whole
+
+
+def _is_host(node: "Node") -> bool:
+    if node.type == "function_definition":
+        return bool(_HOST_CALL.search(_COMMENT.sub(b" ", node.text or b"")))
+    return _is_variable(node)
+
+
+def _is_variable(node: "Node") -> bool:
+    """Whether a declaration makes a variable that may change."""
+    declared = node.children_by_field_name("declarator")
+    if node.type != "declaration" or any("function" in _innermost(each) for each in declared):
+        return False
+    if _is_in_broken_braces(node):
+        return False
+    fixed = {"const", "constexpr", "extern", "typedef"}
+    return bool(declared) and not any((c.text or b"").decode() in fixed for c in node.children)
+
+
+def _is_in_broken_braces(node: "Node") -> bool:
+    """Whether the parser lost count around it, so that it may be the member of some class."""
+    around = node.parent.children if node.parent else []
+    return any(each.type == "ERROR" and b"}" in (each.text or b"") for each in around)
+
+
+def _innermost(node: "Node") -> str:
+    """The types of the declarators from the outside in, as one word."""
+    inner = node.child_by_field_name("declarator")
+    return f"{node.type} {_innermost(inner)}" if inner else node.type
+
+
+def _definition(node: "Node", is_device: bool, is_host: bool) -> Definition:
+    head = _COMMENT.sub(b" ", node.text or b"").decode(errors="replace").partition("{")[0]
+    return Definition(
+        start=node.start_byte,
+        end=node.end_byte,
+        first=node.start_point[0] + 1,
+        last=node.end_point[0] + 1,
+        is_device=is_device,
+        is_host=is_host,
+        is_function=node.type == "function_definition",
+        name=_name(head),
+    )
+
+
+def _name(head: str) -> str:
+    """What a definition defines, by its first line: the word before `(`, `=`, `[`, or the last."""
+    found = re.search(r"(~?\w+)\s*(?:\(|=|\[|;|$)", " ".join(head.split()))
+    return found[1] if found else ""
+
+
+def blank(text: str, cut: Iterable[Definition]) -> str:
+    """The text with these definitions blanked; line ends and `#if`, `#define` and such stay."""
+    raw = bytearray(text.encode())
+    for each in cut:
+        at = raw.rfind(b"\n", 0, each.start) + 1
+        kept = False
+        for line in bytes(raw[at : each.end]).splitlines(keepends=True):
+            kept = kept or bool(_KEPT.match(line))
+            if not kept:
+                first = max(at, each.start)
+                raw[first : at + len(line)] = _spaces(bytes(raw[first : at + len(line)]))
+            kept = kept and line.rstrip(b"\r\n").endswith(b"\\")
+            at += len(line)
+    return raw.decode()
+
+
+def _spaces(line: bytes) -> bytes:
+    return re.sub(rb"[^\r\n]", b" ", line)

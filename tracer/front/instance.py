@@ -1,0 +1,203 @@
+"""Template instances that a program uses: `reduce<float, 256>` before `<<<`, made to stand alone.
+
+NVRTC evaluates a name expression at the end of the file, outside of every function. So a name of
+the launching function is replaced by what it stands for: a constant by its value, the parameter of
+a function template by the arguments of each use of that template. Where a launch leaves the
+arguments to the compiler, the declared types of what is passed give them.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from .syntax import (
+    Written,
+    find_nodes,
+    parse_source,
+    read_function,
+    template_parameters,
+    text_of,
+)
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_DEPTH = 4  # how far a function template is followed to those that use it
+_NOT_TYPE = re.compile(r"\b(?:const|volatile|__restrict__|__restrict|static|constexpr)\b|&")
+_LITERALS = (
+    (re.compile(r"-?\d+"), "int"),
+    (re.compile(r"-?\d+[uU]"), "unsigned int"),
+    (re.compile(r"-?(?:\d+\.\d*|\.\d+|\d+)(?:[eE][+-]?\d+)?[fF]"), "float"),
+    (re.compile(r"-?(?:\d+\.\d*|\.\d+|\d+[eE][+-]?\d+)"), "double"),
+    (re.compile(r"true|false"), "bool"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Use:
+    """A template with its arguments as written somewhere, and the function that it stands in."""
+
+    name: str
+    arguments: tuple[str, ...]
+    within: "Node | None"
+
+
+def used_instances(text: str) -> tuple[str, ...]:
+    """The instances of the file's kernel templates that its code uses, without repetition."""
+    root = parse_source(text)
+    templates = _function_templates(root)
+    kernels = {name for name, (_, is_kernel) in templates.items() if is_kernel}
+    if not kernels:
+        return ()
+    uses = list(_uses(root, {name: written for name, (written, _) in templates.items()}))
+    found: dict[str, None] = {}
+    for use in uses:
+        if use.name in kernels:
+            for arguments in _resolve(use, uses, _DEPTH):
+                found[f"{use.name}<{', '.join(arguments)}>"] = None
+    return tuple(found)
+
+
+def _function_templates(root: "Node") -> dict[str, tuple[Written, bool]]:
+    """Function templates by name, and whether each is a kernel."""
+    found: dict[str, tuple[Written, bool]] = {}
+    for node in find_nodes(root, "template_declaration"):
+        function = node.children[-1]
+        written = read_function(function, (), template_parameters(node))
+        if written:
+            is_kernel = any(child.type == "__global__" for child in function.children)
+            found[written.name] = written, is_kernel
+    return found
+
+
+def _uses(root: "Node", templates: Mapping[str, Written]) -> Iterator[_Use]:
+    """Every template with its arguments, and every call that leaves them to the compiler."""
+    for node in find_nodes(root, "template_function", "template_type", "call_expression"):
+        within = _enclosing(node)
+        if node.type == "call_expression":
+            function = node.child_by_field_name("function")
+            template = templates.get(text_of(function)) if function else None
+            deduced = _deduce(template, node, within, root) if template else None
+            if template and deduced:
+                yield _Use(template.name, deduced, within)
+            continue
+        name = node.child_by_field_name("name")
+        listed = node.child_by_field_name("arguments")
+        if name and listed:
+            given = tuple(text_of(each) for each in listed.named_children)
+            yield _Use(text_of(name), given, within)
+
+
+def _enclosing(node: "Node") -> "Node | None":
+    """The function definition around a node."""
+    at = node.parent
+    while at and at.type != "function_definition":
+        at = at.parent
+    return at
+
+
+def _resolve(use: _Use, uses: Iterable[_Use], depth: int) -> Iterator[tuple[str, ...]]:
+    """The arguments of a use with nothing of its function left in them, a tuple an instance."""
+    if not use.within or depth == 0:
+        yield use.arguments
+        return
+    constants = _constants(use.within)
+    arguments = tuple(_replace(_replace(each, constants), constants) for each in use.arguments)
+    owner, names = _owner(use.within)
+    if not {word for each in arguments for word in re.findall(r"\w+", each)} & set(names):
+        yield arguments
+        return
+    for other in uses:
+        if other.name == owner and other.within != use.within:
+            for values in _resolve(other, uses, depth - 1):
+                table = dict(zip(names, values, strict=False))
+                yield tuple(_replace(each, table) for each in arguments)
+
+
+def _owner(function: "Node") -> tuple[str, tuple[str, ...]]:
+    """The template that a function belongs to, itself or its class, and that one's parameters."""
+    at: Node | None = function
+    while at and at.parent and at.parent.type != "template_declaration":
+        at = at.parent
+    if not at or not at.parent:
+        return "", ()
+    names = template_parameters(at.parent)
+    if at.type != "function_definition":
+        named = at.child_by_field_name("name")
+        return text_of(named) if named else "", names
+    scope = re.search(r"(\w+)\s*<[^<>]*>\s*::", text_of(at).partition("{")[0])
+    written = read_function(at)
+    return scope[1] if scope else written.name if written else "", names
+
+
+def _replace(text: str, values: Mapping[str, str]) -> str:
+    return re.sub(r"\b[A-Za-z_]\w*", lambda word: values.get(word[0], word[0]), text)
+
+
+def _constants(function: "Node") -> dict[str, str]:
+    """What the function's own constants and type names stand for: `const int n = 16`."""
+    found: dict[str, str] = {}
+    for node in find_nodes(function, "declaration", "type_definition", "alias_declaration"):
+        text = " ".join(text_of(node).rstrip(";").split())
+        if value := re.fullmatch(r".*\bconst(?:expr)?\b.*?(\w+) ?= ?([^,{]+)", text):
+            found[value[1]] = value[2] if value[2].isalnum() else f"({value[2]})"
+        elif name := re.fullmatch(r"typedef (.+?) ?(\w+)", text):
+            found[name[2]] = name[1]
+        elif alias := re.fullmatch(r"using (\w+) ?= ?(.+)", text):
+            found[alias[1]] = alias[2]
+    return found
+
+
+def _deduce(
+    template: Written, call: "Node", within: "Node | None", root: "Node"
+) -> tuple[str, ...] | None:
+    """The template's arguments from the types of a call's, as far as they can be told."""
+    listed = call.child_by_field_name("arguments")
+    if not listed:
+        return None
+    types: dict[str, str] = {}
+    for (declared, _), given in zip(template.parameters, listed.named_children, strict=False):
+        name, stars = _bare(declared)
+        if name in (template.template or ()) and name not in types:
+            actual, depth = _bare(_type_of(given, within, root))
+            if actual and depth >= stars:
+                types[name] = actual + "*" * (depth - stars)
+    found = [types.get(name, "") for name in template.template or ()]
+    while found and not found[-1]:
+        found.pop()  # what follows may have a default
+    return tuple(found) if found and all(found) else None
+
+
+def _bare(ctype: str) -> tuple[str, int]:
+    """A type without qualifiers, and how many stars it has; an array counts as one."""
+    words = _NOT_TYPE.sub(" ", ctype)
+    stars = words.count("*") + words.count("[")
+    return " ".join(re.sub(r"\[.*|\*", " ", words).split()), stars
+
+
+def _type_of(node: "Node", within: "Node | None", root: "Node") -> str:
+    """The declared type of an argument: a variable, `&variable`, a cast, a literal; else `""`."""
+    text = text_of(node)
+    kind = node.child_by_field_name("type")
+    if node.type == "cast_expression" and kind:
+        return text_of(kind)
+    if node.type == "pointer_expression" and text.startswith("&"):
+        inner = _type_of(node.named_children[0], within, root)
+        return f"{inner} *" if inner else ""
+    if node.type == "identifier":
+        return _declared_type(text, within) or _declared_type(text, root)
+    return next((name for pattern, name in _LITERALS if pattern.fullmatch(text)), "")
+
+
+def _declared_type(name: str, within: "Node | None") -> str:
+    """The type with which `name` is declared in a function or file, stars included."""
+    if not within:
+        return ""
+    word = re.compile(rf"([*&\s]*)\b{name}\b\s*((?:\[[^\]]*\])*)")
+    for node in find_nodes(within, "declaration", "parameter_declaration"):
+        kind = node.child_by_field_name("type")
+        for declarator in node.children_by_field_name("declarator"):
+            if kind and (found := word.match(text_of(declarator))):
+                return f"{text_of(kind)} {found[1]}{'*' * found[2].count('[')}"
+    return ""

@@ -1,0 +1,189 @@
+"""What nvcc gives every CUDA program and NVRTC does not, for files that expect nvcc.
+
+`PRELUDE` is read before the source, as the header `NAME`: the C library's types and limits, which
+`cuda_runtime.h` brings along under nvcc, those functions of `std` that device code uses, the
+shuffles without a mask of the early books, and texture references (see texture.py).
+"""
+
+NAME = "cutrace_prelude.h"
+
+_C = (
+    "assert.h complex.h ctype.h errno.h fcntl.h float.h inttypes.h limits.h locale.h malloc.h "
+    "math.h memory.h omp.h pthread.h signal.h stdarg.h stdbool.h stddef.h stdint.h stdio.h "
+    "stdlib.h string.h strings.h sys/stat.h sys/time.h sys/types.h time.h unistd.h wchar.h "
+    "windows.h "
+)
+_CPP = (
+    "algorithm any array atomic bitset cassert ccomplex cctype cerrno cfloat chrono cinttypes "
+    "climits cmath complex concepts condition_variable csignal cstdarg cstdbool cstddef "
+    "cstdint cstdio cstdlib cstring ctime deque exception expected filesystem forward_list "
+    "fstream functional future initializer_list iomanip ios iosfwd iostream istream iterator "
+    "limits list locale map memory mutex new numeric optional ostream queue random ranges "
+    "ratio regex set span sstream stack stdexcept streambuf string string_view system_error "
+    "thread tuple type_traits typeindex typeinfo unordered_map unordered_set utility valarray "
+    "variant vector version "
+)
+STANDARD = frozenset((_C + _CPP).split())
+"""Headers of C, C++ and POSIX: none lies beside NVRTC, and each stands in the program as empty."""
+
+PRELUDE = """
+#pragma nv_diag_suppress 47
+#define __linux__ 1
+#define __unix__ 1
+typedef signed char int8_t;
+typedef unsigned char uint8_t;
+typedef short int16_t;
+typedef unsigned short uint16_t;
+typedef int int32_t;
+typedef unsigned int uint32_t;
+typedef long long int64_t;
+typedef unsigned long long uint64_t;
+typedef int64_t intptr_t;
+typedef uint64_t uintptr_t;
+typedef unsigned char u_char;
+typedef unsigned short ushort;
+typedef unsigned int uint;
+typedef unsigned long ulong;
+
+#define CHAR_BIT 8
+#define SCHAR_MIN (-128)
+#define SCHAR_MAX 127
+#define UCHAR_MAX 255
+#define CHAR_MIN SCHAR_MIN
+#define CHAR_MAX SCHAR_MAX
+#define SHRT_MIN (-32768)
+#define SHRT_MAX 32767
+#define USHRT_MAX 65535
+#define INT_MIN (-INT_MAX - 1)
+#define INT_MAX 2147483647
+#define UINT_MAX 4294967295U
+#define LLONG_MIN (-LLONG_MAX - 1LL)
+#define LLONG_MAX 9223372036854775807LL
+#define ULLONG_MAX 18446744073709551615ULL
+#define LONG_MAX ((long)(~0UL >> 1))
+#define LONG_MIN (-LONG_MAX - 1L)
+#define ULONG_MAX (~0UL)
+#define INT8_MAX 127
+#define INT8_MIN (-128)
+#define UINT8_MAX 255
+#define INT16_MAX 32767
+#define INT16_MIN (-32768)
+#define UINT16_MAX 65535
+#define INT32_MAX INT_MAX
+#define INT32_MIN INT_MIN
+#define UINT32_MAX UINT_MAX
+#define INT64_MAX LLONG_MAX
+#define INT64_MIN LLONG_MIN
+#define UINT64_MAX ULLONG_MAX
+#define SIZE_MAX (~(size_t)0)
+#define RAND_MAX 2147483647
+
+#define FLT_RADIX 2
+#define FLT_MANT_DIG 24
+#define FLT_DIG 6
+#define FLT_EPSILON 1.19209290e-07F
+#define FLT_MIN 1.17549435e-38F
+#define FLT_MAX 3.40282347e+38F
+#define DBL_MANT_DIG 53
+#define DBL_DIG 15
+#define DBL_EPSILON 2.2204460492503131e-16
+#define DBL_MIN 2.2250738585072014e-308
+#define DBL_MAX 1.7976931348623157e+308
+#define INFINITY __int_as_float(0x7f800000)
+#define NAN __int_as_float(0x7fc00000)
+#define HUGE_VAL __longlong_as_double(0x7ff0000000000000LL)
+#define HUGE_VALF INFINITY
+
+#define M_E 2.7182818284590452354
+#define M_LOG2E 1.4426950408889634074
+#define M_LOG10E 0.43429448190325182765
+#define M_LN2 0.69314718055994530942
+#define M_LN10 2.30258509299404568402
+#define M_PI 3.14159265358979323846
+#define M_PI_2 1.57079632679489661923
+#define M_PI_4 0.78539816339744830962
+#define M_1_PI 0.31830988618379067154
+#define M_2_PI 0.63661977236758134308
+#define M_2_SQRTPI 1.12837916709551257390
+#define M_SQRT2 1.41421356237309504880
+#define M_SQRT1_2 0.70710678118654752440
+
+template <class T> __device__ __forceinline__ T __shfl(T value, int lane, int width = 32)
+{ return __shfl_sync(__activemask(), value, lane, width); }
+template <class T> __device__ __forceinline__ T __shfl_up(T value, unsigned by, int width = 32)
+{ return __shfl_up_sync(__activemask(), value, by, width); }
+template <class T> __device__ __forceinline__ T __shfl_down(T value, unsigned by, int width = 32)
+{ return __shfl_down_sync(__activemask(), value, by, width); }
+template <class T> __device__ __forceinline__ T __shfl_xor(T value, int mask, int width = 32)
+{ return __shfl_xor_sync(__activemask(), value, mask, width); }
+
+namespace std {
+using ::size_t; using ::ptrdiff_t;
+using ::int8_t; using ::int16_t; using ::int32_t; using ::int64_t;
+using ::uint8_t; using ::uint16_t; using ::uint32_t; using ::uint64_t;
+using ::intptr_t; using ::uintptr_t;
+using ::abs; using ::fabs; using ::sqrt; using ::cbrt; using ::hypot; using ::pow;
+using ::exp; using ::exp2; using ::expm1; using ::log; using ::log2; using ::log10; using ::log1p;
+using ::sin; using ::cos; using ::tan; using ::asin; using ::acos; using ::atan; using ::atan2;
+using ::sinh; using ::cosh; using ::tanh; using ::asinh; using ::acosh; using ::atanh;
+using ::erf; using ::erfc; using ::tgamma; using ::lgamma;
+using ::ceil; using ::floor; using ::trunc; using ::round; using ::rint; using ::nearbyint;
+using ::fmod; using ::remainder; using ::fma; using ::fmin; using ::fmax; using ::fdim;
+using ::ldexp; using ::frexp; using ::modf; using ::copysign;
+using ::isnan; using ::isinf; using ::isfinite; using ::signbit;
+using ::memcpy; using ::memset; using ::printf; using ::malloc; using ::free;
+template <class T> __device__ constexpr const T &min(const T &a, const T &b)
+{ return b < a ? b : a; }
+template <class T> __device__ constexpr const T &max(const T &a, const T &b)
+{ return a < b ? b : a; }
+template <class T> __device__ constexpr void swap(T &a, T &b) { T c = a; a = b; b = c; }
+}
+
+template <class T> struct __cutrace_texel { typedef T type; enum { whole = 0 }; };
+template <class F> struct __cutrace_texel_of { typedef F type; enum { whole = 1 }; };
+#define CUTRACE_TEXELS(T, V)                                                          \\
+    template <> struct __cutrace_texel<T> : __cutrace_texel_of<float> {};             \\
+    template <> struct __cutrace_texel<V##1> : __cutrace_texel_of<float1> {};         \\
+    template <> struct __cutrace_texel<V##2> : __cutrace_texel_of<float2> {};         \\
+    template <> struct __cutrace_texel<V##4> : __cutrace_texel_of<float4> {};
+CUTRACE_TEXELS(signed char, char)
+CUTRACE_TEXELS(unsigned char, uchar)
+CUTRACE_TEXELS(short, short)
+CUTRACE_TEXELS(unsigned short, ushort)
+CUTRACE_TEXELS(int, int)
+CUTRACE_TEXELS(unsigned int, uint)
+CUTRACE_TEXELS(float, float)
+#undef CUTRACE_TEXELS
+template <> struct __cutrace_texel<char> : __cutrace_texel_of<float> {};
+
+template <class T, int kind = cudaTextureType1D,
+          cudaTextureReadMode mode = cudaReadModeElementType>
+struct texture
+{
+    static_assert(__cutrace_texel<T>::whole,
+                  "textures have texels of 1, 2 or 4 numbers of 8, 16 or 32 bits");
+    cudaTextureObject_t handle;
+};
+template <class T, cudaTextureReadMode mode> struct __cutrace_sample { typedef T type; };
+template <class T> struct __cutrace_sample<T, cudaReadModeNormalizedFloat>
+{ typedef typename __cutrace_texel<T>::type type; };
+
+#define CUTRACE_FETCH(FETCH, KIND, PARAMETERS, ...)                                         \\
+    template <class T, cudaTextureReadMode mode>                                            \\
+    __device__ __forceinline__ typename __cutrace_sample<T, mode>::type                     \\
+    FETCH(const texture<T, KIND, mode> &reference, PARAMETERS)                              \\
+    { return FETCH<typename __cutrace_sample<T, mode>::type>(reference.handle, __VA_ARGS__); }
+#define CUTRACE_LIST(...) __VA_ARGS__
+CUTRACE_FETCH(tex1Dfetch, 1, int x, x)
+CUTRACE_FETCH(tex1D, 1, float x, x)
+CUTRACE_FETCH(tex1DLod, 1, CUTRACE_LIST(float x, float level), x, level)
+CUTRACE_FETCH(tex2D, 2, CUTRACE_LIST(float x, float y), x, y)
+CUTRACE_FETCH(tex2DLod, 2, CUTRACE_LIST(float x, float y, float level), x, y, level)
+CUTRACE_FETCH(tex3D, 3, CUTRACE_LIST(float x, float y, float z), x, y, z)
+CUTRACE_FETCH(tex3DLod, 3, CUTRACE_LIST(float x, float y, float z, float level), x, y, z, level)
+CUTRACE_FETCH(tex1DLayered, 0xF1, CUTRACE_LIST(float x, int layer), x, layer)
+CUTRACE_FETCH(tex2DLayered, 0xF2, CUTRACE_LIST(float x, float y, int layer), x, y, layer)
+CUTRACE_FETCH(texCubemap, 0xC, CUTRACE_LIST(float x, float y, float z), x, y, z)
+#undef CUTRACE_FETCH
+#undef CUTRACE_LIST
+"""

@@ -1,0 +1,115 @@
+"""Headers that stand in for those that a program includes and NVRTC cannot read.
+
+Host headers (C, C++, POSIX, thrust, whatever is not there) are empty at first. When device code
+turns out to need them, the `full` set gives what NVIDIA ships for NVRTC: libcu++ under the names
+of the C++ standard library, and cub's block and warp primitives under `cub/cub.cuh`; it costs half
+a second, which is why it comes second.
+"""
+
+import os
+import re
+from collections.abc import Iterable, Iterator
+from functools import cache
+from pathlib import Path
+
+from .prelude import NAME, PRELUDE, STANDARD
+from .toolkit import include_folders
+from .vector_math import HEADERS, vector_math
+
+_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:<([^>\n]+)>|"([^"\n]+)")', re.MULTILINE)
+HOST_LIBRARIES = ("thrust/", "cub/", "boost/", "crt/")
+_HOST_ONLY = ("cub/device/", "boost/", "crt/")
+_FOR_DEVICE = ("thrust/functional.h", "thrust/pair.h", "thrust/tuple.h")
+_NEVER_FULL = frozenset({"atomic", "barrier", "latch", "memory", "semaphore", "thread", "version"})
+
+
+def included(text: str) -> tuple[str, ...]:
+    """The headers that a text includes, as spelled, in order."""
+    return tuple(angle or quoted for angle, quoted in _INCLUDE.findall(text))
+
+
+def local_files(name: str, text: str, folders: Iterable[str]) -> dict[str, str]:
+    """The user's own headers that a source reaches, and theirs: texts by normal path."""
+    places, found, waiting = tuple(folders), dict[str, str](), [(name, text)]
+    while waiting:
+        includer, text = waiting.pop()
+        for header in included(text):
+            for place in (os.path.dirname(includer), *places):
+                path = os.path.normpath(os.path.join(place, header))
+                if path not in found and os.path.isfile(path):
+                    found[path] = Path(path).read_text(errors="replace")
+                    waiting.append((path, found[path]))
+    return found
+
+
+def stand_ins(texts: Iterable[str], folders: Iterable[str], full: bool) -> dict[str, str]:
+    """Texts of headers by the name included: the prelude, and all that must not or cannot be read.
+
+    `folders` are where the user's headers lie; a header found there is left alone.
+    """
+    found = {NAME: PRELUDE}
+    found |= {name: _standard(name) if full else "" for name in STANDARD}
+    places = tuple(folders)
+    for name in dict.fromkeys(header for text in texts for header in included(text)):
+        if any(os.path.isfile(os.path.join(place, name)) for place in places):
+            found.pop(name, None)
+        elif name.startswith(HOST_LIBRARIES):
+            if full and name in ("cub/cub.cuh", "thrust/complex.h"):
+                found[name] = _cub() if name.startswith("cub") else _COMPLEX
+            elif not full or name.startswith(_HOST_ONLY):
+                found[name] = ""
+            elif name.startswith("thrust/") and name not in _FOR_DEVICE:
+                found[name] = "".join(f"#include <{each}>\n" for each in _FOR_DEVICE)
+        elif not _in_cuda(name):
+            found.setdefault(name, _device_header(name))
+    return found
+
+
+def _device_header(name: str) -> str:
+    """What device code needs of a header that is not there, as far as that is known."""
+    if os.path.basename(name) in HEADERS:
+        return vector_math()
+    return _CUFFT if name.startswith("cufft") else ""
+
+
+_CUFFT = """
+typedef float cufftReal;
+typedef double cufftDoubleReal;
+typedef float2 cufftComplex;
+typedef double2 cufftDoubleComplex;
+"""
+
+
+def _standard(name: str) -> str:
+    """A header of the C++ library by libcu++, where that has it."""
+    if name in _NEVER_FULL or not _in_cuda(f"cuda/std/{name}"):
+        return _ALGORITHM if name == "algorithm" else ""
+    return f"#include <cuda/std/{name}>\nnamespace std {{ using namespace cuda::std; }}\n"
+
+
+_ALGORITHM = """#include <cuda/std/functional>
+#include <cuda/std/__algorithm_>
+namespace std { using namespace cuda::std; }
+"""
+
+
+_COMPLEX = """#include <cuda/std/complex>
+namespace thrust { template <class T> using complex = cuda::std::complex<T>; }
+"""
+
+
+def _in_cuda(name: str) -> bool:
+    return any(os.path.isfile(os.path.join(folder, name)) for folder in include_folders())
+
+
+@cache
+def _cub() -> str:
+    """`cub/cub.cuh` without its device-wide algorithms, which are host code."""
+    return "".join(f"#include <{name}>\n" for name in _cub_headers())
+
+
+def _cub_headers() -> Iterator[str]:
+    for folder in include_folders():
+        for part in ("block/block_*.cuh", "warp/warp_*.cuh"):
+            for path in sorted(Path(folder, "cub").glob(part)):
+                yield path.relative_to(folder).as_posix()

@@ -1,0 +1,96 @@
+"""Texture references at file scope, which NVRTC 12 no longer has, turned into texture objects.
+
+`texture<float, 1> t;` becomes, on the same lines, a constant variable that holds a handle:
+`namespace cutrace_texture { __constant__ texture<float, 1> t; } using cutrace_texture::t;`. The
+prelude gives the class template and the fetches. So the PTX name of a handle is known by the
+namespace in it, `_ZN15cutrace_texture1tE` (`is_handle`), and the load that fetches it, which a
+real reference does not make, can be left out of a trace.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from .demangle import demangle
+from .source import TextureReference
+from .syntax import CONTAINERS, parse_source
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+NAMESPACE = "cutrace_texture"
+_MANGLED = f"{len(NAMESPACE)}{NAMESPACE}"
+_SYMBOL = re.compile(
+    rf"^(?:\.visible |\.weak )?\.const \.align \d+ \.\w+ (\w*{_MANGLED}\w+)", re.MULTILINE
+)
+_KINDS = {
+    **{"cudaTextureType1D": 1, "cudaTextureType2D": 2, "cudaTextureType3D": 3},
+    **{"cudaTextureType1DLayered": 0xF1, "cudaTextureType2DLayered": 0xF2},
+    **{"cudaTextureTypeCubemap": 0x0C, "cudaTextureTypeCubemapLayered": 0xFC},
+}
+
+
+def is_handle(symbol: str) -> bool:
+    """Whether a PTX variable holds the handle of a texture reference."""
+    return _MANGLED in symbol
+
+
+def replace_references(text: str) -> tuple[str, dict[str, tuple[str, ...]]]:
+    """The text with references turned into handles, and the template arguments of each by name."""
+    if not re.search(r"\btexture\s*<", text):
+        return text, {}
+    raw = text.encode()
+    declared: dict[str, tuple[str, ...]] = {}
+    for node in reversed(list(_references(parse_source(text)))):
+        names = [_name(each) for each in node.children_by_field_name("declarator")]
+        kind = node.child_by_field_name("type")
+        assert kind is not None
+        declared |= dict.fromkeys(names, _arguments(kind))
+        usings = " ".join(f"using {NAMESPACE}::{name};" for name in names)
+        handles = f"{(kind.text or b'').decode()} {', '.join(names)};"
+        lines = "\n" * ((node.text or b"").count(b"\n") - (kind.text or b"").count(b"\n"))
+        new = f"namespace {NAMESPACE} {{ __constant__ {handles} }} {usings}{lines}"
+        raw = raw[: node.start_byte] + new.encode() + raw[node.end_byte :]
+    return raw.decode(), declared
+
+
+def list_references(
+    ptx: str, declared: Mapping[str, tuple[str, ...]]
+) -> tuple[TextureReference, ...]:
+    """The references of a module, with the PTX names of their handles."""
+    return tuple(_reference(symbol, declared) for symbol in _SYMBOL.findall(ptx))
+
+
+def _reference(symbol: str, declared: Mapping[str, tuple[str, ...]]) -> TextureReference:
+    read = demangle(symbol)
+    name = read.name.replace(f"{NAMESPACE}::", "") if read else symbol
+    arguments = (*declared.get(name.rpartition("::")[2], ()), "", "", "")
+    return TextureReference(
+        name=name,
+        symbol=symbol,
+        texel=arguments[0],
+        kind=_KINDS.get(arguments[1], int(arguments[1]) if arguments[1].isdigit() else 1),
+        read_mode="normalized_float" if "Normalized" in arguments[2] else "element",
+    )
+
+
+def _references(node: "Node") -> Iterator["Node"]:
+    for child in node.children:
+        kind = child.child_by_field_name("type")
+        if child.type in CONTAINERS:
+            yield from _references(child)
+        elif child.type == "declaration" and kind and kind.type == "template_type":
+            name = kind.child_by_field_name("name")
+            if name and name.text == b"texture":
+                yield child
+
+
+def _arguments(kind: "Node") -> tuple[str, ...]:
+    listed = kind.child_by_field_name("arguments")
+    return tuple((each.text or b"").decode() for each in listed.named_children) if listed else ()
+
+
+def _name(declarator: "Node") -> str:
+    """The name alone: `t(0, cudaFilterModeLinear)` and `t = {...}` declare t."""
+    found = re.match(rb"\w+", declarator.text or b"")
+    return found[0].decode() if found else ""

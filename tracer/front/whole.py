@@ -1,0 +1,218 @@
+"""Whole .cu files as people have them: the host code cut away, line numbers unmoved.
+
+The source is compiled as nvcc's device pass would, with a prelude, with everything unmarked taken
+for device code (`-default-device`), and with host headers empty. What then does not compile and
+bears no device marker is host code: it is blanked, and the rest compiled again, until PTX comes
+out or an error in device code remains, which is the user's. The template instances that the
+program uses are asked for.
+"""
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from ...errors import CutraceError
+from .compiler import LIGHT, compile_source, finish
+from .definition import Definition, blank, definitions, marking_words
+from .diagnostic import Diagnostic, read_diagnostics
+from .instance import used_instances
+from .nvrtc import Outcome
+from .prelude import NAME, STANDARD
+from .source import Compiled, Source
+from .standin import HOST_LIBRARIES, included, local_files, stand_ins
+from .texture import replace_references
+
+_ROUNDS = 100
+_SHOWN = 5
+_LIBRARY = re.compile(r"\b(?:std|cub|thrust|cuda)\b")
+
+
+def whole_to_ptx(source: Source, target: str) -> Compiled:
+    """Compile what device code a program has; its own errors, if any remain, are a CutraceError."""
+    program = _Program(source, target)
+    errors = program.compile()
+    if errors and _wants_libraries(source, errors):
+        program = program.with_libraries()
+        errors = program.compile()
+    if errors:
+        raise CutraceError("\n".join(program.refusal(errors)))
+    return finish(
+        source,
+        target,
+        program.outcome,
+        renamed=program.paths,
+        textures=program.textures,
+        notes=tuple(program.notes()),
+    )
+
+
+def _wants_libraries(source: Source, errors: Iterable[Diagnostic]) -> bool:
+    """Whether device code may have failed for want of the C++ library, of cub or of thrust."""
+    return "using namespace std" in source.text or any(
+        _LIBRARY.search(error.text) for error in errors
+    )
+
+
+@dataclass(slots=True)
+class _File:
+    """One of the user's files: its text, with handles for texture references, and its definitions.
+
+    `cut` are those that are blanked, each with the reason.
+    """
+
+    original: str
+    text: str
+    definitions: tuple[Definition, ...]
+    cut: dict[Definition, str]
+
+    def cut_host_code(self, line: int, reason: str) -> bool:
+        """Blank what is host code in that line; False where there is none."""
+        found = [
+            each
+            for each in self.definitions
+            if each.covers(line) and not each.is_device and each not in self.cut
+        ]
+        self.cut |= dict.fromkeys(found, reason)
+        return bool(found)
+
+
+class _Program:
+    """A source on its way to PTX: its files, the headers in memory, the instances to ask for."""
+
+    def __init__(self, source: Source, target: str, full: bool = False) -> None:
+        self.source = source
+        self.target = target
+        self.full = full
+        self.outcome = Outcome(None, "", {})
+        self.textures: dict[str, tuple[str, ...]] = {}
+        self.paths: dict[str, str] = {}
+        folders = (os.path.dirname(source.name) or ".", *source.options.includes)
+        texts = local_files(source.name, source.text, folders)
+        markers = marking_words([source.text, *texts.values()])
+        self.main = self._file(source.text, markers)
+        self.local = {path: self._file(text, markers) for path, text in texts.items()}
+        self.headers = stand_ins([source.text, *texts.values()], folders, full)
+        self.instances = list(used_instances("\n".join([source.text, *texts.values()])))
+
+    def with_libraries(self) -> "_Program":
+        """The same once more with libcu++, cub and thrust; what was cut of functions stays cut."""
+        program = _Program(self.source, self.target, full=True)
+        for old, new in zip(self._named_files(), program._named_files(), strict=True):
+            new[1].cut |= {each: why for each, why in old[1].cut.items() if each.is_function}
+        return program
+
+    def _file(self, original: str, markers: frozenset[str]) -> _File:
+        text, references = replace_references(original)
+        self.textures |= references
+        found = definitions(text, markers)
+        cut = {each: "it is the host's" for each in found if each.is_host}
+        return _File(original, text, found, cut)
+
+    def compile(self) -> list[Diagnostic]:
+        """Compile and blank until PTX is there; else the errors that are the user's."""
+        errors: list[Diagnostic] = []
+        for _ in range(_ROUNDS):
+            self.outcome = self._compile_once()
+            if self.outcome.ptx is not None:
+                return []
+            errors = [each for each in read_diagnostics(self.outcome.log) if each.is_error]
+            if not [error for error in errors if self._repair(error)]:
+                break
+        return errors
+
+    def _compile_once(self) -> Outcome:
+        self._override_headers()
+        folders = (f"-I{os.path.dirname(path) or '.'}" for path in self.paths.values())
+        light = () if self.full else (LIGHT,)
+        return compile_source(
+            self.source,
+            self.target,
+            text=blank(self.main.text, self.main.cut),
+            extra=("-default-device", f"--pre-include={NAME}", *light, *dict.fromkeys(folders)),
+            headers=self.headers,
+            instances=self.instances,
+        )
+
+    def _override_headers(self) -> None:
+        """Give the user's headers from memory where they differ from what lies on the disk."""
+        for path, file in self.local.items():
+            text = blank(file.text, file.cut)
+            spelled = self._spelling(path)
+            if text != file.original and spelled:
+                self.headers[spelled] = text
+                self.paths[spelled] = path
+
+    def _spelling(self, path: str) -> str:
+        """How the user's files include the header at `path`."""
+        texts = (file.text for file in (self.main, *self.local.values()))
+        slashed = "/" + path.replace("\\", "/")
+        fitting = (n for text in texts for n in included(text) if slashed.endswith(f"/{n}"))
+        return max(fitting, key=len, default="")
+
+    def _repair(self, error: Diagnostic) -> bool:
+        """Take away what caused an error, if it is not the user's to answer for."""
+        if error.missing_header:
+            return self._stand_in(error.missing_header)
+        if error.name_expression:
+            return self._forget_instance(error.name_expression)
+        for path, line in error.places:
+            file = self._open(path)
+            if file and file.cut_host_code(line, error.words):
+                return True
+        return not self._open(error.places[0][0]) and self._stand_in(error.places[0][0])
+
+    def _open(self, path: str) -> _File | None:
+        """The user's file that the compiler calls `path`."""
+        if path == self.source.name:
+            return self.main
+        return self.local.get(os.path.normpath(self.paths.get(path, path)))
+
+    def _stand_in(self, header: str) -> bool:
+        """Let an empty text stand for a header; False where it already does."""
+        if self.headers.get(header) == "" or header == NAME:
+            return False
+        self.headers[header] = ""
+        return True
+
+    def _forget_instance(self, expression: str) -> bool:
+        """Ask no longer for an instance that was only guessed."""
+        squeezed = "".join(expression.split())
+        found = [each for each in self.instances if "".join(each.split()) == squeezed]
+        self.instances = [each for each in self.instances if each not in found]
+        return bool(found)
+
+    def notes(self) -> Iterator[str]:
+        """What was left out, for the log."""
+        for name, file in self._named_files():
+            cut = sorted(file.cut, key=lambda each: each.start)
+            if cut:
+                listed = ", ".join(f"{each.name} ({each.first})" for each in cut)
+                yield f"{name}: left out as host code, with their lines: {listed}"
+        yield from self._missing_headers()
+
+    def refusal(self, errors: Sequence[Diagnostic]) -> Iterator[str]:
+        """The message: the compiler's own words, and what of the program was left out for them."""
+        yield f"{self.source.name} does not compile"
+        first = sorted(errors, key=lambda error: "does not apply here" in error.words)
+        yield from (error.text for error in first[:_SHOWN])
+        if len(errors) > _SHOWN:
+            yield f"and {len(errors) - _SHOWN} more errors"
+        said = " ".join(error.words for error in errors)
+        for name, file in self._named_files():
+            for each, reason in file.cut.items():
+                if each.name and f'"{each.name}"' in said:
+                    yield f"{name}({each.first}): {each.name} was left out as host code: {reason}"
+        yield from self._missing_headers()
+
+    def _named_files(self) -> Iterator[tuple[str, _File]]:
+        yield self.source.name, self.main
+        yield from self.local.items()
+
+    def _missing_headers(self) -> Iterator[str]:
+        for name, file in self._named_files():
+            for line, text in enumerate(file.text.splitlines(), 1):
+                for header in included(text):
+                    known = header in STANDARD or header.startswith(HOST_LIBRARIES)
+                    if self.headers.get(header) == "" and not known:
+                        yield f"{name}({line}): the header {header} was not found and left out"
