@@ -153,3 +153,43 @@ def test_every_thread_of_a_six_dimensional_launch_writes_its_own_cell() -> None:
     }"""
     (out,) = run_kernel(source, (4, 3, 2), (3, 2), np.zeros(144, np.int32))
     assert out.tolist() == np.repeat(np.arange(24) + 1, 6).tolist()
+
+
+def test_a_function_that_calls_itself_keeps_its_registers_for_each_lane() -> None:
+    source = """
+    __device__ __noinline__ int fibonacci(int n) {
+        if (n < 2) return n;
+        int a = fibonacci(n - 1);
+        return a + fibonacci(n - 2) * 1;
+    }
+    extern "C" __global__ void k(int *out) { out[threadIdx.x] = fibonacci(threadIdx.x % 9); }"""
+    (out,) = run_kernel(source, 1, 40, np.zeros(40, np.int32))
+    assert out.tolist() == [[0, 1, 1, 2, 3, 5, 8, 13, 21][t % 9] for t in range(40)]
+
+
+def test_a_recursive_function_has_local_arrays_at_each_level() -> None:
+    source = """
+    __device__ __noinline__ int walk(int n, const int *at) {
+        int a[4] = {n, n + 1, n + 2, n + 3};
+        int below = n > 0 ? walk(n - 1, at) : 0;
+        return below + a[at[n & 3]];
+    }
+    extern "C" __global__ void k(int *out, const int *at) {
+        out[threadIdx.x] = walk(threadIdx.x % 7, at);
+    }"""
+    at = np.array([2, 0, 3, 1], np.int32)
+    out, _ = run_kernel(source, 1, 32, np.zeros(32, np.int32), at)
+    expected = [sum(n + int(at[n & 3]) for n in range(t % 7 + 1)) for t in range(32)]
+    assert out.tolist() == expected
+
+
+def test_recursion_without_end_is_a_fault() -> None:
+    source = """
+    __device__ __noinline__ int fall(int n, volatile int *end) {
+        if (n == *end) return 0;
+        int first = fall(n + 1, end);
+        return first * 3 + fall(first + n, end);
+    }
+    extern "C" __global__ void k(int *out) { out[threadIdx.x] = fall(1, out); }"""
+    with pytest.raises(KernelFault, match="more than 256 levels"):
+        run_kernel(source, 1, 32, np.zeros(32, np.int32))

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from ...errors import KernelFault
 from ..ptx.kernel import BasicBlock, CallTarget, Instruction, Symbol
 from .array import Bits
+from .frame import save_frame
 from .program import Terminator
 from .slot import Fetch
 
@@ -82,7 +83,7 @@ def _return(decoder: "Decoder") -> Terminator:
     block, guard = decoder.block, decoder.guard()
     exit_ = _exit(decoder, block)
     if guard is not None:
-        return _divide(guard, exit_, block.successors[0], exit_)
+        return _leave_some(guard, block.successors[0], returns=True)
 
     def leave(group: "Group") -> tuple[None, None]:
         group.wave.stacks.go(group.warps, exit_)
@@ -93,15 +94,24 @@ def _return(decoder: "Decoder") -> Terminator:
 
 def _leave(decoder: "Decoder") -> Terminator:
     block, guard = decoder.block, decoder.guard()
-    if block.function == 0:
-        return _return(decoder)
-    after = block.successors[0] if block.successors else _exit(decoder, block)
+    if guard is not None:
+        return _leave_some(guard, block.successors[0], returns=False)
 
-    def leave(group: "Group") -> tuple[Bits | None, NDArray[np.uint8] | None]:
-        lanes = group.active if guard is None else group.pack(guard(group.frame))
+    def leave(group: "Group") -> tuple[None, None]:
+        group.wave.stacks.leave(group.warps, group.active)
+        return None, None
+
+    return leave
+
+
+def _leave_some(guard: Fetch, after: int, returns: bool) -> Terminator:
+    """Let the lanes for which the guard holds exit or return, and the others go on."""
+
+    def leave(group: "Group") -> tuple[Bits, NDArray[np.uint8]]:
+        lanes = group.pack(guard(group.frame))
         group.wave.stacks.block[group.warps] = after
-        group.wave.stacks.leave(group.warps, lanes)
-        return (None, None) if guard is None else (lanes, _targets(group.active, lanes))
+        group.wave.stacks.leave(group.warps, lanes, returns)
+        return lanes, _targets(group.active, lanes)
 
     return leave
 
@@ -136,14 +146,23 @@ def _call(decoder: "Decoder", instruction: Instruction) -> Terminator | None:
     after = decoder.block.successors[0] if decoder.block.successors else None
     back = _exit(decoder, decoder.block) if after is None else after
     guard = decoder.guard()
+    save = None
+    if after is not None and decoder.calls_itself(spans.index(callee)):
+        if guard is not None:
+            raise decoder.refuse("cutrace does not run recursive calls under a predicate")
+        slots = decoder.live_slots(after)
+        decoder.saved[after] = slots
+        save = save_frame(tuple(decoder.slots.read(slot) for slot in slots), decoder.pc)
 
     def call(group: "Group") -> tuple[None, None]:
         stacks = group.wave.stacks
+        if save is not None:
+            save(group)
         lanes = group.active if guard is None else group.pack(guard(group.frame))
         stacks.block[group.warps] = back
         entered = group.warps[lanes != 0]
         if entered.size:
-            stacks.push(entered, callee.entry, callee.exit, lanes[lanes != 0])
+            stacks.push(entered, callee.entry, callee.exit, lanes[lanes != 0], called=True)
         stacks.go(group.warps[lanes == 0], back)
         return None, None
 

@@ -19,6 +19,7 @@ from ..ptx.kernel import (
 from . import access, atomic, branch, call, move, sample, warp
 from .alu import decode_alu
 from .array import DTYPES, Array, scalar
+from .frame import DEEPEST, recursive_functions, restore_frame
 from .launch import Launch
 from .layout import local_layout, shared_layout
 from .memory import LoadedModule, Memory
@@ -42,12 +43,27 @@ class Decoder:
         self.shared = shared_layout(kernel)
         self.local = local_layout(kernel)
         self.shared_bytes = self.shared.size + launch.shared_dynamic
+        self.local_stride = -(-self.local.size // 16) * 16
         self.slots = Slots(kernel, launch)
         self.parameters = call_parameters(kernel)
+        self.recursive = recursive_functions(kernel)
+        self.saved: dict[int, tuple[int, ...]] = {}
         self.function = 0
         self.pc = 0
         self.position = 0
         self.block: BasicBlock = kernel.blocks[0]
+
+    def calls_itself(self, callee: int) -> bool:
+        """Whether a call from the function in hand to `callee` may be part of a recursion."""
+        return self.function in self.recursive and callee in self.recursive
+
+    def has_frames(self, name: str) -> bool:
+        """Whether `name` is a local variable of the function in hand, which can call itself."""
+        return self.function in self.recursive and (self.function, name) in self.local.offsets
+
+    def live_slots(self, block: int) -> tuple[int, ...]:
+        """Return the slots of the registers that are live at the start of a block."""
+        return tuple(sorted(self.slots.of_key(key) for key in self.kernel.live_in[block]))
 
     def refuse(self, why: str) -> CutraceError:
         """Return the error that names the instruction in hand, its PTX line and source line."""
@@ -183,7 +199,7 @@ def decode(kernel: Kernel, launch: Launch, memory: Memory, loaded: LoadedModule)
         entry=kernel.functions[0].entry,
         exit=kernel.functions[0].exit,
         shared_bytes=-(-decoder.shared_bytes // 16) * 16,
-        local_bytes=-(-decoder.local.size // 16) * 16,
+        local_bytes=decoder.local_stride * (DEEPEST if decoder.recursive else 1),
         waiting=waiting,
         waits=np.isin(np.arange(len(ranks)), list(waiting)),
     )
@@ -194,6 +210,9 @@ def _plan(decoder: Decoder, block: BasicBlock) -> BlockPlan:
     slots = decoder.slots
     slots.begin_block()
     steps: list[Step] = []
+    if block.number in decoder.saved:
+        taken_back = decoder.saved[block.number]
+        steps.append(restore_frame(tuple(slots.write(s, maybe=True) for s in taken_back)))
     terminator = branch.fall_through(decoder, block)
     for pc in range(block.first, block.last):
         decoder.pc, decoder.position = pc, pc - block.first

@@ -3,16 +3,17 @@
 Clocks are the warp's running instruction number, so that a run repeats exactly.
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...traces.schema import Space
-from ..ptx.kernel import TYPE_BYTES, Bucket, Instruction, Operand, Register, Special, Vector
+from ..ptx.kernel import TYPE_BYTES, Bucket, Instruction, Operand, Register, Special, Symbol, Vector
 from .array import DTYPES, Array
+from .frame import lane_numbers
 from .memory import WINDOWS
 from .program import Step
-from .slot import Fetch
+from .slot import Fetch, Store
 
 if TYPE_CHECKING:
     from .decode import Decoder
@@ -48,6 +49,8 @@ def _move(decoder: "Decoder", instruction: Instruction) -> Step:
     fetch, store = decoder.fetch(source, kind), decoder.store(to, kind)
     if store is None:
         return lambda group: None
+    if isinstance(source, Symbol) and decoder.has_frames(source.name):
+        return _frame_address(fetch, store, decoder.local_stride, DTYPES[kind])
 
     def move(group: "Group") -> None:
         value = fetch(group.frame)
@@ -55,6 +58,19 @@ def _move(decoder: "Decoder", instruction: Instruction) -> Step:
         store(group.frame, value)
 
     return move
+
+
+def _frame_address(fetch: Fetch, store: Store, stride: int, dtype: np.dtype[Any]) -> Step:
+    """Take the address of a local variable in the frame of each lane's level of recursion."""
+
+    def locate(group: "Group") -> None:
+        frames = group.wave.frames
+        value = fetch(group.frame)
+        if frames is not None:
+            value = value + frames.depth[lane_numbers(group)].astype(dtype) * dtype.type(stride)
+        store(group.frame, value)
+
+    return locate
 
 
 def _clock(decoder: "Decoder", to: Operand, kind: str) -> Step:

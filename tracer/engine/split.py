@@ -5,13 +5,13 @@ the two sides, the taken one on top; a split that reaches its joining block is p
 a split that joins at the callee's exit. A warp whose stack is empty has ended.
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import KernelFault
-from .array import Bits, Mask, pack
+from .array import Array, Bits, Mask, pack
 
 if TYPE_CHECKING:
     from .wave import Wave
@@ -24,6 +24,10 @@ PATIENCE = 64
 """Blocks of a waiting loop that a split runs before another split of its warp goes first; half as
 many after each time."""
 _RELAXED = 1 << 12
+
+
+_Splits: TypeAlias = tuple[Array, Array, Array, Array]
+"""One split of each warp: next block, joining block, lanes, and whether a call made it."""
 
 
 class SplitStacks:
@@ -42,7 +46,9 @@ class SplitStacks:
         self.expected: NDArray[np.int32] = np.zeros(warps, dtype=np.int32)
         self.spins: NDArray[np.int32] = np.zeros(warps, dtype=np.int32)
         self.patience: NDArray[np.int32] = np.full(warps, PATIENCE, dtype=np.int32)
-        self._below: list[tuple[NDArray[np.int32], NDArray[np.int32], Bits]] = []
+        self.called: Mask = np.zeros(warps, dtype=np.bool_)
+        self._top = (self.block, self.join, self.mask, self.called)
+        self._below: list[_Splits] = []
         self._waited: NDArray[np.int64] = np.zeros(warps, dtype=np.int64)
         self._tick = 0
         self._picked = (-1, 0)
@@ -93,21 +99,23 @@ class SplitStacks:
                     self.push(divided, block, join, lanes[mixed])
         self._pop(warps)
 
-    def push(self, warps: NDArray[np.intp], block: int, join: int, lanes: Bits) -> None:
+    def push(
+        self, warps: NDArray[np.intp], block: int, join: int, lanes: Bits, called: bool = False
+    ) -> None:
         """Put a split on top of each of `warps`."""
         self._deepen(int(self.depth[warps].max()) + 1)
         for level in np.unique(self.depth[warps]):
             at = warps[self.depth[warps] == level]
-            below = self._below[int(level)]
-            below[0][at], below[1][at], below[2][at] = self.block[at], self.join[at], self.mask[at]
-        self.block[warps], self.join[warps], self.mask[warps] = block, join, lanes
+            for below, top in zip(self._below[int(level)], self._top, strict=True):
+                below[at] = top[at]
+        self.block[warps], self.join[warps] = block, join
+        self.mask[warps], self.called[warps] = lanes, called
         self.depth[warps] += 1
 
     def _deepen(self, levels: int) -> None:
-        size = len(self.block)
         while len(self._below) < levels:
-            blank = np.zeros(size, dtype=np.int32)
-            self._below.append((blank, blank.copy(), np.zeros(size, dtype=np.uint32)))
+            block, join, mask, called = map(np.zeros_like, self._top)
+            self._below.append((block, join, mask, called))
 
     def note_spin(self, warps: NDArray[np.intp], waits: bool) -> None:
         """Count the blocks of a waiting loop that `warps` ran; beyond their patience let other
@@ -131,38 +139,49 @@ class SplitStacks:
         That is a sibling that waits for its turn, or else the lanes that already stand where the
         top split is to join: they go on alone, and the two meet where their parent joins.
         """
-        stack = [
-            (int(block[warp]), int(join[warp]), int(mask[warp]))
-            for block, join, mask in self._below[: int(self.depth[warp])]
-        ]
-        top = (int(self.block[warp]), int(self.join[warp]), int(self.mask[warp]))
-        while stack and stack[-1][0] == stack[-1][1]:
+        levels = (*self._below[: int(self.depth[warp])], self._top)
+        *stack, top = [tuple(int(column[warp]) for column in level) for level in levels]
+        if top[3]:
+            return False
+        while stack and stack[-1][0] == stack[-1][1] and not stack[-1][3]:
             stack.pop()
         if not stack:
             return False
-        block, join, mask = stack.pop()
-        if join == top[1] and block != join:
-            stack += [top, (block, join, mask)]
+        block, join, mask, called = stack.pop()
+        if join == top[1] and block != join and not called:
+            stack += [top, (block, join, mask, 0)]
         elif arrived := mask & ~top[2]:
-            stack += [(join, join, mask), (top[0], join, top[2]), (block, join, arrived)]
+            stack += [(join, join, mask, called), (top[0], join, top[2], 0)]
+            stack.append((block, join, arrived, 0))
         else:
             return False
         self._restore(warp, stack)
         return True
 
-    def _restore(self, warp: int, stack: list[tuple[int, int, int]]) -> None:
-        *below, (self.block[warp], self.join[warp], self.mask[warp]) = stack
-        self._deepen(len(below))
-        for level, split in zip(self._below, below, strict=False):
-            level[0][warp], level[1][warp], level[2][warp] = split
-        self.depth[warp] = len(below)
+    def _restore(self, warp: int, stack: list[tuple[int, ...]]) -> None:
+        self._deepen(len(stack) - 1)
+        for level, split in zip((*self._below[: len(stack) - 1], self._top), stack, strict=True):
+            for column, value in zip(level, split, strict=True):
+                column[warp] = value
+        self.depth[warp] = len(stack) - 1
 
-    def leave(self, warps: NDArray[np.intp], lanes: Bits) -> None:
-        """Take lanes that exit out of every split of their warps, and pop what is empty."""
-        for _, _, mask in self._below:
-            mask[warps] &= ~lanes
-        self.mask[warps] &= ~lanes
+    def leave(self, warps: NDArray[np.intp], lanes: Bits, returns: bool = False) -> None:
+        """Take lanes that exit out of every split of their warps, and pop what is empty.
+
+        Lanes that only return from a function leave the splits from its call upwards.
+        """
+        inside = np.ones(len(warps), dtype=np.bool_)
+        for level in reversed(range(len(self._below) + 1)):
+            at = inside & (self.depth[warps] >= level)
+            here = self.depth[warps] == level
+            for splits, chosen in ((self._top, at & here), *self._level(level, at & ~here)):
+                splits[2][warps[chosen]] &= ~lanes[chosen]
+                if returns:
+                    inside[chosen] &= ~splits[3][warps[chosen]]
         self._pop(warps)
+
+    def _level(self, level: int, chosen: Mask) -> tuple[tuple[_Splits, Mask], ...]:
+        return ((self._below[level], chosen),) if level < len(self._below) else ()
 
     def _pop(self, warps: NDArray[np.intp]) -> None:
         while True:
@@ -180,8 +199,8 @@ class SplitStacks:
             self.depth[warps] -= 1
             for level in np.unique(self.depth[warps]):
                 at = warps[self.depth[warps] == level]
-                block, join, mask = self._below[int(level)]
-                self.block[at], self.join[at], self.mask[at] = block[at], join[at], mask[at]
+                for below, top in zip(self._below[int(level)], self._top, strict=True):
+                    top[at] = below[at]
 
     def arrive(self, warps: NDArray[np.intp], barrier: int, threads: int, block: int) -> None:
         """Let `warps` wait at a barrier for `threads` (0: the whole block), then go to `block`."""

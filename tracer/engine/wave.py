@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from .array import LANES, Array, Bits, Mask, unpack
 from .fact import FactStore
 from .fault import source_line
+from .frame import FrameStack
 from .group import Group
 from .launch import Sink
 from .rows import WaveRows
@@ -55,6 +56,7 @@ class Wave:
         self.shared = np.zeros((blocks, program.shared_bytes), dtype=np.uint8)
         self.local = np.zeros((self.warps * LANES, program.local_bytes), dtype=np.uint8)
         self.step = np.zeros(self.warps, dtype=np.uint32)
+        self.frames: FrameStack | None = None
         self.facts = FactStore(patterns)
         self.owned: dict[int, Array] = {}
         self._masks: dict[tuple[bytes, int], Mask] = {}

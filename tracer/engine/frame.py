@@ -1,0 +1,118 @@
+"""Recursion: the registers that a call must find again, and local memory, by depth of each lane.
+
+A function that can call itself, directly or through others, has one set of register slots. What is
+live after such a call is put aside before it, in a stack for each lane, and taken back where the
+call returns; its local variables lie further up for each level.
+"""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import KernelFault
+from ..ptx.kernel import CallTarget, Kernel, Symbol
+from .array import LANES, Array
+from .fault import source_line
+from .program import Step
+
+if TYPE_CHECKING:
+    from .group import Group
+    from .wave import Wave
+
+DEEPEST = 256
+"""Levels of recursion that a lane has room for."""
+
+
+def recursive_functions(kernel: Kernel) -> frozenset[int]:
+    """Return the indices of the functions that can call themselves."""
+    import networkx as nx
+
+    numbers = {span.function.name: index for index, span in enumerate(kernel.functions)}
+    calls: nx.DiGraph[int] = nx.DiGraph()
+    for block in kernel.blocks:
+        for instruction in kernel.instructions[block.first : block.last]:
+            for operand in instruction.operands:
+                if isinstance(operand, CallTarget) and isinstance(operand.callee, Symbol):
+                    callee = numbers.get(operand.callee.name)
+                    if callee is not None:
+                        calls.add_edge(block.function, callee)
+    groups = nx.strongly_connected_components(calls)
+    return frozenset(f for group in groups for f in group if len(group) > 1 or calls.has_edge(f, f))
+
+
+class FrameStack:
+    """What each lane of a wave has put aside: values by slot and depth, (levels, lanes)."""
+
+    def __init__(self, lanes: int) -> None:
+        self.depth: NDArray[np.int32] = np.zeros(lanes, dtype=np.int32)
+        self._saved: dict[int, Array] = {}
+
+    def push(self, lanes: NDArray[np.intp], values: dict[int, Array]) -> None:
+        """Put aside values (n,) of `lanes` (n,), one array a slot, and go a level deeper."""
+        depth = self.depth[lanes]
+        for slot, value in values.items():
+            self._room(slot, int(depth.max()) + 1, value)[depth, lanes] = value
+        self.depth[lanes] += 1
+
+    def pop(self, lanes: NDArray[np.intp], slots: tuple[int, ...]) -> list[Array]:
+        """Come up a level; return what `lanes` (n,) had put aside, an array (n,) a slot."""
+        self.depth[lanes] -= 1
+        depth = self.depth[lanes]
+        return [self._saved[slot][depth, lanes] for slot in slots]
+
+    def _room(self, slot: int, levels: int, value: Array) -> Array:
+        saved = self._saved.get(slot)
+        if saved is None or len(saved) < levels:
+            grown = np.zeros((max(2 * levels, 4), len(self.depth)), dtype=value.dtype)
+            if saved is not None:
+                grown[: len(saved)] = saved
+            saved = self._saved[slot] = grown
+        return saved.view(value.dtype)
+
+
+def lane_numbers(group: "Group") -> NDArray[np.intp]:
+    """Return the number in the wave of each lane of the group's shape."""
+    numbers = group.place[:, None] * LANES + np.arange(LANES)
+    return numbers.reshape(group.rows, group.columns)
+
+
+def save_frame(slots: tuple[int, ...], pc: int) -> Step:
+    """Return the step that puts registers aside before a call, for the lanes that make it."""
+
+    def save(group: "Group") -> None:
+        shape = (group.rows, group.columns)
+        active = np.broadcast_to(True if group.lanes is None else group.lanes, shape)
+        lanes = lane_numbers(group)[active]
+        stack = _stack(group.wave)
+        if lanes.size and int(stack.depth[lanes].max()) >= DEEPEST:
+            kernel = group.wave.program.kernel
+            raise KernelFault(
+                f"{source_line(kernel, pc)}: kernel `{kernel.name}` calls itself "
+                f"more than {DEEPEST} levels deep"
+            )
+        values = {s: np.broadcast_to(group.frame[s], shape)[active] for s in slots}
+        stack.push(lanes, values)
+
+    return save
+
+
+def restore_frame(slots: tuple[int, ...]) -> Step:
+    """Return the step that takes registers back where a call has returned."""
+
+    def restore(group: "Group") -> None:
+        shape = (group.rows, group.columns)
+        active = np.broadcast_to(True if group.lanes is None else group.lanes, shape)
+        values = _stack(group.wave).pop(lane_numbers(group)[active], slots)
+        for slot, value in zip(slots, values, strict=True):
+            whole = np.array(np.broadcast_to(group.frame[slot], shape), order="C")
+            whole[active] = value.view(whole.dtype)
+            group.frame[slot] = whole
+
+    return restore
+
+
+def _stack(wave: "Wave") -> FrameStack:
+    if wave.frames is None:
+        wave.frames = FrameStack(wave.warps * LANES)
+    return wave.frames
