@@ -42,7 +42,7 @@ from typing import ClassVar
 import numpy as np
 
 from ..errors import CutraceError, nearest
-from .replay.lanes import NONE, distinct_bytes, sort_distinct
+from .replay.lanes import NONE, distinct_bytes
 from .replay.seam import Batch, Bools, Ints, Kind, Step, join_batches
 
 SECTOR = 32
@@ -56,9 +56,8 @@ UNCACHED = frozenset({"cg", "cv", "nc"})
 class Transactions:
     """What a rule makes of n groups of lanes.
 
-    `address` and `size` (n, k) are bytes, size 0 where there is no transaction. `leaving` (n, k)
-    is the size in which they go to memory, if that differs: several sectors of one line leave as
-    one, noted at the first of them.
+    `address` and `size` (n, k) are bytes, size 0 where there is no transaction. `leaving`
+    (n, len(SIZES)) counts them by the size in which they go to memory.
     """
 
     address: Ints
@@ -86,7 +85,7 @@ def _half_warp(addresses: Ints, active: Bools, width: int) -> Transactions:
         wanted & (number < lanes * width // segment), segment, 0
     )
     address = np.where(coalesced, first + number * segment, addresses // SECTOR * SECTOR)
-    return Transactions(address, size, size)
+    return Transactions(address, size, _by_size(size))
 
 
 def _segment(addresses: Ints, active: Bools, width: int) -> Transactions:
@@ -103,7 +102,7 @@ def _segment(addresses: Ints, active: Bools, width: int) -> Transactions:
         address[:, number] = start
         size[:, number] = np.where(served.any(axis=1), bytes_, 0)
         pending &= ~served
-    return Transactions(address, size, size)
+    return Transactions(address, size, _by_size(size))
 
 
 def _shrink(
@@ -125,34 +124,54 @@ def _shrink(
 def _line(addresses: Ints, active: Bools, width: int) -> Transactions:
     """Whole 128-byte lines."""
     number = _touched(addresses, active, width, LINE)
-    size = np.where(number == NONE, 0, LINE)
-    return Transactions(number * LINE, size, size)
+    size = _is_new(number) * LINE
+    return Transactions(number * LINE, size, _by_size(size))
 
 
 def _sector(addresses: Ints, active: Bools, width: int) -> Transactions:
     """32-byte sectors; those of one 128-byte line leave together."""
-    number = np.sort(_touched(addresses, active, width, SECTOR), axis=1)
-    line = np.where(number == NONE, NONE, number // (LINE // SECTOR))
-    size = np.where(number == NONE, 0, SECTOR)
-    leaving = size.copy()
-    for ahead in range(1, min(LINE // SECTOR, number.shape[1])):
-        leaving[:, :-ahead] += np.where(line[:, ahead:] == line[:, :-ahead], size[:, ahead:], 0)
-    leaving[:, 1:][line[:, 1:] == line[:, :-1]] = 0
-    return Transactions(number * SECTOR, size, leaving)
+    number = _touched(addresses, active, width, SECTOR)
+    new = _is_new(number)
+    first = np.flatnonzero(new & _is_new(number // (LINE // SECTOR)))  # of each line
+    before = np.cumsum(new.ravel())[first] - 1
+    sectors = np.diff(before, append=np.count_nonzero(new))
+    leaving = _count_sizes(first // number.shape[1], sectors * SECTOR, len(number))
+    return Transactions(number * SECTOR, new * SECTOR, leaving)
 
 
 def _each(addresses: Ints, active: Bools, width: int) -> Transactions:
     """Every active lane on its own."""
     size = np.where(active, SECTOR, 0)
-    return Transactions(addresses // SECTOR * SECTOR, size, size)
+    return Transactions(addresses // SECTOR * SECTOR, size, _by_size(size))
 
 
 def _touched(addresses: Ints, active: Bools, width: int, unit: int) -> Ints:
-    """Return the distinct numbers of the units that each group touches, as `sort_distinct`."""
+    """Return the numbers of the units that each group touches, sorted, NONE behind them."""
     first, last = addresses // unit, (addresses + width - 1) // unit
     if np.array_equal(first, last):
-        return sort_distinct(first, active)
-    return sort_distinct(np.concatenate([first, last], axis=1), np.tile(active, 2))
+        return np.sort(np.where(active, first, NONE), axis=1)
+    both = np.concatenate([first, last], axis=1)
+    return np.sort(np.where(np.tile(active, 2), both, NONE), axis=1)
+
+
+def _is_new(ordered: Ints) -> Bools:
+    """Whether each of the sorted numbers of a group is the first of its value, and not NONE."""
+    new = ordered < NONE // LINE
+    new[:, 1:] &= ordered[:, 1:] != ordered[:, :-1]
+    return new
+
+
+def _by_size(size: Ints) -> Ints:
+    """Count the transactions of each group by size, (n, len(SIZES))."""
+    group, number = np.nonzero(size)
+    return _count_sizes(group, size[group, number], len(size))
+
+
+def _count_sizes(group: Ints, size: Ints, groups: int) -> Ints:
+    """Return (groups, len(SIZES)): how many transactions of each size belong to each group."""
+    number = group * len(SIZES) + size // SECTOR - 1
+    times = np.bincount(number, minlength=groups * len(SIZES))
+    return times.reshape(groups, len(SIZES))
 
 
 RULES: Mapping[str, Rule] = {
@@ -262,15 +281,15 @@ def _words(kind: Kind, addresses: Ints) -> Iterator[tuple[Ints, int]]:
 
 
 def _count(rule: str, found: Transactions, ideal: Ints, asking: Bools) -> Mapping[str, Ints]:
-    """Return each counter by group of lanes: 1-d or 2-d arrays that sum to it."""
-    sized = {size: (found.leaving == size).astype(np.int64) for size in SIZES}
+    """Return each counter by group of lanes or, if there are more of these, by request."""
+    sized = dict(zip(SIZES, found.leaving.T, strict=True))
     nothing = np.zeros_like(ideal)
     old = rule in ("half_warp", "segment")
     alone = rule == "half_warp"  # where 32 bytes are the mark of a lane served by itself
     return {
         "split_requests": asking.astype(np.int64),
-        "transactions": (found.size > 0).astype(np.int64),
-        "bytes_moved": found.size,
+        "transactions": np.count_nonzero(found.size, axis=1),
+        "bytes_moved": found.size.sum(axis=1),
         "ideal_transactions": ideal,
         **{f"transactions_{size}": sized[size] for size in SIZES},
         "coherent_32": sized[32] if old and not alone else nothing,

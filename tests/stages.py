@@ -37,8 +37,8 @@ def serve(
     batch = batch_of(lanes, kind=Kind(space, access, cache, width))
     answers = Stages(wires).run(batch, {})
     return {
-        name: int(values[0])
+        name: value
         for wired in wires
         if space in wired.spaces
-        for name, values in answers[wired.stage.name].items()
+        for name, value in zip(wired.counters, answers[wired.stage.name][0].tolist(), strict=True)
     }

@@ -26,7 +26,7 @@ from .wiring import Wire
 if TYPE_CHECKING:
     from ...traces.reader import LaunchTrace
 
-HELD = 1 << 18
+HELD = 1 << 17
 """Distinct rows that are kept before the models are asked about them."""
 ASKED = 1 << 13
 """Rows that a model is asked about at a time: 2 MiB of addresses."""
@@ -92,11 +92,7 @@ def _settle(
         stages = repr([wire.stage for wire in track.repeating])
         if stages not in known:
             known[stages] = _ask(track.repeating, sites, patterns, kind, base, pattern)
-        answers = {
-            stage: {name: values[number] for name, values in counts.items()}
-            for stage, counts in known[stages].items()
-        }
-        _enter(track.ledger, track.repeating, groups, times, answers)
+        _enter(track.ledger, track.repeating, groups, times, known[stages], number)
 
 
 def _ask(
@@ -113,10 +109,7 @@ def _ask(
         rows = slice(start, start + ASKED)
         batch = patterns.rebuild(sites.kinds, kind[rows], base[rows], pattern[rows])
         parts.append(stages.run(batch, {}))
-    return {
-        stage: {name: np.concatenate([part[stage][name] for part in parts]) for name in counts}
-        for stage, counts in parts[0].items()
-    }
+    return {stage: np.concatenate([part[stage] for part in parts]) for stage in parts[0]}
 
 
 def _stream(chunk: Chunk, track: Track, sites: Sites, patterns: Patterns) -> None:
@@ -134,7 +127,7 @@ def _stream(chunk: Chunk, track: Track, sites: Sites, patterns: Patterns) -> Non
         here = {name: unit[rows] for name, unit in units.items()}
         answers = track.stages.run(batch, here)
         groups = _group(chunk.site[rows], chunk.zone[rows], chunk.mixed[rows])
-        _enter(track.ledger, track.lasting, groups, times[rows], answers)
+        _enter(track.ledger, track.lasting, groups, times[rows], answers, np.arange(len(kind)))
 
 
 def _group(site: Ints, zone: Ints, mixed: np.ndarray) -> Mapping[bool, Groups]:
@@ -149,7 +142,9 @@ def _enter(
     groups: Mapping[bool, Groups],
     times: Ints,
     answers: Answers,
+    number: Ints,
 ) -> None:
+    """Enter the answers to rows: those of row i are `answers[stage][number[i]]`."""
     for wire in wires:
         for mixed, members in groups.items():
-            ledger.add(wire, members, times, answers[wire.stage.name], mixed)
+            ledger.add(wire, members, times, answers[wire.stage.name], number, mixed)

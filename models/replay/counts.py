@@ -48,28 +48,37 @@ class LaunchCounts:
 class Groups:
     """Rows sorted into groups of one site and zone.
 
-    `order` (n,) are the rows in order of their group, `starts` (groups,) where in it each group
-    begins; `site` and `zone` (groups,) are what it has in common.
+    `rows` (m,) are their numbers in order of the group, `group` (m,) the group of each; `site` and
+    `zone` (groups,) are what a group has in common.
     """
 
-    order: Ints
-    starts: Ints
+    rows: Ints
+    group: Ints
     site: Ints
     zone: Ints
 
-    def sum(self, values: Ints) -> Ints:
-        """Return the sum of each group, (groups, ...), of what its rows have, (n, ...)."""
-        return np.asarray(np.add.reduceat(values[self.order], self.starts, axis=0), np.int64)
+    def sum(self, table: Ints, number: Ints, times: Ints) -> tuple[Ints, Ints]:
+        """Add up what the rows have: row i has `table[number[i]]`, `times[i]` times.
+
+        Returns the groups in which any row occurred (g,), and their sums (g, columns).
+        """
+        occurred = np.flatnonzero(times[self.rows])
+        rows, group = self.rows[occurred], self.group[occurred]
+        if not len(rows):
+            return group, np.zeros((0, table.shape[1]), np.int64)
+        starts = np.flatnonzero(np.diff(group, prepend=-1))
+        values = table[number[rows]] * times[rows, None]
+        return group[starts], np.add.reduceat(values, starts, axis=0)
 
 
 def group_rows(site: Ints, zone: Ints, chosen: Bools) -> Groups:
     """Group the chosen rows by site and zone, all (n,)."""
     rows = np.flatnonzero(chosen)
-    key = site[rows] * (zone.max(initial=0) + 1) + zone[rows]
-    order = rows[np.argsort(key, kind="stable")]
-    changes = np.diff(site[order]) | np.diff(zone[order])
-    starts = np.flatnonzero(np.concatenate([[1], changes])) if len(rows) else rows
-    return Groups(order, starts, site[order[starts]], zone[order[starts]])
+    zones = int(zone.max(initial=0)) + 1
+    key = site[rows] * zones + zone[rows]
+    order = np.argsort(key, kind="stable")
+    keys, group = np.unique(key[order], return_inverse=True)
+    return Groups(rows[order], group, *np.divmod(keys, zones))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -97,19 +106,26 @@ class Ledger:
         self._entries: dict[bool, list[_Entry]] = {False: [], True: []}
 
     def add(
-        self, wire: Wire, groups: Groups, times: Ints, counts: Mapping[str, Ints], mixed: bool
+        self,
+        wire: Wire,
+        groups: Groups,
+        times: Ints,
+        table: Ints,
+        number: Ints,
+        mixed: bool,
     ) -> None:
-        """Add a stage's answer, each counter (n,), to rows that occurred `times` (n, 3)."""
-        values = np.stack([counts[name] for name in wire.counters], axis=1)
-        seen = groups.sum(times)
-        rows = groups.site // SPACES * len(self._names) + self._name[groups.zone]
-        for scope in np.flatnonzero(seen.any(axis=0)).tolist():
-            sums = groups.sum(values * times[:, scope, None])
-            for kind, members in self._by_prefix(groups, seen[:, scope]):
+        """Add a stage's answers to rows that occurred `times` (n, 3).
+
+        Row i has the answers `table[number[i]]`, a column for each counter of the wire.
+        """
+        place = groups.site // SPACES * len(self._names) + self._name[groups.zone]
+        for scope in range(SCOPES):
+            seen, sums = groups.sum(table, number, times[:, scope])
+            for kind, members in self._by_prefix(groups.site[seen]):
                 if kind.space in wire.spaces:
                     columns = [self._column[wire.name(kind, name)] for name in wire.counters]
-                    entry = _Entry(rows[members] * SCOPES + scope, columns, sums[members])
-                    self._entries[mixed].append(entry)
+                    rows = place[seen[members]] * SCOPES + scope
+                    self._entries[mixed].append(_Entry(rows, columns, sums[members]))
 
     def add_by_pc(self, scope: int, counts: Mapping[str, Ints]) -> None:
         """Add counters that belong to no array: each (pcs,)."""
@@ -125,16 +141,14 @@ class Ledger:
         sums = pl.col(self._counters).sum()
         return self._table(self._entries[False]), mixed.group_by(KEYS).agg(sums).sort(KEYS)
 
-    def _by_prefix(self, groups: Groups, seen: Ints) -> Iterator[tuple[Kind, Ints]]:
-        """Yield the groups that were seen, together where their counters have one prefix."""
-        kinds = self._sites.kind[groups.site]
+    def _by_prefix(self, site: Ints) -> Iterator[tuple[Kind, Ints]]:
+        """Yield the indices of sites, (g,), together where their counters have one prefix."""
+        kinds = self._sites.kind[site]
         prefixes: dict[str, list[int]] = {}
         for number in np.unique(kinds).tolist():
             prefixes.setdefault(self._sites.kinds[number].prefix, []).append(number)
         for numbers in prefixes.values():
-            members = np.flatnonzero(np.isin(kinds, numbers) & (seen > 0))
-            if len(members):
-                yield self._sites.kinds[numbers[0]], members
+            yield self._sites.kinds[numbers[0]], np.flatnonzero(np.isin(kinds, numbers))
 
     def _table(self, entries: Sequence[_Entry]) -> pl.DataFrame:
         """Add the entries up, in one table with a column for every counter."""

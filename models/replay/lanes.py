@@ -41,7 +41,7 @@ def count_distinct(values: Ints, active: Bools) -> Ints:
     >>> count_distinct(np.array([[4, 4, 8, 12]]), np.array([[True, True, True, False]]))
     array([2])
     """
-    return np.asarray(np.count_nonzero(sort_distinct(values, active) != NONE, axis=1), np.int64)
+    return _count_changes(np.sort(np.where(active, values, NONE), axis=1))
 
 
 def distinct_bytes(addresses: Ints, active: Bools, width: int) -> Ints:
@@ -51,6 +51,14 @@ def distinct_bytes(addresses: Ints, active: Bools, width: int) -> Ints:
     array([10])
     """
     ordered = np.sort(np.where(active, addresses, NONE), axis=1)
+    if not (addresses & (width - 1)).any():  # aligned: accesses are the same or apart
+        return width * _count_changes(ordered)
     steps = np.minimum(np.diff(ordered, axis=1), width)
     steps[ordered[:, 1:] == NONE] = 0
     return np.asarray(steps.sum(axis=1) + width * active.any(axis=1), dtype=np.int64)
+
+
+def _count_changes(ordered: Ints) -> Ints:
+    """Return how many different values before NONE each sorted row has, (n,)."""
+    new = (ordered[:, 1:] != ordered[:, :-1]) & (ordered[:, 1:] != NONE)
+    return np.asarray(np.count_nonzero(new, axis=1) + (ordered[:, 0] != NONE), np.int64)

@@ -8,8 +8,8 @@ import numpy as np
 from .seam import Batch, Ints, Model, Step, join_batches
 from .wiring import Wire
 
-Answers = Mapping[str, Mapping[str, Ints]]
-"""For each stage by name, each of its counters, (n,) for the rows that went in."""
+Answers = Mapping[str, Ints]
+"""For each stage by name, (n, counters): its answers to the n rows that went in."""
 
 
 def split_wires(wires: Sequence[Wire]) -> tuple[tuple[Wire, ...], tuple[Wire, ...]]:
@@ -39,15 +39,14 @@ class Stages:
 
     def run(self, batch: Batch, units: Mapping[str, Ints]) -> Answers:
         """Send rows through all stages; `units` gives for each scope the unit of each row, (n,)."""
-        answers: dict[str, Mapping[str, Ints]] = {}
+        answers: dict[str, Ints] = {}
         passed: dict[str, Batch] = {}
         for wire in self.wires:
             listened = any(wire.stage.name in other.after for other in self.wires)
             seen = replace(_gather(wire, batch, passed), passes_on=listened)
             step = self._step(wire, seen, units)
-            answers[wire.stage.name] = {
-                name: _sum_by_row(step.counts[name], seen.row, len(batch)) for name in wire.counters
-            }
+            table = np.stack([step.counts[name] for name in wire.counters], axis=1)
+            answers[wire.stage.name] = _sum_by_row(table, seen.row, len(batch))
             if step.out is not None:
                 passed[wire.stage.name] = step.out
         return answers
@@ -87,8 +86,12 @@ def _gather(wire: Wire, batch: Batch, passed: Mapping[str, Batch]) -> Batch:
     return parts[0] if len(parts) == 1 else join_batches(parts)
 
 
-def _sum_by_row(values: Ints, row: Ints, rows: int) -> Ints:
-    """Add up what belongs to one row, (rows,)."""
-    total = np.zeros(rows, np.int64)
-    np.add.at(total, row, values)
+def _sum_by_row(table: Ints, row: Ints, rows: int) -> Ints:
+    """Add up answers, (m, counters), that belong to one row; `row` (m,) rises: (rows, counters)."""
+    total = np.zeros((rows, table.shape[1]), np.int64)
+    first = np.flatnonzero(np.diff(row, prepend=-1))
+    if len(first) == len(row):
+        total[row] = table
+    else:
+        total[row[first]] = np.add.reduceat(table, first, axis=0)
     return total

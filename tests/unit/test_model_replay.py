@@ -262,7 +262,7 @@ def test_a_period_that_is_no_power_of_two(tmp_path: Path) -> None:
 @given(
     size=st.integers(1, 70),
     asked=st.integers(1, 40),
-    held=st.sampled_from([1, 10, 1 << 18]),
+    held=st.sampled_from([1, 10, 1 << 17]),
     seed=st.integers(0, 5),
 )
 @settings(max_examples=10, deadline=None)
