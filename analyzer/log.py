@@ -20,7 +20,7 @@ from .profile import LaunchProfile, Profile
 from .vocabulary import Counter, era, heading, vocabularies
 
 ZERO = "0.000"
-DIRECTIONS = {"HtoD": "1", "DtoH": "2", "DtoD": "3"}
+DIRECTIONS = {"HtoD": ("1",), "DtoH": ("2",), "DtoD": ("3",)}
 """`memtransferdir` as real logs print it: cudaMemcpyKind."""
 
 SILENT = frozenset(
@@ -85,9 +85,7 @@ COLUMNS = (
 )
 TRANSFERS = (
     Column("memtransfersize", ("memtransfersize",), event=lambda e: (str(e.bytes),)),
-    Column(
-        "memtransferdir", ("memtransferdir",), event=lambda e: (DIRECTIONS.get(e.direction, ""),)
-    ),
+    Column("memtransferdir", ("memtransferdir",), event=lambda e: DIRECTIONS.get(e.direction, ())),
 )
 
 

@@ -82,13 +82,14 @@ def record_source(
     `arguments` are those of `analyze()` for that log.
     """
     from ..analyzer.switch import attach
+    from ..tracer.front.source import DEFAULT_TARGET
     from ..tracer.host.record import record
     from ..tracer.host.session import Session
 
     attach(Session.at_close, arguments)
-    options = {"arch": recording.arch} if recording.arch else {}
+    arch = recording.arch or DEFAULT_TARGET
     with progress(f"recording {source}"):
-        return record(source, recording.launches, out, options=recording.options, **options)
+        return record(source, recording.launches, out, arch=arch, options=recording.options)
 
 
 @contextmanager

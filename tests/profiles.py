@@ -25,26 +25,24 @@ MANIFEST = Manifest(
         Event("copy", 1048576, "DtoH", "out"),
     ),
     launches=(LAUNCH,),
-    sources={"reverse.cu": "__global__ void reverse(int *out, const int *in)\n"},
 )
+LOAD = ("in", 2, "    int v = in[i];", "ld.global.u32 %r1, [%rd1];")
+STORE = ("out", 3, "    out[n - i] = v;", "st.global.u32 [%rd2], %r1;")
 
 
 def counts(**columns: list[int]) -> pl.DataFrame:
-    """Raw counts of four rows: pc 4 loads from `in`, pc 5 stores to `out`; on the SM, and beyond.
-
-    The first two rows are those of the profiled SM, the third its cluster's, the last the rest's.
-    """
+    """Raw counts of four rows: a load on the profiled SM, a store there, in its cluster, beyond."""
+    places = (LOAD, STORE, STORE, STORE)
+    array, line, text, ptx = zip(*places, strict=True)
     return pl.DataFrame(
         {
-            "pc": pl.Series([4, 5, 5, 4], dtype=pl.UInt32),
-            "array": ["in", "out", "out", "in"],
+            "pc": pl.Series([4, 5, 5, 5], dtype=pl.UInt32),
+            "array": array,
             "scope": ["sm", "sm", "cluster", "rest"],
             "file": ["reverse.cu"] * 4,
-            "line": pl.Series([2, 3, 3, 2], dtype=pl.UInt32),
-            "text": ["    int v = in[i];", "    out[n - i] = v;"] * 1
-            + ["    out[n - i] = v;", "    int v = in[i];"],
-            "ptx": ["ld.global.u32 %r1, [%rd1];", "st.global.u32 [%rd2], %r1;"] * 1
-            + ["st.global.u32 [%rd2], %r1;", "ld.global.u32 %r1, [%rd1];"],
+            "line": pl.Series(line, dtype=pl.UInt32),
+            "text": text,
+            "ptx": ptx,
             **{name: pl.Series(values, dtype=pl.Int64) for name, values in columns.items()},
         }
     )
@@ -54,14 +52,16 @@ def launch_profile(
     device: str, capability: tuple[int, int], table: pl.DataFrame, refusal: str = ""
 ) -> LaunchProfile:
     """One launch on one device, every warp of the SM resident."""
-    facts = {"active_warps": 24, "max_warps": 24, "registers": 10}
     return LaunchProfile(
         number=0,
         launch=LAUNCH,
         device=device,
         device_name=f"Maker's {device}",
         capability=capability,
-        raw=Raw(table.clear() if refusal else table, facts),
+        raw=Raw(
+            table.clear() if refusal else table,
+            {"active_warps": 24, "max_warps": 24, "registers": 10},
+        ),
         mixed=table.clear(),
         blocks={"sm": 61, "cluster": 122},
         refusal=refusal,

@@ -1,0 +1,158 @@
+"""The verbs as one types them, on a small kernel: what they print, and with which exit status."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from cutrace.cli import run
+
+KERNEL = """\
+// cutrace: reverse<<<8, 64>>>(out:i32[512], in:i32[512]=arange)
+__global__ void reverse(int *out, const int *in)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    out[gridDim.x * blockDim.x - 1 - i] = in[i];
+}
+"""
+Captured = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The working directory, with a source in it and no device or profiler in the environment."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("CUTRACE_DEVICE", "CUDA_PROFILE", "COMPUTE_PROFILE", "COLUMNS", "NO_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    (tmp_path / "reverse.cu").write_text(KERNEL)
+    return tmp_path
+
+
+@pytest.fixture
+def trace(folder: Path, capsys: Captured) -> Path:
+    """A trace of the source."""
+    assert run(["record", "reverse.cu"]) == 0
+    assert capsys.readouterr().out == "reverse.cutrace\nnext: cutrace analyze reverse.cutrace\n"
+    return folder / "reverse.cutrace"
+
+
+def printed(capsys: Captured, *arguments: str) -> str:
+    """What a command line that succeeds prints on stdout."""
+    assert run(arguments) == 0, capsys.readouterr().err
+    return capsys.readouterr().out
+
+
+def test_a_source_is_analyzed_in_one_go_and_leaves_nothing(folder: Path, capsys: Captured) -> None:
+    text = printed(capsys, "analyze", "reverse.cu", "-d", "8800gtx,gtx580", "-d", "h200")
+    assert "counter                        8800gtx    gtx580   h200\n" in text
+    # 16 warps: 32 half-warps of 16 lanes, or 16 lines of 128 bytes in sectors of 32
+    assert "global_store_transactions          512        64     64\n" in text
+    assert "costs most: reverse.cu:5  out[gridDim.x * blockDim.x - 1 - i] = in[i];\n" in text
+    assert text.endswith("next: cutrace analyze reverse.cu -d 8800gtx,gtx580,h200 --by line\n")
+    assert [path.name for path in folder.iterdir()] == ["reverse.cu"]
+
+
+def test_profiled_blocks_choose_the_share_of_the_cluster(trace: Path, capsys: Captured) -> None:
+    command = ["analyze", trace.name, "-d", "8800gtx", "--counters", "gld_coherent,gst_incoherent"]
+    text = printed(capsys, *command, "--profiled-blocks", "3")
+    # 3 blocks of 4 half-warps; 16 transactions each of which counts 2
+    assert "gld_coherent         12\n" in text
+    assert "gst_incoherent      384\n" in text
+    assert "saw 3 of 8 blocks" in text
+    whole = printed(capsys, *command, "--scope", "all")
+    assert "gst_incoherent     1024\n" in whole
+
+
+def test_the_first_line_says_which_device_nobody_chose(
+    trace: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = printed(capsys, "analyze", trace.name).splitlines()[0]
+    assert first == "device: h100 (the default; -d chooses others, `cutrace devices` lists)"
+    monkeypatch.setenv("CUTRACE_DEVICE", "gtx280")
+    text = printed(capsys, "analyze", trace.name)
+    assert text.splitlines()[0] == "device: gtx280 ($CUTRACE_DEVICE; -d chooses others)"
+    assert "gst_64b" in text
+
+
+def test_each_grouping_names_the_next_finer_one(trace: Path, capsys: Captured) -> None:
+    for by, then in (("launch", "line"), ("line", "array"), ("array", "instruction")):
+        last = printed(capsys, "analyze", trace.name, "-d", "t4", "--by", by).splitlines()[-1]
+        assert last == f"next: cutrace analyze reverse.cutrace -d t4 --by {then}"
+
+
+def test_json_on_a_pipe_is_json_and_nothing_else(trace: Path, capsys: Captured) -> None:
+    text = printed(capsys, "analyze", trace.name, "--format", "json", "--counters", "occupancy")
+    (launch,) = json.loads(text)["launches"]
+    assert launch["counters"][0]["counter"] == "occupancy"
+
+
+def test_launches_and_macros_of_the_command_line_are_in_what_comes_next(
+    folder: Path, capsys: Captured
+) -> None:
+    line = "reverse<<<2, 32>>>(out:i32[64], in:i32[64]=arange)"
+    text = printed(capsys, "analyze", "reverse.cu", "--launch", line, "-DN=4", "-d", "t4")
+    assert text.startswith("reverse<<<2, 32>>>(out, in)\n")
+    assert text.endswith(
+        f'next: cutrace analyze reverse.cu --launch "{line}" -DN=4 -d t4 --by line\n'
+    )
+
+
+def test_the_profilers_log_comes_with_a_recording_that_the_environment_asks_for(
+    folder: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path("config").write_text("gld_coherent\ngst_incoherent\n")
+    monkeypatch.setenv("CUDA_PROFILE", "1")
+    monkeypatch.setenv("CUDA_PROFILE_CONFIG", "config")
+    assert run(["record", "reverse.cu"]) == 0
+    told = "cutrace: cuda_profile.log: the profiler's log for 8800gtx"
+    assert capsys.readouterr().err.startswith(told)
+    row = Path("cuda_profile.log").read_text().splitlines()[5]
+    # one cluster of 8 got 1 block of 4 half-warps
+    assert row.endswith("occupancy=[ 0.667 ] gld_coherent=[ 4 ] gst_incoherent=[ 128 ]")
+    printed(capsys, "analyze", "reverse.cu", "-d", "8800gtx", "--profiled-blocks", "3")
+    row = Path("cuda_profile.log").read_text().splitlines()[5]
+    assert row.endswith("gld_coherent=[ 12 ] gst_incoherent=[ 384 ]")
+
+
+def test_export_writes_the_log_of_a_trace(trace: Path, capsys: Captured) -> None:
+    text = printed(capsys, "export", trace.name, "--to", "cuda-profile", "--profiled-blocks", "3")
+    assert "# CUDA_DEVICE 0 GeForce 8800 GTX\n" in text
+    assert "gld_coherent=[ 12 ] gst_incoherent=[ 384 ]" in text
+    assert (
+        printed(capsys, "export", trace.name, "--to", "cuda-profile-csv", "-o", "x.csv")
+        == "x.csv\n"
+    )
+    assert "# CUDA_PROFILE_CSV 1\n" in Path("x.csv").read_text()
+
+
+def test_info_tells_what_is_in_a_trace_and_verifies_it(trace: Path, capsys: Captured) -> None:
+    text = printed(capsys, "info", trace.name, "--verify")
+    for words in (
+        "launch 0  reverse<<<8, 64>>>(out, in)\n",
+        "array     out: 2048 bytes of global memory at ",
+        "source    reverse.cu, 6 lines\n",
+        "copy      2048 bytes HtoD in\n",
+        "32 accesses",
+        "sound     every promise of the format holds\n",
+    ):
+        assert words in text
+
+
+def test_devices_and_counters_are_listed_and_explained(capsys: Captured) -> None:
+    assert "8800gtx  GeForce 8800 GTX  1.0         16   86.4    512 " in printed(capsys, "devices")
+    assert "[stage.coalescer]" in printed(capsys, "devices", "8800 GTX")
+    assert "gst_incoherent    1.0-1.3  2 a transaction\n" in printed(capsys, "counters")
+    told = printed(capsys, "counters", "instructions")
+    assert "instructions (plain)\n" in told
+    assert "instructions (cuda-profiler)\n" in told
+    assert "  formula  SUM(instructions)\n" in told
+
+
+def test_the_gallery_is_listed_explained_and_copied(folder: Path, capsys: Captured) -> None:
+    assert "\nreverse_array  " in printed(capsys, "gallery")
+    assert "gst_incoherent" in printed(capsys, "gallery", "reverse_array")
+    text = printed(capsys, "gallery", "reverse_array", "--copy", ".")
+    assert (folder / "reverse_array" / "reverse_global.cu").exists()
+    assert text.endswith("next: cutrace analyze reverse_array/reverse_global.cu\n")
+    assert run(["gallery", "reverse_array", "--copy", "."]) == 2
+    assert "reverse_array is there already" in capsys.readouterr().err
