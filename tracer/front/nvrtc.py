@@ -3,8 +3,8 @@
 import ctypes
 import signal
 import threading
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from functools import cache
 
@@ -94,8 +94,8 @@ def _compile(
     for expression in name_expressions:
         status = library.nvrtcAddNameExpression(program, expression.encode())
         _check(status, "nvrtcAddNameExpression")
-    with _deaf():
-        status = library.nvrtcCompileProgram(program, len(options), _strings(options))
+    texts = _strings(options)
+    status = _interruptible(lambda: library.nvrtcCompileProgram(program, len(options), texts))
     log = _read(program, "ProgramLog")
     if status in (_COMPILATION, _BAD_NAME):
         return Outcome(None, log, {})
@@ -105,18 +105,20 @@ def _compile(
     return Outcome(_read(program, "PTX"), log, names)
 
 
-@contextmanager
-def _deaf() -> Iterator[None]:
-    """Ignore Ctrl-C: NVRTC would answer it by ending the process, with a trace half written."""
+def _interruptible(call: Callable[[], int]) -> int:
+    """Make a long call so that Ctrl-C stays Python's: it is raised when the call is over.
+
+    While NVRTC parses it handles Ctrl-C itself, and ends the process with a trace half written. So
+    the call runs in a thread of its own, and this one keeps putting Python's handler back.
+    """
     listening = signal.getsignal(signal.SIGINT)
     if listening is None or threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, listening)
+        return call()
+    with ThreadPoolExecutor(1) as pool:
+        future = pool.submit(call)
+        while not wait([future], 0.001).done:
+            signal.signal(signal.SIGINT, listening)
+    return future.result()
 
 
 def _one_line(log: str) -> str:
