@@ -17,7 +17,7 @@ from .counts import Groups, Ledger, group_rows
 from .device import Device
 from .patterns import Patterns, read_patterns
 from .place import SCOPE_NAMES, Placement
-from .seam import Ints
+from .seam import Ints, Kind
 from .sites import Sites
 from .stages import Answers, Stages
 from .tally import SLICE, Chunk, Distinct, join, read_chunk, scope_of, tally
@@ -36,11 +36,13 @@ ASKED = 1 << 13
 class Track:
     """One device's part of a replay.
 
-    `repeating` are the stages that are asked about distinct rows, `lasting` those that see all;
+    `kinds` are those of the sites, as the device's own compiler would have made them. `repeating`
+    are the stages that are asked about distinct rows, `lasting` those that see all;
     `stages` runs the lasting ones with those that they need rows from.
     """
 
     device: Device
+    kinds: tuple[Kind, ...]
     placement: Placement
     ledger: Ledger
     repeating: tuple[Wire, ...]
@@ -89,25 +91,18 @@ def _settle(
     groups = _group(found.site, found.zone, found.mixed)
     known: dict[str, Answers] = {}
     for track, times in zip(tracks, found.times, strict=True):
-        stages = repr([wire.stage for wire in track.repeating])
+        stages = repr((track.kinds, [wire.stage for wire in track.repeating]))
         if stages not in known:
-            known[stages] = _ask(track.repeating, sites, patterns, kind, base, pattern)
+            known[stages] = _ask(track, patterns, kind, base, pattern)
         _enter(track.ledger, track.repeating, groups, times, known[stages], number)
 
 
-def _ask(
-    wires: tuple[Wire, ...],
-    sites: Sites,
-    patterns: Patterns,
-    kind: Ints,
-    base: Ints,
-    pattern: Ints,
-) -> Answers:
+def _ask(track: Track, patterns: Patterns, kind: Ints, base: Ints, pattern: Ints) -> Answers:
     """Return what stages without state say about rows, a few at a time."""
-    stages, parts = Stages(wires), []
+    stages, parts = Stages(track.repeating), []
     for start in range(0, len(kind), ASKED):
         rows = slice(start, start + ASKED)
-        batch = patterns.rebuild(sites.kinds, kind[rows], base[rows], pattern[rows])
+        batch = patterns.rebuild(track.kinds, kind[rows], base[rows], pattern[rows])
         parts.append(stages.run(batch, {}))
     return {stage: np.concatenate([part[stage] for part in parts]) for stage in parts[0]}
 
@@ -123,7 +118,7 @@ def _stream(chunk: Chunk, track: Track, sites: Sites, patterns: Patterns) -> Non
     for start in range(0, len(chunk.site), ASKED):
         rows = slice(start, start + ASKED)
         kind = sites.kind[chunk.site[rows]]
-        batch = patterns.rebuild(sites.kinds, kind, chunk.base[rows], chunk.pattern[rows])
+        batch = patterns.rebuild(track.kinds, kind, chunk.base[rows], chunk.pattern[rows])
         here = {name: unit[rows] for name, unit in units.items()}
         answers = track.stages.run(batch, here)
         groups = _group(chunk.site[rows], chunk.zone[rows], chunk.mixed[rows])

@@ -12,9 +12,10 @@ from .arrays import Zones, cut_zones
 from .counts import LaunchCounts, Ledger
 from .device import Device
 from .histories import count_histories
+from .lacking import adapt_kinds, substitute
 from .options import ReplayOptions
 from .place import place
-from .sites import Sites, read_sites, substitute
+from .sites import Sites, read_sites
 from .stages import Stages, split_wires, with_sources
 from .wiring import wire
 
@@ -52,9 +53,9 @@ def _track(
     ledger = Ledger(sites, zones, [*COUNTERS, *(name for w in wires for name in w.names())])
     repeating, lasting = split_wires(wires)
     placement = place(device.chip, blocks, options.profiled_blocks)
-    return Track(
-        device, placement, ledger, repeating, lasting, Stages(with_sources(lasting, wires))
-    )
+    kinds = adapt_kinds(sites.kinds, device.capability, options.dlcm)
+    stages = Stages(with_sources(lasting, wires))
+    return Track(device, kinds, placement, ledger, repeating, lasting, stages)
 
 
 def _result(

@@ -3,8 +3,12 @@
 HALF is a warp of which only the first half-warp is active, so that its counts are a half-warp's.
 """
 
+from collections import Counter
+
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from stages import serve
 from warps import BASE, Warp, warp
 
@@ -252,3 +256,50 @@ def test_the_answer_repeats_with_the_base_every_128_bytes(device: str) -> None:
         first = serve(device, warp(addresses=(BASE + shift + lanes).tolist()))
         second = serve(device, warp(addresses=(BASE + 128 * 5 + shift + lanes).tolist()))
         assert first == second
+
+
+def segments_in_plain_python(addresses: list[int], width: int) -> list[int]:
+    """The rule of 1.2 for one half-warp, as the guide words it: sizes of transactions."""
+    size = {1: 32, 2: 64}.get(width, 128)
+    left, found = list(addresses), []
+    while left:
+        start = left[0] // size * size
+        touched = [a for a in left if a // size * size == start]
+        left = [a for a in left if a // size * size != start]
+        low, high, now = min(touched), max(touched) + width, size
+        while now > 32 and (high <= start + now // 2 or low >= start + now // 2):
+            now //= 2
+            start += now if low >= start + now else 0
+        found.append(now)
+    return found
+
+
+def coalesced_in_plain_python(addresses: dict[int, int], width: int) -> bool:
+    """The rule of 1.0 for one half-warp: lane k's address by k."""
+    starts = {address - lane * width for lane, address in addresses.items()}
+    return width >= 4 and len(starts) == 1 and starts.pop() % min(16 * width, 128) == 0
+
+
+LANES_AND_PLACES = st.dictionaries(st.integers(0, 15), st.integers(0, 90), min_size=1)
+
+
+@given(LANES_AND_PLACES, st.sampled_from([1, 2, 4, 8, 16]))
+@settings(max_examples=60, deadline=None)
+def test_scattered_half_warps_agree_with_the_rules_in_plain_python(
+    places: dict[int, int], width: int
+) -> None:
+    addresses = {lane: BASE + width * place for lane, place in sorted(places.items())}
+    lanes = Warp(tuple(addresses.get(lane) for lane in range(32)))
+    segments = segments_in_plain_python(list(addresses.values()), width)
+    assert sizes(serve("gtx280", lanes, width)) == dict(Counter(segments))
+    found = serve("8800gtx", lanes, width)
+    if coalesced_in_plain_python(addresses, width):
+        assert found["incoherent_32"] == 0
+    else:
+        assert sizes(found) == {32: len(addresses)}
+    for device, unit in (("h100", 32), ("gtx580", 128)):
+        groups = 1 if device == "h100" or width <= 4 else width // 4
+        each = 32 // groups
+        units = {(lane // each, address // unit) for lane, address in addresses.items()}
+        assert serve(device, lanes, width)["transactions"] == len(units)
+    assert serve("h100", lanes, width)["bytes_distinct"] == width * len({*addresses.values()})

@@ -182,7 +182,11 @@ def test_read_only_loads_are_substituted_before_3_5(tmp_path: Path) -> None:
     table = [instruction(0, "ld.global.nc.f32", cache="nc")]
     trace = hand_trace(tmp_path / "a.cutrace", [Access(warp())], instructions=table).launches[0]
     assert one(trace, "k20").substitutions == ()
-    (said,) = one(trace, "m2070").substitutions
+    assert total(one(trace, "k20"), "global_load_transactions") == 4
+    for dlcm, transactions in (("ca", 1), ("cg", 4)):
+        counts = one(trace, "m2070", dlcm=dlcm)
+        assert total(counts, "global_load_transactions") == transactions
+    (said,) = counts.substitutions
     assert said == "read-only loads (from 3.5 on; 1 in the code) counted as plain global loads"
 
 
