@@ -182,16 +182,20 @@ class Argument:
 
 @dataclass(frozen=True, slots=True)
 class Texture:
-    """A texture that the launch could sample: what taps and formats follow from."""
+    """A texture that the launch could sample: what taps and formats follow from.
+
+    Dimensions are in the order of coordinates, x first.
+    """
 
     name: str
     format: str  # texel type and channels: `f32`, `u8x4`
-    extent: tuple[int, ...]
-    address_mode: tuple[str, ...]
-    filter_mode: str
+    extent: tuple[int, ...]  # texels: one to three dimensions
+    address_mode: tuple[str, ...]  # of each dimension: clamp, border, wrap, mirror
+    filter_mode: str  # point, linear
     normalized_coords: bool
-    read_mode: str
+    read_mode: str  # element, normalized_float
     array: str = ""  # name of the Array under a linear texture
+    layers: int = 0  # of a layered texture; 0: not layered
 
 
 @dataclass(frozen=True, slots=True)

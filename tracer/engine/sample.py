@@ -11,7 +11,7 @@ from .array import DTYPES, LANES, Array, pack
 from .fault import source_line
 from .program import Step
 from .slot import Fetch
-from .texture import Texture, sample
+from .texture import Texture, sample, shape_words
 
 if TYPE_CHECKING:
     from .decode import Decoder
@@ -50,6 +50,7 @@ def decode_sample(decoder: "Decoder", instruction: Instruction) -> Step | None:
         for number in np.unique(handles[mask]):
             here = mask & (handles == number)
             texture = _texture(group, pc, int(number))
+            _check(group, pc, texture, (count, layered), result)
             coordinates = [np.broadcast_to(axis(frame), shape)[here] for axis in axes]
             layers = (
                 np.zeros(int(here.sum()), dtype=np.int64)
@@ -85,6 +86,23 @@ def _texture(group: "Group", pc: int, number: int) -> Texture:
             "nothing; make one with `texture(...)` and pass it, or bind it with `bind_texture`"
         )
     return textures[number - 1]
+
+
+def _check(group: "Group", pc: int, texture: Texture, shape: tuple[int, bool], result: str) -> None:
+    """Refuse a fetch of other dimensions, and one that takes floats for integers or the reverse."""
+    described = texture.description
+    problem = ""
+    if shape != texture.shape:
+        problem = f"in {shape_words(*shape)}; it has {shape_words(*texture.shape)}"
+    elif (result[0] == "f") != texture.gives_floats:
+        given = f'{described.format}, read with read_mode="{described.read_mode}"'
+        problem = f"as {result}; its texels are {given}"
+    if problem:
+        kernel = group.wave.program.kernel
+        raise KernelFault(
+            f"{source_line(kernel, pc)}: kernel `{kernel.name}` samples texture "
+            f"`{described.name}` {problem}"
+        )
 
 
 def _record(

@@ -1,11 +1,14 @@
-"""Textures and how they are sampled (CUDA C++ Programming Guide, texture fetching).
+"""Textures and how they are sampled: coordinates, address modes, taps.
 
-Weights of linear filtering have eight fractional bits. In one dimension alpha is rounded to the
-nearest 1/256. In two, alpha and beta are rounded so, and the weight of the far corner is their
-product rounded again, w11 = round(256 alpha beta) / 256; the others follow from it: w10 = alpha -
-w11, w01 = beta - w11, w00 = 1 - alpha - beta + w11. Both were measured on an NVIDIA H200, where
-they give every sample exactly. In three dimensions the two layers so filtered are weighted by
-gamma. 8-bit texels read as normalised numbers are filtered in 16-bit fixed point.
+CUDA C++ Programming Guide, texture fetching. Point sampling takes the texel at the floor of the
+coordinate; linear filtering (filter.py) takes the lower corner's and its neighbours. The address
+mode folds the indices: clamp to the edge, border (0 outside), wrap (modulo the size), mirror (with
+a period of two sizes). Wrap and mirror exist for normalised coordinates only and are clamp
+otherwise. Clamped coordinates are clamped before they are split into index and fraction.
+
+Measured on an NVIDIA H200, but for one thing: there normalised coordinates are a little smaller
+under wrap and mirror, as if truncated at 2**-21, so that one sample in some hundred takes the next
+weight.
 """
 
 from collections.abc import Callable
@@ -17,6 +20,7 @@ from numpy.typing import NDArray
 
 from ...traces.schema import Texture as Description
 from .array import Array
+from .filter import ONE, Step, blend, split_weight
 
 FAR = float(1 << 30)
 """Coordinates beyond this many texels are taken as this many."""
@@ -31,7 +35,11 @@ class Texture:
 
     description: Description
     texels: Callable[[], NDArray[Any]]
-    layered: bool = False
+
+    @property
+    def shape(self) -> tuple[int, bool]:
+        """How many dimensions it has, layers apart, and whether it is layered."""
+        return len(self.description.extent), self.description.layers > 0
 
     @property
     def is_linear(self) -> bool:
@@ -41,7 +49,18 @@ class Texture:
     @property
     def is_normalized_read(self) -> bool:
         """Whether integer texels are read as numbers in [0, 1] or [-1, 1]."""
-        return self.description.read_mode == "normalized"
+        return self.description.read_mode == "normalized_float"
+
+    @property
+    def gives_floats(self) -> bool:
+        """Whether samples are floats, and not integers."""
+        return self.is_normalized_read or self.description.format[0] == "f"
+
+
+def shape_words(dimensions: int, layered: bool) -> str:
+    """Say a texture's shape: `2 dimensions`, `layers of 1 dimension`."""
+    words = f"{dimensions} dimension{'s' if dimensions > 1 else ''}"
+    return f"layers of {words}" if layered else words
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,21 +79,41 @@ def sample(texture: Texture, coordinates: list[Array], layer: Array, fetch: bool
     """
     texels = texture.texels()
     extent = texels.shape[3:0:-1]
-    linear = texture.is_linear and not fetch
     places = [
         _in_texels(texture, coordinate, extent[axis], axis, fetch)
         for axis, coordinate in enumerate(coordinates)
     ]
-    lower = [np.floor(p - 0.5 if linear else p).astype(np.int64) for p in places]
-    corner = np.zeros((len(layer), 4), dtype=np.int32)
-    for axis, index in enumerate(lower):
-        corner[:, axis] = index
-    corner[:, 3] = layer
-    if not linear:
+    layer = np.clip(layer, 0, len(texels) - 1)
+    if not texture.is_linear or fetch:
+        lower = [np.floor(place).astype(np.int64) for place in places]
         values = _taps(texture, texels, lower, layer, fetch)
-        return Sample(_as_read(texture, values), corner)
-    weights = _weights([p - 0.5 - i for p, i in zip(places, lower, strict=True)])
-    return Sample(_filtered(texture, texels, lower, layer, weights), corner)
+        return Sample(_as_read(texture, values), _corners(lower, layer))
+    fixed = [np.floor(ONE * (place - 0.5) + 0.5).astype(np.int64) for place in places]
+    held = [_held(texture, each, extent[axis], axis) for axis, each in enumerate(fixed)]
+    taps = [
+        (weight, _taps(texture, texels, _moved(held, step), layer, False))
+        for step, weight in split_weight([each & (ONE - 1) for each in held])
+    ]
+    lower = [each // ONE for each in fixed]
+    return Sample(blend(taps, texture.is_normalized_read), _corners(lower, layer))
+
+
+def _corners(lower: list[Array], layer: Array) -> NDArray[np.int32]:
+    corners = np.zeros((len(layer), 4), dtype=np.int32)
+    for axis, index in enumerate(lower):
+        corners[:, axis] = index
+    corners[:, 3] = layer
+    return corners
+
+
+def _moved(fixed: list[Array], step: Step) -> list[Array]:
+    return [each // ONE + by for each, by in zip(fixed, step, strict=True)]
+
+
+def _held(texture: Texture, fixed: Array, size: int, axis: int) -> Array:
+    """Return a coordinate less half a texel, in 1/256, held inside the texture if it clamps."""
+    clamps = _mode(texture, axis, False) == "clamp"
+    return np.clip(fixed, 0, ONE * (size - 1)) if clamps else fixed
 
 
 def _in_texels(
@@ -99,20 +138,6 @@ def _mode(texture: Texture, axis: int, fetch: bool) -> str:
     return mode
 
 
-def _weights(fractions: list[Array]) -> list[tuple[tuple[int, ...], Array]]:
-    """Return the taps, as steps from the lower corner in x, y, z, and their weights."""
-    a, *rest = [np.floor(256 * f + 0.5) / 256 for f in fractions]
-    if not rest:
-        return [((0,), 1 - a), ((1,), a)]
-    b = rest[0]
-    far = np.floor(256 * a * b + 0.5) / 256
-    plane = [((0, 0), 1 - a - b + far), ((1, 0), a - far), ((0, 1), b - far), ((1, 1), far)]
-    if len(rest) == 1:
-        return [((x, y), w) for (x, y), w in plane]
-    c = rest[1]
-    return [((x, y, z), w * (c if z else 1 - c)) for z in (0, 1) for (x, y), w in plane]
-
-
 def _taps(
     texture: Texture, texels: NDArray[Any], index: list[Array], layer: Array, fetch: bool
 ) -> Array:
@@ -132,23 +157,9 @@ def _taps(
     while len(places) < 3:
         places.append(np.zeros(len(layer), dtype=np.int64))
     x, y, z = places
-    found: Array = texels[np.clip(layer, 0, len(texels) - 1), z, y, x]
+    found: Array = texels[layer, z, y, x]
     chosen: Array = np.where(inside[:, None], found, texels.dtype.type(0))
     return chosen
-
-
-def _filtered(
-    texture: Texture, texels: NDArray[Any], lower: list[Array], layer: Array,
-    weights: list[tuple[tuple[int, ...], Array]],
-) -> Array:  # fmt: skip
-    octets = texture.is_normalized_read and texels.dtype == np.uint8
-    total: Array = np.zeros((len(layer), texels.shape[-1]))
-    for step, weight in weights:
-        index = [i + s for i, s in zip(lower, step, strict=True)]
-        taps = _taps(texture, texels, index, layer, False)
-        read = taps.astype(np.float64) * 257 if octets else _as_read(texture, taps)
-        total = total + weight[:, None] * read
-    return np.floor(total + 0.5) / 65535 if octets else total
 
 
 def _as_read(texture: Texture, values: Array) -> Array:

@@ -11,7 +11,8 @@ import numpy as np
 from ...errors import CutraceError
 from ...traces.schema import Argument
 from .array import DeviceArray
-from .signature import FLOAT, INTEGER, POINTER, STRUCT, WORD, Parameter, Signature
+from .signature import FLOAT, INTEGER, POINTER, STRUCT, TEXTURE, WORD, Parameter, Signature
+from .texture import Texture
 
 _FLOAT_FORMS = {2: "<e", 4: "<f", 8: "<d"}
 
@@ -79,7 +80,20 @@ def _pack_word(parameter: Parameter, value: Any) -> tuple[bytes, str | int]:
     return _pack_integer(parameter, value)
 
 
-def _pack_integer(parameter: Parameter, value: Any) -> tuple[bytes, int]:
+def _pack_texture(parameter: Parameter, value: Any) -> tuple[bytes, str | int]:
+    if value is None:
+        return bytes(parameter.size), 0
+    if not isinstance(value, Texture):
+        raise ValueError(
+            f"is {parameter.type}: expected a texture, made with gpu.texture(...), or None, "
+            f"got {_show(value)}"
+        )
+    return value.handle.to_bytes(parameter.size, "little"), value.name
+
+
+def _pack_integer(parameter: Parameter, value: Any) -> tuple[bytes, str | int]:
+    if isinstance(value, Texture) and parameter.size == 8:
+        return _pack_texture(parameter, value)
     try:
         number = int(operator.index(value))
     except TypeError:
@@ -119,6 +133,8 @@ def _pack_struct(parameter: Parameter, value: Any) -> tuple[bytes, str]:
 def _show(value: object) -> str:
     if isinstance(value, DeviceArray):
         return f"the device array `{value.name}`"
+    if isinstance(value, Texture):
+        return f"the texture `{value.name}`"
     if isinstance(value, np.ndarray):
         return f"a host array of {value.dtype} and shape {value.shape}"
     return f"{type(value).__name__} {value!r}"
@@ -130,4 +146,5 @@ _PACK: Mapping[str, Callable[[Parameter, Any], tuple[bytes, str | int | float]]]
     INTEGER: _pack_integer,
     FLOAT: _pack_float,
     STRUCT: _pack_struct,
+    TEXTURE: _pack_texture,
 }

@@ -86,12 +86,12 @@ class DeviceArray:
     def copy_to_host(self) -> NDArray[Any]:
         """Copy it back: a new array of its shape and dtype."""
         self._recording.note(Event("copy", self.nbytes, "DtoH", self.name))
-        return self._elements().copy()
+        return self.elements().copy()
 
     def copy_to_device(self, source: "DeviceArray | ArrayLike") -> None:
         """Write all elements from a host array, a device array or nested lists of its shape."""
         if isinstance(source, DeviceArray):
-            values, direction = source._elements(), "DtoD"
+            values, direction = source.elements(), "DtoD"
         else:
             values, direction = self._read_host(source), "HtoD"
         if values.dtype.newbyteorder("<") != self.dtype or values.shape != self.shape:
@@ -100,7 +100,7 @@ class DeviceArray:
                 f"got {values.dtype} of shape {values.shape}"
             )
         self._recording.note(Event("copy", self.nbytes, direction, self.name))
-        self._elements()[...] = values
+        self.elements()[...] = values
 
     def fill(self, value: int | float) -> None:
         """Set every element to `value`."""
@@ -109,13 +109,13 @@ class DeviceArray:
         except (OverflowError, TypeError, ValueError):
             raise CutraceError(f"`{self.name}` is {self.dtype}: it cannot hold {value!r}") from None
         self._recording.note(Event("set", self.nbytes, array=self.name))
-        self._elements()[...] = element
+        self.elements()[...] = element
 
     def _read_host(self, source: ArrayLike) -> NDArray[Any]:
         is_typed = isinstance(source, np.ndarray | np.generic)
         return np.asarray(source, dtype=None if is_typed else self.dtype)
 
-    def _elements(self) -> NDArray[Any]:
+    def elements(self) -> NDArray[Any]:
         """Its elements where they lie in the arena; good until the next allocation."""
         data = self._recording.memory.view(self._allocation)
         outer = self.shape[:-1]

@@ -22,6 +22,7 @@ from .configuration import Dim3, Limits, check_configuration, read_dimensions
 from .recording import Recording
 from .signature import Signature
 from .symbol import describe_shared, describe_symbols
+from .texture import Texture
 
 
 @dataclass(frozen=True)
@@ -135,10 +136,13 @@ class ConfiguredFunction:
 
     def _refuse_strangers(self, arguments: tuple[object, ...]) -> None:
         for number, argument in enumerate(arguments, 1):
-            if isinstance(argument, DeviceArray) and not argument.belongs_to(self.recording):
+            if not isinstance(argument, DeviceArray | Texture):
+                continue
+            if not argument.belongs_to(self.recording):
+                kind = "a texture" if isinstance(argument, Texture) else "an array"
                 raise ArgumentError(
                     f"{self.linked.signature}: argument {number}, `{argument.name}`, "
-                    "is an array of another session",
+                    f"is {kind} of another session",
                     number,
                 )
 
@@ -155,6 +159,7 @@ class ConfiguredFunction:
             local_bytes=local_layout(linked.kernel).size,
             arguments=arguments,
             arrays=_distinct((*self.recording.arrays, *describe_symbols(linked.loaded), *shared)),
+            textures=tuple(texture.description for texture in self.recording.memory.textures),
             max_threads=prod(linked.limits.max_block) if linked.limits.max_block else 0,
             min_blocks=linked.min_blocks,
             source=linked.source,

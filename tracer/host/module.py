@@ -9,9 +9,11 @@ from ..ptx.parse import parse_module
 from .function import Function, Linked
 from .listing import explain_missing, list_templates
 from .recording import Recording
+from .reference import bind
 from .resources import ask_resources
 from .signature import read_signature
 from .symbol import Symbol, name_symbols
+from .texture import Texture
 
 
 class Module:
@@ -62,6 +64,10 @@ class Module:
         raise CutraceError(
             f"{self._source} has no variable `{name}`{nearest(name, by_c_name)}; it has {listed}"
         )
+
+    def bind_texture(self, name: str, texture: Texture) -> None:
+        """Bind a texture to a texture reference of the source, by its name in C or in PTX."""
+        bind(self._recording, self._compiled, self._loaded, name, texture)
 
     def _link(self, spoken: KernelSignature) -> Function:
         kernel = link_kernel(self._loaded.module, spoken.mangled)

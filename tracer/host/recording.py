@@ -40,9 +40,9 @@ class Recording:
                 "`with cutrace.Session(...) as gpu:`"
             )
 
-    def new_name(self, wanted: str | None) -> str:
-        """A name that no other array of the session has: `d_in`, then `d_in (2)`; else `array0`."""
-        names = (f"array{n}" for n in count()) if wanted is None else _numbered(wanted)
+    def new_name(self, wanted: str | None, kind: str = "array") -> str:
+        """A name that nothing else of the session has: `d_in`, then `d_in (2)`; else `array0`."""
+        names = (f"{kind}{n}" for n in count()) if wanted is None else _numbered(wanted)
         name = next(each for each in names if each not in self.names)
         self.names.add(name)
         return name

@@ -20,6 +20,7 @@ from .destination import choose_trace
 from .module import Module
 from .path import is_path, read_text
 from .recording import Recording
+from .texture import Modes, Texture, make_texture
 
 
 class Session:
@@ -103,6 +104,35 @@ class Session:
         A row is what the last dimension spans: (100, 60) of float32 takes 100 times 256 bytes.
         """
         return allocate_array(self._recording, shape, dtype, name, is_pitched=True)
+
+    def texture(
+        self,
+        array: DeviceArray | ArrayLike,
+        address_mode: str | Sequence[str] = "clamp",
+        filter_mode: str = "point",
+        normalized_coords: bool = False,
+        read_mode: str = "element",
+        *,
+        channels: int | None = None,
+        layered: bool = False,
+        name: str | None = None,
+    ) -> Texture:
+        """Make a texture, to be passed to a kernel or bound with `Module.bind_texture`.
+
+        Of a host array it keeps a copy, as a CUDA array does; over a device array it reads linear
+        memory as it is at each launch. Shapes are (width,), (height, width) or (depth, height,
+        width), with the layers in front if `layered`; channels are a structured dtype's fields, or
+        a last axis of 2 or 4 if `channels` says so.
+
+        `address_mode` is clamp, border, wrap or mirror, for all dimensions or one each, x first
+        (wrap and mirror act as clamp without `normalized_coords`); `filter_mode` is point or
+        linear; `read_mode` is element, or normalized_float for integers of 8 and 16 bits.
+        CutraceError for what does not go together.
+        """
+        modes = Modes(address_mode, filter_mode, normalized_coords, read_mode)
+        return make_texture(
+            self._recording, array, modes, channels=channels, layered=layered, name=name
+        )
 
     @property
     def _recording(self) -> Recording:

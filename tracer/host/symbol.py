@@ -11,6 +11,7 @@ from ...traces.schema import Array, Event, Space
 from ..engine.layout import Layout
 from ..engine.memory import Allocation, LoadedModule
 from ..front.demangle import demangle
+from ..front.texture import is_handle
 from ..ptx.kernel import TYPE_BYTES, Variable
 from .recording import Recording
 
@@ -58,8 +59,17 @@ def plain_name(ptx_name: str) -> str:
 
 
 def name_symbols(loaded: LoadedModule) -> dict[str, Allocation]:
-    """A module's variables in memory by C name; PTX names where two have the same."""
-    return dict(zip(_distinct(list(loaded.symbols)), loaded.symbols.values(), strict=True))
+    """A module's variables in memory by C name; PTX names where two have the same.
+
+    Texture references are none: they are bound, not copied to.
+    """
+    variables = loaded.module.variables
+    own = [
+        name
+        for name in loaded.symbols
+        if not is_handle(name) and variables[name].element != "texref"
+    ]
+    return {short: loaded.symbols[n] for short, n in zip(_distinct(own), own, strict=True)}
 
 
 def describe_symbols(loaded: LoadedModule) -> tuple[Array, ...]:

@@ -1,0 +1,191 @@
+"""Textures: arrays that kernels sample, with the modes of CUDA's texture descriptors."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...errors import CutraceError, nearest
+from ...traces import schema
+from ..engine import texture as engine
+from .array import DeviceArray
+from .recording import Recording
+from .texel import Texels, read_texels
+
+ADDRESS_MODES = ("clamp", "border", "wrap", "mirror")
+FILTER_MODES = ("point", "linear")
+READ_MODES = ("element", "normalized_float")
+
+PITCH = 32
+"""Rows of a texture over linear memory start at multiples of this (texturePitchAlignment)."""
+
+_ARRAY_LIMITS = {1: (131072,), 2: (131072, 65536), 3: (16384, 16384, 16384)}
+_LAYERED_LIMITS = {1: (32768,), 2: (32768, 32768)}
+_LINEAR_LIMITS = {1: (1 << 28,), 2: (131072, 65000)}
+_MOST_LAYERS = 2048
+"""The widest texture of any device (CUDA C++ Programming Guide, "Technical Specifications")."""
+
+
+@dataclass(frozen=True, slots=True)
+class Modes:
+    """How a texture is sampled; `address_mode` is for all dimensions or for each, x first."""
+
+    address_mode: str | Sequence[str]
+    filter_mode: str
+    normalized_coords: bool
+    read_mode: str
+
+
+class Texture:
+    """A texture of a session: pass it where a kernel takes a `cudaTextureObject_t`.
+
+    `handle` is the 64-bit number that the kernel sees, `description` what the trace says of it.
+    """
+
+    def __init__(self, recording: Recording, handle: int, description: schema.Texture) -> None:
+        self._recording = recording
+        self.handle = handle
+        self.description = description
+
+    @property
+    def name(self) -> str:
+        """What tables call it."""
+        return self.description.name
+
+    def __repr__(self) -> str:
+        described = self.description
+        extent = " x ".join(map(str, described.extent))
+        return f"<texture {self.name}: {described.format}, {extent}, {described.filter_mode}>"
+
+    def belongs_to(self, recording: Recording) -> bool:
+        """Whether it is a texture of this session."""
+        return self._recording is recording
+
+
+def make_texture(
+    recording: Recording,
+    array: DeviceArray | ArrayLike,
+    modes: Modes,
+    *,
+    channels: int | None,
+    layered: bool,
+    name: str | None,
+) -> Texture:
+    """Make a texture: of a copy of a host array (a CUDA array), or over a device array as it is.
+
+    CutraceError for an array that no texture holds, an unknown mode, and modes that do not go
+    together.
+    """
+    recording.check_open()
+    what = f"texture `{name}`" if name else "a texture"
+    values = array if isinstance(array, DeviceArray) else np.asarray(array)
+    texels = read_texels(values.shape, values.dtype, channels, layered, what)
+    address_modes = _check_modes(modes, texels, what)
+    _check_size(texels, isinstance(values, DeviceArray), what)
+    if isinstance(values, DeviceArray):
+        read, over = _linear(recording, values, texels, modes, what), values.name
+    else:
+        read, over = _copied(values, texels), ""
+    label = recording.new_name(name, "texture")
+    if not over:
+        recording.note(schema.Event("copy", values.nbytes, "HtoD", label))
+    description = schema.Texture(
+        label,
+        texels.format,
+        texels.extent,
+        address_modes,
+        modes.filter_mode,
+        bool(modes.normalized_coords),
+        modes.read_mode,
+        over,
+        texels.layers,
+    )
+    handle = recording.memory.add_texture(engine.Texture(description, read))
+    return Texture(recording, handle, description)
+
+
+def _copied(values: NDArray[Any], texels: Texels) -> Callable[[], NDArray[Any]]:
+    little = values.astype(values.dtype.newbyteorder("<"), order="C")
+    kept = texels.arrange(little)
+    return lambda: kept
+
+
+def _linear(
+    recording: Recording, array: DeviceArray, texels: Texels, modes: Modes, what: str
+) -> Callable[[], NDArray[Any]]:
+    """Return what reads the device array as it is then, after checks of linear memory's own."""
+    if not array.belongs_to(recording):
+        raise CutraceError(f"{what} over `{array.name}`: an array of another session")
+    if texels.layers or len(texels.extent) > 2:
+        raise CutraceError(
+            f"{what} over device array `{array.name}`: linear memory holds one or two dimensions, "
+            "without layers; a copy does not mind: texture(array.copy_to_host())"
+        )
+    if len(texels.extent) == 1 and (modes.filter_mode != "point" or modes.normalized_coords):
+        raise CutraceError(
+            f"{what} over device array `{array.name}` of one dimension: tex1Dfetch names texels by "
+            "integers, without filter and normalised coordinates; a copy has both: "
+            "texture(array.copy_to_host())"
+        )
+    strides = array.elements().strides[: len(texels.extent)]
+    if strides[-1] != texels.texel_bytes:
+        raise CutraceError(
+            f"{what} over pitched array `{array.name}`: its texels are not side by side; pitch an "
+            'array of structures, np.dtype([("x", ...), ("y", ...)])'
+        )
+    if strides[0] % PITCH and len(strides) == 2:
+        raise CutraceError(
+            f"{what} over device array `{array.name}`: its rows are {strides[0]} bytes apart, "
+            f"expected a multiple of {PITCH}: make it with pitched_array"
+        )
+    return lambda: texels.arrange(array.elements())
+
+
+def _check_modes(modes: Modes, texels: Texels, what: str) -> tuple[str, ...]:
+    """Return the address mode of each dimension; CutraceError for what does not go together."""
+    given = modes.address_mode
+    count = len(texels.extent)
+    each = (given,) * count if isinstance(given, str) else tuple(given)
+    for mode in each:
+        _check_known(mode, ADDRESS_MODES, "address_mode", what)
+    _check_known(modes.filter_mode, FILTER_MODES, "filter_mode", what)
+    _check_known(modes.read_mode, READ_MODES, "read_mode", what)
+    if len(each) != count:
+        raise CutraceError(f"{what}: {len(each)} address modes, expected one or {count}, x first")
+    is_float = texels.element.kind == "f"
+    if modes.read_mode == "normalized_float" and (is_float or texels.element.itemsize > 2):
+        raise CutraceError(
+            f'{what} of {texels.format}: read_mode="normalized_float" is for integers of 8 and '
+            '16 bits; expected read_mode="element"'
+        )
+    if modes.filter_mode == "linear" and modes.read_mode == "element" and not is_float:
+        raise CutraceError(
+            f"{what} of {texels.format}: linear filtering gives no integers; expected floats, "
+            'integers of 8 or 16 bits with read_mode="normalized_float", or filter_mode="point"'
+        )
+    return each
+
+
+def _check_known(mode: object, known: tuple[str, ...], what_mode: str, what: str) -> None:
+    if mode not in known:
+        raise CutraceError(
+            f"{what}: {what_mode}={mode!r}{nearest(str(mode), known)}; there are {', '.join(known)}"
+        )
+
+
+def _check_size(texels: Texels, is_linear: bool, what: str) -> None:
+    """Refuse what no device holds."""
+    count = len(texels.extent)
+    limits = _LINEAR_LIMITS if is_linear else _LAYERED_LIMITS if texels.layers else _ARRAY_LIMITS
+    most = limits.get(count, texels.extent)
+    if texels.layers > _MOST_LAYERS or any(
+        size > limit for size, limit in zip(texels.extent, most, strict=True)
+    ):
+        layers = f" of at most {_MOST_LAYERS} layers" if texels.layers else ""
+        widest = " x ".join(map(str, most))
+        raise CutraceError(
+            f"{what} of {' x '.join(map(str, texels.extent))} texels: no device has one over "
+            f"{widest}{layers}"
+        )
