@@ -6,6 +6,7 @@ from ...errors import CutraceError
 from ...traces.schema import Compiler
 from .signature import list_kernels
 from .source import Compiled, Source
+from .texture import list_references
 
 _TARGET = re.compile(r"^\s*\.target\s+([\w, ]+)", re.MULTILINE)
 
@@ -25,4 +26,5 @@ def to_ptx(source: Source, target: str = "") -> Compiled:
         log="",
         sources={source.name: source.text},
         kernels=list_kernels(source.text),
+        textures=list_references(source.text, {}),
     )

@@ -17,11 +17,22 @@ def explain_launches(source: str, kernels: tuple[KernelSignature, ...]) -> str:
     if not kernels:
         return f"{source} has no kernel: expected a __global__ function"
     listed = "".join(f"\n  {each}" for each in kernels)
+    plain = [each for each in kernels if not _takes_texture(each)]
+    if not plain:
+        return (
+            f"{source} does not say which kernel to launch. Its kernels:{listed}\n"
+            "A kernel that takes textures is launched from a Python script, which makes them with "
+            "gpu.texture(...):\n  cutrace gallery texture shows some"
+        )
     return (
         f"{source} does not say which kernel to launch. Its kernels:{listed}\n"
         f"Write a launch into a comment of the source (// cutrace: ...) or on the command line:\n"
-        f'  cutrace record {source} --launch "{example_line(kernels[0])}"'
+        f'  cutrace record {source} --launch "{example_line(plain[0])}"'
     )
+
+
+def _takes_texture(kernel: KernelSignature) -> bool:
+    return any("cudaTextureObject_t" in c_type for c_type, _ in kernel.parameters)
 
 
 def example_line(kernel: KernelSignature) -> str:
