@@ -9,6 +9,7 @@ from cutrace.errors import CutraceError
 from cutrace.tracer.front import cuda
 from cutrace.tracer.front.definition import blank, definitions, marking_words
 from cutrace.tracer.front.source import Compiled, Options, Source
+from cutrace.tracer.front.toolkit import in_cuda
 
 
 def compile_whole(text: str, name: str = "whole.cu") -> Compiled:
@@ -149,6 +150,25 @@ def test_a_device_header_that_is_not_there_is_named_with_its_line() -> None:
     assert 'whole.cu(3): error: identifier "Rng" is undefined' in str(caught.value)
     assert "whole.cu(2): the header no_such_rng.h was not found" in str(caught.value)
     assert "stdio.h was" not in str(caught.value)
+
+
+@pytest.mark.skipif(in_cuda("crt/mma.h"), reason="the wheel is installed here")
+def test_a_header_that_a_wheel_would_bring_is_named_with_the_wheel() -> None:
+    text = "#include <mma.h>\n__global__ void k(nvcuda::wmma::thing *a) { a[0] = 1; }\n"
+    with pytest.raises(CutraceError, match=r"whole\.cu\(2\): error") as caught:
+        compile_whole(text)
+    assert "pip install nvidia-cuda-nvcc-cu12" in str(caught.value)
+
+
+def test_a_name_expression_that_names_nothing_is_told_with_the_nearest_kernel() -> None:
+    text = "template <int N> __global__ void scale(int *a) { a[N] = 0; }\n"
+    with pytest.raises(CutraceError) as caught:
+        cuda.to_ptx(Source("k.cu", text, Options(name_expressions=("scalo<4>",))), "compute_75")
+    assert str(caught.value).splitlines() == [
+        "k.cu does not compile",
+        'there is no kernel instance scalo<4> in it: identifier "scalo" is undefined; '
+        "nearest: scale",
+    ]
 
 
 def test_a_program_without_kernels_says_so() -> None:

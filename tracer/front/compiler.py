@@ -1,16 +1,17 @@
 """One compilation of a source by NVRTC, and the Compiled that is made of it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from ...errors import CutraceError, nearest
 from ...traces.schema import Compiler
 from . import nvrtc
+from .diagnostic import read_diagnostics
 from .portable import portable_log, portable_ptx, user_sources
 from .signature import list_kernels
 from .source import Compiled, Source
 from .syntax import written_kernels
 from .texture import list_references
-from .toolkit import include_folders
+from .toolkit import in_cuda, include_folders
 
 LIGHT = "-D_CG_LIMIT_INCLUDED_DEPENDENCIES"
 """Keeps `cooperative_groups.h` from reading libcu++, which takes NVRTC 0.6 s."""
@@ -59,23 +60,30 @@ def finish(
     template arguments of texture references; `notes` go into the log after the warnings.
     """
     raw = outcome.ptx or ""
-    names = {asked: outcome.names[asked] for asked in source.options.name_expressions}
+    asked = {name: outcome.names[name] for name in source.options.name_expressions}
     sources = user_sources(raw, source, renamed or {})
-    kernels = list_kernels(raw, tuple(sources.values()), names)
+    kernels = list_kernels(raw, tuple(sources.values()), asked)
     if not kernels:
         raise CutraceError("\n".join((_no_kernels(source), *notes)))
     ptx = portable_ptx(raw, source, renamed or {})
     return Compiled(
         ptx=ptx,
-        names=names,
+        names=dict(outcome.names),
         compiler=Compiler(
             "nvrtc", nvrtc.version(), ("-lineinfo", *source.options.words), _virtual(target)
         ),
-        log="\n".join((*filter(None, [outcome.log]), *notes)),
+        log="\n".join((*_warnings(outcome.log), *notes)),
         sources=sources,
         kernels=kernels,
         textures=list_references(ptx, textures or {}),
     )
+
+
+def _warnings(log: str) -> Iterator[str]:
+    """The messages of a log that speak of the user's files, not of CUDA's headers."""
+    for each in read_diagnostics(log):
+        if not in_cuda(each.places[0][0]):
+            yield each.text
 
 
 def _virtual(target: str) -> str:

@@ -11,6 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from .deduce import Scope, deduce
+from .macro import write_out_launches
 from .syntax import (
     Written,
     find_nodes,
@@ -24,14 +26,6 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 _DEPTH = 4  # how far a function template is followed to those that use it
-_NOT_TYPE = re.compile(r"\b(?:const|volatile|__restrict__|__restrict|static|constexpr)\b|&")
-_LITERALS = (
-    (re.compile(r"-?\d+"), "int"),
-    (re.compile(r"-?\d+[uU]"), "unsigned int"),
-    (re.compile(r"-?(?:\d+\.\d*|\.\d+|\d+)(?:[eE][+-]?\d+)?[fF]"), "float"),
-    (re.compile(r"-?(?:\d+\.\d*|\.\d+|\d+[eE][+-]?\d+)"), "double"),
-    (re.compile(r"true|false"), "bool"),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +39,7 @@ class _Use:
 
 def used_instances(text: str) -> tuple[str, ...]:
     """The instances of the file's kernel templates that its code uses, without repetition."""
-    root = parse_source(text)
+    root = parse_source(write_out_launches(text))
     templates = _function_templates(root)
     kernels = {name for name, (_, is_kernel) in templates.items() if is_kernel}
     if not kernels:
@@ -76,17 +70,44 @@ def _uses(root: "Node", templates: Mapping[str, Written]) -> Iterator[_Use]:
     for node in find_nodes(root, "template_function", "template_type", "call_expression"):
         within = _enclosing(node)
         if node.type == "call_expression":
-            function = node.child_by_field_name("function")
-            template = templates.get(text_of(function)) if function else None
-            deduced = _deduce(template, node, within, root) if template else None
-            if template and deduced:
-                yield _Use(template.name, deduced, within)
+            yield from _call(node, templates, Scope(root, within), within)
             continue
-        name = node.child_by_field_name("name")
-        listed = node.child_by_field_name("arguments")
-        if name and listed:
-            given = tuple(text_of(each) for each in listed.named_children)
-            yield _Use(text_of(name), given, within)
+        name, given = _named(node)
+        if name and not _is_called(node):
+            yield _Use(name, given, within)
+
+
+def _call(
+    node: "Node", templates: Mapping[str, Written], scope: Scope, within: "Node | None"
+) -> Iterator[_Use]:
+    """A call of a template, with the arguments that are written and those that can be deduced."""
+    function = node.child_by_field_name("function")
+    listed = node.child_by_field_name("arguments")
+    if not function or not listed:
+        return
+    name, explicit = _named(function) if function.type == "template_function" else ("", ())
+    template = templates.get(name or text_of(function))
+    if template:
+        arguments = deduce(template, explicit, listed.named_children, scope)
+        if arguments:
+            yield _Use(template.name, arguments, within)
+
+
+def _named(node: "Node") -> tuple[str, tuple[str, ...]]:
+    """`scale<float, 4>` as a name and its arguments."""
+    name = node.child_by_field_name("name")
+    listed = node.child_by_field_name("arguments")
+    if not name or not listed:
+        return "", ()
+    return text_of(name), tuple(text_of(each) for each in listed.named_children)
+
+
+def _is_called(node: "Node") -> bool:
+    """Whether it is what a call calls, and seen there."""
+    call = node.parent
+    return bool(
+        call and call.type == "call_expression" and call.child_by_field_name("function") == node
+    )
 
 
 def _enclosing(node: "Node") -> "Node | None":
@@ -147,57 +168,3 @@ def _constants(function: "Node") -> dict[str, str]:
         elif alias := re.fullmatch(r"using (\w+) ?= ?(.+)", text):
             found[alias[1]] = alias[2]
     return found
-
-
-def _deduce(
-    template: Written, call: "Node", within: "Node | None", root: "Node"
-) -> tuple[str, ...] | None:
-    """The template's arguments from the types of a call's, as far as they can be told."""
-    listed = call.child_by_field_name("arguments")
-    if not listed:
-        return None
-    types: dict[str, str] = {}
-    for (declared, _), given in zip(template.parameters, listed.named_children, strict=False):
-        name, stars = _bare(declared)
-        if name in (template.template or ()) and name not in types:
-            actual, depth = _bare(_type_of(given, within, root))
-            if actual and depth >= stars:
-                types[name] = actual + "*" * (depth - stars)
-    found = [types.get(name, "") for name in template.template or ()]
-    while found and not found[-1]:
-        found.pop()  # what follows may have a default
-    return tuple(found) if found and all(found) else None
-
-
-def _bare(ctype: str) -> tuple[str, int]:
-    """A type without qualifiers, and how many stars it has; an array counts as one."""
-    words = _NOT_TYPE.sub(" ", ctype)
-    stars = words.count("*") + words.count("[")
-    return " ".join(re.sub(r"\[.*|\*", " ", words).split()), stars
-
-
-def _type_of(node: "Node", within: "Node | None", root: "Node") -> str:
-    """The declared type of an argument: a variable, `&variable`, a cast, a literal; else `""`."""
-    text = text_of(node)
-    kind = node.child_by_field_name("type")
-    if node.type == "cast_expression" and kind:
-        return text_of(kind)
-    if node.type == "pointer_expression" and text.startswith("&"):
-        inner = _type_of(node.named_children[0], within, root)
-        return f"{inner} *" if inner else ""
-    if node.type == "identifier":
-        return _declared_type(text, within) or _declared_type(text, root)
-    return next((name for pattern, name in _LITERALS if pattern.fullmatch(text)), "")
-
-
-def _declared_type(name: str, within: "Node | None") -> str:
-    """The type with which `name` is declared in a function or file, stars included."""
-    if not within:
-        return ""
-    word = re.compile(rf"([*&\s]*)\b{name}\b\s*((?:\[[^\]]*\])*)")
-    for node in find_nodes(within, "declaration", "parameter_declaration"):
-        kind = node.child_by_field_name("type")
-        for declarator in node.children_by_field_name("declarator"):
-            if kind and (found := word.match(text_of(declarator))):
-                return f"{text_of(kind)} {found[1]}{'*' * found[2].count('[')}"
-    return ""

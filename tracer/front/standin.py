@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 
 from .prelude import NAME, PRELUDE, STANDARD
-from .toolkit import include_folders
+from .toolkit import in_cuda, include_folders
 from .vector_math import HEADERS, vector_math
 
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:<([^>\n]+)>|"([^"\n]+)")', re.MULTILINE)
@@ -60,7 +60,7 @@ def stand_ins(texts: Iterable[str], folders: Iterable[str], full: bool) -> dict[
                 found[name] = ""
             elif name.startswith("thrust/") and name not in _FOR_DEVICE:
                 found[name] = "".join(f"#include <{each}>\n" for each in _FOR_DEVICE)
-        elif not _in_cuda(name):
+        elif not in_cuda(name):
             found.setdefault(name, _device_header(name))
     return found
 
@@ -82,7 +82,7 @@ typedef double2 cufftDoubleComplex;
 
 def _standard(name: str) -> str:
     """A header of the C++ library by libcu++, where that has it."""
-    if name in _NEVER_FULL or not _in_cuda(f"cuda/std/{name}"):
+    if name in _NEVER_FULL or not in_cuda(f"cuda/std/{name}"):
         return _ALGORITHM if name == "algorithm" else ""
     return f"#include <cuda/std/{name}>\nnamespace std {{ using namespace cuda::std; }}\n"
 
@@ -96,10 +96,6 @@ namespace std { using namespace cuda::std; }
 _COMPLEX = """#include <cuda/std/complex>
 namespace thrust { template <class T> using complex = cuda::std::complex<T>; }
 """
-
-
-def _in_cuda(name: str) -> bool:
-    return any(os.path.isfile(os.path.join(folder, name)) for folder in include_folders())
 
 
 @cache

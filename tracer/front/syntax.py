@@ -7,7 +7,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tree_sitter import Node, Parser
+    from tree_sitter import Node, Parser, Query
 
 CONTAINERS = frozenset(
     {
@@ -57,12 +57,17 @@ def find_nodes(root: "Node", *kinds: str) -> "list[Node]":
     """Every node of these types at any depth, in the order of the text."""
     import tree_sitter
 
-    pattern = " ".join(f"({kind}) @found" for kind in kinds)
+    found = tree_sitter.QueryCursor(_query(kinds)).captures(root).get("found", [])
+    return sorted(found, key=lambda node: node.start_byte)
+
+
+@cache
+def _query(kinds: tuple[str, ...]) -> "Query":
+    import tree_sitter
+
     language = _parser().language
     assert language is not None
-    cursor = tree_sitter.QueryCursor(tree_sitter.Query(language, pattern))
-    found = cursor.captures(root).get("found", [])
-    return sorted(found, key=lambda node: node.start_byte)
+    return tree_sitter.Query(language, " ".join(f"({kind}) @found" for kind in kinds))
 
 
 def written_kernels(text: str) -> tuple[Written, ...]:
@@ -155,4 +160,5 @@ def _texts(node: "Node | None") -> tuple[str, ...]:
 
 
 def _squeeze(text: bytes) -> str:
-    return " ".join(text.decode().split())
+    """One space between words, and before a star: `const float* ` -> `const float *`."""
+    return re.sub(r"(?<=[\w>])(?=[*&])", " ", " ".join(text.decode().split()))

@@ -19,7 +19,8 @@ _LIBRARIES = {
     "nvrtc": ("cuda_nvrtc", ("libnvrtc.so.12", "nvrtc64_12*_0.dll")),
     "nvJitLink": ("nvjitlink", ("libnvJitLink.so.12", "nvJitLink_12*_0.dll")),
 }
-_HEADERS = ("cuda_runtime", "cuda_cccl")
+_HEADERS = ("cuda_runtime", "cuda_cccl", "cuda_nvcc", "curand")
+_MORE_HEADERS = {"crt/": "nvidia-cuda-nvcc-cu12", "curand": "nvidia-curand-cu12"}
 
 
 def _wheel_folders(package: str) -> Iterator[Path]:
@@ -68,6 +69,19 @@ def load_library(name: str) -> ctypes.CDLL:
 
 @cache
 def include_folders() -> tuple[str, ...]:
-    """The folders of CUDA's own headers (and cub, thrust, libcu++), absolute, without a slash."""
+    """The folders of CUDA's own headers (and cub, thrust, libcu++), absolute, without a slash.
+
+    The wheels of cuRAND and of nvcc (for tensor cores, `mma.h`) are used where they are installed.
+    """
     folders = (folder / "include" for package in _HEADERS for folder in _wheel_folders(package))
     return tuple(str(folder) for folder in folders if folder.is_dir())
+
+
+def in_cuda(header: str) -> bool:
+    """Whether a header, as it is included, is one of CUDA's."""
+    return any(os.path.isfile(os.path.join(folder, header)) for folder in include_folders())
+
+
+def wheel_of(header: str) -> str:
+    """The wheel that would bring a header which is not there, or `""`."""
+    return next((wheel for start, wheel in _MORE_HEADERS.items() if header.startswith(start)), "")

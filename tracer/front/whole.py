@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from ...errors import CutraceError
+from ...errors import CutraceError, nearest
 from .compiler import LIGHT, compile_source, finish
 from .definition import Definition, blank, definitions, marking_words
 from .diagnostic import Diagnostic, read_diagnostics
@@ -21,7 +21,9 @@ from .nvrtc import Outcome
 from .prelude import NAME, STANDARD
 from .source import Compiled, Source
 from .standin import HOST_LIBRARIES, included, local_files, stand_ins
+from .syntax import written_kernels
 from .texture import replace_references
+from .toolkit import wheel_of
 
 _ROUNDS = 100
 _SHOWN = 5
@@ -194,10 +196,12 @@ class _Program:
     def refusal(self, errors: Sequence[Diagnostic]) -> Iterator[str]:
         """The message: the compiler's own words, and what of the program was left out for them."""
         yield f"{self.source.name} does not compile"
-        first = sorted(errors, key=lambda error: "does not apply here" in error.words)
-        yield from (error.text for error in first[:_SHOWN])
-        if len(errors) > _SHOWN:
-            yield f"and {len(errors) - _SHOWN} more errors"
+        yield from self._bad_instances(errors)
+        own = [error for error in errors if not error.name_expression]
+        own.sort(key=lambda error: "does not apply here" in error.words)
+        yield from (error.text for error in own[:_SHOWN])
+        if len(own) > _SHOWN:
+            yield f"and {len(own) - _SHOWN} more errors"
         said = " ".join(error.words for error in errors)
         for name, file in self._named_files():
             for each, reason in file.cut.items():
@@ -205,14 +209,32 @@ class _Program:
                     yield f"{name}({each.first}): {each.name} was left out as host code: {reason}"
         yield from self._missing_headers()
 
+    def _bad_instances(self, errors: Iterable[Diagnostic]) -> Iterator[str]:
+        """A line for each name expression that names nothing, with the compiler's first word."""
+        first = {each.name_expression: each.words for each in reversed([*errors])}
+        known = [kernel.name for kernel in written_kernels(self.source.text)]
+        for name, words in first.items():
+            if name:
+                near = nearest(name.partition("<")[0], known)
+                yield f"there is no kernel instance {name} in it: {words}{near}"
+
     def _named_files(self) -> Iterator[tuple[str, _File]]:
         yield self.source.name, self.main
         yield from self.local.items()
 
     def _missing_headers(self) -> Iterator[str]:
+        """The headers that the files include, or CUDA's own do, and that nobody has."""
+        nested = [name for name, text in self.headers.items() if not text and wheel_of(name)]
         for name, file in self._named_files():
             for line, text in enumerate(file.text.splitlines(), 1):
                 for header in included(text):
                     known = header in STANDARD or header.startswith(HOST_LIBRARIES)
                     if self.headers.get(header) == "" and not known:
-                        yield f"{name}({line}): the header {header} was not found and left out"
+                        nested = [each for each in nested if each != header]
+                        yield f"{name}({line}): the header {header} {_not_found(header)}"
+        yield from (f"the header {header} of CUDA's {_not_found(header)}" for header in nested)
+
+
+def _not_found(header: str) -> str:
+    wheel = wheel_of(header)
+    return "was not found and left out" + (f"; python -m pip install {wheel}" if wheel else "")
