@@ -5,7 +5,7 @@ from ..traces.schema import Launch
 
 def launch_text(launch: Launch) -> str:
     """`reverse<<<1024, 256>>>(out, in)`; scalars with their values, `n=1024`."""
-    name = launch.signature.partition("(")[0].split()[-1] if launch.signature else launch.kernel
+    name = launch.signature.partition("(")[0] or launch.kernel
     shape = [_extent(launch.grid), _extent(launch.block)]
     if launch.shared_dynamic:
         shape.append(str(launch.shared_dynamic))

@@ -9,6 +9,7 @@ import typer
 from ..errors import CutraceError, nearest
 from ._complete import gallery, starting
 from ._gallery import folders, headline
+from ._quote import quote
 
 PANEL = "Look up"
 
@@ -49,5 +50,6 @@ def _copy(folder: Path, to: Path) -> str:
     if target.exists():
         raise CutraceError(f"{target} is there already: name another folder, or remove it")
     shutil.copytree(folder, target, ignore=shutil.ignore_patterns("__pycache__"))
-    first = min(target.glob("*.cu"))
-    return f"{target}\nnext: cutrace analyze {first}"
+    script = target / f"{folder.name}.py"  # where a comment is not enough for the launch
+    first = script if script.exists() else min(target.glob("*.cu"))
+    return f"{target}\nnext: cutrace analyze {quote(first)}"

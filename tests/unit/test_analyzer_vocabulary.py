@@ -21,7 +21,8 @@ ENTRY = (
 )
 FIRST_PROFILER = [  # the 2008 article's list, as far as today's models carry it
     *("gld_incoherent", "gld_coherent", "gst_incoherent", "gst_coherent"),
-    *("local_load", "local_store", "branch", "divergent_branch", "instructions", "cta_launched"),
+    *("local_load", "local_store", "branch", "divergent_branch", "instructions"),
+    *("warp_serialize", "cta_launched"),
 ]
 
 
