@@ -124,7 +124,7 @@ def _in_texels(
     if texture.description.normalized_coords and not fetch:
         mode = _mode(texture, axis, fetch)
         if mode in ("wrap", "mirror") and bool((np.abs(x) > 1e6).any()):
-            x = np.where(np.isinf(x), 0.0, np.fmod(x, 2.0))
+            x = np.fmod(np.where(np.isinf(x), 0.0, x), 2.0)
         x = x * size
     return np.clip(x, -FAR, FAR)
 
