@@ -1,0 +1,208 @@
+"""Record what Nsight Compute counts for the kernels of tests/validate/counters on this GPU.
+
+    python scripts/capture_counters.py OUT.json [SOURCE.cu ...]
+
+Needs an NVIDIA GPU whose counters may be read, `ncu`, `cuobjdump` and CuPy. Every kernel is launched
+as the launch comments of its source say, alone, with caches flushed before it. The result keeps, for
+each launch, the counters and the SASS instructions that ran: opcode with modifiers and how often.
+"""
+
+import csv
+import io
+import json
+import re
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+FOLDER = ROOT / "tests" / "validate" / "counters"
+LEVELS = ("global_op_ld", "global_op_st", "global_op_atom", "global_op_red")
+LOCAL = ("local_op_ld", "local_op_st")
+SHARED = ("ld", "st", "atom")
+METRICS = (
+    *(f"l1tex__t_{what}_pipe_lsu_mem_{where}.sum" for what in ("requests", "sectors")
+      for where in (*LEVELS, *LOCAL)),
+    *(f"l1tex__t_sectors_pipe_lsu_mem_{where}_lookup_hit.sum" for where in (*LEVELS[:2], *LOCAL)),
+    *(f"l1tex__data_{what}_pipe_lsu{wave}_mem_shared_op_{op}.sum" for what, wave in
+      (("pipe_lsu_wavefronts", ""), ("bank_conflicts", "")) for op in SHARED),
+    "l1tex__data_pipe_lsu_wavefronts_mem_shared.sum",
+    "l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum",
+    "l1tex__t_requests_pipe_tex_mem_texture.sum",
+    "l1tex__t_sectors_pipe_tex_mem_texture.sum",
+    *(f"smsp__sass_inst_executed_op_{space}_{op}.sum" for space in ("global", "shared", "local")
+      for op in ("ld", "st")),
+    "smsp__sass_inst_executed_op_global_atom.sum",
+    "smsp__sass_inst_executed_op_global_red.sum",
+    "smsp__sass_inst_executed_op_shared_atom.sum",
+    "smsp__inst_executed.sum",
+    "smsp__thread_inst_executed.sum",
+    "smsp__warps_launched.sum",
+    "launch__registers_per_thread",
+    "launch__occupancy_limit_registers",
+    "launch__occupancy_limit_shared_mem",
+    "launch__occupancy_limit_warps",
+    "launch__occupancy_limit_blocks",
+    "launch__shared_mem_config_size",
+    "sm__maximum_warps_per_active_cycle_pct",
+    "l1tex__t_sector_hit_rate.pct",
+    "lts__t_sectors_srcunit_tex_op_read.sum",
+    "lts__t_sectors_srcunit_tex_op_write.sum",
+    "dram__bytes_read.sum",
+    "dram__bytes_write.sum",
+    "idc__requests.sum",
+    "smsp__inst_executed_op_ldc.sum",
+)  # fmt: skip
+
+
+def our(module: str) -> ModuleType:
+    """Import a module of this tree under the package's name, installed or not."""
+    if "cutrace" not in sys.modules:
+        link = Path(tempfile.mkdtemp()) / "cutrace"
+        link.symlink_to(ROOT)
+        sys.path.insert(0, str(link.parent))
+    return import_module(f"cutrace.{module}")
+
+
+def launches(source: Path) -> Iterator[Any]:
+    """Yield the launch lines of a source."""
+    text = source.read_text()
+    parse = our("tracer.host.launch_line").parse_launch
+    for comment in our("tracer.host.launch_comment").find_launch_comments(text):
+        yield parse(comment.text)
+
+
+def launch_all(source: Path) -> None:
+    """Launch every kernel of a source as its comments say: what the profiler watches."""
+    import cupy
+    import numpy as np
+
+    initial = our("tracer.host.initial")
+    module = cupy.RawModule(code=source.read_text(), options=("-lineinfo",), backend="nvcc")
+    arrays: dict[str, Any] = {}
+    for line in launches(source):
+        arguments = []
+        for argument in line.arguments:
+            if hasattr(argument, "value"):
+                arguments.append(np.int32(argument.value))
+                continue
+            if argument.type:
+                dtype = initial.DTYPES[argument.type]
+                host = initial.initial_values(
+                    argument.initial, argument.shape, dtype, source.parent
+                )
+                arrays[argument.name] = cupy.asarray(host)
+            arguments.append(arrays[argument.name])
+        kernel = module.get_function(line.kernel)
+        kernel(line.grid, line.block, tuple(arguments), shared_mem=line.shared)
+        cupy.cuda.runtime.deviceSynchronize()
+
+
+def profile(source: Path, report: Path) -> None:
+    """Run a source under the profiler, every launch of its kernels, into `report`."""
+    names = sorted({line.kernel for line in launches(source)})
+    command = [
+        "ncu", "--force-overwrite", "--export", str(report), "--cache-control", "all",
+        "--clock-control", "none", "--section", "SourceCounters", "--metrics", ",".join(METRICS),
+        "--kernel-name-base", "function", "--kernel-name", f"regex:^({'|'.join(names)})$",
+        sys.executable, str(Path(__file__)), "--launch", str(source),
+    ]  # fmt: skip
+    outcome = subprocess.run(command, capture_output=True, text=True)
+    if outcome.returncode or not report.exists():
+        raise SystemExit(f"{source.name}: {outcome.stdout[-3000:]}{outcome.stderr[-3000:]}")
+
+
+def page(report: Path, *options: str) -> str:
+    """Return a page of a report as CSV text."""
+    command = ["ncu", "--import", str(report), "--csv", *options]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def counters(report: Path) -> list[dict[str, float]]:
+    """Return the counters of each launch, in order."""
+    rows = list(csv.reader(io.StringIO(page(report, "--page", "raw", "--print-units", "base"))))
+    start = next(i for i, row in enumerate(rows) if row and row[0] == "ID")
+    header = rows[start]
+    found = []
+    for row in rows[start + 2 :]:
+        values = dict(zip(header, row, strict=True))
+        found.append({m: _number(values[m]) for m in METRICS if values.get(m) not in (None, "")})
+    return found
+
+
+def _number(text: str) -> float:
+    value = float(text.replace(",", ""))
+    return int(value) if value.is_integer() else value
+
+
+def executed(report: Path) -> list[dict[str, int]]:
+    """Return, for each launch, how often each SASS opcode that touches memory ran, by warps."""
+    found: list[Counter[str]] = []
+    header: list[str] = []
+    for row in csv.reader(io.StringIO(page(report, "--page", "source", "--print-source", "sass"))):
+        if row and row[0] == "Kernel Name":
+            found.append(Counter())
+        elif "Source" in row and "# Instructions Executed" in row or "Instructions Executed" in row:
+            header = row
+        elif found and len(row) == len(header):
+            ran = int(row[header.index("Instructions Executed")].replace(",", "") or 0)
+            match = re.match(r"\s*(?:@!?U?P\w+\s+)?([A-Z][\w.]*)", row[header.index("Source")])
+            if match and ran and re.match(r"(LD|ST|ATOM|RED|TEX|TLD|SU|CCTL)", match[1]):
+                found[-1][match[1]] += ran
+    return [dict(sorted(each.items())) for each in found]
+
+
+def capture(sources: list[Path]) -> list[dict[str, Any]]:
+    """Return a record for every launch of the sources."""
+    records = []
+    for source in sources:
+        with tempfile.TemporaryDirectory() as folder:
+            report = Path(folder) / "report.ncu-rep"
+            profile(source, report)
+            told, sass = counters(report), executed(report)
+        lines = list(launches(source))
+        print(f"{source.name}: {len(lines)} launches, {len(told)} counted, {len(sass)} with SASS")
+        for number, line in enumerate(lines):
+            records.append({
+                "source": source.name,
+                "launch": number,
+                "kernel": line.kernel,
+                "counters": told[number],
+                "sass": sass[number] if len(sass) == len(lines) else {},
+            })  # fmt: skip
+    return records
+
+
+def device() -> dict[str, str]:
+    """Return the names and versions behind the figures."""
+    query = ["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"]
+    name, driver = subprocess.run(query, capture_output=True, text=True, check=True).stdout.split(
+        ","
+    )
+    versions = subprocess.run(["ncu", "--version"], capture_output=True, text=True, check=True)
+    ncu = re.search(r"Version (\S+)", versions.stdout)
+    return {
+        "device": name.strip(),
+        "driver": driver.strip(),
+        "ncu": ncu[1] if ncu else "",
+    }
+
+
+def main(arguments: list[str]) -> None:
+    """Launch a source under the profiler's eyes, or capture all of them."""
+    if arguments[:1] == ["--launch"]:
+        launch_all(Path(arguments[1]))
+        return
+    target, *names = arguments
+    sources = [Path(name) for name in names] or sorted(FOLDER.glob("*.cu"))
+    records = capture(sources)
+    Path(target).write_text(json.dumps({**device(), "launches": records}, indent=0))
+
+
+main(sys.argv[1:])
