@@ -82,6 +82,36 @@ def test_blanking_keeps_every_line_end_and_directive() -> None:
     assert cut.split() == ["#define", "N", "4", "\\", "+", "1", "__device__", "int", "d;"]
 
 
+def test_braces_that_two_branches_open_once_do_not_swallow_a_kernel() -> None:
+    text = (
+        "int main(int c, char **v) {\n#ifdef A\n  if (c) {\n#else\n  while (c) {\n#endif\n"
+        '  c--; puts("{"); } return 0; }\n__global__ void k(float *a) { a[0] = 1; }\n'
+    )
+    assert [each.name for each in definitions(text)] == ["main", "k"]
+    assert kernels(compile_whole(text)) == ["k(float *a)"]
+
+
+def test_linkage_for_c_alone_is_looked_into() -> None:
+    text = (
+        '#ifdef __cplusplus\nextern "C" {\n#endif\nvoid host() { std::cout << 1; }\n'
+        "__global__ void k(float *a) { a[0] = 1; }\n#ifdef __cplusplus\n}\n#endif\n"
+    )
+    assert kernels(compile_whole(text)) == ["k(float *a)"]
+
+
+def test_of_two_definitions_in_a_line_the_one_at_the_error_is_cut() -> None:
+    text = (
+        "const std::vector<int> sizes = {1, 2}; static const float t[2] = {1, 2};\n"
+        "__global__ void k(float *a) { a[0] = t[threadIdx.x]; }\nint main() {}\n"
+    )
+    assert kernels(compile_whole(text)) == ["k(float *a)"]
+
+
+def test_a_mark_of_byte_order_and_foreign_line_ends_do_no_harm() -> None:
+    compiled = compile_whole("\ufeff" + PROGRAM.replace("\n", "\r\n"))
+    assert len(compiled.kernels) == 1
+
+
 def test_a_macro_that_stands_for_a_marker_marks() -> None:
     text = "#define HD __host__ __device__\n#define API HD inline\nAPI int f() { return 1; }\n"
     (found,) = definitions(text, marking_words([text]))

@@ -53,18 +53,20 @@ def finish(
     renamed: Mapping[str, str] | None = None,
     textures: Mapping[str, tuple[str, ...]] | None = None,
     notes: Sequence[str] = (),
+    missing: Sequence[str] = (),
 ) -> Compiled:
     """Make the result of a compilation that gave PTX; a source without kernels is a CutraceError.
 
     `renamed` maps headers that were given from memory to their paths; `textures` holds the
-    template arguments of texture references; `notes` go into the log after the warnings.
+    template arguments of texture references; `notes`, and the `missing` headers, go into the log
+    after the warnings.
     """
     raw = outcome.ptx or ""
     asked = {name: outcome.names[name] for name in source.options.name_expressions}
     sources = user_sources(raw, source, renamed or {})
     kernels = list_kernels(raw, tuple(sources.values()), asked)
     if not kernels:
-        raise CutraceError("\n".join((_no_kernels(source), *notes)))
+        raise CutraceError("\n".join((_no_kernels(source), *missing)))
     ptx = portable_ptx(raw, source, renamed or {})
     return Compiled(
         ptx=ptx,
@@ -72,7 +74,7 @@ def finish(
         compiler=Compiler(
             "nvrtc", nvrtc.version(), ("-lineinfo", *source.options.words), _virtual(target)
         ),
-        log="\n".join((*_warnings(outcome.log), *notes)),
+        log="\n".join((*_warnings(outcome.log), *notes, *missing)),
         sources=sources,
         kernels=kernels,
         textures=list_references(ptx, textures or {}),

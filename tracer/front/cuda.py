@@ -5,6 +5,7 @@ headers relative to it or to their `-I`, and CUDA's headers as they are included
 """
 
 import re
+from dataclasses import replace
 
 from .compiler import LIGHT, compile_source, finish
 from .source import Compiled, Source
@@ -20,6 +21,7 @@ def to_ptx(source: Source, target: str) -> Compiled:
     that `source.options.name_expressions` ask for. A file with host code in it is cut down to its
     device code first (whole.py); there the instances that it launches are found too.
     """
+    source = replace(source, text=source.text.removeprefix("\ufeff"))
     if not _HOST_CODE.search(_COMMENT.sub(" ", source.text)):
         outcome = compile_source(source, target, extra=(LIGHT,))
         if outcome.ptx is not None:

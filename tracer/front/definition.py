@@ -165,6 +165,15 @@ def _name(head: str) -> str:
     return found[1] if found else ""
 
 
+def at_column(definition: Definition, text: str, line: int, column: int) -> bool:
+    """Whether a definition covers a column (in characters, from 0) of a line of `text`."""
+    lines = text.split("\n")
+    if column < 0 or line > len(lines):
+        return False
+    before = "\n".join((*lines[: line - 1], lines[line - 1][:column]))
+    return definition.start <= len(before.encode()) < definition.end
+
+
 def blank(text: str, cut: Iterable[Definition]) -> str:
     """The text with these definitions blanked; line ends and `#if`, `#define` and such stay."""
     raw = bytearray(text.encode())

@@ -11,17 +11,22 @@ _HEAD = re.compile(
 _AT = re.compile(r' at line (\d+)(?: of "?([^"]+?)"?)?$')
 _TAIL = re.compile(r"^\d+ (?:catastrophic )?errors? detected|^Compilation terminated|^Remark: ")
 _MISSING = re.compile(r'cannot open source file "([^"]+)"')
+_INDENT = 2  # the compiler shows a line two columns in
 NAME_MAP = "__nv_name_map"
 """The file in which NVRTC says that it finds name expressions."""
 
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One message: `places` are (file, line), its own first, then whence it was instantiated."""
+    """One message: `places` are (file, line), its own first, then whence it was instantiated.
+
+    `column` counts from 0, in characters of its own line, -1 where the compiler shows none.
+    """
 
     kind: str
     words: str
     places: tuple[tuple[str, int], ...]
+    column: int
     text: str
 
     @property
@@ -67,4 +72,6 @@ def _read(chunk: list[str]) -> Diagnostic:
     assert head is not None
     own = head["file"], int(head["line"])
     whence = ((at[2] or own[0], int(at[1])) for line in chunk[1:] if (at := _AT.search(line)))
-    return Diagnostic(head["kind"], head["words"], (own, *whence), "\n".join(chunk))
+    caret = next((line for line in chunk[1:] if line.strip() == "^"), "")
+    column = caret.find("^") - _INDENT if caret else -1
+    return Diagnostic(head["kind"], head["words"], (own, *whence), column, "\n".join(chunk))

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
+from .conditional import show_one_branch
+
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser, Query
 
@@ -45,8 +47,9 @@ def parse_source(text: str) -> "Node":
     """The root of the syntax tree of CUDA C++; positions are bytes of the UTF-8 text.
 
     `__align__(8)` is read as spaces: the grammar lacks it, and it says nothing that is asked here.
+    So are branches of conditionals that would upset the count of braces.
     """
-    raw = _ALIGN.sub(lambda found: b" " * len(found[0]), text.encode())
+    raw = _ALIGN.sub(lambda found: b" " * len(found[0]), show_one_branch(text.encode()))
     return _parser().parse(raw).root_node
 
 

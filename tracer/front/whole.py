@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from ...errors import CutraceError, nearest
 from .compiler import LIGHT, compile_source, finish
-from .definition import Definition, blank, definitions, marking_words
+from .definition import Definition, at_column, blank, definitions, marking_words
 from .diagnostic import Diagnostic, read_diagnostics
 from .instance import used_instances
 from .nvrtc import Outcome
@@ -45,7 +45,8 @@ def whole_to_ptx(source: Source, target: str) -> Compiled:
         program.outcome,
         renamed=program.paths,
         textures=program.textures,
-        notes=tuple(program.notes()),
+        notes=tuple(program.left_out()),
+        missing=tuple(program.missing_headers()),
     )
 
 
@@ -68,13 +69,14 @@ class _File:
     definitions: tuple[Definition, ...]
     cut: dict[Definition, str]
 
-    def cut_host_code(self, line: int, reason: str) -> bool:
-        """Blank what is host code in that line; False where there is none."""
-        found = [
-            each
-            for each in self.definitions
-            if each.covers(line) and not each.is_device and each not in self.cut
-        ]
+    def cut_host_code(self, line: int, column: int, reason: str) -> bool:
+        """Blank what is host code there; False where there is none.
+
+        Of several definitions in a line the one at the column, if it is told.
+        """
+        found = [each for each in self.definitions if each.covers(line)]
+        found = [each for each in found if at_column(each, self.text, line, column)] or found
+        found = [each for each in found if not each.is_device and each not in self.cut]
         self.cut |= dict.fromkeys(found, reason)
         return bool(found)
 
@@ -158,9 +160,10 @@ class _Program:
             return self._stand_in(error.missing_header)
         if error.name_expression:
             return self._forget_instance(error.name_expression)
-        for path, line in error.places:
+        columns = (error.column, *[-1] * len(error.places))
+        for (path, line), column in zip(error.places, columns, strict=False):
             file = self._open(path)
-            if file and file.cut_host_code(line, error.words):
+            if file and file.cut_host_code(line, column, error.words):
                 return True
         return not self._open(error.places[0][0]) and self._stand_in(error.places[0][0])
 
@@ -184,14 +187,13 @@ class _Program:
         self.instances = [each for each in self.instances if each not in found]
         return bool(found)
 
-    def notes(self) -> Iterator[str]:
-        """What was left out, for the log."""
+    def left_out(self) -> Iterator[str]:
+        """What was blanked, for the log."""
         for name, file in self._named_files():
             cut = sorted(file.cut, key=lambda each: each.start)
             if cut:
                 listed = ", ".join(f"{each.name} ({each.first})" for each in cut)
                 yield f"{name}: left out as host code, with their lines: {listed}"
-        yield from self._missing_headers()
 
     def refusal(self, errors: Sequence[Diagnostic]) -> Iterator[str]:
         """The message: the compiler's own words, and what of the program was left out for them."""
@@ -207,7 +209,7 @@ class _Program:
             for each, reason in file.cut.items():
                 if each.name and f'"{each.name}"' in said:
                     yield f"{name}({each.first}): {each.name} was left out as host code: {reason}"
-        yield from self._missing_headers()
+        yield from self.missing_headers()
 
     def _bad_instances(self, errors: Iterable[Diagnostic]) -> Iterator[str]:
         """A line for each name expression that names nothing, with the compiler's first word."""
@@ -222,7 +224,7 @@ class _Program:
         yield self.source.name, self.main
         yield from self.local.items()
 
-    def _missing_headers(self) -> Iterator[str]:
+    def missing_headers(self) -> Iterator[str]:
         """The headers that the files include, or CUDA's own do, and that nobody has."""
         nested = [name for name, text in self.headers.items() if not text and wheel_of(name)]
         for name, file in self._named_files():
