@@ -187,18 +187,21 @@ def _launch_profile(
         blocks={"sm": counts.blocks_of_sm, "cluster": counts.blocks_of_cluster},
         refusal="" if as_if else counts.refusal,
         substitutions=counts.substitutions,
-        remarks=tuple(_remarks(counts)),
+        remarks=tuple(_remarks(counts, as_if)),
     )
 
 
-def _remarks(counts: LaunchCounts) -> Iterator[str]:
-    """What must be said about the numbers of one launch on one device."""
+def _remarks(counts: LaunchCounts, as_if: bool) -> Iterator[str]:
+    """What must be said about the numbers of one launch on one device, if there are any."""
+    if counts.refusal and not as_if:
+        return
     if counts.refusal:
         yield f"{counts.refusal}; counted as if it could"
     resident = counts.occupancy
     registers = "an unknown number of" if resident.registers is None else resident.registers
+    fit = "1 block fits" if resident.blocks == 1 else f"{resident.blocks} blocks fit"
     yield (
-        f"{resident.blocks} blocks fit on an SM, limited by {', '.join(resident.limited_by)},"
+        f"{fit} on an SM, limited by {', '.join(resident.limited_by)},"
         f" with {registers} registers a thread ({resident.registers_from})"
     )
 

@@ -145,6 +145,15 @@ def find_counters(names: Iterable[str]) -> tuple[Counter, ...]:
     return tuple(found)
 
 
+def check_parts(counters: Iterable[Counter], by: str) -> None:
+    """Raise `CutraceError` for a counter of the whole launch if the rows are smaller than that."""
+    for counter in counters:
+        if counter.whole_launch and by != "launch":
+            raise CutraceError(
+                f"{counter.name} belongs to the launch as a whole, not to a part: no --by {by}"
+            )
+
+
 def read_vocabulary(text: str, where: str) -> Vocabulary:
     """Read one TOML text; `CutraceError` names `where`, the counter, and the key that is wrong."""
     try:

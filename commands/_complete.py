@@ -54,7 +54,8 @@ def gallery() -> list[str]:
 
 def kernels(ctx: typer.Context, incomplete: str) -> list[str]:
     """The kernels of the source file on the line, each with the beginning of a launch."""
-    source = Path(str(ctx.params.get("source") or ""))
+    words = [str(word) for word in (ctx.params.get("source"), *ctx.args) if word]
+    source = next((Path(word) for word in words if word.endswith((".cu", ".ptx"))), Path())
     try:
         text = source.read_text(encoding="utf-8", errors="replace")
     except OSError:

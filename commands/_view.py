@@ -19,11 +19,11 @@ def view_here(by: str, names: str | None, first: str, typed: str) -> "View":
     without its grouping.
     """
     from ..analyzer.view import View, check_grouping
-    from ..analyzer.vocabulary import find_counters
+    from ..analyzer.vocabulary import check_parts, find_counters
 
     check_grouping(by)
     counters = tuple(name for name in (names or "").split(",") if name)
-    find_counters(counters)
+    check_parts(find_counters(counters), by)
     terminal = sys.stdout.isatty()
     return View(
         by=by,

@@ -55,6 +55,7 @@ def refused(capsys: Captured, *arguments: str, status: int = 2) -> str:
         (["--counters", "gst_incohrent"], "nearest: gst_incoherent, gst_coherent, gld_incoherent"),
         (["--format", "xml"], "no format 'xml'"),
         (["--by", "lines"], "cannot count by 'lines'; nearest: line"),
+        (["--by", "line", "--counters", "occupancy"], "occupancy belongs to the launch as a whole"),
         (["--dlcm", "cb"], "dlcm is 'cb'; expected ca or cg"),
         (["--schedule", "greedy"], "schedule is 'greedy'; expected round-robin"),
         (["--scope", "gpu"], "scope is 'gpu'; expected cluster or all"),

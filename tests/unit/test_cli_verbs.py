@@ -1,6 +1,9 @@
 """The verbs as one types them, on a small kernel: what they print, and with which exit status."""
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -146,6 +149,29 @@ def test_devices_and_counters_are_listed_and_explained(capsys: Captured) -> None
     assert "instructions (plain)\n" in told
     assert "instructions (cuda-profiler)\n" in told
     assert "  formula  SUM(instructions)\n" in told
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        ("cutrace analyze x -d 8800gtx,h", "8800gtx,h100\n8800gtx,h200"),
+        ("cutrace devices gtx5", "gtx580"),
+        ("cutrace counters gst_i", "gst_incoherent"),
+        ("cutrace record reverse.cu --launch rev", "reverse<<<"),
+        ("cutrace gallery reverse", "reverse_array"),
+        ("cutrace analyze x --format m", "md"),
+    ],
+)
+def test_the_shell_completes_names(folder: Path, words: str, found: str) -> None:
+    environment = {
+        **os.environ,
+        "_CUTRACE_COMPLETE": "complete_bash",
+        "COMP_WORDS": words,
+        "COMP_CWORD": str(len(words.split()) - 1),
+    }
+    command = [sys.executable, "-c", "from cutrace.cli import main; main()"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == found
 
 
 def test_the_gallery_is_listed_explained_and_copied(folder: Path, capsys: Captured) -> None:
