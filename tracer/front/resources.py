@@ -13,6 +13,7 @@ from ...errors import CutraceError
 from ...traces.schema import Resources
 from .nvjitlink import link_ptx
 from .signature import entries
+from .toolkit import has_library
 
 ARCHS = (
     *("sm_50", "sm_60", "sm_70", "sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120"),
@@ -37,10 +38,12 @@ def resources(
     PTX for a newer target is offered to an older architecture under that one's `.target`: it is
     measured where the text needs nothing newer, and left out where the assembler refuses.
     `max_registers` is nvcc's `--maxrregcount`, 0 for none. Cached; safe in a background thread,
-    which runs beside Python.
+    which runs beside Python. Without the assembler (macOS) nothing is measured.
     """
     if kernel not in entries(ptx):
         raise CutraceError(f"no kernel {kernel} in this PTX; it has {', '.join(entries(ptx))}")
+    if not has_library("nvJitLink"):
+        return ()
     measured = (_measure(ptx, kernel, arch, max_registers) for arch in archs)
     return tuple(found for found in measured if found)
 

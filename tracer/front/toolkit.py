@@ -42,6 +42,11 @@ def _find_library(name: str) -> Path | None:
     return None
 
 
+def has_library(name: str) -> bool:
+    """Whether `nvrtc` or `nvJitLink` is installed."""
+    return _find_library(name) is not None
+
+
 def missing(name: str) -> CutraceError:
     """The one sentence for a machine without NVIDIA's library `name`."""
     wheel = f"nvidia-{_LIBRARIES[name][0].replace('_', '-')}-cu12"
