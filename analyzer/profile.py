@@ -175,7 +175,7 @@ def _launch_profile(
         device_name=device.name,
         capability=device.capability,
         raw=Raw(
-            counts.counts.join(places, on="pc", how="left", maintain_order="left"),
+            counts.counts.join(places, on="pc", how="left"),
             {
                 "active_warps": resident.active_warps,
                 "max_warps": resident.max_warps,
@@ -183,7 +183,7 @@ def _launch_profile(
             },
             whole=scope == "all",
         ),
-        mixed=counts.mixed.join(places, on="pc", how="left", maintain_order="left"),
+        mixed=counts.mixed.join(places, on="pc", how="left"),
         blocks={"sm": counts.blocks_of_sm, "cluster": counts.blocks_of_cluster},
         refusal="" if as_if else counts.refusal,
         substitutions=counts.substitutions,

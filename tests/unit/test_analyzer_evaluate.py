@@ -48,7 +48,7 @@ def test_what_the_models_do_not_carry_is_absent_and_what_did_not_happen_is_zero(
 
 
 def test_a_ratio_without_a_divisor_is_absent() -> None:
-    asked = {"r": counter("SUM(requests) / NULLIF(SUM(moved), 0)")}
+    asked = {"r": counter("CAST(SUM(requests) AS DOUBLE) / NULLIF(SUM(moved), 0)")}
     assert totals(Raw(counts(), {}), asked) == {"r": 13 / 290}
     still = counts().with_columns(moved=pl.lit(0, pl.Int64))
     assert totals(Raw(still, {}), asked) == {"r": None}
@@ -56,7 +56,7 @@ def test_a_ratio_without_a_divisor_is_absent() -> None:
 
 def test_counters_of_the_whole_launch_have_no_part_in_its_lines() -> None:
     raw = Raw(counts(), {"active_warps": 16, "max_warps": 48})
-    asked = {"o": counter("MAX(active_warps) / MAX(max_warps)", whole_launch=True)}
+    asked = {"o": counter("CAST(MAX(active_warps) AS DOUBLE) / MAX(max_warps)", whole_launch=True)}
     assert totals(raw, asked) == {"o": 16 / 48}
     assert by(raw, asked, ["array"])["o"].to_list() == [None, None]
 
