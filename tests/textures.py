@@ -1,7 +1,8 @@
 """The rules of texture sampling in plain Python, a sample at a time, and textures to try them on.
 
-Indices and weights as measured on an NVIDIA H200: alpha and beta are rounded to 1/256; the far
-corner's weight is their product rounded again, and the other three follow from it.
+As measured on an NVIDIA H200. Normalised coordinates are cut to multiples of 2**-21. Alpha and
+beta are rounded to 1/256; the far corner's weight is their product rounded again, and the other
+three follow from it.
 """
 
 from collections.abc import Sequence
@@ -25,13 +26,14 @@ def texture_of(
     normalized: bool = False,
     read_mode: str = "element",
     layers: int = 0,
+    array: str = "",
 ) -> Texture:
     """A texture of one channel: (width,), (height, width) or (depth, height, width)."""
     shape = values.shape[1:] if layers else values.shape
     modes = (mode,) * len(shape) if isinstance(mode, str) else tuple(mode)
     format_ = FORMATS[values.dtype.str[1:]]
     described = Description(
-        "t", format_, shape[::-1], modes, filter_mode, normalized, read_mode, layers=layers
+        "t", format_, shape[::-1], modes, filter_mode, normalized, read_mode, array, layers
     )
     texels = values.reshape(max(layers, 1), *[1] * (3 - len(shape)), *shape, 1)
     return Texture(described, lambda: texels)
@@ -66,6 +68,11 @@ def texel(values: NDArray[Any], index: Sequence[int], mode: str) -> float:
     places = [place_index(i, size, mode) for i, size in zip(index, sizes, strict=True)]
     inside = [place for place in places if place is not None]
     return float(values[tuple(inside[::-1])]) if len(inside) == len(places) else 0.0
+
+
+def cut(coordinate: float) -> float:
+    """A normalised coordinate as the texture unit has it: a multiple of 2**-21."""
+    return floor(float(coordinate) * 2**21) / 2**21
 
 
 def split(coordinate: float) -> tuple[int, int]:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 from textures import (
+    cut,
     linear_1d,
     linear_2d,
     octets_2d,
@@ -56,9 +57,7 @@ def test_linear_samples_of_an_image_follow_the_rule_exactly(mode: str) -> None:
 def test_linear_samples_of_an_image_that_repeats_follow_the_rule_exactly(mode: str) -> None:
     x, y = places(1), places(1)
     texture = texture_of(IMAGE, mode, "linear", normalized=True)
-    expected = [
-        linear_2d(IMAGE, 5 * float(u), 7 * float(v), mode) for u, v in zip(x, y, strict=True)
-    ]
+    expected = [linear_2d(IMAGE, 5 * cut(u), 7 * cut(v), mode) for u, v in zip(x, y, strict=True)]
     np.testing.assert_allclose(values_of(texture, x, y), expected, rtol=0, atol=1e-14)
 
 
@@ -72,7 +71,7 @@ def test_point_samples_are_the_texel_at_the_floor(mode: str, values: Any) -> Non
     found = values_of(texture_of(values, mode, normalized=normalized), *coordinates)
     for lane, value in enumerate(found):
         scaled = [
-            float(c[lane]) * (size if normalized else 1)
+            cut(c[lane]) * size if normalized else float(c[lane])
             for c, size in zip(coordinates, sizes, strict=True)
         ]
         assert value == texel(values, [int(np.floor(each)) for each in scaled], mode)
@@ -161,6 +160,18 @@ def test_a_fetch_names_texels_by_integers_without_filter_or_normalisation() -> N
     texture = texture_of(ROW, "wrap", "linear", normalized=True)
     found = values_of(texture, np.array([-5, 0, 8, 9, 2**31 - 1], np.int32), fetch=True)
     assert found.tolist() == ROW[[0, 0, 8, 8, 8]].tolist()
+
+
+def test_a_fetch_outside_linear_memory_reads_zero() -> None:
+    texture = texture_of(ROW, "clamp", array="d")
+    found = values_of(texture, np.array([-(2**31), -1, 0, 8, 9], np.int32), fetch=True)
+    assert found.tolist() == [0, 0, ROW[0], ROW[8], 0]
+
+
+def test_a_texel_of_weight_zero_counts_for_nothing() -> None:
+    texture = texture_of(np.array([1, np.inf, 2, np.nan, 3], np.float32), "clamp", "linear")
+    found = values_of(texture, np.array([0.5, 1.5, 2.5, 4.5, 0.75]))
+    assert found.tolist() == [1, np.inf, 2, 3, np.inf]
 
 
 def test_a_layer_beyond_the_last_is_the_last() -> None:

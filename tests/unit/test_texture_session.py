@@ -95,8 +95,9 @@ def test_three_places_in_an_image_of_five_by_four(path: Path) -> None:
     assert ask_image(path, image, places) == [2, 6, 14]
     repeated = [(x / 5, y / 4) for x, y in places]
     wrapped = ask_image(path, image, repeated, address_mode="wrap", normalized_coords=True)
-    assert wrapped == [2, 6, 10]  # 5.5 wraps to 0.5; not so without normalised coordinates:
-    assert ask_image(path, image, places, address_mode="wrap") == [2, 6, 14]
+    # 5.5 wraps to 0.5; and a fifth of a whole is a little less, in texel 0, once cut to 2**-21
+    assert wrapped == [2, 5, 10]
+    assert ask_image(path, image, places, address_mode="wrap") == [2, 6, 14]  # not normalised
 
 
 @pytest.mark.document("003.5", "clamp and repeat of a 2 x 2 image")
@@ -321,6 +322,13 @@ def test_a_fetch_that_does_not_fit_its_texture_is_a_fault(
     source = f"__global__ void k(float *out, cudaTextureObject_t t)\n{{\n    out[0] = {call};\n}}\n"
     with pytest.raises(KernelFault, match=rf"cu:3: .*{message}"), cutrace.Session(path) as gpu:
         make_and_fetch(gpu, values, source)
+
+
+def test_a_coordinate_reads_no_linear_memory_of_one_dimension(path: Path) -> None:
+    source = "__global__ void k(float *o, cudaTextureObject_t t) { *o = tex1D<float>(t, 1.5f); }\n"
+    problem = "`t` by a coordinate; over linear memory only tex1Dfetch reads it"
+    with pytest.raises(KernelFault, match=problem), cutrace.Session(path) as gpu:
+        make_and_fetch(gpu, gpu.to_device(ROW), source)
 
 
 @pytest.mark.parametrize(

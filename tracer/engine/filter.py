@@ -8,7 +8,8 @@ and the near one what is left; at the last split the texels near in x have it th
 
 Integers read as normalised numbers are summed in fixed point. 16-bit sums are rounded to 16 bits;
 unsigned 8-bit texels are first widened to v * 257; signed 8-bit sums are widened afterwards. Sums
-of half floats are rounded to half, ties away from zero; floats are summed as they are.
+of half floats are rounded to half, ties away from zero; floats are summed as they are. A texel of
+weight 0 counts for nothing, infinite or not.
 
 All measured on an NVIDIA H200: weights, integers and half floats of one dimension bit for bit,
 floats to a unit in the last place; of half floats in two and three dimensions a few in a hundred
@@ -67,7 +68,8 @@ def blend(taps: Sequence[tuple[Array, NDArray[Any]]], normalized: bool) -> NDArr
 def _total(taps: Sequence[tuple[Array, NDArray[Any]]], dtype: np.dtype[Any]) -> Array:
     total: Array = np.zeros(taps[0][1].shape, dtype)
     for weight, texels in taps:
-        total += weight[:, None] * texels.astype(dtype)
+        share = weight[:, None]
+        total += share * np.where(share == 0, 0, texels.astype(dtype))
     return total
 
 

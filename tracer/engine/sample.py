@@ -30,6 +30,7 @@ def decode_sample(decoder: "Decoder", instruction: Instruction) -> Step | None:
         raise decoder.refuse("cutrace does not know this kind of texture fetch")
     result, kind = instruction.types[0], instruction.types[-1]
     layered = geometry.startswith("a")
+    is_fetch = kind[0] == "s"
     first = int(layered)
     count = _DIMENSIONS[geometry]
     operands = source.coordinates
@@ -50,14 +51,14 @@ def decode_sample(decoder: "Decoder", instruction: Instruction) -> Step | None:
         for number in np.unique(handles[mask]):
             here = mask & (handles == number)
             texture = _texture(group, pc, int(number))
-            _check(group, pc, texture, (count, layered), result)
+            _check(group, pc, texture, (count, layered), result, is_fetch)
             coordinates = [np.broadcast_to(axis(frame), shape)[here] for axis in axes]
             layers = (
                 np.zeros(int(here.sum()), dtype=np.int64)
                 if layer is None
                 else np.broadcast_to(layer(frame), shape)[here].astype(np.int64)
             )
-            found = sample(texture, coordinates, layers, fetch=kind[0] == "s")
+            found = sample(texture, coordinates, layers, is_fetch)
             for channel, output in enumerate(outputs):
                 if channel < found.values.shape[1]:
                     output[here] = found.values[:, channel].astype(DTYPES[result])
@@ -88,8 +89,10 @@ def _texture(group: "Group", pc: int, number: int) -> Texture:
     return textures[number - 1]
 
 
-def _check(group: "Group", pc: int, texture: Texture, shape: tuple[int, bool], result: str) -> None:
-    """Refuse a fetch of other dimensions, and one that takes floats for integers or the reverse."""
+def _check(
+    group: "Group", pc: int, texture: Texture, shape: tuple[int, bool], result: str, is_fetch: bool
+) -> None:
+    """Refuse what would give zeros, or bits of another type: hardware says nothing and goes on."""
     described = texture.description
     problem = ""
     if shape != texture.shape:
@@ -97,6 +100,8 @@ def _check(group: "Group", pc: int, texture: Texture, shape: tuple[int, bool], r
     elif (result[0] == "f") != texture.gives_floats:
         given = f'{described.format}, read with read_mode="{described.read_mode}"'
         problem = f"as {result}; its texels are {given}"
+    elif texture.is_linear_memory and len(described.extent) == 1 and not is_fetch:
+        problem = "by a coordinate; over linear memory only tex1Dfetch reads it"
     if problem:
         kernel = group.wave.program.kernel
         raise KernelFault(
