@@ -63,8 +63,9 @@ class Case:
         if dtype.kind == "f":
             return (2 * units - 1).astype(dtype)
         info = np.iinfo(dtype)
-        numbers: NDArray[Any] = np.floor(info.min + units * 2.0 ** (8 * dtype.itemsize))
-        return numbers.astype(dtype)
+        numbers: NDArray[Any] = np.trunc(info.min + units * 2.0 ** (8 * dtype.itemsize))
+        integers: NDArray[Any] = numbers.astype(dtype)
+        return integers
 
     @cached_property
     def places(self) -> list[NDArray[Any]]:
