@@ -78,7 +78,7 @@ class Case:
             return (self._units(LANES) * 2 * size - size / 2).astype(np.int32)
         if self.coordinates == "strange":
             chosen = (self._units(LANES) * len(STRANGE)).astype(int)
-            return np.array(STRANGE, np.float32)[chosen]
+            return np.array(STRANGE, np.float32).take(chosen)
         beyond = 1.0 if self.mode in ("wrap", "mirror") else 0.2
         places = (self._units(LANES) * (1 + 2 * beyond) - beyond) * size
         if self.coordinates == "edges":
