@@ -2,9 +2,9 @@
 
     python scripts/capture_counters.py OUT.json [SOURCE.cu ...]
 
-Needs an NVIDIA GPU whose counters may be read, `ncu`, `cuobjdump` and CuPy. Every kernel is launched
-as the launch comments of its source say, alone, with caches flushed before it. The result keeps, for
-each launch, the counters and the SASS instructions that ran: opcode with modifiers and how often.
+Needs an NVIDIA GPU whose counters may be read, `ncu` and CuPy. Every kernel is launched as the
+launch comments of its source say, alone, with caches flushed before it. The result keeps, for each
+launch, the counters and the SASS memory instructions that ran: opcode and how often.
 """
 
 import csv
@@ -30,8 +30,8 @@ METRICS = (
     *(f"l1tex__t_{what}_pipe_lsu_mem_{where}.sum" for what in ("requests", "sectors")
       for where in (*LEVELS, *LOCAL)),
     *(f"l1tex__t_sectors_pipe_lsu_mem_{where}_lookup_hit.sum" for where in (*LEVELS[:2], *LOCAL)),
-    *(f"l1tex__data_{what}_pipe_lsu{wave}_mem_shared_op_{op}.sum" for what, wave in
-      (("pipe_lsu_wavefronts", ""), ("bank_conflicts", "")) for op in SHARED),
+    *(f"l1tex__data_{what}_mem_shared_op_{op}.sum"
+      for what in ("pipe_lsu_wavefronts", "bank_conflicts_pipe_lsu") for op in SHARED),
     "l1tex__data_pipe_lsu_wavefronts_mem_shared.sum",
     "l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum",
     "l1tex__t_requests_pipe_tex_mem_texture.sum",
@@ -78,13 +78,23 @@ def launches(source: Path) -> Iterator[Any]:
         yield parse(comment.text)
 
 
+def gallery() -> list[Path]:
+    """Return the sources of the gallery whose comments launch kernels without textures."""
+    sources = sorted((ROOT / "traces" / "gallery").glob("*/*.cu"))
+    texts = {source: source.read_text() for source in sources}
+    return [s for s, text in texts.items() if "// cutrace:" in text and "tex" not in text]
+
+
 def launch_all(source: Path) -> None:
     """Launch every kernel of a source as its comments say: what the profiler watches."""
     import cupy
     import numpy as np
 
     initial = our("tracer.host.initial")
-    module = cupy.RawModule(code=source.read_text(), options=("-lineinfo",), backend="nvcc")
+    names = sorted({line.kernel for line in launches(source)})
+    module = cupy.RawModule(
+        code=source.read_text(), options=("-lineinfo", "-std=c++17"), name_expressions=names
+    )
     arrays: dict[str, Any] = {}
     for line in launches(source):
         arguments = []
@@ -106,7 +116,7 @@ def launch_all(source: Path) -> None:
 
 def profile(source: Path, report: Path) -> None:
     """Run a source under the profiler, every launch of its kernels, into `report`."""
-    names = sorted({line.kernel for line in launches(source)})
+    names = sorted({line.kernel.partition("<")[0] for line in launches(source)})
     command = [
         "ncu", "--force-overwrite", "--export", str(report), "--cache-control", "all",
         "--clock-control", "none", "--section", "SourceCounters", "--metrics", ",".join(METRICS),
@@ -146,9 +156,8 @@ def executed(report: Path) -> list[dict[str, int]]:
     found: list[Counter[str]] = []
     header: list[str] = []
     for row in csv.reader(io.StringIO(page(report, "--page", "source", "--print-source", "sass"))):
-        if row and row[0] == "Kernel Name":
+        if "Source" in row and "Instructions Executed" in row:
             found.append(Counter())
-        elif "Source" in row and "# Instructions Executed" in row or "Instructions Executed" in row:
             header = row
         elif found and len(row) == len(header):
             ran = int(row[header.index("Instructions Executed")].replace(",", "") or 0)
@@ -167,14 +176,16 @@ def capture(sources: list[Path]) -> list[dict[str, Any]]:
             profile(source, report)
             told, sass = counters(report), executed(report)
         lines = list(launches(source))
-        print(f"{source.name}: {len(lines)} launches, {len(told)} counted, {len(sass)} with SASS")
+        times, rest = divmod(len(sass), len(lines))  # ncu may print each launch's page twice
+        if len(told) != len(lines) or rest:
+            raise SystemExit(f"{source.name}: {len(lines)} launches, {len(told)} were counted")
         for number, line in enumerate(lines):
             records.append({
                 "source": source.name,
                 "launch": number,
                 "kernel": line.kernel,
                 "counters": told[number],
-                "sass": sass[number] if len(sass) == len(lines) else {},
+                "sass": sass[number * times],
             })  # fmt: skip
     return records
 
@@ -200,7 +211,7 @@ def main(arguments: list[str]) -> None:
         launch_all(Path(arguments[1]))
         return
     target, *names = arguments
-    sources = [Path(name) for name in names] or sorted(FOLDER.glob("*.cu"))
+    sources = [Path(name) for name in names] or [*sorted(FOLDER.glob("*.cu")), *gallery()]
     records = capture(sources)
     Path(target).write_text(json.dumps({**device(), "launches": records}, indent=0))
 

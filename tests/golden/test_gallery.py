@@ -33,7 +33,9 @@ def expected_tables() -> Iterator[Any]:
     for path in sorted(GALLERY.glob("*/expected.toml")):
         for number, table in enumerate(tomllib.loads(path.read_text())["expected"]):
             name = f"{path.parent.name}-{Path(table['source']).stem}-{number}"
-            yield pytest.param(path.parent / table["source"], table, id=name)
+            proves = table.get("documents", {}).items()
+            marks = [pytest.mark.document(item, figure) for item, figure in proves]
+            yield pytest.param(path.parent / table["source"], table, id=name, marks=marks)
 
 
 def commented_sources() -> Iterator[Any]:

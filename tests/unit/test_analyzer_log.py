@@ -35,6 +35,7 @@ def article() -> Profile:
     return profile(launch_profile("8800gtx", (1, 0), table))
 
 
+@pytest.mark.document("001.1", "the rows of the article")
 def test_the_rows_of_the_2008_article_are_written_again_times_apart() -> None:
     assert render(article(), FOUR).splitlines() == [
         "# CUDA_PROFILE_LOG_VERSION 2.0",
@@ -128,6 +129,7 @@ def test_a_memset_has_a_row_too() -> None:
         ({"CUDA_PROFILE": "1", "CUDA_PROFILE_LOG": "a", "COMPUTE_PROFILE_LOG": "b"}, "b", False),
     ],
 )
+@pytest.mark.document("001.1", "CUDA_PROFILE and COMPUTE_PROFILE")
 def test_either_spelling_of_the_variables_works_and_the_later_one_wins(
     environment: dict[str, str], log: str, is_csv: bool
 ) -> None:

@@ -41,6 +41,7 @@ def test_plain_counters_exist_on_every_device() -> None:
     assert {c.devices for c in vocabularies()[0].counters} == {"1.0-"}
 
 
+@pytest.mark.document("001.2", "all eleven counters")
 def test_the_first_profiler_prints_its_counters_in_the_order_of_the_2008_article() -> None:
     g80 = era((1, 0))
     assert g80 is not None

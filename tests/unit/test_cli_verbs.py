@@ -141,6 +141,7 @@ def test_info_tells_what_is_in_a_trace_and_verifies_it(trace: Path, capsys: Capt
         assert words in text
 
 
+@pytest.mark.document("003.6", "cutrace devices NAME")
 def test_devices_and_counters_are_listed_and_explained(capsys: Captured) -> None:
     assert "8800gtx  GeForce 8800 GTX  1.0         16   86.4    512 " in printed(capsys, "devices")
     assert "[stage.coalescer]" in printed(capsys, "devices", "8800 GTX")

@@ -39,6 +39,7 @@ def ptx() -> str:
     return cuda.to_ptx(Source("k.cu", TEXT), "compute_75").ptx
 
 
+@pytest.mark.document("004.7", "registers, shared, local, constant bytes")
 def test_every_architecture_is_measured_from_one_text(ptx: str) -> None:
     found = resources(ptx, "shared")
     assert tuple(each.arch for each in found) == ARCHS
@@ -64,6 +65,8 @@ def test_an_architecture_whose_assembler_refuses_is_left_out(ptx: str) -> None:
     assert [each.arch for each in found] == ["sm_75", "sm_80"]
 
 
+@pytest.mark.document("000.12", "spills by a limit of registers")
+@pytest.mark.document("004.7", "maxrregcount spills")
 def test_a_limit_of_registers_spills() -> None:
     sums = " ".join(f"v{i} = a[{i} * n];" for i in range(64))
     products = " ".join(f"a[{i} * n + 1] = v{i} * v{63 - i};" for i in range(64))

@@ -38,6 +38,7 @@ def test_strides_of_words(stride: int, half: int, whole: int, narrow: int, wide:
 
 
 @pytest.mark.parametrize("device", ["8800gtx", "gtx580", "k20", "h100"])
+@pytest.mark.document("000.7", "any permutation is free")
 def test_any_permutation_of_neighbouring_words_is_free(device: str) -> None:
     lanes = warp(addresses=[4 * (5 * lane % 32) for lane in range(32)])
     found = serve(device, lanes, space="shared")
@@ -46,6 +47,7 @@ def test_any_permutation_of_neighbouring_words_is_free(device: str) -> None:
 
 
 @pytest.mark.parametrize("device", ["8800gtx", "gtx580", "k20", "h100"])
+@pytest.mark.document("000.7", "one word is broadcast")
 def test_one_word_is_broadcast(device: str) -> None:
     found = serve(device, warp(stride=0, base=64), space="shared")
     assert found["passes"] == (2 if device == "8800gtx" else 1)
@@ -58,6 +60,7 @@ def test_two_words_of_one_bank_are_multicast_in_two_passes_from_2_x_on() -> None
     assert passes("k20", lanes) == 1  # words 0 and 32 are one row
 
 
+@pytest.mark.document("004.4", "multicast")
 def test_several_words_are_multicast_together_from_2_x_on() -> None:
     lanes = warp(addresses=[4 * (lane // 4) for lane in range(32)])
     assert passes("gtx580", lanes) == passes("h100", lanes) == 1
@@ -143,6 +146,7 @@ def test_atomics_on_one_word_are_served_lane_by_lane(device: str) -> None:
     )
 
 
+@pytest.mark.document("004.4", "33 columns: none")
 def test_a_tile_of_33_columns_is_read_by_columns_without_conflict() -> None:
     assert passes("h100", warp(stride=4 * 33, base=0)) == 1
     assert passes("h100", warp(stride=4 * 32, base=0)) == 32

@@ -22,6 +22,7 @@ def sizes(found: dict[str, int]) -> dict[int, int]:
 
 
 @pytest.mark.parametrize(("width", "expected"), [(4, {64: 1}), (8, {128: 1}), (16, {128: 2})])
+@pytest.mark.document("001.3", "64, 128 and 2 x 128 bytes")
 def test_a_half_warp_in_order_is_coalesced_on_1_0(width: int, expected: dict[int, int]) -> None:
     found = serve("8800gtx", warp(stride=width, lanes=HALF), width)
     assert sizes(found) == expected
@@ -39,6 +40,8 @@ def test_a_half_warp_in_order_is_coalesced_on_1_0(width: int, expected: dict[int
         warp(addresses=[BASE + 4 * (lane ^ 1) for lane in range(16)]),  # two swapped
     ],
 )
+@pytest.mark.document("001.3", "16 transactions of 32 bytes")
+@pytest.mark.document("003.2", "shifted, backwards, strided, swapped")
 def test_what_is_out_of_order_on_1_0_costs_32_bytes_a_lane(lanes: Warp) -> None:
     found = serve("8800gtx", lanes)
     assert sizes(found) == {32: 16}
@@ -47,10 +50,12 @@ def test_what_is_out_of_order_on_1_0_costs_32_bytes_a_lane(lanes: Warp) -> None:
 
 
 @pytest.mark.parametrize("width", [1, 2])
+@pytest.mark.document("003.2", "4, 8 or 16 bytes only")
 def test_bytes_and_shorts_are_never_coalesced_on_1_0(width: int) -> None:
     assert sizes(serve("8800gtx", warp(stride=width, lanes=HALF), width)) == {32: 16}
 
 
+@pytest.mark.document("003.2", "skipping is allowed")
 def test_holes_do_not_matter_on_1_0() -> None:
     found = serve("8800gtx", warp(stride=4, lanes=[3, 7, 11]))
     assert sizes(found) == {64: 1}
@@ -66,6 +71,7 @@ def test_16_bytes_a_lane_need_a_128_byte_boundary_and_not_a_256_byte_one_on_1_0(
 
 
 @pytest.mark.parametrize(("width", "ratio"), [(4, 8), (8, 4), (16, 2)])
+@pytest.mark.document("001.4", "512/64, 512/128, 512/256 bytes: 8, 4, 2")
 def test_uncoalesced_traffic_on_1_0_is_8_4_and_2_times_the_coalesced(
     width: int, ratio: int
 ) -> None:
@@ -166,6 +172,7 @@ def test_half_warps_of_doubles_on_2_x_do_not_share_a_line() -> None:
     assert serve("gtx580", warp(stride=0), 8)["transactions"] == 2
 
 
+@pytest.mark.document("004.2", "stores of 2.x go to L2 in 32 to 128 bytes")
 def test_stores_of_2_x_leave_as_one_transaction_a_line_of_32_to_128_bytes() -> None:
     found = serve("gtx580", warp(base=BASE + 32), access="store")
     assert sizes(found) == {96: 1, 32: 1}

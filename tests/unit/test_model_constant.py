@@ -16,6 +16,7 @@ def test_a_warp_that_reads_one_address_takes_one_pass_a_request(device: str, req
 
 
 @pytest.mark.parametrize("device", ["8800gtx", "gtx580", "k20", "h100"])
+@pytest.mark.document("000.8", "32 addresses: 32 passes")
 def test_32_addresses_take_32_passes(device: str) -> None:
     found = load(device, warp(stride=4, base=0))
     assert found["passes"] == 32

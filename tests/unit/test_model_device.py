@@ -21,6 +21,7 @@ def test_the_devices_that_come_with_cutrace() -> None:
 
 
 @pytest.mark.parametrize("name", device_names())
+@pytest.mark.document("003.6", "limits of 13 devices with their sources")
 def test_every_device_loads_and_every_number_of_it_has_a_source(name: str) -> None:
     device = load_device(name)
     assert device.key == name

@@ -42,6 +42,7 @@ def test_nvidias_own_header_gives_the_same_limits_for_recorded_launches() -> Non
         assert (dict(found.limits), found.blocks) == (expected, int(row["blocks"])), row
 
 
+@pytest.mark.document("000.4", "2 blocks, 33.3 %")
 def test_48_registers_and_256_threads_on_a_gtx_580_fill_a_third() -> None:
     found = fit("gtx580", 256, 48)  # 1536 a warp; 21 warps, in pairs 20; 20 // 8 = 2 blocks
     assert (found.blocks, found.active_warps, found.max_warps) == (2, 16, 48)
@@ -76,6 +77,7 @@ def exercise(warps: int, registers: int, shared: int = 16384) -> Limits:
     return load_device("gtx280", settings).limits
 
 
+@pytest.mark.document("002.3", "10 registers fit, 11 lose a block")
 def test_with_1536_threads_and_16384_registers_eleven_registers_lose_a_block() -> None:
     limits = exercise(48, 16384)
     assert occupancy(limits, Need(512, 10)).blocks == 3
@@ -83,11 +85,13 @@ def test_with_1536_threads_and_16384_registers_eleven_registers_lose_a_block() -
     assert (found.blocks * 512, found.limited_by) == (1024, ("registers",))
 
 
+@pytest.mark.document("002.3", "5 KB a block: 3 blocks")
 def test_16_kilobytes_hold_three_blocks_of_five() -> None:
     found = fit("8800gtx", 64, None, 5 * 1024)
     assert (found.blocks, found.limited_by) == (3, ("shared",))
 
 
+@pytest.mark.document("002.3", "16 x 16 tiles: 3 blocks by 768 threads")
 def test_16_x_16_tiles_are_limited_by_threads_before_shared_memory() -> None:
     found = fit("8800gtx", 256, None, 2048)
     assert (found.blocks, found.limited_by) == (3, ("warps",))
@@ -105,6 +109,7 @@ def test_16_x_16_tiles_are_limited_by_threads_before_shared_memory() -> None:
         ("gtx280", 8, 256, 8, {"warps"}),  # 2048 > 1024 threads
     ],
 )
+@pytest.mark.document("002.4", "a and e possible; b, c, d, f not")
 def test_all_limits_that_an_exercises_assignment_breaks_are_named(
     device: str, blocks: int, threads: int, bytes_a_thread: int, too_few: set[str]
 ) -> None:
@@ -193,11 +198,13 @@ def test_parameters_lie_in_shared_memory_on_1_x_only() -> None:
         ("k20", {"shared_static": 49153}, "49152 bytes of shared memory a block at most"),
     ],
 )
+@pytest.mark.document("000.1", "512 threads a block on 1.x, 1024 on 5.x")
 def test_what_a_device_refuses(device: str, fields: dict[str, object], expected: str) -> None:
     assert refuse_launch(load_device(device), launch(**fields)) == f"cannot launch: {expected}"
 
 
 @pytest.mark.parametrize("device", device_names())
+@pytest.mark.document("000.1", "20 x 100 blocks of 3 x 3 x 3 and of 256 threads")
 def test_the_launches_of_the_chapter_run_everywhere_that_has_the_grid(device: str) -> None:
     assert refuse_launch(load_device(device), launch(grid=(20, 100, 1), block=(3, 3, 3))) == ""
     assert refuse_launch(load_device(device), launch(grid=(20, 100, 1), block=(256, 1, 1))) == ""

@@ -52,6 +52,7 @@ def test_scopes_are_counted_as_they_are_placed(blocks: int, profiled: int | None
         assert tuple(found.tolist()) == placed.count_scopes()
 
 
+@pytest.mark.document("000.3", "12 x 4 + 4 x 3")
 def test_60_blocks_on_16_sms_are_four_on_twelve_and_three_on_four() -> None:
     per_sm = place(load_device("gtx580").chip, 60).blocks_of_sms()
     assert sorted(per_sm.tolist()) == [3] * 4 + [4] * 12

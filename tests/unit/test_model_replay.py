@@ -178,6 +178,7 @@ def test_an_asynchronous_copy_loads_and_stores(tmp_path: Path) -> None:
     assert new.substitutions == ()
 
 
+@pytest.mark.document("004.6", "the read-only path of 3.5")
 def test_read_only_loads_are_substituted_before_3_5(tmp_path: Path) -> None:
     table = [instruction(0, "ld.global.nc.f32", cache="nc")]
     trace = hand_trace(tmp_path / "a.cutrace", [Access(warp())], instructions=table).launches[0]

@@ -13,3 +13,4 @@ def product_plain(c: Array, a: Array, b: Array, n: int) -> None:
 
 
 product_tiled = product_plain
+product_padded = product_plain

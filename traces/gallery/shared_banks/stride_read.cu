@@ -1,9 +1,10 @@
-// Read shared memory with a stride of 1, 2, 3, 4, 8, 16, 32 and 33 words.
+// Read shared memory with a stride of 1, 2, 3, 4, 8, 9, 16, 32 and 33 words.
 // cutrace: strideRead<<<1, 32>>>(out:i32[32], 1)
 // cutrace: strideRead<<<1, 32>>>(out, 2)
 // cutrace: strideRead<<<1, 32>>>(out, 3)
 // cutrace: strideRead<<<1, 32>>>(out, 4)
 // cutrace: strideRead<<<1, 32>>>(out, 8)
+// cutrace: strideRead<<<1, 32>>>(out, 9)
 // cutrace: strideRead<<<1, 32>>>(out, 16)
 // cutrace: strideRead<<<1, 32>>>(out, 32)
 // cutrace: strideRead<<<1, 32>>>(out, 33)
