@@ -16,7 +16,7 @@ from ..ptx.kernel import (
     Special,
     Symbol,
 )
-from . import access, atomic, branch, call, move, sample, warp
+from . import access, atomic, branch, call, matrix, move, sample, warp
 from .alu import decode_alu
 from .array import DTYPES, Array, scalar
 from .frame import DEEPEST, recursive_functions, restore_frame
@@ -243,6 +243,7 @@ _FORMS = (
     call.decode_call,
     atomic.decode_atomic,
     warp.decode_warp,
+    matrix.decode_matrix,
     sample.decode_sample,
 )
 

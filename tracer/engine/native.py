@@ -1,49 +1,126 @@
-"""Small compiled loops for what NumPy cannot do exactly (fused multiply-add) or fast (select).
+"""Compiled loops for what NumPy cannot do exactly or in one pass, as NumPy functions (ufuncs).
 
-The loops are LLVM's, made when first used. `llvm.fma` becomes one instruction where the processor
-has it and libm's exact function where not: the same result on every machine.
+An operation is written in LLVM assembly for one element; the loop around it is LLVM's, made when
+first used, and NumPy brings broadcasting and allocation. `llvm.fma` and its kin become one
+instruction where the processor has it and libm's exact function where not: the same result on
+every machine.
 """
 
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any
+from importlib import import_module
+from typing import Any, cast
 
 import numpy as np
 
 from .array import Array
 
-_TYPES = {"f4": "float", "f8": "double", "u1": "i8", "u2": "i16", "u4": "i32", "u8": "i64"}
+CHUNK = 1024
+"""Elements that a loop takes at a time; operands that do not lie side by side are gathered."""
 
-_FMA = """declare {t} @llvm.fma.{n}({t}, {t}, {t})"""
-_FMA_BODY = "%v = call {t} @llvm.fma.{n}({t} %x0, {t} %x1, {t} %x2)"
-_SELECT_BODY = "%b = trunc i8 %x0 to i1\n  %v = select i1 %b, {t} %x1, {t} %x2"
+_OPERANDS = 12
+_TYPES = {
+    **{"?": "i8", "u1": "i8", "u2": "i16", "u4": "i32", "u8": "i64"},
+    **{"f4": "float", "f8": "double"},
+}
 
-
-def _loop(name: str, sources: tuple[str, ...], result: str, body: str, declarations: str) -> str:
-    """Write `out[i] = body(x0[i * s0], x1[i * s1], ...)` for i in 0..n as LLVM assembly."""
-    parameters = "".join(f", ptr noalias %a{k}, i64 %s{k}" for k in range(len(sources)))
-    loads = "".join(
-        f"""
-  %i{k} = mul i64 %i, %s{k}
-  %p{k} = getelementptr {t}, ptr %a{k}, i64 %i{k}
-  %x{k} = load {t}, ptr %p{k}"""
-        for k, t in enumerate(sources)
-    )
-    return f"""
-{declarations}
-define void @{name}(i64 %n{parameters}, ptr noalias %out) {{
+_INNER = """{declarations}
+define void @{name}(i64 %n{parameters}) {attributes} {{
 entry:
-  %empty = icmp eq i64 %n, 0
-  br i1 %empty, label %done, label %loop
+  {before}
+  br label %loop
 loop:
   %i = phi i64 [0, %entry], [%next, %loop]{loads}
-  {body}
-  %po = getelementptr {result}, ptr %out, i64 %i
-  store {result} %v, ptr %po
+  {body}{stores}
   %next = add i64 %i, 1
   %more = icmp ult i64 %next, %n
   br i1 %more, label %loop, label %done
+done:
+  {after}
+  ret void
+}}
+define void @{name}_many(i64 %n, ptr %p) {attributes} {{{places}
+  call void @{name}(i64 %n{arguments})
+  ret void
+}}
+"""
+
+_GATHER = """
+define void @gather{bits}(i64 %n, ptr %from, i64 %step, ptr noalias %to) {{
+entry:
+  br label %loop
+loop:
+  %i = phi i64 [0, %entry], [%next, %loop]
+  %at = mul i64 %i, %step
+  %p = getelementptr i8, ptr %from, i64 %at
+  %x = load i{bits}, ptr %p
+  %q = getelementptr i{bits}, ptr %to, i64 %i
+  store i{bits} %x, ptr %q
+  %next = add i64 %i, 1
+  %more = icmp ult i64 %next, %n
+  br i1 %more, label %loop, label %done
+done:
+  ret void
+}}
+"""
+
+_OUTER = f"""
+define void @elementwise(ptr %operands, ptr %lengths, ptr %steps, ptr %plan) {{
+entry:
+  %n = load i64, ptr %lengths
+  %buffers = alloca [{_OPERANDS} x [{CHUNK} x i64]], align 64
+  %use = alloca [{_OPERANDS} x ptr], align 64
+  %inner = load ptr, ptr %plan
+  %count_at = getelementptr i64, ptr %plan, i64 1
+  %count = load i64, ptr %count_at
+  %empty = icmp eq i64 %n, 0
+  br i1 %empty, label %done, label %chunk
+chunk:
+  %start = phi i64 [0, %entry], [%after, %run]
+  %left = sub i64 %n, %start
+  %short = icmp ult i64 %left, {CHUNK}
+  %length = select i1 %short, i64 %left, i64 {CHUNK}
+  %is_first = icmp eq i64 %start, 0
+  br label %operand
+operand:
+  %k = phi i64 [0, %chunk], [%k_next, %ready]
+  %step_at = getelementptr i64, ptr %steps, i64 %k
+  %step = load i64, ptr %step_at
+  %base_at = getelementptr ptr, ptr %operands, i64 %k
+  %base = load ptr, ptr %base_at
+  %offset = mul i64 %start, %step
+  %source = getelementptr i8, ptr %base, i64 %offset
+  %slot = add i64 %k, 2
+  %gather_at = getelementptr ptr, ptr %plan, i64 %slot
+  %gather = load ptr, ptr %gather_at
+  %size_slot = add i64 %k, {_OPERANDS + 2}
+  %size_at = getelementptr i64, ptr %plan, i64 %size_slot
+  %size = load i64, ptr %size_at
+  %beside = icmp eq i64 %step, %size
+  %is_result = icmp eq i64 %size, 0
+  %direct = or i1 %beside, %is_result
+  br i1 %direct, label %ready, label %apart
+apart:
+  %buffer = getelementptr [{_OPERANDS} x [{CHUNK} x i64]], ptr %buffers, i64 0, i64 %k
+  %moves = icmp ne i64 %step, 0
+  %fill = or i1 %moves, %is_first
+  br i1 %fill, label %fetch, label %ready
+fetch:
+  call void %gather(i64 %length, ptr %source, i64 %step, ptr %buffer)
+  br label %ready
+ready:
+  %place = phi ptr [%source, %operand], [%buffer, %apart], [%buffer, %fetch]
+  %use_at = getelementptr ptr, ptr %use, i64 %k
+  store ptr %place, ptr %use_at
+  %k_next = add i64 %k, 1
+  %more_operands = icmp ult i64 %k_next, %count
+  br i1 %more_operands, label %operand, label %run
+run:
+  call void %inner(i64 %length, ptr %use)
+  %after = add i64 %start, {CHUNK}
+  %more = icmp ult i64 %after, %n
+  br i1 %more, label %chunk, label %done
 done:
   ret void
 }}
@@ -58,45 +135,128 @@ def _engine() -> Any:
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     machine = llvm.Target.from_default_triple().create_target_machine(
-        cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten(), opt=3
+        cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten(), opt=2
     )
     return llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine), machine
 
 
-def compile_function(assembly: str, name: str, *arguments: Any) -> Callable[..., None]:
-    """Compile one function of LLVM assembly, optimised for this processor."""
+def compile_assembly(assembly: str, vectors: bool = True) -> Callable[[str], int]:
+    """Compile LLVM assembly, optimised for this processor; return what finds a function in it."""
     import llvmlite.binding as llvm
 
     engine, machine = _engine()
     module = llvm.parse_assembly(assembly)
-    options = llvm.create_pipeline_tuning_options(speed_level=3)
-    options.loop_vectorization = True
-    llvm.create_pass_builder(machine, options).getModulePassManager().run(
-        module, llvm.create_pass_builder(machine, options)
-    )
+    options = llvm.create_pipeline_tuning_options(speed_level=2 if vectors else 1)
+    options.loop_vectorization = vectors
+    options.loop_interleaving = options.loop_unrolling = options.slp_vectorization = False
+    builder = llvm.create_pass_builder(machine, options)
+    builder.getModulePassManager().run(module, builder)
     engine.add_module(module)
     engine.finalize_object()
-    return ctypes.CFUNCTYPE(None, *arguments)(engine.get_function_address(name))
+    return cast(Callable[[str], int], engine.get_function_address)
+
+
+def compile_function(assembly: str, name: str, *arguments: Any) -> Callable[..., None]:
+    """Compile one function of LLVM assembly to be called with C types."""
+    return ctypes.CFUNCTYPE(None, *arguments)(compile_assembly(assembly)(name))
 
 
 @cache
-def _elementwise(operation: str, code: str) -> Callable[..., None]:
-    element = _TYPES[code]
-    if operation == "fma":
-        names = {"t": element, "n": "f32" if code == "f4" else "f64"}
-        sources, body = (element,) * 3, _FMA_BODY.format(**names)
-        declarations = _FMA.format(**names)
-    else:
-        sources, body, declarations = ("i8", element, element), _SELECT_BODY.format(t=element), ""
-    name = f"{operation}_{code}"
-    text = _loop(name, sources, element, body, declarations)
-    operand = (ctypes.c_void_p, ctypes.c_int64)
-    return compile_function(text, name, ctypes.c_int64, *operand * 3, ctypes.c_void_p)
+def _outer() -> tuple[int, dict[int, int]]:
+    """Return where the loop over chunks lies, and the gathering functions by size in bytes."""
+    sizes = (1, 2, 4, 8)
+    find = compile_assembly(
+        "".join(_GATHER.format(bits=8 * size) for size in sizes) + _OUTER, False
+    )
+    return find("elementwise"), {size: find(f"gather{8 * size}") for size in sizes}
 
 
-def fma(a: Array, b: Array, c: Array) -> Array:
-    """Return a * b + c, rounded once (float32 or float64, broadcast together)."""
-    return _apply(_elementwise("fma", a.dtype.str[1:]), a, b, c)
+@cache
+def _make_ufunc() -> Callable[..., Any]:
+    """Return NumPy's own C function that makes a ufunc of a loop."""
+    table = import_module("numpy._core._multiarray_umath")._UFUNC_API
+    get = ctypes.pythonapi.PyCapsule_GetPointer
+    get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    api = ctypes.cast(get(table, None), ctypes.POINTER(ctypes.c_void_p))
+    p, i = ctypes.c_void_p, ctypes.c_int
+    prototype = ctypes.PYFUNCTYPE(ctypes.py_object, p, p, p, i, i, i, i, p, p, i)
+    return prototype(api[1])  # PyUFunc_FromFuncAndData
+
+
+_KEPT: list[Any] = []
+
+
+def elementwise(
+    name: str,
+    sources: Sequence[str],
+    results: Sequence[str],
+    body: str,
+    declarations: str = "",
+    rounding: int = 1,
+) -> Callable[..., Any]:
+    """Return a NumPy function that computes `body` for every element.
+
+    `sources` and `results` are NumPy types (`u4`, `f8`, `?`); the body takes %x0, %x1... and
+    sets %y0, %y1... It runs under LLVM's rounding mode `rounding`: 0 to zero, 1 to nearest, 2 up,
+    3 down; other modes than 1 are heeded by constrained operations only.
+    """
+    types = [_TYPES[code] for code in (*sources, *results)]
+    loads = "".join(
+        f"\n  %a{k} = getelementptr {types[k]}, ptr %p{k}, i64 %i"
+        f"\n  %x{k} = load {types[k]}, ptr %a{k}"
+        for k in range(len(sources))
+    )
+    stores = "".join(
+        f"\n  %b{k} = getelementptr {t}, ptr %p{k + len(sources)}, i64 %i"
+        f"\n  store {t} %y{k}, ptr %b{k}"
+        for k, t in enumerate(types[len(sources) :])
+    )
+    places = "".join(
+        f"\n  %at{k} = getelementptr ptr, ptr %p, i64 {k}\n  %q{k} = load ptr, ptr %at{k}"
+        for k in range(len(types))
+    )
+    directed = rounding != 1
+    text = _INNER.format(
+        name=name,
+        parameters="".join(f", ptr noalias %p{k}" for k in range(len(types))),
+        arguments="".join(f", ptr %q{k}" for k in range(len(types))),
+        attributes="strictfp" if directed else "",
+        before=f"call void @llvm.set.rounding(i32 {rounding})" if directed else "",
+        after="call void @llvm.set.rounding(i32 1)" if directed else "",
+        declarations=declarations + ("declare void @llvm.set.rounding(i32)" if directed else ""),
+        loads=loads,
+        body=body,
+        stores=stores,
+        places=places,
+    )
+    inner = compile_assembly(text)(f"{name}_many")
+    return _ufunc(name, inner, sources, results)
+
+
+def _ufunc(
+    name: str, inner: int, sources: Sequence[str], results: Sequence[str]
+) -> Callable[..., Any]:
+    outer, gathers = _outer()
+    dtypes = [np.dtype(code) for code in (*sources, *results)]
+    plan = np.zeros(2 * _OPERANDS + 2, dtype=np.int64)
+    plan[0], plan[1] = inner, len(dtypes)
+    for k, dtype in enumerate(dtypes):
+        plan[k + 2] = gathers[dtype.itemsize]
+        plan[k + 2 + _OPERANDS] = dtype.itemsize if k < len(sources) else 0
+    loops, plans = (ctypes.c_void_p * 1)(outer), (ctypes.c_void_p * 1)(address(plan))
+    types = ctypes.create_string_buffer(bytes(dtype.num for dtype in dtypes), len(dtypes))
+    label = ctypes.create_string_buffer(name.encode())
+    _KEPT.append((plan, loops, plans, types, label))
+    places = [ctypes.addressof(part) for part in (loops, plans, types, label)]
+    made = _make_ufunc()(*places[:3], 1, len(sources), len(results), -1, places[3], places[3], 0)
+    return cast(Callable[..., Any], made)
+
+
+@cache
+def _select(size: int) -> Callable[..., Any]:
+    code = f"u{size}"
+    body = f"%c = trunc i8 %x0 to i1\n  %y0 = select i1 %c, i{8 * size} %x1, i{8 * size} %x2"
+    return elementwise(f"select{8 * size}", ("?", code, code), (code,), body)
 
 
 def select(condition: Array, a: Array, b: Array) -> Array:
@@ -104,24 +264,13 @@ def select(condition: Array, a: Array, b: Array) -> Array:
 
     The same as `numpy.where`, which takes ten times longer on conditions without a pattern.
     """
-    code = f"u{a.dtype.itemsize}"
-    return _apply(_elementwise("select", code), condition, a, b)
+    dtype = b.dtype
+    bits = _UNSIGNED[dtype.itemsize]
+    chosen: Array = _select(dtype.itemsize)(condition, a.view(bits), b.view(bits)).view(dtype)
+    return chosen
 
 
-def _apply(loop: Callable[..., None], *sources: Array) -> Array:
-    shape = np.broadcast_shapes(*(x.shape for x in sources))
-    out = np.empty(shape, dtype=sources[-1].dtype)
-    operands = [_flat(x, shape) for x in sources]
-    places = [part for x in operands for part in (address(x), int(x.size > 1))]
-    loop(out.size, *places, address(out))
-    return out
-
-
-def _flat(a: Array, shape: tuple[int, ...]) -> Array:
-    """Return `a` contiguous in `shape`, or its single element as it is."""
-    if a.size == 1:
-        return a
-    return np.ascontiguousarray(a if a.shape == shape else np.broadcast_to(a, shape))
+_UNSIGNED = {size: np.dtype(f"u{size}") for size in (1, 2, 4, 8)}
 
 
 def address(a: Array) -> int:

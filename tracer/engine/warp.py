@@ -48,7 +48,7 @@ def decode_warp(decoder: "Decoder", instruction: Instruction) -> Step | None:
     return None
 
 
-def _by_warp(group: "Group", value: Array) -> Array:
+def by_warp(group: "Group", value: Array) -> Array:
     """Return a value as (warps, 32)."""
     return np.broadcast_to(value, (group.rows, group.columns)).reshape(-1, LANES)
 
@@ -60,7 +60,7 @@ def _by_lane(group: "Group", value: Array) -> Array:
 
 def _active(group: "Group", guard: Fetch | None) -> Mask:
     lanes = group.guarded(None if guard is None else guard(group.frame))
-    return _by_warp(group, np.ones((1, 1), dtype=np.bool_) if lanes is None else lanes)
+    return by_warp(group, np.ones((1, 1), dtype=np.bool_) if lanes is None else lanes)
 
 
 def _outputs(
@@ -72,7 +72,7 @@ def _outputs(
     return decoder.store(operand.first, kinds[0]), second
 
 
-def _put(group: "Group", store: Store | None, value: Array) -> None:
+def put(group: "Group", store: Store | None, value: Array) -> None:
     if store is not None:
         store(group.frame, _by_lane(group, value))
 
@@ -87,11 +87,11 @@ def _shuffle(decoder: "Decoder", instruction: Instruction) -> Step:
     def shuffle(group: "Group") -> None:
         frame = group.frame
         source, valid = _source_lane(
-            mode, _by_warp(group, step(frame)) & 31, _by_warp(group, clamp(frame))
+            mode, by_warp(group, step(frame)) & 31, by_warp(group, clamp(frame))
         )
-        values = _by_warp(group, value(frame))
-        _put(group, store, np.take_along_axis(values, source, axis=1))
-        _put(group, store_valid, valid)
+        values = by_warp(group, value(frame))
+        put(group, store, np.take_along_axis(values, source, axis=1))
+        put(group, store_valid, valid)
 
     return shuffle
 
@@ -125,21 +125,21 @@ def _vote(decoder: "Decoder", instruction: Instruction) -> Step:
 
     def vote(group: "Group") -> None:
         active = _active(group, guard)
-        on = active & _by_warp(group, predicate(group.frame))
+        on = active & by_warp(group, predicate(group.frame))
         if mode == "ballot":
-            _put(group, store, pack(on)[:, None])
+            put(group, store, pack(on)[:, None])
             return
         every = (on == active).all(axis=1, keepdims=True)
         some = on.any(axis=1, keepdims=True)
         result = {"all": every, "any": some, "uni": every | ~some}[mode]
-        _put(group, store, result)
+        put(group, store, result)
 
     return vote
 
 
 def _active_mask(decoder: "Decoder", instruction: Instruction) -> Step:
     store, guard = decoder.store(instruction.operands[0], "b32"), decoder.guard()
-    return lambda group: _put(group, store, pack(_active(group, guard))[:, None])
+    return lambda group: put(group, store, pack(_active(group, guard))[:, None])
 
 
 def _match(decoder: "Decoder", instruction: Instruction) -> Step:
@@ -150,15 +150,15 @@ def _match(decoder: "Decoder", instruction: Instruction) -> Step:
 
     def match(group: "Group") -> None:
         active = _active(group, guard)
-        values = _by_warp(group, value(group.frame))
+        values = by_warp(group, value(group.frame))
         equal = (values[:, :, None] == values[:, None, :]) & active[:, None, :]
         masks: Bits = pack(equal.reshape(-1, LANES)).reshape(-1, LANES)
         if everyone:
             agree = (masks == pack(active)[:, None]) | ~active
             agree = agree.all(axis=1, keepdims=True)
             masks = np.where(agree, pack(active)[:, None], np.uint32(0))
-            _put(group, store_all, agree)
-        _put(group, store, masks)
+            put(group, store_all, agree)
+        put(group, store, masks)
 
     return match
 
@@ -175,8 +175,8 @@ def _reduce(decoder: "Decoder", instruction: Instruction) -> Step:
 
     def redux(group: "Group") -> None:
         active = _active(group, guard)
-        values = np.where(active, _by_warp(group, value(group.frame)), empty)
-        _put(group, store, reduce(values, axis=1, keepdims=True, dtype=dtype))
+        values = np.where(active, by_warp(group, value(group.frame)), empty)
+        put(group, store, reduce(values, axis=1, keepdims=True, dtype=dtype))
 
     return redux
 
@@ -188,7 +188,7 @@ def _elect(decoder: "Decoder", instruction: Instruction) -> Step:
     def elect(group: "Group") -> None:
         active = _active(group, guard)
         leader = active.argmax(axis=1)[:, None]
-        _put(group, store, leader.astype(np.uint32))
-        _put(group, store_leader, leader == _LANE)
+        put(group, store, leader.astype(np.uint32))
+        put(group, store_leader, leader == _LANE)
 
     return elect

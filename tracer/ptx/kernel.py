@@ -20,6 +20,8 @@ TYPE_BYTES: Mapping[str, int] = {
     "bf16x2": 4,
     "u16x2": 4,
     "s16x2": 4,
+    "e4m3x2": 2,
+    "e5m2x2": 2,
     "pred": 1,
 }
 """Bytes of one value of a fundamental PTX type (PTX ISA, 5.2.1 and 5.2.3)."""

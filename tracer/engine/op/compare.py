@@ -1,13 +1,16 @@
 """Comparison and selection (PTX ISA 9.7.5, 9.7.6)."""
 
 from collections.abc import Callable, Mapping
-from typing import cast
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from ...ptx.kernel import Instruction
+from ...ptx.kernel import Instruction, Pair
 from ..array import DTYPES, Array
-from .rule import Rule, Table
+from ..native import select
+from .reformat import Reformat, reformat
+from .rule import Family, Rule
 
 _ORDERED: Mapping[str, Callable[[Array, Array], Array]] = {
     "eq": np.equal,
@@ -21,13 +24,17 @@ _ORDERED: Mapping[str, Callable[[Array, Array], Array]] = {
     "hi": np.greater,
     "hs": np.greater_equal,
 }
-_COMBINE: Mapping[str, Callable[[Array, Array], Array]] = {
+COMBINE: Mapping[str, Callable[[Array, Array], Array]] = {
     "and": np.logical_and,
     "or": np.logical_or,
     "xor": np.logical_xor,
 }
 _UNSIGNED_ORDER = frozenset({"lo", "ls", "hi", "hs"})
 _UNORDERED = {"equ": "eq", "neu": "ne", "ltu": "lt", "leu": "le", "gtu": "gt", "geu": "ge"}
+
+
+_TINY = {"f16": 2.0**-14, "bf16": 2.0**-126, "f32": 2.0**-126, "f64": 2.0**-1022}
+_ONE = {"f16": 0x3C00, "bf16": 0x3F80}
 
 
 def _comparison(operator: str, is_float: bool) -> Callable[[Array, Array], Array]:
@@ -44,63 +51,121 @@ def _comparison(operator: str, is_float: bool) -> Callable[[Array, Array], Array
     return _ORDERED[operator]
 
 
-def _compare(instruction: Instruction) -> tuple[str, Callable[..., Array], int]:
-    """Return the type compared, the function to a boolean, and how many sources it takes."""
-    kind = instruction.type
-    operator = instruction.modifiers[0]
+def _reading(kind: str, ftz: bool) -> tuple[str, Callable[[Array], Array] | None]:
+    """Return the type as which a source is fetched, and what makes numbers of it (None: as is)."""
+    if kind not in _TINY:
+        return kind, None
+    storage, widen = kind, None
+    if kind in ("f16", "bf16"):
+        storage, bits = "b16", reformat(Reformat(kind, "f32"))
+        widen = lambda a: bits(a).view(np.float32)  # noqa: E731
+    if not ftz:
+        return storage, widen
+    tiny = _TINY[kind]
+
+    def flushed(a: Array) -> Array:
+        value = widen(a) if widen else a
+        return np.where(np.abs(value) < tiny, value.dtype.type(0), value)
+
+    return storage, flushed
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """How two sources compare: fetched as `storage`, each half by itself where `packed`."""
+
+    storage: str
+    packed: bool
+    test: Callable[[Array, Array], Array]
+    combine: Callable[[Array, Array], Array] | None
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The types of the sources."""
+        pair = (self.storage, self.storage)
+        return pair if self.combine is None else (*pair, "pred")
+
+    def __call__(self, a: Array, b: Array, *c: Array) -> Array:
+        """Return the outcome, combined with the predicate `c` where there is one."""
+        outcome = self.test(a, b)
+        return self.combine(outcome, *c) if self.combine else outcome
+
+    def halves(self, a: Array, b: Array, *c: Array) -> tuple[Array, Array]:
+        """Return the outcomes of the lower and the upper halves."""
+        low = self(a.astype(np.uint16), b.astype(np.uint16), *c)
+        upper = ((x >> np.uint32(16)).astype(np.uint16) for x in (a, b))
+        return low, self(*upper, *c)
+
+
+def _compare(instruction: Instruction) -> Comparison:
+    kind, modifiers = instruction.type, instruction.modifiers
+    operator = modifiers[0]
     if operator in _UNSIGNED_ORDER:
         kind = "u" + kind[1:]
-    is_float = DTYPES[kind].kind == "f"
-    compare = _comparison(operator, is_float)
-    combine = next((_COMBINE[m] for m in instruction.modifiers if m in _COMBINE), None)
-    if combine is None:
-        return kind, compare, 2
-    joined = combine
-    return kind, lambda a, b, c: joined(compare(a, b), c), 3
+    single = kind.removesuffix("x2")
+    storage, number = _reading(single, "ftz" in modifiers)
+    plain = _comparison(operator, single in _TINY)
+    test = (lambda a, b: plain(number(a), number(b))) if number else plain
+    combine = next((COMBINE[m] for m in modifiers if m in COMBINE), None)
+    packed = single != kind
+    return Comparison("b32" if packed else storage, packed, test, combine)
 
 
 def _setp(instruction: Instruction) -> Rule:
-    kind, compare, arity = _compare(instruction)
-    operator = next((_COMBINE[m] for m in instruction.modifiers if m in _COMBINE), None)
-    plain = _comparison(instruction.modifiers[0], DTYPES[kind].kind == "f")
+    compare = _compare(instruction)
+    if compare.packed:
+        return Rule(compare.sources, ("pred", "pred"), compare.halves)
 
     def both(a: Array, b: Array, *c: Array) -> tuple[Array, ...]:
-        first = compare(a, b, *c)
-        second = ~plain(a, b)
-        return first, (second if operator is None else operator(second, c[0]))
+        outcome = compare.test(a, b)
+        if compare.combine is None:
+            return outcome, ~outcome
+        return compare.combine(outcome, *c), compare.combine(~outcome, *c)
 
-    sources = (kind, kind, "pred")[:arity]
-    if _wants_pair(instruction):
-        return Rule(sources, ("pred", "pred"), both)
-    return Rule(sources, ("pred",), compare)
-
-
-def _wants_pair(instruction: Instruction) -> bool:
-    from ...ptx.kernel import Pair
-
-    return isinstance(instruction.operands[0], Pair)
+    if isinstance(instruction.operands[0], Pair):
+        return Rule(compare.sources, ("pred", "pred"), both)
+    return Rule(compare.sources, ("pred",), compare)
 
 
 def _set(instruction: Instruction) -> Rule:
     result = instruction.types[0]
-    kind, compare, arity = _compare(instruction)
-    true = DTYPES[result].type(1.0) if result[0] == "f" else ~DTYPES[result].type(0)
+    compare = _compare(instruction)
+    single = result.removesuffix("x2")
+    true: Any
+    if single in _ONE:
+        true, result = np.uint16(_ONE[single]), "b32" if compare.packed else "b16"
+    elif result == "f32":
+        true = np.float32(1)
+    else:
+        true = ~DTYPES[result].type(0)
+    false = true.dtype.type(0)
 
     def choose(*sources: Array) -> Array:
-        chosen: Array = np.where(compare(*sources), true, DTYPES[result].type(0))
-        return chosen
+        if not compare.packed:
+            chosen: Array = np.where(compare(*sources), true, false)
+            return chosen
+        low, high = (np.where(outcome, true, false) for outcome in compare.halves(*sources))
+        both: Array = low | high.astype(np.uint32) << np.uint32(16)
+        return both
 
-    return Rule((kind, kind, "pred")[:arity], (result,), choose)
+    return Rule(compare.sources, (result,), choose)
 
 
 def _selp(instruction: Instruction) -> Rule:
     kind = instruction.type
-    return Rule((kind, kind, "pred"), (kind,), lambda a, b, p: cast(Array, np.where(p, a, b)))
+    return Rule((kind, kind, "pred"), (kind,), lambda a, b, p: select(p, a, b))
 
 
 def _slct(instruction: Instruction) -> Rule:
     kind, condition = instruction.types[0], instruction.types[1]
-    return Rule((kind, kind, condition), (kind,), lambda a, b, c: np.where(c >= 0, a, b))
+    storage, number = _reading(condition, "ftz" in instruction.modifiers)
+
+    def choose(a: Array, b: Array, c: Array) -> Array:
+        return select((number(c) if number else c) >= 0, a, b)
+
+    return Rule((kind, kind, storage), (kind,), choose)
 
 
-TABLE: Table = {"setp": _setp, "set": _set, "selp": _selp, "slct": _slct}
+FAMILY = Family(
+    "comparison and selection", {"setp": _setp, "set": _set, "selp": _selp, "slct": _slct}
+)

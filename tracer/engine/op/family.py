@@ -1,18 +1,43 @@
 """All families of instructions, and the search for the row of one instruction."""
 
 from ...ptx.kernel import Instruction
-from . import compare, convert, floating, integer
-from .rule import Rule
+from . import (
+    bits,
+    compare,
+    convert,
+    extended,
+    extreme,
+    floating,
+    half,
+    integer,
+    packed,
+    transcendental,
+    video,
+)
+from .rule import Family, Rule
+
+FAMILIES: tuple[Family, ...] = (
+    extended.FAMILY,
+    packed.FAMILY,
+    integer.FAMILY,
+    bits.FAMILY,
+    extreme.FAMILY,
+    floating.FAMILY,
+    transcendental.FAMILY,
+    half.FAMILY,
+    compare.FAMILY,
+    convert.FAMILY,
+    video.FAMILY,
+)
+"""In the order in which they are asked; the first that has the instruction computes it."""
 
 
 def find_rule(instruction: Instruction) -> Rule | None:
     """Return the row that computes `instruction`, or None where no family has it."""
-    builder = None
-    if instruction.type in integer.TYPES:
-        builder = integer.TABLE.get(instruction.opcode)
-    elif instruction.type in floating.TYPES:
-        builder = floating.TABLE.get(instruction.opcode)
-    builder = (
-        builder or compare.TABLE.get(instruction.opcode) or convert.TABLE.get(instruction.opcode)
-    )
-    return builder(instruction) if builder else None
+    for family in FAMILIES:
+        builder = family.table.get(instruction.opcode)
+        if builder and (not family.types or instruction.type in family.types):
+            rule = builder(instruction)
+            if rule is not None:
+                return rule
+    return None

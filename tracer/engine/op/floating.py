@@ -1,117 +1,141 @@
-"""Single and double precision arithmetic (PTX ISA 9.7.3).
+"""Single and double precision arithmetic (PTX ISA 9.7.3), in every rounding mode.
 
-NumPy's add, subtract, multiply, divide and square root round to nearest even, as `.rn` asks; fused
-multiply-add comes from `native`. Approximate functions are built from exact ones in float64, so
-that they are the same on every machine; they lie within the bounds that the ISA states.
+Each row is one compiled loop: sources flushed under `.ftz`, one operation of the processor (under
+its own rounding mode where `.rz`, `.rm` or `.rp` asks for another than to nearest), the
+hardware's NaN, `.ftz` and `.sat` of the result. Single precision has one NaN, 0x7fffffff; double
+precision keeps the payload of the source, and makes 0xfff8000000000000.
 """
 
-from collections.abc import Callable
-from typing import cast
+from collections.abc import Callable, Mapping
+from functools import cache
 
 import numpy as np
 
 from ...ptx.kernel import Instruction
-from .. import native
 from ..array import DTYPES, Array
-from . import approximate
-from .rule import Builder, Rule, Table
+from ..native import elementwise
+from . import assembly
+from .rule import Builder, Family, Rule
 
-TYPES = frozenset({"f32", "f64"})
-_DIRECTED = frozenset({"rz", "rm", "rp"})
+ROUNDING: Mapping[str, int] = {"rn": 1, "rz": 0, "rp": 2, "rm": 3}
+"""PTX's rounding modes as LLVM numbers them."""
+
+_REAL = {"f32": "float", "f64": "double"}
+_CODE = {"f32": "f4", "f64": "f8"}
+_ARITY = {"add": 2, "sub": 2, "mul": 2, "div": 2, "fma": 3, "rcp": 1, "sqrt": 1}
 
 
-def _modified(instruction: Instruction, compute: Callable[..., Array]) -> Callable[..., Array]:
-    """Apply `.ftz` to sources and result, and `.sat` to the result."""
-    if "ftz" in instruction.modifiers:
-        exact = compute
-        compute = lambda *sources: _flush(exact(*map(_flush, sources)))  # noqa: E731
-    if "sat" in instruction.modifiers:
-        unbounded = compute
-        compute = lambda *sources: saturate(unbounded(*sources))  # noqa: E731
+@cache
+def arithmetic(
+    operation: str, kind: str, mode: str = "rn", ftz: bool = False, sat: bool = False
+) -> Callable[..., Array]:
+    """Return the function of one operation in one form."""
+    real, arity = _REAL[kind], _ARITY[operation]
+    sources = [f"%f{k}" if ftz else f"%x{k}" for k in range(arity)]
+    lines = [f"%f{k} = call {real} @flush({real} %x{k})" for k in range(arity)] if ftz else []
+    statement, declarations = _operation(operation, kind, mode, sources)
+    lines.append(f"%r = {statement}")
+    if kind == "f32":
+        declarations += assembly.canonical(kind)
+        lines.append("%v0 = call float @canonical(float %r)")
+    else:
+        declarations += assembly.quiet_nan(arity)
+        given = "".join(f", double {name}" for name in sources)
+        lines.append(f"%v0 = call double @quiet(double %r{given})")
+    finish = [name for name, wanted in (("flush", ftz), ("saturate", sat)) if wanted]
+    for k, name in enumerate(finish):
+        lines.append(f"%v{k + 1} = call {real} @{name}({real} %v{k})")
+    lines.append(f"%y0 = bitcast {real} %v{len(finish)} to {real}")
+    declarations += assembly.flush(kind) * ftz + assembly.saturate(kind) * sat
+    code = _CODE[kind]
+    name = f"{operation}_{kind}_{mode}{'_ftz' * ftz}{'_sat' * sat}"
+    body = "\n  ".join(lines)
+    compute = elementwise(name, (code,) * arity, (code,), body, declarations, ROUNDING[mode])
+    if operation == "sqrt" and kind == "f32":
+        return lambda a: _canonical()(compute(a))
     return compute
 
 
-def _flush(a: Array) -> Array:
-    """Replace subnormal numbers by zeros of their sign."""
-    tiny = np.finfo(a.dtype).tiny
-    return np.where(np.abs(a) < tiny, np.copysign(a.dtype.type(0), a), a)
+@cache
+def _canonical() -> Callable[[Array], Array]:
+    """Return what replaces NaNs in a pass of its own: LLVM takes a root's NaN for any other."""
+    body = "%y0 = call float @canonical(float %x0)"
+    return elementwise("canonical_f32", ("f4",), ("f4",), body, assembly.canonical("f32"))
 
 
-def saturate(a: Array) -> Array:
-    """Clamp to [0, 1]; NaN becomes +0."""
-    one, zero = a.dtype.type(1), a.dtype.type(0)
-    bounded: Array = np.where(a > 0, np.minimum(a, one), zero)
-    return bounded
+def _operation(operation: str, kind: str, mode: str, sources: list[str]) -> tuple[str, str]:
+    """Return the statement of one operation, and the declaration of what it calls."""
+    real = _REAL[kind]
+    if operation == "rcp":
+        operation, sources = "div", ["1.0", *sources]
+    given = ", ".join(f"{real} {source}" for source in sources)
+    is_plain = operation in ("add", "sub", "mul", "div")
+    if mode == "rn" and is_plain:
+        return f"f{operation} {real} {', '.join(sources)}", ""
+    types = ", ".join([real] * len(sources))
+    if mode == "rn":
+        name = f"@llvm.{operation}.{kind}"
+        return f"call {real} {name}({given})", f"declare {real} {name}({types})\n"
+    name = f"@llvm.experimental.constrained.{'f' * is_plain}{operation}.{kind}"
+    heed = 'metadata !"round.dynamic", metadata !"fpexcept.ignore"'
+    return (
+        f"call {real} {name}({given}, {heed}) strictfp",
+        f"declare {real} {name}({types}, metadata, metadata)\n",
+    )
 
 
-def _plain(arity: int, function: Callable[..., Array]) -> Builder:
+def forms(instruction: Instruction) -> tuple[str, bool, bool]:
+    """Return the rounding mode, `.ftz` and `.sat` of an instruction."""
+    modifiers = instruction.modifiers
+    mode = next((m for m in modifiers if m in ROUNDING), "rn")
+    return mode, "ftz" in modifiers, "sat" in modifiers
+
+
+def _arithmetic(operation: str) -> Builder:
     def build(instruction: Instruction) -> Rule | None:
-        if _DIRECTED & set(instruction.modifiers):
-            return None
         kind = instruction.type
-        return Rule((kind,) * arity, (kind,), _modified(instruction, function))
+        if len(set(instruction.types)) > 1:
+            return None
+        compute = arithmetic(operation, kind, *forms(instruction))
+        return Rule((kind,) * _ARITY[operation], (kind,), compute)
 
     return build
 
 
-def _widened(function: Callable[[Array], Array]) -> Callable[[Array], Array]:
-    """Compute in float64 and round once to the type of the source."""
-    return lambda a: function(a.astype(np.float64)).astype(a.dtype)
+def _copy_sign(a: Array, b: Array) -> Array:
+    whole = f"u{a.dtype.itemsize}"
+    sign = np.dtype(whole).type(1 << (8 * a.dtype.itemsize - 1))
+    bits: Array = (a.view(whole) & sign) | (b.view(whole) & ~sign)
+    return bits.view(a.dtype)
 
 
-def _minimum(instruction: Instruction) -> Rule:
+def _test(instruction: Instruction) -> Rule | None:
     kind = instruction.type
-    smaller = instruction.opcode == "min"
-    of_numbers: Callable[..., Array] = np.fmin if smaller else np.fmax
-    of_all: Callable[..., Array] = np.minimum if smaller else np.maximum
-    pick = of_all if "NaN" in instruction.modifiers else of_numbers
-
-    def choose(a: Array, b: Array) -> Array:
-        both_zero = (a == 0) & (b == 0)
-        negative = np.signbit(a) | np.signbit(b) if smaller else np.signbit(a) & np.signbit(b)
-        zero = np.where(negative, a.dtype.type(-0.0), a.dtype.type(0.0))
-        return np.where(both_zero, zero, pick(a, b))
-
-    return Rule((kind, kind), (kind,), _modified(instruction, choose))
-
-
-def _absolute(a: Array) -> Array:
-    return np.abs(a)
-
-
-def _test(instruction: Instruction) -> Rule:
-    kind = instruction.type
-    tiny = np.finfo(DTYPES[kind]).tiny
+    tiny = np.finfo(DTYPES[kind]).tiny  # zero counts as normal, as on the hardware
     tests: dict[str, Callable[[Array], Array]] = {
         "finite": np.isfinite,
         "infinite": np.isinf,
         "number": lambda a: ~np.isnan(a),
         "notanumber": np.isnan,
-        "normal": lambda a: np.isfinite(a) & (np.abs(a) >= tiny),
+        "normal": lambda a: np.isfinite(a) & ((np.abs(a) >= tiny) | (a == 0)),
         "subnormal": lambda a: (np.abs(a) < tiny) & (a != 0),
     }
-    return Rule((kind,), ("pred",), tests[instruction.modifiers[0]])
+    test = tests.get(instruction.modifiers[0])
+    return Rule((kind,), ("pred",), test) if test else None
 
 
-TABLE: Table = {
-    "add": _plain(2, np.add),
-    "sub": _plain(2, np.subtract),
-    "mul": _plain(2, np.multiply),
-    "div": _plain(2, np.divide),
-    "fma": _plain(3, native.fma),
-    "mad": _plain(3, native.fma),
-    "abs": _plain(1, _absolute),
-    "neg": _plain(1, np.negative),
-    "min": _minimum,
-    "max": _minimum,
-    "rcp": _plain(1, lambda a: cast(Array, np.divide(a.dtype.type(1), a))),
-    "sqrt": _plain(1, np.sqrt),
-    "rsqrt": _plain(1, _widened(approximate.reciprocal_root)),
-    "sin": _plain(1, _widened(approximate.sine)),
-    "cos": _plain(1, _widened(approximate.cosine)),
-    "ex2": _plain(1, _widened(approximate.power_of_two)),
-    "lg2": _plain(1, _widened(approximate.binary_logarithm)),
-    "tanh": _plain(1, _widened(approximate.hyperbolic_tangent)),
-    "copysign": _plain(2, lambda a, b: cast(Array, np.copysign(b, a))),
-    "testp": _test,
-}
+def _copysign(instruction: Instruction) -> Rule:
+    kind = instruction.type
+    return Rule((kind, kind), (kind,), _copy_sign)
+
+
+FAMILY = Family(
+    "floating point, f32 and f64",
+    {
+        **{opcode: _arithmetic(opcode) for opcode in ("add", "sub", "mul", "fma")},
+        "mad": _arithmetic("fma"),
+        "copysign": _copysign,
+        "testp": _test,
+    },
+    frozenset({"f32", "f64"}),
+)

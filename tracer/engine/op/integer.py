@@ -1,22 +1,20 @@
-"""Integer arithmetic, shifts and bit fields (PTX ISA 9.7.1, 9.7.8)."""
+"""Integer arithmetic (PTX ISA 9.7.1)."""
 
+from collections.abc import Callable
 from typing import cast
 
 import numpy as np
 
 from ...ptx.kernel import Instruction
 from ..array import DTYPES, Array
-from .rule import Rule, Table, same
+from .bits import INTEGERS
+from .rule import Family, Rule, same
 
 _WIDE = {"u16": "u32", "s16": "s32", "u32": "u64", "s32": "s64"}
 
 
 def _bits(kind: str) -> int:
     return 8 * DTYPES[kind].itemsize
-
-
-def _is_integer(kind: str) -> bool:
-    return kind[:1] in ("u", "s", "b") and "x" not in kind and kind[1:].isdigit()
 
 
 def _multiply_wide(kind: str, a: Array, b: Array) -> Array:
@@ -41,24 +39,109 @@ def _multiply_high_u64(a: Array, b: Array) -> Array:
     return cast(Array, a_high * b_high + (middle >> half) + carry)
 
 
-def _mul(instruction: Instruction) -> Rule | None:
+def product(instruction: Instruction) -> tuple[str, Callable[[Array, Array], Array]]:
+    """Return the type and the function of the product in a `mul` or `mad`: low, high or wide."""
     kind = instruction.type
-    if not _is_integer(kind):
-        return None
     if "wide" in instruction.modifiers:
-        return Rule((kind, kind), (_WIDE[kind],), lambda a, b: _multiply_wide(kind, a, b))
+        return _WIDE[kind], lambda a, b: _multiply_wide(kind, a, b)
     if "hi" in instruction.modifiers:
-        return Rule((kind, kind), (kind,), lambda a, b: _multiply_high(kind, a, b))
-    return Rule((kind, kind), (kind,), np.multiply)
+        return kind, lambda a, b: _multiply_high(kind, a, b)
+    return kind, np.multiply
 
 
-def _mad(instruction: Instruction) -> Rule | None:
-    product = _mul(instruction)
-    if product is None:
-        return None
-    result = product.results[0]
-    multiply = product.compute
-    return Rule((*product.sources, result), (result,), lambda a, b, c: multiply(a, b) + c)
+def _mul(instruction: Instruction) -> Rule:
+    kind = instruction.type
+    result, multiply = product(instruction)
+    return Rule((kind, kind), (result,), multiply)
+
+
+def _mad(instruction: Instruction) -> Rule:
+    kind = instruction.type
+    result, multiply = product(instruction)
+    add = _addition(instruction)
+    return Rule((kind, kind, result), (result,), lambda a, b, c: add(multiply(a, b), c))
+
+
+def _addition(instruction: Instruction) -> Callable[[Array, Array], Array]:
+    if "sat" not in instruction.modifiers:
+        return cast(
+            Callable[[Array, Array], Array], np.subtract if _is_sub(instruction) else np.add
+        )
+    return _saturated(np.subtract if _is_sub(instruction) else np.add)
+
+
+def _is_sub(instruction: Instruction) -> bool:
+    return instruction.opcode == "sub"
+
+
+def _saturated(exact: Callable[..., Array]) -> Callable[[Array, Array], Array]:
+    """Return the sum or difference of s32, clamped to s32 (PTX has no other)."""
+    limits = np.iinfo(np.int32)
+
+    def clamped(a: Array, b: Array) -> Array:
+        wide = exact(a, b, dtype=np.int64)
+        return np.clip(wide, limits.min, limits.max).astype(np.int32)
+
+    return clamped
+
+
+def _sum(instruction: Instruction) -> Rule:
+    kind = instruction.type
+    return Rule((kind, kind), (kind,), _addition(instruction))
+
+
+def _low_24(a: Array) -> Array:
+    low: Array = (a << a.dtype.type(8)) >> a.dtype.type(8)
+    return low
+
+
+def _product_24(instruction: Instruction) -> Callable[[Array, Array], Array]:
+    """`mul24`: bits 0 to 31, or 16 to 47, of the product of two 24-bit numbers."""
+    kind = instruction.type
+    shift = 16 if "hi" in instruction.modifiers else 0
+
+    def multiply(a: Array, b: Array) -> Array:
+        wide = np.multiply(_low_24(a), _low_24(b), dtype=DTYPES[_WIDE[kind]])
+        kept: Array = wide >> wide.dtype.type(shift)
+        return kept.astype(DTYPES[kind])
+
+    return multiply
+
+
+def _mul24(instruction: Instruction) -> Rule:
+    kind = instruction.type
+    return Rule((kind, kind), (kind,), _product_24(instruction))
+
+
+def _mad24(instruction: Instruction) -> Rule:
+    kind = instruction.type
+    multiply, add = _product_24(instruction), _addition(instruction)
+    return Rule((kind,) * 3, (kind,), lambda a, b, c: add(multiply(a, b), c))
+
+
+def _lanes_of_word(a: Array, signed: bool, width: int, place: int) -> Array:
+    """Return one of the 8- or 16-bit numbers of a word, as int64."""
+    up = np.uint32(32 - width * (place + 1))
+    word = a << up
+    return ((word.view(np.int32) if signed else word) >> (32 - width)).astype(np.int64)
+
+
+def _dot(instruction: Instruction) -> Rule:
+    """`dp4a`, `dp2a`: products of bytes with bytes (or halves with two bytes), all added up."""
+    types = instruction.types
+    signed = [kind[0] == "s" for kind in types]
+    four = instruction.opcode == "dp4a"
+    first = 2 if "hi" in instruction.modifiers else 0
+    result = "s32" if any(signed) else "u32"
+
+    def dot(a: Array, b: Array, c: Array) -> Array:
+        total = c.astype(np.int64)
+        for k in range(4 if four else 2):
+            left = _lanes_of_word(a, signed[0], 8 if four else 16, k)
+            total = total + left * _lanes_of_word(b, signed[1], 8, first + k)
+        return total.astype(np.uint32).view(DTYPES[result])
+
+    return Rule(("b32", "b32", result), (result,), dot)
 
 
 def truncated_quotient(a: Array, b: Array) -> Array:
@@ -70,152 +153,10 @@ def truncated_quotient(a: Array, b: Array) -> Array:
 
 
 def truncated_remainder(a: Array, b: Array) -> Array:
-    """Take C's remainder, of the sign of `a`; x % 0 gives x."""
+    """Take C's remainder, of the sign of `a`; x % 0 gives all ones, as on the hardware."""
     zero = b == 0
-    return np.where(zero, a, np.fmod(a, np.where(zero, b.dtype.type(1), b)))
-
-
-def _shift(instruction: Instruction) -> Rule:
-    kind = instruction.type
-    function = np.left_shift if instruction.opcode == "shl" else np.right_shift
-    limit = np.uint32(_bits(kind))
-
-    def shift(a: Array, amount: Array) -> Array:
-        return cast(Array, function(a, np.minimum(amount, limit).astype(a.dtype)))
-
-    return Rule((kind, "u32"), (kind,), shift)
-
-
-def _funnel(instruction: Instruction) -> Rule:
-    left, clamp = "l" in instruction.modifiers, "clamp" in instruction.modifiers
-
-    def funnel(low: Array, high: Array, amount: Array) -> Array:
-        count = (np.minimum(amount, 32) if clamp else amount & 31).astype(np.uint64)
-        both = (high.astype(np.uint64) << np.uint64(32)) | low
-        back = np.uint64(32 if left else 0)
-        moved: Array = (np.left_shift if left else np.right_shift)(both, count) >> back
-        return moved.astype(np.uint32)
-
-    return Rule(("b32", "b32", "u32"), ("b32",), funnel)
-
-
-def _count(instruction: Instruction) -> Rule:
-    kind = instruction.type
-
-    def population(a: Array) -> Array:
-        ones: Array = np.bitwise_count(a)
-        return ones.astype(np.uint32)
-
-    def leading(a: Array) -> Array:
-        return np.uint32(_bits(kind)) - bit_length(a)
-
-    return Rule((kind,), ("u32",), population if instruction.opcode == "popc" else leading)
-
-
-def bit_length(a: Array) -> Array:
-    """Return the place of the highest one bit, counted from 1, as uint32; 0 for 0."""
-    bits = a.view(f"u{a.dtype.itemsize}")
-    for step in (1, 2, 4, 8, 16, 32):
-        if step < 8 * a.dtype.itemsize:
-            bits = bits | (bits >> bits.dtype.type(step))
-    length: Array = np.bitwise_count(bits)
-    return length.astype(np.uint32)
-
-
-def _reverse(instruction: Instruction) -> Rule:
-    kind = instruction.type
-
-    def reverse(a: Array) -> Array:
-        octets = np.ascontiguousarray(a).view(np.uint8).reshape(*a.shape, a.dtype.itemsize)
-        bits = np.unpackbits(octets, axis=-1, bitorder="little")[..., ::-1]
-        return np.packbits(bits, axis=-1, bitorder="little").view(a.dtype).reshape(a.shape)
-
-    return Rule((kind,), (kind,), reverse)
-
-
-def _extract(instruction: Instruction) -> Rule:
-    kind = instruction.type
-    bits, signed = _bits(kind), kind[0] == "s"
-
-    def extract(a: Array, position: Array, length: Array) -> Array:
-        start = (position & 0xFF).astype(np.int64)
-        count = (length & 0xFF).astype(np.int64)
-        wide = a.astype(np.int64) if signed else a.view(f"u{bits // 8}").astype(np.uint64)
-        shifted = np.right_shift(wide, np.minimum(start, 63).astype(wide.dtype))
-        shifted = np.where(start >= bits, wide.dtype.type(0), shifted)
-        keep = np.minimum(count, 64)
-        ones = np.where(keep >= 64, -1, (np.int64(1) << np.minimum(keep, 63)) - 1)
-        field = shifted.view(np.int64) & ones
-        if signed:
-            field = _sign_extend(a.astype(np.int64), field, start, count, bits, ones)
-        return field.astype(f"i{bits // 8}").view(DTYPES[kind])
-
-    return Rule((kind, "u32", "u32"), (kind,), extract)
-
-
-def _sign_extend(
-    a: Array, field: Array, start: Array, count: Array, bits: int, ones: Array
-) -> Array:
-    top = np.minimum(start + count - 1, bits - 1)
-    sign = (np.right_shift(a, np.maximum(top, 0)) & 1).astype(np.bool_) & (count > 0)
-    return np.where(sign, field | ~ones, field)
-
-
-def _insert(instruction: Instruction) -> Rule:
-    kind = instruction.type
-    bits = _bits(kind)
-
-    def insert(a: Array, b: Array, position: Array, length: Array) -> Array:
-        start = (position & 0xFF).astype(np.uint64)
-        count = (length & 0xFF).astype(np.uint64)
-        one, all_ones = np.uint64(1), ~np.uint64(0)
-        keep = np.where(count >= 64, all_ones, (one << np.minimum(count, 63)) - one)
-        field = np.left_shift(keep, np.minimum(start, np.uint64(64)))
-        moved = np.left_shift(a.astype(np.uint64), np.minimum(start, np.uint64(64)))
-        merged = (moved & field) | (b.astype(np.uint64) & ~field)
-        inside = start < np.uint64(bits)
-        return np.where(inside, merged, b.astype(np.uint64)).astype(DTYPES[kind])
-
-    return Rule((kind, kind, "u32", "u32"), (kind,), insert)
-
-
-def _permute(instruction: Instruction) -> Rule | None:
-    if len(instruction.modifiers) != 1:
-        return None
-
-    def permute(a: Array, b: Array, selector: Array) -> Array:
-        both = (b.astype(np.uint64) << np.uint64(32)) | a
-        result = np.zeros(np.broadcast_shapes(both.shape, selector.shape), dtype=np.uint32)
-        for byte in range(4):
-            choice = (selector >> np.uint32(4 * byte)).astype(np.uint64)
-            value = (both >> ((choice & np.uint64(7)) * np.uint64(8))) & np.uint64(0xFF)
-            sign = np.where(value & np.uint64(0x80), np.uint64(0xFF), np.uint64(0))
-            value = np.where(choice & np.uint64(8), sign, value)
-            result |= (value << np.uint64(8 * byte)).astype(np.uint32)
-        return result
-
-    return Rule(("b32", "b32", "b32"), ("b32",), permute)
-
-
-def logic3(a: Array, b: Array, c: Array, table: int) -> Array:
-    """Combine three words by a truth table of eight bits (PTX ISA, lop3)."""
-    result = np.zeros(np.broadcast_shapes(a.shape, b.shape, c.shape), dtype=a.dtype)
-    for row in range(8):
-        if table >> row & 1:
-            term = a if row & 4 else ~a
-            term = term & (b if row & 2 else ~b)
-            result |= term & (c if row & 1 else ~c)
-    return result
-
-
-def _lop3(instruction: Instruction) -> Rule | None:
-    if instruction.type != "b32" or len(instruction.modifiers) != 1:
-        return None
-
-    def lop3(a: Array, b: Array, c: Array, table: Array) -> Array:
-        return logic3(a, b, c, int(table.flat[0]) & 0xFF)
-
-    return Rule(("b32", "b32", "b32", "u32"), ("b32",), lop3)
+    rest = np.fmod(a, np.where(zero, b.dtype.type(1), b))
+    return np.where(zero, ~a.dtype.type(0), rest)
 
 
 def _absolute(a: Array) -> Array:
@@ -226,45 +167,33 @@ def _distance(a: Array, b: Array, c: Array) -> Array:
     return c + np.where(a < b, b - a, a - b)
 
 
-def _logical_not(instruction: Instruction) -> Rule:
+def _extreme(instruction: Instruction) -> Rule:
     kind = instruction.type
-    if kind == "pred":
-        return Rule((kind,), (kind,), np.logical_not)
-    return Rule((kind,), (kind,), np.bitwise_not)
+    pick = np.minimum if instruction.opcode == "min" else np.maximum
+    if "relu" not in instruction.modifiers:
+        return Rule((kind, kind), (kind,), pick)
+    zero = DTYPES[kind].type(0)
+    return Rule((kind, kind), (kind,), lambda a, b: np.maximum(pick(a, b), zero))
 
 
-def _conditional_not(a: Array) -> Array:
-    zero: Array = a == 0
-    return zero.astype(a.dtype)
-
-
-TABLE: Table = {
-    "add": same(2, np.add),
-    "sub": same(2, np.subtract),
-    "mul": _mul,
-    "mad": _mad,
-    "div": same(2, truncated_quotient),
-    "rem": same(2, truncated_remainder),
-    "abs": same(1, _absolute),
-    "neg": same(1, np.negative),
-    "min": same(2, np.minimum),
-    "max": same(2, np.maximum),
-    "sad": same(3, _distance),
-    "and": same(2, np.bitwise_and),
-    "or": same(2, np.bitwise_or),
-    "xor": same(2, np.bitwise_xor),
-    "not": _logical_not,
-    "cnot": same(1, _conditional_not),
-    "shl": _shift,
-    "shr": _shift,
-    "shf": _funnel,
-    "popc": _count,
-    "clz": _count,
-    "brev": _reverse,
-    "bfe": _extract,
-    "bfi": _insert,
-    "prmt": _permute,
-    "lop3": _lop3,
-}
-
-TYPES = frozenset({*(f"{k}{b}" for k in "bus" for b in (8, 16, 32, 64)), "pred"})
+FAMILY = Family(
+    "integer arithmetic",
+    {
+        "add": _sum,
+        "sub": _sum,
+        "mul": _mul,
+        "mad": _mad,
+        "mul24": _mul24,
+        "mad24": _mad24,
+        "div": same(2, truncated_quotient),
+        "rem": same(2, truncated_remainder),
+        "abs": same(1, _absolute),
+        "neg": same(1, np.negative),
+        "min": _extreme,
+        "max": _extreme,
+        "sad": same(3, _distance),
+        "dp4a": _dot,
+        "dp2a": _dot,
+    },
+    INTEGERS,
+)

@@ -28,7 +28,16 @@ Builder: TypeAlias = Callable[[Instruction], Rule | None]
 """Reads the modifiers; None where this family does not have the instruction in that form."""
 
 Table: TypeAlias = Mapping[str, Builder]
-"""Opcode to builder: one family of instructions."""
+"""Opcode to builder."""
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """Instructions that belong together: `types` are the last types that they take, empty any."""
+
+    name: str
+    table: Table
+    types: frozenset[str] = frozenset()
 
 
 def same(arity: int, function: Callable[..., Array]) -> Builder:

@@ -1,0 +1,138 @@
+"""Products of small matrices as the tensor cores of compute capability 9.0 form them.
+
+Matrices are arrays (rows, columns, warps). Measured bit for bit on the hardware: of one
+instruction all products and the accumulator are brought to the largest exponent among them (that
+of a product is the sum of its factors' exponents), cut off 25 bits below it, added exactly, and
+the sum is cut off to float32, or rounded to nearest as f16. 8-bit floats go two bytes of every
+four at a time, from zero, and the accumulator is added at the end. Double precision is a chain of
+fused multiply-adds; integers are exact.
+"""
+
+from collections.abc import Callable
+from functools import cache
+
+import numpy as np
+
+from ..array import Array
+from ..native import elementwise
+from .floating import arithmetic
+from .reformat import Reformat, reformat
+
+KEPT_BITS = 25
+"""Bits below the largest exponent that take part in a sum."""
+
+_NOTHING = -4096
+
+
+def of_bits(bits: Array, kind: str) -> Array:
+    """Return the elements of a matrix as float64; of tf32 the low 13 bits are not looked at."""
+    if kind == "tf32":
+        bits = bits & np.uint32(0xFFFF_E000)
+        kind = "f32"
+    return reformat(Reformat(kind, "f64"))(bits).view(np.float64)
+
+
+@cache
+def _largest() -> Callable[..., Array]:
+    """Return the function of a, b and an exponent to the larger of it and that of a * b."""
+    body = """%u = bitcast double %x0 to i64
+  %v = bitcast double %x1 to i64
+  %us = shl i64 %u, 1
+  %vs = shl i64 %v, 1
+  %ue = lshr i64 %us, 53
+  %ve = lshr i64 %vs, 53
+  %both = add i64 %ue, %ve
+  %e = sub i64 %both, 2046
+  %uz = icmp eq i64 %us, 0
+  %vz = icmp eq i64 %vs, 0
+  %zero = or i1 %uz, %vz
+  %above = icmp sgt i64 %e, %x2
+  %larger = select i1 %above, i64 %e, i64 %x2
+  %y0 = select i1 %zero, i64 %x2, i64 %larger"""
+    return elementwise("largest_exponent", ("f8", "f8", "u8"), ("u8",), body)
+
+
+@cache
+def _sum_cut() -> Callable[..., Array]:
+    """Return the function of a, b, a scale and a sum to the sum plus a * b, scaled and cut off."""
+    body = """%p = fmul double %x0, %x1
+  %q = fmul double %p, %x2
+  %t = call double @llvm.trunc.f64(double %q)
+  %y0 = fadd double %x3, %t"""
+    return elementwise(
+        "sum_cut", ("f8",) * 4, ("f8",), body, "declare double @llvm.trunc.f64(double)\n"
+    )
+
+
+def _block(a: Array, b: Array, c: Array) -> Array:
+    """Return the exact sum (m, n, warps) of what is left of the products of one block and c."""
+    one = np.ones((1, 1, 1))
+    exponent = _largest()(c, one, np.array(_NOTHING, dtype=np.int64).view(np.uint64))
+    for k in range(a.shape[1]):
+        exponent = _largest()(a[:, k, None], b[None, k], exponent)
+    lift = np.maximum(exponent.view(np.int64), -900)
+    scale = np.ldexp(1.0, (KEPT_BITS - lift).astype(np.int32))
+    total = np.trunc(c * scale)
+    for k in range(a.shape[1]):
+        total = _sum_cut()(a[:, k, None], b[None, k], scale, total)
+    kept: Array = total / scale
+    return kept
+
+
+def _special(a: Array, b: Array, c: Array, result: Array) -> Array:
+    """Put infinities and NaNs where a factor or the accumulator is one."""
+    if np.isfinite(a).all() and np.isfinite(b).all() and np.isfinite(c).all():
+        return result
+    plain = c
+    for k in range(a.shape[1]):
+        plain = plain + a[:, k, None] * b[None, k]
+    return np.where(np.isfinite(plain), result, plain)
+
+
+def multiply_floats(a: Array, b: Array, c: Array, result: str, octets: bool) -> Array:
+    """Return the bits of a @ b + c as `result` (f32 or f16); `octets`: of 8-bit floats."""
+    if octets:
+        first = np.arange(a.shape[1]) % 4 < 2
+        total = np.zeros_like(c)
+        for half in (first, ~first):
+            total = _special(a[:, half], b[half], total, _cut(_block(a[:, half], b[half], total)))
+        return arithmetic("add", "f32")(
+            total.astype(np.float32), c.astype(np.float32)
+        ).view(np.uint32)  # fmt: skip
+    total = _special(a, b, c, _block(a, b, c))
+    mode = "rn" if result == "f16" else "rz"
+    bits = reformat(Reformat("f64", result, mode))(total.view(np.uint64))
+    nan = bits.dtype.type(0x7FFF if result == "f16" else 0x7FFF_FFFF)
+    return np.where(np.isnan(total), nan, bits)
+
+
+def _cut(total: Array) -> Array:
+    bits = reformat(Reformat("f64", "f32", "rz"))(total.view(np.uint64))
+    return bits.view(np.float32).astype(np.float64)
+
+
+def multiply_doubles(a: Array, b: Array, c: Array) -> Array:
+    """Return a @ b + c in float64, a fused multiply-add after the other."""
+    fma = arithmetic("fma", "f64")
+    for k in range(a.shape[1]):
+        c = fma(a[:, k, None], b[None, k], c)
+    return c
+
+
+def multiply_integers(a: Array, b: Array, c: Array, saturate: bool) -> Array:
+    """Return a @ b + c of int64 as s32, wrapped or clamped."""
+    total = c.astype(np.int64)
+    for k in range(a.shape[1]):
+        total = total + a[:, k, None] * b[None, k]
+    if saturate:
+        total = np.clip(total, np.iinfo(np.int32).min, np.iinfo(np.int32).max)
+    return total.astype(np.int32)
+
+
+def multiply_bits(a: Array, b: Array, c: Array, both: bool) -> Array:
+    """Return c plus the number of bits set in a AND b (or a XOR b), by words of 32 bits."""
+    total = c.astype(np.int64)
+    combine = np.bitwise_and if both else np.bitwise_xor
+    for k in range(a.shape[1]):
+        total = total + np.bitwise_count(combine(a[:, k, None], b[None, k]))
+    return total.astype(np.int32)
