@@ -1,5 +1,6 @@
 """Checks of the manifest by itself: events, launches, arrays."""
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
@@ -7,8 +8,20 @@ from itertools import pairwise
 from .folder import MANIFEST
 from .reader import Trace
 from .recorded import FAR
-from .schema import TABLES, Array, Event, Launch, Manifest, Space
+from .schema import (
+    ADDRESS_MODES,
+    FILTER_MODES,
+    READ_MODES,
+    TABLES,
+    Array,
+    Event,
+    Launch,
+    Manifest,
+    Space,
+    Texture,
+)
 
+_FORMAT = re.compile(r"([ui](8|16|32)|f(16|32))(x[24])?")
 _DIRECTIONS = {"copy": ("HtoD", "DtoH", "DtoD"), "set": ("",), "launch": ("",)}
 WARPS = 1 << 32
 """Row checks number a launch's warps with 32 bits; no launch that was executed has more."""
@@ -64,6 +77,25 @@ def check_launch(manifest: Manifest, launch: Launch) -> Iterator[str]:
     for arch, count in Counter(resources.arch for resources in launch.resources).items():
         if count > 1:
             yield f"resources of {arch} are given {count} times"
+
+
+def check_textures(launch: Launch) -> Iterator[str]:
+    """Textures have texels, of one to three dimensions, and modes that exist."""
+    for texture in launch.textures:
+        yield from (f"texture `{texture.name}`: {finding}" for finding in _check_texture(texture))
+
+
+def _check_texture(texture: Texture) -> Iterator[str]:
+    if not _FORMAT.fullmatch(texture.format):
+        yield f"unknown format `{texture.format}`"
+    if not 1 <= len(texture.extent) <= 3 or min(texture.extent) < 1 or texture.layers < 0:
+        yield f"extent {texture.extent}, {texture.layers} layers"
+    modes = (*texture.address_mode, texture.filter_mode, texture.read_mode)
+    if len(texture.address_mode) != len(texture.extent):
+        yield f"{len(texture.address_mode)} address modes of {len(texture.extent)} dimensions"
+    for mode in modes:
+        if mode not in (*ADDRESS_MODES, *FILTER_MODES, *READ_MODES):
+            yield f"unknown mode `{mode}`"
 
 
 def check_arrays(launch: Launch) -> Iterator[str]:

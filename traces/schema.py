@@ -180,6 +180,11 @@ class Argument:
     value: str | int | float
 
 
+ADDRESS_MODES = ("clamp", "border", "wrap", "mirror")
+FILTER_MODES = ("point", "linear")
+READ_MODES = ("element", "normalized_float")
+
+
 @dataclass(frozen=True, slots=True)
 class Texture:
     """A texture that the launch could sample: what taps and formats follow from.
@@ -190,10 +195,10 @@ class Texture:
     name: str
     format: str  # texel type and channels: `f32`, `u8x4`
     extent: tuple[int, ...]  # texels: one to three dimensions
-    address_mode: tuple[str, ...]  # of each dimension: clamp, border, wrap, mirror
-    filter_mode: str  # point, linear
+    address_mode: tuple[str, ...]  # of each dimension
+    filter_mode: str
     normalized_coords: bool
-    read_mode: str  # element, normalized_float
+    read_mode: str
     array: str = ""  # name of the Array under a linear texture
     layers: int = 0  # of a layered texture; 0: not layered
 

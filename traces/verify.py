@@ -21,7 +21,13 @@ from .check_control import (
     check_path_entries,
     check_path_lists,
 )
-from .check_manifest import check_arrays, check_events, check_folders, check_launch
+from .check_manifest import (
+    check_arrays,
+    check_events,
+    check_folders,
+    check_launch,
+    check_textures,
+)
 from .check_order import check_access_order, check_texel_order
 from .reader import LaunchTrace, Trace
 from .recorded import Finding, Recorded
@@ -74,7 +80,11 @@ def verify(trace: Trace) -> list[str]:
 
 
 def _verify_launch(trace: Trace, launch: LaunchTrace) -> list[str]:
-    found = [*check_launch(trace.manifest, launch.launch), *check_arrays(launch.launch)]
+    found = [
+        *check_launch(trace.manifest, launch.launch),
+        *check_arrays(launch.launch),
+        *check_textures(launch.launch),
+    ]
     recorded = Recorded(launch)
     for stage in STAGES:
         if found:

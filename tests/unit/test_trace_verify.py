@@ -1,4 +1,5 @@
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -385,8 +386,25 @@ OVERLAPPING = Array("other", Space.GLOBAL, BASE + MEGABYTE - 1, 4)
             "resources of sm_75 are given 2 times",
         ),
         (
-            {"textures": (Texture("t", "f32", (1,), (), "point", False, "element", "gone"),)},
-            "texture `t` lies over array `gone`, which is not there",
+            {"textures": (replace(IMAGE, array="gone"),)},
+            "texture `image` lies over array `gone`, which is not there",
+        ),
+        ({"textures": (replace(IMAGE, format="u8x3"),)}, "texture `image`: unknown format `u8x3`"),
+        (
+            {"textures": (replace(IMAGE, extent=(5, 0)),)},
+            "texture `image`: extent (5, 0), 0 layers",
+        ),
+        (
+            {"textures": (replace(IMAGE, address_mode=("clamp",)),)},
+            "texture `image`: 1 address modes of 2 dimensions",
+        ),
+        (
+            {"textures": (replace(IMAGE, address_mode=("clamp", "warp")),)},
+            "texture `image`: unknown mode `warp`",
+        ),
+        (
+            {"textures": (replace(IMAGE, filter_mode="cubic"),)},
+            "texture `image`: unknown mode `cubic`",
         ),
     ],
 )

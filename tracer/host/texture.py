@@ -14,10 +14,6 @@ from .array import DeviceArray
 from .recording import Recording
 from .texel import Texels, read_texels
 
-ADDRESS_MODES = ("clamp", "border", "wrap", "mirror")
-FILTER_MODES = ("point", "linear")
-READ_MODES = ("element", "normalized_float")
-
 PITCH = 32
 """Rows of a texture over linear memory start at multiples of this (texturePitchAlignment)."""
 
@@ -149,9 +145,9 @@ def _check_modes(modes: Modes, texels: Texels, what: str) -> tuple[str, ...]:
     count = len(texels.extent)
     each = (given,) * count if isinstance(given, str) else tuple(given)
     for mode in each:
-        _check_known(mode, ADDRESS_MODES, "address_mode", what)
-    _check_known(modes.filter_mode, FILTER_MODES, "filter_mode", what)
-    _check_known(modes.read_mode, READ_MODES, "read_mode", what)
+        _check_known(mode, schema.ADDRESS_MODES, "address_mode", what)
+    _check_known(modes.filter_mode, schema.FILTER_MODES, "filter_mode", what)
+    _check_known(modes.read_mode, schema.READ_MODES, "read_mode", what)
     if len(each) != count:
         raise CutraceError(f"{what}: {len(each)} address modes, expected one or {count}, x first")
     is_float = texels.element.kind == "f"
