@@ -29,6 +29,7 @@ def places(size: int, count: int = 500) -> Any:
     return RANDOM.uniform(-1.5 * size, 2.5 * size, count).astype(np.float32)
 
 
+@pytest.mark.document("004.6", "weights of 8 fractional bits: 26, 51, 77 ... of 256")
 def test_the_published_table_of_a_linear_texture_of_two_texels() -> None:
     # forums.developer.nvidia.com/t/tex1d-accuracy/6801: T = {1, 2}, normalised, clamped, linear
     keys = np.arange(0.25, 0.76, 0.05).astype(np.float32)
@@ -141,6 +142,7 @@ def test_half_floats_are_filtered_to_half_floats_with_ties_away_from_zero() -> N
     assert found.tolist() == [1, 1, 1 + 2**-10, 1 + 2**-10, 1 + 2**-10]
 
 
+@pytest.mark.document("004.6", "wrap only with normalised coordinates")
 def test_wrap_and_mirror_are_clamp_where_coordinates_are_not_normalised() -> None:
     x = places(9)
     clamped = values_of(texture_of(ROW), x).tolist()

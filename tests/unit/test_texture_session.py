@@ -8,6 +8,7 @@ import pytest
 
 import cutrace
 from cutrace.errors import CutraceError, KernelFault
+from cutrace.tracer.host.record import record
 from cutrace.tracer.host.texture import Texture
 from cutrace.traces.reader import LaunchTrace, read_trace
 from cutrace.traces.schema import Argument, Event
@@ -470,6 +471,16 @@ def test_a_texture_of_another_session_is_refused(path: Path) -> None:
             gpu.load_ptx(OLD).bind_texture("picture", stranger)
         with pytest.raises(CutraceError, match="over `far`: an array of another session"):
             gpu.texture(array)
+
+
+def test_a_source_whose_kernels_all_take_textures_is_told_how_to_launch_them(path: Path) -> None:
+    source = path.with_name("fetch.cu")
+    source.write_text(FETCH)
+    with pytest.raises(CutraceError, match="launched from a Python script, which makes them"):
+        record(source, out=path)
+    source.write_text(FETCH + "__global__ void plain(float *out) { *out = 1; }\n")
+    with pytest.raises(CutraceError, match=r'--launch "plain<<<4, 256>>>\(out:f32\[1024\]\)"'):
+        record(source, out=path)
 
 
 def test_a_closed_session_makes_no_textures(path: Path) -> None:
