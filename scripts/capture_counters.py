@@ -4,7 +4,8 @@
 
 Needs an NVIDIA GPU whose counters may be read, `ncu` and CuPy. Every kernel is launched as the
 launch comments of its source say, alone, with caches flushed before it. The result keeps, for each
-launch, the counters and the SASS memory instructions that ran: opcode and how often.
+launch, the counters (in the order of `metrics`) and the SASS memory instructions that ran: opcode
+and how often.
 """
 
 import csv
@@ -171,20 +172,25 @@ def capture(sources: list[Path]) -> list[dict[str, Any]]:
     """Return a record for every launch of the sources."""
     records = []
     for source in sources:
+        lines = list(launches(source))
         with tempfile.TemporaryDirectory() as folder:
             report = Path(folder) / "report.ncu-rep"
-            profile(source, report)
+            try:
+                profile(source, report)
+            except SystemExit as refusal:
+                print(refusal, file=sys.stderr)
+                continue
             told, sass = counters(report), executed(report)
-        lines = list(launches(source))
         times, rest = divmod(len(sass), len(lines))  # ncu may print each launch's page twice
         if len(told) != len(lines) or rest:
-            raise SystemExit(f"{source.name}: {len(lines)} launches, {len(told)} were counted")
+            print(f"{source.name}: {len(lines)} launches, {len(told)} counted", file=sys.stderr)
+            continue
         for number, line in enumerate(lines):
             records.append({
                 "source": source.name,
                 "launch": number,
                 "kernel": line.kernel,
-                "counters": told[number],
+                "counters": [told[number].get(metric) for metric in METRICS],
                 "sass": sass[number * times],
             })  # fmt: skip
     return records
@@ -213,7 +219,9 @@ def main(arguments: list[str]) -> None:
     target, *names = arguments
     sources = [Path(name) for name in names] or [*sorted(FOLDER.glob("*.cu")), *gallery()]
     records = capture(sources)
-    Path(target).write_text(json.dumps({**device(), "launches": records}, indent=0))
+    rows = ",\n".join(json.dumps(record) for record in records)
+    head = json.dumps({**device(), "metrics": METRICS})
+    Path(target).write_text(f'{head[:-1]}, "launches": [\n{rows}\n]}}\n')
 
 
 main(sys.argv[1:])
