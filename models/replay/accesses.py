@@ -88,13 +88,13 @@ def _settle(
     rest, phase = np.divmod(asked, period)
     kind, pattern = np.divmod(rest, many)
     base = phase + period * (-(-(1 << 32) // period))  # offsets reach 2 GiB below it
-    groups = _group(found.site, found.zone, found.mixed)
+    groups = group_places(found.site, found.zone, found.mixed)
     known: dict[str, Answers] = {}
     for track, times in zip(tracks, found.times, strict=True):
         stages = repr((track.kinds, [wire.stage for wire in track.repeating]))
         if stages not in known:
             known[stages] = _ask(track, patterns, kind, base, pattern)
-        _enter(track.ledger, track.repeating, groups, times, known[stages], number)
+        enter(track.ledger, track.repeating, groups, times, known[stages], number)
 
 
 def _ask(track: Track, patterns: Patterns, kind: Ints, base: Ints, pattern: Ints) -> Answers:
@@ -121,17 +121,17 @@ def _stream(chunk: Chunk, track: Track, sites: Sites, patterns: Patterns) -> Non
         batch = patterns.rebuild(track.kinds, kind, chunk.base[rows], chunk.pattern[rows])
         here = {name: unit[rows] for name, unit in units.items()}
         answers = track.stages.run(batch, here)
-        groups = _group(chunk.site[rows], chunk.zone[rows], chunk.mixed[rows])
-        _enter(track.ledger, track.lasting, groups, times[rows], answers, np.arange(len(kind)))
+        groups = group_places(chunk.site[rows], chunk.zone[rows], chunk.mixed[rows])
+        enter(track.ledger, track.lasting, groups, times[rows], answers, np.arange(len(kind)))
 
 
-def _group(site: Ints, zone: Ints, mixed: np.ndarray) -> Mapping[bool, Groups]:
+def group_places(site: Ints, zone: Ints, mixed: np.ndarray) -> Mapping[bool, Groups]:
     """Group all rows, and once more those over several arrays."""
     groups = {False: group_rows(site, zone, np.ones(len(site), np.bool_))}
     return groups | ({True: group_rows(site, zone, mixed)} if mixed.any() else {})
 
 
-def _enter(
+def enter(
     ledger: Ledger,
     wires: Sequence[Wire],
     groups: Mapping[bool, Groups],

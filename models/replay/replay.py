@@ -15,8 +15,10 @@ from .histories import count_histories
 from .lacking import adapt_kinds, substitute
 from .options import ReplayOptions
 from .place import place
+from .samples import count_samples
 from .sites import Sites, read_sites
 from .stages import Stages, split_wires, with_sources
+from .texels import texture_arrays
 from .wiring import wire
 
 if TYPE_CHECKING:
@@ -32,12 +34,14 @@ def replay(
     """
     options = options or ReplayOptions()
     launch, instructions = launch_trace.launch, launch_trace.instructions()
-    sites, zones = read_sites(instructions, options.dlcm), cut_zones(launch.arrays)
+    sites = read_sites(instructions, options.dlcm)
+    zones = cut_zones([*launch.arrays, *texture_arrays(launch.textures)])
     tracks = [_track(d, launch.blocks, sites, zones, options) for d in devices]
     refusals = [refuse_launch(device, launch) for device in devices]
     running = [t for t, no in zip(tracks, refusals, strict=True) if options.as_if or not no]
     if running:
         count_accesses(launch_trace, running, sites, zones)
+        count_samples(launch_trace, running, sites, zones)
         count_histories(launch_trace, running, instructions)
     return [
         _result(launch_trace, track, refusal, instructions, options)

@@ -20,9 +20,28 @@ ACCESSES: Mapping[str, tuple[str, ...]] = {
     "shared": ("load", "store", "atomic", "reduction"),
     "local": ("load", "store"),
     "const": ("load",),
+    "texture": ("load",),
     "surface": ("load", "store", "reduction"),
 }
 """What can be done in each state space; a raw counter is `<space>_<access>_<what>`."""
+
+
+ROW_SHIFT, SLICE_SHIFT = 32, 49
+"""Where a texel's row and slice stand in its place: `x bytes | y << 32 | z << 49`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """Where a texture lies: its first byte and, of each row, how many bytes it has.
+
+    `pitch` is the distance of rows that lie one after another over an array; 0 if the device
+    arranges the texels, `rows` of them in each slice, as it likes.
+    """
+
+    base: int
+    row_bytes: int
+    rows: int
+    pitch: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,13 +49,15 @@ class Kind:
     """What an instruction does to memory: the same rules serve all rows of one kind.
 
     `cache` is the operator in effect (`ca`, `cg`, `nc`, ...; a global load without one has that
-    of `dlcm`), or empty. `width` is in bytes a lane.
+    of `dlcm`), or empty. `width` is in bytes a lane; for a texture it is a texel's, and `image`
+    says where the texels lie.
     """
 
     space: str
     access: str
     cache: str
     width: int
+    image: Image | None = None
 
     @property
     def prefix(self) -> str:
@@ -50,8 +71,10 @@ class Batch:
 
     `kind` (n,) indexes `kinds`; `addresses` (n, lanes) int64 are bytes in the kind's space, and
     count only where `active` (n, lanes) is set. There are 32 lanes for a warp's access and 1 for
-    a transaction, whose width is its size. `row` (n,) is what replay attributes a row to: a model
-    that passes rows on copies it. A model whose `passes_on` is set fills `Step.out`.
+    a transaction, whose width is its size. A texture's have a lane for each tap, those of a
+    thread together, and texels' places (`x bytes | y << ROW_SHIFT | z << SLICE_SHIFT`). `row`
+    (n,) is what replay attributes a row to: a model that passes rows on copies it. A model whose
+    `passes_on` is set fills `Step.out`.
 
     A model with a period sees addresses that are right modulo that period only.
     """

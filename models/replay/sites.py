@@ -18,12 +18,16 @@ SPACES = 8
 """Sites of an instruction: more than there are values of Space."""
 Instruction = Mapping[str, object]
 """A row of `traces.schema.INSTRUCTIONS`."""
+SAMPLING = frozenset({"tex", "tld4"})
+"""Opcodes that sample textures; no other reaches that space."""
 
 _OPCODES = {
     "ld": "load",
     "ldu": "load",
     "ldmatrix": "load",
     "suld": "load",
+    "tex": "load",
+    "tld4": "load",
     "st": "store",
     "stmatrix": "store",
     "sust": "store",
@@ -83,6 +87,8 @@ def _kind(row: Instruction, space: Space, dlcm: str) -> Kind:
 def _access(row: Instruction, space: Space) -> str:
     """Return what an instruction does to a space, or `""`."""
     opcode, names = str(row["opcode"]), str(row["mnemonic"]).split(".")
+    if (opcode in SAMPLING) != (space is Space.TEXTURE):
+        return ""
     if opcode == "cp":  # cp.async.ca.shared.global: the destination is written first
         spaces = [name.partition("::")[0] for name in names if name.partition("::")[0] in ACCESSES]
         place = space.name.lower()
