@@ -336,6 +336,7 @@ def test_a_coordinate_reads_no_linear_memory_of_one_dimension(path: Path) -> Non
     ("values", "modes", "message"),
     [
         (ROW, {"address_mode": "warp"}, "address_mode='warp'; nearest: wrap"),
+        (ROW, {"address_mode": None}, "address_mode='None'"),
         (ROW, {"filter_mode": "liner"}, "filter_mode='liner'; nearest: linear"),
         (ROW, {"read_mode": "normal"}, "read_mode='normal'; nearest: normalized_float"),
         (ROW, {"address_mode": ("clamp", "wrap")}, "2 address modes, expected one or 1, x first"),
@@ -415,6 +416,20 @@ def test_a_texture_that_does_not_fit_a_reference_is_refused(
         texture = gpu.texture(values, name="t", **modes)
         with pytest.raises(CutraceError, match=message):
             module.bind_texture(name, texture)
+
+
+def test_only_a_texture_is_bound(path: Path) -> None:
+    with cutrace.Session(path) as gpu:
+        module: Any = gpu.load_ptx(OLD)
+        with pytest.raises(CutraceError, match=r"made with gpu\.texture.*, got DeviceArray"):
+            module.bind_texture("picture", gpu.to_device(ROW))
+
+
+def test_strange_coordinates_of_a_kernel_read_something(path: Path) -> None:
+    strange = [(np.nan, 0.5), (np.inf, -np.inf), (-3e38, 1.5), (1e10, np.nan)]
+    image = np.array([[1, 2], [3, 4]], np.float32)
+    assert ask_image(path, image, strange) == [1, 2, 3, 2]
+    assert ask_image(path, image, strange, address_mode="border") == [1, 0, 0, 0]
 
 
 def test_half_floats_fit_a_reference_of_floats(path: Path) -> None:

@@ -27,10 +27,15 @@ _BITS = {"char": 8, "short": 16, "int": 32, "float": 32}
 
 
 def bind(
-    recording: Recording, compiled: Compiled, loaded: LoadedModule, name: str, texture: Texture
+    recording: Recording, compiled: Compiled, loaded: LoadedModule, name: str, texture: object
 ) -> None:
     """Bind a texture to the reference `name`; CutraceError if it does not exist or fit."""
     recording.check_open()
+    if not isinstance(texture, Texture):
+        got = type(texture).__name__
+        raise CutraceError(
+            f"bind_texture: expected a texture, made with gpu.texture(...), got {got}"
+        )
     if not texture.belongs_to(recording):
         raise CutraceError(f"bind_texture: `{texture.name}` is a texture of another session")
     handles = {each.name: each for each in compiled.textures}

@@ -143,7 +143,7 @@ def _check_modes(modes: Modes, texels: Texels, what: str) -> tuple[str, ...]:
     """Return the address mode of each dimension; CutraceError for what does not go together."""
     given = modes.address_mode
     count = len(texels.extent)
-    each = (given,) * count if isinstance(given, str) else tuple(given)
+    each = (str(given),) * count if not isinstance(given, tuple | list) else tuple(given)
     for mode in each:
         _check_known(mode, schema.ADDRESS_MODES, "address_mode", what)
     _check_known(modes.filter_mode, schema.FILTER_MODES, "filter_mode", what)
