@@ -19,7 +19,7 @@ REGISTER = {"pred": "pred", "n": "b32", "b128": "b128"}
 WIDE = {"u16": "u32", "s16": "s32", "u32": "u64", "s32": "s64"}
 SCRATCH = 64
 ALIASES = {
-    **{"n": "u32", "lane": "u32", "angle": "f32", "e4m3x2": "b16", "e5m2x2": "b16"},
+    **{"n": "u32", "lane": "u32", "turn": "s32", "angle": "f32", "e4m3x2": "b16", "e5m2x2": "b16"},
     **{"m_e4m3": "b32", "m_e5m2": "b32", "m_tf32": "tf32", "m_f32": "f32"},
     **{"m_f16x2": "f16x2", "m_bf16x2": "bf16x2"},
 }
@@ -40,7 +40,7 @@ SIGNATURES = {
     **{opcode: types for types, opcodes in BY_SIGNATURE.items() for opcode in opcodes.split()},
     "mul.wide": "W <- T T",
     "mad.wide": "W <- T T W",
-    "fns": "b32 <- b32 lane s32",
+    "fns": "b32 <- b32 lane turn",
     "bfe": "T <- T n n",
     "bfi": "T <- T T n n",
     "bmsk": "b32 <- n n",

@@ -5,6 +5,7 @@ The random bits come from PCG64's raw stream, which NumPy promises not to change
 
 import itertools
 import zlib
+from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
@@ -31,6 +32,16 @@ _F16 = """0 8000 1 8001 3ff 83ff 400 8400 3c00 bc00 3c01 3bff 4000 3800 4248 780
 fc00 7e00 7fff fc01 7c55 3e00 4100"""
 _BF16 = """0 8000 1 8001 7f 807f 80 8080 3f80 bf80 3f81 3f7f 4000 3f00 4049 4f00 7f7f ff7f 7f80
 ff80 7fc0 7fff ff81 7f95 3fc0 4020"""
+_PAIRED = {
+    "f32": """80000000 800000 3f7fffff ff800000 7f800001 ffc12345 0 1 7fffff 80800000 3f800000
+    3f800001 bf800000 7f7fffff 7f800000 7fffffff""",
+    "f64": """8000000000000000 10000000000000 3fefffffffffffff fff0000000000000 7ff0000000000001
+    fff8000000000123 0 1 fffffffffffff 8010000000000000 3ff0000000000000 3ff0000000000001
+    bff0000000000000 7fefffffffffffff 7ff0000000000000 7ffa000000000000""",
+    "f16": "8000 400 3bff fc00 7c01 fe55 0 1 3ff 8400 3c00 3c01 bc00 7bff 7c00 7fff",
+    "bf16": "8000 80 3f7f ff80 7f81 ffd5 0 1 7f 8080 3f80 3f81 bf80 7f7f 7f80 7fff",
+}
+"""Numbers of which every pair meets; of the first six every three."""
 _FLOATS = {"f32": _F32, "f64": _F64, "f16": _F16, "bf16": _BF16, "tf32": _F32}
 _EXPONENT = {"f32": (23, 8), "f64": (52, 11), "f16": (10, 5), "bf16": (7, 8), "tf32": (23, 8)}
 _PACKED = {"f16x2": "f16", "bf16x2": "bf16", "u16x2": "u16", "s16x2": "s16"}
@@ -50,6 +61,8 @@ def edges(kind: str) -> list[int]:
         return [0, 1, 2, 5, 8, 15, 16, 17, 31, 32, 33, 48, 63, 64, 65, 127, 255, 256, 0x80000001]
     if kind == "lane":
         return list(range(32))
+    if kind == "turn":
+        return [0, 1, 2, 0xFFFFFFFF, 0xFFFFFFFE, 31, 32]
     bits = bits_of(kind)
     powers = [1 << k for k in (3, 7, 8, 15, 16, 24, 31, 32, 47, 62) if k < bits - 1]
     near = [0, 1, 2, 3, 5, 10, (1 << bits) - 1, (1 << bits) - 2, (1 << bits) - 7]
@@ -135,6 +148,8 @@ def _shorter(kind: str, words: Values, dice: Values) -> Values:
         return words % np.uint64(70)
     if kind == "lane":
         return words % np.uint64(32)
+    if kind == "turn":
+        return (words % np.uint64(80) - np.uint64(40)) & np.uint64(0xFFFFFFFF)
     length = (dice >> np.uint64(20)) % np.uint64(bits_of(kind))
     return np.where(dice & np.uint64(64), words, words & ((np.uint64(1) << length) - np.uint64(1)))
 
@@ -148,11 +163,19 @@ def operands(sources: tuple[str, ...], lanes: int = 0) -> list[Values]:
         columns[0][: len(special)] = special
     if len(sources) == 1 and sources[0] == "angle":
         _spread_angles(columns[0])
-    if len(sources) == 2 and lanes >= 512 and not {*_PACKED, "pred", "b128"} & {*sources}:
-        short = [edges(k)[:: 2 if k == "f32" else 1][:16] for k in sources]
-        for lane, pair in enumerate(itertools.product(*short)):
-            columns[0][lane], columns[1][lane] = pair
+    if len(sources) in (2, 3) and not {*_PACKED, "pred", "b128"} & {*sources}:
+        for lane, together in enumerate(_combinations(sources)):
+            for column, bits in zip(columns, together, strict=True):
+                column[lane] = bits
     return columns
+
+
+def _combinations(sources: tuple[str, ...]) -> Iterable[tuple[int, ...]]:
+    """Yield edges with edges, as far as they are few enough."""
+    if not {*sources} <= {*_PAIRED}:
+        return itertools.product(*(edges(k)[:16] for k in sources)) if len(sources) == 2 else ()
+    paired = [[int(word, 16) for word in _PAIRED[k].split()] for k in sources]
+    return itertools.product(*(k[: 16 if len(sources) == 2 else 6] for k in paired))
 
 
 def _spread_angles(column: Values) -> None:

@@ -14,6 +14,7 @@ from cutrace.tracer.ptx.kernel import (
     Label,
     Not,
     Pair,
+    Part,
     Register,
     Special,
     Symbol,
@@ -177,10 +178,15 @@ def test_vector_registers_have_components() -> None:
     assert function.instructions[1].operands[1] == Vector((x, y))
 
 
+def test_bytes_and_halves_of_registers() -> None:
+    kept = instruction("vadd.u32.u32.u32 %r1.b2, %r2.b0, %r3.h10, %r1;").operands
+    assert kept[0] == Part(Register("%r1", "b32"), "b2")
+    assert kept[2] == Part(Register("%r3", "b32"), "h10")
+
+
 @pytest.mark.parametrize(
     ("text", "kept"),
     [
-        ("vadd.u32.u32.u32 %r1, %r2.b0, %r3.h1;", "%r2.b0"),
         ("ld.global.u32 %r1, table[1];", "table[1]"),
         ("add.u32 %r1, %r2+1, %r3;", "%r2+1"),
     ],

@@ -94,7 +94,8 @@ def address_of(decoder: "Decoder", operand: Address) -> tuple[Fetch, int]:
     return (lambda frame: value), operand.offset
 
 
-def _elements(operand: Operand) -> tuple[Operand, ...]:
+def elements(operand: Operand) -> tuple[Operand, ...]:
+    """Return the elements of a vector operand, or the operand alone."""
     return operand.elements if isinstance(operand, Vector) else (operand,)
 
 
@@ -102,7 +103,7 @@ def _load(decoder: "Decoder", instruction: Instruction) -> Step:
     to, source = instruction.operands[:2]
     access = describe(decoder, instruction, source)
     kind = instruction.type
-    stores = [None if isinstance(e, Bucket) else decoder.store(e, kind) for e in _elements(to)]
+    stores = [None if isinstance(e, Bucket) else decoder.store(e, kind) for e in elements(to)]
     if TYPE_BYTES[kind] * instruction.vector != access.width or len(stores) != access.count:
         raise decoder.refuse(f"expected {access.count} registers")
 
@@ -121,7 +122,7 @@ def _store(decoder: "Decoder", instruction: Instruction) -> Step:
     to, source = instruction.operands[:2]
     access = describe(decoder, instruction, to)
     kind = instruction.type
-    fetches = [decoder.fetch(e, kind) for e in _elements(source)]
+    fetches = [decoder.fetch(e, kind) for e in elements(source)]
 
     def store(group: "Group") -> None:
         frame = group.frame

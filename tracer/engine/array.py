@@ -32,8 +32,10 @@ DTYPES: Mapping[str, np.dtype[Any]] = {
     "u16x2": np.dtype(np.uint32),
     "s16x2": np.dtype(np.uint32),
     "tf32": np.dtype(np.uint32),
+    "b128": np.dtype(np.complex128),
 }
-"""The NumPy type in which a PTX type is computed; packed and brain floats travel as bits."""
+"""The NumPy type in which a PTX type is computed; packed and brain floats travel as bits, and so do
+128 bits, which NumPy has as complex numbers only."""
 
 
 def scalar(value: int | float | bool, dtype: np.dtype[Any]) -> Array:

@@ -5,16 +5,18 @@ lanes, one for each operation and type, made when first used.
 """
 
 import ctypes
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ...traces.schema import Space
 from ..ptx.kernel import Bucket, Instruction
-from .access import Access, describe, resolve
+from .access import Access, describe, elements, resolve
 from .array import DTYPES, Array, Mask
 from .native import address, compile_function, select
+from .op.update import OPERATIONS, update
 from .place import Reach
 from .program import Step
 
@@ -22,26 +24,7 @@ if TYPE_CHECKING:
     from .decode import Decoder
     from .group import Group
 
-_PICK = "%c = {compare} {t} %old, %b\n  %new = select i1 %c, {t} %old, {t} %b"
-_INTEGER: Mapping[str, str] = {
-    "add": "%new = add {t} %old, %b",
-    "and": "%new = and {t} %old, %b",
-    "or": "%new = or {t} %old, %b",
-    "xor": "%new = xor {t} %old, %b",
-    "exch": "%new = or {t} %b, 0",
-    "cas": "%same = icmp eq {t} %old, %b\n  %new = select i1 %same, {t} %d, {t} %old",
-    "inc": "%over = icmp uge {t} %old, %b\n  %up = add {t} %old, 1\n"
-    "  %new = select i1 %over, {t} 0, {t} %up",
-    "dec": "%zero = icmp eq {t} %old, 0\n  %over = icmp ugt {t} %old, %b\n"
-    "  %wrap = or i1 %zero, %over\n  %down = sub {t} %old, 1\n"
-    "  %new = select i1 %wrap, {t} %b, {t} %down",
-}
-_ORDER = {("min", "u"): "icmp ult", ("max", "u"): "icmp ugt"} | {
-    ("min", "s"): "icmp slt",
-    ("max", "s"): "icmp sgt",
-}
-
-_LOOP = """
+_LOOP = """{definitions}
 define void @{name}(i64 %n, ptr %words, ptr %index, ptr %bs, ptr %ds, ptr %olds) {{
 entry:
   %empty = icmp eq i64 %n, 0
@@ -51,15 +34,15 @@ loop:
   %pi = getelementptr i64, ptr %index, i64 %i
   %at = load i64, ptr %pi
   %pw = getelementptr {t}, ptr %words, i64 %at
-  %old = load {t}, ptr %pw
+  %old = load {t}, ptr %pw, align 1
   %pb = getelementptr {t}, ptr %bs, i64 %i
-  %b = load {t}, ptr %pb
+  %b = load {t}, ptr %pb, align 1
   %pd = getelementptr {t}, ptr %ds, i64 %i
-  %d = load {t}, ptr %pd
+  %d = load {t}, ptr %pd, align 1
   {body}
-  store {t} %new, ptr %pw
+  store {t} %new, ptr %pw, align 1
   %po = getelementptr {t}, ptr %olds, i64 %i
-  store {t} %old, ptr %po
+  store {t} %old, ptr %po, align 1
   %next = add i64 %i, 1
   %more = icmp ult i64 %next, %n
   br i1 %more, label %loop, label %done
@@ -70,19 +53,14 @@ done:
 
 
 @cache
-def _updater(operation: str, kind: str) -> Callable[..., None] | None:
+def _updater(operation: str, kind: str, in_global: bool) -> Callable[..., None] | None:
     """Compile the loop of an operation on a PTX type; None where PTX has no such thing."""
-    bits = kind[1:]
-    if kind in ("f32", "f64") and operation == "add":
-        element, body = {"f32": "float", "f64": "double"}[kind], "%new = fadd {t} %old, %b"
-    elif (operation, kind[0]) in _ORDER:
-        element, body = f"i{bits}", _PICK.replace("{compare}", _ORDER[operation, kind[0]])
-    elif operation in _INTEGER and kind[0] in "bus":
-        element, body = f"i{bits}", _INTEGER[operation]
-    else:
+    found = update(operation, kind, in_global)
+    if found is None:
         return None
-    name = f"atomic_{operation}_{kind}"
-    text = _LOOP.format(name=name, t=element, body=body.format(t=element))
+    element, body, definitions = found
+    name = f"atomic_{operation}_{kind}{'_global' * in_global}"
+    text = _LOOP.format(name=name, t=element, body=body, definitions=definitions)
     return compile_function(text, name, ctypes.c_int64, *(ctypes.c_void_p,) * 5)
 
 
@@ -93,44 +71,47 @@ def decode_atomic(decoder: "Decoder", instruction: Instruction) -> Step | None:
     operands = list(instruction.operands)
     to = operands.pop(0) if instruction.opcode == "atom" else Bucket()
     kind = instruction.type
-    operation = next((m for m in instruction.modifiers if m in _NAMES), "")
-    update = _updater(operation, kind)
-    if update is None or instruction.vector > 1:
+    operation = next((m for m in instruction.modifiers if m in OPERATIONS), "")
+    if _updater(operation, kind, False) is None:
         raise decoder.refuse("cutrace does not know this instruction")
     access = describe(decoder, instruction, operands[0])
-    fetches = [decoder.fetch(o, kind) for o in operands[1:3]]
-    store = decoder.store(to, kind)
+    count = access.count
+    fetches = [[decoder.fetch(e, kind) for e in elements(o)] for o in operands[1:3]]
+    stores = [decoder.store(e, kind) for e in elements(to)] * (1 if to != Bucket() else count)
+    dtype = DTYPES[kind]
 
     def atomic(group: "Group") -> None:
         frame = group.frame
         lanes = group.guarded(None if access.guard is None else access.guard(frame))
-        values = [fetch(frame) for fetch in fetches]
-        old: Array = np.zeros((1, 1), dtype=DTYPES[kind])
+        values = [[fetch(frame) for fetch in part] for part in fetches]
+        old: list[Array] = [np.zeros((1, 1), dtype=dtype) for _ in range(count)]
         for mask, where in resolve(group, lanes, access, access.address(frame)):
-            new = _apply(update, group, access, where, values)
-            old = new if mask is None else select(mask, new, old)
-        if store is not None:
-            store(frame, old)
+            run = _updater(operation, kind, where.space == Space.GLOBAL)
+            for k in range(count):
+                new = _apply(run, group, access, where, k, [part[k] for part in values])
+                old[k] = new if mask is None else select(mask, new, old[k])
+        for store, value in zip(stores, old, strict=True):
+            if store is not None:
+                store(frame, value)
 
     return atomic
 
 
-_NAMES = frozenset({*_INTEGER, "min", "max"})
-
-
 def _apply(
-    update: Callable[..., None], group: "Group", access: Access, where: Reach, values: list[Array]
-) -> Array:
+    run: Callable[..., None] | None, group: "Group", access: Access, where: Reach, element: int,
+    values: list[Array],
+) -> Array:  # fmt: skip
     """Update memory lane after lane; return what each active lane found, in the group's shape."""
+    assert run is not None
     shape = (group.rows, group.columns)
     words, index = where.flat()
     chosen: Mask = np.broadcast_to(True if where.lanes is None else where.lanes, shape)
-    at = np.ascontiguousarray(np.broadcast_to(index, shape)[chosen], dtype=np.int64)
+    at = np.ascontiguousarray(np.broadcast_to(index, shape)[chosen] + element, dtype=np.int64)
     given = [
         np.ascontiguousarray(np.broadcast_to(v, shape)[chosen], dtype=access.dtype) for v in values
     ]
     old: Array = np.zeros(shape, dtype=access.dtype)
     found: Array = np.empty(len(at), dtype=access.dtype)
-    update(len(at), *map(address, (words, at, given[0], given[-1], found)))
+    run(len(at), *map(address, (words, at, given[0], given[-1], found)))
     old[chosen] = found
     return old

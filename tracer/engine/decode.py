@@ -12,6 +12,7 @@ from ..ptx.kernel import (
     Kernel,
     Not,
     Operand,
+    Part,
     Register,
     Special,
     Symbol,
@@ -22,7 +23,7 @@ from .array import DTYPES, Array, scalar
 from .frame import DEEPEST, recursive_functions, restore_frame
 from .launch import Launch
 from .layout import local_layout, shared_layout
-from .memory import LoadedModule, Memory
+from .memory import GRID_WORKSPACE, LoadedModule, Memory
 from .native import select
 from .op.family import find_rule
 from .program import BlockPlan, Program, Step
@@ -91,9 +92,14 @@ class Decoder:
         match operand:
             case Register():
                 return self.slots.fetch_slot(self.slots.of(self.function, operand), dtype)
+            case Part(register):
+                return self.slots.fetch_slot(self.slots.of(self.function, register), dtype)
             case Not(register):
                 plain = self.slots.fetch_slot(self.slots.of(self.function, register), dtype)
                 return lambda frame: ~plain(frame)
+            case Special("%envreg1" | "%envreg2" as name):
+                address = self.loaded.symbols[GRID_WORKSPACE].address
+                return constant(scalar(address >> 32 if name == "%envreg1" else address, dtype))
             case Special(name):
                 slot = self.slots.of_special(name)
                 if slot is None:
@@ -113,6 +119,8 @@ class Decoder:
         """
         if isinstance(operand, Bucket):
             return None
+        if isinstance(operand, Part):
+            operand = operand.register
         if not isinstance(operand, Register):
             raise self.refuse("a result has to be a register")
         slot = self.slots.of(self.function, operand)

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..ptx.kernel import Instruction, Operand, Vector
+from ..ptx.kernel import Instruction
+from .access import elements
 from .array import LANES, Array
 from .op import tensor
 from .program import Step
@@ -147,8 +148,8 @@ def decode_matrix(decoder: "Decoder", instruction: Instruction) -> Step | None:
         raise decoder.refuse("cutrace does not know this shape or type of mma")
     to, *sources = instruction.operands
     kind = "b64" if product.types[1] == "f64" else "b32"
-    fetches = [[decoder.fetch(e, kind) for e in _elements(source)] for source in sources]
-    stores = [decoder.store(e, kind) for e in _elements(to)]
+    fetches = [[decoder.fetch(e, kind) for e in elements(source)] for source in sources]
+    stores = [decoder.store(e, kind) for e in elements(to)]
 
     def multiply(group: "Group") -> None:
         a, b, c = (_registers(group, part) for part in fetches)
@@ -156,10 +157,6 @@ def decode_matrix(decoder: "Decoder", instruction: Instruction) -> Step | None:
             put(group, store, register)
 
     return multiply
-
-
-def _elements(operand: Operand) -> tuple[Operand, ...]:
-    return operand.elements if isinstance(operand, Vector) else (operand,)
 
 
 def _registers(group: "Group", fetches: list[Fetch]) -> Array:

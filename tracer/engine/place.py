@@ -29,6 +29,7 @@ class Reach:
     shape: tuple[int, int]
     inside: bool
     by_block: bool = False
+    space: Space = Space.GLOBAL
 
     def load(self, element: int) -> Array:
         """Return element `element` of every lane."""
@@ -78,14 +79,14 @@ def reach(
     memory = wave.shared if space == Space.SHARED else wave.local
     inside = low >= 0 and high <= memory.shape[1]
     if not inside:
-        return Reach(memory, facts.index(dtype.itemsize), facts.lanes, shape, inside)
+        return Reach(memory, facts.index(dtype.itemsize), facts.lanes, shape, inside, space=space)
     words = memory.view(dtype)
     first = low // dtype.itemsize
     if space == Space.SHARED and len(facts.addresses) == 1 and not group.compacted:
         index = facts.index(dtype.itemsize) + first
-        return Reach(words, index, facts.lanes, shape, inside, by_block=True)
+        return Reach(words, index, facts.lanes, shape, inside, by_block=True, space=space)
     index = _own_index(group, facts, space, dtype.itemsize, words.shape[1])
-    return Reach(words.reshape(-1)[first:], index, facts.lanes, shape, inside)
+    return Reach(words.reshape(-1)[first:], index, facts.lanes, shape, inside, space=space)
 
 
 def _words(memory: NDArray[np.uint8], start: int, end: int, dtype: np.dtype[Any]) -> Array:

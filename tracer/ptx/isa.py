@@ -9,6 +9,7 @@ from .kernel import (
     Not,
     Operand,
     Pair,
+    Part,
     Register,
     TextureAddress,
     Vector,
@@ -111,7 +112,7 @@ def _registers(operands: tuple[Operand, ...]) -> Iterator[Register]:
         match operand:
             case Register():
                 yield operand
-            case Address(base=Register() as register) | Not(register=register):
+            case Address(base=Register() as register) | Not(register) | Part(register):
                 yield register
             case Pair(first, second):
                 yield from _registers((first, second))

@@ -102,6 +102,14 @@ class Not:
 
 
 @dataclass(frozen=True, slots=True)
+class Part:
+    """`%r1.b0`, `%r1.h10`: bytes or halves of a register, or of two (video instructions)."""
+
+    register: Register
+    selector: str
+
+
+@dataclass(frozen=True, slots=True)
 class Pair:
     """`%p1|%p2`: two destinations (setp, shfl, match)."""
 
@@ -141,7 +149,7 @@ class CallTarget:
 
 @dataclass(frozen=True, slots=True)
 class Verbatim:
-    """An operand of a form that cutrace does not model, as written: `%r1.b0`, `{...}|%p1`."""
+    """An operand of a form that cutrace does not model, as written: `{...}|%p1`."""
 
     text: str
 
@@ -155,6 +163,7 @@ Operand: TypeAlias = (
     | Address
     | Bucket
     | Not
+    | Part
     | Pair
     | Vector
     | TextureAddress

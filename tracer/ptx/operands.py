@@ -1,5 +1,7 @@
 """Operands (PTX ISA, 6): everything between the opcode and the semicolon."""
 
+import re
+
 from .constant import read_constant, read_integer
 from .cursor import Cursor
 from .kernel import (
@@ -9,6 +11,7 @@ from .kernel import (
     Not,
     Operand,
     Pair,
+    Part,
     Register,
     Symbol,
     TextureAddress,
@@ -17,7 +20,8 @@ from .kernel import (
 )
 from .scope import Scope
 
-_SELECTORS = frozenset({"b0", "b1", "b2", "b3", "h0", "h1"})
+_SELECTOR = re.compile(r"b[0-7]{1,4}$|h[0-3]{1,2}$")
+"""Bytes or halves of a register, or of two side by side (PTX ISA, 9.7.17)."""
 
 
 def read_operand(cursor: Cursor, scope: Scope) -> Operand:
@@ -92,8 +96,9 @@ def _find(cursor: Cursor, scope: Scope, name: str) -> Operand:
     if operand is not None:
         return operand
     base, _, selector = name.partition(".")
-    if selector in _SELECTORS and isinstance(scope.find(base), Register):
-        return Verbatim(name)
+    register = scope.find(base)
+    if _SELECTOR.match(selector) and isinstance(register, Register):
+        return Part(register, selector)
     raise cursor.error("a declared register, variable or function", scope.known(), cursor.index - 1)
 
 

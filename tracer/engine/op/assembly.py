@@ -74,15 +74,16 @@ def canonical(kind: str) -> str:
   ret {real} %y""")  # fmt: skip
 
 
-def quiet_nan(sources: int) -> str:
+def quiet_nan(sources: int, first: bool = False) -> str:
     """Define @quiet(result, sources...) of f64: the payload of a source that is a NaN survives.
 
-    Of several the second source's, then the third's, then the first's.
+    Of several the second source's, then the third's, then the first's; with `first` the first's.
     """
     parameters = "".join(f", double %x{k}" for k in range(sources))
     body = "  %invalid = fcmp uno double %r, %r\n  %b0 = bitcast double %r to i64\n"
     body += f"  %c0 = select i1 %invalid, i64 {_LAYOUT['f64'][4]}, i64 %b0\n"
-    for place, k in enumerate(sorted(range(sources), key=[0, 2, 1].index)):
+    order = [1, 0] if first else [k for k in (0, 2, 1) if k < sources]
+    for place, k in enumerate(order):
         body += f"""  %u{k} = fcmp uno double %x{k}, %x{k}
   %n{k} = bitcast double %x{k} to i64
   %q{k} = or i64 %n{k}, {1 << 51}

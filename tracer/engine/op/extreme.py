@@ -28,7 +28,7 @@ def _flush(kind: str) -> str:
   ret {whole} %y""")  # fmt: skip
 
 
-def _pick(kind: str, smaller: bool, nan: bool, xorsign: bool) -> str:
+def element(kind: str, smaller: bool, nan: bool = False, xorsign: bool = False) -> str:
     """Define @one(a, b): the smaller or larger one."""
     bits = _BITS[kind]
     t, top, quiet = f"i{bits}", (1 << (bits - 1)) - 1, _NAN[kind]
@@ -59,7 +59,8 @@ def _pick(kind: str, smaller: bool, nan: bool, xorsign: bool) -> str:
   %sign = and {t} %differ, {(1 << (bits - 1)) if xorsign else 0}
   %signed = or {t} %number, %sign
   %is_nan = or i1 {"%any" if nan else "%both"}, false
-  %y = select i1 %is_nan, {t} {quiet}, {t} %signed
+  %quiet = {f"or {t} %b, {1 << 51}" if kind == "f64" else f"add {t} {quiet}, 0"}
+  %y = select i1 %is_nan, {t} %quiet, {t} %signed
   ret {t} %y""")  # fmt: skip
 
 
@@ -68,7 +69,7 @@ def _chooser(kind: str, smaller: bool, ftz: bool, nan: bool, xorsign: bool) -> C
     single = kind.removesuffix("x2")
     t = f"i{_BITS[single]}"
     name = f"{'min' if smaller else 'max'}_{kind}{'_ftz' * ftz}{'_nan' * nan}{'_xor' * xorsign}"
-    text = _pick(single, smaller, nan, xorsign)
+    text = element(single, smaller, nan, xorsign)
     if ftz:
         text = text.replace("@one", "@pick") + _flush(single)
         text += define(t, "one", f"{t} %a, {t} %b", f"""

@@ -15,6 +15,7 @@ from ...ptx.kernel import Instruction
 from ..array import DTYPES, Array
 from ..native import elementwise
 from . import assembly
+from .formula import literal
 from .rule import Builder, Family, Rule
 
 ROUNDING: Mapping[str, int] = {"rn": 1, "rz": 0, "rp": 2, "rm": 3}
@@ -39,14 +40,15 @@ def arithmetic(
         declarations += assembly.canonical(kind)
         lines.append("%v0 = call float @canonical(float %r)")
     else:
-        declarations += assembly.quiet_nan(arity)
+        declarations += assembly.quiet_nan(arity, first=operation == "div")
         given = "".join(f", double {name}" for name in sources)
         lines.append(f"%v0 = call double @quiet(double %r{given})")
-    finish = [name for name, wanted in (("flush", ftz), ("saturate", sat)) if wanted]
-    for k, name in enumerate(finish):
-        lines.append(f"%v{k + 1} = call {real} @{name}({real} %v{k})")
-    lines.append(f"%y0 = bitcast {real} %v{len(finish)} to {real}")
-    declarations += assembly.flush(kind) * ftz + assembly.saturate(kind) * sat
+    flushed, definition = _flushed_result(operation, mode, sources) if ftz else ([], "")
+    lines += flushed
+    last = "%vf" if ftz else "%v0"
+    step = f"call {real} @saturate({real} {last})" if sat else f"bitcast {real} {last} to {real}"
+    lines.append(f"%y0 = {step}")
+    declarations += assembly.flush(kind) * ftz + assembly.saturate(kind) * sat + definition
     code = _CODE[kind]
     name = f"{operation}_{kind}_{mode}{'_ftz' * ftz}{'_sat' * sat}"
     body = "\n  ".join(lines)
@@ -54,6 +56,41 @@ def arithmetic(
     if operation == "sqrt" and kind == "f32":
         return lambda a: _canonical()(compute(a))
     return compute
+
+
+def _flushed_result(operation: str, mode: str, sources: list[str]) -> tuple[list[str], str]:
+    """Return what makes %vf of the float32 result %v0 under `.ftz`, and what it calls.
+
+    A result is tiny if it would round below the least normal number were there smaller ones in
+    full precision; so products and quotients are looked at in float64. Sums are never in between.
+    """
+    if operation not in ("mul", "fma", "div", "rcp"):
+        return ["%vf = call float @flush(float %v0)"], ""
+    if operation == "rcp":
+        operation, sources = "div", ["1.0", *sources]
+    lines, wide = [], []
+    for k, source in enumerate(sources):
+        lines.append(f"%w{k} = fpext float {source} to double")
+        wide.append(f"%w{k}")
+    if operation == "fma":
+        given = ", ".join(f"double {name}" for name in wide)
+        lines.append(f"%w = call double @llvm.fma.f64({given})")
+    else:
+        lines.append(f"%w = f{operation} double {', '.join(wide)}")
+    bound = 2.0**-126 * (1 - 2.0 ** (-25 if mode == "rn" else -24))
+    lines += [
+        "%size = call double @llvm.fabs.f64(double %w)",
+        f"%tiny = fcmp {'olt' if mode == 'rn' else 'ole'} double %size, {literal(bound)}",
+        "%zero = call float @llvm.copysign.f32(float 0.0, float %v0)",
+        "%vf = select i1 %tiny, float %zero, float %v0",
+    ]
+    return lines, _WIDE_DECLARATIONS
+
+
+_WIDE_DECLARATIONS = """declare double @llvm.fma.f64(double, double, double)
+declare double @llvm.fabs.f64(double)
+declare float @llvm.copysign.f32(float, float)
+"""
 
 
 @cache

@@ -10,6 +10,7 @@ from functools import cache
 from ...ptx.kernel import Instruction
 from ..array import Array
 from .assembly import FORMATS, ODD_SUM, define, narrow, widen
+from .formula import literal
 from .packed import halves
 from .rule import Builder, Family, Rule
 
@@ -21,6 +22,8 @@ _BODY = {
     "mul": "%r = fmul double %w0, %w1",
     "fma": "%p = fmul double %w0, %w1\n  %r = call double @odd_sum(double %p, double %w2)",
 }
+_OUTSIDE = 0x7FF7
+"""The NaN that stands for an element outside of a tensor, of either sign (`.oob`)."""
 _FLUSH, _SAT, _RELU, _OOB = "ftz", "sat", "relu", "oob"
 
 
@@ -46,10 +49,17 @@ def _one(operation: str, kind: str, flags: frozenset[str]) -> str:
         lines.append(f"%w{k} = call double @widen_{kind}(i64 {source})")
     lines += [_BODY[operation], f"%b0 = call i64 @narrow_{kind}(double %r)"]
     last = "%b0"
+    tiny = 2.0 ** (1 - form.bias) * (1 - 2.0 ** (-form.fraction - 2))
     for flag, statements in _FINISH.items():
         if flag in flags:
-            names = {"i": last, "o": f"%{flag}", "top": 1 << 15, "nan": form.nan}
-            names |= {"one": form.bias << form.fraction}
+            names = {
+                "i": last,
+                "o": f"%{flag}",
+                "top": 1 << 15,
+                "nan": form.nan,
+                "outside": _OUTSIDE,
+            }
+            names |= {"one": form.bias << form.fraction, "tiny": literal(tiny)}
             lines.append(statements.format(**names))
             last = f"%{flag}"
     lines += [f"%y = trunc i64 {last} to i16", "ret i16 %y"]
@@ -58,7 +68,10 @@ def _one(operation: str, kind: str, flags: frozenset[str]) -> str:
 
 
 _FINISH = {
-    _FLUSH: "{o} = call i64 @flush(i64 {i})",
+    _FLUSH: """%fsize = call double @llvm.fabs.f64(double %r)
+  %ftiny = fcmp olt double %fsize, {tiny}
+  %fsign = and i64 {i}, {top}
+  {o} = select i1 %ftiny, i64 %fsign, i64 {i}""",
     _SAT: """%sneg = icmp uge i64 {i}, {top}
   %snan = icmp eq i64 {i}, {nan}
   %szero = or i1 %sneg, %snan
@@ -67,19 +80,27 @@ _FINISH = {
   {o} = select i1 %szero, i64 0, i64 %smin""",
     _RELU: """%rneg = icmp uge i64 {i}, {top}
   {o} = select i1 %rneg, i64 0, i64 {i}""",
-    _OOB: """%o0 = icmp eq i16 %x0, {nan}
-  %o1 = icmp eq i16 %x1, {nan}
+    _OOB: """%m0 = and i16 %x0, 32767
+  %m1 = and i16 %x1, 32767
+  %o0 = icmp eq i16 %m0, {outside}
+  %o1 = icmp eq i16 %m1, {outside}
   %oany = or i1 %o0, %o1
   {o} = select i1 %oany, i64 0, i64 {i}""",
 }
 
 
+def element(operation: str, kind: str, flags: frozenset[str] = frozenset()) -> str:
+    """Define @one, an operation on the bits of single elements of f16 or bf16."""
+    definitions = widen(kind) + narrow(kind) + _flush(kind) + ODD_SUM
+    if _FLUSH in flags:
+        definitions += "declare double @llvm.fabs.f64(double)\n"
+    return definitions + _one(operation, kind, flags)
+
+
 @cache
 def _function(operation: str, kind: str, flags: frozenset[str]) -> Callable[..., Array]:
-    single = kind.removesuffix("x2")
-    text = widen(single) + narrow(single) + _flush(single) + ODD_SUM
     name = "_".join([operation, kind, *sorted(flags)])
-    return halves(name, kind, _ARITY[operation], text + _one(operation, single, flags))
+    return halves(name, kind, _ARITY[operation], element(operation, kind.removesuffix("x2"), flags))
 
 
 def _arithmetic(operation: str) -> Builder:
