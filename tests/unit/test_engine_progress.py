@@ -99,3 +99,41 @@ def test_a_long_loop_that_waits_for_nobody_keeps_its_divergence() -> None:
     }"""
     (out,) = run_kernel(source, 1, 32, np.zeros(32, np.int32))
     assert out.tolist() == [200 * v for v in range(32)]
+
+
+@pytest.mark.parametrize("blocks", [3, 600])  # 256 blocks are a wave
+def test_the_blocks_of_a_grid_meet_whatever_their_number(blocks: int) -> None:
+    source = """
+    #include <cooperative_groups.h>
+    extern "C" __global__ void k(int *out, int *between) {
+        int n = gridDim.x * blockDim.x, i = blockIdx.x * blockDim.x + threadIdx.x;
+        between[i] = 2 * i;
+        cooperative_groups::this_grid().sync();
+        out[i] = between[n - 1 - i];
+        cooperative_groups::this_grid().sync();
+        between[i] = out[(i + 256) % n];
+    }"""
+    zeros = np.zeros(256 * blocks, np.int32)
+    out, between = run_kernel(source, blocks, 256, zeros, zeros.copy())
+    expected = 2 * np.arange(256 * blocks)[::-1]
+    assert out.tolist() == expected.tolist()
+    assert between.tolist() == np.roll(expected, -256).tolist()
+
+
+def test_a_barrier_waits_for_the_lanes_that_still_wait_for_others() -> None:
+    source = """
+    extern "C" __global__ void k(volatile int *flag, int *out) {
+        __shared__ int s;
+        if (threadIdx.x == 0) {
+            if (blockIdx.x == 0) while (flag[0] == 0);
+            s = flag[0] + 1;
+        } else if (blockIdx.x == 1) {
+            flag[0] = 41;
+        }
+        __syncthreads();
+        out[blockIdx.x * blockDim.x + threadIdx.x] = s;
+    }"""
+    _, out = run_kernel(source, 1, 64, np.ones(1, np.int32), np.zeros(64, np.int32))
+    assert out.tolist() == [2] * 64
+    _, out = run_kernel(source, 2, 64, np.zeros(1, np.int32), np.zeros(128, np.int32))
+    assert out.tolist()[:64] == [42] * 64

@@ -23,7 +23,7 @@ from .array import DTYPES, Array, scalar
 from .frame import DEEPEST, recursive_functions, restore_frame
 from .launch import Launch
 from .layout import local_layout, shared_layout
-from .memory import GRID_WORKSPACE, LoadedModule, Memory
+from .memory import LoadedModule, Memory
 from .native import select
 from .op.family import find_rule
 from .program import BlockPlan, Program, Step
@@ -97,8 +97,8 @@ class Decoder:
             case Not(register):
                 plain = self.slots.fetch_slot(self.slots.of(self.function, register), dtype)
                 return lambda frame: ~plain(frame)
-            case Special("%envreg1" | "%envreg2" as name):
-                address = self.loaded.symbols[GRID_WORKSPACE].address
+            case Special("%envreg1" | "%envreg2" as name) if self.loaded.workspace:
+                address = self.loaded.workspace.address
                 return constant(scalar(address >> 32 if name == "%envreg1" else address, dtype))
             case Special(name):
                 slot = self.slots.of_special(name)

@@ -14,12 +14,13 @@ from numpy.typing import NDArray
 
 from ...errors import CutraceError
 from ...traces.schema import Space
-from ..ptx.kernel import TYPE_BYTES, Module, Variable
+from ..ptx.kernel import TYPE_BYTES, Function, Module, Special, Variable
 from .texture import Texture
 
 ALIGNMENT = 256
 CONSTANT_BYTES = 64 * 1024
 GLOBAL_BASE = 0x7_0000_0000
+WORKSPACE_BYTES = 256
 WINDOWS: Mapping[Space, tuple[int, int]] = {
     Space.SHARED: (0x0100_0000, 0x0200_0000),
     Space.LOCAL: (0x0200_0000, 0x0300_0000),
@@ -102,6 +103,12 @@ class LoadedModule:
     symbols: Mapping[str, Allocation]
     textures: dict[str, int] = field(default_factory=dict)
     """Handles bound to the texture references (`.texref`) of the PTX."""
+    workspace: Allocation | None = None
+    """Memory through which the blocks of a grid meet (`grid.sync()`): its size, then a barrier.
+
+    The driver passes its address in `%envreg1` (high half) and `%envreg2` (CUDA's header
+    cooperative_groups/details/driver_abi.h).
+    """
 
 
 class Memory:
@@ -138,11 +145,18 @@ class Memory:
     def load(self, module: Module) -> LoadedModule:
         """Place a module's variables, write their initialisers, then the addresses in them."""
         placed = {v.name: self._place(v) for v in module.variables.values() if _has_place(v)}
-        loaded = LoadedModule(module, placed)
+        meets = any(map(_meets_grid, module.functions.values()))
+        workspace = self._grid_workspace() if meets else None
+        loaded = LoadedModule(module, placed, workspace=workspace)
         for variable in module.variables.values():
             if variable.relocations and variable.name in placed:
                 self._relocate(variable, loaded)
         return loaded
+
+    def _grid_workspace(self) -> Allocation:
+        allocation = self.allocate(WORKSPACE_BYTES, "grid workspace", itemsize=4)
+        self.view(allocation)[:4] = np.array([WORKSPACE_BYTES], dtype="<u4").view(np.uint8)
+        return allocation
 
     def _place(self, variable: Variable) -> Allocation:
         space = Space.CONST if variable.space == "const" else Space.GLOBAL
@@ -165,3 +179,11 @@ class Memory:
 
 def _has_place(variable: Variable) -> bool:
     return variable.space in ("global", "const") and not variable.is_extern
+
+
+def _meets_grid(function: Function) -> bool:
+    return any(
+        isinstance(i.operands[-1], Special) and i.operands[-1].name == "%envreg2"
+        for i in function.instructions
+        if i.opcode == "mov"
+    )

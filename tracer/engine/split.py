@@ -45,6 +45,7 @@ class SplitStacks:
         self.barrier: NDArray[np.int32] = np.full(warps, -1, dtype=np.int32)
         self.expected: NDArray[np.int32] = np.zeros(warps, dtype=np.int32)
         self.spins: NDArray[np.int32] = np.zeros(warps, dtype=np.int32)
+        self.parked: Bits = np.zeros(warps, dtype=np.uint32)
         self.patience: NDArray[np.int32] = np.full(warps, PATIENCE, dtype=np.int32)
         self.called: Mask = np.zeros(warps, dtype=np.bool_)
         self._top = (self.block, self.join, self.mask, self.called)
@@ -148,6 +149,8 @@ class SplitStacks:
         if not stack:
             return False
         block, join, mask, called = stack.pop()
+        if mask & int(self.parked[warp]) and block != top[1]:
+            return False
         if join == top[1] and block != join and not called:
             stack += [top, (block, join, mask, 0)]
         elif arrived := mask & ~top[2]:
@@ -204,14 +207,41 @@ class SplitStacks:
 
     def arrive(self, warps: NDArray[np.intp], barrier: int, threads: int, block: int) -> None:
         """Let `warps` wait at a barrier for `threads` (0: the whole block), then go to `block`."""
-        if len(warps) == len(self.state) and threads == 0:
+        live = np.where(self.depth > 0, self._below[0][2], self.mask) if self._below else self.mask
+        partial = self.mask[warps] != live[warps]
+        if len(warps) == len(self.state) and threads == 0 and not partial.any():
             self.go(warps, block)
             return
+        self.block[warps] = block
+        stay = [w for w in warps[partial] if self._park(int(w), int(live[w]))]
+        warps = np.setdiff1d(warps, stay, assume_unique=True) if stay else warps
         self.state[warps] = WAITING
         self.barrier[warps] = barrier
         self.expected[warps] = threads
-        self.block[warps] = block
         self._release(warps)
+
+    def _park(self, warp: int, live: int) -> bool:
+        """Let the top split of a warp wait at a barrier while its sibling runs on to it.
+
+        False when the warp has no such sibling: then it waits as a whole. A sibling that arrives
+        where the other waits joins it.
+        """
+        self.parked[warp] |= self.mask[warp]
+        depth = int(self.depth[warp])
+        if not depth or self.called[warp]:
+            return False
+        below = self._below[depth - 1]
+        is_sibling = below[1][warp] == self.join[warp] and below[0][warp] != below[1][warp]
+        if int(self.parked[warp]) == live:
+            if is_sibling and below[0][warp] == self.block[warp]:
+                self.mask[warp] |= below[2][warp]
+                self.depth[warp] -= 1
+            return False
+        if not is_sibling or below[3][warp] or below[2][warp] & self.parked[warp]:
+            return False
+        for column, top in zip(below, self._top, strict=True):
+            column[warp], top[warp] = int(top[warp]), int(column[warp])
+        return True
 
     def _release(self, warps: NDArray[np.intp]) -> None:
         """Let the blocks of `warps` go on whose barriers are complete; ended warps count."""
@@ -234,6 +264,7 @@ class SplitStacks:
                 here[complete]
             ]
             self.state[free] = READY
+            self.parked[free] = 0
             self.barrier[free] = -1
             self._pop(free)
 

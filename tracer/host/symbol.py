@@ -73,12 +73,17 @@ def name_symbols(loaded: LoadedModule) -> dict[str, Allocation]:
 
 
 def describe_symbols(loaded: LoadedModule) -> tuple[Array, ...]:
-    """A module's variables in memory, as the trace has them."""
+    """A module's variables in memory, and where its grids meet, as the trace has them."""
     variables = loaded.module.variables
-    return tuple(
+    described = [
         Array(name, place.space, place.offset, place.size, _itemsize(variables[place.name]))
         for name, place in name_symbols(loaded).items()
-    )
+    ]
+    if workspace := loaded.workspace:
+        described.append(
+            Array(workspace.name, workspace.space, workspace.offset, workspace.size, 4)
+        )
+    return tuple(described)
 
 
 def describe_shared(layout: Layout, dynamic: int) -> tuple[Array, ...]:
