@@ -30,11 +30,14 @@ class Recording:
     launches: tuple[str, ...]
     arch: str | None
     options: tuple[str, ...]
+    max_instructions: int | None = None
 
     def typed(self) -> str:
         """The options again, as one would type them; empty if none was given."""
         words = [word for launch in self.launches for word in ("--launch", launch)]
         words += ["--arch", self.arch] if self.arch else []
+        most = self.max_instructions
+        words += [] if most is None else ["--max-instructions", str(most)]
         return "".join(f" {quote(word)}" for word in (*words, *self.options))
 
 
@@ -60,6 +63,10 @@ def recording_options(
     standard: Annotated[
         str | None, _option("-std", "--std", metavar="c++NN", help="The C++ standard.")
     ] = None,
+    max_instructions: Annotated[
+        int | None,
+        _option(metavar="N", help="Stop a kernel when a warp has run this many; else 2**28."),
+    ] = None,
 ) -> Recording:
     """Gather the options in the compiler's own spelling."""
     options = [
@@ -67,7 +74,7 @@ def recording_options(
         *(f"-I{folder}" for folder in include or ()),
         *([f"-std={standard}"] if standard else ()),
     ]
-    return Recording(tuple(launch or ()), arch, tuple(options))
+    return Recording(tuple(launch or ()), arch, tuple(options), max_instructions)
 
 
 records = with_options(recording_options, "recording")
@@ -85,10 +92,11 @@ def record_source(
     from ..tracer.front.source import DEFAULT_TARGET
     from ..tracer.host.record import record
     from ..tracer.host.session import Session
+    from ..tracer.host.watching import choose_watch, watching
 
     attach(Session.at_close, arguments)
     arch = recording.arch or DEFAULT_TARGET
-    with progress(f"recording {source}"):
+    with progress(f"recording {source}"), watching(choose_watch(recording.max_instructions)):
         return record(source, recording.launches, out, arch=arch, options=recording.options)
 
 

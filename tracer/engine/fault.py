@@ -70,11 +70,12 @@ def _report(
     raise KernelFault(
         f"{source_line(program.kernel, pc)}: kernel `{program.kernel.name}` {verb} {width} bytes "
         f"{problem} at {space.name.lower()} address {address:#x} "
-        f"in thread {_triple(thread, launch.block)} of block {_triple(block, launch.grid)}: {where}"
+        f"in thread {triple(thread, launch.block)} of block {triple(block, launch.grid)}: {where}"
     )
 
 
-def _triple(index: int, extent: tuple[int, int, int]) -> str:
+def triple(index: int, extent: tuple[int, int, int]) -> str:
+    """Return `(x, y, z)` of a thread in its block, or of a block in its grid."""
     x, rest = index % extent[0], index // extent[0]
     return f"({x}, {rest % extent[1]}, {rest // extent[1]})"
 

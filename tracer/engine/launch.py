@@ -8,6 +8,16 @@ from numpy.typing import NDArray
 
 
 @dataclass(frozen=True, slots=True)
+class Watch:
+    """What is watched for while a launch runs, beyond what no device allows.
+
+    A warp may run `max_instructions`.
+    """
+
+    max_instructions: int = 1 << 28
+
+
+@dataclass(frozen=True, slots=True)
 class Launch:
     """One launch: grid and block in blocks and threads, dynamic shared memory in bytes.
 
@@ -20,6 +30,7 @@ class Launch:
     shared_dynamic: int
     arguments: tuple[bytes, ...]
     output: Callable[[str], None]
+    watch: Watch = Watch()
 
     @property
     def blocks(self) -> int:

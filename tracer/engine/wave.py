@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .array import LANES, Array, Bits, Mask, unpack
+from .budget import Budget
 from .fact import FactStore
 from .fault import source_line
 from .frame import FrameStack
@@ -65,6 +66,7 @@ class Wave:
         block = (first_block + self.block_of_warp).astype(np.uint64)
         warp = (self.all_warps % self.warps_a_block).astype(np.uint16)
         self._progress = 0
+        self._budget = Budget(launch.watch.max_instructions)
         self.rows = WaveRows(sink, patterns, block, warp)
 
     def lanes_of(self, active: Bits, columns: int) -> Mask:
@@ -111,6 +113,7 @@ class Wave:
             warps = None if group.whole else group.warps
             self.rows.history.add(warps, number, plan.length, group.active, taken, targets)
             self.step[group.warps] += np.uint32(plan.length)
+            self._budget.spend(self, number, plan.length)
             if waiting:
                 self._progress += number not in waiting
                 self.stacks.note_spin(group.warps, number in waiting)

@@ -127,7 +127,12 @@ class ConfiguredFunction:
         self._refuse_strangers(arguments)
         packed, described = pack_arguments(self.linked.signature, arguments)
         request = engine.Launch(
-            self.grid, self.block, self.shared_dynamic, packed, self.recording.output
+            self.grid,
+            self.block,
+            self.shared_dynamic,
+            packed,
+            self.recording.output,
+            self.recording.watch,
         )
         with self.recording.trace.launch(self._describe(described)) as rows:
             rows.instructions(self.linked.instructions)

@@ -8,6 +8,7 @@ from itertools import count
 from ...errors import CutraceError
 from ...traces.schema import Array, Event, Resources
 from ...traces.writer import TraceWriter
+from ..engine.launch import Watch
 from ..engine.memory import Memory
 
 
@@ -21,6 +22,7 @@ class Recording:
 
     trace: TraceWriter
     output: Callable[[str], None]
+    watch: Watch = field(default_factory=Watch)
     memory: Memory = field(default_factory=Memory)
     arrays: list[Array] = field(default_factory=list)
     names: set[str] = field(default_factory=set)

@@ -21,6 +21,7 @@ from .module import Module
 from .path import is_path, read_text
 from .recording import Recording
 from .texture import Modes, Texture, make_texture
+from .watching import choose_watch
 
 
 class Session:
@@ -28,13 +29,21 @@ class Session:
 
     Without a path the trace is a temporary one, which goes when the process ends. `trace` is its
     path, good once the `with` block has ended well; an exception inside leaves no trace. What
-    kernels print goes to `output`, or to `sys.stdout`.
+    kernels print goes to `output`, or to `sys.stdout`. A kernel in which a warp runs more than
+    `max_instructions` (else 2**28) is stopped with a KernelFault that names the loop.
     """
 
     at_close: ClassVar[list[Callable[[Path], None]]] = []
     """What happens at the end of every session: functions that take the complete trace's path."""
 
-    def __init__(self, path: str | Path | None = None, *, output: TextIO | None = None) -> None:
+    def __init__(
+        self,
+        path: str | Path | None = None,
+        *,
+        output: TextIO | None = None,
+        max_instructions: int | None = None,
+    ) -> None:
+        self._watch = choose_watch(max_instructions)
         self.trace = choose_trace(path)
         self._output = output
         self._exits = ExitStack()
@@ -44,7 +53,7 @@ class Session:
         if self._opened:
             raise CutraceError(f"{self.trace}: a session is opened once; make another Session()")
         writer = self._exits.enter_context(TraceWriter(self.trace))
-        self._opened = Recording(writer, self._print)
+        self._opened = Recording(writer, self._print, self._watch)
         return self
 
     def __exit__(
