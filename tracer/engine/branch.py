@@ -6,8 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import KernelFault
-from ..ptx.kernel import BasicBlock, CallTarget, Instruction, Symbol
-from .array import Bits
+from ..ptx.kernel import BasicBlock, CallTarget, Instruction, Register, Symbol
+from .array import LANES, Bits
+from .barrier import Arrival, Reduction
 from .frame import save_frame
 from .program import Terminator
 from .slot import Fetch
@@ -47,7 +48,7 @@ def decode_ending(decoder: "Decoder", instruction: Instruction) -> Terminator | 
             return _trap(decoder, instruction)
         case "call":
             return _call(decoder, instruction)
-        case opcode if opcode in _BARRIERS and not {"warp", "red"} & set(instruction.modifiers):
+        case opcode if opcode in _BARRIERS and not {"warp", "cluster"} & set(instruction.modifiers):
             return _barrier(decoder, instruction)
     return None
 
@@ -170,19 +171,41 @@ def _call(decoder: "Decoder", instruction: Instruction) -> Terminator | None:
 
 
 def _barrier(decoder: "Decoder", instruction: Instruction) -> Terminator:
-    operands = [o for o in instruction.operands if not isinstance(o, CallTarget)]
-    barrier = decoder.fetch(operands[0], "u32") if operands else None
-    count = decoder.fetch(operands[1], "u32") if len(operands) > 1 else None
-    arrive_only = "arrive" in instruction.modifiers
+    """Read `bar.sync a{, b}`, `bar.arrive a, b` and `bar.red.op.type d, a{, b}, {!}c`."""
+    operands = list(instruction.operands)
+    result = vote = None
+    if "red" in instruction.modifiers:
+        result, vote = operands.pop(0), decoder.fetch(operands.pop(), "pred")
+    number = decoder.fetch(operands[0], "u32") if operands else None
+    threads = decoder.fetch(operands[1], "u32") if len(operands) > 1 else None
     after = decoder.block.successors
     target = after[0] if after else _exit(decoder, decoder.block)
-    if arrive_only:
-        raise decoder.refuse("cutrace does not know this instruction")
+    waits = "arrive" not in instruction.modifiers
+    reduction = None
+    if isinstance(result, Register):
+        operation = next(m for m in instruction.modifiers if m in ("popc", "and", "or"))
+        reduction = Reduction(decoder.slots.of(decoder.function, result), operation)
+    pc = decoder.pc
 
-    def wait(group: "Group") -> tuple[None, None]:
-        number = 0 if barrier is None else int(barrier(group.frame).flat[0])
-        threads = 0 if count is None else int(count(group.frame).flat[0])
-        group.wave.stacks.arrive(group.warps, number, threads, target)
+    def arrive(group: "Group") -> tuple[None, None]:
+        barriers = group.wave.stacks.barriers
+        frame = group.frame
+        numbers = _by_warp(group, number)
+        counts = _by_warp(group, threads)
+        if vote is not None:
+            barriers.votes[group.warps] |= group.pack(vote(frame))
+        for which, count in sorted({*zip(numbers.tolist(), counts.tolist(), strict=True)}):
+            warps = group.warps[(numbers == which) & (counts == count)]
+            barriers.arrive(warps, Arrival(which, count, target, pc, waits, reduction))
         return None, None
 
-    return wait
+    return arrive
+
+
+def _by_warp(group: "Group", fetch: Fetch | None) -> NDArray[np.int64]:
+    """Return an operand that is the same for all lanes of a warp, for each warp; 0 if absent."""
+    if fetch is None:
+        return np.zeros(len(group.warps), dtype=np.int64)
+    value = np.broadcast_to(fetch(group.frame), (group.rows, group.columns))
+    firsts = value[:, ::LANES].reshape(-1).astype(np.int64)
+    return firsts if group.compacted else firsts[group.warps]

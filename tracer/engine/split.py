@@ -5,18 +5,14 @@ the two sides, the taken one on top; a split that reaches its joining block is p
 a split that joins at the callee's exit. A warp whose stack is empty has ended.
 """
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import KernelFault
 from .array import Array, Bits, Mask, pack
+from .barrier import DONE, READY, Barriers
 
-if TYPE_CHECKING:
-    from .wave import Wave
-
-READY, WAITING, DONE = 0, 1, 2
 _NEVER = np.iinfo(np.int32).max
 _BEHIND = np.int32(1 << 30)
 
@@ -42,12 +38,10 @@ class SplitStacks:
         self.mask: Bits = masks
         self.state: NDArray[np.uint8] = np.zeros(warps, dtype=np.uint8)
         self.depth: NDArray[np.int32] = np.zeros(warps, dtype=np.int32)
-        self.barrier: NDArray[np.int32] = np.full(warps, -1, dtype=np.int32)
-        self.expected: NDArray[np.int32] = np.zeros(warps, dtype=np.int32)
         self.spins: NDArray[np.int32] = np.zeros(warps, dtype=np.int32)
-        self.parked: Bits = np.zeros(warps, dtype=np.uint32)
         self.patience: NDArray[np.int32] = np.full(warps, PATIENCE, dtype=np.int32)
         self.called: Mask = np.zeros(warps, dtype=np.bool_)
+        self.barriers = Barriers(self)
         self._top = (self.block, self.join, self.mask, self.called)
         self._below: list[_Splits] = []
         self._waited: NDArray[np.int64] = np.zeros(warps, dtype=np.int64)
@@ -81,7 +75,7 @@ class SplitStacks:
     def go(self, warps: NDArray[np.intp], block: int) -> None:
         """Send the top splits of `warps` to `block`, and pop those that join there."""
         self.block[warps] = block
-        self._pop(warps)
+        self.pop(warps)
 
     def divide(
         self, warps: NDArray[np.intp], taken: Bits, target: int, other: int, join: int
@@ -98,7 +92,7 @@ class SplitStacks:
             for block, lanes in ((other, rest), (target, taken)):
                 if block != join:
                     self.push(divided, block, join, lanes[mixed])
-        self._pop(warps)
+        self.pop(warps)
 
     def push(
         self, warps: NDArray[np.intp], block: int, join: int, lanes: Bits, called: bool = False
@@ -149,7 +143,7 @@ class SplitStacks:
         if not stack:
             return False
         block, join, mask, called = stack.pop()
-        if mask & int(self.parked[warp]) and block != top[1]:
+        if mask & int(self.barriers.parked[warp]) and block != top[1]:
             return False
         if join == top[1] and block != join and not called:
             stack += [top, (block, join, mask, 0)]
@@ -160,6 +154,33 @@ class SplitStacks:
             return False
         self._restore(warp, stack)
         return True
+
+    def live(self) -> Bits:
+        """Return the lanes of each warp that have not exited: those of its lowest split."""
+        if not self._below:
+            return self.mask
+        lanes: Bits = np.where(self.depth > 0, self._below[0][2], self.mask)
+        return lanes
+
+    def sibling(self, warp: int) -> int | None:
+        """Return the lanes of the split below the top one, if both join at the same block."""
+        depth = int(self.depth[warp])
+        if not depth or self.called[warp]:
+            return None
+        block, join, mask, called = (int(c[warp]) for c in self._below[depth - 1])
+        return mask if join == self.join[warp] and block != join and not called else None
+
+    def swap_siblings(self, warp: int) -> None:
+        """Put the sibling of the top split on top."""
+        for below, top in zip(self._below[int(self.depth[warp]) - 1], self._top, strict=True):
+            below[warp], top[warp] = int(top[warp]), int(below[warp])
+
+    def join_siblings(self, warp: int) -> None:
+        """Make one split of the top one and its sibling, if both go on at the same block."""
+        below = self._below[int(self.depth[warp]) - 1]
+        if below[0][warp] == self.block[warp]:
+            self.mask[warp] |= below[2][warp]
+            self.depth[warp] -= 1
 
     def _restore(self, warp: int, stack: list[tuple[int, ...]]) -> None:
         self._deepen(len(stack) - 1)
@@ -181,12 +202,13 @@ class SplitStacks:
                 splits[2][warps[chosen]] &= ~lanes[chosen]
                 if returns:
                     inside[chosen] &= ~splits[3][warps[chosen]]
-        self._pop(warps)
+        self.pop(warps)
 
     def _level(self, level: int, chosen: Mask) -> tuple[tuple[_Splits, Mask], ...]:
         return ((self._below[level], chosen),) if level < len(self._below) else ()
 
-    def _pop(self, warps: NDArray[np.intp]) -> None:
+    def pop(self, warps: NDArray[np.intp]) -> None:
+        """Pop the top splits of `warps` that have joined or are empty; end warps that have none."""
         while True:
             joined = (self.block[warps] == self.join[warps]) | (self.mask[warps] == 0)
             warps = warps[joined]
@@ -195,7 +217,7 @@ class SplitStacks:
             depth = self.depth[warps]
             self.state[warps[depth == 0]] = DONE
             if (depth == 0).any():
-                self._release(warps[depth == 0])
+                self.barriers.release(warps[depth == 0])
             warps = warps[depth > 0]
             if not warps.size:
                 return
@@ -204,79 +226,3 @@ class SplitStacks:
                 at = warps[self.depth[warps] == level]
                 for below, top in zip(self._below[int(level)], self._top, strict=True):
                     top[at] = below[at]
-
-    def arrive(self, warps: NDArray[np.intp], barrier: int, threads: int, block: int) -> None:
-        """Let `warps` wait at a barrier for `threads` (0: the whole block), then go to `block`."""
-        live = np.where(self.depth > 0, self._below[0][2], self.mask) if self._below else self.mask
-        partial = self.mask[warps] != live[warps]
-        if len(warps) == len(self.state) and threads == 0 and not partial.any():
-            self.go(warps, block)
-            return
-        self.block[warps] = block
-        stay = [w for w in warps[partial] if self._park(int(w), int(live[w]))]
-        warps = np.setdiff1d(warps, stay, assume_unique=True) if stay else warps
-        self.state[warps] = WAITING
-        self.barrier[warps] = barrier
-        self.expected[warps] = threads
-        self._release(warps)
-
-    def _park(self, warp: int, live: int) -> bool:
-        """Let the top split of a warp wait at a barrier while its sibling runs on to it.
-
-        False when the warp has no such sibling: then it waits as a whole. A sibling that arrives
-        where the other waits joins it.
-        """
-        self.parked[warp] |= self.mask[warp]
-        depth = int(self.depth[warp])
-        if not depth or self.called[warp]:
-            return False
-        below = self._below[depth - 1]
-        is_sibling = below[1][warp] == self.join[warp] and below[0][warp] != below[1][warp]
-        if int(self.parked[warp]) == live:
-            if is_sibling and below[0][warp] == self.block[warp]:
-                self.mask[warp] |= below[2][warp]
-                self.depth[warp] -= 1
-            return False
-        if not is_sibling or below[3][warp] or below[2][warp] & self.parked[warp]:
-            return False
-        for column, top in zip(below, self._top, strict=True):
-            column[warp], top[warp] = int(top[warp]), int(column[warp])
-        return True
-
-    def _release(self, warps: NDArray[np.intp]) -> None:
-        """Let the blocks of `warps` go on whose barriers are complete; ended warps count."""
-        blocks = np.unique(warps // self.warps_a_block)
-        grid = (-1, self.warps_a_block)
-        state = self.state.reshape(grid)[blocks]
-        waiting = state == WAITING
-        if not waiting.any():
-            return
-        ids = self.barrier.reshape(grid)[blocks]
-        expected = self.expected.reshape(grid)[blocks]
-        for barrier in np.unique(ids[waiting]):
-            here = waiting & (ids == barrier)
-            arrived = here.sum(axis=1)
-            ended = (state == DONE).sum(axis=1)
-            needed = np.where(here, expected, 0).max(axis=1)
-            whole = arrived + ended == self.warps_a_block
-            complete = (arrived > 0) & np.where(needed > 0, 32 * arrived >= needed, whole)
-            free = (blocks[complete, None] * self.warps_a_block + np.arange(grid[1]))[
-                here[complete]
-            ]
-            self.state[free] = READY
-            self.parked[free] = 0
-            self.barrier[free] = -1
-            self._pop(free)
-
-    def require_done(self, wave: "Wave") -> None:
-        """Raise KernelFault if a warp still waits at a barrier that cannot complete."""
-        stuck = np.flatnonzero(self.state == WAITING)
-        if not stuck.size:
-            return
-        block = int(wave.blocks_of(stuck[:1])[0])
-        of_block = stuck[wave.blocks_of(stuck) == block] % self.warps_a_block
-        raise KernelFault(
-            f"kernel `{wave.program.kernel.name}` cannot go on: in block {block} "
-            f"warp(s) {', '.join(map(str, of_block[:8]))} wait at barrier "
-            f"{int(self.barrier[stuck[0]])} for warps that wait elsewhere"
-        )

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .array import LANES, Array, Bits, Mask, unpack
+from .barrier import READY
 from .budget import Budget
 from .fact import FactStore
 from .fault import source_line
@@ -18,7 +19,7 @@ from .frame import FrameStack
 from .group import Group
 from .launch import Sink
 from .rows import WaveRows
-from .split import READY, SplitStacks
+from .split import SplitStacks
 
 if TYPE_CHECKING:
     from .pattern import PatternTable
@@ -63,6 +64,7 @@ class Wave:
         self._masks: dict[tuple[bytes, int], Mask] = {}
         lanes = np.arange(self.columns).reshape(self.warps_a_block, LANES) < launch.threads
         self.stacks = SplitStacks(program.entry, program.exit, lanes, blocks)
+        self.stacks.barriers.registers = self.registers
         block = (first_block + self.block_of_warp).astype(np.uint64)
         warp = (self.all_warps % self.warps_a_block).astype(np.uint16)
         self._progress = 0
@@ -120,7 +122,7 @@ class Wave:
                 if number in waiting and self.stacks.only_spins():
                     self.stacks.spins[:] = 0
                     return False
-        self.stacks.require_done(self)
+        self.stacks.barriers.require_done(self)
         self.rows.finish()
         return True
 
