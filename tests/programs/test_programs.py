@@ -1,0 +1,30 @@
+"""Programs as people write them compute what NumPy computes: NAME.cu with NAME.py beside it."""
+
+import runpy
+from pathlib import Path
+
+import pytest
+from program import Program
+
+import cutrace
+
+HERE = Path(__file__).parent
+
+
+@pytest.mark.parametrize("source", sorted(HERE.glob("*.cu")), ids=lambda path: path.stem)
+def test_a_program_computes_what_numpy_computes(source: Path) -> None:
+    said = runpy.run_path(str(source.with_suffix(".py")))
+    with cutrace.Session() as gpu:
+        module = gpu.compile(
+            source,
+            said.get("ARCH", "compute_75"),
+            said.get("OPTIONS", ()),
+            said.get("TEMPLATES", ()),
+        )
+        said["run"](Program(gpu, module))
+
+
+def test_every_program_has_its_two_files() -> None:
+    sources = {path.stem for path in HERE.glob("*.cu")}
+    scripts = {path.stem for path in HERE.glob("*.py")} - {Path(__file__).stem}
+    assert sources == scripts
