@@ -1,0 +1,156 @@
+"""The explanation of a line on each device: the value that the text and the drawing show."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from ...errors import CutraceError
+from ...models.occupancy import refuse_launch
+from ...models.replay.device import Device, load_device
+from ...traces.reader import Trace
+from ...traces.schema import Array
+from ..launch_text import launch_text
+from .picture import Group, draw_groups
+from .place import Place, instructions_on, no_access, read_place
+from .search import Access, Searcher, read_identifier
+from .sentence import give_reason, say, summarize
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """One access on one device.
+
+    `place` is its source line, None if unknown, with the text `source`; `ptx` the instruction.
+    `sentence` says what it costs, `reason` why, or is empty. `others` are the worst accesses of
+    the line's other instructions. Where the device refuses every launch, `refusal` says why, and
+    nothing else is known.
+    """
+
+    device: str
+    device_name: str
+    refusal: str = ""
+    access: Access | None = None
+    launch: str = ""
+    block: tuple[int, int, int] = (0, 0, 0)
+    place: Place | None = None
+    source: str = ""
+    ptx: str = ""
+    arrays: tuple[Array, ...] = ()
+    groups: tuple[Group, ...] = ()
+    sentence: str = ""
+    reason: str = ""
+    others: tuple[str, ...] = ()
+
+
+def explain(
+    trace: Trace,
+    where: str | None,
+    devices: Sequence[str],
+    identifier: str | None = None,
+    dlcm: str = "ca",
+    set: Mapping[str, object] = {},
+    as_if: bool = False,
+) -> tuple[Explanation, ...]:
+    """Explain on each device the worst access of a line, or the one of this identifier.
+
+    `where` is FILE:LINE; without both the worst access of all is taken. Raises `CutraceError` for
+    a line, access or device that does not exist.
+    """
+    found = {d.key: d for d in (load_device(name, set) for name in devices)}
+    place = read_place(where, trace) if where else None
+    wanted = read_identifier(identifier) if identifier else None
+    return tuple(
+        _Explainer(trace, device, place, dlcm, as_if).explain(wanted) for device in found.values()
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Explainer:
+    """What is asked of one device."""
+
+    trace: Trace
+    device: Device
+    place: Place | None
+    dlcm: str
+    as_if: bool
+
+    def explain(self, identifier: tuple[int, ...] | None) -> Explanation:
+        """Find the access and say what there is to say."""
+        found = self._find(identifier) if identifier else self._worst()
+        if not found:
+            launch = self.trace.launches[identifier[0]] if identifier else self.trace.launches[0]
+            refusal = refuse_launch(self.device, launch.launch)
+            return Explanation(self.device.key, self.device.name, refusal)
+        return self._describe(found[0], found[1:])
+
+    def _find(self, identifier: tuple[int, ...]) -> list[Access]:
+        """The one access so named; none where the device refuses its launch."""
+        number, *rest = identifier
+        if number >= len(self.trace.launches):
+            many = len(self.trace.launches)
+            raise CutraceError(f"access of launch {number}: the trace has {many}, counted from 0")
+        launch = self.trace.launches[number]
+        if not self._runs(number):
+            return []
+        access = Searcher(launch, self.device, self.dlcm).find(rest)
+        if access is None:
+            raise CutraceError(
+                f"no access {'.'.join(map(str, identifier))} in {self.trace.path}; `cutrace why`"
+                " with a source line names one"
+            )
+        return [access]
+
+    def _worst(self) -> list[Access]:
+        """The worst access of each instruction of the line in any launch, worst first."""
+        accessed: list[Collection[int]] = [()] * len(self.trace.launches)
+        found: list[Access] = []
+        for number, launch in enumerate(self.trace.launches):
+            searcher = Searcher(launch, self.device, self.dlcm)
+            pcs = instructions_on(launch, self.place) if self.place else None
+            if self._runs(number):
+                found += searcher.worst(pcs)
+            accessed[number] = searcher.accessed() if not found else ()
+        every = [n for n in range(len(self.trace.launches)) if not self._runs(n)]
+        if not found and len(every) < len(accessed):
+            raise self._nothing(accessed)
+        return sorted(found, key=lambda access: access.order, reverse=True)
+
+    def _nothing(self, accessed: Sequence[Collection[int]]) -> CutraceError:
+        if self.place:
+            return no_access(self.place, self.trace, accessed)
+        return CutraceError(f"{self.trace.path}: no launch accesses memory")
+
+    def _runs(self, number: int) -> bool:
+        return self.as_if or not refuse_launch(self.device, self.trace.launches[number].launch)
+
+    def _describe(self, access: Access, others: Sequence[Access]) -> Explanation:
+        """Everything about an access."""
+        trace = self.trace.launches[access.launch]
+        row = trace.instructions().slice(access.pc, 1).to_pylist()[0]
+        place = self.place or (Place(row["file"], row["line"]) if row["line"] else None)
+        lines = self.trace.manifest.sources.get(place.file, "").splitlines() if place else []
+        grid, groups = trace.launch.grid, draw_groups(access)
+        return Explanation(
+            device=self.device.key,
+            device_name=self.device.name,
+            access=access,
+            launch=launch_text(trace.launch),
+            block=(
+                access.block % grid[0],
+                access.block // grid[0] % grid[1],
+                access.block // grid[0] // grid[1],
+            ),
+            place=place,
+            source=lines[place.line - 1].strip() if place and place.line <= len(lines) else "",
+            ptx=row["text"],
+            arrays=trace.launch.arrays,
+            groups=groups,
+            sentence=say(access, groups, self.device.capability),
+            reason=give_reason(access, groups, self.device.capability),
+            others=tuple(self._others(access, others)),
+        )
+
+    def _others(self, shown: Access, others: Sequence[Access]) -> Iterator[str]:
+        """A line for each other instruction of the same launch."""
+        for other in others:
+            if other.launch == shown.launch and self.place:
+                yield f"{summarize(other)} (--access {other.identifier})"

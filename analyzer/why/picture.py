@@ -1,0 +1,185 @@
+"""What a device makes of one access: pieces of memory, and the lanes that want each.
+
+Pieces come from the device's own model, asked about one request at a time: the transactions of the
+coalescer, the words that lie in each bank, the distinct constants. A user's own model, of which
+nothing but its integers is known, has a picture without pieces.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...models.banks import WORD, Banks
+from ...models.coalescer import LINE, Coalescer
+from ...models.constant import Constant
+from ...models.replay.seam import Batch
+from ...traces.schema import LANES, Array
+from .search import Access
+
+CELL = 4
+"""Bytes of a cell: what is drawn of a transaction."""
+Lanes = tuple[int, ...]
+Addresses = Sequence[int | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A transaction, a word of a bank, or a constant: `address` in its space, and its `lanes`.
+
+    `wanted` tells of each CELL of a transaction's `size` bytes whether a lane wants any of it;
+    `bank` is where a word of shared memory lies.
+    """
+
+    address: int
+    size: int
+    lanes: Lanes
+    wanted: tuple[bool, ...] = ()
+    bank: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Lanes that are served together, first to last, and the pieces that they want in order.
+
+    `word` is the number of the word within the lanes' width where each is served by itself.
+    """
+
+    first: int
+    last: int
+    pieces: tuple[Piece, ...]
+    word: int = 0
+
+    @property
+    def crowded(self) -> tuple[Piece, ...]:
+        """The pieces in the bank that has most of them."""
+        banks: dict[int | None, list[Piece]] = {}
+        for piece in self.pieces:
+            banks.setdefault(piece.bank, []).append(piece)
+        most = max((len(found) for found in banks.values()), default=0)
+        return next((tuple(found) for found in banks.values() if len(found) == most), ())
+
+
+def draw_groups(access: Access) -> tuple[Group, ...]:
+    """The groups of an access with their pieces; none where the model does not tell."""
+    model = access.model
+    if isinstance(model, Coalescer):
+        return tuple(_transactions(access, model))
+    if isinstance(model, Banks):
+        return tuple(_words(access, model))
+    if isinstance(model, Constant):
+        return tuple(_constants(access, model.request_lanes))
+    return ()
+
+
+def name_address(address: int, space: str, arrays: Sequence[Array]) -> str:
+    """`out+128`, bytes from the start of the array that holds the address; else the address."""
+    for array in arrays:
+        if array.space.name.lower() == space and 0 <= address - array.offset < array.bytes:
+            return f"{array.name}+{address - array.offset}"
+    return f"{address:#x}" if space == "global" else f"{space}+{address}"
+
+
+def size_class(width: int) -> int:
+    """0, 1 or 2 for up to 4, 8 or 16 bytes a lane: how devices list their lanes of a request."""
+    return (width > 4) + (width > 8)
+
+
+def _cut(addresses: Addresses, lanes: int) -> Iterator[tuple[int, list[int | None]]]:
+    """The lanes in groups of so many, each with its first lane; groups without any are left out."""
+    for first in range(0, LANES, lanes):
+        inside = range(first, first + lanes)
+        group = [a if lane in inside else None for lane, a in enumerate(addresses)]
+        if any(address is not None for address in group):
+            yield first, group
+
+
+def _transactions(access: Access, model: Coalescer) -> Iterator[Group]:
+    """What the coalescer makes of each group of lanes that share transactions."""
+    lanes, width = model.merge_lanes[size_class(access.kind.width)], access.kind.width
+    for first, group in _cut(access.addresses, lanes):
+        placed = _interleave(group) if access.kind.space == "local" else group
+        out = model.step(_batch(access, group)).out
+        assert out is not None  # asked to pass its transactions on
+        sizes = [out.kinds[kind].width for kind in out.kind.tolist()]
+        found = sorted(zip(out.addresses[:, 0].tolist(), sizes, strict=True))
+        pieces = tuple(_share_out(found, placed, width))
+        yield Group(first, first + lanes - 1, pieces)
+
+
+def _interleave(addresses: Addresses) -> list[int | None]:
+    """Local memory as it lies: word i of all lanes side by side."""
+    return [
+        None if a is None else a // WORD * LINE + WORD * lane + a % WORD
+        for lane, a in enumerate(addresses)
+    ]
+
+
+def _share_out(
+    transactions: Sequence[tuple[int, int]], addresses: Addresses, width: int
+) -> Iterator[Piece]:
+    """Give each transaction its lanes; where several are alike, each has one lane."""
+    for number, (start, size) in enumerate(transactions):
+        lanes = [
+            lane
+            for lane, a in enumerate(addresses)
+            if a is not None and a < start + size and start < a + width
+        ]
+        if transactions.count((start, size)) > 1:
+            lanes = [lanes[number - transactions.index((start, size))]]
+        asked = [range(a, a + width) for lane in lanes if (a := addresses[lane]) is not None]
+        cells = range(start, start + size, CELL)
+        wanted = tuple(any(r.start < c + CELL and c < r.stop for r in asked) for c in cells)
+        yield Piece(start, size, tuple(lanes), wanted)
+
+
+def _words(access: Access, model: Banks) -> Iterator[Group]:
+    """The words of each request by bank; on 1.x each word of a wide access by itself."""
+    broadcast = model.rule == "broadcast"
+    words = range(0, max(access.kind.width, WORD), WORD)
+    lanes = model.request_lanes[0 if broadcast else size_class(access.kind.width)]
+    for first, group in _cut(access.addresses, lanes):
+        for number, offsets in enumerate([[o] for o in words] if broadcast else [words]):
+            pieces = tuple(_by_bank(access, model, group, offsets))
+            yield Group(first, first + lanes - 1, pieces, number)
+
+
+def _by_bank(
+    access: Access, model: Banks, group: Addresses, offsets: Sequence[int]
+) -> Iterator[Piece]:
+    """What the lanes want of each bank: rows of it, or for atomics each lane's word by itself."""
+    alone = access.kind.access in ("atomic", "reduction")
+    line = model.bank_bytes if model.rule == "broadcast" else model.row_bytes
+    wanted: dict[tuple[int, int, int], dict[int, int]] = {}
+    for lane, address in enumerate(group):
+        for offset in offsets if address is not None else ():
+            place = (address or 0) + offset
+            bank = place // model.bank_bytes % model.banks
+            key = bank, place // line, lane if alone else 0
+            wanted.setdefault(key, {}).setdefault(lane, place)
+    for (bank, _, _), asking in sorted(wanted.items()):
+        lowest = min(asking.values()) // WORD * WORD
+        yield Piece(lowest, WORD, tuple(asking), bank=bank)
+
+
+def _constants(access: Access, lanes: int) -> Iterator[Group]:
+    """The distinct constants of each request."""
+    for first, group in _cut(access.addresses, lanes):
+        distinct = sorted({a for a in group if a is not None})
+        pieces = tuple(
+            Piece(a, access.kind.width, tuple(lane for lane, b in enumerate(group) if a == b))
+            for a in distinct
+        )
+        yield Group(first, first + lanes - 1, pieces)
+
+
+def _batch(access: Access, addresses: Addresses) -> Batch:
+    """One row for a model that is to pass on what it makes of it."""
+    return Batch(
+        (access.kind,),
+        np.zeros(1, np.int64),
+        np.array([[a or 0 for a in addresses]], np.int64),
+        np.array([[a is not None for a in addresses]], np.bool_),
+        np.zeros(1, np.int64),
+        passes_on=True,
+    )

@@ -1,0 +1,100 @@
+"""Which instructions stand on a source line: `FILE:LINE` as a person types it."""
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from pathlib import PurePath
+
+from ...errors import CutraceError, nearest
+from ...traces.reader import LaunchTrace, Trace
+
+NEAR = 3
+"""Lines that an error message names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A line of a source file, as the trace names it; the first line is 1."""
+
+    file: str
+    line: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}"
+
+
+def read_place(text: str, trace: Trace) -> Place:
+    """Read `FILE:LINE`; the end of a path is enough where it names one source only.
+
+    Raises `CutraceError` for a file that the trace does not name, and a line that it does not have.
+    """
+    name, _, number = text.rpartition(":")
+    if not name or not number.isdecimal():
+        raise CutraceError(f"{text!r}: expected FILE:LINE, say {_example(trace)}:12")
+    place = Place(_find_file(name, trace), int(number))
+    lines = len(trace.manifest.sources.get(place.file, "").splitlines())
+    if lines and not 1 <= place.line <= lines:
+        raise CutraceError(f"{text}: there is no such line; {place.file} has {lines}")
+    return place
+
+
+def instructions_on(launch: LaunchTrace, place: Place) -> tuple[int, ...]:
+    """The pcs of the instructions on a line: written there, or inlined into it."""
+    table = launch.instructions().select(["pc", "file", "line", "inlined_at"]).to_pylist()
+    return tuple(row["pc"] for row in table if (place.file, place.line) in _places(row))
+
+
+def no_access(place: Place, trace: Trace, accessed: Iterable[Collection[int]]) -> CutraceError:
+    """The error for a line without an access; `accessed` are the pcs with one, by launch."""
+    lines: set[int] = set()
+    for launch, pcs in zip(trace.launches, accessed, strict=True):
+        table = launch.instructions().select(["pc", "file", "line", "inlined_at"]).to_pylist()
+        lines |= {
+            line
+            for row in table
+            if row["pc"] in pcs
+            for file, line in _places(row)
+            if file == place.file
+        }
+    if not lines:
+        return CutraceError(
+            f"{place}: no access of the trace has a line of this file; `cutrace why TRACE` without"
+            " a line shows the worst access of all"
+        )
+    close = sorted(sorted(lines, key=lambda line: (abs(line - place.line), line))[:NEAR])
+    return CutraceError(
+        f"{place}: no access to memory on this line; nearest lines with one:"
+        f" {', '.join(map(str, close))}"
+    )
+
+
+def _places(row: dict[str, object]) -> list[tuple[str, int]]:
+    """The lines that an instruction belongs to, innermost first."""
+    chain: Iterable[dict[str, object]] = row["inlined_at"]  # type: ignore[assignment]
+    return [(str(r["file"]), int(str(r["line"]))) for r in (row, *chain) if r["line"]]
+
+
+def _find_file(name: str, trace: Trace) -> str:
+    """The source so named, or the only one whose path ends so."""
+    known = dict.fromkeys(trace.manifest.sources)
+    for launch in trace.launches:
+        known |= dict.fromkeys(f for f in launch.instructions()["file"].unique().to_pylist() if f)
+    if name in known:
+        return name
+    if not known:
+        raise CutraceError(
+            f"{name}: the trace knows no source lines; `cutrace why TRACE` without a line shows the"
+            " worst access of all"
+        )
+    wanted = PurePath(name).parts
+    ending = [file for file in known if PurePath(file).parts[-len(wanted) :] == wanted]
+    if len(ending) == 1:
+        return ending[0]
+    if ending:
+        raise CutraceError(f"{name}: several sources end so: {', '.join(ending)}")
+    short = {PurePath(file).name: file for file in known}
+    return_to = nearest(PurePath(name).name, short) or f"; there are {', '.join(sorted(short))}"
+    raise CutraceError(f"{name}: no such source in the trace{return_to}")
+
+
+def _example(trace: Trace) -> str:
+    return next(iter(trace.manifest.sources), "kernel.cu")

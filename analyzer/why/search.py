@@ -1,0 +1,182 @@
+"""The access to look at: the worst of some instructions on a device, or one by its identifier."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import lcm
+
+import numpy as np
+import pyarrow as pa
+
+from ...errors import CutraceError
+from ...models.replay.device import Device
+from ...models.replay.lacking import adapt_kinds
+from ...models.replay.patterns import Patterns, read_patterns
+from ...models.replay.seam import Batch, Bools, Ints, Kind, Model
+from ...models.replay.sites import Sites, read_sites
+from ...models.replay.wiring import Wire, wire
+from ...traces.reader import LaunchTrace
+
+ASKED = 1 << 13
+"""Rows that a model is asked about at a time."""
+COSTS = (("transactions", "ideal_transactions"), ("passes", "ideal_passes"))
+"""What an access costs, and what it would cost at best: the counters of whichever model serves."""
+PLACE = ("block", "warp", "step", "part")
+Server = tuple[Model, tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """One row of the trace's accesses, with the integers of the device that was asked.
+
+    `addresses` has 32, None for a lane that does not take part. `unit` is what `cost` and `ideal`
+    count: `transactions` or `passes`; `model` made them.
+    """
+
+    launch: int
+    block: int
+    warp: int
+    step: int
+    part: int
+    pc: int
+    kind: Kind
+    addresses: tuple[int | None, ...]
+    cost: int
+    ideal: int
+    unit: str
+    model: Model
+
+    @property
+    def identifier(self) -> str:
+        """`launch.block.warp.step.part`: the same for ever, on every device."""
+        return ".".join(map(str, (self.launch, self.block, self.warp, self.step, self.part)))
+
+    @property
+    def order(self) -> tuple[int, int]:
+        """How bad it is: what it costs too much, then what it costs."""
+        return self.cost - self.ideal, self.cost
+
+
+class Searcher:
+    """Reads the accesses of one launch for one device."""
+
+    def __init__(self, trace: LaunchTrace, device: Device, dlcm: str) -> None:
+        self.trace = trace
+        self._sites: Sites = read_sites(trace.instructions(), dlcm)
+        self._kinds = adapt_kinds(self._sites.kinds, device.capability, dlcm)
+        self._patterns: Patterns = read_patterns(*trace.patterns())
+        self._servers = _servers(wire(device.stages, device.file))
+
+    def worst(self, pcs: Iterable[int] | None) -> list[Access]:
+        """The worst access of each instruction and space among `pcs` (None: all), worst first.
+
+        Of rows that are equally bad the first of the trace is taken.
+        """
+        found: dict[tuple[int, str], Access] = {}
+        wanted = None if pcs is None else np.fromiter(pcs, np.int64)
+        for batch in self.trace.access_batches():
+            for access in self._worst_of(batch, wanted):
+                key = access.pc, access.kind.space
+                if key not in found or access.order > found[key].order:
+                    found[key] = access
+        return sorted(found.values(), key=lambda access: access.order, reverse=True)
+
+    def find(self, place: Sequence[int]) -> Access | None:
+        """The access at (block, warp, step, part), or None."""
+        for batch in self.trace.access_batches():
+            chosen = np.ones(batch.num_rows, np.bool_)
+            for name, value in zip(PLACE, place, strict=True):
+                chosen &= _column(batch, name) == value
+            for access in self._cost(batch, np.flatnonzero(chosen)):
+                return access
+        return None
+
+    def accessed(self) -> set[int]:
+        """The pcs of all instructions that access memory."""
+        found: set[int] = set()
+        for batch in self.trace.access_batches():
+            found |= set(np.unique(_column(batch, "pc")).tolist())
+        return found
+
+    def _worst_of(self, batch: pa.RecordBatch, wanted: Ints | None) -> Iterator[Access]:
+        """The worst rows of a batch, one a site, asked about each distinct row once."""
+        pc, base = _column(batch, "pc"), _column(batch, "base")
+        chosen: Bools = np.ones(len(pc), np.bool_) if wanted is None else np.isin(pc, wanted)
+        rows = np.flatnonzero(chosen)
+        site = self._sites.locate(pc[rows], _column(batch, "space")[rows])
+        period = lcm(*(max(model.period, 1) for model, _ in self._servers.values()))
+        keys = np.stack([site, _column(batch, "pattern")[rows], base[rows] % period], axis=1)
+        _, first = np.unique(keys, axis=0, return_index=True) if len(rows) else (None, rows)
+        yield from self._cost(batch, rows[np.sort(first)], by=site[np.sort(first)])
+
+    def _cost(self, batch: pa.RecordBatch, rows: Ints, by: Ints | None = None) -> Iterator[Access]:
+        """Ask about rows; with `by`, (n,), yield only the worst of each of its values."""
+        columns = {name: _column(batch, name)[rows] for name in batch.schema.names}
+        kinds = self._sites.kind[self._sites.locate(columns["pc"], columns["space"])]
+        for space, (model, names) in self._servers.items():
+            mine = np.flatnonzero([self._kinds[kind].space == space for kind in kinds.tolist()])
+            if not len(mine):
+                continue
+            cost, ideal = (np.zeros(len(mine), np.int64) for _ in names)
+            for start in range(0, len(mine), ASKED):
+                part = slice(start, start + ASKED)
+                asked = self._rebuild(columns, kinds, mine[part])
+                counts = model.step(asked).counts
+                cost[part], ideal[part] = (counts[name] for name in names)
+            order = np.lexsort((-mine, cost, cost - ideal))[::-1]
+            if by is not None:
+                order = order[np.unique(by[mine][order], return_index=True)[1]]
+            for row in order.tolist():
+                yield self._access(columns, kinds, mine[row], cost[row], ideal[row])
+
+    def _rebuild(self, columns: Mapping[str, Ints], kinds: Ints, rows: Ints) -> Batch:
+        return self._patterns.rebuild(
+            self._kinds, kinds[rows], columns["base"][rows], columns["pattern"][rows]
+        )
+
+    def _access(
+        self, columns: Mapping[str, Ints], kinds: Ints, row: int, cost: int, ideal: int
+    ) -> Access:
+        batch = self._rebuild(columns, kinds, np.array([row]))
+        lanes = zip(batch.addresses[0].tolist(), batch.active[0].tolist(), strict=True)
+        kind = self._kinds[int(kinds[row])]
+        model, names = self._servers[kind.space]
+        block, warp, step, part, pc = (int(columns[name][row]) for name in (*PLACE, "pc"))
+        return Access(
+            launch=self.trace.number,
+            block=block,
+            warp=warp,
+            step=step,
+            part=part,
+            pc=pc,
+            kind=kind,
+            addresses=tuple(address if on else None for address, on in lanes),
+            cost=int(cost),
+            ideal=int(ideal),
+            unit=names[0],
+            model=model,
+        )
+
+
+def read_identifier(text: str) -> tuple[int, ...]:
+    """Read `launch.block.warp.step.part` as its five numbers."""
+    words = text.split(".")
+    if len(words) != 1 + len(PLACE) or not all(word.isdecimal() for word in words):
+        raise CutraceError(
+            f"access {text!r}: expected LAUNCH.{'.'.join(PLACE).upper()}, say 0.0.0.12.0"
+        )
+    return tuple(map(int, words))
+
+
+def _servers(wires: Iterable[Wire]) -> dict[str, Server]:
+    """For each state space the first stage that tells what an access costs."""
+    found: dict[str, Server] = {}
+    for candidate in wires:
+        for names in COSTS:
+            if set(names) <= set(candidate.counters):
+                for space in candidate.direct:
+                    found.setdefault(space, (candidate.build(), names))
+    return found
+
+
+def _column(batch: pa.RecordBatch, name: str) -> Ints:
+    return np.asarray(batch[name].to_numpy(), np.int64)

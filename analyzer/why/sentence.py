@@ -1,0 +1,180 @@
+"""The plain sentence about an access, and the reason where one can be told."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from ...traces.schema import LANES
+from .picture import Group
+from .search import Access
+
+Capability = tuple[int, int]
+RUNS = (16, 8, 4, 2)
+"""Lanes in which a pattern may repeat, largest first."""
+NO_FEWER = "no fewer would do"
+
+
+def say(access: Access, groups: Sequence[Group], capability: Capability) -> str:
+    """What the access costs, and what would do."""
+    better = NO_FEWER if access.cost <= access.ideal else f"{access.ideal} would do"
+    if access.kind.space == "const" and groups:
+        return _say_constants(access, groups, better)
+    if access.unit == "transactions" and groups:
+        pieces = f"{_count(access.cost, *_noun(groups, capability))} ({stride(access.addresses)})"
+        verb = "make" if capability < (2, 0) else "touch"
+        return f"{_lanes(access, verb)} {pieces}: {better}"
+    if access.unit == "passes" and groups:
+        return _say_banks(access, groups, better)
+    return f"{_lanes(access, 'cost')} {tell_units(access.cost, access.unit)}: {better}"
+
+
+def tell_units(number: int, unit: str) -> str:
+    """A number of transactions or passes.
+
+    >>> tell_units(1, "passes"), tell_units(2, "transactions")
+    ('1 pass', '2 transactions')
+    """
+    return _count(number, "pass" if unit == "passes" else unit.removesuffix("s"), unit)
+
+
+def summarize(access: Access) -> str:
+    """What an access costs, without its picture."""
+    what = f"{access.kind.space} {access.kind.access}"
+    return f"{what}: {tell_units(access.cost, access.unit)}, {access.ideal} at best"
+
+
+def give_reason(access: Access, groups: Sequence[Group], capability: Capability) -> str:
+    """Why it costs more than it must, or nothing where it does not or nobody can tell."""
+    if access.cost <= access.ideal or access.unit != "transactions" or not groups:
+        return ""
+    old = give_old_reason(access, groups[0].last + 1) if capability < (1, 2) else ""
+    return "; ".join(part for part in (old, _waste(access, groups)) if part)
+
+
+def give_old_reason(access: Access, lanes: int) -> str:
+    """Why the first half-warp that is not coalesced on 1.0 and 1.1 is not."""
+    width, segment = access.kind.width, 64 if access.kind.width == 4 else 128
+    if width not in (4, 8, 16):
+        return f"{width} bytes a lane are never coalesced, only 4, 8 or 16 are"
+    for first in range(0, LANES, lanes):
+        half = [(n, a) for n, a in enumerate(access.addresses[first : first + lanes])]
+        found = [(n, a - n * width) for n, a in half if a is not None]
+        start = found[0][1] if found else 0
+        for n, own in found:
+            if own != start:
+                return (
+                    f"lane {first + n} must take word {n} of its half-warp's segment, but is"
+                    f" {own - start:+} bytes off"
+                )
+        if start % segment:
+            return f"a half-warp begins {start % segment} bytes past a multiple of {segment}"
+    return ""
+
+
+def stride(addresses: Sequence[int | None]) -> str:
+    """How the lanes' addresses follow one another.
+
+    >>> stride([0, 8, 16, 24]), stride([4, 4, None, 4]), stride([0, 8, 4, 12])
+    ('stride 8 bytes', 'one address', 'stride 8 bytes in runs of 2 lanes')
+    """
+    asked = [(lane, a) for lane, a in enumerate(addresses) if a is not None]
+    if len(asked) == 1:
+        return "one lane"
+    step = _step(asked)
+    if step is not None:
+        return f"stride {step} bytes" if step else "one address"
+    for run in RUNS:
+        parts = [[p for p in asked if p[0] // run == n] for n in range(LANES // run)]
+        steps = {_step(part) for part in parts if len(part) > 1}
+        if len(steps) == 1 and None not in steps:
+            (step,) = steps
+            return f"stride {step} bytes in runs of {run} lanes"
+    return "no stride"
+
+
+def list_lanes(lanes: Sequence[int]) -> str:
+    """Lanes as one would say them; equal steps of four or more together.
+
+    >>> list_lanes([0, 1, 2, 3, 8]), list_lanes([0, 16]), list_lanes([0, 2, 4, 6])
+    ('0 to 3, 8', '0, 16', '0 to 6 by 2')
+    """
+    words: list[str] = []
+    rest = list(lanes)
+    while rest:
+        length, step = _run(rest)
+        if length < 4:
+            words.append(str(rest.pop(0)))
+            continue
+        by = f" by {step}" if step != 1 else ""
+        words.append(f"{rest[0]} to {rest[length - 1]}{by}")
+        del rest[:length]
+    return ", ".join(words)
+
+
+def _run(lanes: Sequence[int]) -> tuple[int, int]:
+    """How many of the first lanes have equal steps, and the step."""
+    steps = [b - a for a, b in pairwise(lanes)]
+    length = next((n for n, step in enumerate(steps) if step != steps[0]), len(steps))
+    return length + 1, steps[0] if steps else 1
+
+
+def _step(asked: Sequence[tuple[int, int]]) -> int | None:
+    """The bytes between neighbouring lanes, if they are the same everywhere."""
+    first, *rest = asked
+    steps = {(a - first[1]) / (lane - first[0]) for lane, a in rest}
+    found = steps.pop() if len(steps) == 1 else None
+    return int(found) if found is not None and found.is_integer() else None
+
+
+def _say_constants(access: Access, groups: Sequence[Group], better: str) -> str:
+    words = len({piece.address for group in groups for piece in group.pieces})
+    turns = ", one after the other" if access.cost > len(groups) else ""
+    passes = _count(access.cost, "pass", "passes")
+    requests = f", in {len(groups)} half-warps" if len(groups) > 1 else ""
+    read = f"{_lanes(access, 'read')} {_count(words, 'constant', 'constants')}"
+    return f"{read}: {passes}{turns}{requests}; {better}"
+
+
+def _say_banks(access: Access, groups: Sequence[Group], better: str) -> str:
+    worst = max(groups, key=lambda group: len(group.crowded))
+    passes = _count(access.cost, "pass", "passes")
+    if len(groups) > 1:
+        lanes = worst.last + 1 - worst.first
+        wide = max(group.word for group in groups) > 0
+        one_word = ", each word by itself" if wide else ""
+        passes += f" in {len(groups)} requests of {lanes} lanes{one_word}"
+    if len(worst.crowded) < 2:
+        return f"no lanes meet in a bank: {passes}, {better}"
+    lanes_there = sorted({piece.lanes[0] for piece in worst.crowded})
+    meeting = f"lanes {list_lanes(lanes_there)} meet"
+    if len(lanes_there) == 1:
+        meeting = f"lane {lanes_there[0]} wants {len(worst.crowded)} words"
+    return f"{meeting} in bank {worst.crowded[0].bank}: {passes}, {better}"
+
+
+def _waste(access: Access, groups: Sequence[Group]) -> str:
+    """How many of the bytes that move are wanted."""
+    pieces = [piece for group in groups for piece in group.pieces]
+    moved = sum(piece.size for piece in pieces)
+    places = {a + n for a in access.addresses if a is not None for n in range(access.kind.width)}
+    share = f"{100 * len(places) / moved:.1f}".removesuffix(".0")
+    return f"of {moved} bytes moved {len(places)} are wanted, {share} %"
+
+
+def _noun(groups: Sequence[Group], capability: Capability) -> tuple[str, str]:
+    """What the transactions are called on a device, one and many."""
+    sizes = sorted({piece.size for group in groups for piece in group.pieces})
+    bytes_ = " of " + " and ".join(map(str, sizes)) + " bytes"
+    if capability < (2, 0):
+        return f"transaction{bytes_}", f"transactions{bytes_}"
+    return ("sector", "sectors") if sizes == [32] else (f"line{bytes_}", f"lines{bytes_}")
+
+
+def _lanes(access: Access, verb: str) -> str:
+    """`32 lanes touch`, `1 lane touches`."""
+    count = sum(address is not None for address in access.addresses)
+    ending = "es" if verb.endswith("ch") else "s"
+    return f"1 lane {verb}{ending}" if count == 1 else f"{count} lanes {verb}"
+
+
+def _count(number: int, one: str, many: str) -> str:
+    return f"{number} {one if number == 1 else many}"

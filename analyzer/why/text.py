@@ -1,0 +1,106 @@
+"""The explanation for the terminal and for pipes: plain lines, nothing cut at any width."""
+
+from collections.abc import Iterator, Sequence
+from textwrap import wrap
+
+from ..align import GAP
+from .explain import Explanation
+from .picture import Group, Piece, name_address
+from .sentence import list_lanes
+
+SENTENCE = 100
+"""Where sentences break at the latest."""
+WANTED, NOT_WANTED = "#", "."
+
+
+def render(found: Sequence[Explanation], width: int | None = None, last: str = "") -> str:
+    """One picture a device; `width` is the terminal's, None a pipe; `last` is what to type next."""
+    lines: list[str] = []
+    for number, explanation in enumerate(found):
+        lines += _head(explanation, width, with_line=_is_new(found, number))
+        lines += [*_picture(explanation, width), ""]
+    return "\n".join((*lines, f"next: {last}")) + "\n"
+
+
+def _is_new(found: Sequence[Explanation], number: int) -> bool:
+    """Whether the source line was not shown just before, for another device."""
+    return number == 0 or found[number].place != found[number - 1].place
+
+
+def _head(explanation: Explanation, width: int | None, with_line: bool) -> Iterator[str]:
+    """Where it is, and the sentence."""
+    access = explanation.access
+    if with_line and explanation.place:
+        yield f"{explanation.place}  {explanation.source}".rstrip()
+        yield ""
+    if access is None:
+        yield f"{explanation.device}: {explanation.refusal}"
+        return
+    yield from _wrapped(f"{explanation.device}: {explanation.sentence}", width)
+    yield from _wrapped(explanation.reason, width)
+    yield from _wrapped(
+        f"block {explanation.block}, warp {access.warp} of {explanation.launch}", width
+    )
+    yield from _wrapped(f"access {access.identifier}: {explanation.ptx}", width)
+
+
+def _picture(explanation: Explanation, width: int | None) -> Iterator[str]:
+    """A table a group of lanes, groups that look alike told once."""
+    for group in explanation.groups:
+        yield ""
+        if len(explanation.groups) > 1:
+            word = f", word {group.word}" if any(g.word for g in explanation.groups) else ""
+            yield f"lanes {group.first} to {group.last}{word}"
+        yield from _table(explanation, group, width)
+    if explanation.others:
+        yield ""
+        yield "also on this line:"
+        for other in explanation.others:
+            yield from _wrapped(f"- {other}", width)
+
+
+def _table(explanation: Explanation, group: Group, width: int | None) -> Iterator[str]:
+    """A row a piece, its lanes in the last column, which alone may take several lines."""
+    space = explanation.access.kind.space if explanation.access else ""
+    arrays = () if space == "local" else explanation.arrays
+    rows = [tuple(_cells(p, name_address(p.address, space, arrays))) for p in group.pieces]
+    head = tuple(_names(group.pieces[0]))
+    size = [max(map(len, column)) for column in zip(head, *(row[:-1] for row in rows), strict=True)]
+    for row in ((*head, "lanes"), *rows):
+        *cells, lanes = row
+        start = GAP.join(cell.ljust(n) for cell, n in zip(cells, size, strict=True)) + GAP
+        first, *rest = _fold(lanes, width and width - len(start))
+        yield start + first
+        yield from (" " * len(start) + line for line in rest)
+
+
+def _names(piece: Piece) -> Iterator[str]:
+    if piece.bank is not None:
+        yield "bank"
+    yield "address"
+    if piece.wanted:
+        yield from ("bytes", f"{WANTED} wanted {NOT_WANTED} not")
+
+
+def _cells(piece: Piece, address: str) -> Iterator[str]:
+    if piece.bank is not None:
+        yield str(piece.bank)
+    yield address
+    if piece.wanted:
+        yield str(piece.size)
+        yield "".join(WANTED if wanted else NOT_WANTED for wanted in piece.wanted)
+    yield list_lanes(piece.lanes)
+
+
+def _fold(text: str, width: int | None) -> list[str]:
+    """The text in lines of this width, words whole."""
+    if width is None or len(text) <= width:
+        return [text]
+    return wrap(text, max(width, 8), break_long_words=False)
+
+
+def _wrapped(text: str, width: int | None) -> list[str]:
+    limit = min(width or SENTENCE, SENTENCE)
+    return wrap(
+        text, limit, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False
+    )

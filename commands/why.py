@@ -1,0 +1,52 @@
+"""`cutrace why`: the worst warp of a source line, drawn."""
+
+import shutil
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ._progress import progress
+from ._quote import quote
+from ._recording import Recording, records, trace_of
+from ._replay import Replay, replays
+
+PANEL = "Ask"
+USED = ("device", "dlcm", "set", "as_if")
+"""The replay options that change what one access costs."""
+
+
+@records
+@replays
+def command(
+    source: Annotated[Path, typer.Argument(help="A trace, or a source to record for this once")],
+    replay: Replay,
+    recording: Recording,
+    line: Annotated[
+        str | None,
+        typer.Argument(metavar="FILE:LINE", help="A source line; else the worst of all."),
+    ] = None,
+    access: Annotated[
+        str | None,
+        typer.Option(metavar="ID", help="An access by its identifier, as shown before."),
+    ] = None,
+    svg: Annotated[Path | None, typer.Option(help="Draw it into this file, too.")] = None,
+) -> str:
+    """Show why a line costs what it costs: its worst warp, lane by lane."""
+    arguments = {key: value for key, value in replay.arguments().items() if key in USED}
+    devices = arguments.pop("device")
+    with trace_of(source, recording, replay.asked) as trace, progress("searching"):
+        from ..analyzer.why import text
+        from ..analyzer.why.explain import explain
+        from ..traces.reader import read_trace
+
+        found = explain(read_trace(trace), line, devices, access, **arguments)
+    if svg is not None:
+        from ..analyzer.why.svg import render
+
+        svg.write_text(render(found), encoding="utf-8")
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    first = replay.first_line()
+    typed = f"cutrace analyze {quote(source)}{recording.typed()}{replay.typed()} --by line"
+    return (f"{first}\n\n" if first else "") + text.render(found, width, typed)
