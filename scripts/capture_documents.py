@@ -1,9 +1,9 @@
-"""Print docs/founding-documents.md: what the founding documents ask for, and the tests of it.
+"""Write docs/founding-documents.md: what the founding documents ask for, and the tests of it.
 
 The items are in docs/founding-documents.toml; the tests say which they prove, and with which
-figure, by the mark `document(item, figure)`. Usage, in the root:
+figure, by the mark `document(item, figure)`. Usage:
 
-    python scripts/capture_documents.py > docs/founding-documents.md
+    python scripts/capture_documents.py [--print]
 """
 
 import contextlib
@@ -89,7 +89,7 @@ def render(documents: dict[str, Any], marks: Marks) -> Iterator[str]:
 
 
 def main() -> None:
-    """Print the page; stop if an item is neither tested nor put off, or a mark names none."""
+    """Write the page; stop if an item is neither tested nor put off, or a mark names none."""
     documents = tomllib.loads(ITEMS.read_text(encoding="utf-8"))
     marks = collect()
     known = {item for document in documents["document"] for item in document["items"]}
@@ -97,7 +97,11 @@ def main() -> None:
         sys.exit(f"marks of items that do not exist: {', '.join(sorted(unknown))}")
     if bare := known - marks.proofs.keys() - documents["later"].keys():
         sys.exit(f"items without a test: {', '.join(sorted(bare))}")
-    print("\n".join(render(documents, marks)))
+    page = "\n".join(render(documents, marks)) + "\n"
+    if "--print" in sys.argv:
+        sys.stdout.write(page)
+    else:
+        ITEMS.with_suffix(".md").write_text(page, encoding="utf-8")
 
 
 if __name__ == "__main__":
