@@ -31,6 +31,7 @@ class Recording:
     arch: str | None
     options: tuple[str, ...]
     max_instructions: int | None = None
+    check_uninitialized: bool | None = None
 
     def typed(self) -> str:
         """The options again, as one would type them; empty if none was given."""
@@ -38,6 +39,7 @@ class Recording:
         words += ["--arch", self.arch] if self.arch else []
         most = self.max_instructions
         words += [] if most is None else ["--max-instructions", str(most)]
+        words += ["--check-uninitialized"] if self.check_uninitialized else []
         return "".join(f" {quote(word)}" for word in (*words, *self.options))
 
 
@@ -67,6 +69,9 @@ def recording_options(
         int | None,
         _option(metavar="N", help="Stop a kernel when a warp has run this many; else 2**28."),
     ] = None,
+    check_uninitialized: Annotated[
+        bool, _option("--check-uninitialized", help="Stop a kernel that loads what nobody wrote.")
+    ] = False,
 ) -> Recording:
     """Gather the options in the compiler's own spelling."""
     options = [
@@ -74,7 +79,8 @@ def recording_options(
         *(f"-I{folder}" for folder in include or ()),
         *([f"-std={standard}"] if standard else ()),
     ]
-    return Recording(tuple(launch or ()), arch, tuple(options), max_instructions)
+    checks = max_instructions, check_uninitialized or None
+    return Recording(tuple(launch or ()), arch, tuple(options), *checks)
 
 
 records = with_options(recording_options, "recording")
@@ -96,7 +102,8 @@ def record_source(
 
     attach(Session.at_close, arguments)
     arch = recording.arch or DEFAULT_TARGET
-    with progress(f"recording {source}"), watching(choose_watch(recording.max_instructions)):
+    watch = choose_watch(recording.max_instructions, recording.check_uninitialized)
+    with progress(f"recording {source}"), watching(watch):
         return record(source, recording.launches, out, arch=arch, options=recording.options)
 
 

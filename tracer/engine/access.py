@@ -15,6 +15,7 @@ from .memory import WINDOWS
 from .native import select
 from .place import Reach, reach
 from .program import Step
+from .shadow import mark_written, require_written
 from .slot import Fetch
 
 if TYPE_CHECKING:
@@ -136,6 +137,7 @@ def read(group: "Group", lanes: Mask | None, access: Access, value: Array) -> li
     """Load under `lanes`, record the rows, and return `count` arrays of elements."""
     results = [np.zeros((1, 1), dtype=access.dtype) for _ in range(access.count)]
     for mask, where in resolve(group, lanes, access, value):
+        require_written(group, access, value, where)
         loaded = [where.load(element) for element in range(access.count)]
         results = (
             loaded
@@ -152,6 +154,7 @@ def write(
     for _, where in resolve(group, lanes, access, value):
         for element, stored in enumerate(values):
             where.store(element, stored)
+        mark_written(where, access.count)
 
 
 def resolve(

@@ -19,6 +19,7 @@ from .native import address, compile_function, select
 from .op.update import OPERATIONS, update
 from .place import Reach
 from .program import Step
+from .shadow import mark_written, require_written
 
 if TYPE_CHECKING:
     from .decode import Decoder
@@ -86,6 +87,9 @@ def decode_atomic(decoder: "Decoder", instruction: Instruction) -> Step | None:
         values = [[fetch(frame) for fetch in part] for part in fetches]
         old: list[Array] = [np.zeros((1, 1), dtype=dtype) for _ in range(count)]
         for mask, where in resolve(group, lanes, access, access.address(frame)):
+            if operation != "exch":
+                require_written(group, access, access.address(frame), where)
+            mark_written(where, count)
             run = _updater(operation, kind, where.space == Space.GLOBAL)
             for k in range(count):
                 new = _apply(run, group, access, where, k, [part[k] for part in values])

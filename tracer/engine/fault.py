@@ -7,7 +7,7 @@ import numpy as np
 from ...errors import KernelFault
 from ...traces.schema import Space
 from ..ptx.kernel import Kernel
-from .array import Array
+from .array import LANES, Array
 from .fact import Facts
 from .memory import Allocation
 
@@ -58,11 +58,7 @@ def _report(
 ) -> NoReturn:  # fmt: skip
     wave = group.wave
     program = wave.program
-    launch = program.launch
     address = int(addresses.reshape(-1)[lane])
-    warp = int(group.place[lane // 32])
-    thread = (warp % wave.warps_a_block) * 32 + lane % 32
-    block = int(wave.block_of_warp[warp]) + wave.first_block
     instruction = program.kernel.instructions[pc]
     verb = {"ld": "reads", "ldu": "reads", "st": "writes"}.get(instruction.opcode, "updates")
     problem = "outside" if outside else "misaligned"
@@ -70,8 +66,18 @@ def _report(
     raise KernelFault(
         f"{source_line(program.kernel, pc)}: kernel `{program.kernel.name}` {verb} {width} bytes "
         f"{problem} at {space.name.lower()} address {address:#x} "
-        f"in thread {triple(thread, launch.block)} of block {triple(block, launch.grid)}: {where}"
+        f"in {name_lane(group, lane)}: {where}"
     )
+
+
+def name_lane(group: "Group", lane: int) -> str:
+    """Return `thread (x, y, z) of block (x, y, z)` for a lane of the group's shape."""
+    wave = group.wave
+    launch = wave.program.launch
+    warp = int(group.place[lane // LANES])
+    thread = (warp % wave.warps_a_block) * LANES + lane % LANES
+    block = int(wave.block_of_warp[warp]) + wave.first_block
+    return f"thread {triple(thread, launch.block)} of block {triple(block, launch.grid)}"
 
 
 def triple(index: int, extent: tuple[int, int, int]) -> str:

@@ -11,10 +11,12 @@ from numpy.typing import NDArray
 class Watch:
     """What is watched for while a launch runs, beyond what no device allows.
 
-    A warp may run `max_instructions`.
+    A warp may run `max_instructions`. With `uninitialized`, a load of bytes that nobody wrote is a
+    fault.
     """
 
     max_instructions: int = 1 << 28
+    uninitialized: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,10 +52,13 @@ class Allocation:
 class Arena:
     """The bytes of one state space, and the allocations in them in order of address."""
 
-    def __init__(self, space: Space, base: int, guard: int, limit: int) -> None:
+    def __init__(
+        self, space: Space, base: int, guard: int, limit: int, is_watched: bool = False
+    ) -> None:
         self.space = space
         self.base = base
         self.bytes: NDArray[np.uint8] = np.zeros(1 << 16, dtype=np.uint8)
+        self.written = np.zeros_like(self.bytes) if is_watched else None
         self.allocations: list[Allocation] = []
         self._guard = guard
         self._limit = limit
@@ -80,9 +83,10 @@ class Arena:
 
     def _grow(self, needed: int) -> None:
         if needed > self.bytes.size:
-            grown = np.zeros(max(needed, 2 * self.bytes.size), dtype=np.uint8)
-            grown[: self.bytes.size] = self.bytes
-            self.bytes = grown
+            size = max(needed, 2 * self.bytes.size)
+            self.bytes = _grown(self.bytes, size)
+            if self.written is not None:
+                self.written = _grown(self.written, size)
 
     def find(self, address: int) -> Allocation | None:
         """Return the last allocation that starts at or below `address`, if any."""
@@ -93,6 +97,17 @@ class Arena:
         """Return the allocation's bytes; good until the next allocation."""
         start = allocation.address - self.base
         return self.bytes[start : start + allocation.size]
+
+    def view_written(self, allocation: Allocation) -> NDArray[np.uint8] | None:
+        """Return 1 for each byte that anybody wrote, if that is watched; good as long."""
+        start = allocation.address - self.base
+        return None if self.written is None else self.written[start : start + allocation.size]
+
+
+def _grown(old: NDArray[np.uint8], size: int) -> NDArray[np.uint8]:
+    grown = np.zeros(size, dtype=np.uint8)
+    grown[: old.size] = old
+    return grown
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,10 +127,13 @@ class LoadedModule:
 
 
 class Memory:
-    """All device memory of a session: `global_`, the constant bank, and the textures."""
+    """All device memory of a session: `global_`, the constant bank, and the textures.
 
-    def __init__(self) -> None:
-        self.global_ = Arena(Space.GLOBAL, GLOBAL_BASE, ALIGNMENT, 1 << 40)
+    `is_watched` keeps a map of the bytes of global memory that anybody wrote.
+    """
+
+    def __init__(self, is_watched: bool = False) -> None:
+        self.global_ = Arena(Space.GLOBAL, GLOBAL_BASE, ALIGNMENT, 1 << 40, is_watched)
         self.const = Arena(Space.CONST, 0, 0, CONSTANT_BYTES)
         self.textures: list[Texture] = []
 
@@ -137,6 +155,16 @@ class Memory:
         """Return an allocation's bytes to read and write; good until the next allocation."""
         return self.arena(allocation.space).view(allocation)
 
+    def view_written(self, allocation: Allocation) -> NDArray[np.uint8] | None:
+        """Return 1 for each byte that anybody wrote, if that is watched; good as long."""
+        return self.arena(allocation.space).view_written(allocation)
+
+    def mark_written(self, allocation: Allocation) -> None:
+        """Take all of an allocation's bytes for written."""
+        written = self.view_written(allocation)
+        if written is not None:
+            written[:] = 1
+
     def add_texture(self, texture: Texture) -> int:
         """Keep a texture; return its handle, the 64-bit number that kernels take."""
         self.textures.append(texture)
@@ -156,6 +184,7 @@ class Memory:
     def _grid_workspace(self) -> Allocation:
         allocation = self.allocate(WORKSPACE_BYTES, "grid workspace", itemsize=4)
         self.view(allocation)[:4] = np.array([WORKSPACE_BYTES], dtype="<u4").view(np.uint8)
+        self.mark_written(allocation)
         return allocation
 
     def _place(self, variable: Variable) -> Allocation:
@@ -165,6 +194,7 @@ class Memory:
         allocation = self.arena(space).allocate(variable.size, variable.name, align, itemsize)
         data = np.frombuffer(variable.initializer, dtype=np.uint8)
         self.view(allocation)[: data.size] = data
+        self.mark_written(allocation)
         return allocation
 
     def _relocate(self, variable: Variable, loaded: LoadedModule) -> None:

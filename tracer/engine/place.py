@@ -1,6 +1,6 @@
 """Where in an array of bytes the lanes of one access land, for each state space."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,7 +20,8 @@ class Reach:
 
     `index` broadcasts to (rows, columns); what inactive lanes have in it means nothing. With
     `by_block` the words are (blocks, words a block) and `index` is the same for every block.
-    `inside` is False if the bounds of the whole access do not lie in one allocation.
+    `inside` is False if the bounds of the whole access do not lie in one allocation. `written` is
+    the same place in the map of written bytes, where one is kept.
     """
 
     words: Array
@@ -30,6 +31,7 @@ class Reach:
     inside: bool
     by_block: bool = False
     space: Space = Space.GLOBAL
+    written: "Reach | None" = None
 
     def load(self, element: int) -> Array:
         """Return element `element` of every lane."""
@@ -65,6 +67,26 @@ def reach(
     group: "Group", facts: Facts, delta: int, space: Space, dtype: np.dtype[Any], count: int
 ) -> Reach:
     """Find what an access at `facts` plus `delta` bytes touches; bounds first, lanes not yet."""
+    wave = group.wave
+    match space:
+        case Space.SHARED:
+            memory = wave.shared
+        case Space.LOCAL:
+            memory = wave.local
+        case _:
+            memory = wave.program.memory.arena(space).bytes
+    where = _find(group, facts, delta, space, dtype, count, memory)
+    written = None if wave.shadow is None else wave.shadow.of(space)
+    if written is None:
+        return where
+    twin = _find(group, facts, delta, space, dtype, count, written)
+    return replace(where, written=twin)
+
+
+def _find(
+    group: "Group", facts: Facts, delta: int, space: Space, dtype: np.dtype[Any], count: int,
+    memory: NDArray[np.uint8],
+) -> Reach:  # fmt: skip
     low, high = facts.low + delta, facts.high + delta + dtype.itemsize * count
     shape = (group.rows, group.columns)
     if space in (Space.GLOBAL, Space.CONST):
@@ -73,10 +95,8 @@ def reach(
         inside = found is not None and high <= found.address + found.size
         start = low - arena.base
         start -= start % dtype.itemsize
-        words = _words(arena.bytes, max(start, 0), max(high - arena.base, 0), dtype)
+        words = _words(memory, max(start, 0), max(high - arena.base, 0), dtype)
         return Reach(words, facts.index(dtype.itemsize), facts.lanes, shape, inside)
-    wave = group.wave
-    memory = wave.shared if space == Space.SHARED else wave.local
     inside = low >= 0 and high <= memory.shape[1]
     if not inside:
         return Reach(memory, facts.index(dtype.itemsize), facts.lanes, shape, inside, space=space)

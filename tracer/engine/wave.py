@@ -19,6 +19,7 @@ from .frame import FrameStack
 from .group import Group
 from .launch import Sink
 from .rows import WaveRows
+from .shadow import Shadow
 from .split import SplitStacks
 
 if TYPE_CHECKING:
@@ -57,6 +58,9 @@ class Wave:
         self.registers = program.initial_registers(first_block, blocks)
         self.shared = np.zeros((blocks, program.shared_bytes), dtype=np.uint8)
         self.local = np.zeros((self.warps * LANES, program.local_bytes), dtype=np.uint8)
+        self.shadow: Shadow | None = None
+        if launch.watch.uninitialized:
+            self.shadow = Shadow(self.shared, self.local, program.memory)
         self.step = np.zeros(self.warps, dtype=np.uint32)
         self.frames: FrameStack | None = None
         self.facts = FactStore(patterns)

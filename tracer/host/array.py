@@ -101,6 +101,7 @@ class DeviceArray:
             )
         self._recording.note(Event("copy", self.nbytes, direction, self.name))
         self.elements()[...] = values
+        self._mark_written(source if isinstance(source, DeviceArray) else None)
 
     def fill(self, value: int | float) -> None:
         """Set every element to `value`."""
@@ -110,6 +111,7 @@ class DeviceArray:
             raise CutraceError(f"`{self.name}` is {self.dtype}: it cannot hold {value!r}") from None
         self._recording.note(Event("set", self.nbytes, array=self.name))
         self.elements()[...] = element
+        self._mark_written()
 
     def _read_host(self, source: ArrayLike) -> NDArray[Any]:
         is_typed = isinstance(source, np.ndarray | np.generic)
@@ -117,10 +119,23 @@ class DeviceArray:
 
     def elements(self) -> NDArray[Any]:
         """Its elements where they lie in the arena; good until the next allocation."""
-        data = self._recording.memory.view(self._allocation)
+        return self._arrange(self._recording.memory.view(self._allocation), self.dtype)
+
+    def _arrange(self, data: NDArray[np.uint8], dtype: np.dtype[Any]) -> NDArray[Any]:
         outer = self.shape[:-1]
         strides = [self.pitch * prod(outer[axis + 1 :]) for axis in range(len(outer))]
-        return np.ndarray(self.shape, self.dtype, data, 0, (*strides, self.dtype.itemsize))
+        return np.ndarray(self.shape, dtype, data, 0, (*strides, dtype.itemsize))
+
+    def _mark_written(self, source: "DeviceArray | None" = None) -> None:
+        """Take its elements for written, or those that were in `source`."""
+        written, bytes_ = self._written(), self.dtype.itemsize
+        if written is not None:
+            written[...] = np.void(b"\1" * bytes_) if source is None else source._written()
+
+    def _written(self) -> NDArray[Any] | None:
+        """For each element its bytes' marks, as one item; None if that is not watched."""
+        data = self._recording.memory.view_written(self._allocation)
+        return None if data is None else self._arrange(data, np.dtype(f"V{self.dtype.itemsize}"))
 
 
 def allocate_array(

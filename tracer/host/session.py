@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, DTypeLike
 
 from ...errors import CutraceError
 from ...traces.writer import TraceWriter
+from ..engine.memory import Memory
 from ..front import cuda, ptx
 from ..front.source import DEFAULT_TARGET, Compiled, Source, read_options
 from .array import DeviceArray, Shape, allocate_array
@@ -30,7 +31,9 @@ class Session:
     Without a path the trace is a temporary one, which goes when the process ends. `trace` is its
     path, good once the `with` block has ended well; an exception inside leaves no trace. What
     kernels print goes to `output`, or to `sys.stdout`. A kernel in which a warp runs more than
-    `max_instructions` (else 2**28) is stopped with a KernelFault that names the loop.
+    `max_instructions` (else 2**28) is stopped with a KernelFault that names the loop. With
+    `check_uninitialized` it is one, too, to load bytes of global, shared or local memory that
+    neither the host nor a kernel has written.
     """
 
     at_close: ClassVar[list[Callable[[Path], None]]] = []
@@ -42,8 +45,9 @@ class Session:
         *,
         output: TextIO | None = None,
         max_instructions: int | None = None,
+        check_uninitialized: bool | None = None,
     ) -> None:
-        self._watch = choose_watch(max_instructions)
+        self._watch = choose_watch(max_instructions, check_uninitialized)
         self.trace = choose_trace(path)
         self._output = output
         self._exits = ExitStack()
@@ -53,7 +57,9 @@ class Session:
         if self._opened:
             raise CutraceError(f"{self.trace}: a session is opened once; make another Session()")
         writer = self._exits.enter_context(TraceWriter(self.trace))
-        self._opened = Recording(writer, self._print, self._watch)
+        self._opened = Recording(
+            writer, self._print, self._watch, Memory(self._watch.uninitialized)
+        )
         return self
 
     def __exit__(

@@ -24,11 +24,13 @@ def watching(watch: Watch) -> Iterator[None]:
         _WATCH.reset(token)
 
 
-def choose_watch(max_instructions: int | None) -> Watch:
+def choose_watch(max_instructions: int | None, check_uninitialized: bool | None) -> Watch:
     """What a session watches for; CutraceError for a number that makes no sense."""
     watch = _WATCH.get()
     if max_instructions is not None:
         watch = replace(watch, max_instructions=max_instructions)
+    if check_uninitialized is not None:
+        watch = replace(watch, uninitialized=check_uninitialized)
     if not 1 <= watch.max_instructions <= MOST_INSTRUCTIONS:
         raise CutraceError(
             f"max_instructions is {watch.max_instructions}, "
