@@ -1,0 +1,63 @@
+"""`cutrace occupancy`: how many blocks an SM holds at once, and what keeps it from more."""
+
+import shutil
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ..errors import CutraceError
+from ._quote import quote
+from ._replay import Replay, replays
+
+PANEL = "Look up"
+
+
+def _number(text: str) -> Any:
+    return typer.Option(metavar="N", help=text)
+
+
+@replays
+def command(
+    replay: Replay,
+    trace: Annotated[Path | None, typer.Argument(help="A trace; else numbers alone")] = None,
+    threads: Annotated[int | None, _number("Threads a block.")] = None,
+    shared: Annotated[int | None, _number("Bytes of shared memory a block.")] = None,
+    barriers: Annotated[int | None, _number("Named barriers a block.")] = None,
+    total: Annotated[int | None, _number("Threads of the grid, for advice on blocks.")] = None,
+    blocks: Annotated[int | None, _number("Ask whether so many fit on an SM at once.")] = None,
+    curves: Annotated[
+        bool | None, typer.Option(help="Draw curves; without it, for one answer alone.")
+    ] = None,
+) -> str:
+    """Show every limit on resident blocks, from a trace or from numbers alone."""
+    from ..analyzer.occupancy import draw_curves, from_launch, from_numbers
+    from ..analyzer.occupancy_text import render
+    from ..models.occupancy import Need
+    from ..models.replay.device import load_device
+    from ..models.replay.options import ReplayOptions
+    from ..traces.reader import read_trace
+
+    asked = replay.arguments()
+    names = ("cache_config", "registers")
+    options = ReplayOptions(**{key: asked[key] for key in names if key in asked})
+    devices = [load_device(name, asked.get("set")) for name in asked["device"]]
+    if trace is not None:
+        own = {"threads": threads, "shared": shared, "barriers": barriers, "total": total}
+        if given := [f"--{name}" for name, value in own.items() if value is not None]:
+            raise CutraceError(f"{trace}: a trace has its own numbers; leave out {given[0]}")
+        launches = read_trace(trace).launches
+        found = [
+            from_launch(one, device, options, blocks) for one in launches for device in devices
+        ]
+    elif threads is None:
+        raise CutraceError("nothing to fit on an SM: give a trace, or --threads N")
+    else:
+        need = Need(threads, options.registers, shared or 0, barriers or 1)
+        found = [from_numbers(device, need, options, total, blocks) for device in devices]
+    wanted = len(found) == 1 if curves is None else curves
+    drawn = [draw_curves(one, options) if wanted else () for one in found]
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    last = f"cutrace analyze {quote(trace)}{replay.typed()}" if trace else "cutrace devices NAME"
+    return render(found, drawn, width, replay.first_line(), last)
