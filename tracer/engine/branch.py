@@ -24,9 +24,9 @@ def fall_through(decoder: "Decoder", block: BasicBlock) -> Terminator:
     """End a block that runs into the next one, or off the end of its function."""
     target = block.successors[0] if block.successors else _exit(decoder, block)
 
-    def go(group: "Group") -> tuple[None, None]:
+    def go(group: "Group") -> None:
         group.wave.stacks.go(group.warps, target)
-        return None, None
+        return None
 
     return go
 
@@ -53,29 +53,24 @@ def decode_ending(decoder: "Decoder", instruction: Instruction) -> Terminator | 
     return None
 
 
-def _targets(active: Bits, taken: Bits) -> NDArray[np.uint8]:
-    places: NDArray[np.uint8] = np.add(taken != 0, taken != active, dtype=np.uint8)
-    return places
-
-
 def _branch(decoder: "Decoder") -> Terminator:
     block, guard = decoder.block, decoder.guard()
     target = block.successors[0]
     if guard is None:
 
-        def jump(group: "Group") -> tuple[Bits, NDArray[np.uint8]]:
+        def jump(group: "Group") -> Bits:
             group.wave.stacks.go(group.warps, target)
-            return group.active, np.ones(len(group.active), dtype=np.uint8)
+            return group.active
 
         return jump
     return _divide(guard, target, block.successors[1], block.join)
 
 
 def _divide(guard: Fetch, target: int, other: int, join: int) -> Terminator:
-    def divide(group: "Group") -> tuple[Bits, NDArray[np.uint8]]:
+    def divide(group: "Group") -> Bits:
         taken = group.pack(guard(group.frame))
         group.wave.stacks.divide(group.warps, taken, target, other, join)
-        return taken, _targets(group.active, taken)
+        return taken
 
     return divide
 
@@ -86,9 +81,9 @@ def _return(decoder: "Decoder") -> Terminator:
     if guard is not None:
         return _leave_some(guard, block.successors[0], returns=True)
 
-    def leave(group: "Group") -> tuple[None, None]:
+    def leave(group: "Group") -> None:
         group.wave.stacks.go(group.warps, exit_)
-        return None, None
+        return None
 
     return leave
 
@@ -98,9 +93,9 @@ def _leave(decoder: "Decoder") -> Terminator:
     if guard is not None:
         return _leave_some(guard, block.successors[0], returns=False)
 
-    def leave(group: "Group") -> tuple[None, None]:
+    def leave(group: "Group") -> None:
         group.wave.stacks.leave(group.warps, group.active)
-        return None, None
+        return None
 
     return leave
 
@@ -108,11 +103,11 @@ def _leave(decoder: "Decoder") -> Terminator:
 def _leave_some(guard: Fetch, after: int, returns: bool) -> Terminator:
     """Let the lanes for which the guard holds exit or return, and the others go on."""
 
-    def leave(group: "Group") -> tuple[Bits, NDArray[np.uint8]]:
+    def leave(group: "Group") -> Bits:
         lanes = group.pack(guard(group.frame))
         group.wave.stacks.block[group.warps] = after
         group.wave.stacks.leave(group.warps, lanes, returns)
-        return lanes, _targets(group.active, lanes)
+        return lanes
 
     return leave
 
@@ -123,14 +118,14 @@ def _trap(decoder: "Decoder", instruction: Instruction) -> Terminator:
     guard, after = decoder.guard(), decoder.block.successors
     exit_ = _exit(decoder, decoder.block)
 
-    def trap(group: "Group") -> tuple[None, None]:
+    def trap(group: "Group") -> None:
         lanes = group.active if guard is None else group.pack(guard(group.frame))
         if lanes.any():
             first = group.warps[np.flatnonzero(lanes)[0]]
             block = int(group.wave.blocks_of(np.array([first]))[0])
             raise KernelFault(f"{where}: `trap` was executed in block {block}")
         group.wave.stacks.go(group.warps, after[0] if after else exit_)
-        return None, None
+        return None
 
     return trap
 
@@ -155,7 +150,7 @@ def _call(decoder: "Decoder", instruction: Instruction) -> Terminator | None:
         decoder.saved[after] = slots
         save = save_frame(tuple(decoder.slots.read(slot) for slot in slots), decoder.pc)
 
-    def call(group: "Group") -> tuple[None, None]:
+    def call(group: "Group") -> None:
         stacks = group.wave.stacks
         if save is not None:
             save(group)
@@ -165,7 +160,7 @@ def _call(decoder: "Decoder", instruction: Instruction) -> Terminator | None:
         if entered.size:
             stacks.push(entered, callee.entry, callee.exit, lanes[lanes != 0], called=True)
         stacks.go(group.warps[lanes == 0], back)
-        return None, None
+        return None
 
     return call
 
@@ -187,7 +182,7 @@ def _barrier(decoder: "Decoder", instruction: Instruction) -> Terminator:
         reduction = Reduction(decoder.slots.of(decoder.function, result), operation)
     pc = decoder.pc
 
-    def arrive(group: "Group") -> tuple[None, None]:
+    def arrive(group: "Group") -> None:
         barriers = group.wave.stacks.barriers
         frame = group.frame
         numbers = _by_warp(group, number)
@@ -197,7 +192,7 @@ def _barrier(decoder: "Decoder", instruction: Instruction) -> Terminator:
         for which, count in sorted({*zip(numbers.tolist(), counts.tolist(), strict=True)}):
             warps = group.warps[(numbers == which) & (counts == count)]
             barriers.arrive(warps, Arrival(which, count, target, pc, waits, reduction))
-        return None, None
+        return None
 
     return arrive
 

@@ -1,7 +1,7 @@
 """What each warp ran, run-length coded, and shared between warps that ran the same."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,39 +12,70 @@ from .launch import Sink
 RUNS = 1 << 20
 """Runs of a basic block by a warp that wait at most."""
 
-_WEIGHTS = np.random.default_rng(7).integers(1, 1 << 62, size=5, dtype=np.int64) | 1
+_WEIGHTS = np.random.default_rng(7).integers(1, 1 << 62, size=3, dtype=np.uint64) | np.uint64(1)
+_HALF = np.uint64(32)
 
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """Warps (n,) that ran `block` together; `taken` None: it ended without a branch."""
+    """Warps (n,) that ran `block` together; `masks` has the active lanes in its high half and
+    those that took the block's branch in its low half, a single one where all warps agree."""
 
     warps: NDArray[np.intp] | None
     count: int
     block: int
-    length: int
-    active: Bits
-    taken: Bits | None
-    targets: NDArray[np.uint8] | None
+    masks: NDArray[np.uint64]
+
+
+@dataclass(frozen=True, slots=True)
+class _Entries:
+    """Runs in order: the warp, the basic block, the masks and how many times in a row, (n,)."""
+
+    warp: NDArray[Any]
+    block: NDArray[np.int32]
+    masks: NDArray[np.uint64]
+    repeat: NDArray[np.int64]
+
+
+_Shared: TypeAlias = tuple[NDArray[Any], NDArray[Any]]
 
 
 class HistoryRows:
-    """Collects the basic blocks that the warps of a wave ran; they lie in `block`, `warp` (W,)."""
+    """Collects which of `blocks` basic blocks the warps of a wave ran; they lie in `block`, `warp`
+    (W,)."""
 
-    def __init__(self, sink: Sink, block: NDArray[np.uint64], warp: NDArray[np.uint16]) -> None:
+    def __init__(
+        self, sink: Sink, block: NDArray[np.uint64], warp: NDArray[np.uint16], blocks: int
+    ) -> None:
         self._sink = sink
         self._block = block
         self._warp = warp
+        self._lengths: NDArray[np.int64] = np.zeros(blocks, dtype=np.int64)
+        self._branches: NDArray[np.bool_] = np.zeros(blocks, dtype=np.bool_)
         self._runs: list[_Run] = []
         self._pending = 0
         self._steps: NDArray[np.uint32] = np.zeros(len(block), dtype=np.uint32)
 
     def add(
-        self, warps: NDArray[np.intp] | None, block: int, length: int, active: Bits,
-        taken: Bits | None, targets: NDArray[np.uint8] | None,
-    ) -> None:  # fmt: skip
-        """Add a basic block of `length` instructions, run by `warps` (None: all)."""
-        self._runs.append(_Run(warps, len(active), block, length, active, taken, targets))
+        self,
+        warps: NDArray[np.intp] | None,
+        block: int,
+        length: int,
+        active: Bits,
+        taken: Bits | None,
+    ) -> None:
+        """Add a basic block of `length` instructions that `warps` (None: all) ran.
+
+        `active` and `taken` (n,) are their lanes, and those that took its branch, if it has one.
+        """
+        self._lengths[block] = length
+        self._branches[block] = taken is not None
+        masks = active.astype(np.uint64) << _HALF
+        if taken is not None:
+            masks |= taken
+        if bool((masks == masks[0]).all()):
+            masks = masks[:1]
+        self._runs.append(_Run(warps, len(active), block, masks))
         self._pending += len(active)
         if self._pending >= RUNS:
             self.flush()
@@ -53,17 +84,16 @@ class HistoryRows:
         """Write a control row for each warp that ran, and the paths that they took."""
         if not self._runs:
             return
-        one = self._one_for_all()
-        warps, columns = one or self._in_order_of_warp()
-        starts, columns = _run_lengths(warps, columns)
-        owner = warps[starts]
-        first = np.flatnonzero(np.diff(owner, prepend=-1))
-        lengths = np.diff(first, append=len(owner))
-        who = owner[first]
-        path, chosen = _share(columns[:, 1:], first, lengths)
-        path = self._write_paths(columns, first[chosen], lengths[chosen])[path]
-        ran = np.add.reduceat(columns[:, 0] * columns[:, 5], first).astype(np.uint32)
-        if one:
+        alike = all(run.warps is None and len(run.masks) == 1 for run in self._runs)
+        entries = _join_repeats(self._one_for_all() if alike else self._in_order_of_warp())
+        first = np.flatnonzero(np.diff(entries.warp, prepend=-1))
+        lengths = np.diff(first, append=len(entries.warp))
+        who = entries.warp[first]
+        path, chosen = _share(entries, first, lengths)
+        path = self._write_paths(entries, first[chosen], lengths[chosen])[path]
+        steps = self._lengths[entries.block] * entries.repeat
+        ran = np.add.reduceat(steps, first).astype(np.uint32)
+        if alike:
             who = np.arange(len(self._block))
             path, ran = np.repeat(path, len(who)), np.repeat(ran, len(who))
         self._sink.control(self._block[who], self._warp[who], self._steps[who], path)
@@ -71,77 +101,68 @@ class HistoryRows:
         self._runs.clear()
         self._pending = 0
 
-    def _one_for_all(self) -> tuple[NDArray[Any], NDArray[Any]] | None:
-        """Return the history of one warp as `_in_order_of_warp` would, if all warps share it."""
-        columns = np.zeros((len(self._runs), 5), dtype=np.int64)
-        for row, run in enumerate(self._runs):
-            if run.warps is not None or bool((run.active != run.active[0]).any()):
-                return None
-            columns[row, :3] = run.length, run.block, run.active[0]
-            if run.taken is not None and run.targets is not None:
-                if bool((run.taken != run.taken[0]).any()):
-                    return None
-                columns[row, 3:] = run.taken[0], run.targets[0]
-        return np.zeros(len(columns), dtype=np.int64), columns
+    def _one_for_all(self) -> _Entries:
+        """Return the history of one warp, which all share."""
+        blocks = np.array([run.block for run in self._runs], dtype=np.int32)
+        masks = np.concatenate([run.masks for run in self._runs])
+        zeros = np.zeros(len(blocks), dtype=np.int64)
+        return _Entries(zeros, blocks, masks, zeros + 1)
 
-    def _in_order_of_warp(self) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Return warps (n,), and (n, 5): length, block, active, taken, targets; stable by warp."""
-        size = self._pending
-        warps = np.empty(size, dtype=np.int64)
-        columns = np.zeros((size, 5), dtype=np.int64)
-        everyone = np.arange(len(self._block))
+    def _in_order_of_warp(self) -> _Entries:
+        """Return all runs by warp, those of a warp in the order in which it ran them."""
+        counts = [run.count for run in self._runs]
+        kind = np.uint16 if len(self._block) <= 1 << 16 else np.uint32
+        everyone = np.arange(len(self._block), dtype=kind)
+        warps: NDArray[Any] = np.empty(self._pending, dtype=kind)
+        masks: NDArray[np.uint64] = np.empty(self._pending, dtype=np.uint64)
+        blocks = np.repeat(np.array([run.block for run in self._runs], dtype=np.int32), counts)
         start = 0
         for run in self._runs:
             rows = slice(start, start + run.count)
             warps[rows] = everyone if run.warps is None else run.warps
-            columns[rows, 0] = run.length
-            columns[rows, 1] = run.block
-            columns[rows, 2] = run.active
-            if run.taken is not None and run.targets is not None:
-                columns[rows, 3] = run.taken
-                columns[rows, 4] = run.targets
+            masks[rows] = run.masks
             start += run.count
         order = np.argsort(warps, kind="stable")
-        return warps[order], columns[order]
+        ones = np.ones(len(order), dtype=np.int64)
+        return _Entries(warps[order].astype(np.int64), blocks[order], masks[order], ones)
 
     def _write_paths(
-        self, columns: NDArray[Any], first: NDArray[Any], lengths: NDArray[Any]
+        self, entries: _Entries, first: NDArray[Any], lengths: NDArray[Any]
     ) -> NDArray[np.uint32]:
         where = _ranges(first, lengths)
-        chosen = columns[where]
+        blocks, masks = entries.block[where], entries.masks[where]
+        active, taken = (masks >> _HALF).astype(np.uint32), masks.astype(np.uint32)
+        targets = np.add(taken != 0, taken != active, dtype=np.uint8) * self._branches[blocks]
+        repeat = entries.repeat[where].astype(np.uint32)
         start = self._sink.paths(
-            lengths.astype(np.uint32),
-            chosen[:, 1].astype(np.uint32),
-            chosen[:, 2].astype(np.uint32),
-            chosen[:, 3].astype(np.uint32),
-            chosen[:, 4].astype(np.uint8),
-            chosen[:, 5].astype(np.uint32),
+            lengths.astype(np.uint32), blocks.astype(np.uint32), active, taken, targets, repeat
         )
         return np.arange(start, start + len(first), dtype=np.uint32)
 
 
-def _run_lengths(warps: NDArray[Any], columns: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Join equal neighbours of a warp; return where they start, and a sixth column: how many."""
-    changed = (columns[1:] != columns[:-1]).any(axis=1) | (warps[1:] != warps[:-1])
+def _join_repeats(entries: _Entries) -> _Entries:
+    """Make one entry of equal neighbours."""
+    warp, block, masks = entries.warp, entries.block, entries.masks
+    changed = (block[1:] != block[:-1]) | (masks[1:] != masks[:-1]) | (warp[1:] != warp[:-1])
     starts = np.flatnonzero(np.concatenate(([True], changed)))
-    repeat = np.diff(starts, append=len(warps))
-    return starts, np.column_stack((columns[starts], repeat))
+    repeat = np.diff(starts, append=len(warp))
+    return _Entries(warp[starts], block[starts], masks[starts], repeat)
 
 
-def _share(
-    columns: NDArray[Any], first: NDArray[Any], lengths: NDArray[Any]
-) -> tuple[NDArray[Any], NDArray[Any]]:
+def _share(entries: _Entries, first: NDArray[Any], lengths: NDArray[Any]) -> _Shared:
     """Find equal histories: return for each its number among the distinct ones, and which stand
     for them. Equality is checked; if two that differ share a hash, nothing is shared."""
-    position = np.arange(len(columns)) - np.repeat(first, lengths)
-    values = columns @ _WEIGHTS
-    mixed = (values ^ (values >> 29)) * (2 * position + 1) * _WEIGHTS[0]
-    keys = np.add.reduceat(mixed ^ (mixed >> 31), first) * 31 + lengths
+    position = np.arange(len(entries.warp)) - np.repeat(first, lengths)
+    place = (2 * position + 1).astype(np.uint64)
+    mixed = entries.masks * _WEIGHTS[0] + entries.block.astype(np.uint64) * _WEIGHTS[1]
+    mixed += entries.repeat.astype(np.uint64) * _WEIGHTS[2]
+    mixed = (mixed ^ (mixed >> np.uint64(29))) * place * _WEIGHTS[0]
+    keys = np.add.reduceat(mixed ^ (mixed >> np.uint64(31)), first) + lengths.astype(np.uint64)
     _, chosen, path = np.unique(keys, return_index=True, return_inverse=True)
-    same_length = bool((lengths[chosen][path] == lengths).all())
-    if same_length and len(chosen) < len(first):
+    if len(chosen) < len(first) and bool((lengths[chosen][path] == lengths).all()):
         twin = _ranges(first[chosen][path], lengths)
-        if bool((columns[twin] == columns).all()):
+        columns = (entries.block, entries.masks, entries.repeat)
+        if all(bool((column[twin] == column).all()) for column in columns):
             order = np.argsort(chosen, kind="stable")
             rank = np.empty_like(order)
             rank[order] = np.arange(len(order))

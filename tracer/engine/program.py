@@ -16,9 +16,8 @@ if TYPE_CHECKING:
     from .group import Group
 
 Step: TypeAlias = Callable[["Group"], None]
-Terminator: TypeAlias = Callable[["Group"], tuple[Bits | None, NDArray[np.uint8] | None]]
-"""Sends the warps on their way; returns the lanes that took its branch and how many targets lanes
-went to, or None twice where the block has no branch."""
+Terminator: TypeAlias = Callable[["Group"], Bits | None]
+"""Sends the warps on their way; returns the lanes that took its branch, None if it has none."""
 
 AXES = "xyz"
 

@@ -19,15 +19,19 @@ class WaveRows:
     """Collects the rows of a wave whose warps lie in `block` and `warp` (W,)."""
 
     def __init__(
-        self, sink: Sink, patterns: PatternTable, block: NDArray[np.uint64],
+        self,
+        sink: Sink,
+        patterns: PatternTable,
+        block: NDArray[np.uint64],
         warp: NDArray[np.uint16],
-    ) -> None:  # fmt: skip
+        basic_blocks: int,
+    ) -> None:
         self._sink = sink
         self._block = block
         self._warp = warp
         self._lanes_on: dict[int, NDArray[np.uint64]] = {}
         self.accesses = AccessRows(sink, patterns, block, warp)
-        self.history = HistoryRows(sink, block, warp)
+        self.history = HistoryRows(sink, block, warp, basic_blocks)
 
     def add_lanes_on(self, pc: int, group: "Group", lanes: Mask) -> None:
         """Add the number of lanes that are on, summed by block, to the instruction's count."""

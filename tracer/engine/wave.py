@@ -73,7 +73,7 @@ class Wave:
         warp = (self.all_warps % self.warps_a_block).astype(np.uint16)
         self._progress = 0
         self._budget = Budget(launch.watch.max_instructions)
-        self.rows = WaveRows(sink, patterns, block, warp)
+        self.rows = WaveRows(sink, patterns, block, warp, len(program.ranks))
 
     def lanes_of(self, active: Bits, columns: int) -> Mask:
         """Return masks (warps,) as booleans (rows, columns), or (1, columns) if all rows agree.
@@ -114,10 +114,10 @@ class Wave:
             group.enter(plan)
             for instruction in plan.steps:
                 instruction(group)
-            taken, targets = plan.terminator(group)
+            taken = plan.terminator(group)
             group.leave(plan)
             warps = None if group.whole else group.warps
-            self.rows.history.add(warps, number, plan.length, group.active, taken, targets)
+            self.rows.history.add(warps, number, plan.length, group.active, taken)
             self.step[group.warps] += np.uint32(plan.length)
             self._budget.spend(self, number, plan.length)
             if waiting:
