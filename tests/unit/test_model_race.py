@@ -7,6 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
+import numpy as np
 import pytest
 from hand_trace import Access, Entry, hand_trace, instruction, launch
 from hypothesis import given, settings
@@ -16,6 +17,7 @@ from warps import Warp, warp
 from cutrace.errors import CutraceError
 from cutrace.models.race import Race, RaceCheck, find_races
 from cutrace.models.replay import cells, episodes
+from cutrace.models.replay.episodes import pack_columns
 from cutrace.traces.reader import Trace
 from cutrace.traces.schema import Array, Launch, Space
 
@@ -286,6 +288,13 @@ def test_a_trace_without_control_rows_is_not_checked(tmp_path: Path) -> None:
     assert refusal == "the trace does not say what its warps ran"
 
 
+def test_packed_columns_keep_order_where_their_ranges_do_not_fit_into_64_bits() -> None:
+    wide = np.array([0, 1 << 40, 1 << 40, 5])
+    packed = pack_columns([wide, wide[::-1], np.array([2, 1, 0, 2])])
+    assert np.argsort(packed).tolist() == [0, 3, 2, 1]
+    assert len(np.unique(packed)) == 4
+
+
 PLACES = st.integers(0, 5)
 EVENTS = st.one_of(
     st.builds(lambda pc, n: at(pc, *(4 * i for i in n)), st.sampled_from([STORE, LOAD, ATOMIC]),
@@ -318,17 +327,23 @@ def by_hand(history: History) -> Counter[tuple[int, int]]:
 
 
 @settings(deadline=None, max_examples=60)
-@given(st.lists(st.tuples(WARPS, WARPS, WARPS), min_size=1, max_size=3), st.booleans())
+@given(
+    st.lists(st.tuples(WARPS, WARPS, WARPS), min_size=1, max_size=3), st.booleans(), st.booleans()
+)
 def test_pairs_are_those_that_plain_python_finds(
-    blocks: list[tuple[Sequence[Event], ...]], tight: bool
+    blocks: list[tuple[Sequence[Event], ...]], tight: bool, collide: bool
 ) -> None:
-    """With hardly any memory, too, so that episodes are gathered and cut in many pieces."""
+    """With hardly any memory, too, so that episodes are gathered and cut in many pieces; and where
+    different episodes of one length have the same hash.
+    """
     history = {(b, w): block[w] for b, block in enumerate(blocks) for w in range(3)}
     shape = launch(grid=(len(blocks), 1, 1), block=(96, 1, 1), shared_static=256)
     with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         if tight:
             for module, name in ((episodes, "HELD"), (cells, "ROWS"), (cells, "CELLS")):
                 patch.setattr(module, name, 1)
+        if collide:
+            patch.setattr(episodes, "_WEIGHTS", np.zeros(2, np.int64))
         found = find_races(record(Path(folder), history, shape).launches[0]).races
     counted = {tuple(sorted((r.first.line, r.second.line))): r.pairs for r in found}
     assert counted == by_hand(history)
