@@ -14,10 +14,12 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from functools import cache
 from pathlib import Path
 from statistics import median
 
 import numpy as np
+from bench_oclgrind import mandelbrot_counts
 
 import cutrace
 from cutrace.models.replay.device import load_device
@@ -26,8 +28,10 @@ from cutrace.models.replay.replay import replay
 
 ROOT = Path(__file__).parents[1]
 GALLERY = ROOT / "traces" / "gallery"
+CUDA = ROOT / "scripts" / "bench_cuda"
 HOST = ROOT / "scripts" / "bench_oclgrind.py"
 ROUNDS = 3
+MANDELBROT = cache(lambda: mandelbrot_counts(512, 256))
 
 
 @dataclass(frozen=True)
@@ -93,6 +97,19 @@ def record_product(trace: Path) -> float:
     return seconds
 
 
+def record_mandelbrot(trace: Path) -> float:
+    """Escape times of 512 x 512 points, 256 iterations at most; launch to closed trace."""
+    with cutrace.Session(trace) as gpu:
+        kernel = gpu.compile(CUDA / "mandelbrot.cu").get_function("mandelbrot")
+        counts = gpu.device_array((512, 512), np.int32, name="counts")
+        start = time.perf_counter()
+        kernel[(32, 32), (16, 16)](counts, 512, 256)
+        computed = counts.copy_to_host()
+    seconds = time.perf_counter() - start
+    np.testing.assert_array_equal(computed, MANDELBROT())
+    return seconds
+
+
 CASES = (
     Case(
         "tiled_product",
@@ -108,6 +125,13 @@ CASES = (
         "reverseGlobal<<<4096, 256>>>(out:i32[1048576], in:i32[1048576]=arange)",
         record_reverse,
         15.0,
+    ),
+    Case(
+        "mandelbrot",
+        CUDA / "mandelbrot.cu",
+        "mandelbrot<<<(32, 32), (16, 16)>>>(counts:i32[512,512], 512, 256)",
+        record_mandelbrot,
+        20.0,
     ),
 )
 

@@ -56,6 +56,39 @@ def tiled_product() -> Twin:
     return Twin("tiled_product.cl", "productTiled", arguments, (n, n), (16, 16), lambda: a @ b)
 
 
+def mandelbrot_counts(size: int, limit: int) -> NDArray[np.int32]:
+    """Iterations of each point in float32, every operation rounded: NumPy's answer."""
+    scale = np.float32(0.005859375)
+    ci, cr = np.meshgrid(
+        np.arange(size, dtype=np.float32) * scale - np.float32(1.5),
+        np.arange(size, dtype=np.float32) * scale - np.float32(2.0),
+        indexing="ij",
+    )
+    zr, zi = np.zeros_like(cr), np.zeros_like(ci)
+    counts = np.zeros(cr.shape, dtype=np.int32)
+    inside = np.ones(cr.shape, dtype=np.bool_)
+    for _ in range(limit):
+        inside &= zr * zr + zi * zi < 4
+        counts += inside
+        following = np.where(inside, zr * zr - zi * zi + cr, zr)
+        zi = np.where(inside, 2 * zr * zi + ci, zi)
+        zr = following
+    return counts
+
+
+def mandelbrot() -> Twin:
+    counts = np.zeros((512, 512), dtype=np.int32)
+    arguments: list[Argument] = [counts, np.int32(512), np.int32(256)]
+    return Twin(
+        "mandelbrot.cl",
+        "mandelbrot",
+        arguments,
+        (512, 512),
+        (16, 16),
+        lambda: mandelbrot_counts(512, 256),
+    )
+
+
 def handle(function: str, *arguments: object) -> ctypes.c_void_p:
     """Call an OpenCL function that returns an object and writes its error code last."""
     error = ctypes.c_int32()
@@ -143,5 +176,9 @@ def compare(queue: ctypes.c_void_p, buffer: ctypes.c_void_p | None, twin: Twin) 
 
 
 if __name__ == "__main__":
-    TWINS = {"reverse_array": reverse_array, "tiled_product": tiled_product}
+    TWINS = {
+        "mandelbrot": mandelbrot,
+        "reverse_array": reverse_array,
+        "tiled_product": tiled_product,
+    }
     print(json.dumps(run(TWINS[sys.argv[1]](), int(sys.argv[2]))))

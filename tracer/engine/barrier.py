@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import KernelFault
-from .array import LANES, Array, Bits
+from .array import LANES, Bits
 from .fault import source_line
 
 if TYPE_CHECKING:
@@ -57,7 +57,8 @@ class Barriers:
         self._passed: Counter[tuple[int, int]] = Counter()
         self.parked: Bits = np.zeros(warps, dtype=np.uint32)
         self.votes: Bits = np.zeros(warps, dtype=np.uint32)
-        self.registers: list[Array] = []
+        self.outcomes: list[tuple[int, int, int]] = []
+        """What votes gave, to be put into registers: warp, slot, value."""
 
     def arrive(self, warps: NDArray[np.intp], arrival: Arrival) -> None:
         """Let the top splits of `warps` wait, or only say that they were there, and go on."""
@@ -135,20 +136,16 @@ class Barriers:
         stacks.pop(warps)
 
     def _reduce(self, freed: NDArray[np.intp], warp: int, reduction: Reduction) -> None:
-        """Put what the warps of a block voted into a register of one of them."""
-        stacks = self._stacks
-        a_block = stacks.warps_a_block
+        """Work out what the warps of a block voted, for one of them."""
+        a_block = self._stacks.warps_a_block
         block = freed[freed // a_block == warp // a_block]
-        votes, live = self.votes[block], stacks.live()[block]
+        votes, live = self.votes[block], self._stacks.live()[block]
         outcome = {
             "popc": int(np.bitwise_count(votes).sum()),
-            "and": bool((votes == live).all()),
-            "or": bool(votes.any()),
+            "and": int((votes == live).all()),
+            "or": int(votes.any()),
         }[reduction.operation]
-        shape = (len(stacks.state) // a_block, a_block * LANES)
-        register = np.array(np.broadcast_to(self.registers[reduction.slot], shape), order="C")
-        register.reshape(-1, LANES)[warp] = outcome
-        self.registers[reduction.slot] = register
+        self.outcomes.append((warp, reduction.slot, outcome))
 
     def require_done(self, wave: "Wave") -> None:
         """Raise KernelFault if warps still wait at barriers that cannot complete."""

@@ -2,7 +2,7 @@
 
 Whole: all warps of the wave, all lanes on; registers are written in place. Blended: all or most
 warps, some lanes; what the block computed is merged into the registers under the lanes. Compacted:
-few warps; the registers that the block reads are gathered, (warps, 32), and scattered back.
+few warps; the registers that they read are gathered, (warps, 32), and scattered back later.
 """
 
 from typing import TYPE_CHECKING
@@ -93,19 +93,17 @@ class Group:
     def enter(self, plan: "BlockPlan") -> None:
         """Make the frame from which the block reads."""
         registers = self.wave.registers
-        if not self.compacted:
+        if self.compacted:
+            self.frame = self.wave.compact(self.warps).enter(plan, self.lanes)
+        else:
+            self.wave.write_back()
             self.frame = registers if self.lanes is None else list(registers)
-            return
-        self.frame = list(registers)
-        for slot in plan.reads if self.lanes is None else plan.reads_and_commits:
-            self.frame[slot] = self._gather(registers[slot])
 
     def leave(self, plan: "BlockPlan") -> None:
         """Merge what outlives the block into the registers, and drop the rest."""
         registers, frame, lanes = self.wave.registers, self.frame, self.lanes
         if self.compacted:
-            for slot in plan.commits:
-                registers[slot] = self._scatter(registers[slot], frame[slot])
+            self.wave.compact(self.warps).leave(plan, lanes, frame)
         elif lanes is not None:
             for slot in plan.commits:
                 if frame[slot] is not registers[slot]:
@@ -113,29 +111,3 @@ class Group:
         else:
             for slot in plan.temporaries:
                 registers[slot] = self.wave.zeros[slot]
-
-    def _gather(self, value: Array) -> Array:
-        """Bring a value of the wave's shape to (warps or 1, 32 or 1)."""
-        wave = self.wave
-        if value.size == 1:
-            return value
-        if value.shape[1] == 1:
-            return value[self.row_block]
-        by_warp = value.reshape(-1, LANES)
-        if value.shape[0] == 1:
-            return by_warp[self.warps % wave.warps_a_block]
-        return by_warp[self.warps]
-
-    def _scatter(self, old: Array, new: Array) -> Array:
-        """Return the wave's value with the group's lanes replaced; in place where it is ours."""
-        wave = self.wave
-        shape = (wave.blocks, wave.columns)
-        if old.shape != shape or id(old) not in wave.owned:
-            old = np.array(np.broadcast_to(old, shape), order="C")
-            wave.own(old)
-        by_warp = old.reshape(-1, LANES)
-        if self.lanes is not None:
-            new = select(self.lanes, new, by_warp[self.warps])
-        by_warp[self.warps] = new
-        wave.facts.drop(old)
-        return old

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from .array import LANES, Array, Bits, Mask, unpack
 from .barrier import READY
 from .budget import Budget
+from .compact import CompactRegisters
 from .fact import FactStore
 from .fault import source_line
 from .frame import FrameStack
@@ -65,10 +66,10 @@ class Wave:
         self.frames: FrameStack | None = None
         self.facts = FactStore(patterns)
         self.owned: dict[int, Array] = {}
+        self._compact: CompactRegisters | None = None
         self._masks: dict[tuple[bytes, int], Mask] = {}
         lanes = np.arange(self.columns).reshape(self.warps_a_block, LANES) < launch.threads
         self.stacks = SplitStacks(program.entry, program.exit, lanes, blocks)
-        self.stacks.barriers.registers = self.registers
         block = (first_block + self.block_of_warp).astype(np.uint64)
         warp = (self.all_warps % self.warps_a_block).astype(np.uint16)
         self._progress = 0
@@ -91,6 +92,20 @@ class Wave:
                 self._masks.pop(next(iter(self._masks)))
             self._masks[key] = found
         return found
+
+    def compact(self, warps: NDArray[np.intp]) -> CompactRegisters:
+        """Return the registers of these warps only: those of the last time, if it is they again."""
+        held = self._compact
+        if held is None or not np.array_equal(held.warps, warps):
+            self.write_back()
+            held = self._compact = CompactRegisters(self, warps)
+        return held
+
+    def write_back(self) -> None:
+        """Put what a few warps hold for themselves into the registers of the wave."""
+        if self._compact is not None:
+            self._compact.write_back()
+            self._compact = None
 
     def own(self, array: Array) -> None:
         """Remember that only one register holds this array, so that it may change in place."""
@@ -116,6 +131,8 @@ class Wave:
                 instruction(group)
             taken = plan.terminator(group)
             group.leave(plan)
+            if self.stacks.barriers.outcomes:
+                self._take_outcomes()
             warps = None if group.whole else group.warps
             self.rows.history.add(warps, number, plan.length, group.active, taken)
             self.step[group.warps] += np.uint32(plan.length)
@@ -129,6 +146,16 @@ class Wave:
         self.stacks.barriers.require_done(self)
         self.rows.finish()
         return True
+
+    def _take_outcomes(self) -> None:
+        """Put what votes at barriers gave into the registers of the warps that go on."""
+        self.write_back()
+        shape = (self.blocks, self.columns)
+        for warp, slot, value in self.stacks.barriers.outcomes:
+            register = np.array(np.broadcast_to(self.registers[slot], shape), order="C")
+            register.reshape(-1, LANES)[warp] = value
+            self.registers[slot] = register
+        self.stacks.barriers.outcomes.clear()
 
     @property
     def progress(self) -> int:
