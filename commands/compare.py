@@ -1,0 +1,85 @@
+"""`cutrace compare`: variants side by side on any devices."""
+
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..errors import CutraceError
+from ._complete import counters, last_of
+from ._progress import progress
+from ._quote import quote
+from ._recording import Recording, trace_of
+from ._replay import Replay, replays
+from ._view import view_here
+
+PANEL = "Compare"
+
+
+@replays
+def command(
+    replay: Replay,
+    variants: Annotated[
+        list[str],
+        typer.Argument(metavar="[NAME=]TRACE...", help="Traces, or sources with launch comments"),
+    ],
+    baseline: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Compare with this one, not the first.")
+    ] = None,
+    names: Annotated[
+        str | None,
+        typer.Option(
+            *("--counters",),
+            metavar="NAME,...",
+            autocompletion=last_of(counters),
+            help="Show these counters only, equal ones too.",
+        ),
+    ] = None,
+    by: Annotated[str, typer.Option(metavar="launch|line", help="What is compared.")] = "launch",
+    format: Annotated[
+        str, typer.Option(metavar="table|csv|json|md", help="How to print it.")
+    ] = "table",
+) -> str:
+    """Compare variants of a kernel: differences, ratios, the best marked."""
+    from ..analyzer.comparison import compare_profiles
+    from ..analyzer.comparison_report import check_format, render
+
+    check_format(format)
+    paths = named(variants)
+    if baseline is not None and baseline not in paths and (found := Path(baseline).stem) in paths:
+        baseline = found
+    words = " ".join(map(quote, variants))
+    view = view_here(by, names, replay.first_line(), f"cutrace compare {words}{replay.typed()}")
+    arguments = replay.arguments()
+    with ExitStack() as stack, progress("comparing"):
+        from ..analyzer.profile import analyze
+
+        nothing = Recording((), None, ())
+        profiles = {
+            name: analyze(stack.enter_context(trace_of(path, nothing, replay.asked)), **arguments)
+            for name, path in paths.items()
+        }
+        comparison = compare_profiles(profiles, baseline, by, view.counters)
+    if by == "line":
+        view = replace(view, last=f"cutrace why {quote(next(iter(paths.values())))} FILE:LINE")
+    return render(comparison, format, view)
+
+
+def named(words: list[str]) -> dict[str, Path]:
+    """Variants by name: `NAME=TRACE`, or a path by its last part, longer where that is taken."""
+    pairs = [
+        (name, Path(path)) for name, equals, path in (w.partition("=") for w in words) if equals
+    ]
+    paths = [Path(word) for word in words if "=" not in word]
+    stems = [path.stem for path in paths]
+    found = dict(pairs)
+    for path in paths:
+        name = path.stem if stems.count(path.stem) == 1 else str(path)
+        found[name] = path
+    if len(found) < len(words):
+        raise CutraceError("two variants have one name; name them, say a=TRACE b=TRACE")
+    if len(found) < 2:
+        raise CutraceError("nothing to compare with: give two traces or more")
+    return found

@@ -1,0 +1,206 @@
+"""Variants side by side: differences, ratios, the best, aligned lines, every format."""
+
+import csv
+import json
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from hand_trace import Access, hand_trace, instruction, launch, write_rows
+from profiles import counts, launch_profile, profile
+from warps import warp
+
+from cutrace.analyzer.comparison import Comparison, compare_profiles
+from cutrace.analyzer.comparison_report import FORMATS, render
+from cutrace.analyzer.profile import Profile, analyze
+from cutrace.analyzer.view import View
+from cutrace.cli import run
+from cutrace.errors import CutraceError
+from cutrace.traces.writer import TraceWriter
+
+Captured = pytest.CaptureFixture[str]
+ASKED = ("global_store_transactions", "global_store_bus_utilization")
+DEVICES = ["gtx280", "h200"]
+
+
+def made(transactions: int, moved: int) -> Profile:
+    """A launch whose store makes so many transactions and moves so many bytes for 128 wanted."""
+    table = counts(
+        global_store_transactions=[0, transactions, 0, 0],
+        global_store_bytes_moved=[0, moved, 0, 0],
+        global_store_bytes_distinct=[0, 128, 0, 0],
+    )
+    return profile(launch_profile("h200", (9, 0), table))
+
+
+def three(**options: str) -> Comparison:
+    profiles = {"naive": made(32, 1024), "tiled": made(4, 128), "padded": made(4, 128)}
+    return compare_profiles(profiles, counters=ASKED, **options)
+
+
+def test_each_variant_has_its_difference_and_ratio_and_the_best_are_marked() -> None:
+    (table,) = three().tables
+    transactions, utilization = (row.cells for row in table.rows)
+    assert [(c.value, c.difference, c.ratio, c.is_best) for c in transactions] == [
+        (32, 0, 1, False),
+        (4, -28, 0.125, True),
+        (4, -28, 0.125, True),
+    ]
+    # a ratio is the better the higher: 128 of 1024, 128 of 128 bytes
+    assert [(c.value, c.is_best) for c in utilization] == [(0.125, False), (1, True), (1, True)]
+
+
+def test_another_baseline_turns_the_ratios_around() -> None:
+    (table,) = three(baseline="tiled").tables
+    assert [cell.ratio for cell in table.rows[0].cells] == [8, 1, 1]
+
+
+def test_the_table_shows_all_side_by_side_and_narrow_ones_in_pairs() -> None:
+    view = View(counters=ASKED, last="x")
+    wide = render(three(), "table", view)
+    assert wide == (
+        "h200, launch 0\n"
+        "  naive: reverse<<<1024, 256>>>(out, in)\n"
+        "  tiled: reverse<<<1024, 256>>>(out, in)\n"
+        "  padded: reverse<<<1024, 256>>>(out, in)\n"
+        "\n"
+        "counter                        naive    tiled  difference    ratio"
+        "   padded  difference    ratio\n"
+        "global_store_transactions         32      4 *         -28  x 0.125"
+        "      4 *         -28  x 0.125\n"
+        "global_store_bus_utilization  12.5 %  100 % *     +87.5 %      x 8"
+        "  100 % *     +87.5 %      x 8\n"
+        "\n"
+        "* is the best of its row\n"
+        "next: x\n"
+    )
+    narrow = render(three(), "table", View(counters=ASKED, last="x", width=70))
+    assert max(map(len, narrow.splitlines())) <= 70
+    assert narrow.count("global_store_transactions") == 2
+    assert set(wide.split()) == set(narrow.split())
+
+
+def test_programs_read_csv_and_json() -> None:
+    view = View(counters=ASKED)
+    records = [*csv.DictReader(StringIO(render(three(), "csv", view)))]
+    assert len(records) == 2 * 3
+    assert records[1] == {
+        "device": "h200",
+        "launch": "0",
+        "counter": "plain.global_store_transactions",
+        "unit": "transactions",
+        "variant": "tiled",
+        "place": "",
+        "value": "4",
+        "difference": "-28",
+        "ratio": "0.125",
+        "best": "True",
+    }
+    document = json.loads(render(three(), "json", view))
+    assert document["baseline"] == "naive"
+    assert document["values"][1]["ratio"] == 0.125
+    markdown = render(three(), "md", view)
+    assert "| global_store_transactions | 32 | 4 * | -28 | x 0.125 |" in markdown
+
+
+def traced(path: Path, source: str, stores: dict[int, int]) -> Path:
+    """A trace of a source, with a store of this stride on each of its lines."""
+    with TraceWriter(path) as trace:
+        trace.source("k.cu", source)
+        with trace.launch(launch()) as rows:
+            table = [instruction(n, "st.global.f32", line=line) for n, line in enumerate(stores)]
+            accesses = [
+                Access(warp(stride=stride), pc=n, step=n)
+                for n, stride in enumerate(stores.values())
+            ]
+            write_rows(rows, accesses, table)
+    return path
+
+
+@pytest.fixture
+def variants(tmp_path: Path) -> dict[str, Path]:
+    first = "kernel()\nsame(i);\nout[x * n + y] = 1;\nend\n"
+    second = "kernel()\nadded(i);\nsame(i);\nout[y * n + x] = 1;\nend\n"
+    return {
+        "a": traced(tmp_path / "a.cutrace", first, {2: 4, 3: 128}),
+        "b": traced(tmp_path / "b.cutrace", second, {2: 8, 3: 4, 4: 4}),
+    }
+
+
+def test_lines_are_aligned_by_their_text_and_likeness(variants: dict[str, Path]) -> None:
+    profiles = {name: analyze(path, ["h200"]) for name, path in variants.items()}
+    tables = compare_profiles(profiles, by="line", counters=ASKED[:1]).tables
+    found = [(t.text, t.places, tuple(c.value for c in t.rows[0].cells)) for t in tables]
+    assert found == [
+        ("added(i);", ("", "k.cu:2"), (None, 8)),
+        ("same(i);", ("k.cu:2", "k.cu:3"), (4, 4)),
+        ("out[x * n + y] = 1;", ("k.cu:3", "k.cu:4"), (32, 4)),
+    ]
+
+
+def test_unequally_many_launches_are_compared_as_their_sums(tmp_path: Path) -> None:
+    with TraceWriter(tmp_path / "two.cutrace") as trace:
+        for stride in (4, 128):
+            with trace.launch(launch()) as rows:
+                write_rows(rows, [Access(warp(stride=stride))])
+    hand_trace(tmp_path / "one.cutrace", [Access(warp())])
+    profiles = {n: analyze(tmp_path / f"{n}.cutrace", DEVICES) for n in ("two", "one")}
+    asked = ("global_load_transactions", "occupancy")
+    found = compare_profiles(profiles, counters=asked)
+    # 4 sectors and 32; on 1.3 two segments of 64 bytes and 32 of 32
+    values = [[cell.value for cell in table.rows[0].cells] for table in found.tables]
+    assert values == [[2 + 32, 2], [4 + 32, 4]]
+    assert found.notes == (
+        "unequally many launches (two has 2, one has 1): compared as the sums of all",
+    )
+    assert found.launches[None][0] == "k<<<1, 32>>>(), k<<<1, 32>>>()"
+
+
+def test_a_variant_that_a_device_refuses_says_so(tmp_path: Path, capsys: Captured) -> None:
+    hand_trace(tmp_path / "big.cutrace", [Access(warp())], launch=launch(block=(1024, 1, 1)))
+    hand_trace(tmp_path / "small.cutrace", [Access(warp())])
+    paths = [str(tmp_path / name) for name in ("small.cutrace", "big.cutrace")]
+    assert run(["compare", *paths, "-d", "8800gtx"]) == 0
+    assert "  big: cannot launch: 512 threads a block at most\n" in capsys.readouterr().out
+
+
+def test_the_verb_takes_names_a_baseline_and_formats(
+    variants: dict[str, Path], capsys: Captured
+) -> None:
+    a, b = (str(path) for path in variants.values())
+    assert run(["compare", a, f"other={b}", "-d", "gtx280,h200", "--baseline", "other"]) == 0
+    said = capsys.readouterr().out
+    assert "gtx280, launch 0\n" in said
+    assert "h200, launch 0\n" in said
+    assert "the same in all variants: " in said
+    assert said.endswith("--by line\n")
+    for format in FORMATS:
+        assert run(["compare", a, b, "-d", "h200", "--format", format]) == 0
+        assert capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["A"], "nothing to compare with: give two traces or more"),
+        (["x=A", "x=B"], "two variants have one name"),
+        (["A", "B", "--baseline", "bb"], "no variant 'bb'; nearest: b"),
+        (["A", "B", "--by", "array"], "cannot compare by 'array'; expected launch or line"),
+        (["A", "B", "--format", "cvs"], "no format 'cvs'; nearest: csv"),
+        (["A", "nothing.cutrace"], "nothing.cutrace: no such trace"),
+    ],
+)
+def test_what_cannot_be_compared_is_answered(
+    words: list[str], message: str, variants: dict[str, Path], capsys: Captured
+) -> None:
+    known = {"A": variants["a"], "B": variants["b"]}
+    spelt = [
+        w.replace(key, str(path)) for w in words for key, path in known.items() if key in w
+    ] + [w for w in words if not any(key in w for key in known)]
+    assert run(["compare", "-d", "h200", *spelt]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_baseline_that_does_not_exist_is_an_error() -> None:
+    with pytest.raises(CutraceError, match="no variant 'nave'; nearest: naive"):
+        three(baseline="nave")
