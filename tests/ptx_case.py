@@ -47,6 +47,7 @@ SIGNATURES = {
     "shf": "b32 <- b32 b32 n",
     "prmt": "b32 <- b32 b32 b32",
     "dp4a": "T <- U T T",
+    "dp2a": "T <- U T T",
     "testp": "pred <- T",
     "selp": "T <- T T pred",
     "slct": "U <- U U T",

@@ -74,7 +74,7 @@ def describe(decoder: "Decoder", instruction: Instruction, operand: Operand) -> 
         decoder.pc,
         decoder.position,
         _SPACES.get(instruction.space),
-        DTYPES[instruction.type],
+        DTYPES[instruction.type or "b8"],
         instruction.vector,
         fetch,
         offset,

@@ -53,16 +53,37 @@ done:
 """
 
 
+Update = Callable[..., None]
+
+
 @cache
-def _updater(operation: str, kind: str, in_global: bool) -> Callable[..., None] | None:
-    """Compile the loop of an operation on a PTX type; None where PTX has no such thing."""
-    found = update(operation, kind, in_global)
-    if found is None:
-        return None
-    element, body, definitions = found
-    name = f"atomic_{operation}_{kind}{'_global' * in_global}"
+def _compiled(name: str, element: str, body: str, definitions: str = "") -> Update:
     text = _LOOP.format(name=name, t=element, body=body, definitions=definitions)
     return compile_function(text, name, ctypes.c_int64, *(ctypes.c_void_p,) * 5)
+
+
+def _updater(operation: str, kind: str, in_global: bool) -> Update | None:
+    """Return the loop of an operation on a PTX type; None where PTX has no such thing."""
+    found = update(operation, kind, in_global)
+    name = f"atomic_{operation}_{kind}{'_global' * in_global}"
+    return None if found is None else _compiled(name, *found)
+
+
+def update_lanes(name: str, element: str, body: str) -> Callable[..., Array]:
+    """Return what updates a word for each lane in order, and gives what each lane found.
+
+    It takes a group, lanes, an access of one element and two operands; `body` is as in `op.update`.
+    """
+    run = _compiled(name, element, body)
+
+    def apply(group: "Group", lanes: Mask | None, access: Access, values: list[Array]) -> Array:
+        old: Array = np.zeros((1, 1), dtype=access.dtype)
+        for mask, where in resolve(group, lanes, access, access.address(group.frame)):
+            new = _apply(run, group, access, where, 0, values)
+            old = new if mask is None else select(mask, new, old)
+        return old
+
+    return apply
 
 
 def decode_atomic(decoder: "Decoder", instruction: Instruction) -> Step | None:

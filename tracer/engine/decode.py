@@ -17,7 +17,19 @@ from ..ptx.kernel import (
     Special,
     Symbol,
 )
-from . import access, atomic, branch, call, matrix, move, sample, warp
+from . import (
+    access,
+    async_copy,
+    atomic,
+    branch,
+    call,
+    matrix,
+    matrix_move,
+    mbarrier,
+    move,
+    sample,
+    warp,
+)
 from .alu import decode_alu
 from .array import DTYPES, Array, scalar
 from .frame import DEEPEST, recursive_functions, restore_frame
@@ -26,7 +38,7 @@ from .layout import local_layout, shared_layout
 from .memory import LoadedModule, Memory
 from .native import select
 from .op.family import find_rule
-from .program import BlockPlan, Program, Step
+from .program import BlockPlan, Program, Step, spoken_name
 from .slot import Fetch, Slots, Store, immediate
 from .spin import waiting_blocks
 
@@ -72,7 +84,7 @@ class Decoder:
         place = instruction.location
         source = f", from {place.file}:{place.line}" if place else ""
         return CutraceError(
-            f"kernel `{self.kernel.name}`: {why}: `{instruction.text}` "
+            f"kernel `{spoken_name(self.kernel, self.launch)}`: {why}: `{instruction.text}` "
             f"(PTX line {instruction.ptx_line}{source})"
         )
 
@@ -252,6 +264,9 @@ _FORMS = (
     atomic.decode_atomic,
     warp.decode_warp,
     matrix.decode_matrix,
+    matrix_move.decode_matrix_move,
+    async_copy.decode_async_copy,
+    mbarrier.decode_mbarrier,
     sample.decode_sample,
 )
 

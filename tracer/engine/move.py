@@ -9,7 +9,7 @@ import numpy as np
 
 from ...traces.schema import Space
 from ..ptx.kernel import TYPE_BYTES, Bucket, Instruction, Operand, Register, Special, Symbol, Vector
-from .array import DTYPES, Array
+from .array import DTYPES, Array, scalar
 from .frame import lane_numbers
 from .memory import WINDOWS
 from .program import Step
@@ -20,16 +20,23 @@ if TYPE_CHECKING:
     from .group import Group
 
 _CLOCKS = frozenset({"%clock", "%clock64", "%clock_hi", "%globaltimer", "%globaltimer_lo"})
-_NO_EFFECT = frozenset(
-    {"membar", "fence", "prefetch", "prefetchu", "nanosleep", "pmevent", "discard", "applypriority"}
+NO_EFFECT = frozenset(
+    {"membar", "fence", "prefetch", "prefetchu", "nanosleep", "pmevent", "discard"}
+    | {"applypriority", "brkpt", "griddepcontrol", "setmaxnreg"}
 )
+"""Hints, fences and waits: what they order is in order here, and time does not pass."""
+
 _SPACES = {"shared": Space.SHARED, "local": Space.LOCAL, "const": Space.CONST}
 
 
 def decode_move(decoder: "Decoder", instruction: Instruction) -> Step | None:
     """Return the step of a move, or None if the instruction is none."""
-    if instruction.opcode in _NO_EFFECT:
+    if instruction.opcode in NO_EFFECT:
         return lambda group: None
+    if instruction.opcode == "isspacep":
+        return _is_in_space(decoder, instruction)
+    if instruction.opcode == "createpolicy":
+        return _policy(decoder, instruction)
     if instruction.opcode == "cvta":
         return _convert_address(decoder, instruction)
     if instruction.opcode == "mov":
@@ -94,6 +101,8 @@ def _pack(decoder: "Decoder", to: Operand, source: Vector, kind: str) -> Step:
     part = _element_type(kind, len(source.elements))
     bits = 8 * TYPE_BYTES[part]
     fetches = [decoder.fetch(element, part) for element in source.elements]
+    if kind == "b128":
+        return _pack_wide(decoder, to, fetches)
     store, dtype = decoder.store(to, kind), DTYPES[f"b{8 * TYPE_BYTES[kind]}"]
 
     def pack(group: "Group") -> None:
@@ -107,7 +116,36 @@ def _pack(decoder: "Decoder", to: Operand, source: Vector, kind: str) -> Step:
     return pack
 
 
+def _pack_wide(decoder: "Decoder", to: Operand, fetches: list[Fetch]) -> Step:
+    """Put two words of 64 bits side by side."""
+    store = decoder.store(to, "b128")
+
+    def pack(group: "Group") -> None:
+        words = np.broadcast_arrays(*(fetch(group.frame) for fetch in fetches))
+        value = np.stack(words, axis=-1).view(DTYPES["b128"])[..., 0]
+        if store is not None:
+            store(group.frame, value)
+
+    return pack
+
+
+def _unpack_wide(decoder: "Decoder", to: Vector, source: Operand) -> Step:
+    fetch = decoder.fetch(source, "b128")
+    stores = [None if isinstance(e, Bucket) else decoder.store(e, "b64") for e in to.elements]
+
+    def unpack(group: "Group") -> None:
+        value = np.ascontiguousarray(fetch(group.frame))
+        words = value.view(DTYPES["b64"]).reshape(*value.shape, 2)
+        for place, store in enumerate(stores):
+            if store is not None:
+                store(group.frame, np.ascontiguousarray(words[..., place]))
+
+    return unpack
+
+
 def _unpack(decoder: "Decoder", to: Vector, source: Operand, kind: str) -> Step:
+    if kind == "b128":
+        return _unpack_wide(decoder, to, source)
     part = _element_type(kind, len(to.elements))
     bits, element = 8 * TYPE_BYTES[part], DTYPES[part]
     dtype = DTYPES[f"b{8 * TYPE_BYTES[kind]}"]
@@ -150,3 +188,34 @@ def _convert_address(decoder: "Decoder", instruction: Instruction) -> Step:
             store(frame, result)
 
     return convert
+
+
+def _is_in_space(decoder: "Decoder", instruction: Instruction) -> Step:
+    """`isspacep`: what lies in no other window is global."""
+    to, source = instruction.operands
+    kind = "u64" if isinstance(source, Register) and TYPE_BYTES[source.type] == 8 else "u32"
+    fetch, store = decoder.fetch(source, kind), decoder.store(to, "pred")
+    space = _SPACES.get(instruction.space)
+    windows = [WINDOWS[space]] if space else [WINDOWS[other] for other in _SPACES.values()]
+
+    def test(group: "Group") -> None:
+        address = fetch(group.frame)
+        inside: Array = np.zeros((1, 1), dtype=np.bool_)
+        for start, end in windows:
+            inside = inside | ((address >= start) & (address < end))
+        if store is not None:
+            store(group.frame, inside if space else ~inside)
+
+    return test
+
+
+def _policy(decoder: "Decoder", instruction: Instruction) -> Step:
+    """`createpolicy`: cutrace heeds no hints to caches, so that all policies are 0."""
+    store = decoder.store(instruction.operands[0], "b64")
+    none = scalar(0, DTYPES["b64"])
+
+    def make(group: "Group") -> None:
+        if store is not None:
+            store(group.frame, none)
+
+    return make

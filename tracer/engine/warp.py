@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from ..ptx.kernel import Bucket, Instruction, Operand, Pair
 from .array import DTYPES, LANES, Array, Bits, Mask, pack
+from .op.extreme import chooser
 from .program import Step
 from .slot import Fetch, Store
 
@@ -53,12 +54,13 @@ def by_warp(group: "Group", value: Array) -> Array:
     return np.broadcast_to(value, (group.rows, group.columns)).reshape(-1, LANES)
 
 
-def _by_lane(group: "Group", value: Array) -> Array:
+def by_lane(group: "Group", value: Array) -> Array:
     """Return (warps, 32) or (warps, 1) in the group's shape."""
     return np.broadcast_to(value, (value.shape[0], LANES)).reshape(group.rows, group.columns)
 
 
-def _active(group: "Group", guard: Fetch | None) -> Mask:
+def active_lanes(group: "Group", guard: Fetch | None) -> Mask:
+    """Return the lanes (warps, 32) that are active and for which the guard holds."""
     lanes = group.guarded(None if guard is None else guard(group.frame))
     return by_warp(group, np.ones((1, 1), dtype=np.bool_) if lanes is None else lanes)
 
@@ -73,8 +75,9 @@ def _outputs(
 
 
 def put(group: "Group", store: Store | None, value: Array) -> None:
+    """Store (warps, 32) or (warps, 1), if anybody wants it."""
     if store is not None:
-        store(group.frame, _by_lane(group, value))
+        store(group.frame, by_lane(group, value))
 
 
 def _shuffle(decoder: "Decoder", instruction: Instruction) -> Step:
@@ -124,7 +127,7 @@ def _vote(decoder: "Decoder", instruction: Instruction) -> Step:
     guard = decoder.guard()
 
     def vote(group: "Group") -> None:
-        active = _active(group, guard)
+        active = active_lanes(group, guard)
         on = active & by_warp(group, predicate(group.frame))
         if mode == "ballot":
             put(group, store, pack(on)[:, None])
@@ -139,7 +142,7 @@ def _vote(decoder: "Decoder", instruction: Instruction) -> Step:
 
 def _active_mask(decoder: "Decoder", instruction: Instruction) -> Step:
     store, guard = decoder.store(instruction.operands[0], "b32"), decoder.guard()
-    return lambda group: put(group, store, pack(_active(group, guard))[:, None])
+    return lambda group: put(group, store, pack(active_lanes(group, guard))[:, None])
 
 
 def _match(decoder: "Decoder", instruction: Instruction) -> Step:
@@ -149,7 +152,7 @@ def _match(decoder: "Decoder", instruction: Instruction) -> Step:
     everyone, guard = "all" in instruction.modifiers, decoder.guard()
 
     def match(group: "Group") -> None:
-        active = _active(group, guard)
+        active = active_lanes(group, guard)
         values = by_warp(group, value(group.frame))
         equal = (values[:, :, None] == values[:, None, :]) & active[:, None, :]
         masks: Bits = pack(equal.reshape(-1, LANES)).reshape(-1, LANES)
@@ -166,6 +169,8 @@ def _match(decoder: "Decoder", instruction: Instruction) -> Step:
 def _reduce(decoder: "Decoder", instruction: Instruction) -> Step:
     to, source = instruction.operands[:2]
     kind = instruction.type
+    if kind == "f32":
+        return _reduce_floats(decoder, instruction)
     if kind not in ("u32", "s32", "b32"):
         raise decoder.refuse("cutrace does not know this instruction")
     reduce, neutral = _REDUCTIONS[next(m for m in instruction.modifiers if m in _REDUCTIONS)]
@@ -174,9 +179,30 @@ def _reduce(decoder: "Decoder", instruction: Instruction) -> Step:
     value, store, guard = decoder.fetch(source, kind), decoder.store(to, kind), decoder.guard()
 
     def redux(group: "Group") -> None:
-        active = _active(group, guard)
+        active = active_lanes(group, guard)
         values = np.where(active, by_warp(group, value(group.frame)), empty)
         put(group, store, reduce(values, axis=1, keepdims=True, dtype=dtype))
+
+    return redux
+
+
+def _reduce_floats(decoder: "Decoder", instruction: Instruction) -> Step:
+    """Reduce f32 by minimum or maximum; lanes that are off repeat the first one that is on."""
+    to, source = instruction.operands[:2]
+    modifiers = instruction.modifiers
+    choose = chooser("f32", "min" in modifiers, nan="NaN" in modifiers)
+    value, store, guard = decoder.fetch(source, "b32"), decoder.store(to, "b32"), decoder.guard()
+    keep = np.uint32(0x7FFF_FFFF if "abs" in modifiers else 0xFFFF_FFFF)
+
+    def redux(group: "Group") -> None:
+        active = active_lanes(group, guard)
+        values = by_warp(group, value(group.frame)) & keep
+        first = np.take_along_axis(values, active.argmax(axis=1)[:, None], axis=1)
+        total = first
+        for lane in range(LANES):
+            here = slice(lane, lane + 1)
+            total = choose(total, np.where(active[:, here], values[:, here], first))
+        put(group, store, total)
 
     return redux
 
@@ -186,7 +212,7 @@ def _elect(decoder: "Decoder", instruction: Instruction) -> Step:
     guard = decoder.guard()
 
     def elect(group: "Group") -> None:
-        active = _active(group, guard)
+        active = active_lanes(group, guard)
         leader = active.argmax(axis=1)[:, None]
         put(group, store, leader.astype(np.uint32))
         put(group, store_leader, leader == _LANE)

@@ -65,7 +65,10 @@ def element(kind: str, smaller: bool, nan: bool = False, xorsign: bool = False) 
 
 
 @cache
-def _chooser(kind: str, smaller: bool, ftz: bool, nan: bool, xorsign: bool) -> Callable[..., Array]:
+def chooser(
+    kind: str, smaller: bool, ftz: bool = False, nan: bool = False, xorsign: bool = False
+) -> Callable[..., Array]:
+    """Return the minimum or maximum of bits; with `nan` one NaN makes the result one."""
     single = kind.removesuffix("x2")
     t = f"i{_BITS[single]}"
     name = f"{'min' if smaller else 'max'}_{kind}{'_ftz' * ftz}{'_nan' * nan}{'_xor' * xorsign}"
@@ -82,7 +85,7 @@ def _chooser(kind: str, smaller: bool, ftz: bool, nan: bool, xorsign: bool) -> C
 
 def _minimum(instruction: Instruction) -> Rule:
     kind, modifiers = instruction.type, instruction.modifiers
-    compute = _chooser(
+    compute = chooser(
         kind, instruction.opcode == "min",
         "ftz" in modifiers, "NaN" in modifiers, "xorsign" in modifiers,
     )  # fmt: skip

@@ -1,0 +1,101 @@
+"""Tiny cases, one an instruction: `ptx/*.txt` are tables of them, `ptx/*/*.ptx` whole kernels.
+
+A table's line is `INSTRUCTION | sources -> results; ...  # why`: the instruction as in `ptx_case`,
+then values in the form of their type: `1.5`, `nan`, `0x7fff` (bits), `true`, `1/2` (lower and upper
+half). A kernel says in its first comments what it takes and leaves: `// in: u32 0..31`,
+`// out: u32 7*32`, an array a line, in the order of its parameters; threads of its one block are
+`// block: 32`.
+"""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from ptx_case import ALIASES, bits_of, read_case, stored_dtype
+from ptx_run import run_case, run_kernel
+
+HERE = Path(__file__).parent / "ptx"
+FLOATS: dict[str, str] = {"f16": "f2", "f32": "f4", "f64": "f8"}
+
+
+def table_lines() -> Iterator[Any]:
+    for path in sorted(HERE.glob("*.txt")):
+        for number, text in enumerate(path.read_text().splitlines(), start=1):
+            line = text.partition("# ")[0].strip()
+            if line:
+                name = line.partition("|")[0].strip()
+                yield pytest.param(line, id=f"{path.stem}-{number}-{name[:50]}")
+
+
+def bits(text: str, kind: str) -> int:
+    """A value in the form of its type as bits."""
+    kind = ALIASES.get(kind, kind)
+    if "/" in text:
+        low, high = (bits(part, kind.removesuffix("x2")) for part in text.split("/"))
+        return low | high << 16
+    if kind == "pred":
+        return int(text == "true")
+    if text.lower().startswith(("0x", "0b")):
+        return int(text, 0)
+    if kind == "bf16":
+        return int(np.float32(text).view(np.uint32)) >> 16
+    if kind in FLOATS:
+        return int(np.array(text, FLOATS[kind]).view(f"u{bits_of(kind) // 8}"))
+    return int(text) & (1 << bits_of(kind)) - 1
+
+
+@pytest.mark.parametrize("line", list(table_lines()))
+def test_an_instruction_of_the_tables(line: str) -> None:
+    name, _, examples = line.partition(" | ")
+    case = read_case(name.strip())
+    rows = [example.split(" -> ") for example in examples.split(";")]
+    sources = [
+        np.array([bits(row[0].split(",")[k].strip(), kind) for row in rows], stored_dtype(kind))
+        for k, kind in enumerate(case.sources)
+    ]
+    found = run_case(
+        case, [s.astype(f"u{bits_of(k) // 8}") for s, k in zip(sources, case.sources, strict=True)]
+    )
+    for row, *ours in zip(rows, *found, strict=True):
+        wanted = [
+            bits(text.strip(), f"{kind[0]}32" if kind in ("u8", "s8") else kind)
+            for text, kind in zip(row[1].split(","), case.results, strict=True)
+        ]
+        assert [hex(int(bits_)) for bits_ in ours] == [hex(bits_) for bits_ in wanted], row
+
+
+def array(text: str) -> NDArray[Any]:
+    """`u32 0..3 7*2` as an array: ranges, repetitions, plain values."""
+    kind, *words = text.split()
+    dtype = np.dtype({"u": "u", "s": "i", "f": "f"}[kind[0]] + str(int(kind[1:]) // 8))
+    values: list[Any] = []
+    for word in words:
+        value, _, times = word.partition("*")
+        first, _, last = value.partition("..")
+        if last:
+            step = 1 if int(last, 0) >= int(first, 0) else -1
+            piece: list[Any] = list(range(int(first, 0), int(last, 0) + step, step))
+        else:
+            piece = [float(first) if kind[0] == "f" else int(first, 0)]
+        values += piece * int(times or 1)
+    return np.array(values).astype(dtype)
+
+
+@pytest.mark.parametrize(
+    "path", [pytest.param(p, id=f"{p.parent.name}-{p.stem}") for p in sorted(HERE.glob("*/*.ptx"))]
+)
+def test_a_kernel(path: Path) -> None:
+    text = path.read_text()
+    said = re.findall(r"^// (in|out|block): (.*?)\s*(?:#.*)?$", text, re.MULTILINE)
+    sources = [array(value) for word, value in said if word == "in"]
+    wanted = [array(value) for word, value in said if word == "out"]
+    block = next((int(value) for word, value in said if word == "block"), 32)
+    arrays = [*sources, *(np.zeros_like(a) for a in wanted)]
+    (name,) = re.findall(r"\.entry\s+(\w+)", text)
+    found = run_kernel(text, name, block, arrays, block)[len(sources) :]
+    for ours, expected in zip(found, wanted, strict=True):
+        assert ours.tolist() == expected.tolist()
