@@ -45,6 +45,7 @@ class SplitStacks:
         self._top = (self.block, self.join, self.mask, self.called)
         self._below: list[_Splits] = []
         self._waited: NDArray[np.int64] = np.zeros(warps, dtype=np.int64)
+        self._has_waited = False
         self._tick = 0
         self._picked = (-1, 0)
 
@@ -55,8 +56,9 @@ class SplitStacks:
         waiting loops (`waits`) come last for warps that have been through them.
         """
         self._tick += 1
-        again = waits[self.block] & (self.spins > 0)
-        order = ranks[self.block] + again * _BEHIND
+        order = ranks[self.block]
+        if self._has_waited:
+            order += (waits[self.block] & (self.spins > 0)) * _BEHIND
         order[self.state != READY] = _NEVER
         rank = int(order.min())
         if rank == _NEVER:
@@ -80,19 +82,34 @@ class SplitStacks:
     def divide(
         self, warps: NDArray[np.intp], taken: Bits, target: int, other: int, join: int
     ) -> None:
-        """Send lanes `taken` (a mask a warp) to `target`, the rest to `other`."""
+        """Send lanes `taken` (a mask a warp) to `target`, the rest to `other`.
+
+        A split that itself joins where its two sides do is replaced by one of them: a loop that
+        lanes leave one after another stays one split deep.
+        """
         active = self.mask[warps]
         rest = active & ~taken
         self.block[warps[rest == 0]] = target
         self.block[warps[taken == 0]] = other
         mixed = (taken != 0) & (rest != 0)
-        if mixed.any():
-            divided = warps[mixed]
-            self.block[divided] = join
-            for block, lanes in ((other, rest), (target, taken)):
-                if block != join:
-                    self.push(divided, block, join, lanes[mixed])
+        sides = [(b, lanes) for b, lanes in ((other, rest), (target, taken)) if b != join]
+        last = self.join[warps] == join
+        for chosen, replaces in ((mixed & last, True), (mixed & ~last, False)):
+            if chosen.any():
+                here = [(block, lanes[chosen]) for block, lanes in sides]
+                self._stack_sides(warps[chosen], here, join, replaces)
         self.pop(warps)
+
+    def _stack_sides(
+        self, warps: NDArray[np.intp], sides: list[tuple[int, Bits]], join: int, replaces: bool
+    ) -> None:
+        """Stack sides on the top splits of `warps`, which wait at `join`; or replace them by one."""
+        self.block[warps] = join
+        if replaces and sides:
+            block, lanes = sides.pop(0)
+            self.block[warps], self.mask[warps] = block, lanes
+        for block, lanes in sides:
+            self.push(warps, block, join, lanes)
 
     def push(
         self, warps: NDArray[np.intp], block: int, join: int, lanes: Bits, called: bool = False
@@ -118,6 +135,7 @@ class SplitStacks:
         if not waits:
             self.spins[warps] = 0
             return
+        self._has_waited = True
         self.spins[warps] += 1
         due = self.spins[warps] % self.patience[warps] == 0
         for warp in warps[due & (self.state[warps] == READY) & (self.depth[warps] > 0)]:
