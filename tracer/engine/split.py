@@ -103,7 +103,7 @@ class SplitStacks:
     def _stack_sides(
         self, warps: NDArray[np.intp], sides: list[tuple[int, Bits]], join: int, replaces: bool
     ) -> None:
-        """Stack sides on the top splits of `warps`, which wait at `join`; or replace them by one."""
+        """Stack sides on the top splits of `warps`, which wait at `join` or are replaced by one."""
         self.block[warps] = join
         if replaces and sides:
             block, lanes = sides.pop(0)
