@@ -36,7 +36,7 @@ __global__ void k(int *data) { data[threadIdx.x + 128] = data[threadIdx.x] + 1; 
 
 def test_a_load_from_an_array_that_was_never_filled_is_a_fault() -> None:
     assert fault(ADD) == (
-        "source.cu:2: kernel `_Z1kPi` reads 4 bytes that nobody wrote at global address"
+        "source.cu:2: kernel `k` reads 4 bytes that nobody wrote at global address"
         " 0x700000000 in thread (0, 0, 0) of block (0, 0, 0): `data`, from 0x700000000 on, was not"
         " copied to there, filled or stored to"
     )
@@ -179,5 +179,5 @@ def test_the_command_line_asks_for_it_and_launch_lines_without_values_are_unfill
     Path("add.cu").write_text(ADD)
     line = ["record", "add.cu", "--check-uninitialized", "--launch"]
     assert run([*line, "k<<<1, 64>>>(data:i32[256])"]) == 1
-    assert "add.cu:2: kernel `_Z1kPi` reads 4 bytes that nobody wrote" in capsys.readouterr().err
+    assert "add.cu:2: kernel `k` reads 4 bytes that nobody wrote" in capsys.readouterr().err
     assert run([*line, "k<<<1, 64>>>(data:i32[256]=zeros)"]) == 0

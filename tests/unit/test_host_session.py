@@ -185,8 +185,9 @@ def test_ctrl_c_inside_leaves_no_trace(here: Path) -> None:
 
 
 def test_a_fault_of_the_kernel_leaves_no_trace(here: Path) -> None:
-    with pytest.raises(KernelFault), Session("t.cutrace") as gpu:
+    with pytest.raises(KernelFault) as raised, Session("t.cutrace") as gpu:
         reverse(gpu, gpu.to_device(np.zeros(32, np.int32), name="short"), blocks=2)
+    assert "source.cu:5: kernel `reverse` reads 4 bytes outside" in str(raised.value)
     assert list(here.iterdir()) == []
 
 

@@ -163,6 +163,6 @@ class Barriers:
             where = source_line(kernel, pc)
             places.append(f"warp {listed}{more} waits at barrier {number} ({where})")
         raise KernelFault(
-            f"kernel `{kernel.name}` cannot go on: in block {int(owners[0])} "
+            f"kernel `{wave.program.name}` cannot go on: in block {int(owners[0])} "
             f"{', '.join(places)}, and nobody is left to come"
         )

@@ -32,7 +32,7 @@ class Budget:
         index = int(wave.step.argmax())
         owner = triple(int(wave.block_of_warp[index]) + wave.first_block, program.launch.grid)
         return KernelFault(
-            f"{loop_line(program.kernel, block)}: kernel `{program.kernel.name}` does not end: warp"
+            f"{loop_line(program.kernel, block)}: kernel `{program.name}` does not end: warp"
             f" {index % wave.warps_a_block} of block {owner} ran {self._limit} instructions and"
             " goes on here; if it is to run so long, record with a higher --max-instructions, or"
             " Session(max_instructions=...)"

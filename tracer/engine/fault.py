@@ -64,7 +64,7 @@ def _report(
     problem = "outside" if outside else "misaligned"
     where = _nearest(group, address, space, width) if outside else f"not a multiple of {width}"
     raise KernelFault(
-        f"{source_line(program.kernel, pc)}: kernel `{program.kernel.name}` {verb} {width} bytes "
+        f"{source_line(program.kernel, pc)}: kernel `{program.name}` {verb} {width} bytes "
         f"{problem} at {space.name.lower()} address {address:#x} "
         f"in {name_lane(group, lane)}: {where}"
     )

@@ -86,9 +86,9 @@ def save_frame(slots: tuple[int, ...], pc: int) -> Step:
         lanes = lane_numbers(group)[active]
         stack = _stack(group.wave)
         if lanes.size and int(stack.depth[lanes].max()) >= DEEPEST:
-            kernel = group.wave.program.kernel
+            program = group.wave.program
             raise KernelFault(
-                f"{source_line(kernel, pc)}: kernel `{kernel.name}` calls itself "
+                f"{source_line(program.kernel, pc)}: kernel `{program.name}` calls itself "
                 f"more than {DEEPEST} levels deep"
             )
         values = {s: np.broadcast_to(group.frame[s], shape)[active] for s in slots}

@@ -24,7 +24,8 @@ class Launch:
     """One launch: grid and block in blocks and threads, dynamic shared memory in bytes.
 
     `arguments` holds, for each parameter of the kernel, its bytes (little-endian, the parameter's
-    own size). `output` takes what `printf` writes.
+    own size). `output` takes what `printf` writes. Messages call
+    the kernel `name`, or as its PTX does.
     """
 
     grid: tuple[int, int, int]
@@ -33,6 +34,7 @@ class Launch:
     arguments: tuple[bytes, ...]
     output: Callable[[str], None]
     watch: Watch = Watch()
+    name: str = ""
 
     @property
     def blocks(self) -> int:

@@ -56,6 +56,11 @@ class Program:
     waiting: frozenset[int]
     waits: Mask
 
+    @property
+    def name(self) -> str:
+        """What messages call the kernel."""
+        return spoken_name(self.kernel, self.launch)
+
     def initial_registers(self, first_block: int, blocks: int) -> list[Array]:
         """Return zeroed registers, with the special registers of these blocks in their slots."""
         registers = list(self.zeros)
@@ -63,6 +68,11 @@ class Program:
         for name, slot in self.specials.items():
             registers[slot] = values[name]
         return registers
+
+
+def spoken_name(kernel: Kernel, launch: Launch) -> str:
+    """Return what messages call the kernel: its name in C where the host told it."""
+    return launch.name or kernel.name
 
 
 def special_values(launch: Launch, first_block: int, blocks: int) -> dict[str, Array]:

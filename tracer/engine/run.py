@@ -8,7 +8,7 @@ from .decode import decode
 from .launch import Launch, Sink
 from .memory import LoadedModule, Memory
 from .pattern import PatternTable
-from .program import Program
+from .program import Program, spoken_name
 from .wave import Wave
 
 WAVE_LANES = 1 << 16
@@ -29,7 +29,7 @@ def run(kernel: Kernel, launch: Launch, memory: Memory, loaded: LoadedModule, si
     """
     if len(launch.arguments) != len(kernel.parameters):
         raise CutraceError(
-            f"kernel `{kernel.name}` takes {len(kernel.parameters)} arguments, "
+            f"kernel `{spoken_name(kernel, launch)}` takes {len(kernel.parameters)} arguments, "
             f"{len(launch.arguments)} were given"
         )
     program = decode(kernel, launch, memory, loaded)
@@ -63,10 +63,10 @@ def _run_waves(program: Program, patterns: PatternTable, sink: Sink) -> None:
 
 def _no_progress(resident: list[Wave]) -> KernelFault:
     """Return the fault of warps that wait for what nobody will do."""
-    kernel = resident[0].program.kernel
+    name = resident[0].program.name
     lines = sorted({line for wave in resident for line in wave.waiting_lines()})
     return KernelFault(
-        f"kernel `{kernel.name}` makes no progress: every warp that can run waits in a loop at "
+        f"kernel `{name}` makes no progress: every warp that can run waits in a loop at "
         + ", ".join(lines)
     )
 

@@ -81,10 +81,11 @@ def _handle(decoder: "Decoder", texture: Register | Symbol) -> Fetch:
 def _texture(group: "Group", pc: int, number: int) -> Texture:
     textures = group.wave.program.memory.textures
     if not 1 <= number <= len(textures):
-        kernel = group.wave.program.kernel
+        program = group.wave.program
         raise KernelFault(
-            f"{source_line(kernel, pc)}: kernel `{kernel.name}` samples a texture that is bound to "
-            "nothing; make one with `texture(...)` and pass it, or bind it with `bind_texture`"
+            f"{source_line(program.kernel, pc)}: kernel `{program.name}` samples a texture that is "
+            "bound to nothing; make one with `texture(...)` and pass it, or bind it with "
+            "`bind_texture`"
         )
     return textures[number - 1]
 
@@ -103,9 +104,9 @@ def _check(
     elif texture.is_linear_memory and len(described.extent) == 1 and not is_fetch:
         problem = "by a coordinate; over linear memory only tex1Dfetch reads it"
     if problem:
-        kernel = group.wave.program.kernel
+        program = group.wave.program
         raise KernelFault(
-            f"{source_line(kernel, pc)}: kernel `{kernel.name}` samples texture "
+            f"{source_line(program.kernel, pc)}: kernel `{program.name}` samples texture "
             f"`{described.name}` {problem}"
         )
 

@@ -85,7 +85,7 @@ def _fault(
         else "nobody stored to it"
     )
     return KernelFault(
-        f"{source_line(program.kernel, access.pc)}: kernel `{program.kernel.name}` reads "
+        f"{source_line(program.kernel, access.pc)}: kernel `{program.name}` reads "
         f"{access.width} bytes that nobody wrote at {space.name.lower()} address {address:#x} in "
         f"{name_lane(group, lane)}: {reason}"
     )

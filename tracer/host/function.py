@@ -133,6 +133,7 @@ class ConfiguredFunction:
             packed,
             self.recording.output,
             self.recording.watch,
+            self.linked.signature.name,
         )
         with self.recording.trace.launch(self._describe(described)) as rows:
             rows.instructions(self.linked.instructions)
