@@ -100,14 +100,20 @@ def multiply_floats(a: Array, b: Array, c: Array, result: str, octets: bool) -> 
             total.astype(np.float32), c.astype(np.float32)
         ).view(np.uint32)  # fmt: skip
     total = _special(a, b, c, _block(a, b, c))
+    total = _overflowed(total)
     mode = "rn" if result == "f16" else "rz"
     bits = reformat(Reformat("f64", result, mode))(total.view(np.uint64))
     nan = bits.dtype.type(0x7FFF if result == "f16" else 0x7FFF_FFFF)
     return np.where(np.isnan(total), nan, bits)
 
 
+def _overflowed(total: Array) -> Array:
+    """Make infinite what float32 cannot hold, although sums are cut off."""
+    return np.where(np.abs(total) >= 2.0**128, np.copysign(np.inf, total), total)
+
+
 def _cut(total: Array) -> Array:
-    bits = reformat(Reformat("f64", "f32", "rz"))(total.view(np.uint64))
+    bits = reformat(Reformat("f64", "f32", "rz"))(_overflowed(total).view(np.uint64))
     return bits.view(np.float32).astype(np.float64)
 
 
