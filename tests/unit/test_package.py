@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 
 import cutrace
+from cutrace.tracer.front.toolkit import wheel_of
 
 ROOT = Path(__file__).parents[2]
 NOT_PACKAGED = {"tests", "scripts", "docs", "build", "dist"}
@@ -17,6 +18,14 @@ def test_pyproject_lists_every_folder_that_has_an_init_file() -> None:
         if not any(p in NOT_PACKAGED or p[0] == "." for p in folder.relative_to(ROOT).parts)
     }
     assert found == set(settings["tool"]["setuptools"]["packages"])
+
+
+def test_the_headers_that_a_message_advises_to_install_are_an_extra() -> None:
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    extra = {
+        line.partition(">")[0] for line in settings["project"]["optional-dependencies"]["headers"]
+    }
+    assert extra == {wheel_of("crt/mma.h"), wheel_of("curand_kernel.h")}
 
 
 def test_no_folder_of_tests_or_of_the_gallery_is_a_package() -> None:
