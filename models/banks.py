@@ -14,19 +14,25 @@ different rows of one bank is served in several passes.
   banks; in 4-byte mode successive 4-byte words do, and words i and i + 32 of an aligned group of
   64 are one row. So both modes have 32 banks and rows of 256 bytes, and differ in `bank_bytes`.
 - 5.x on: as 2.x, without the extra pass.
-- 7.0 to 7.5 (`pair_merge`): if all active pairs of lanes n and n ^ 1, or all n and n ^ 2, load
-  from one address, requests of 8 and 16 bytes a lane hold twice as many lanes.
+- 7.0 on (`pair_merge`): if all active pairs of lanes n and n ^ 1, or all n and n ^ 2, load from
+  one address, requests of 8 and 16 bytes a lane hold twice as many lanes.
+
+Lanes of an atomic that want one word are served one after another, as if each wanted a row for
+itself, unless the assembler has combined them or the chip counts them (`seam.COLLISIONS`). Compare
+and swap takes two passes for each of others.
 
 What is modelled. `split_requests` with an active lane; `passes`; `ideal_passes`, those without any
-conflict, one a request; `conflicts`, the passes beyond them; `serialized`, 1 for an instruction
-that has any. The broadcast word is that of the lowest lane not yet served: the hardware's choice is
-not documented, and matters where lanes share words in several places.
+conflict; `conflicts`, the turns beyond one a request: as many passes, or half as many of compare
+and swap; `serialized`, 1 for an instruction that has any. The broadcast word is that of the lowest
+lane not yet served: the hardware's choice is not documented, and matters where lanes share words in
+several places.
 
-What is not. Atomics are counted as if each lane wanted a row for itself: how many passes lanes
-with one address take is not documented. On 2.x and 3.x they are loops of ordinary accesses.
+What is not. On 2.x and 3.x atomics are loops of ordinary accesses, and here they are not; nor are
+those of 8 bytes that later devices do in a loop (all but exchange, and compare and swap).
 
 Source: CUDA C Programming Guide 4.2, F.3.3; 7.5, G.3.3, G.4.3 and G.5.3; Nsight Compute 2022.3
-Profiling Guide; forums.developer.nvidia.com, topic 77228, for pairs of lanes.
+Profiling Guide; forums.developer.nvidia.com, topic 77228, for pairs of lanes on 7.x;
+docs/validation.md for pairs of lanes on 9.0, and for atomics.
 """
 
 from collections.abc import Sequence
@@ -83,15 +89,15 @@ class Banks:
 
     def step(self, batch: Batch) -> Step:
         """Serve each kind by its rule."""
-        ideal, passes = np.zeros(len(batch), np.int64), np.zeros(len(batch), np.int64)
+        requests, turns = np.zeros(len(batch), np.int64), np.zeros(len(batch), np.int64)
+        cost = np.ones(len(batch), np.int64)
         for kind, rows in batch.parts():
-            addresses, active = batch.addresses[rows], batch.active[rows]
-            if self.rule == "broadcast":
-                ideal[rows], passes[rows] = self._broadcast(kind, addresses, active)
-            else:
-                ideal[rows], passes[rows] = self._multicast(kind, addresses, active)
-        conflicts = passes - ideal
-        values = (ideal, passes, ideal, conflicts, (conflicts > 0).astype(np.int64))
+            serve = self._broadcast if self.rule == "broadcast" else self._multicast
+            requests[rows], turns[rows] = serve(kind, batch.addresses[rows], batch.active[rows])
+            cost[rows] += kind.collision == "compared"
+        conflicts = turns - requests
+        serialized = (conflicts > 0).astype(np.int64)
+        values = (requests, cost * turns, cost * requests, conflicts, serialized)
         return Step(dict(zip(self.counters, values, strict=True)))
 
     def _broadcast(self, kind: Kind, addresses: Ints, active: Bools) -> tuple[Ints, Ints]:
@@ -107,7 +113,7 @@ class Banks:
 
     def _broadcast_passes(self, kind: Kind, word: Ints, active: Bools) -> Ints:
         """Serve the lanes of each request until none is left."""
-        if _is_atomic(kind):
+        if _serves_lanes(kind):
             return self._lanes_a_bank(word, active)
         pending, passes = active.copy(), np.zeros(len(word), np.int64)
         while pending.any():
@@ -136,7 +142,7 @@ class Banks:
         touched = np.concatenate([groups + offset for offset in words], axis=1)
         every = np.tile(mask, len(words))
         asking = np.asarray(mask.any(axis=1), np.int64)
-        if _is_atomic(kind):
+        if _serves_lanes(kind):
             passes = self._lanes_a_bank(groups // self.bank_bytes, mask)
         else:
             passes = self._rows_a_bank(touched, every)
@@ -160,8 +166,9 @@ class Banks:
         return np.asarray(times.reshape(-1, self.banks).max(axis=1), np.int64)
 
 
-def _is_atomic(kind: Kind) -> bool:
-    return kind.access in ("atomic", "reduction")
+def _serves_lanes(kind: Kind) -> bool:
+    """Whether lanes on one address are served one after another."""
+    return kind.access in ("atomic", "reduction") and kind.collision not in ("elected", "counted")
 
 
 def _is_first(values: Ints, wanted: Bools) -> Bools:

@@ -14,6 +14,8 @@ lanes of a request that lie close together share a *transaction*. How close diff
 - past L1 on 2.x and 3.x, and everywhere from 5.x on (`sector`): one transaction for each distinct
   32-byte sector. On 5.x and 6.x a request has 8, 4 or 2 lanes, but a sector moves once for the
   warp; from 7.0 on an instruction is one request.
+- `collide`, for atomics from 2.x on: as `sector`, but lanes on one address, which the assembler has
+  not combined, do not share a transaction: a sector is moved as often as its most wanted address.
 - `each`: 32 bytes for each active lane. A guess for atomics on 1.x, about which nothing is
   published.
 
@@ -32,7 +34,7 @@ uncoalesced half-warp costs a transaction (here it does not).
 
 Source: CUDA C Programming Guide 4.2, F.3.2 and F.4.2; 7.5, G.3 to G.5 and 5.3.2; CUDA C Best
 Practices Guide 10.1, 9.2.1; Nsight Compute 2022.3 Profiling Guide; forums.developer.nvidia.com,
-topic 49571, for the lanes of a request on 5.x and 6.x.
+topic 49571, for the lanes of a request on 5.x and 6.x; docs/validation.md for atomics.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -139,6 +141,17 @@ def _sector(addresses: Ints, active: Bools, width: int) -> Transactions:
     return Transactions(number * SECTOR, new * SECTOR, leaving)
 
 
+def _collide(addresses: Ints, active: Bools, width: int) -> Transactions:
+    """32-byte sectors, once more for each further lane on an address."""
+    ordered = np.sort(np.where(active, addresses, NONE), axis=1)
+    place = np.arange(ordered.shape[1])
+    opens = np.where(_is_new(ordered), place, 0)
+    turn = place - np.maximum.accumulate(opens, axis=1)
+    key = np.sort(np.where(ordered == NONE, NONE, ordered // SECTOR * LINE + turn), axis=1)
+    size = _is_new(key) * SECTOR
+    return Transactions(key // LINE * SECTOR, size, _by_size(size))
+
+
 def _each(addresses: Ints, active: Bools, width: int) -> Transactions:
     """Every active lane on its own."""
     size = np.where(active, SECTOR, 0)
@@ -179,6 +192,7 @@ RULES: Mapping[str, Rule] = {
     "segment": _segment,
     "line": _line,
     "sector": _sector,
+    "collide": _collide,
     "each": _each,
 }
 
@@ -266,7 +280,9 @@ class Coalescer:
             return self.local
         if kind.access == "load":
             return self.uncached_load if kind.cache in UNCACHED else self.load
-        return self.store if kind.access == "store" else self.atomic
+        if kind.access == "store":
+            return self.store
+        return "sector" if self.atomic == "collide" and kind.collision == "elected" else self.atomic
 
 
 def _words(kind: Kind, addresses: Ints) -> Iterator[tuple[Ints, int]]:

@@ -31,10 +31,11 @@ def serve(
     space: str = "global",
     cache: str = "ca",
     settings: Mapping[str, object] | None = None,
+    collision: str = "",
 ) -> dict[str, int]:
     """Every counter that a device's stages give for one warp, by the counter's own name."""
     wires = wire(load_device(device, settings).stages, device)
-    batch = batch_of(lanes, kind=Kind(space, access, cache, width))
+    batch = batch_of(lanes, kind=Kind(space, access, cache, width, collision=collision))
     answers = Stages(wires).run(batch, {})
     return {
         name: value

@@ -5,18 +5,26 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
+from .collisions import Instruction
 from .seam import Kind
-from .sites import Instruction
 
 READ_ONLY_SINCE = (3, 5)
 """The first capability with a path for `ld.global.nc` (CUDA C Programming Guide 7.5, G.4.2)."""
+COLLISIONS_SINCE = {"counted": (5, 0), "elected": (8, 0)}
+"""The first capabilities with the instructions for it: `ATOMS.POPC.INC` and `REDUX`."""
 
 
 def adapt_kinds(kinds: Sequence[Kind], capability: tuple[int, int], dlcm: str) -> tuple[Kind, ...]:
     """Return the kinds as a device's own compiler would have made them."""
-    if capability >= READ_ONLY_SINCE:
-        return tuple(kinds)
-    return tuple(replace(kind, cache=dlcm) if kind.cache == "nc" else kind for kind in kinds)
+    return tuple(_adapt(kind, capability, dlcm) for kind in kinds)
+
+
+def _adapt(kind: Kind, capability: tuple[int, int], dlcm: str) -> Kind:
+    if kind.cache == "nc" and capability < READ_ONLY_SINCE:
+        return replace(kind, cache=dlcm)
+    if capability < COLLISIONS_SINCE.get(kind.collision, (0, 0)):
+        return replace(kind, collision="serial")
+    return kind
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,13 +44,22 @@ class Image:
     pitch: int = 0
 
 
+COLLISIONS: Mapping[str, str] = {
+    "serial": "one lane after another",
+    "elected": "the assembler combines the lanes' values, and lets one lane do it for all",
+    "counted": "adds one: the chip counts the lanes",
+    "compared": "one lane after another, each comparing and then swapping",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Kind:
     """What an instruction does to memory: the same rules serve all rows of one kind.
 
     `cache` is the operator in effect (`ca`, `cg`, `nc`, ...; a global load without one has that
     of `dlcm`), or empty. `width` is in bytes a lane; for a texture it is a texel's, and `image`
-    says where the texels lie.
+    says where the texels lie. `collision` is how an atomic serves lanes that share an address, a
+    key of COLLISIONS, or empty.
     """
 
     space: str
@@ -58,6 +67,7 @@ class Kind:
     cache: str
     width: int
     image: Image | None = None
+    collision: str = ""
 
     @property
     def prefix(self) -> str:

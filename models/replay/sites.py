@@ -4,7 +4,6 @@ A site is an instruction together with the space that a row of it lies in: a gen
 in several spaces, `cp.async` reads one and writes another.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,14 +11,17 @@ import pyarrow as pa
 
 from ...errors import CutraceError
 from ...traces.schema import Space
+from .collisions import Instruction, find_collisions
 from .seam import ACCESSES, Ints, Kind
 
 SPACES = 8
 """Sites of an instruction: more than there are values of Space."""
-Instruction = Mapping[str, object]
-"""A row of `traces.schema.INSTRUCTIONS`."""
+STRONG = frozenset({"volatile", "relaxed", "acquire", "mmio"})
+"""Loads that must see what other SMs have written."""
 SAMPLING = frozenset({"tex", "tld4"})
 """Opcodes that sample textures; no other reaches that space."""
+RETURNING = frozenset({"exch", "cas"})
+"""Atomics for which there is no reduction, also if nobody reads their result."""
 
 _OPCODES = {
     "ld": "load",
@@ -67,21 +69,23 @@ def read_sites(instructions: pa.Table, dlcm: str) -> Sites:
     kinds: dict[Kind, int] = {}
     kind = np.full(len(instructions) * SPACES, -1, np.int64)
     columns = ["pc", "opcode", "mnemonic", "bytes", "cache", "result_read"]
-    for row in instructions.select(columns).to_pylist():
+    rows = instructions.select(columns).to_pylist()
+    for row, collision in zip(rows, find_collisions(instructions), strict=True):
         for space in Space:
-            found = _kind(row, space, dlcm)
+            found = _kind(row, space, dlcm, collision)
             if found.access in ACCESSES.get(found.space, ()):
                 kind[row["pc"] * SPACES + space] = kinds.setdefault(found, len(kinds))
     widths = np.array([*(found.width for found in kinds), 0])  # the last is for -1
     return Sites(tuple(kinds), kind, widths[kind])
 
 
-def _kind(row: Instruction, space: Space, dlcm: str) -> Kind:
+def _kind(row: Instruction, space: Space, dlcm: str, collision: str) -> Kind:
     """Return what an instruction does to a space; its access is empty if nothing."""
     access, cache = _access(row, space), str(row["cache"])
     if not cache and space is Space.GLOBAL and access == "load":
-        cache = dlcm
-    return Kind(space.name.lower(), access, cache, int(str(row["bytes"])))
+        names = set(str(row["mnemonic"]).split("."))
+        cache = "strong" if STRONG & names and "cta" not in names else dlcm
+    return Kind(space.name.lower(), access, cache, int(str(row["bytes"])), collision=collision)
 
 
 def _access(row: Instruction, space: Space) -> str:
@@ -95,6 +99,6 @@ def _access(row: Instruction, space: Space) -> str:
         return ("store" if place == spaces[0] else "load") if place in spaces else ""
     if opcode == "wmma":
         return names[1] if names[1] in ("load", "store") else ""
-    if opcode == "atom" and not row["result_read"]:
+    if opcode == "atom" and not row["result_read"] and not RETURNING & {*names}:
         return "reduction"
     return _OPCODES.get(opcode, "")

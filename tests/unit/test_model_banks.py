@@ -125,13 +125,14 @@ def test_both_modes_of_3_x_serve_doubles_side_by_side_in_one_pass() -> None:
 
 
 @pytest.mark.parametrize(("step", "halved"), [(1, True), (2, True), (4, False)])
-def test_equal_pairs_of_lanes_halve_wide_loads_on_7_x(step: int, halved: bool) -> None:
+def test_equal_pairs_of_lanes_halve_wide_loads_from_7_0_on(step: int, halved: bool) -> None:
     word = [lane // (2 * step) * step + lane % step for lane in range(32)]
     for width, whole in ((8, 2), (16, 4)):
         lanes = warp(addresses=[width * number for number in word])
-        assert passes("t4", lanes, width) == (whole // 2 if halved else whole)
-        assert passes("h100", lanes, width) == whole
-        assert passes("t4", lanes, width, "store") == whole
+        for device in ("t4", "h200"):
+            assert passes(device, lanes, width) == (whole // 2 if halved else whole)
+            assert passes(device, lanes, width, "store") == whole
+        assert passes("p100", lanes, width) == whole
 
 
 def test_narrow_loads_have_no_pairs_to_merge() -> None:
@@ -144,6 +145,25 @@ def test_atomics_on_one_word_are_served_lane_by_lane(device: str) -> None:
     assert passes(device, warp(stride=4, base=0), access="reduction") == passes(
         device, warp(base=0)
     )
+
+
+@pytest.mark.parametrize("collision", ["elected", "counted"])
+def test_lanes_that_are_combined_or_counted_share_a_word(collision: str) -> None:
+    for lanes, expected in ((warp(stride=0, base=0), 1), (warp(stride=8, base=0), 2)):
+        found = serve("h200", lanes, access="reduction", space="shared", collision=collision)
+        assert (found["passes"], found["conflicts"]) == (expected, expected - 1)
+
+
+@pytest.mark.parametrize(
+    ("stride", "width", "turns"), [(4, 4, 1), (0, 4, 32), (8, 4, 2), (8, 8, 2)]
+)
+def test_compare_and_swap_takes_every_turn_twice(stride: int, width: int, turns: int) -> None:
+    lanes = warp(stride=stride, base=0)
+    found = serve("h200", lanes, width, "atomic", "shared", collision="compared")
+    requests = 1 if width == 4 else 2
+    assert found["passes"] == 2 * turns
+    assert found["ideal_passes"] == 2 * requests
+    assert found["conflicts"] == turns - requests
 
 
 @pytest.mark.document("004.4", "33 columns: none")

@@ -4,6 +4,7 @@ HALF is a warp of which only the first half-warp is active, so that its counts a
 """
 
 from collections import Counter
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -218,6 +219,33 @@ def test_a_sector_moves_once_for_the_warp_on_5_x_and_once_a_request_on_3_x() -> 
 def test_atomics_on_1_x_are_counted_by_lanes_and_later_by_sectors() -> None:
     assert serve("gtx280", warp(), access="atomic")["transactions"] == 32
     assert serve("h100", warp(), access="reduction")["transactions"] == 4
+
+
+@pytest.mark.parametrize(
+    ("place", "width", "sectors"),
+    [  # as an H200 counts them
+        (lambda lane: lane // 2, 4, 2 * 2),
+        (lambda lane: lane // 8, 4, 1 * 8),
+        (lambda lane: lane % 4, 4, 1 * 8),
+        (lambda lane: 0, 4, 1 * 32),
+        (lambda lane: lane // 2, 8, 4 * 2),
+        (lambda lane: 8 * lane, 4, 32),
+        (lambda lane: max(0, lane - 24), 4, 25),  # 25 lanes on word 0; words 1 to 7 beside it
+    ],
+)
+def test_a_sector_moves_as_often_as_its_most_wanted_address(
+    place: Callable[[int], int], width: int, sectors: int
+) -> None:
+    lanes = warp(addresses=[BASE + width * place(lane) for lane in range(32)])
+    for collision in ("serial", "compared"):
+        found = serve("h200", lanes, width, "reduction", collision=collision)
+        assert found["transactions"] == sectors
+        assert found["bytes_moved"] == 32 * sectors
+
+
+def test_lanes_that_the_assembler_combines_move_their_sector_once() -> None:
+    found = serve("h200", warp(stride=0), access="reduction", collision="elected")
+    assert found["transactions"] == 1
 
 
 @pytest.mark.parametrize(
