@@ -28,6 +28,15 @@ def test_a_function_template_launches_for_each_of_its_own_instances() -> None:
     assert set(used_instances(text)) == {"k<short, 4>", "k<float, 4>", "k<double, 4>"}
 
 
+def test_a_kernel_in_namespaces_is_asked_for_by_its_whole_name() -> None:
+    text = (
+        f"namespace a {{ namespace b::c {{ namespace {{ {COPY} }} }}\n"
+        "void f(int *x) { b::c::copy<short><<<1, 2>>>(x, x); } }\n"
+        "int main() { float *d; a::b::c::copy<<<1, 2>>>(d, d); }\n"
+    )
+    assert used_instances(text) == ("a::b::c::copy<short>", "a::b::c::copy<float>")
+
+
 def test_a_method_of_a_class_template_launches_for_each_class() -> None:
     text = (
         f"{COPY}template <class R> struct Estimator {{ void run(R *a); }};\n"

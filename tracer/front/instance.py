@@ -1,9 +1,10 @@
 """Template instances that a program uses: `reduce<float, 256>` before `<<<`, made to stand alone.
 
-NVRTC evaluates a name expression at the end of the file, outside of every function. So a name of
-the launching function is replaced by what it stands for: a constant by its value, the parameter of
-a function template by the arguments of each use of that template. Where a launch leaves the
-arguments to the compiler, the declared types of what is passed give them.
+NVRTC evaluates a name expression at the end of the file, outside of every function and namespace.
+So a kernel's name has its namespaces, and a name of the launching function is replaced by what it
+stands for: a constant by its value, the parameter of a function template by the arguments of each
+use of that template. Where a launch leaves the arguments to the compiler, the declared types of
+what is passed give them.
 """
 
 import re
@@ -41,7 +42,7 @@ def used_instances(text: str) -> tuple[str, ...]:
     """The instances of the file's kernel templates that its code uses, without repetition."""
     root = parse_source(write_out_launches(text))
     templates = _function_templates(root)
-    kernels = {name for name, (_, is_kernel) in templates.items() if is_kernel}
+    kernels = {name: full for name, (_, full) in templates.items() if full}
     if not kernels:
         return ()
     uses = list(_uses(root, {name: written for name, (written, _) in templates.items()}))
@@ -49,20 +50,32 @@ def used_instances(text: str) -> tuple[str, ...]:
     for use in uses:
         if use.name in kernels:
             for arguments in _resolve(use, uses, _DEPTH):
-                found[f"{use.name}<{', '.join(arguments)}>"] = None
+                found[f"{kernels[use.name]}<{', '.join(arguments)}>"] = None
     return tuple(found)
 
 
-def _function_templates(root: "Node") -> dict[str, tuple[Written, bool]]:
-    """Function templates by name, and whether each is a kernel."""
-    found: dict[str, tuple[Written, bool]] = {}
+def _function_templates(root: "Node") -> dict[str, tuple[Written, str]]:
+    """Function templates by name; with a kernel, its name with namespaces, else `""`."""
+    found: dict[str, tuple[Written, str]] = {}
     for node in find_nodes(root, "template_declaration"):
         function = node.children[-1]
         written = read_function(function, (), template_parameters(node))
         if written:
             is_kernel = any(child.type == "__global__" for child in function.children)
-            found[written.name] = written, is_kernel
+            full = "::".join(_scope(node, written.name)) if is_kernel else ""
+            found[written.name] = written, full
     return found
+
+
+def _scope(node: "Node", name: str) -> tuple[str, ...]:
+    """The namespaces around a node, from the outside in, then `name`."""
+    at = node.parent
+    while at and at.type != "namespace_definition":
+        at = at.parent
+    if not at:
+        return (name,)
+    named = at.child_by_field_name("name")
+    return (*_scope(at, text_of(named)), name) if named else _scope(at, name)
 
 
 def _uses(root: "Node", templates: Mapping[str, Written]) -> Iterator[_Use]:
@@ -81,7 +94,7 @@ def _call(
     node: "Node", templates: Mapping[str, Written], scope: Scope, within: "Node | None"
 ) -> Iterator[_Use]:
     """A call of a template, with the arguments that are written and those that can be deduced."""
-    function = node.child_by_field_name("function")
+    function = _unqualified(node.child_by_field_name("function"))
     listed = node.child_by_field_name("arguments")
     if not function or not listed:
         return
@@ -102,11 +115,22 @@ def _named(node: "Node") -> tuple[str, tuple[str, ...]]:
     return text_of(name), tuple(text_of(each) for each in listed.named_children)
 
 
+def _unqualified(node: "Node | None") -> "Node | None":
+    """`move<T>` of `physics::move<T>`."""
+    while node and node.type == "qualified_identifier":
+        node = node.child_by_field_name("name")
+    return node
+
+
 def _is_called(node: "Node") -> bool:
     """Whether it is what a call calls, and seen there."""
     call = node.parent
+    while call and call.type == "qualified_identifier":
+        call = call.parent
     return bool(
-        call and call.type == "call_expression" and call.child_by_field_name("function") == node
+        call
+        and call.type == "call_expression"
+        and _unqualified(call.child_by_field_name("function")) == node
     )
 
 
