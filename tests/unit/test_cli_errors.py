@@ -146,7 +146,9 @@ def test_ctrl_c_is_status_130_and_leaves_nothing(folder: Path) -> None:
         "__global__ void spin(int *out)\n"
         "{ for (int i = 0; i < 100000000; i++) out[threadIdx.x] += out[i & 31]; }\n"
     )
-    command = [sys.executable, "-c", "from cutrace.cli import main; main()", "record", "long.cu"]
+    listen = "import signal as s; s.signal(s.SIGINT, s.default_int_handler)"  # for jobs behind `&`
+    run = f"{listen}; from cutrace.cli import main; main()"
+    command = [sys.executable, "-c", run, "record", "long.cu"]
     recording = subprocess.Popen(
         [*command, "--launch", "spin<<<1, 32>>>(out:i32[32])"], stderr=subprocess.PIPE
     )
@@ -155,6 +157,6 @@ def test_ctrl_c_is_status_130_and_leaves_nothing(folder: Path) -> None:
         assert recording.poll() is None
         time.sleep(0.05)
     recording.send_signal(signal.SIGINT)
-    assert recording.communicate()[1] == b"cutrace: interrupted\n"
+    assert recording.communicate(timeout=30)[1] == b"cutrace: interrupted\n"
     assert recording.returncode == 130
     assert set(folder.iterdir()) == before

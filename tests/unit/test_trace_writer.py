@@ -185,7 +185,8 @@ def test_a_full_disk_is_one_clear_message_and_leaves_nothing(tmp_path: Path) -> 
 
 
 _INTERRUPTED = """
-import sys, time
+import signal, sys, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell ignores it for jobs behind `&`
 from cutrace.traces.writer import TraceWriter
 trace = TraceWriter(sys.argv[1])
 print("ready", flush=True)
