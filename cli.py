@@ -6,11 +6,10 @@ went away. A verb returns what it prints. Heavy packages are imported inside ver
 
 import os
 import sys
-from collections.abc import Callable, Sequence
-from functools import wraps
+from collections.abc import Sequence
 from importlib import import_module
 from pkgutil import iter_modules
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from typer.main import get_command
@@ -46,6 +45,10 @@ def run(arguments: Sequence[str]) -> int:
         return result if isinstance(result, int) else 0
     except BrokenPipeError:
         return _pipe_closed()
+    except SystemExit as leaving:  # how typer ends for a reader that went away, with status 1
+        if isinstance(leaving.__context__, BrokenPipeError):
+            return _pipe_closed()
+        raise
     except (KeyboardInterrupt, typer.Abort):
         print("cutrace: interrupted", file=sys.stderr)
         return INTERRUPTED
@@ -62,7 +65,7 @@ def assemble() -> typer.Typer:
     verbs = [import_module(f"{commands.__name__}.{name}") for name in names]
     for verb in sorted(verbs, key=lambda verb: PANELS.index(verb.PANEL)):
         name = verb.__name__.rpartition(".")[2]
-        app.command(name, rich_help_panel=verb.PANEL)(_guarded(verb.command))
+        app.command(name, rich_help_panel=verb.PANEL)(verb.command)
     return app
 
 
@@ -78,19 +81,6 @@ def _options(
     ] = False,
 ) -> None:
     """Take the options before the verb."""
-
-
-def _guarded(verb: Callable[..., Any]) -> Callable[..., Any]:
-    """The verb, with a closed pipe told apart before typer turns it into status 1."""
-
-    @wraps(verb)
-    def call(**given: Any) -> Any:
-        try:
-            return verb(**given)
-        except BrokenPipeError:
-            return _pipe_closed()
-
-    return call
 
 
 def _pipe_closed() -> int:

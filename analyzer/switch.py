@@ -79,13 +79,14 @@ def write_when_asked(arguments: Mapping[str, Any], trace: Path) -> None:
     if switches is None:
         return
     from .log import render
+    from .output import write_report
     from .profile import analyze
 
     devices = arguments.get("device") or (os.environ.get("CUTRACE_DEVICE") or DEFAULT_DEVICE,)
     first = devices if isinstance(devices, str) else next(iter(devices))
     profile = analyze(trace, **{**arguments, "device": first})
     text = render(profile, switches.config, switches.is_csv)
-    switches.log.write_text(text, encoding="utf-8")
+    write_report(switches.log, text)
     print(
         f"cutrace: {switches.log}: the profiler's log for {profile.devices[0]}"
         " ($CUTRACE_DEVICE chooses the device)",

@@ -43,9 +43,10 @@ def command(
 
         found = explain(read_trace(trace), line, devices, access, **arguments)
     if svg is not None:
+        from ..analyzer.output import write_report
         from ..analyzer.why.svg import render
 
-        svg.write_text(render(found), encoding="utf-8")
+        write_report(svg, render(found))
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     first = replay.first_line()
     typed = f"cutrace analyze {quote(source)}{recording.typed()}{replay.typed()} --by line"

@@ -130,15 +130,20 @@ def test_an_unforeseen_error_is_one_line(
     assert told == "cutrace: internal error, please report it: ZeroDivisionError: by zero\n"
 
 
-def test_a_reader_that_goes_away_is_status_141(trace: Path) -> None:
+@pytest.mark.parametrize("words", [["analyze", "scale.cutrace"], ["--help"], ["devices", "--help"]])
+def test_a_reader_that_goes_away_is_status_141(trace: Path, words: list[str]) -> None:
     command = [sys.executable, "-c", "from cutrace.cli import main; main()"]
     told, gone = os.pipe()
     os.close(told)
-    found = subprocess.run(
-        [*command, "analyze", str(trace)], stdout=gone, stderr=subprocess.PIPE, check=False
-    )
+    found = subprocess.run([*command, *words], stdout=gone, stderr=subprocess.PIPE, check=False)
     os.close(gone)
     assert (found.returncode, found.stderr) == (141, b"")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+def test_a_full_disk_is_said_with_the_name_of_the_file(trace: Path, capsys: Captured) -> None:
+    told = refused(capsys, "export", trace.name, "--to", "cuda-profile", "-o", "/dev/full")
+    assert told == "cutrace: /dev/full: cannot write it: No space left on device\n"
 
 
 def test_ctrl_c_is_status_130_and_leaves_nothing(folder: Path) -> None:
