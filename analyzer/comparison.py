@@ -19,6 +19,8 @@ from .vocabulary import Counter, check_parts, find_counters, heading, vocabulari
 
 GROUPINGS = ("launch", "line")
 Line = tuple[str, int]
+HIGHER = frozenset({"ratio", "FLOP/byte", "FLOP/word"})
+"""Units of counters of which more is better."""
 ALIKE, NEAR = 0.6, 40
 """Two lines stand for one another from this likeness on, and are looked for so many lines ahead."""
 
@@ -206,13 +208,13 @@ def _against(value: Value, base: Value) -> tuple[Value, float | None]:
 def _best(counter: Counter, values: Sequence[Value]) -> Value:
     """The best value; None where all are alike, or where neither more nor less is better.
 
-    Of cutrace's own counters a ratio is better the higher, and a count the lower; what a launch is
-    (its threads and blocks) has no better.
+    Of cutrace's own counters those in units of HIGHER are better the higher, counts the lower;
+    what a launch is (its threads and blocks) has no better.
     """
     known = [value for value in values if value is not None]
     if counter.vocabulary != "plain" or len(set(known)) < 2:
         return None
-    if counter.unit == "ratio":
+    if counter.unit in HIGHER:
         return max(known)
     return None if counter.whole_launch else min(known)
 

@@ -14,7 +14,9 @@ from ..models.replay.options import ReplayOptions
 from ..models.replay.replay import replay
 from ..traces.reader import LaunchTrace, Trace, read_trace
 from ..traces.schema import Launch, Manifest
+from .arithmetic import with_flops, without_flops
 from .evaluate import Definitions, Raw, Value, by, totals
+from .roofline import find_roof
 from .view import View
 from .vocabulary import Capability, headings
 
@@ -155,10 +157,17 @@ def analyze(
     devices = {found.key: found for found in (load_device(name, set) for name in names)}
     opened = trace if isinstance(trace, Trace) else read_trace(trace)
     launches = (
-        _launch_profile(counts, devices[counts.device], places, scope, as_if)
+        _launch_profile(
+            replace(counts, counts=with_flops(counts.counts, launch, device, profiled_blocks)),
+            device,
+            places,
+            scope,
+            as_if,
+        )
         for launch in opened.launches
         for places in [_places(launch, opened.manifest)]
         for counts in replay(launch, list(devices.values()), options)
+        for device in [devices[counts.device]]
     )
     return Profile(tuple(launches), opened.manifest)
 
@@ -183,15 +192,15 @@ def _launch_profile(
             },
             whole=scope == "all",
         ),
-        mixed=counts.mixed.join(places, on="pc", how="left"),
+        mixed=without_flops(counts.mixed).join(places, on="pc", how="left"),
         blocks={"sm": counts.blocks_of_sm, "cluster": counts.blocks_of_cluster},
         refusal="" if as_if else counts.refusal,
         substitutions=counts.substitutions,
-        remarks=tuple(_remarks(counts, as_if)),
+        remarks=tuple(_remarks(counts, device, as_if)),
     )
 
 
-def _remarks(counts: LaunchCounts, as_if: bool) -> Iterator[str]:
+def _remarks(counts: LaunchCounts, device: Device, as_if: bool) -> Iterator[str]:
     """What must be said about the numbers of one launch on one device, if there are any."""
     if counts.refusal and not as_if:
         return
@@ -204,6 +213,8 @@ def _remarks(counts: LaunchCounts, as_if: bool) -> Iterator[str]:
         f"{fit} on an SM, limited by {', '.join(resident.limited_by)},"
         f" with {registers} registers a thread ({resident.registers_from})"
     )
+    if roof := find_roof(counts.counts, device):
+        yield str(roof)
 
 
 def _places(trace: LaunchTrace, manifest: Manifest) -> pl.DataFrame:

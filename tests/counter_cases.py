@@ -35,6 +35,28 @@ SAMPLE = (
 }
 """
 )
+ARITHMETIC = (
+    HEAD
+    + """
+.visible .entry compute(.param .u64 data)
+{
+    .reg .b64 %rd<6>;
+    .reg .b32 %r<4>;
+    .reg .b16 %h<2>;
+    .reg .f32 %f<2>;
+    .reg .f64 %d<2>;
+    ld.param.u64 %rd1, [data];
+    mov.u32 %r1, %tid.x;
+    mov.b16 %h1, 0;
+    mov.f64 %d1, 0d0000000000000000;
+    cvta.to.global.u64 %rd2, %rd1;
+    mul.wide.u32 %rd3, %r1, 4;
+    add.s64 %rd4, %rd2, %rd3;
+    BODY
+    ret;
+}
+"""
+)
 
 
 @dataclass(frozen=True)
@@ -61,6 +83,27 @@ def record_samples(path: Path, constants: Constants) -> Path:
     return path
 
 
+def record_arithmetic(path: Path, constants: Constants) -> Path:
+    """A warp loads words and computes, each instruction so many times."""
+    loads = [f"ld.global.f32 %f1, [%rd4+{128 * n}];" for n in range(constants["loads"])]
+    operations = {
+        "half": "fma.rn.f16 %h1, %h1, %h1, %h1;",
+        "single": "fma.rn.f32 %f1, %f1, %f1, %f1;",
+        "double": "add.f64 %d1, %d1, %d1;",
+    }
+    body = [line for name, line in operations.items() for _ in range(constants[name])]
+    with cutrace.Session(path) as gpu:
+        data = gpu.device_array(32 * constants["loads"], np.float32, name="data")
+        ptx = ARITHMETIC.replace("BODY", "\n".join((*loads, *body)))
+        gpu.load_ptx(ptx).get_function("compute")[1, 32](data)
+    return path
+
+
+def flops(c: Constants) -> int:
+    """Of 32 lanes: an fma is two operations."""
+    return 32 * (2 * c["half"] + 2 * c["single"] + c["double"])
+
+
 QUADS = 8
 CASES = [
     Case(
@@ -73,6 +116,20 @@ CASES = [
             "texture_transactions": lambda c: c["blocks"] * QUADS,  # 4 floats in a row: a sector
             "texture_bytes_moved": lambda c: c["blocks"] * QUADS * 32,
             "texture_bytes_asked": lambda c: c["blocks"] * 32 * 4,
+        },
+    ),
+    Case(
+        record_arithmetic,
+        "h200",
+        {"loads": 2, "half": 3, "single": 4, "double": 5},
+        {"loads": 3, "half": 1, "single": 2, "double": 7},
+        {
+            "flops_half": lambda c: 32 * 2 * c["half"],
+            "flops_single": lambda c: 32 * 2 * c["single"],
+            "flops_double": lambda c: 32 * c["double"],
+            "flops": flops,
+            "arithmetic_intensity": lambda c: flops(c) / (128 * c["loads"]),
+            "compute_to_global_access_ratio": lambda c: flops(c) / (32 * c["loads"]),
         },
     ),
 ]

@@ -1,0 +1,91 @@
+"""Floating-point operations: how many an instruction is, and how many threads ran it.
+
+An `add`, `sub`, `mul`, `div`, reciprocal, root or other elementary function is one operation, an
+`fma` or floating `mad` two, and packed types do that in each half. Lanes whose predicate is off
+are left out. Conversions, comparisons, minima, negations, atomics and matrix instructions are not
+counted.
+
+Source: definition of the ratio in a textbook chapter on CUDA memories; for the list of operations
+nvprof's flop_count metrics (Profiler User's Guide 7.5).
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+
+from ..models.replay.device import Device
+from ..models.replay.place import SCOPE_NAMES, place
+from ..traces.reader import LaunchTrace
+
+OPERATIONS: Mapping[str, int] = {
+    **dict.fromkeys(("add", "sub", "mul", "div", "rcp", "sqrt", "rsqrt"), 1),
+    **dict.fromkeys(("sin", "cos", "lg2", "ex2", "tanh"), 1),
+    **dict.fromkeys(("fma", "mad"), 2),
+}
+PRECISIONS: Mapping[str, tuple[str, int]] = {
+    "f16": ("half", 1),
+    "bf16": ("half", 1),
+    "f16x2": ("half", 2),
+    "bf16x2": ("half", 2),
+    "f32": ("single", 1),
+    "f32x2": ("single", 2),
+    "f64": ("double", 1),
+}
+"""PTX type to precision, and values in one register."""
+COLUMNS = tuple(f"flops_{name}" for name in ("half", "single", "double"))
+
+
+def flops_of(instructions: pa.Table) -> pl.DataFrame:
+    """The instructions that compute: `pc`, `predicated`, and COLUMNS, operations of one lane."""
+    rows = []
+    for row in instructions.select(["pc", "opcode", "type", "predicate"]).to_pylist():
+        precision, values = PRECISIONS.get(row["type"], ("", 0))
+        count = OPERATIONS.get(row["opcode"], 0) * values
+        if count:
+            each = {name: count if name.endswith(precision) else 0 for name in COLUMNS}
+            rows.append({"pc": row["pc"], "predicated": row["predicate"] != "", **each})
+    schema = {"pc": pl.UInt32, "predicated": pl.Boolean, **dict.fromkeys(COLUMNS, pl.Int64)}
+    return pl.DataFrame(rows, schema, orient="row")
+
+
+def with_flops(
+    counts: pl.DataFrame, trace: LaunchTrace, device: Device, profiled_blocks: int | None
+) -> pl.DataFrame:
+    """The counts of a launch with COLUMNS beside the models' own.
+
+    A row's operations are those of its instruction times the lanes that ran it: the models'
+    `thread_instructions`, or for predicated ones the lanes whose predicate was on.
+    """
+    computing = flops_of(trace.instructions())
+    lanes = _lanes_on(trace, computing, device, profiled_blocks)
+    joined = counts.join(computing, on="pc", how="left").join(lanes, on=["pc", "scope"], how="left")
+    on = pl.when("predicated").then(pl.col("lanes").fill_null(0)).otherwise("thread_instructions")
+    own = pl.when(pl.col("array") == "").then(on).otherwise(0)
+    flops = [(pl.col(name).fill_null(0) * own).alias(name) for name in COLUMNS]
+    return joined.with_columns(flops).select(*counts.columns, *COLUMNS)
+
+
+def without_flops(counts: pl.DataFrame) -> pl.DataFrame:
+    """Counts of accesses alone, with COLUMNS of zeros: no access computes."""
+    return counts.with_columns([pl.lit(0, pl.Int64).alias(name) for name in COLUMNS])
+
+
+def _lanes_on(
+    trace: LaunchTrace, computing: pl.DataFrame, device: Device, profiled_blocks: int | None
+) -> pl.DataFrame:
+    """Lanes whose predicate was on: `pc`, `scope`, `lanes`."""
+    schema = {"pc": pl.UInt32, "scope": pl.String, "lanes": pl.Int64}
+    wanted = computing.filter("predicated")["pc"].to_numpy()
+    placement = place(device.chip, trace.launch.blocks, profiled_blocks)
+    parts = [pl.DataFrame(schema=schema)]
+    for batch in trace.lanes_on_batches() if len(wanted) else ():
+        pc = batch["pc"].to_numpy()
+        chosen = np.flatnonzero(np.isin(pc, wanted))
+        block = batch["block"].to_numpy()[chosen].astype(np.int64)
+        scope = np.array(SCOPE_NAMES)[placement.scope(block)]
+        lanes = batch["lanes"].to_numpy()[chosen].astype(np.int64)
+        columns = {"pc": pc[chosen], "scope": scope.tolist(), "lanes": lanes}
+        parts.append(pl.DataFrame(columns, schema))
+    return pl.concat(parts).group_by("pc", "scope").agg(pl.col("lanes").sum())
