@@ -110,6 +110,11 @@ def render(profile: Profile, config: Sequence[str] | None = None, is_csv: bool =
     return "\n".join((*head, names, *rows)) + "\n"
 
 
+def render_csv(profile: Profile, config: Sequence[str] | None = None) -> str:
+    """The log of a profile's first device, between commas."""
+    return render(profile, config, is_csv=True)
+
+
 def _head(profile: Profile) -> list[str]:
     """The comment lines."""
     name = profile.launches[0].device_name if profile.launches else "none"

@@ -1,5 +1,6 @@
 """`cutrace export`: write what other programs read."""
 
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated
 
@@ -10,8 +11,15 @@ from ._complete import starting
 from ._replay import Replay, replays
 
 PANEL = "Ask"
-FORMATS = ("cuda-profile", "cuda-profile-csv")
-DEVICE = "8800gtx"
+FORMATS = {
+    "cuda-profile": ("log", "render", "8800gtx"),
+    "cuda-profile-csv": ("log", "render_csv", "8800gtx"),
+    "nvprof-metrics": ("nvprof_csv", "render_metrics", "k20"),
+    "nvprof-gpu-trace": ("nvprof_csv", "render_gpu_trace", "k20"),
+    "ncu-raw": ("ncu_csv", "render_raw", "h200"),
+    "ncu-details": ("ncu_csv", "render_details", "h200"),
+}
+"""The file of `analyzer` that renders each format, its function, and a device that had it."""
 
 
 @replays
@@ -23,7 +31,7 @@ def command(
         typer.Option(
             metavar="|".join(FORMATS),
             autocompletion=starting(lambda: FORMATS),
-            help="The old profiler's log, in keys and values or in CSV.",
+            help="The first profiler's log, or a file of nvprof or Nsight Compute.",
         ),
     ],
     out: Annotated[Path | None, typer.Option("--out", "-o", help="A file; else print it.")] = None,
@@ -33,16 +41,18 @@ def command(
     ] = None,
 ) -> str:
     """Write a trace's counters as other programs read them."""
-    from ..analyzer.log import render
+    from ..analyzer.output import write_report
     from ..analyzer.profile import analyze
     from ..analyzer.switch import read_config
 
     if to not in FORMATS:
         known = ", ".join(FORMATS)
         raise CutraceError(f"cannot export to {to!r}{nearest(to, FORMATS)}; there are {known}")
-    lines = read_config(config) if config else None
-    text = render(analyze(trace, **replay.arguments(DEVICE)), lines, to.endswith("csv"))
+    module, function, device = FORMATS[to]
+    render = getattr(import_module(f"..analyzer.{module}", __package__), function)
+    lines = [read_config(config)] if config else []
+    text: str = render(analyze(trace, **replay.arguments(device)), *lines)
     if out is None:
         return text
-    out.write_text(text, encoding="utf-8")
+    write_report(out, text)
     return str(out)
