@@ -3,23 +3,27 @@
 What the hardware does. A sample reads one texel, or with a linear filter the two, four or eight
 around its coordinate. Textures made of arrays are cut into small tiles, so that neighbours in
 every direction lie near each other in memory; those over linear memory lie in plain rows. The
-texture unit serves groups of neighbouring threads, and texels of one group that lie in one sector
-of 32 bytes are read together.
+texture unit serves a quad of neighbouring threads at a time (`request_lanes`), and for texels by
+number (tex1Dfetch) up to 4, 8 and 16 bytes wide `fetch_lanes` of them. Texels of one request that
+lie in one sector of 32 bytes are read together. A filter that needs more than 16 bytes for a
+thread takes the quad in pairs, and each pair again for every further 32 bytes.
 
-What is modelled: `split_requests`, the groups of `request_lanes` threads with an active one;
-`sectors`, the distinct sectors of each group of `merge_lanes` threads; `bytes_moved`, their size;
-`texels`, the distinct texels of each such group. A tap beyond the border reads nothing.
+What is modelled: `split_requests`, those with an active thread; `sectors`, the distinct sectors of
+each request, pair and turn; `bytes_moved`, their size; `texels`, the distinct texels of each
+request. A tap beyond the border reads nothing.
 
 `tile` is the arrangement of an array's texels: a letter for each bit of the offset in a tile, from
 the lowest, `x` from the byte's place in its row and `y` from the row's. Tiles follow one another
-in rows of tiles. A texture of one row lies in a row.
+in rows of tiles.
 
-What is not: that a tap of weight zero may be left out; mipmaps, of which there are none.
+What is not: that a tap of weight zero is left out, since a trace has no weights; mipmaps.
 
 Source: CUDA C Programming Guide 7.5, appendix F; Tegra X1 Technical Reference Manual (tiles since
-2.x); envytools, G80 surface formats (tiles of 1.x); docs/validation.md for what was measured.
+2.x); envytools, G80 surface formats (tiles of 1.x); docs/validation.md for requests, which were
+measured on 9.0 and are taken to be older.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -40,7 +44,8 @@ from .replay.seam import (
 )
 
 SECTOR = 32
-THREADS = 32
+FILTER_BYTES = 16
+"""What a filter takes for each thread of a quad at once."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +54,7 @@ class Texture:
 
     tile: str
     request_lanes: int
-    merge_lanes: int
+    fetch_lanes: Sequence[int]
 
     counters: ClassVar[tuple[str, ...]] = ("split_requests", "sectors", "bytes_moved", "texels")
     period: ClassVar[int] = 1
@@ -66,30 +71,38 @@ class Texture:
         for kind, rows in batch.parts():
             if kind.image is None:
                 raise CutraceError("texture: this stage is for rows of textures only")
-            active = batch.active[rows]
-            addresses = np.where(active, self._locate(kind.image, batch.addresses[rows]), NONE)
-            taps = active.shape[1] // THREADS
-            asking = active.reshape(-1, self.request_lanes * taps).any(axis=1)
-            groups = addresses.reshape(-1, self.merge_lanes * taps)
-            sectors = np.sort(groups // SECTOR, axis=1)
+            addresses = self._locate(kind.image, batch.addresses[rows])
+            addresses[~batch.active[rows]] = NONE
+            lanes, pairs, turns = self._serve(kind, kind.image)
+            requests = addresses.reshape(-1, lanes * kind.image.taps)
+            sectors = np.sort(requests.reshape(-1, pairs * kind.image.taps) // SECTOR, axis=1)
             new = _is_new(sectors)
-            texels = count_distinct(groups, groups != NONE)
-            counts["split_requests"][rows] = asking.reshape(len(rows), -1).sum(axis=1)
-            counts["sectors"][rows] = new.reshape(len(rows), -1).sum(axis=1)
-            counts["texels"][rows] = texels.reshape(len(rows), -1).sum(axis=1)
+            asking: Bools = np.any(batch.active[rows].reshape(requests.shape), axis=1)
+            counts["split_requests"][rows] = _sum(asking, len(rows))
+            counts["sectors"][rows] = turns * _sum(new, len(rows))
+            counts["texels"][rows] = _sum(count_distinct(requests, requests != NONE), len(rows))
             if batch.passes_on:
                 passed.append(_pass_on(kind, sectors, new, batch.row[rows]))
         counts["bytes_moved"] = SECTOR * counts["sectors"]
         return Step(counts, join_batches(passed) if passed else None)
+
+    def _serve(self, kind: Kind, image: Image) -> tuple[int, int, int]:
+        """Return the lanes of a request, those that share sectors, and how often they read them."""
+        if image.is_fetch:
+            lanes = self.fetch_lanes[(kind.width > 4) + (kind.width > 8)]
+            return lanes, lanes, 1
+        portions = -(-image.taps * kind.width // FILTER_BYTES)
+        if image.taps == 1 or portions == 1:
+            return self.request_lanes, self.request_lanes, 1
+        return self.request_lanes, self.request_lanes // 2, portions // 2
 
     def _locate(self, image: Image, places: Ints) -> Ints:
         """Return the address of each texel's place in memory."""
         x: Ints = places & ((1 << ROW_SHIFT) - 1)
         y: Ints = (places >> ROW_SHIFT) & ((1 << (SLICE_SHIFT - ROW_SHIFT)) - 1)
         z: Ints = places >> SLICE_SHIFT
-        if image.pitch or image.rows == 1:
-            pitch = image.pitch or image.row_bytes
-            plain: Ints = image.base + (z * image.rows + y) * pitch + x
+        if image.pitch:
+            plain: Ints = image.base + (z * image.rows + y) * image.pitch + x
             return plain
         wide, high = 1 << self.tile.count("x"), 1 << self.tile.count("y")
         in_row, in_slice = -(-image.row_bytes // wide), -(-image.rows // high)
@@ -112,6 +125,11 @@ def _is_new(sectors: Ints) -> Bools:
     new = sectors < NONE // SECTOR
     new[:, 1:] &= sectors[:, 1:] != sectors[:, :-1]
     return new
+
+
+def _sum(values: Ints | Bools, rows: int) -> Ints:
+    """Add up the groups of each row, (rows,)."""
+    return np.asarray(values.reshape(rows, -1).sum(axis=1), np.int64)
 
 
 def _pass_on(kind: Kind, sectors: Ints, new: Bools, row: Ints) -> Batch:

@@ -35,13 +35,16 @@ class Image:
     """Where a texture lies: its first byte and, of each row, how many bytes it has.
 
     `pitch` is the distance of rows that lie one after another over an array; 0 if the device
-    arranges the texels, `rows` of them in each slice, as it likes.
+    arranges the texels, `rows` of them in each slice, as it likes. `taps` are the texels that a
+    sample reads; `is_fetch` says that it names a texel by number (tex1Dfetch).
     """
 
     base: int
     row_bytes: int
     rows: int
     pitch: int = 0
+    taps: int = 1
+    is_fetch: bool = False
 
 
 COLLISIONS: Mapping[str, str] = {

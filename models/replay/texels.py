@@ -9,7 +9,7 @@ read what a linear filter in two dimensions reads.
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import TYPE_CHECKING
 
@@ -107,9 +107,16 @@ def _split(
         kind = kinds[texture]
         places, inside = find_taps(textures[texture], kind.width, how, corners[rows])
         taps = places.shape[2]
+        image = replace(kind.image, taps=taps, is_fetch=how == FETCHES) if kind.image else None
         mask = np.repeat(active[rows], taps, axis=1) & inside.reshape(len(rows), -1)
         nothing = np.zeros(len(rows), np.int64)
-        made = Batch((kind,), nothing, places.reshape(len(rows), -1), mask, np.arange(len(rows)))
+        made = Batch(
+            (replace(kind, image=image),),
+            nothing,
+            places.reshape(len(rows), -1),
+            mask,
+            np.arange(len(rows)),
+        )
         whose = (columns[name][rows] for name in ("block", "warp", "step", "pc"))
         yield Samples(made, texture, *whose)
 

@@ -84,12 +84,16 @@ def test_a_warp_that_fetches_in_order_touches_a_sector_for_each_quad(tmp_path: P
     assert found["requests"] == 1
     assert found["texels"] == 32
     assert found["bytes_asked"] == found["bytes_distinct"] == 32 * 4
-    assert found["sectors"] == QUADS  # two quads share a sector, but not a read
+    assert found["sectors"] == 2 * QUADS // 2  # a copy has 4 floats of a row in a sector
 
 
-def test_quads_that_were_served_together_would_share_sectors(tmp_path: Path) -> None:
-    trace = write(tmp_path, texture(64), LANE, mnemonic=FETCH)
-    assert count(trace, settings={"sampler.merge_lanes": 32})["sectors"] == 32 * 4 // 32
+def test_fetches_of_words_are_served_eight_lanes_at_a_time(tmp_path: Path) -> None:
+    under = Array("line", Space.GLOBAL, BASE, 256, 4)
+    trace = write(tmp_path, texture(64, array="line"), LANE, mnemonic=FETCH, arrays=(under,))
+    found = count(trace)
+    assert (found["split_requests"], found["sectors"]) == (32 // 8, 32 * 4 // 32)
+    found = count(trace, settings={"sampler.fetch_lanes": [4, 4, 4]})
+    assert (found["split_requests"], found["sectors"]) == (QUADS, QUADS)
 
 
 @pytest.mark.parametrize(("extent", "taps"), [((64,), 2), ((64, 8), 4), ((64, 8, 8), 8)])
@@ -153,8 +157,11 @@ def test_each_layer_lies_for_itself(tmp_path: Path) -> None:
 
 
 def test_texels_of_16_bytes_are_two_a_sector(tmp_path: Path) -> None:
-    trace = write(tmp_path, texture(64, format="f32x4"), LANE, mnemonic=FETCH)
+    under = Array("wide", Space.GLOBAL, BASE, 64 * 16, 16)
+    described = texture(64, format="f32x4", array="wide")
+    trace = write(tmp_path, described, LANE, mnemonic=FETCH, arrays=(under,))
     assert count(trace)["sectors"] == 32 // 2
+    assert count(trace)["split_requests"] == 32 // 4
 
 
 def test_a_texture_over_an_array_has_plain_rows_and_the_arrays_name(tmp_path: Path) -> None:
@@ -178,10 +185,10 @@ def test_beyond_linear_memory_there_is_nothing(tmp_path: Path) -> None:
     assert (found["requests"], found["texels"], found["sectors"]) == (1, 2, 1)
 
 
-def test_a_half_warp_without_samples_asks_nothing_on_1_x(tmp_path: Path) -> None:
+def test_threads_that_sample_nothing_ask_nothing(tmp_path: Path) -> None:
     trace = write(tmp_path, texture(64), LANE, mnemonic=FETCH, active=0xFFFF)
-    assert count(trace, "8800gtx")["split_requests"] == 1
-    assert count(trace, "gtx580")["split_requests"] == 1
+    assert count(trace, "h200")["split_requests"] == 16 // 8
+    assert count(trace, "8800gtx")["split_requests"] == QUADS // 2
 
 
 def test_a_tile_of_other_letters_is_refused() -> None:
