@@ -1,15 +1,18 @@
 """How a basic block ends: branches, returns, calls, barriers and traps send warps on their way."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import KernelFault
-from ..ptx.kernel import BasicBlock, CallTarget, Instruction, Register, Symbol
+from ..ptx.kernel import BasicBlock, CallTarget, FunctionSpan, Instruction, Register
 from .array import LANES, Bits
 from .barrier import Arrival, Reduction
+from .fault import source_line
 from .frame import save_frame
+from .pointer import callees, function_address
 from .program import Terminator
 from .slot import Fetch
 
@@ -40,6 +43,8 @@ def decode_ending(decoder: "Decoder", instruction: Instruction) -> Terminator | 
     match instruction.opcode:
         case "bra":
             return _branch(decoder)
+        case "brx":
+            return _switch(decoder, instruction)
         case "ret":
             return _return(decoder)
         case "exit":
@@ -132,23 +137,26 @@ def _trap(decoder: "Decoder", instruction: Instruction) -> Terminator:
 
 def _call(decoder: "Decoder", instruction: Instruction) -> Terminator | None:
     target = next(o for o in instruction.operands if isinstance(o, CallTarget))
-    if not isinstance(target.callee, Symbol):
-        raise decoder.refuse("cutrace does not run calls through pointers yet")
-    name = target.callee.name
     spans = decoder.kernel.functions
-    callee = next((s for s in spans if s.function.name == name), None)
-    if callee is None:
+    reached = callees(decoder.kernel, decoder.function, target)
+    through = None
+    if isinstance(target.callee, Register):
+        through = decoder.fetch(target.callee, "u64")
+        if not reached:
+            raise decoder.refuse("no function of this module can be meant by the pointer")
+    elif not reached:
         return None
     after = decoder.block.successors[0] if decoder.block.successors else None
     back = _exit(decoder, decoder.block) if after is None else after
     guard = decoder.guard()
     save = None
-    if after is not None and decoder.calls_itself(spans.index(callee)):
+    if after is not None and any(map(decoder.calls_itself, reached)):
         if guard is not None:
             raise decoder.refuse("cutrace does not run recursive calls under a predicate")
         slots = decoder.live_slots(after)
         decoder.saved[after] = slots
         save = save_frame(tuple(decoder.slots.read(slot) for slot in slots), decoder.pc)
+    entered = _entered(decoder, [spans[k] for k in reached], through)
 
     def call(group: "Group") -> None:
         stacks = group.wave.stacks
@@ -156,13 +164,70 @@ def _call(decoder: "Decoder", instruction: Instruction) -> Terminator | None:
             save(group)
         lanes = group.active if guard is None else group.pack(guard(group.frame))
         stacks.block[group.warps] = back
-        entered = group.warps[lanes != 0]
-        if entered.size:
-            stacks.push(entered, callee.entry, callee.exit, lanes[lanes != 0], called=True)
+        for callee, chosen in entered(group, lanes):
+            warps = group.warps[chosen != 0]
+            if warps.size:
+                stacks.push(warps, callee.entry, callee.exit, chosen[chosen != 0], called=True)
         stacks.go(group.warps[lanes == 0], back)
         return None
 
     return call
+
+
+def _entered(
+    decoder: "Decoder", spans: list[FunctionSpan], through: Fetch | None
+) -> Callable[["Group", Bits], list[tuple[FunctionSpan, Bits]]]:
+    """Return what tells which of the calling lanes enter which function."""
+    if through is None:
+        return lambda group, lanes: [(spans[0], lanes)]
+    module, pc = decoder.kernel.module, decoder.pc
+    addresses = [function_address(module, span.function.name) for span in spans]
+
+    def entered(group: "Group", lanes: Bits) -> list[tuple[FunctionSpan, Bits]]:
+        pointer = through(group.frame)
+        chosen = [lanes & group.pack(pointer == np.uint64(a)) for a in addresses if a is not None]
+        lost = lanes & ~np.bitwise_or.reduce(chosen)
+        if lost.any():
+            block = int(group.wave.blocks_of(group.warps[lost != 0][:1])[0])
+            raise KernelFault(
+                f"{source_line(decoder.kernel, pc)}: a thread of block {block} calls through a "
+                f"pointer that is not the address of a function with these parameters"
+            )
+        return list(zip(spans, chosen, strict=True))
+
+    return entered
+
+
+def _switch(decoder: "Decoder", instruction: Instruction) -> Terminator:
+    """`brx.idx`: each lane goes to the label of its index.
+
+    Of several targets the trace has the lanes of the first as taken, as if a branch had two sides.
+    """
+    block, guard, pc = decoder.block, decoder.guard(), decoder.pc
+    index = decoder.fetch(instruction.operands[0], "u32")
+    targets = block.successors if guard is None else block.successors[:-1]
+    other, join = block.successors[-1], block.join
+    distinct = sorted(set(targets))
+
+    def switch(group: "Group") -> Bits:
+        taken = group.active if guard is None else group.pack(guard(group.frame))
+        number = index(group.frame)
+        if (taken & group.pack(number >= np.uint32(len(targets)))).any():
+            raise KernelFault(
+                f"{source_line(decoder.kernel, pc)}: the index of a switch lies beyond its "
+                f"{len(targets)} targets"
+            )
+        place = np.array(targets)[np.minimum(number, len(targets) - 1)]
+        sides = [(t, taken & group.pack(place == t)) for t in distinct]
+        if guard is not None:
+            sides.append((other, group.active & ~taken))
+        group.wave.stacks.spread(group.warps, sides, join)
+        first: Bits = sides[0][1]
+        for _, lanes in sides[1:]:
+            first = np.where(first != 0, first, lanes)
+        return first
+
+    return switch
 
 
 def _barrier(decoder: "Decoder", instruction: Instruction) -> Terminator:

@@ -6,7 +6,6 @@ from ...errors import CutraceError
 from ..ptx.kernel import (
     BasicBlock,
     Bucket,
-    CallTarget,
     Immediate,
     Instruction,
     Kernel,
@@ -38,6 +37,7 @@ from .layout import local_layout, shared_layout
 from .memory import LoadedModule, Memory
 from .native import select
 from .op.family import find_rule
+from .pointer import function_address, parameter_places
 from .program import BlockPlan, Program, Step, spoken_name
 from .slot import Fetch, Slots, Store, immediate
 from .spin import waiting_blocks
@@ -58,7 +58,7 @@ class Decoder:
         self.shared_bytes = self.shared.size + launch.shared_dynamic
         self.local_stride = -(-self.local.size // 16) * 16
         self.slots = Slots(kernel, launch)
-        self.parameters = call_parameters(kernel)
+        self.parameters = parameter_places(kernel)
         self.recursive = recursive_functions(kernel)
         self.saved: dict[int, tuple[int, ...]] = {}
         self.function = 0
@@ -96,6 +96,9 @@ class Decoder:
                     return layout.offsets[owner, name]
         if name in self.loaded.symbols:
             return self.loaded.symbols[name].address
+        function = function_address(self.kernel.module, name)
+        if function is not None:
+            return function
         raise self.refuse(f"`{name}` has no address")
 
     def fetch(self, operand: Operand, kind: str) -> Fetch:
@@ -174,24 +177,6 @@ class Decoder:
             return None
         holds = self.fetch(guard.register, "pred")
         return (lambda frame: ~holds(frame)) if guard.negated else holds
-
-
-def call_parameters(kernel: Kernel) -> dict[tuple[int, str], tuple[int, str]]:
-    """Map each `.param` variable of a call, (caller, name), to the callee's own parameter."""
-    numbers = {span.function.name: index for index, span in enumerate(kernel.functions)}
-    places: dict[tuple[int, str], tuple[int, str]] = {}
-    for block in kernel.blocks:
-        for instruction in kernel.instructions[block.first : block.last]:
-            for operand in instruction.operands:
-                if isinstance(operand, CallTarget) and operand.callee.name in numbers:
-                    callee = numbers[operand.callee.name]
-                    function = kernel.functions[callee].function
-                    theirs = (*function.returns, *function.parameters)
-                    ours = (*operand.returns, *operand.arguments)
-                    for mine, its in zip(ours, theirs, strict=True):
-                        if isinstance(mine, Symbol):
-                            places[block.function, mine.name] = (callee, its.name)
-    return places
 
 
 def constant(value: Array) -> Fetch:

@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import KernelFault
-from ..ptx.kernel import CallTarget, Kernel, Symbol
+from ..ptx.kernel import Kernel
 from .array import LANES, Array
 from .fault import source_line
+from .pointer import calls
 from .program import Step
 
 if TYPE_CHECKING:
@@ -28,17 +29,9 @@ def recursive_functions(kernel: Kernel) -> frozenset[int]:
     """Return the indices of the functions that can call themselves."""
     import networkx as nx
 
-    numbers = {span.function.name: index for index, span in enumerate(kernel.functions)}
-    calls: nx.DiGraph[int] = nx.DiGraph()
-    for block in kernel.blocks:
-        for instruction in kernel.instructions[block.first : block.last]:
-            for operand in instruction.operands:
-                if isinstance(operand, CallTarget) and isinstance(operand.callee, Symbol):
-                    callee = numbers.get(operand.callee.name)
-                    if callee is not None:
-                        calls.add_edge(block.function, callee)
-    groups = nx.strongly_connected_components(calls)
-    return frozenset(f for group in groups for f in group if len(group) > 1 or calls.has_edge(f, f))
+    graph: nx.DiGraph[int] = nx.DiGraph((caller, callee) for caller, _, callee in calls(kernel))
+    groups = nx.strongly_connected_components(graph)
+    return frozenset(f for group in groups for f in group if len(group) > 1 or graph.has_edge(f, f))
 
 
 class FrameStack:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from ...errors import CutraceError
 from ...traces.schema import Space
 from ..ptx.kernel import TYPE_BYTES, Function, Module, Special, Variable
+from .pointer import function_address
 from .texture import Texture
 
 ALIGNMENT = 256
@@ -201,9 +202,10 @@ class Memory:
         into = self.view(loaded.symbols[variable.name])
         for offset, symbol, addend in variable.relocations:
             target = loaded.symbols.get(symbol)
-            if target is None:
+            address = target.address if target else function_address(loaded.module, symbol)
+            if address is None:
                 raise CutraceError(f"`{variable.name}` refers to `{symbol}`, which has no address")
-            value = np.array([target.address + addend], dtype="<u8").view(np.uint8)
+            value = np.array([address + addend], dtype="<u8").view(np.uint8)
             into[offset : offset + 8] = value
 
 

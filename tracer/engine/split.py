@@ -100,6 +100,22 @@ class SplitStacks:
                 self._stack_sides(warps[chosen], here, join, replaces)
         self.pop(warps)
 
+    def spread(self, warps: NDArray[np.intp], sides: list[tuple[int, Bits]], join: int) -> None:
+        """Send disjoint lanes (a mask a warp) to several blocks; they meet at `join`."""
+        several = np.sum([lanes != 0 for _, lanes in sides], axis=0) > 1
+        for block, lanes in sides:
+            self.block[warps[~several & (lanes != 0)]] = block
+        self.block[warps[several]] = join
+        replaced = several & (self.join[warps] == join)  # as in `divide`
+        for block, lanes in reversed(sides):
+            chosen = several & (lanes != 0) & (block != join)
+            first, further = chosen & replaced, chosen & ~replaced
+            self.block[warps[first]], self.mask[warps[first]] = block, lanes[first]
+            replaced &= ~first
+            if further.any():
+                self.push(warps[further], block, join, lanes[further])
+        self.pop(warps)
+
     def _stack_sides(
         self, warps: NDArray[np.intp], sides: list[tuple[int, Bits]], join: int, replaces: bool
     ) -> None:
