@@ -278,4 +278,4 @@ def test_the_verb_draws_a_recorded_kernel_and_writes_the_file(
     assert out.endswith("next: cutrace analyze t.cu -d h200 --by line\n")
     assert Path("t.svg").read_text().startswith("<svg ")
     assert run(["why", "t.cu", "t.cu:4", "-d", "h200", "--svg", "no/such.svg"]) == 2
-    assert capsys.readouterr().err == "cutrace: no/such.svg: No such file or directory\n"
+    assert capsys.readouterr().err == "cutrace: no/such.svg: cannot write it: No such file or directory\n"
