@@ -134,6 +134,8 @@ def test_the_words_of_a_command_line_are_sorted() -> None:
     )
     with pytest.raises(CutraceError, match="option -I: a value was expected"):
         read_options(["-I"])
+    with pytest.raises(CutraceError, match=r'expected a list such as \["-DN=4"\], got .*-DN=8'):
+        read_options("-DN=8")
 
 
 def test_ptx_is_taken_as_it_is() -> None:

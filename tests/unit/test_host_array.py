@@ -90,6 +90,8 @@ def test_fill_sets_every_element(recording: Recording) -> None:
 def test_a_value_that_does_not_fit_is_not_filled_in(recording: Recording) -> None:
     with pytest.raises(CutraceError, match="`d` is uint8: it cannot hold 256"):
         make(recording, 2, dtype="u1").fill(256)
+    with pytest.raises(CutraceError, match=r"`d \(2\)` is int32: it cannot hold 1\.5"):
+        make(recording, 2, dtype="i4").fill(1.5)
 
 
 def test_one_array_is_copied_to_another_on_the_device(recording: Recording) -> None:

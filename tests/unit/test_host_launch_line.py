@@ -18,7 +18,7 @@ def test_the_line_of_the_documentation_reads_as_written() -> None:
     )
 
 
-@pytest.mark.parametrize("dims", ["(20,100)", "dim3(20, 100)", "( 20 , 100 )", "(5*4, 10*10)"])
+@pytest.mark.parametrize("dims", ["(20,100)", "dim3(20, 100)", "( 20 , 100 )", "(5*4, 10*9 + 2*5)"])
 def test_a_grid_of_two_sizes_may_be_written_as_a_tuple_or_dim3(dims: str) -> None:
     assert parse_launch(f"k<<<{dims}, (3,3,3)>>>()").grid == (20, 100)
 

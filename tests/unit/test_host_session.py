@@ -268,6 +268,11 @@ def test_a_mistyped_path_names_the_nearest_files(here: Path) -> None:
         gpu.compile("revers.cu")
 
 
+def test_a_source_is_a_path_or_text(here: Path) -> None:
+    with Session() as gpu, pytest.raises(CutraceError, match="text of a source, got int 12"):
+        gpu.compile(12)  # type: ignore[arg-type]
+
+
 def test_a_missing_folder_is_said(here: Path) -> None:
     with (
         pytest.raises(CutraceError, match=r"there is no folder nowhere"),

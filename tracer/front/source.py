@@ -106,6 +106,9 @@ def read_options(words: Sequence[str], name_expressions: Sequence[str] = ()) -> 
     >>> read_options(["-DN=4", "-I", "inc", "--std=c++14", "-use_fast_math"]).words
     ('-DN=4', '-Iinc', '--std=c++14', '-use_fast_math')
     """
+    for given, what in ((words, "-DN=4"), (name_expressions, "scale<float, 4>")):
+        if isinstance(given, str):
+            raise CutraceError(f'expected a list such as ["{what}"], got the string {given!r}')
     found: dict[str, list[str]] = {"-D": [], "-I": [], "-std": [], "": []}
     rest = iter(words)
     for word in rest:

@@ -107,8 +107,11 @@ class DeviceArray:
         """Set every element to `value`."""
         try:
             element = np.array(value, dtype=self.dtype)
+            fits = self.dtype.kind not in "biu" or element == value
         except (OverflowError, TypeError, ValueError):
-            raise CutraceError(f"`{self.name}` is {self.dtype}: it cannot hold {value!r}") from None
+            fits = False
+        if not fits:
+            raise CutraceError(f"`{self.name}` is {self.dtype}: it cannot hold {value!r}")
         self._recording.note(Event("set", self.nbytes, array=self.name))
         self.elements()[...] = element
         self._mark_written()

@@ -3,9 +3,9 @@
     reverseArrayBlock<<<1024, 256>>>(out:i32[262144], in:i32[262144]=arange)
     productTiled<16><<<(4, 4), dim3(16, 16), 0>>>(c:f32[64,64], a:f32[64,64]=random:1, c, 64)
 
-Sizes are integers or products of them (`64*64`). An array has a name, a type, a shape and perhaps
-what it holds at first; its name alone means the array already made. Numbers take the type of the
-kernel's parameter; `nullptr` is a pointer to nothing.
+Sizes are integers, their products and sums of those (`64*4 + 64*8`). An array has a name, a type,
+a shape and perhaps what it holds at first; its name alone means the array already made. Numbers
+take the type of the kernel's parameter; `nullptr` is a pointer to nothing.
 """
 
 import re
@@ -69,7 +69,7 @@ def parse_launch(text: str) -> LaunchLine:
     grid = _dimensions(cursor)
     cursor.expect(",")
     block = _dimensions(cursor)
-    shared = _product(cursor, least=0) if cursor.accept(",") else 0
+    shared = _size(cursor, least=0) if cursor.accept(",") else 0
     if cursor.accept(","):
         cursor.take(_INTEGER, "a stream's number")
     cursor.expect(">>>")
@@ -157,20 +157,28 @@ def _list(cursor: _Cursor, item: Callable[[_Cursor], T], end: str) -> tuple[T, .
     return tuple(items)
 
 
-def _product(cursor: _Cursor, least: int = 1) -> int:
+def _size(cursor: _Cursor, least: int = 1) -> int:
+    """`256`, `4*1024`, `64*4 + 64*8`."""
     start = cursor.column
+    size = _product(cursor)
+    while cursor.accept("+"):
+        size += _product(cursor)
+    if size < least:
+        raise line_error(cursor.text, start, f"expected {least} or more")
+    return size
+
+
+def _product(cursor: _Cursor) -> int:
     factors = [int(cursor.take(_INTEGER, "an integer"), 0)]
     while cursor.accept("*"):
         factors.append(int(cursor.take(_INTEGER, "an integer"), 0))
-    if prod(factors) < least:
-        raise line_error(cursor.text, start, f"expected {least} or more")
     return prod(factors)
 
 
 def _dimensions(cursor: _Cursor) -> tuple[int, ...]:
     start = cursor.column
     cursor.accept("dim3")
-    sizes = _list(cursor, _product, ")") if cursor.accept("(") else (_product(cursor),)
+    sizes = _list(cursor, _size, ")") if cursor.accept("(") else (_size(cursor),)
     if len(sizes) > 3:
         raise line_error(cursor.text, start, f"expected one to three sizes, got {len(sizes)}")
     return sizes
@@ -193,7 +201,7 @@ def _read_number(found: re.Match[str]) -> int | float:
 def _array(cursor: _Cursor, name: str, column: int) -> ArrayArgument:
     type_ = _type(cursor)
     cursor.expect("[")
-    shape = _list(cursor, _product, "]")
+    shape = _list(cursor, _size, "]")
     start = cursor.column + 1
     initial = cursor.take(_INITIAL, "what it holds").strip() if cursor.accept("=") else ""
     if problem := check_initial(initial):

@@ -28,4 +28,7 @@ def read_text(path: Path) -> str:
 
 def is_path(given: str | Path) -> bool:
     """Whether it names a file: a Path, or a string without a newline."""
+    if not isinstance(given, Path | str):
+        kind = type(given).__name__
+        raise CutraceError(f"expected a path or the text of a source, got {kind} {given!r}")
     return isinstance(given, Path) or "\n" not in given
