@@ -17,6 +17,8 @@ from ...models.replay.seam import Batch
 from ...traces.schema import LANES, Array
 from .search import Access
 
+COMBINED = ("elected", "counted")
+"""Atomics of which lanes with one address are served together, keys of `seam.COLLISIONS`."""
 CELL = 4
 """Bytes of a cell: what is drawn of a transaction."""
 Lanes = tuple[int, ...]
@@ -118,19 +120,28 @@ def _interleave(addresses: Addresses) -> list[int | None]:
 def _share_out(
     transactions: Sequence[tuple[int, int]], addresses: Addresses, width: int
 ) -> Iterator[Piece]:
-    """Give each transaction its lanes; where several are alike, each has one lane."""
+    """Give each transaction its lanes; several that are alike share them, equal addresses apart."""
     for number, (start, size) in enumerate(transactions):
         lanes = [
             lane
             for lane, a in enumerate(addresses)
             if a is not None and a < start + size and start < a + width
         ]
-        if transactions.count((start, size)) > 1:
-            lanes = [lanes[number - transactions.index((start, size))]]
+        alike = transactions.count((start, size))
+        if alike > 1:
+            turn = number - transactions.index((start, size))
+            turns = range(len(lanes)) if len(lanes) == alike else _turns(lanes, addresses)
+            lanes = [lane for lane, own in zip(lanes, turns, strict=True) if own == turn]
         asked = [range(a, a + width) for lane in lanes if (a := addresses[lane]) is not None]
         cells = range(start, start + size, CELL)
         wanted = tuple(any(r.start < c + CELL and c < r.stop for r in asked) for c in cells)
         yield Piece(start, size, tuple(lanes), wanted)
+
+
+def _turns(lanes: Sequence[int], addresses: Addresses) -> list[int]:
+    """For each lane how many before it have its address."""
+    before = [[addresses[other] for other in lanes[:n]] for n in range(len(lanes))]
+    return [seen.count(addresses[lane]) for lane, seen in zip(lanes, before, strict=True)]
 
 
 def _words(access: Access, model: Banks) -> Iterator[Group]:
@@ -138,17 +149,26 @@ def _words(access: Access, model: Banks) -> Iterator[Group]:
     broadcast = model.rule == "broadcast"
     words = range(0, max(access.kind.width, WORD), WORD)
     lanes = model.request_lanes[0 if broadcast else size_class(access.kind.width)]
+    if not broadcast and len([*_cut(access.addresses, lanes)]) > _requests(access):
+        lanes *= 2  # pairs of lanes with one address are served together
     for first, group in _cut(access.addresses, lanes):
         for number, offsets in enumerate([[o] for o in words] if broadcast else [words]):
             pieces = tuple(_by_bank(access, model, group, offsets))
             yield Group(first, first + lanes - 1, pieces, number)
 
 
+def _requests(access: Access) -> int:
+    """How many requests the model makes of the access."""
+    counts = access.model.step(_batch(access, access.addresses)).counts
+    return int(counts["split_requests"][0])
+
+
 def _by_bank(
     access: Access, model: Banks, group: Addresses, offsets: Sequence[int]
 ) -> Iterator[Piece]:
-    """What the lanes want of each bank: rows of it, or for atomics each lane's word by itself."""
-    alone = access.kind.access in ("atomic", "reduction")
+    """What the lanes want of each bank: rows of it, or each lane's word where atomics collide."""
+    is_atomic = access.kind.access in ("atomic", "reduction")
+    alone = is_atomic and access.kind.collision not in COMBINED
     line = model.bank_bytes if model.rule == "broadcast" else model.row_bytes
     wanted: dict[tuple[int, int, int], dict[int, int]] = {}
     for lane, address in enumerate(group):

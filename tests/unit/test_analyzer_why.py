@@ -146,6 +146,30 @@ def test_the_pieces_of_an_access_cost_what_the_model_counts(tmp_path: Path) -> N
             assert {lane for piece in pieces for lane in piece.lanes} == set(range(27))
 
 
+@pytest.mark.parametrize("device", ["8800gtx", "gtx580", "h200"])
+@pytest.mark.parametrize("operation", ["exch.b32", "add.u32", "cas.b32", "min.s32"])
+def test_colliding_atomics_have_as_many_pieces_as_transactions(
+    device: str, operation: str, tmp_path: Path
+) -> None:
+    lanes = warp(addresses=[0x1000_0000 + 4 * (lane % 5) for lane in range(32)])
+    found = explained(one(tmp_path, lanes, f"atom.global.{operation}"), device)
+    assert found.access is not None
+    pieces = [piece for group in found.groups for piece in group.pieces]
+    assert len(pieces) == found.access.cost
+    assert {lane for piece in pieces for lane in piece.lanes} == set(range(32))
+
+
+def test_wide_loads_of_pairs_with_one_address_are_one_request_on_7_0_and_later(
+    tmp_path: Path,
+) -> None:
+    lanes = warp(addresses=[8 * (lane // 2) for lane in range(32)])
+    trace = one(tmp_path, lanes, "ld.shared.f64", Space.SHARED, 8)
+    assert sentences(trace, ["h200"]) == ["no lanes meet in a bank: 1 pass, no fewer would do"]
+    assert sentences(trace, ["gtx980"]) == [
+        "no lanes meet in a bank: 2 passes in 2 requests of 16 lanes, no fewer would do"
+    ]
+
+
 def two_lines(path: Path) -> Trace:
     """Line 1 has a good and a bad warp, line 2 another instruction, line 3 none."""
     accesses = [
@@ -278,4 +302,7 @@ def test_the_verb_draws_a_recorded_kernel_and_writes_the_file(
     assert out.endswith("next: cutrace analyze t.cu -d h200 --by line\n")
     assert Path("t.svg").read_text().startswith("<svg ")
     assert run(["why", "t.cu", "t.cu:4", "-d", "h200", "--svg", "no/such.svg"]) == 2
-    assert capsys.readouterr().err == "cutrace: no/such.svg: cannot write it: No such file or directory\n"
+    assert (
+        capsys.readouterr().err
+        == "cutrace: no/such.svg: cannot write it: No such file or directory\n"
+    )
