@@ -18,6 +18,9 @@ from numpy.typing import NDArray
 from ptx_case import ALIASES, bits_of, read_case, stored_dtype
 from ptx_run import run_case, run_kernel
 
+from cutrace.tracer.engine.op.catalogue import families
+from cutrace.tracer.ptx.parse import parse_module
+
 HERE = Path(__file__).parent / "ptx"
 FLOATS: dict[str, str] = {"f16": "f2", "f32": "f4", "f64": "f8"}
 
@@ -99,3 +102,19 @@ def test_a_kernel(path: Path) -> None:
     found = run_kernel(text, name, block, arrays, block)[len(sources) :]
     for ours, expected in zip(found, wanted, strict=True):
         assert ours.tolist() == expected.tolist()
+
+
+def test_every_instruction_has_a_case() -> None:
+    seen: set[str] = set()
+    for path in sorted(HERE.glob("*.txt")):
+        for line in path.read_text().splitlines():
+            name = line.partition("# ")[0].partition("|")[0].partition(" : ")[0]
+            seen.update(
+                part.split()[0].partition(".")[0] for part in name.split(";") if part.strip()
+            )
+    for path in sorted(HERE.glob("*/*.ptx")):
+        for function in parse_module(path.read_text()).functions.values():
+            seen.update(instruction.opcode for instruction in function.instructions)
+    wanted = {opcode.partition(".")[0] for opcodes in families().values() for opcode in opcodes}
+    elsewhere = {"tex", "trap"}  # textures have tests of their own, and a trap leaves no results
+    assert wanted - seen - elsewhere == set()

@@ -37,6 +37,8 @@ from .layout import local_layout, shared_layout
 from .memory import LoadedModule, Memory
 from .native import select
 from .op.family import find_rule
+from .op.left_out import left_out
+from .parameter import decode_pointed_parameter, parameter_offsets
 from .pointer import function_address, parameter_places
 from .program import BlockPlan, Program, Step, spoken_name
 from .slot import Fetch, Slots, Store, immediate
@@ -96,6 +98,8 @@ class Decoder:
                     return layout.offsets[owner, name]
         if name in self.loaded.symbols:
             return self.loaded.symbols[name].address
+        if self.function == 0 and name in parameter_offsets(self.kernel):
+            return parameter_offsets(self.kernel)[name]
         function = function_address(self.kernel.module, name)
         if function is not None:
             return function
@@ -222,6 +226,9 @@ def _plan(decoder: Decoder, block: BasicBlock) -> BlockPlan:
     for pc in range(block.first, block.last):
         decoder.pc, decoder.position = pc, pc - block.first
         instruction = decoder.kernel.instructions[pc]
+        missing = left_out(instruction)
+        if missing:
+            raise decoder.refuse(f"cutrace leaves out {missing}")
         ending = branch.decode_ending(decoder, instruction) if pc == block.last - 1 else None
         if ending is not None:
             terminator = ending
@@ -243,6 +250,7 @@ def _plan(decoder: Decoder, block: BasicBlock) -> BlockPlan:
 
 
 _FORMS = (
+    decode_pointed_parameter,
     access.decode_access,
     move.decode_move,
     call.decode_call,

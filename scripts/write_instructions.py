@@ -1,0 +1,96 @@
+"""Write docs/instructions.md from the engine's tables: `python scripts/write_instructions.py`."""
+
+from pathlib import Path
+
+from cutrace.tracer.engine.op.catalogue import families
+from cutrace.tracer.engine.op.left_out import LEFT_OUT
+
+ROOT = Path(__file__).parents[1]
+TABLES = ROOT / "tests" / "validate" / "instructions"
+
+HEAD = """# Instructions
+
+Made from the tables by `scripts/write_instructions.py`. A kernel is refused when it is launched,
+not when it is loaded, and only if it can reach an instruction that cutrace does not run; the
+message names the instruction, its line in the PTX and its line in the source.
+
+## What runs
+
+| family | instructions |
+|---|---|
+"""
+
+COMPARED = """
+## Compared with silicon
+
+Every form below was run on an NVIDIA H200 (driver 580.159.04) over zeros, subnormal numbers,
+infinities, NaNs, largest and smallest numbers and random bits, and cutrace gives the same bits.
+Approximate functions are within the bound that the PTX ISA states, written beside each form in
+`tests/validate/instructions`; cutrace's own are nearer to the true value than the hardware's.
+
+| table | forms |
+|---|---|
+"""
+
+DETAILS = """
+What the ISA leaves open is as the H200 has it:
+
+- The NaN of f32 is `0x7fffffff`, of f16 and bf16 `0x7fff`; f64 keeps the payload of a source (of
+  several the second's, then the third's, then the first's) and makes `0xfff8000000000000`.
+- `.ftz` flushes a result that would be subnormal with exponents of any size after rounding.
+- Integers divided by zero give all ones, and so do their remainders. A NaN becomes 0 as an integer
+  of up to 32 bits, and the lowest signed pattern as one of 64 bits or from f64.
+- `atom.add.f32` flushes subnormal numbers in global memory, not in shared memory.
+- `mma` of f16, bf16 and tf32 adds all products of the instruction and the accumulator exactly,
+  after cutting each off 25 bits below the largest exponent, and cuts the sum off to f32 (rounds it
+  as f16); 8-bit floats take two bytes of every four at a time, and the accumulator at the end.
+- `sin` and `cos` first multiply by 1 / 2 pi in f32, so that large angles err as they do there.
+
+Clocks count the warp's instructions, hints to caches are not heeded, `cp.async` copies when it is
+issued, waits take no time.
+
+## What is left out on purpose
+
+The message says `cutrace leaves out` and this:
+
+| instructions | what they are |
+|---|---|
+"""
+
+
+def text() -> str:
+    """Return the document."""
+    runs = [
+        f"| {name} | {' '.join(f'`{opcode}`' for opcode in opcodes)} |"
+        for name, opcodes in families().items()
+    ]
+    forms = [f"| {path.stem} | {count(path)} |" for path in sorted(TABLES.glob("*.txt"))]
+    missing: dict[str, list[str]] = {}
+    for opcode, modifiers, what in LEFT_OUT:
+        name = ".".join((opcode, *sorted(modifiers)))
+        missing.setdefault(what, []).append(f"`{name}`")
+    omitted = [f"| {' '.join(names)} | {what} |" for what, names in missing.items()]
+    return "\n".join([HEAD + "\n".join(runs), COMPARED + "\n".join(forms),
+                      DETAILS + "\n".join(omitted), ""])  # fmt: skip
+
+
+def count(path: Path) -> int:
+    """Return how many forms a table has: braces multiply."""
+    total = 0
+    for line in path.read_text(encoding="utf-8").splitlines():
+        line = line.partition("# ")[0].strip()
+        choices = 1
+        for part in line.split("{")[1:]:
+            inside, closed, _ = part.partition("}")
+            choices *= inside.count(",") + 1 if closed and "$" not in inside else 1
+        total += choices if line else 0
+    return total
+
+
+def main() -> None:
+    """Write the document."""
+    (ROOT / "docs" / "instructions.md").write_text(text(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

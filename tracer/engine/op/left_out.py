@@ -1,0 +1,33 @@
+"""Instructions that cutrace leaves out on purpose, and what it says of them."""
+
+from ...ptx.kernel import Instruction
+
+LEFT_OUT: tuple[tuple[str, frozenset[str], str], ...] = (
+    ("tcgen05", frozenset(), "tensor memory (compute capability 10.0)"),
+    ("wgmma", frozenset(), "matrix products of warp groups"),
+    ("wmma", frozenset(), "matrix products with fragments of unknown layout; mma.sync is taken"),
+    ("mma", frozenset({"sp"}), "matrix products with sparse factors"),
+    ("mma", frozenset({"block_scale"}), "matrix products with scaled blocks"),
+    ("cp", frozenset({"reduce", "bulk"}), "bulk reductions by the tensor memory accelerator"),
+    ("cp", frozenset({"async", "bulk"}), "bulk copies by the tensor memory accelerator"),
+    ("st", frozenset({"bulk"}), "bulk stores"),
+    ("st", frozenset({"async"}), "stores to other blocks of a cluster"),
+    ("red", frozenset({"async"}), "reductions in other blocks of a cluster"),
+    ("tensormap", frozenset(), "maps of tensors for the tensor memory accelerator"),
+    ("multimem", frozenset(), "memory that several GPUs share"),
+    ("mapa", frozenset(), "clusters of blocks"),
+    ("getctarank", frozenset(), "clusters of blocks"),
+    ("barrier", frozenset({"cluster"}), "clusters of blocks"),
+    ("clusterlaunchcontrol", frozenset(), "clusters of blocks"),
+    ("cvt", frozenset({"rs"}), "conversions that round at random"),
+)
+"""Opcode, modifiers that it has, and what that is: the message begins `cutrace leaves out`."""
+
+
+def left_out(instruction: Instruction) -> str | None:
+    """Return what is left out, None for instructions that cutrace means to run."""
+    named = {modifier.partition("::")[0] for modifier in instruction.modifiers}
+    for opcode, modifiers, what in LEFT_OUT:
+        if instruction.opcode == opcode and modifiers <= named:
+            return what
+    return None
