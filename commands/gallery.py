@@ -50,6 +50,6 @@ def _copy(folder: Path, to: Path) -> str:
     if target.exists():
         raise CutraceError(f"{target} is there already: name another folder, or remove it")
     shutil.copytree(folder, target, ignore=shutil.ignore_patterns("__pycache__"))
-    script = target / f"{folder.name}.py"  # where a comment is not enough for the launch
-    first = script if script.exists() else min(target.glob("*.cu"))
+    scripts = set(target.glob("*.py")) - {target / "reference.py"}
+    first = min(scripts or target.glob("*.cu"))  # a script where a comment is not enough
     return f"{target}\nnext: cutrace analyze {quote(first)}"

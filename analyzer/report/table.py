@@ -84,7 +84,9 @@ def _words(sheet: Sheet, profile: Profile, width: int) -> Iterator[tuple[str, st
         yield from _sentence(folded, width)
         yield "", ""
     for line in costs(sheet):
-        yield line, "yellow"
+        is_source = not line.startswith("  ")
+        for part in [line] if is_source else wrap(line, width, subsequent_indent="  "):
+            yield part, "yellow"
     for note in sheet.notes:
         yield from _sentence(note, width)
     yield "", ""

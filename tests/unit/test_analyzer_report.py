@@ -68,6 +68,12 @@ def test_a_narrow_terminal_gets_a_block_a_device_and_no_cell_is_cut() -> None:
             assert word in text
 
 
+def test_the_devices_of_a_costly_line_take_the_lines_that_they_need() -> None:
+    text = render(two_devices(width=40), "table")
+    assert "\ncosts most: reverse.cu:3  out[n - i] = v;\n" in text
+    assert "\n  83 % of the bytes moved on 8800gtx,\n  h200\n" in text
+
+
 def test_several_devices_speak_plain_and_one_alone_its_eras_words_too() -> None:
     both = two_devices()
     assert "[cuda-profiler]" not in render(both, "table")

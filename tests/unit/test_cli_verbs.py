@@ -181,5 +181,7 @@ def test_the_gallery_is_listed_explained_and_copied(folder: Path, capsys: Captur
     text = printed(capsys, "gallery", "reverse_array", "--copy", ".")
     assert (folder / "reverse_array" / "reverse_global.cu").exists()
     assert text.endswith("next: cutrace analyze reverse_array/reverse_global.cu\n")
+    text = printed(capsys, "gallery", "texture", "--copy", ".")
+    assert text.endswith("next: cutrace analyze texture/address_modes.py\n")
     assert run(["gallery", "reverse_array", "--copy", "."]) == 2
     assert "reverse_array is there already" in capsys.readouterr().err
