@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from ._advice import advise_here
 from ._complete import counters, formats, last_of, starting
 from ._progress import progress
 from ._quote import quote
@@ -40,6 +41,9 @@ def command(
             metavar="table|csv|json|md", autocompletion=starting(formats), help="How to print it."
         ),
     ] = "table",
+    advice: Annotated[
+        bool, typer.Option("--advice", help="Say what to change instead, with the evidence.")
+    ] = False,
 ) -> str:
     """Show what a kernel does to the memory of any device."""
     from ..analyzer.report import check_format
@@ -52,4 +56,5 @@ def command(
         from ..analyzer.profile import analyze
         from ..analyzer.report import render
 
-        return render(replace(analyze(trace, **arguments), view=view), format)
+        profile = replace(analyze(trace, **arguments), view=view)
+        return advise_here(trace, profile, arguments) if advice else render(profile, format)

@@ -142,6 +142,9 @@ def _say_banks(access: Access, groups: Sequence[Group], better: str) -> str:
         wide = max(group.word for group in groups) > 0
         one_word = ", each word by itself" if wide else ""
         passes += f" in {len(groups)} requests of {lanes} lanes{one_word}"
+    words = max(len(_shared(group)) for group in groups)
+    if len(worst.crowded) < 2 and access.cost > access.ideal and words > 1:
+        return f"lanes share {words} words, and a pass broadcasts one: {passes}, {better}"
     if len(worst.crowded) < 2:
         return f"no lanes meet in a bank: {passes}, {better}"
     lanes_there = sorted({piece.lanes[0] for piece in worst.crowded})
@@ -149,6 +152,11 @@ def _say_banks(access: Access, groups: Sequence[Group], better: str) -> str:
     if len(lanes_there) == 1:
         meeting = f"lane {lanes_there[0]} wants {len(worst.crowded)} words"
     return f"{meeting} in bank {worst.crowded[0].bank}: {passes}, {better}"
+
+
+def _shared(group: Group) -> list[int]:
+    """How many lanes want each of the words that several want."""
+    return [len(piece.lanes) for piece in group.pieces if len(piece.lanes) > 1]
 
 
 def _waste(access: Access, groups: Sequence[Group]) -> str:

@@ -92,6 +92,18 @@ def test_a_stride_of_two_words_meets_in_every_second_bank(tmp_path: Path) -> Non
     ]
 
 
+def test_several_shared_words_are_broadcast_one_a_pass_on_1_x(tmp_path: Path) -> None:
+    lanes = warp(addresses=[4 * (lane // 4) for lane in range(32)])
+    trace = one(tmp_path, lanes, "ld.shared.f32", Space.SHARED)
+    # each half-warp wants 4 words, each for 4 lanes: a pass serves one word and a lane of the rest
+    assert sentences(trace) == [
+        "lanes share 4 words, and a pass broadcasts one: 8 passes in 2 requests of 16 lanes,"
+        " 2 would do",
+        "no lanes meet in a bank: 1 pass, no fewer would do",
+        "no lanes meet in a bank: 1 pass, no fewer would do",
+    ]
+
+
 def test_shared_words_in_banks_of_their_own_need_one_pass(tmp_path: Path) -> None:
     trace = one(tmp_path, warp(stride=132, base=0), "ld.shared.f32", Space.SHARED)
     assert sentences(trace, ["h200"]) == ["no lanes meet in a bank: 1 pass, no fewer would do"]

@@ -1,0 +1,169 @@
+"""Advice: what to change in a kernel, with the line, the evidence and the share of the traffic.
+
+A rule is a file of `rules/` with one function, `find`. It sees the worst access of each instruction
+as `why` would show it, and the sums of the whole launch, and tells what it finds.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from importlib import import_module
+from pkgutil import iter_modules
+from textwrap import wrap
+
+import polars as pl
+
+from ..models.replay.device import Device, load_device
+from ..traces.reader import LaunchTrace, Trace
+from . import rules
+from .launch_text import launch_text
+from .profile import LaunchProfile, Profile
+from .why.picture import draw_groups
+from .why.search import Access, Searcher
+from .why.sentence import give_reason, say
+
+LEAST = 0.02
+"""The share of its traffic from which on an access is worth a word."""
+SENTENCE = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What a rule found: at an instruction, or (`pc` None) in the launch as a whole.
+
+    `what` is wrong, `evidence` shows it, `change` is the advice; `share` is the part of the
+    launch's traffic of that kind, 0 to 1, None where it has no part in any. `access` is what
+    `why --access` takes. `rule`, `place` (FILE:LINE) and the number of `others`, further
+    instructions of the line with the same, are filled in by `advise`.
+    """
+
+    what: str
+    evidence: str
+    change: str
+    pc: int | None = None
+    share: float | None = None
+    access: str = ""
+    rule: str = ""
+    place: str = ""
+    others: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What rules see of one launch on one device.
+
+    `worst` holds the worst access of each instruction and space, `sums` a row a pc with the sums of
+    the models' raw counters.
+    """
+
+    profile: LaunchProfile
+    trace: LaunchTrace
+    device: Device
+    worst: Sequence[Access]
+    sums: pl.DataFrame
+
+    def total(self, counter: str) -> int:
+        """The sum of a raw counter over the launch; 0 where the device does not have it."""
+        return int(self.sums[counter].sum()) if counter in self.sums.columns else 0
+
+    def of(self, pc: int, counter: str) -> int:
+        """The sum of a raw counter at one instruction."""
+        if counter not in self.sums.columns:
+            return 0
+        return int(self.sums.filter(pl.col("pc") == pc)[counter].sum())
+
+    def share(self, access: Access, what: str) -> float:
+        """An access's part of all that its space counts: `bytes_moved`, `passes`."""
+        space = access.kind.space
+        names = [c for c in self.sums.columns if c.startswith(f"{space}_") and c.endswith(what)]
+        total = sum(self.total(name) for name in names)
+        return self.of(access.pc, access.kind.prefix + what) / total if total else 0.0
+
+    def describe(self, access: Access) -> str:
+        """The sentence and the reason of `why`."""
+        groups = draw_groups(access)
+        parts = (f(access, groups, self.device.capability) for f in (say, give_reason))
+        return "; ".join(part for part in parts if part)
+
+
+def rule_names() -> tuple[str, ...]:
+    """The names of all rules."""
+    return tuple(sorted(module.name for module in iter_modules(rules.__path__)))
+
+
+def advise(
+    trace: Trace, profile: Profile, dlcm: str = "ca", set: Mapping[str, object] = {}
+) -> list[tuple[LaunchProfile, list[Finding]]]:
+    """Ask every rule about each launch on each device that can run it, most costly first.
+
+    Instructions of one line in which a rule finds the same are one finding, the worst of them, with
+    the share of all.
+    """
+    return [
+        (launch, sorted(_ask(trace, launch, dlcm, set), key=lambda f: -(f.share or 0)))
+        for launch in profile.launches
+        if not launch.refusal
+    ]
+
+
+def _ask(
+    trace: Trace, launch: LaunchProfile, dlcm: str, settings: Mapping[str, object]
+) -> Iterator[Finding]:
+    device = load_device(launch.device, settings)
+    opened = trace.launches[launch.number]
+    worst = Searcher(opened, device, dlcm).worst(None)
+    numbers = [c for c, t in launch.raw.counts.schema.items() if t == pl.Int64]
+    sums = launch.raw.counts.group_by("pc").agg(pl.col(numbers).sum()).sort("pc")
+    evidence = Evidence(launch, opened, device, worst, sums)
+    places = opened.instructions().select(["file", "line"]).to_pylist()
+    found: dict[tuple[str, str], list[Finding]] = {}
+    for name in rule_names():
+        for finding in import_module(f"{rules.__name__}.{name}").find(evidence):
+            at = places[finding.pc] if finding.pc is not None else {"line": 0}
+            place = f"{at['file']}:{at['line']}" if at["line"] else ""
+            where = place or ("" if finding.pc is None else f"pc {finding.pc}")
+            named = replace(finding, rule=name, place=where)
+            found.setdefault((name, where), []).append(named)
+    for alike in found.values():
+        shares = [finding.share for finding in alike if finding.share is not None]
+        first = max(alike, key=lambda finding: finding.share or 0)
+        if not shares or sum(shares) >= LEAST:
+            yield replace(first, share=sum(shares) if shares else None, others=len(alike) - 1)
+
+
+def render_advice(
+    found: Sequence[tuple[LaunchProfile, Sequence[Finding]]],
+    width: int | None = None,
+    first: str = "",
+    last: str = "",
+) -> str:
+    """A paragraph a launch and device, an item a finding."""
+    lines = [first, ""] if first else []
+    for launch, findings in found:
+        lines += _wrapped(f"{launch.device}  {launch_text(launch.launch)}", width, "")
+        if not findings:
+            lines.append("  nothing to advise")
+        for finding in findings:
+            lines += _finding(finding, width)
+        lines.append("")
+    return "\n".join((*lines, f"next: {last}")) + "\n"
+
+
+def _finding(finding: Finding, width: int | None) -> Iterator[str]:
+    place = f"{finding.place}: " if finding.place else ""
+    more = f", and {finding.others} more on this line" if finding.others else ""
+    part = "" if finding.share is None else f", {100 * finding.share:.0f} % of its traffic"
+    yield from _wrapped(f"- {place}{finding.what}{more} ({finding.rule}{part})", width, "")
+    seen = f" (cutrace why TRACE --access {finding.access})" if finding.access else ""
+    yield from _wrapped(f"seen: {finding.evidence}{seen}", width, "  ")
+    yield from _wrapped(f"change: {finding.change}", width, "  ")
+
+
+def _wrapped(text: str, width: int | None, indent: str) -> list[str]:
+    return wrap(
+        text,
+        min(width or SENTENCE, SENTENCE),
+        initial_indent=indent,
+        subsequent_indent=f"{indent}  ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )

@@ -1,0 +1,21 @@
+"""Registers that keep warps off an SM: half of it or more stays empty for want of them."""
+
+from collections.abc import Iterator
+
+from ..advice import Evidence, Finding
+
+LITTLE = 0.5
+
+
+def find(evidence: Evidence) -> Iterator[Finding]:
+    """Look at what limits the resident blocks."""
+    facts = evidence.profile.raw.facts
+    active, most, registers = (facts.get(k) for k in ("active_warps", "max_warps", "registers"))
+    remark = next((r for r in evidence.profile.remarks if "limited by registers" in r), "")
+    if active and most and remark and active <= LITTLE * most:
+        yield Finding(
+            f"registers leave room for {active} of {most} warps",
+            remark,
+            f"use fewer than {registers} registers a thread: __launch_bounds__, --maxrregcount,"
+            " shorter lives of variables; more work a thread may be as good",
+        )

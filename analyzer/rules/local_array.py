@@ -1,0 +1,24 @@
+"""Arrays of a thread that are indexed at run time: they live in memory, not in registers."""
+
+from collections.abc import Iterator
+
+from ..advice import Evidence, Finding
+
+
+def find(evidence: Evidence) -> Iterator[Finding]:
+    """Look at accesses to local memory; one finding a launch, at the costliest of them."""
+    local = [access for access in evidence.worst if access.kind.space == "local"]
+    if not local:
+        return
+    names = ("local_load_requests", "local_store_requests")
+    requests = sum(evidence.total(name) for name in names)
+    top = max(local, key=lambda a: evidence.of(a.pc, a.kind.prefix + "bytes_moved"))
+    size = evidence.profile.launch.local_bytes
+    yield Finding(
+        f"an array of each thread lives in local memory: {requests} requests",
+        f"{size} bytes a thread; the assembler may still keep a small array in registers",
+        "unroll the loops so that every index is known when compiling, or keep it in shared memory",
+        top.pc,
+        evidence.share(top, "bytes_moved"),
+        top.identifier,
+    )

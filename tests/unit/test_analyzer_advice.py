@@ -1,0 +1,194 @@
+"""Advice: every rule on a kernel that has the fault, and silent on its twin that has not."""
+
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+from hand_trace import Access, hand_trace, instruction, launch
+from warps import FULL, Warp, warp
+
+from cutrace.analyzer.advice import Finding, advise, render_advice, rule_names
+from cutrace.analyzer.profile import analyze
+from cutrace.cli import run
+from cutrace.tracer.host.record import record
+from cutrace.traces.reader import Trace, read_trace
+from cutrace.traces.schema import Resources, Space
+
+GALLERY = Path(str(files("cutrace.traces") / "gallery"))
+THREE = ("8800gtx", "gtx580", "h200")
+Captured = pytest.CaptureFixture[str]
+
+
+def found(trace: Trace, device: str = "h200") -> list[Finding]:
+    """What is found in the last launch on one device."""
+    return advise(trace, analyze(trace, device))[-1][1]
+
+
+def rules(trace: Trace, device: str = "h200") -> set[str]:
+    return {finding.rule for finding in found(trace, device)}
+
+
+def one(path: Path, lanes: Warp, mnemonic: str, space: Space = Space.GLOBAL) -> Trace:
+    """A trace with one access of 4 bytes a lane."""
+    folder = path / f"{len([*path.iterdir()])}.cutrace"
+    return hand_trace(folder, [Access(lanes, space=space)], instructions=[instruction(0, mnemonic)])
+
+
+def gallery(tmp_path: Path, source: str) -> Trace:
+    """A source of the gallery, recorded."""
+    return read_trace(record(GALLERY / source, [], tmp_path / f"{Path(source).stem}.cutrace"))
+
+
+@pytest.mark.parametrize("device", THREE)
+def test_strided_stores_are_uncoalesced_and_rows_are_not(device: str, tmp_path: Path) -> None:
+    (bad,) = found(one(tmp_path, warp(stride=64), "st.global.f32"), device)
+    assert (bad.rule, bad.place, bad.share) == ("uncoalesced", "k.cu:1", 1)
+    assert "(stride 64 bytes)" in bad.evidence
+    assert found(one(tmp_path, warp(), "st.global.f32"), device) == []
+
+
+def test_one_address_for_all_lanes_is_not_uncoalesced(tmp_path: Path) -> None:
+    lanes = warp(addresses=[0x1000_0000] * 32)
+    for device in ("gtx280", "gtx580", "h200"):
+        assert rules(one(tmp_path, lanes, "ld.global.f32"), device) == set()
+
+
+def test_a_misaligned_row_is_told_apart_from_lanes_that_lie_apart(tmp_path: Path) -> None:
+    trace = one(tmp_path, warp(base=0x1000_0004), "ld.global.f32")
+    (bad,) = found(trace)
+    # 5 sectors for 4
+    assert (bad.rule, bad.what) == (
+        "misaligned",
+        "loads begin beside a boundary: 5 transactions where 4 would do",
+    )
+    assert rules(trace, "8800gtx") == {"misaligned"}
+
+
+@pytest.mark.parametrize("device", THREE)
+def test_a_column_of_a_tile_meets_in_one_bank_until_rows_are_a_word_longer(
+    device: str, tmp_path: Path
+) -> None:
+    (bad,) = found(one(tmp_path, warp(stride=128, base=0), "ld.shared.f32", Space.SHARED), device)
+    assert bad.rule == "bank_conflicts"
+    best = 2 if device == "8800gtx" else 1  # half-warps
+    assert bad.change == (
+        f"make rows of 128 bytes one word longer: the same access then takes {best} instead of 32"
+        " passes (tried)"
+    )
+    good = one(tmp_path, warp(stride=132, base=0), "ld.shared.f32", Space.SHARED)
+    assert found(good, device) == []
+
+
+@pytest.mark.parametrize("device", THREE)
+def test_different_constants_are_told_and_one_for_all_is_not(device: str, tmp_path: Path) -> None:
+    assert rules(one(tmp_path, warp(base=0), "ld.const.f32", Space.CONST), device) == {
+        "divergent_constant"
+    }
+    same = one(tmp_path, warp(addresses=[4] * 32), "ld.const.f32", Space.CONST)
+    assert rules(same, device) == set()
+
+
+def branching(path: Path, taken: int, active: int = FULL) -> Trace:
+    """A warp at a branch that these lanes take."""
+    table = [instruction(0, "bra", predicate="%p1", bytes=0), instruction(1, "ret", block=1)]
+    targets = 2 if taken not in (0, active) else 1
+    entries = [(0, active, taken, targets, 4), (1, active, 0, 0, 1)]
+    folder = path / f"{len([*path.iterdir()])}.cutrace"
+    return hand_trace(folder, instructions=table, paths=[entries], control=[(0, 0, 0, 0)])
+
+
+@pytest.mark.parametrize(
+    ("taken", "period"), [(0xAAAAAAAA, 2), (0x11111111, 4), (0x00FF00FF, 16), (0x0F0F0F0F, 8)]
+)
+def test_a_branch_by_the_threads_number_is_told(taken: int, period: int, tmp_path: Path) -> None:
+    (bad,) = found(branching(tmp_path, taken))
+    assert (bad.rule, bad.place) == ("divergence", "k.cu:1")
+    assert bad.what == f"4 of 4 branches split their warp, by a pattern of {period} lanes"
+
+
+@pytest.mark.parametrize(("taken", "active"), [(0x000000FF, FULL), (FULL, FULL), (0x5, 0xF)])
+def test_the_edge_of_the_data_and_whole_warps_are_left_alone(
+    taken: int, active: int, tmp_path: Path
+) -> None:
+    assert found(branching(tmp_path, taken, active)) == []
+
+
+def test_few_warps_for_want_of_registers(tmp_path: Path) -> None:
+    def with_registers(count: int) -> Trace:
+        made = launch(block=(256, 1, 1), resources=(Resources("sm_90", count, 0, 0, 0),))
+        return hand_trace(tmp_path / f"{count}.cutrace", launch=made, instructions=[instruction(0)])
+
+    # 4096 registers a warp: 4 a partition, 16 of 64 warps; 40: 48 of 64
+    (bad,) = found(with_registers(128))
+    assert (bad.rule, bad.what) == ("few_registers", "registers leave room for 16 of 64 warps")
+    assert found(with_registers(40)) == []
+
+
+def test_idle_lanes_of_the_last_warp(tmp_path: Path) -> None:
+    def with_threads(count: int) -> Trace:
+        made = launch(block=(count, 1, 1))
+        return hand_trace(tmp_path / f"{count}.cutrace", launch=made, instructions=[instruction(0)])
+
+    (bad,) = found(with_threads(100))
+    assert (bad.rule, bad.what) == ("idle_lanes", "28 of 128 lanes of a block are idle")
+    assert found(with_threads(128)) == []
+    assert found(with_threads(1000)) == []  # 24 of 1024
+
+
+def test_an_array_in_local_memory(tmp_path: Path) -> None:
+    lanes = warp(addresses=[8] * 32)
+    assert rules(one(tmp_path, lanes, "st.local.f32", Space.LOCAL)) == {"local_array"}
+
+
+def test_every_rule_is_tested_above() -> None:
+    assert rule_names() == (
+        *("bank_conflicts", "divergence", "divergent_constant", "few_registers", "idle_lanes"),
+        *("local_array", "misaligned", "uncoalesced"),
+    )
+
+
+def test_instructions_of_one_line_are_one_finding(tmp_path: Path) -> None:
+    table = [instruction(n, "st.global.f32", line=7) for n in range(3)]
+    accesses = [Access(warp(stride=64 << n), pc=n, step=n) for n in range(3)]
+    (bad,) = found(hand_trace(tmp_path / "k.cutrace", accesses, instructions=table))
+    assert (bad.place, bad.others, bad.share) == ("k.cu:7", 2, 1)
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("transpose/transpose_naive.cu", {"uncoalesced"}),
+        ("transpose/transpose_shared.cu", {"bank_conflicts"}),
+        ("reduction/reduce1_divergent.cu", {"divergence"}),
+        ("reduction/reduce2_strided.cu", {"bank_conflicts"}),
+        ("reduction/reduce3_sequential.cu", set()),
+        ("reduction/reduce7_many.cu", set()),
+        ("divergence/by_thread.cu", {"divergence"}),
+        ("constant_table/constant_table.cu", {"divergent_constant"}),
+        ("local_array/local_array.cu", {"local_array"}),
+        ("reverse_array/reverse_shared.cu", set()),
+    ],
+)
+def test_faults_of_the_gallery_are_found_and_good_variants_are_left_alone(
+    source: str, expected: set[str], tmp_path: Path
+) -> None:
+    trace = gallery(tmp_path, source)
+    told = advise(trace, analyze(trace, "h200"))
+    every = [finding for _, findings in told for finding in findings]
+    assert {f.rule for f in every if f.share is None or f.share > 0.1} == expected
+
+
+def test_the_verb_prints_advice_and_what_to_type(tmp_path: Path, capsys: Captured) -> None:
+    trace = one(tmp_path, warp(stride=64), "st.global.f32")
+    assert run(["analyze", str(trace.path), "-d", "h200", "--advice"]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith(
+        "h200  k<<<1, 32>>>()\n"
+        "- k.cu:1: stores of neighbouring lanes lie apart: 32 transactions where 4 would do"
+        " (uncoalesced,\n"
+        "  100 % of its traffic)\n"
+        "  seen: 32 lanes touch 32 sectors (stride 64 bytes): 4 would do; of 1024 bytes moved 128"
+    )
+    assert "(cutrace why TRACE --access 0.0.0.0.0)" in " ".join(said.split())
+    narrow = render_advice(advise(trace, analyze(trace, "h200")), 60, last="x")
+    assert max(map(len, narrow.splitlines())) <= 60
