@@ -12,6 +12,7 @@ from .array import LANES, Bits
 from .barrier import Arrival, Reduction
 from .fault import source_line
 from .frame import save_frame
+from .passing import pass_registers, returned_registers
 from .pointer import callees, function_address
 from .program import Terminator
 from .slot import Fetch
@@ -157,11 +158,19 @@ def _call(decoder: "Decoder", instruction: Instruction) -> Terminator | None:
         decoder.saved[after] = slots
         save = save_frame(tuple(decoder.slots.read(slot) for slot in slots), decoder.pc)
     entered = _entered(decoder, [spans[k] for k in reached], through)
+    passes = [move for k in reached for move in pass_registers(decoder, target, k)]
+    returns = [pair for k in reached for pair in returned_registers(decoder, target, k)]
+    if returns and (guard is not None or after is None):
+        raise decoder.refuse("cutrace does not run calls under a predicate that return registers")
+    if returns and after is not None:
+        decoder.returned[after] = returns
 
     def call(group: "Group") -> None:
         stacks = group.wave.stacks
         if save is not None:
             save(group)
+        for move in passes:
+            move(group)
         lanes = group.active if guard is None else group.pack(guard(group.frame))
         stacks.block[group.warps] = back
         for callee, chosen in entered(group, lanes):

@@ -39,6 +39,7 @@ from .native import select
 from .op.family import find_rule
 from .op.left_out import left_out
 from .parameter import decode_pointed_parameter, parameter_offsets
+from .passing import take_returned
 from .pointer import function_address, parameter_places
 from .program import BlockPlan, Program, Step, spoken_name
 from .slot import Fetch, Slots, Store, immediate
@@ -63,6 +64,7 @@ class Decoder:
         self.parameters = parameter_places(kernel)
         self.recursive = recursive_functions(kernel)
         self.saved: dict[int, tuple[int, ...]] = {}
+        self.returned: dict[int, list[tuple[int, int]]] = {}
         self.function = 0
         self.pc = 0
         self.position = 0
@@ -119,6 +121,8 @@ class Decoder:
             case Special("%envreg1" | "%envreg2" as name) if self.loaded.workspace:
                 address = self.loaded.workspace.address
                 return constant(scalar(address >> 32 if name == "%envreg1" else address, dtype))
+            case Special("%total_smem_size" | "%aggr_smem_size"):
+                return constant(scalar(self.shared_bytes, dtype))
             case Special(name):
                 slot = self.slots.of_special(name)
                 if slot is None:
@@ -222,6 +226,8 @@ def _plan(decoder: Decoder, block: BasicBlock) -> BlockPlan:
     if block.number in decoder.saved:
         taken_back = decoder.saved[block.number]
         steps.append(restore_frame(tuple(slots.write(s, maybe=True) for s in taken_back)))
+    if block.number in decoder.returned:
+        steps += [take_returned(slots, *pair) for pair in decoder.returned[block.number]]
     terminator = branch.fall_through(decoder, block)
     for pc in range(block.first, block.last):
         decoder.pc, decoder.position = pc, pc - block.first

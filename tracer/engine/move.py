@@ -47,6 +47,8 @@ def decode_move(decoder: "Decoder", instruction: Instruction) -> Step | None:
 def _move(decoder: "Decoder", instruction: Instruction) -> Step:
     to, source = instruction.operands
     kind = instruction.type
+    if isinstance(source, Vector) and isinstance(to, Vector):
+        return _move_vector(decoder, to, source, kind)
     if isinstance(source, Vector):
         return _pack(decoder, to, source, kind)
     if isinstance(to, Vector):
@@ -78,6 +80,20 @@ def _frame_address(fetch: Fetch, store: Store, stride: int, dtype: np.dtype[Any]
         store(group.frame, value)
 
     return locate
+
+
+def _move_vector(decoder: "Decoder", to: Vector, source: Vector, kind: str) -> Step:
+    fetches = [decoder.fetch(element, kind) for element in source.elements]
+    stores = [decoder.store(element, kind) for element in to.elements]
+
+    def move(group: "Group") -> None:
+        values = [fetch(group.frame) for fetch in fetches]
+        for value, store in zip(values, stores, strict=True):
+            group.wave.owned.pop(id(value), None)
+            if store is not None:
+                store(group.frame, value)
+
+    return move
 
 
 def _clock(decoder: "Decoder", to: Operand, kind: str) -> Step:

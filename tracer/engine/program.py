@@ -75,6 +75,18 @@ def spoken_name(kernel: Kernel, launch: Launch) -> str:
     return launch.name or kernel.name
 
 
+_ZEROS = (
+    *("%cluster_ctarank", "%is_explicit_cluster", "%current_graph_exec"),
+    *(f"%cluster_ctaid.{axis}" for axis in AXES),
+    *(f"%reserved_smem_offset_{name}" for name in ("begin", "end", "cap", "0", "1")),
+    *(f"%envreg{number}" for number in range(32)),
+    *(f"%pm{number}" for number in range(8)),
+    *(f"%pm{number}_64" for number in range(8)),
+)
+_ONES = ("%cluster_nctarank", *(f"%cluster_nctaid.{axis}" for axis in AXES))
+"""Every block is a cluster of its own; nothing counts performance, no driver sets registers."""
+
+
 def special_values(launch: Launch, first_block: int, blocks: int) -> dict[str, Array]:
     """Return the special registers as uint32 of shape (blocks or 1, columns or 1)."""
     columns = -(-launch.threads // LANES) * LANES
@@ -88,12 +100,16 @@ def special_values(launch: Launch, first_block: int, blocks: int) -> dict[str, A
         "%nsmid": scalar(1, np.dtype(np.uint32)),
         "%gridid": scalar(0, np.dtype(np.uint64)),
         "%dynamic_smem_size": scalar(launch.shared_dynamic, np.dtype(np.uint32)),
+        **dict.fromkeys(_ZEROS, scalar(0, np.dtype(np.uint32))),
+        **dict.fromkeys(_ONES, scalar(1, np.dtype(np.uint32))),
     }
     for axis, name in enumerate(AXES):
         before = int(np.prod(launch.block[:axis], dtype=np.int64))
         blocks_before = int(np.prod(launch.grid[:axis], dtype=np.int64))
         values[f"%tid.{name}"] = thread // before % launch.block[axis]
         values[f"%ctaid.{name}"] = (block // blocks_before % launch.grid[axis]).astype(np.uint32)
+        values[f"%clusterid.{name}"] = values[f"%ctaid.{name}"]
+        values[f"%nclusterid.{name}"] = scalar(launch.grid[axis], np.dtype(np.uint32))
         values[f"%ntid.{name}"] = scalar(launch.block[axis], np.dtype(np.uint32))
         values[f"%nctaid.{name}"] = scalar(launch.grid[axis], np.dtype(np.uint32))
     lane = thread % LANES

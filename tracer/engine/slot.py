@@ -59,6 +59,12 @@ class Slots:
             self.zeros[slot] = value
         return slot
 
+    def of_passed(self, key: tuple[int, str]) -> int:
+        """Return the slot of a register in which a value goes from function to function."""
+        slot = self.of_key(key)
+        self.lasting.add(slot)
+        return slot
+
     def of_carry(self, function: int) -> int:
         """Return the slot of a function's carry flag."""
         slot = self._slot((function, "%cc"), "pred")

@@ -1,7 +1,8 @@
 """Integer arithmetic of more than a register's width, by the carry flag (PTX ISA 9.7.2).
 
-`.cc` writes the flag: the carry of a sum, the borrow of a difference; `addc`, `subc` and `madc`
-take it in. Sums are of unsigned numbers: the bits are the same for signed ones.
+`.cc` writes the flag, `addc`, `subc` and `madc` take it in. As on the hardware a difference sets it
+where there is no borrow (a - b is a + ~b + 1), which shows where sums and differences are mixed.
+All numbers are taken as unsigned: the bits are the same for signed ones.
 """
 
 from collections.abc import Callable
@@ -22,14 +23,12 @@ def _sum(a: Array, b: Array, carry: Array) -> tuple[Array, Array]:
     return total, (partial < a) | (total < partial)
 
 
-def _difference(a: Array, b: Array, borrow: Array) -> tuple[Array, Array]:
-    """Return a - b - borrow, and the borrow out."""
-    partial = a - b
-    total = partial - borrow.astype(a.dtype)
-    return total, (a < b) | (total > partial)
+def _difference(a: Array, b: Array, carry: Array) -> tuple[Array, Array]:
+    """Return a - b, less 1 without carry, and the carry out."""
+    return _sum(a, ~b, carry)
 
 
-_NO_CARRY = np.zeros((1, 1), dtype=np.bool_)
+_CLEAR = np.zeros((1, 1), dtype=np.bool_)
 
 
 def _extended(instruction: Instruction) -> Rule | None:
@@ -39,13 +38,13 @@ def _extended(instruction: Instruction) -> Rule | None:
         return None
     kind = instruction.type
     unsigned, dtype = f"u{kind[1:]}", DTYPES[kind]
-    combine = _difference if opcode.startswith("sub") else _sum
+    combine, start = (_difference, ~_CLEAR) if opcode.startswith("sub") else (_sum, _CLEAR)
     multiply: Callable[..., Array] | None = None
     if opcode.startswith("mad"):
         multiply = product(instruction)[1]
 
     def compute(*sources: Array) -> Array | tuple[Array, ...]:
-        carry = sources[-1] if takes else _NO_CARRY
+        carry = sources[-1] if takes else start
         a, b = sources[:2]
         if multiply is not None:
             a, b = multiply(a.view(dtype), b.view(dtype)).view(a.dtype), sources[2]
