@@ -7,6 +7,8 @@ from ..why.sentence import stride
 
 EXCESS = 2
 """How many times as many transactions as would do make it worth a word."""
+FEW, SHARED = "one address", 2
+"""Lanes that share one address or two are served by so many transactions: that is a broadcast."""
 
 
 def find(evidence: Evidence) -> Iterator[Finding]:
@@ -15,7 +17,8 @@ def find(evidence: Evidence) -> Iterator[Finding]:
         kind = access.kind
         if kind.space != "global" or kind.access not in ("load", "store"):
             continue
-        if stride(access.addresses) == f"stride {kind.width} bytes":
+        found = stride(access.addresses)
+        if found == f"stride {kind.width} bytes" or (FEW in found and access.cost <= SHARED):
             continue
         cost, ideal = (
             evidence.of(access.pc, kind.prefix + name)

@@ -104,8 +104,9 @@ class Searcher:
         rows = np.flatnonzero(chosen)
         site = self._sites.locate(pc[rows], _column(batch, "space")[rows])
         period = lcm(*(max(model.period, 1) for model, _ in self._servers.values()))
-        keys = np.stack([site, _column(batch, "pattern")[rows], base[rows] % period], axis=1)
-        _, first = np.unique(keys, axis=0, return_index=True) if len(rows) else (None, rows)
+        many = len(self._patterns.active)
+        keys = (site * many + _column(batch, "pattern")[rows]) * period + base[rows] % period
+        _, first = np.unique(keys, return_index=True)
         yield from self._cost(batch, rows[np.sort(first)], by=site[np.sort(first)])
 
     def _cost(self, batch: pa.RecordBatch, rows: Ints, by: Ints | None = None) -> Iterator[Access]:

@@ -87,7 +87,8 @@ def stride(addresses: Sequence[int | None]) -> str:
         steps = {_step(part) for part in parts if len(part) > 1}
         if len(steps) == 1 and None not in steps:
             (step,) = steps
-            return f"stride {step} bytes in runs of {run} lanes"
+            found = f"stride {step} bytes" if step else "one address"
+            return f"{found} in runs of {run} lanes"
     return "no stride"
 
 

@@ -53,6 +53,13 @@ def test_one_address_for_all_lanes_is_not_uncoalesced(tmp_path: Path) -> None:
         assert rules(one(tmp_path, lanes, "ld.global.f32"), device) == set()
 
 
+def test_one_address_for_each_half_warp_is_uncoalesced_on_1_0_only(tmp_path: Path) -> None:
+    lanes = warp(addresses=[0x1000_0000 + 512 * (lane // 16) for lane in range(32)])
+    trace = one(tmp_path, lanes, "ld.global.f32")
+    told = {device: rules(trace, device) for device in ("8800gtx", "gtx280", "gtx580", "h200")}
+    assert told == {"8800gtx": {"uncoalesced"}, "gtx280": set(), "gtx580": set(), "h200": set()}
+
+
 def test_a_misaligned_row_is_told_apart_from_lanes_that_lie_apart(tmp_path: Path) -> None:
     trace = one(tmp_path, warp(base=0x1000_0004), "ld.global.f32")
     (bad,) = found(trace)
