@@ -32,13 +32,15 @@ class Recording:
     options: tuple[str, ...]
     max_instructions: int | None = None
     check_uninitialized: bool | None = None
+    max_threads: int | None = None
 
     def typed(self) -> str:
         """The options again, as one would type them; empty if none was given."""
         words = [word for launch in self.launches for word in ("--launch", launch)]
         words += ["--arch", self.arch] if self.arch else []
-        most = self.max_instructions
-        words += [] if most is None else ["--max-instructions", str(most)]
+        for name in ("max_instructions", "max_threads"):
+            most = getattr(self, name)
+            words += [] if most is None else [f"--{name.replace('_', '-')}", str(most)]
         words += ["--check-uninitialized"] if self.check_uninitialized else []
         return "".join(f" {quote(word)}" for word in (*words, *self.options))
 
@@ -72,6 +74,10 @@ def recording_options(
     check_uninitialized: Annotated[
         bool, _option("--check-uninitialized", help="Stop a kernel that loads what nobody wrote.")
     ] = False,
+    max_threads: Annotated[
+        int | None,
+        _option(metavar="N", help="Refuse a launch of more threads than this; else 2**28."),
+    ] = None,
 ) -> Recording:
     """Gather the options in the compiler's own spelling."""
     options = [
@@ -79,7 +85,7 @@ def recording_options(
         *(f"-I{folder}" for folder in include or ()),
         *([f"-std={standard}"] if standard else ()),
     ]
-    checks = max_instructions, check_uninitialized or None
+    checks = max_instructions, check_uninitialized or None, max_threads
     return Recording(tuple(launch or ()), arch, tuple(options), *checks)
 
 
@@ -102,7 +108,9 @@ def record_source(
 
     attach(Session.at_close, arguments)
     arch = recording.arch or DEFAULT_TARGET
-    watch = choose_watch(recording.max_instructions, recording.check_uninitialized)
+    watch = choose_watch(
+        recording.max_instructions, recording.check_uninitialized, recording.max_threads
+    )
     with progress(f"recording {source}"), watching(watch):
         return record(source, recording.launches, out, arch=arch, options=recording.options)
 

@@ -156,7 +156,8 @@ def _call(decoder: "Decoder", instruction: Instruction) -> Terminator | None:
             raise decoder.refuse("cutrace does not run recursive calls under a predicate")
         slots = decoder.live_slots(after)
         decoder.saved[after] = slots
-        save = save_frame(tuple(decoder.slots.read(slot) for slot in slots), decoder.pc)
+        live = tuple(decoder.slots.read(slot) for slot in slots)
+        save = save_frame(live, decoder.pc, decoder.levels)
     entered = _entered(decoder, [spans[k] for k in reached], through)
     passes = [move for k in reached for move in pass_registers(decoder, target, k)]
     returns = [pair for k in reached for pair in returned_registers(decoder, target, k)]

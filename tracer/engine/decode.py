@@ -31,7 +31,7 @@ from . import (
 )
 from .alu import decode_alu
 from .array import DTYPES, Array, scalar
-from .frame import DEEPEST, recursive_functions, restore_frame
+from .frame import levels_within, recursive_functions, restore_frame
 from .launch import Launch
 from .layout import local_layout, shared_layout
 from .memory import LoadedModule, Memory
@@ -63,6 +63,7 @@ class Decoder:
         self.slots = Slots(kernel, launch)
         self.parameters = parameter_places(kernel)
         self.recursive = recursive_functions(kernel)
+        self.levels = levels_within(self.local_stride) if self.recursive else 1
         self.saved: dict[int, tuple[int, ...]] = {}
         self.returned: dict[int, list[tuple[int, int]]] = {}
         self.function = 0
@@ -212,7 +213,7 @@ def decode(kernel: Kernel, launch: Launch, memory: Memory, loaded: LoadedModule)
         entry=kernel.functions[0].entry,
         exit=kernel.functions[0].exit,
         shared_bytes=-(-decoder.shared_bytes // 16) * 16,
-        local_bytes=decoder.local_stride * (DEEPEST if decoder.recursive else 1),
+        local_bytes=decoder.local_stride * decoder.levels,
         waiting=waiting,
         waits=np.isin(np.arange(len(ranks)), list(waiting)),
     )

@@ -24,6 +24,14 @@ if TYPE_CHECKING:
 DEEPEST = 256
 """Levels of recursion that a lane has room for."""
 
+LOCAL_BYTES = 512 * 1024
+"""Local memory that a lane may have in all its levels, as on every device."""
+
+
+def levels_within(frame: int) -> int:
+    """Return how many levels of `frame` bytes of local variables a lane has room for."""
+    return min(DEEPEST, max(LOCAL_BYTES // max(frame, 1), 1))
+
 
 def recursive_functions(kernel: Kernel) -> frozenset[int]:
     """Return the indices of the functions that can call themselves."""
@@ -70,19 +78,22 @@ def lane_numbers(group: "Group") -> NDArray[np.intp]:
     return numbers.reshape(group.rows, group.columns)
 
 
-def save_frame(slots: tuple[int, ...], pc: int) -> Step:
-    """Return the step that puts registers aside before a call, for the lanes that make it."""
+def save_frame(slots: tuple[int, ...], pc: int, levels: int) -> Step:
+    """Return the step that puts registers aside before a call, for the lanes that make it.
+
+    KernelFault for a lane that is `levels` deep already.
+    """
 
     def save(group: "Group") -> None:
         shape = (group.rows, group.columns)
         active = np.broadcast_to(True if group.lanes is None else group.lanes, shape)
         lanes = lane_numbers(group)[active]
         stack = _stack(group.wave)
-        if lanes.size and int(stack.depth[lanes].max()) >= DEEPEST:
+        if lanes.size and int(stack.depth[lanes].max()) >= levels - 1:
             program = group.wave.program
             raise KernelFault(
                 f"{source_line(program.kernel, pc)}: kernel `{program.name}` calls itself "
-                f"more than {DEEPEST} levels deep"
+                f"more than {levels} level{'s' * (levels > 1)} deep"
             )
         values = {s: np.broadcast_to(group.frame[s], shape)[active] for s in slots}
         stack.push(lanes, values)

@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 class Watch:
     """What is watched for while a launch runs, beyond what no device allows.
 
-    A warp may run `max_instructions`. With `uninitialized`, a load of bytes that nobody wrote is a
-    fault.
+    A warp may run `max_instructions`, a launch have `max_threads`. With `uninitialized`, a load of
+    bytes that nobody wrote is a fault.
     """
 
     max_instructions: int = 1 << 28
+    max_threads: int = 1 << 28
     uninitialized: bool = False
 
 

@@ -68,7 +68,7 @@ class Arena:
 
     def allocate(self, size: int, name: str, align: int, itemsize: int = 0,
                  shape: tuple[int, ...] = (), pitch: int = 0) -> Allocation:  # fmt: skip
-        """Reserve `size` zeroed bytes; CutraceError when the space has no room for them."""
+        """Reserve `size` zeroed bytes; CutraceError when space or machine has no room for them."""
         start = -(-self._end // align) * align
         if start + size > self._limit:
             raise CutraceError(
@@ -76,8 +76,14 @@ class Arena:
                 f"{max(self._limit - start, 0)} of {self._limit} are free"
             )
         allocation = Allocation(name, self.base + start, size, self.space, itemsize, shape, pitch)
+        try:
+            self._grow(start + size + self._guard)
+        except MemoryError:
+            raise CutraceError(
+                f"`{name}` needs {size} bytes of {self.space.name.lower()} memory, and this "
+                "machine has not got them: give it fewer elements"
+            ) from None
         self._end = start + size + self._guard
-        self._grow(self._end)
         self.allocations.append(allocation)
         self._starts.append(allocation.address)
         return allocation

@@ -15,6 +15,7 @@ MAX_GRID: Dim3 = (2**31 - 1, 65535, 65535)
 MAX_BLOCK: Dim3 = (1024, 1024, 64)
 MAX_THREADS = 1024
 MAX_SHARED_BYTES = 227 * 1024
+MAX_LOCAL_BYTES = 512 * 1024
 """The widest limits of any compute capability (CUDA C++ Programming Guide, "Compute Capabilities").
 
 A single device's own, narrower limits are the replay's business: one recording answers for all.
@@ -23,11 +24,15 @@ A single device's own, narrower limits are the replay's business: one recording 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What the kernel itself allows: `.maxntid`, `.reqntid` (() where absent), static shared."""
+    """What the kernel itself allows: `.maxntid`, `.reqntid` (() where absent); what it needs.
+
+    That is static shared memory, bytes a block, and local memory, bytes a thread.
+    """
 
     max_block: tuple[int, ...] = ()
     required_block: tuple[int, ...] = ()
     shared_static: int = 0
+    local: int = 0
 
 
 def read_dimensions(value: Dimensions, what: str) -> Dim3:
@@ -53,9 +58,34 @@ def check_configuration(kernel: str, grid: Dim3, block: Dim3, dynamic: int, own:
         or _too_many_threads(block)
         or _against_directives(block, own)
         or _too_much_shared(dynamic, own.shared_static)
+        or _too_much_local(own.local)
     )
     if problem:
         raise CutraceError(f"{kernel}<<<{_show(grid)}, {_show(block)}, {dynamic}>>>: {problem}")
+
+
+THREADS_A_SECOND = 5_000_000
+"""About what one core runs of a kernel that does next to nothing."""
+
+
+def check_cost(kernel: str, grid: Dim3, block: Dim3, most: int) -> None:
+    """Refuse a launch of more than `most` threads, which would run for a very long time."""
+    threads = prod(grid) * prod(block)
+    if threads > most:
+        raise CutraceError(
+            f"{kernel}<<<{_show(grid)}, {_show(block)}>>>: {threads} threads, over the limit of "
+            f"{most}: every thread is executed, {_duration(threads)} at the very best; launch "
+            "fewer blocks (one block's accesses are much like another's), or allow it: record "
+            "with a higher --max-threads, or Session(max_threads=...)"
+        )
+
+
+def _duration(threads: int) -> str:
+    """`3 hours`: whole units, rounded down, of the largest that fits."""
+    seconds = threads // THREADS_A_SECOND
+    units = (("years", 31_556_952), ("days", 86_400), ("hours", 3600), ("minutes", 60))
+    name, size = next((u for u in units if seconds >= 2 * u[1]), ("seconds", 1))
+    return f"{seconds // size} {name}"
 
 
 def _show(dim: Dim3) -> str:
@@ -94,4 +124,13 @@ def _too_much_shared(dynamic: int, static: int) -> str:
     return (
         f"{static + dynamic} bytes of shared memory a block ({static} static, {dynamic} dynamic), "
         f"no device has over {MAX_SHARED_BYTES} (227 KB)"
+    )
+
+
+def _too_much_local(size: int) -> str:
+    if size <= MAX_LOCAL_BYTES:
+        return ""
+    return (
+        f"{size} bytes of local memory a thread (arrays of the kernel and its functions), "
+        f"no device has over {MAX_LOCAL_BYTES} (512 KB)"
     )

@@ -18,7 +18,7 @@ from ..ptx.kernel import Kernel
 from ..ptx.table import instruction_table
 from .arguments import ArgumentError, pack_arguments
 from .array import DeviceArray
-from .configuration import Dim3, Limits, check_configuration, read_dimensions
+from .configuration import Dim3, Limits, check_configuration, check_cost, read_dimensions
 from .recording import Recording
 from .signature import Signature
 from .symbol import describe_shared, describe_symbols
@@ -50,7 +50,10 @@ class Linked:
         """What it says of its blocks."""
         directives = self.kernel.functions[0].function.directives
         return Limits(
-            directives.get("maxntid", ()), directives.get("reqntid", ()), self.shared.size
+            directives.get("maxntid", ()),
+            directives.get("reqntid", ()),
+            self.shared.size,
+            local_layout(self.kernel).size,
         )
 
     @property
@@ -101,6 +104,7 @@ class Function:
         dynamic = configuration[3] if len(configuration) == 4 else 0
         shared = read_dimensions(dynamic, "shared_bytes")[0]
         check_configuration(self.name, grid, block, shared, self._linked.limits)
+        check_cost(self.name, grid, block, self._recording.watch.max_threads)
         return ConfiguredFunction(self._recording, self._linked, grid, block, shared)
 
     def __call__(self, *arguments: object) -> None:

@@ -31,7 +31,8 @@ class Session:
     Without a path the trace is a temporary one, which goes when the process ends. `trace` is its
     path, good once the `with` block has ended well; an exception inside leaves no trace. What
     kernels print goes to `output`, or to `sys.stdout`. A kernel in which a warp runs more than
-    `max_instructions` (else 2**28) is stopped with a KernelFault that names the loop. With
+    `max_instructions` (else 2**28) is stopped with a KernelFault that names the loop; a launch of
+    more than `max_threads` (else 2**28) is refused before it starts. With
     `check_uninitialized` it is one, too, to load bytes of global, shared or local memory that
     neither the host nor a kernel has written.
     """
@@ -46,8 +47,9 @@ class Session:
         output: TextIO | None = None,
         max_instructions: int | None = None,
         check_uninitialized: bool | None = None,
+        max_threads: int | None = None,
     ) -> None:
-        self._watch = choose_watch(max_instructions, check_uninitialized)
+        self._watch = choose_watch(max_instructions, check_uninitialized, max_threads)
         self.trace = choose_trace(path)
         self._output = output
         self._exits = ExitStack()

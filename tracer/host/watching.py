@@ -11,6 +11,9 @@ from ..engine.launch import Watch
 MOST_INSTRUCTIONS = 1 << 31
 """Steps of a warp are 32 bits in a trace."""
 
+MOST_THREADS = (2**31 - 1) * 65535 * 65535 * 1024
+"""Threads of the largest launch that any device takes."""
+
 _WATCH: ContextVar[Watch] = ContextVar("cutrace_watch", default=Watch())  # noqa: B039 (frozen)
 
 
@@ -24,16 +27,22 @@ def watching(watch: Watch) -> Iterator[None]:
         _WATCH.reset(token)
 
 
-def choose_watch(max_instructions: int | None, check_uninitialized: bool | None) -> Watch:
+def choose_watch(
+    max_instructions: int | None, check_uninitialized: bool | None, max_threads: int | None
+) -> Watch:
     """What a session watches for; CutraceError for a number that makes no sense."""
     watch = _WATCH.get()
     if max_instructions is not None:
         watch = replace(watch, max_instructions=max_instructions)
     if check_uninitialized is not None:
         watch = replace(watch, uninitialized=check_uninitialized)
-    if not 1 <= watch.max_instructions <= MOST_INSTRUCTIONS:
-        raise CutraceError(
-            f"max_instructions is {watch.max_instructions}, "
-            f"expected 1 to {MOST_INSTRUCTIONS} for each warp"
-        )
+    if max_threads is not None:
+        watch = replace(watch, max_threads=max_threads)
+    _check_range("max_instructions", watch.max_instructions, MOST_INSTRUCTIONS, "for each warp")
+    _check_range("max_threads", watch.max_threads, MOST_THREADS, "for each launch")
     return watch
+
+
+def _check_range(name: str, value: int, most: int, of_what: str) -> None:
+    if not 1 <= value <= most:
+        raise CutraceError(f"{name} is {value}, expected 1 to {most} {of_what}")
