@@ -15,6 +15,7 @@ from typing import Any, cast
 import numpy as np
 
 from .array import Array
+from .object_cache import cache_key, keep_object, load_object
 
 CHUNK = 1024
 """Elements that a loop takes at a time; operands that do not lie side by side are gathered."""
@@ -135,25 +136,52 @@ def _engine() -> Any:
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     machine = llvm.Target.from_default_triple().create_target_machine(
-        cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten(), opt=2
+        cpu=llvm.get_host_cpu_name(), features=_features(), opt=2
     )
     return llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine), machine
+
+
+def _features() -> str:
+    import llvmlite.binding as llvm
+
+    return str(llvm.get_host_cpu_features().flatten())
+
+
+@cache
+def _processor() -> str:
+    """Return what compiled code depends on beside its text."""
+    import llvmlite.binding as llvm
+
+    version = ".".join(map(str, llvm.llvm_version_info))
+    return f"{llvm.get_default_triple()} {llvm.get_host_cpu_name()} {_features()} {version}"
 
 
 def compile_assembly(assembly: str, vectors: bool = True) -> Callable[[str], int]:
     """Compile LLVM assembly, optimised for this processor; return what finds a function in it."""
     import llvmlite.binding as llvm
 
-    engine, machine = _engine()
+    engine, _ = _engine()
+    key = cache_key(_processor(), str(vectors), assembly)
+    code = load_object(key)
+    if code is None:
+        code = _compile(assembly, vectors)
+        keep_object(key, code)
+    engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+    engine.finalize_object()
+    return cast(Callable[[str], int], engine.get_function_address)
+
+
+def _compile(assembly: str, vectors: bool) -> bytes:
+    import llvmlite.binding as llvm
+
+    _, machine = _engine()
     module = llvm.parse_assembly(assembly)
     options = llvm.create_pipeline_tuning_options(speed_level=2 if vectors else 1)
     options.loop_vectorization = vectors
     options.loop_interleaving = options.loop_unrolling = options.slp_vectorization = False
     builder = llvm.create_pass_builder(machine, options)
     builder.getModulePassManager().run(module, builder)
-    engine.add_module(module)
-    engine.finalize_object()
-    return cast(Callable[[str], int], engine.get_function_address)
+    return cast(bytes, machine.emit_object(module))
 
 
 def compile_function(assembly: str, name: str, *arguments: Any) -> Callable[..., None]:
