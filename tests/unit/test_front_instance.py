@@ -11,10 +11,10 @@ COPY = "template <class T> __global__ void copy(const T *__restrict__ a, T *c) {
 def test_constants_and_types_of_the_launching_function_are_replaced() -> None:
     text = (
         "template <class T, int N> __global__ void k(T *a) {}\n"
-        "void f() { const int n = 16; typedef float real; using whole = int;\n"
-        "  k<real, n><<<1, 2>>>(a); k<whole, 2 * n><<<1, 2>>>(a); }\n"
+        "void f() { const int n = 16; typedef float real; using whole = int; enum { m = 8 };\n"
+        "  k<real, n><<<1, 2>>>(a); k<whole, 2 * n><<<1, 2>>>(a); k<int, m><<<1, 2>>>(a); }\n"
     )
-    assert used_instances(text) == ("k<float, 16>", "k<int, 2 * 16>")
+    assert used_instances(text) == ("k<float, 16>", "k<int, 2 * 16>", "k<int, (8)>")
 
 
 def test_a_function_template_launches_for_each_of_its_own_instances() -> None:

@@ -74,8 +74,12 @@ def definitions(text: str, markers: frozenset[str] = MARKERS) -> tuple[Definitio
     A namespace, an `extern "C"` block and an `#if` are looked into. Of a function only what stands
     before its body decides whether it is device code.
     """
-    pattern = re.compile(rb"\b(?:" + b"|".join(word.encode() for word in sorted(markers)) + rb")\b")
-    return tuple(_walk(parse_source(text), pattern))
+    return tuple(_walk(parse_source(text), marker_pattern(markers)))
+
+
+def marker_pattern(markers: frozenset[str]) -> re.Pattern[bytes]:
+    """Any of these words."""
+    return re.compile(rb"\b(?:" + b"|".join(word.encode() for word in sorted(markers)) + rb")\b")
 
 
 def _walk(node: "Node", markers: re.Pattern[bytes]) -> Iterator[Definition]:
@@ -146,7 +150,6 @@ def _innermost(node: "Node") -> str:
 
 
 def _definition(node: "Node", is_device: bool, is_host: bool) -> Definition:
-    head = _COMMENT.sub(b" ", node.text or b"").decode(errors="replace").partition("{")[0]
     return Definition(
         start=node.start_byte,
         end=node.end_byte,
@@ -155,12 +158,13 @@ def _definition(node: "Node", is_device: bool, is_host: bool) -> Definition:
         is_device=is_device,
         is_host=is_host,
         is_function=node.type == "function_definition",
-        name=_name(head),
+        name=defined_name(node.text or b""),
     )
 
 
-def _name(head: str) -> str:
+def defined_name(text: bytes) -> str:
     """What a definition defines, by its first line: the word before `(`, `=`, `[`, or the last."""
+    head = _COMMENT.sub(b" ", text).decode(errors="replace").partition("{")[0]
     found = re.search(r"(~?\w+)\s*(?:\(|=|\[|;|$)", " ".join(head.split()))
     return found[1] if found else ""
 

@@ -181,7 +181,7 @@ def _replace(text: str, values: Mapping[str, str]) -> str:
 
 
 def _constants(function: "Node") -> dict[str, str]:
-    """What the function's own constants and type names stand for: `const int n = 16`."""
+    """What the function's own constants, types and enumerators stand for: `const int n = 16`."""
     found: dict[str, str] = {}
     for node in find_nodes(function, "declaration", "type_definition", "alias_declaration"):
         text = " ".join(text_of(node).rstrip(";").split())
@@ -191,4 +191,8 @@ def _constants(function: "Node") -> dict[str, str]:
             found[name[2]] = name[1]
         elif alias := re.fullmatch(r"using (\w+) ?= ?(.+)", text):
             found[alias[1]] = alias[2]
+    for node in find_nodes(function, "enumerator"):
+        named, valued = (node.child_by_field_name(field) for field in ("name", "value"))
+        if named and valued:
+            found[text_of(named)] = f"({text_of(valued)})"
     return found

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ...errors import CutraceError, nearest
+from .chunk import chunks
 from .compiler import LIGHT, compile_source, finish
 from .definition import Definition, at_column, blank, definitions, marking_words
 from .diagnostic import Diagnostic, read_diagnostics
@@ -61,12 +62,14 @@ def _wants_libraries(source: Source, errors: Iterable[Diagnostic]) -> bool:
 class _File:
     """One of the user's files: its text, with handles for texture references, and its definitions.
 
-    `cut` are those that are blanked, each with the reason.
+    `cut` are those that are blanked, each with the reason; `chunks` are the definitions again, by
+    their braces.
     """
 
     original: str
     text: str
     definitions: tuple[Definition, ...]
+    chunks: tuple[Definition, ...]
     cut: dict[Definition, str]
 
     def cut_host_code(self, line: int, column: int, reason: str) -> bool:
@@ -76,9 +79,16 @@ class _File:
         """
         found = [each for each in self.definitions if each.covers(line)]
         found = [each for each in found if at_column(each, self.text, line, column)] or found
-        found = [each for each in found if not each.is_device and each not in self.cut]
-        self.cut |= dict.fromkeys(found, reason)
-        return bool(found)
+        return self._cut(found, reason)
+
+    def cut_chunk(self, line: int, reason: str) -> bool:
+        """Blank what is host code there by its braces; False where there is none."""
+        return self._cut([each for each in self.chunks if each.covers(line)], reason)
+
+    def _cut(self, found: Iterable[Definition], reason: str) -> bool:
+        fresh = [each for each in found if not each.is_device and each not in self.cut]
+        self.cut |= dict.fromkeys(fresh, reason)
+        return bool(fresh)
 
 
 class _Program:
@@ -111,7 +121,7 @@ class _Program:
         self.textures |= references
         found = definitions(text, markers)
         cut = {each: "it is the host's" for each in found if each.is_host}
-        return _File(original, text, found, cut)
+        return _File(original, text, found, tuple(chunks(text, markers)), cut)
 
     def compile(self) -> list[Diagnostic]:
         """Compile and blank until PTX is there; else the errors that are the user's."""
@@ -121,7 +131,9 @@ class _Program:
             if self.outcome.ptx is not None:
                 return []
             errors = [each for each in read_diagnostics(self.outcome.log) if each.is_error]
-            if not [error for error in errors if self._repair(error)]:
+            if not [error for error in errors if self._repair(error)] and not self._cut_chunk(
+                errors
+            ):
                 break
         return errors
 
@@ -166,6 +178,15 @@ class _Program:
             if file and file.cut_host_code(line, column, error.words):
                 return True
         return not self._open(error.places[0][0]) and self._stand_in(error.places[0][0])
+
+    def _cut_chunk(self, errors: Iterable[Diagnostic]) -> bool:
+        """Where nothing else helps, cut what the syntax tree may have in pieces."""
+        for error in errors:
+            for path, line in error.places:
+                file = self._open(path)
+                if file and file.cut_chunk(line, error.words):
+                    return True
+        return False
 
     def _open(self, path: str) -> _File | None:
         """The user's file that the compiler calls `path`."""
