@@ -43,3 +43,25 @@ def test_the_document_of_instructions_is_current() -> None:
         pytest.skip("the scripts are not beside the tests")
     wanted = runpy.run_path(str(script))["text"]()
     assert (ROOT / "docs" / "instructions.md").read_text(encoding="utf-8") == wanted
+
+
+@pytest.mark.parametrize(
+    ("instruction", "said"),
+    [
+        ("add.u32 %w, %r, %r;", "`%w` is .b64, expected 32 bits"),
+        ("selp.b32 %r, %r, %r, %r;", "`%r` is .b32, expected a predicate"),
+        ("add.u32 %r, %r;", "expected 2 sources, found 1"),
+        ("setp.s32 %p, %r, %r;", "cannot make sense of this instruction"),
+        ("dp4a.u32 %r, %r, %r, %r;", "cannot make sense of this instruction"),
+        ("atom.global.cas.b32 %r, [%w], %r;", "expected 2 sources"),
+        ("shfl.sync.b32 %r, %r, 1, 31, -1;", "cannot make sense of this instruction"),
+        ("cp.async.ca.shared.global [%w], [%w], 5;", "a number of bytes: 4, 8 or 16"),
+        ("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%r}, {%r}, {%r}, {%r};",
+         "expected 4, 2, 1 and 4 registers"),
+    ],
+)  # fmt: skip
+def test_operands_that_do_not_fit_are_refused(instruction: str, said: str) -> None:
+    registers = ".reg .b32 %r; .reg .b64 %w; .reg .pred %p;"
+    ptx = f"{HEADER}.visible .entry k(.param .u64 a)\n{{\n{registers}\n{instruction}\nret;\n}}\n"
+    with pytest.raises(CutraceError, match=said):
+        run_kernel(ptx, "k", 1, [np.zeros(1, np.uint32)])

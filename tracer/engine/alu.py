@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from ..ptx.kernel import Instruction, Operand, Pair, Register
+from ..ptx.kernel import TYPE_BYTES, Instruction, Not, Operand, Pair, Part, Register
 from .array import DTYPES, Array
 from .op.rule import Rule
 from .program import Step
@@ -23,6 +23,8 @@ def decode_alu(decoder: "Decoder", instruction: Instruction, rule: Rule) -> Step
     results, operands = _split(instruction)
     if len(operands) != len(rule.sources):
         raise decoder.refuse(f"expected {len(rule.sources)} sources, found {len(operands)}")
+    if instruction.opcode != "cvt":
+        _require_sizes(decoder, [*results, *operands], [*rule.results, *rule.sources])
     fetches = [decoder.fetch(o, k) for o, k in zip(operands, rule.sources, strict=True)]
     carry = decoder.slots.of_carry(decoder.function)
     if rule.carry_in:
@@ -35,6 +37,17 @@ def decode_alu(decoder: "Decoder", instruction: Instruction, rule: Rule) -> Step
         return _sum(decoder, operands, fetches, stores[0])
     step = _bind(rule, fetches, stores)
     return step if guard is None else _counted(step, guard, decoder.pc)
+
+
+def _require_sizes(decoder: "Decoder", operands: list[Operand], kinds: list[str]) -> None:
+    """Refuse registers that are not as wide as the instruction takes them (cvt takes any)."""
+    for operand, kind in zip(operands, kinds, strict=False):
+        register = operand.register if isinstance(operand, (Part, Not)) else operand
+        if isinstance(register, Register):
+            found, expected = TYPE_BYTES[register.type], DTYPES[kind].itemsize
+            if found != expected or (register.type == "pred") != (kind == "pred"):
+                wanted = "a predicate" if kind == "pred" else f"{8 * expected} bits"
+                raise decoder.refuse(f"`{register.name}` is .{register.type}, expected {wanted}")
 
 
 def _split(instruction: Instruction) -> tuple[list[Operand], list[Operand]]:

@@ -39,9 +39,9 @@ def _copy(decoder: "Decoder", instruction: Instruction) -> Step:
     operands = list(instruction.operands)
     if any(m.endswith("cache_hint") for m in instruction.modifiers):
         operands.pop()
-    if len(operands) < 3 or not isinstance(operands[2], Immediate):
-        raise decoder.refuse("expected two addresses and a number of bytes")
-    size = operands[2].bits
+    size = operands[2].bits if len(operands) > 2 and isinstance(operands[2], Immediate) else 0
+    if size not in (4, 8, 16):
+        raise decoder.refuse("expected two addresses and a number of bytes: 4, 8 or 16")
     dtype = np.dtype(np.uint32 if size == 4 else np.uint64)
     count = size // dtype.itemsize
     to, source = (

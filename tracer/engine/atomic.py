@@ -92,12 +92,17 @@ def decode_atomic(decoder: "Decoder", instruction: Instruction) -> Step | None:
         return None
     operands = list(instruction.operands)
     to = operands.pop(0) if instruction.opcode == "atom" else Bucket()
+    if any(m.endswith("cache_hint") for m in instruction.modifiers):
+        operands.pop()
     kind = instruction.type
     operation = next((m for m in instruction.modifiers if m in OPERATIONS), "")
     if _updater(operation, kind, False) is None:
         raise decoder.refuse("cutrace does not know this instruction")
     access = describe(decoder, instruction, operands[0])
     count = access.count
+    wanted = 2 if operation == "cas" else 1
+    if any(len(elements(o)) != count for o in operands[1:]) or len(operands) < wanted + 1:
+        raise decoder.refuse(f"expected {wanted} sources of {count} elements")
     fetches = [[decoder.fetch(e, kind) for e in elements(o)] for o in operands[1:3]]
     stores = [decoder.store(e, kind) for e in elements(to)] * (1 if to != Bucket() else count)
     dtype = DTYPES[kind]

@@ -41,7 +41,7 @@ from .op.left_out import left_out
 from .parameter import decode_pointed_parameter, parameter_offsets
 from .passing import take_returned
 from .pointer import function_address, parameter_places
-from .program import BlockPlan, Program, Step, spoken_name
+from .program import BlockPlan, Program, Step, Terminator, spoken_name
 from .slot import Fetch, Slots, Store, immediate
 from .spin import waiting_blocks
 
@@ -156,6 +156,8 @@ class Decoder:
         self.slots.write(slot, maybe=guard is not None)
         size = self.slots.zeros[slot].dtype.itemsize
         extend = DTYPES[kind].itemsize != size
+        if extend and 16 in (size, DTYPES[kind].itemsize):
+            raise self.refuse("a result of 128 bits goes into such a register, and no other does")
         wide = np.dtype(f"{'i' if kind[0] == 's' else 'u'}{size}") if extend else DTYPES[kind]
         narrow = DTYPES[kind if DTYPES[kind].kind != "f" else f"b{8 * DTYPES[kind].itemsize}"]
 
@@ -236,7 +238,7 @@ def _plan(decoder: Decoder, block: BasicBlock) -> BlockPlan:
         missing = left_out(instruction)
         if missing:
             raise decoder.refuse(f"cutrace leaves out {missing}")
-        ending = branch.decode_ending(decoder, instruction) if pc == block.last - 1 else None
+        ending = _ending(decoder, instruction) if pc == block.last - 1 else None
         if ending is not None:
             terminator = ending
         else:
@@ -271,7 +273,25 @@ _FORMS = (
 )
 
 
+_UNREADABLE = (ArithmeticError, LookupError, RuntimeError, StopIteration, TypeError, ValueError)
+"""What goes wrong where an instruction lacks a modifier or operand that its form must have."""
+
+
+def _ending(decoder: Decoder, instruction: Instruction) -> Terminator | None:
+    try:
+        return branch.decode_ending(decoder, instruction)
+    except _UNREADABLE as error:
+        raise decoder.refuse("cutrace cannot make sense of this instruction") from error
+
+
 def _step(decoder: Decoder, instruction: Instruction) -> Step:
+    try:
+        return _decode_step(decoder, instruction)
+    except _UNREADABLE as error:
+        raise decoder.refuse("cutrace cannot make sense of this instruction") from error
+
+
+def _decode_step(decoder: Decoder, instruction: Instruction) -> Step:
     for decode_form in _FORMS:
         step = decode_form(decoder, instruction)
         if step is not None:

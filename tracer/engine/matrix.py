@@ -85,6 +85,17 @@ class Product:
     saturate: bool
     both: bool
 
+    @property
+    def registers(self) -> tuple[int, int, int, int]:
+        """How many registers a lane has of D, A, B and C."""
+        to, left, right, start = (_BITS[kind] for kind in self.types)
+        products = self.rows * 8, self.rows * self.inner, 8 * self.inner, self.rows * 8
+        bits = max(to, 16), left, right, max(start, 16)
+        sizes = (n * b // LANES for n, b in zip(products, bits, strict=True))
+        wide = 64 if left == 64 else 32
+        d, a, b, c = (size // wide for size in sizes)
+        return d, a, b, c
+
     def __call__(self, a: Array, b: Array, c: Array) -> Array:
         """Return the registers of D (n, warps, 32) from those of A, B and C."""
         to, left, right, _ = self.types
@@ -148,6 +159,8 @@ def decode_matrix(decoder: "Decoder", instruction: Instruction) -> Step | None:
         raise decoder.refuse("cutrace does not know this shape or type of mma")
     to, *sources = instruction.operands
     kind = "b64" if product.types[1] == "f64" else "b32"
+    if tuple(len(elements(o)) for o in (to, *sources)) != product.registers:
+        raise decoder.refuse("expected {}, {}, {} and {} registers".format(*product.registers))
     fetches = [[decoder.fetch(e, kind) for e in elements(source)] for source in sources]
     stores = [decoder.store(e, kind) for e in elements(to)]
 

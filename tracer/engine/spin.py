@@ -1,8 +1,8 @@
 """Loops that wait for another warp: found in the code, watched while they run.
 
-A loop waits if whether it goes on depends on an atomic's result or on a load that may see another
-thread's store (volatile, relaxed, acquire). Only such loops are ever interrupted, so that a loop
-that merely runs long keeps its divergence.
+A loop waits if whether it goes on depends on an atomic's result, on an mbarrier, or on a load that
+may see another thread's store (volatile, relaxed, acquire). Only such loops are ever interrupted,
+so that a loop that merely runs long keeps its divergence.
 """
 
 from collections.abc import Iterable, Iterator
@@ -54,6 +54,6 @@ def _names(registers: Iterable[Register]) -> set[str]:
 
 
 def _sees_others(instruction: Instruction) -> bool:
-    if instruction.opcode == "atom":
+    if instruction.opcode in ("atom", "mbarrier"):
         return True
     return instruction.opcode == "ld" and not _SEES_OTHERS.isdisjoint(instruction.modifiers)

@@ -154,7 +154,7 @@ def _pack(instruction: Instruction) -> Rule:
         packed: Array = (upper << np.uint32(bits)) | lower
         return packed | (c[0] << np.uint32(2 * bits)) if c else packed
 
-    sources = ("s32", "s32", "b32")[: len(instruction.operands) - 1]
+    sources = ("s32", "s32", "b32")[: max(len(instruction.operands) - 1, 2)]
     return Rule(sources, ("b32",), pack)
 
 

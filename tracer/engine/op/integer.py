@@ -98,10 +98,11 @@ def _low_24(a: Array) -> Array:
 def _product_24(instruction: Instruction) -> Callable[[Array, Array], Array]:
     """`mul24`: bits 0 to 31, or 16 to 47, of the product of two 24-bit numbers."""
     kind = instruction.type
+    double = DTYPES[_WIDE[kind]]
     shift = 16 if "hi" in instruction.modifiers else 0
 
     def multiply(a: Array, b: Array) -> Array:
-        wide = np.multiply(_low_24(a), _low_24(b), dtype=DTYPES[_WIDE[kind]])
+        wide = np.multiply(_low_24(a), _low_24(b), dtype=double)
         kept: Array = wide >> wide.dtype.type(shift)
         return kept.astype(DTYPES[kind])
 
@@ -128,8 +129,8 @@ def _lanes_of_word(a: Array, signed: bool, width: int, place: int) -> Array:
 
 def _dot(instruction: Instruction) -> Rule:
     """`dp4a`, `dp2a`: products of bytes with bytes (or halves with two bytes), all added up."""
-    types = instruction.types
-    signed = [kind[0] == "s" for kind in types]
+    first_type, second_type = instruction.types
+    signed = [kind[0] == "s" for kind in (first_type, second_type)]
     four = instruction.opcode == "dp4a"
     first = 2 if "hi" in instruction.modifiers else 0
     result = "s32" if any(signed) else "u32"

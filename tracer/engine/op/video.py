@@ -69,6 +69,8 @@ def _finish(instruction: Instruction, kind: str) -> Callable[..., Array]:
     start = width * int(selector[1:] or 0)
     mask = np.uint32((1 << width) - 1 << start)
     saturate = "sat" in instruction.modifiers
+    if (selector or second) and len(instruction.operands) != 4:
+        raise ValueError("a third source is merged or combined")
 
     def finish(value: Array, *c: Array) -> Array:
         value = _clamp(value, kind, width) if saturate else value
@@ -81,9 +83,15 @@ def _finish(instruction: Instruction, kind: str) -> Callable[..., Array]:
     return finish
 
 
+def _sources(instruction: Instruction) -> tuple[str, str]:
+    """Return the types of the two sources; ValueError if they are not all there."""
+    first, second = instruction.types[-2:]
+    return first, second
+
+
 def _scalar(instruction: Instruction, result: str, compute: Callable[..., Array]) -> Rule:
     _, first, second, *rest = instruction.operands
-    kinds = instruction.types[-2:]
+    kinds = _sources(instruction)
     selectors = _selector(first), _selector(second)
     finish = _finish(instruction, result)
 
@@ -116,7 +124,7 @@ def _compare(instruction: Instruction) -> Rule:
 def _multiply_add(instruction: Instruction) -> Rule:
     """`vmad`: the product is 64 bits wide here, which holds all that 32-bit sources can make."""
     _, first, second, _ = instruction.operands
-    kinds = instruction.types[-2:]
+    kinds = _sources(instruction)
     selectors = _selector(first), _selector(second)
     signed = any(kind[0] == "s" for kind in kinds)
     final = "s32" if signed else "u32"
@@ -145,7 +153,7 @@ def _packed(instruction: Instruction) -> Rule:
     letter, width = ("h", 16) if count == 2 else ("b", 8)
     compare = next((_COMPARE[m] for m in instruction.modifiers if m in _COMPARE), None)
     combine = compare or _COMBINE[instruction.opcode[:-1]]
-    kinds = instruction.types[-2:]
+    kinds = _sources(instruction)
     result = "u32" if compare else instruction.types[0]
     to, first, second, _ = instruction.operands
     everything = "".join(str(k) for k in reversed(range(count)))
