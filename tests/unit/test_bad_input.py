@@ -176,7 +176,7 @@ def call_deeper(source: str, n: int) -> int:
         ("mov.u32 %r1, 5; .reg .b32 %r<2>;", r"PTX line 7: found `%r1`, expected a declared"),
         (".reg .b32 %r; .weird %r;", None),
         (f".shared .b8 line[{1 << 62}];", rf"PTX line 7: found `{1 << 62}`, expected a number of"),
-        (f".local .b8 depot[{1 << 64}];", rf"PTX line 7: found `{1 << 64}`, expected a number of"),
+        (f".local .b8 depot[{1 << 64}];", rf"PTX line 7: found `{1 << 64}`, expected a number"),
         (".reg .b32 %r; tcgen05.alloc.b32 %r;", r"tcgen05.*PTX line 7"),
         (".reg .b32 %r; brand.new.u32 %r, %r;", r"`brand.new.u32 %r, %r;` \(PTX line 7"),
     ],
@@ -196,3 +196,65 @@ def test_ptx_of_newer_versions_runs_as_far_as_it_is_known(head: str) -> None:
     launch_ptx(".reg .b32 %r; mov.u32 %r, %tid.x;", head=f"{head}.address_size 64\n")
     with pytest.raises(CutraceError, match=r"does not know this instruction.*PTX line 7"):
         launch_ptx(".reg .b32 %r; warp.drive.u32 %r, 9;", head=f"{head}.address_size 64\n")
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("bar.sync 16;", r"PTX line 7: found 16 in `bar.sync 16;`, expected 0 to 15"),
+        (f"bar.sync {2**64 - 1};", r"PTX line 7: found 18446744073709551615 in"),
+        ("bar.sync 1, 2048;", r"PTX line 7: found 2048 in `bar.sync 1, 2048;`, expected 0 to 1024"),
+        ("bar.sync 1, 33;", r"PTX line 7: a barrier is for a multiple of 32 threads .*not for 33"),
+        (".reg .b32 %r; not.b32 %r, %r; bar.sync %r;", r"line 7: there is no barrier 4294967295"),
+        (".reg .b32 %r; not.b32 %r, %r; bar.sync 1, %r;", r"up to 1024, not for 4294967295"),
+    ],
+)
+def test_a_barrier_that_no_block_has_names_its_line(body: str, message: str) -> None:
+    with pytest.raises(CutraceError, match=message):
+        launch_ptx(body)
+
+
+@pytest.mark.parametrize("lane", [0, 5])
+@pytest.mark.parametrize(
+    ("address", "shown"),
+    [
+        (0, "global address 0x0 "),
+        (-8, "global address -0x8 "),
+        (2**63 - 4, "global address 0x7ffffffffffffffc "),
+        (-(2**63), "global address -0x8000000000000000 "),
+        (0x04000000, "global address 0x4000000 "),
+        (0x02000000, "local address 0x0 "),
+    ],
+)
+def test_a_wild_generic_pointer_in_one_lane_is_a_fault(lane: int, address: int, shown: str) -> None:
+    body = f"""
+    .reg .b64 %d; .reg .b32 %r<2>; .reg .pred %p;
+    ld.param.u64 %d, [out]; mov.u32 %r0, %tid.x; setp.eq.u32 %p, %r0, {lane};
+    @%p mov.u64 %d, {address};
+    ld.u32 %r1, [%d];
+    """
+    with pytest.raises(KernelFault, match=rf"{shown}.*thread \({lane}, 0, 0\)"):
+        launch_ptx(body)
+
+
+def test_offsets_wrap_as_addresses_of_64_bits_do() -> None:
+    body = f"""
+    .reg .b64 %d; .reg .b32 %r;
+    ld.param.u64 %d, [out]; ld.global.u32 %r, [%d+{2**64 - 4}];
+    """
+    with pytest.raises(KernelFault, match="4 bytes before `array0`"):
+        launch_ptx(body)
+
+
+def test_integers_of_more_than_64_bits_are_refused() -> None:
+    with pytest.raises(CutraceError, match=rf"PTX line 7: found `{2**64}`, expected"):
+        launch_ptx(f".reg .b64 %d; mov.u64 %d, {2**64};")
+
+
+def test_a_pointer_does_not_fit_into_four_bytes() -> None:
+    text = f"{HEAD}.visible .entry _Z1kPi(.param .u32 p) {{ ret; }}\n"
+    with (
+        pytest.raises(CutraceError, match=r"argument 1.* PTX gives it 4 bytes, not 8"),
+        cutrace.Session() as gpu,
+    ):
+        gpu.load_ptx(text).get_function("k")[1, 1](gpu.device_array(4, np.int32))

@@ -10,7 +10,7 @@ from ..front.texture import is_handle
 from ..ptx.kernel import TYPE_BYTES, Address, Bucket, Instruction, Operand, Register, Symbol, Vector
 from .array import DTYPES, Array, Mask, scalar
 from .fact import Facts
-from .fault import check_lanes
+from .fault import check_lanes, wrapped
 from .memory import WINDOWS
 from .native import select
 from .place import Reach, reach
@@ -28,6 +28,10 @@ _SPACES = {
     "local": Space.LOCAL,
     "const": Space.CONST,
 }
+
+
+_NEAR = (1 << 30) - 16
+"""Lanes no further than this from one of them make one row: offsets in it are 32 bits, signed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +128,8 @@ def _store(decoder: "Decoder", instruction: Instruction) -> Step:
     access = describe(decoder, instruction, to)
     kind = instruction.type
     fetches = [decoder.fetch(e, kind) for e in elements(source)]
+    if len(fetches) != access.count:
+        raise decoder.refuse(f"expected {access.count} registers")
 
     def store(group: "Group") -> None:
         frame = group.frame
@@ -204,21 +210,30 @@ def _space_of(address: int) -> Space:
     return Space.GLOBAL
 
 
+def _spaces_of(addresses: Array) -> Array:
+    """Return for each generic address the number of the space in whose window it lies."""
+    spaces = np.full(addresses.shape, Space.GLOBAL, dtype=np.uint8)
+    for space, (start, end) in WINDOWS.items():
+        spaces[(addresses >= start) & (addresses < end)] = space
+    return spaces
+
+
 def _resolve_parts(
     group: "Group", access: Access, facts: Facts, delta: int
 ) -> list[tuple[Mask | None, Reach]]:
     """Split lanes by space, and within a space where they lie 2 GiB apart."""
     shape = (group.rows, group.columns)
-    addresses = np.broadcast_to(facts.addresses, shape) + delta
+    addresses = np.broadcast_to(facts.addresses, shape) + wrapped(delta)
+    spaces = None if access.space else _spaces_of(addresses)
     left = np.array(np.broadcast_to(True if facts.lanes is None else facts.lanes, shape))
     parts: list[tuple[Mask | None, Reach]] = []
     while left.any():
         first = int(addresses[left][0])
         space = access.space or _space_of(first)
-        start, end = WINDOWS[space] if access.space is None else (-(1 << 62), 1 << 62)
-        near = (addresses >= start) & (addresses < end) & (np.abs(addresses - first) < 1 << 30)
-        mask = left & near
-        shift = start if access.space is None and space != Space.GLOBAL else 0
+        low, high = max(first - _NEAR, -(1 << 63)), min(first + _NEAR, (1 << 63) - 1)
+        near = (addresses >= low) & (addresses <= high)
+        mask = left & near if spaces is None else left & near & (spaces == space)
+        shift = WINDOWS[space][0] if access.space is None and space != Space.GLOBAL else 0
         found, _ = group.wave.facts.of(addresses - shift, mask, group.columns)
         if found is not None:
             parts.append((mask, _part(group, access, found, 0, space, len(parts))))

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from ...errors import KernelFault
 from ..ptx.kernel import BasicBlock, CallTarget, FunctionSpan, Instruction, Register
+from ..ptx.table import BARRIERS, MOST_THREADS
 from .array import LANES, Bits
 from .barrier import Arrival, Reduction
 from .fault import source_line
@@ -262,6 +263,7 @@ def _barrier(decoder: "Decoder", instruction: Instruction) -> Terminator:
         frame = group.frame
         numbers = _by_warp(group, number)
         counts = _by_warp(group, threads)
+        _require_barrier(decoder, pc, int(numbers.max()), counts)
         if vote is not None:
             barriers.votes[group.warps] |= group.pack(vote(frame))
         for which, count in sorted({*zip(numbers.tolist(), counts.tolist(), strict=True)}):
@@ -270,6 +272,20 @@ def _barrier(decoder: "Decoder", instruction: Instruction) -> Terminator:
         return None
 
     return arrive
+
+
+def _require_barrier(decoder: "Decoder", pc: int, number: int, counts: NDArray[np.int64]) -> None:
+    """Refuse a barrier that no thread block has, and counts that are not of whole warps."""
+    line = source_line(decoder.kernel, pc)
+    if number >= BARRIERS:
+        raise KernelFault(
+            f"{line}: there is no barrier {number}: a thread block has 0 to {BARRIERS - 1}"
+        )
+    if (counts % LANES).any() or int(counts.max()) > MOST_THREADS:
+        raise KernelFault(
+            f"{line}: a barrier is for a multiple of {LANES} threads up to {MOST_THREADS}, "
+            f"not for {int(counts.max())}"
+        )
 
 
 def _by_warp(group: "Group", fetch: Fetch | None) -> NDArray[np.int64]:

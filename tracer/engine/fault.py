@@ -22,12 +22,18 @@ def source_line(kernel: Kernel, pc: int) -> str:
     return f"{place.file}:{place.line}" if place else f"PTX line {instruction.ptx_line}"
 
 
+def wrapped(number: int) -> int:
+    """Return a sum of addresses as 64 signed bits, as which the hardware adds it up."""
+    number &= (1 << 64) - 1
+    return number - (number >> 63 << 64)
+
+
 def check_lanes(
     group: "Group", facts: Facts, delta: int, space: Space, width: int, pc: int
 ) -> None:
     """Check every active lane by itself; KernelFault names the first that is at fault."""
     shape = (group.rows, group.columns)
-    addresses = np.broadcast_to(facts.addresses, shape) + delta
+    addresses = np.broadcast_to(facts.addresses, shape) + wrapped(delta)
     active = np.broadcast_to(True if facts.lanes is None else facts.lanes, shape)
     misaligned = active & (addresses & (width - 1) != 0)
     outside = active & ~_inside(group, addresses, space, width)
@@ -42,14 +48,14 @@ def _inside(group: "Group", addresses: Array, space: Space, width: int) -> Array
     if space in (Space.SHARED, Space.LOCAL):
         wave = group.wave
         memory = wave.shared if space == Space.SHARED else wave.local
-        return (addresses >= 0) & (addresses + width <= memory.shape[1])
+        return (addresses >= 0) & (addresses <= memory.shape[1] - width)
     allocations = group.wave.program.memory.arena(space).allocations
     starts = np.array([a.address for a in allocations], dtype=np.int64)
     ends = np.array([a.address + a.size for a in allocations], dtype=np.int64)
     if not starts.size:
         return np.zeros(addresses.shape, dtype=np.bool_)
     owner = np.searchsorted(starts, addresses, side="right") - 1
-    return (owner >= 0) & (addresses + width <= ends[np.maximum(owner, 0)])
+    return (owner >= 0) & (addresses <= ends[np.maximum(owner, 0)] - width)
 
 
 def _report(

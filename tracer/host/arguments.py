@@ -67,6 +67,8 @@ def _pack_pointer(parameter: Parameter, value: Any) -> tuple[bytes, str | int]:
             f"is {parameter.type}: got `{value.name}` of {value.dtype}; "
             "an array's view(dtype) is the same memory as another type"
         )
+    if parameter.size != 8:
+        raise ValueError(f"is {parameter.type}, but PTX gives it {parameter.size} bytes, not 8")
     return value.address.to_bytes(parameter.size, "little"), value.name
 
 

@@ -46,18 +46,20 @@ _UNARY: Mapping[str, Callable[[int], int]] = {
 
 
 def integer_literal(text: str) -> int | None:
-    """Read `12`, `0x1F`, `017`, `0b101`, each with or without `U`; None for anything else."""
+    """Read `12`, `0x1F`, `017`, `0b101`, each with or without `U`; None for anything else.
+
+    PTX has no integers of more than 64 bits.
+    """
     digits = text[:-1] if text[-1:] in ("U", "u") else text
     if not digits.isalnum():
         return None
+    is_octal = digits[:1] == "0" and len(digits) > 1
+    base = {"0x": 16, "0X": 16, "0b": 2, "0B": 2}.get(digits[:2], 8 if is_octal else 10)
     try:
-        if digits[:2] in ("0x", "0X"):
-            return int(digits[2:], 16)
-        if digits[:2] in ("0b", "0B"):
-            return int(digits[2:], 2)
-        return int(digits, 8 if digits[:1] == "0" and len(digits) > 1 else 10)
+        number = int(digits[2:] if base in (2, 16) else digits, base)
     except ValueError:
         return None
+    return number if number <= _MASK else None
 
 
 def float_literal(text: str) -> Immediate | None:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 
+from ...errors import CutraceError
 from ...traces.schema import INSTRUCTIONS
 from .isa import MEMORY, destinations, is_barrier, sources
 from .kernel import (
@@ -20,6 +21,12 @@ from .kernel import (
 _CACHE_OPERATORS = ("nc", "ca", "cg", "cs", "cv", "lu", "wb", "wt")
 _ROW_OF_A_MATRIX = 16
 _FROM_A_REGISTER = -1
+
+BARRIERS = 16
+"""Barriers of a thread block, by number (PTX ISA, bar)."""
+
+MOST_THREADS = 1024
+"""Threads that one barrier can be for: those of a block."""
 
 
 def instruction_table(kernel: Kernel) -> pa.Table:
@@ -106,13 +113,20 @@ def _barrier(instruction: Instruction) -> tuple[int | None, int | None]:
     if "red" in instruction.modifiers:
         operands = operands[1:-1]
     return (
-        _number(operands[0]) if operands else 0,
-        _number(operands[1]) if len(operands) > 1 else None,
+        _number(instruction, operands[0], BARRIERS - 1) if operands else 0,
+        _number(instruction, operands[1], MOST_THREADS) if len(operands) > 1 else None,
     )
 
 
-def _number(operand: Operand) -> int:
-    return operand.bits if isinstance(operand, Immediate) else _FROM_A_REGISTER
+def _number(instruction: Instruction, operand: Operand, most: int) -> int:
+    if not isinstance(operand, Immediate):
+        return _FROM_A_REGISTER
+    if not 0 <= operand.bits <= most:
+        raise CutraceError(
+            f"PTX line {instruction.ptx_line}: found {operand.bits} in `{instruction.text}`, "
+            f"expected 0 to {most}"
+        )
+    return operand.bits
 
 
 def _source(location: Location | None) -> Mapping[str, object]:
