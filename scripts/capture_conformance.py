@@ -74,11 +74,12 @@ class Gpu:
         self("cuLaunchKernel", function, lanes // block, 1, 1, block, 1, 1, 0, None, pointers, None)
         self("cuCtxSynchronize")
         return b"".join(
-            self._read(int(start), size)
+            self.read(int(start), size)
             for start, size in zip(starts[len(sources) :], sizes, strict=False)
         )
 
-    def _read(self, start: int, size: int) -> bytes:
+    def read(self, start: int, size: int) -> bytes:
+        """Copy bytes of device memory back."""
         into = ctypes.create_string_buffer(size)
         self("cuMemcpyDtoH_v2", into, ctypes.c_uint64(self.memory + start), ctypes.c_size_t(size))
         return into.raw
