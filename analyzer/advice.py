@@ -108,7 +108,7 @@ def advise(
 def _ask(
     trace: Trace, launch: LaunchProfile, dlcm: str, settings: Mapping[str, object]
 ) -> Iterator[Finding]:
-    device = load_device(launch.device, settings)
+    device = load_device(launch.device_file or launch.device, settings)
     opened = trace.launches[launch.number]
     worst = Searcher(opened, device, dlcm).worst(None)
     numbers = [c for c, t in launch.raw.counts.schema.items() if t == pl.Int64]

@@ -9,7 +9,7 @@ import polars as pl
 
 from ..errors import CutraceError, nearest
 from ..models.replay.counts import LaunchCounts
-from ..models.replay.device import Device, load_device
+from ..models.replay.device import Device, load_devices
 from ..models.replay.options import ReplayOptions
 from ..models.replay.replay import replay
 from ..traces.reader import LaunchTrace, Trace, read_trace
@@ -63,6 +63,7 @@ class LaunchProfile:
     refusal: str = ""
     substitutions: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
+    device_file: str = ""
 
     @cached_property
     def counters(self) -> Mapping[str, Value]:
@@ -154,7 +155,7 @@ def analyze(
     options = ReplayOptions(profiled_blocks, dlcm, cache_config, registers, as_if)
     names = (device,) if isinstance(device, str) else device
     names = names or (environ.get("CUTRACE_DEVICE") or DEFAULT_DEVICE,)
-    devices = {found.key: found for found in (load_device(name, set) for name in names)}
+    devices = {found.key: found for found in load_devices(names, set)}
     opened = trace if isinstance(trace, Trace) else read_trace(trace)
     launches = (
         _launch_profile(
@@ -197,6 +198,7 @@ def _launch_profile(
         refusal="" if as_if else counts.refusal,
         substitutions=counts.substitutions,
         remarks=tuple(_remarks(counts, device, as_if)),
+        device_file=str(device.path),
     )
 
 

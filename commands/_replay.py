@@ -31,11 +31,10 @@ class Replay:
 
         `CutraceError` for a device or a setting that does not exist, before anything is recorded.
         """
-        from ..models.replay.device import load_device
+        from ..models.replay.device import load_devices
 
         devices = self.asked.get("device") or (environ.get("CUTRACE_DEVICE") or otherwise,)
-        for device in devices:
-            load_device(device, self.asked.get("set"))
+        load_devices(devices, self.asked.get("set"))
         return {**self.asked, "device": devices}
 
     def first_line(self) -> str:

@@ -21,7 +21,8 @@ def command(
 ) -> str:
     """List the devices, or print all that is known of one."""
     from ..analyzer.align import align
-    from ..models.replay.device import find_device, load_device
+    from ..models.replay.catalog import find_device
+    from ..models.replay.device import load_device
 
     if name is None:
         found = sorted(map(load_device, devices()), key=lambda device: device.capability)

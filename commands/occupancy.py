@@ -35,14 +35,14 @@ def command(
     from ..analyzer.occupancy import draw_curves, from_launch, from_numbers
     from ..analyzer.occupancy_text import render
     from ..models.occupancy import Need
-    from ..models.replay.device import load_device
+    from ..models.replay.device import load_devices
     from ..models.replay.options import ReplayOptions
     from ..traces.reader import read_trace
 
     asked = replay.arguments()
     names = ("cache_config", "registers")
     options = ReplayOptions(**{key: asked[key] for key in names if key in asked})
-    devices = [load_device(name, asked.get("set")) for name in asked["device"]]
+    devices = load_devices(asked["device"], asked.get("set"))
     if trace is not None:
         own = {"threads": threads, "shared": shared, "barriers": barriers, "total": total}
         if given := [f"--{name}" for name, value in own.items() if value is not None]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from ...errors import CutraceError
 from ...models.occupancy import refuse_launch
-from ...models.replay.device import Device, load_device
+from ...models.replay.device import Device, load_devices
 from ...traces.reader import Trace
 from ...traces.schema import Array
 from ..launch_text import launch_text
@@ -55,12 +55,10 @@ def explain(
     `where` is FILE:LINE; without both the worst access of all is taken. Raises `CutraceError` for
     a line, access or device that does not exist.
     """
-    found = {d.key: d for d in (load_device(name, set) for name in devices)}
+    found = load_devices(devices, set)
     place = read_place(where, trace) if where else None
     wanted = read_identifier(identifier) if identifier else None
-    return tuple(
-        _Explainer(trace, device, place, dlcm, as_if).explain(wanted) for device in found.values()
-    )
+    return tuple(_Explainer(trace, device, place, dlcm, as_if).explain(wanted) for device in found)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,22 +1,23 @@
 """Devices: a TOML of sizes, limits and stages, read strictly.
 
-A file has `name`, `capability`, `aliases`, and the tables `[chip]`, `[limits]` and `[stage.NAME]`.
-Every number in the files of `models/devices/` has its source beside it.
+A file has `name`, `capability`, `aliases`, and the tables `[chip]`, `[limits]` and `[stage.NAME]`;
+with `base`, the name of another device, it says only what is its own (`layers.py`). Every number in
+the files of `models/devices/` has its source beside it.
 """
 
 import re
-import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
-from ...errors import CutraceError, nearest
+from ...errors import CutraceError
+from .catalog import FOLDER, find_device, match_devices
+from .layers import Table, Tables, join_layers, read_layers
 from .place import Chip
-from .strict import make
+from .settings import apply_settings
+from .strict import Where, make
 from .wiring import Stage, wire
 
-FOLDER = Path(__file__).parents[1] / "devices"
 CALCULATORS = ("block", "spreadsheet", "header")
 FALLBACKS = ("largest", "next")
 SCOPES = ("sm", "cluster", "gpu")
@@ -65,7 +66,12 @@ class Device:
     chip: Chip
     limits: Limits
     stages: tuple[Stage, ...]
-    file: str
+    path: Path
+
+    @property
+    def file(self) -> str:
+        """The file's name, as messages give it."""
+        return self.path.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,15 +80,11 @@ class _Head:
 
     name: str
     capability: str
-    aliases: tuple[str, ...]
-    chip: dict[str, object]
-    limits: dict[str, object]
-    stage: dict[str, object]
-
-
-def device_names() -> list[str]:
-    """Return the names of the devices that come with cutrace, sorted."""
-    return sorted(path.stem for path in FOLDER.glob("*.toml"))
+    chip: object
+    limits: object
+    stage: object
+    aliases: tuple[str, ...] = ()
+    base: str = ""
 
 
 def load_device(name: str, settings: Mapping[str, object] | None = None) -> Device:
@@ -93,111 +95,97 @@ def load_device(name: str, settings: Mapping[str, object] | None = None) -> Devi
     Raises `CutraceError` for a device, key or value that does not exist.
     """
     path = find_device(name)
-    try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise CutraceError(f"{name}: cannot read this device file: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise CutraceError(f"{path.name}: not TOML: {error}") from error
-    for key, value in (settings or {}).items():
-        _set(data, key, value, path.name)
-    return _read(data, path)
+    tables = join_layers(read_layers(path))
+    apply_settings(tables, settings or {}, {"chip": Chip, "limits": Limits}, path.name)
+    return _read(tables, path)
 
 
-def find_device(name: str) -> Path:
-    """Return the file of a device; capitals, blanks and dashes in a name do not matter.
+def load_devices(
+    names: Sequence[str], settings: Mapping[str, object] | None = None
+) -> tuple[Device, ...]:
+    """Read several devices, each once; a pattern such as `sm_*` and `all` stand for several.
 
-    Raises `CutraceError` for a name that is neither known nor the path of a TOML.
+    What a pattern stands for is in the order of the capabilities. Raises `CutraceError` as
+    `load_device` does, and for two files that would give two devices one name.
     """
-    if name.endswith(".toml") or "/" in name:
-        return Path(name)
-    known = _spellings()
-    plain = _plain(name)
-    if plain not in known:
-        raise CutraceError(
-            f"no device {name!r}{nearest(plain, known)}; `cutrace devices` lists all, and the "
-            "path of a TOML file names one of your own"
-        )
-    return FOLDER / f"{known[plain]}.toml"
+    found: dict[str, Device] = {}
+    for name in names:
+        devices = [load_device(one, settings) for one in match_devices(name) or (name,)]
+        for device in sorted(devices, key=lambda device: (device.capability, device.key)):
+            other = found.setdefault(device.key, device)
+            if other.path.resolve() != device.path.resolve():
+                raise CutraceError(f"{other.path} and {device.path} are both called {device.key}")
+    return tuple(found.values())
 
 
-@cache
-def _spellings() -> Mapping[str, str]:
-    """Map every plain spelling of every device to its file's stem."""
-    known: dict[str, str] = {}
-    for stem in device_names():
-        head = tomllib.loads((FOLDER / f"{stem}.toml").read_text(encoding="utf-8"))
-        for spelling in (stem, head["name"], *head["aliases"]):
-            known.setdefault(_plain(spelling), stem)
-    return known
-
-
-def _plain(name: str) -> str:
-    return re.sub(r"[\s_-]", "", name).lower()
-
-
-def _set(data: dict[str, object], key: str, value: object, file: str) -> None:
-    """Put one `table.key` in place of the file's."""
-    stages = data.get("stage")
-    named = {**data, **stages} if isinstance(stages, dict) else data
-    tables = {n: t for n, t in named.items() if isinstance(t, dict) and n != "stage"}
-    table_name, _, inner = key.partition(".")
-    if table_name not in tables or not inner:
-        known = [f"{name}.{k}" for name, table in tables.items() for k in table]
-        raise CutraceError(
-            f"{file}: nothing to set by `{key}`; expected STAGE.KEY{nearest(key, known)}"
-        )
-    tables[table_name][inner] = _value(value)
-
-
-def _value(value: object) -> object:
-    """Read a string as a TOML value, or leave it a string."""
-    if not isinstance(value, str):
-        return value
-    try:
-        return tomllib.loads(f"value = {value}")["value"]
-    except tomllib.TOMLDecodeError:
-        return value
-
-
-def _read(data: Mapping[str, object], path: Path) -> Device:
+def _read(tables: Tables, path: Path) -> Device:
     """Build the device, checking every key."""
-    file = path.name
-    head = make(_Head, data, file)
-    chip = make(Chip, head.chip, f"{file}: [chip]")
-    limits = make(Limits, head.limits, f"{file}: [limits]")
-    _choose(limits.calculator, CALCULATORS, f"{file}: [limits]: calculator")
-    _choose(limits.carveout_fallback, FALLBACKS, f"{file}: [limits]: carveout_fallback")
-    stages = tuple(_stage(name, table, file) for name, table in head.stage.items())
+    head = make(_Head, {**tables.head.values, **_OTHERS}, tables.head.where)
+    chip, limits = (tables.plain[name] for name in ("chip", "limits"))
+    return Device(
+        _key(path),
+        head.name,
+        _capability(head.capability, tables.head.where),
+        head.aliases,
+        make(Chip, chip.values, chip.where),
+        _limits(limits),
+        _stages(tables, path.name),
+        path,
+    )
+
+
+_OTHERS: Mapping[str, object] = {"chip": {}, "limits": {}, "stage": {}}
+"""What stands beside the keys at the top, and is read by itself."""
+
+
+def _key(path: Path) -> str:
+    """Return what a user types: a file of one's own does not take the name of another."""
+    own = path.resolve().parent != FOLDER.resolve()
+    return path.name if own and (FOLDER / path.name).exists() else path.stem
+
+
+def _limits(table: Table) -> Limits:
+    """Read the limits, and check the words among them."""
+    limits = make(Limits, table.values, table.where)
+    for key, known in (("calculator", CALCULATORS), ("carveout_fallback", FALLBACKS)):
+        _choose(getattr(limits, key), known, table.where, key)
+    return limits
+
+
+def _stages(tables: Tables, file: str) -> tuple[Stage, ...]:
+    """Read the stages, and try their wiring."""
+    stages = tuple(_stage(name, table) for name, table in tables.stages.items())
     wire(stages, file)
-    capability = _capability(head.capability, file)
-    return Device(path.stem, head.name, capability, head.aliases, chip, limits, stages, file)
+    return stages
 
 
-def _choose(value: object, known: tuple[str, ...], where: str) -> None:
+def _choose(value: object, known: tuple[str, ...], where: Where, key: str) -> None:
     """Refuse a value that is not among those that exist."""
     if value not in known:
-        raise CutraceError(f"{where} = {value!r}; expected one of {', '.join(known)}")
+        raise CutraceError(
+            f"{where.of(key)}: {key} = {value!r}; expected one of {', '.join(known)}"
+        )
 
 
-def _capability(text: str, file: str) -> tuple[int, int]:
+def _capability(text: str, where: Where) -> tuple[int, int]:
     found = re.fullmatch(r"(\d+)\.(\d+)", text)
     if not found:
-        raise CutraceError(f"{file}: capability = {text!r}; expected a string such as '9.0'")
+        raise CutraceError(
+            f"{where.of('capability')}: capability = {text!r}; expected a string such as '9.0'"
+        )
     return int(found[1]), int(found[2])
 
 
-def _stage(name: str, table: object, file: str) -> Stage:
+def _stage(name: str, table: Table) -> Stage:
     """Take a stage's own keys apart from its model's."""
-    where = f"{file}: [stage.{name}]"
-    if not isinstance(table, dict):
-        raise CutraceError(f"{where}: expected a table")
-    keys = dict(table)
+    keys, where = dict(table.values), table.where
     for key in ("model", "from"):
         if key not in keys:
-            raise CutraceError(f"{where}: the key `{key}` is missing")
+            raise CutraceError(f"{where.of(key)}: the key `{key}` is missing")
     model, sources, scope = keys.pop("model"), keys.pop("from"), keys.pop("scope", "sm")
-    _choose(scope, SCOPES, f"{where}: scope")
-    if not isinstance(model, str) or not isinstance(sources, list):
-        raise CutraceError(f"{where}: expected model = '...' and from = ['...']")
-    return Stage(name, model, tuple(map(str, sources)), str(scope), keys)
+    _choose(scope, SCOPES, where, "scope")
+    if not isinstance(model, str):
+        raise CutraceError(f"{where.of('model')}: model = {model!r}; expected a string")
+    if not isinstance(sources, list):
+        raise CutraceError(f"{where.of('from')}: from = {sources!r}; expected a list")
+    return Stage(name, model, tuple(map(str, sources)), str(scope), keys, where)

@@ -5,6 +5,7 @@ The constructor's parameters are the keys that may be there, its annotations the
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TypeVar, get_args, get_origin, get_type_hints
 
 from ...errors import CutraceError, nearest
@@ -12,24 +13,53 @@ from ...errors import CutraceError, nearest
 Made = TypeVar("Made")
 
 
-def make(build: Callable[..., Made], table: Mapping[str, object], where: str) -> Made:
+@dataclass(slots=True)
+class Where:
+    """The file that is to blame for what is wrong with a table.
+
+    `table` is how a message calls it, `begun` the file that it begins in, `ended` the last one that
+    says anything in it. `files` names the file of each key.
+    """
+
+    table: str
+    begun: str
+    ended: str
+    files: dict[str, str] = field(default_factory=dict)
+
+    def of(self, key: str) -> str:
+        """Return where a key stands: `mine.toml: [limits]`; without it, where the table begins."""
+        return self._say(self.files.get(key, self.begun))
+
+    def last(self) -> str:
+        """Return where the table was last changed: to blame for keys that do not go together."""
+        return self._say(self.ended)
+
+    def _say(self, file: str) -> str:
+        return f"{file}: {self.table}" if self.table else file
+
+
+def make(build: Callable[..., Made], table: Mapping[str, object], where: Where) -> Made:
     """Return `build(**table)`, lists as tuples.
 
-    `where` is the file and the table, for the message. Raises `CutraceError` for an unknown key
-    (naming the three nearest), a missing one, and a value of another type.
+    Raises `CutraceError` with the file and the table for an unknown key (naming the three nearest),
+    a missing one, a value of another type, and values that the constructor refuses.
     """
     parameters = inspect.signature(build).parameters
     for name in table:
         if name not in parameters:
-            raise CutraceError(f"{where}: unknown key `{name}`{nearest(name, parameters)}")
+            raise CutraceError(f"{where.of(name)}: unknown key `{name}`{nearest(name, parameters)}")
     for name, parameter in parameters.items():
         if name not in table and parameter.default is parameter.empty:
-            raise CutraceError(f"{where}: the key `{name}` is missing")
+            raise CutraceError(f"{where.of(name)}: the key `{name}` is missing")
     hints = get_type_hints(getattr(build, "__init__", build))
     for name, value in table.items():
         if name in hints and not _fits(value, hints[name]):
-            raise CutraceError(f"{where}: {name} = {value!r}; expected {_words(hints[name])}")
-    return build(**{k: tuple(v) if isinstance(v, list) else v for k, v in table.items()})
+            found = f"{name} = {value!r}; expected {_words(hints[name])}"
+            raise CutraceError(f"{where.of(name)}: {found}")
+    try:
+        return build(**{k: tuple(v) if isinstance(v, list) else v for k, v in table.items()})
+    except CutraceError as error:
+        raise CutraceError(f"{where.last()}: {error}") from error
 
 
 def _fits(value: object, hint: object) -> bool:
@@ -54,4 +84,12 @@ def _words(hint: object) -> str:
     """The name of a type, as a message gives it."""
     if get_origin(hint) is not None:
         return f"a list such as {str(hint).rsplit('.', 1)[-1]}"
-    return {int: "a whole number", float: "a number", str: "a string"}.get(hint, str(hint))  # type: ignore[call-overload, no-any-return]
+    return _WORDS.get(hint, str(hint))
+
+
+_WORDS: Mapping[object, str] = {
+    int: "a whole number",
+    float: "a number",
+    str: "a string",
+    bool: "true or false",
+}

@@ -5,15 +5,18 @@
 """
 
 import importlib
+import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from ...errors import CutraceError, nearest
 from .seam import ACCESSES, Kind, Model
-from .strict import make
+from .strict import Where, make
 
 MODELS = Path(__file__).parents[1]
+STAGE_KEYS = ("model", "from", "scope")
+"""The keys of a stage that are not its model's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +32,11 @@ class Stage:
     sources: tuple[str, ...]
     scope: str = "sm"
     keys: Mapping[str, object] = field(default_factory=dict)
+    where: Where | None = field(default=None, compare=False)
+
+    def find(self, file: str) -> Where:
+        """Return who is to blame for its keys: the device's file if nobody said."""
+        return self.where or Where(f"[stage.{self.name}]", file, file)
 
 
 ACCESS = Stage("access", "access", tuple(ACCESSES))
@@ -100,10 +108,15 @@ def find_model(name: str, where: str) -> Callable[..., Model]:
     return found
 
 
+def model_keys(name: str, where: str) -> tuple[str, ...]:
+    """Return the keys that the stages of a model have beside STAGE_KEYS."""
+    return tuple(inspect.signature(find_model(name, where)).parameters)
+
+
 def _wire(stage: Stage, wires: dict[str, Wire], file: str) -> Wire:
     """Wire one stage whose sources are wired."""
-    where = f"{file}: [stage.{stage.name}]"
-    model = find_model(stage.model, where)
+    where = stage.find(file)
+    model = find_model(stage.model, where.of("model"))
     keys = dict(stage.keys)
 
     def build() -> Model:
@@ -121,11 +134,11 @@ def _check_sources(stages: Sequence[Stage], file: str) -> None:
     names = [stage.name for stage in stages]
     for stage in stages:
         if stage.name in (*ACCESSES, ACCESS.name):
-            raise CutraceError(f"{file}: [stage.{stage.name}]: the name is taken")
+            raise CutraceError(f"{stage.find(file).of('model')}: the name is taken")
         for source in stage.sources:
             if source not in (*ACCESSES, *names):
                 raise CutraceError(
-                    f"{file}: [stage.{stage.name}]: no state space or stage {source!r} to come "
+                    f"{stage.find(file).of('from')}: no state space or stage {source!r} to come "
                     f"from{nearest(source, [*ACCESSES, *names])}"
                 )
 

@@ -3,7 +3,8 @@ from pathlib import Path
 import pytest
 
 from cutrace.errors import CutraceError
-from cutrace.models.replay.device import FOLDER, device_names, find_device, load_device
+from cutrace.models.replay.catalog import FOLDER, device_names, find_device
+from cutrace.models.replay.device import load_device
 
 H100 = (FOLDER / "h100.toml").read_text()
 

@@ -11,7 +11,8 @@ from cutrace.models.occupancy import (
     occupancy,
     refuse_launch,
 )
-from cutrace.models.replay.device import Limits, device_names, load_device
+from cutrace.models.replay.catalog import device_names
+from cutrace.models.replay.device import Limits, load_device
 from cutrace.models.replay.options import ReplayOptions
 from cutrace.traces.schema import Resources
 

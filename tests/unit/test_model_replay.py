@@ -11,8 +11,9 @@ from warps import BASE, FULL, warp
 
 from cutrace.errors import CutraceError
 from cutrace.models.replay import accesses as accesses_module
+from cutrace.models.replay.catalog import FOLDER
 from cutrace.models.replay.counts import LaunchCounts
-from cutrace.models.replay.device import FOLDER, load_device
+from cutrace.models.replay.device import load_device
 from cutrace.models.replay.options import ReplayOptions
 from cutrace.models.replay.replay import replay
 from cutrace.traces.reader import LaunchTrace, read_trace
