@@ -38,7 +38,7 @@ topic 49571, for the lanes of a request on 5.x and 6.x; docs/validation.md for a
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -249,9 +249,9 @@ class Coalescer:
         passed: list[Batch] = []
         for kind, rows in batch.parts():
             for addresses, width in _words(kind, batch.addresses[rows]):
-                found = self._serve(kind, addresses, batch.active[rows], width, counts, rows)
+                served = self._serve(kind, addresses, batch.active[rows], width, counts, rows)
                 if batch.passes_on:
-                    passed.append(_pass_on(kind, found, rows, batch))
+                    passed.append(_pass_on(kind, *served, rows, batch))
         return Step(counts, join_batches(passed) if passed else None)
 
     def _serve(
@@ -262,8 +262,8 @@ class Coalescer:
         width: int,
         counts: Mapping[str, Ints],
         rows: Ints,
-    ) -> Transactions:
-        """Add the counts of one kind's rows, and return their transactions, (groups, k)."""
+    ) -> tuple[Transactions, Ints]:
+        """Add the counts of one kind's rows; return their transactions and what they cover."""
         rule, size_class = self._rule(kind), (width > 4) + (width > 8)
         lanes = self.merge_lanes[size_class]
         groups, mask = addresses.reshape(-1, lanes), active.reshape(-1, lanes)
@@ -272,7 +272,7 @@ class Coalescer:
         asking: Bools = np.any(active.reshape(-1, self.request_lanes[size_class]), axis=1)
         for name, values in _count(rule, found, ideal, asking).items():
             counts[name][rows] += values.reshape(len(rows), -1).sum(axis=1)
-        return found
+        return found, _cover(found, groups, mask, width) if kind.access == "store" else found.size
 
     def _rule(self, kind: Kind) -> str:
         """Return the name of the rule that serves a kind."""
@@ -315,15 +315,35 @@ def _count(rule: str, found: Transactions, ideal: Ints, asking: Bools) -> Mappin
     }
 
 
-def _pass_on(kind: Kind, found: Transactions, rows: Ints, batch: Batch) -> Batch:
-    """Return the transactions of one kind as rows of one lane, for the next stage."""
+def _pass_on(kind: Kind, found: Transactions, covered: Ints, rows: Ints, batch: Batch) -> Batch:
+    """Return the transactions of one kind as rows of one lane, for the next stage.
+
+    `covered` (groups, k) is how many bytes of each the lanes want: what a store writes.
+    """
     size = found.size.reshape(len(rows), -1)
     at, column = np.nonzero(size)
-    widths, number = np.unique(size[at, column], return_inverse=True)
+    bytes_ = covered.reshape(size.shape) if kind.access == "store" else size
+    widths, number = np.unique(bytes_[at, column], return_inverse=True)
     return Batch(
-        tuple(Kind(kind.space, kind.access, kind.cache, width) for width in widths.tolist()),
+        tuple(replace(kind, width=width) for width in widths.tolist()),
         number,
         found.address.reshape(len(rows), -1)[at, column][:, None],
         np.ones((len(at), 1), np.bool_),
         batch.row[rows[at]],
     )
+
+
+def _cover(found: Transactions, addresses: Ints, active: Bools, width: int) -> Ints:
+    """Return how many bytes of each transaction the lanes want; its size unless it is a sector."""
+    ordered = np.sort(np.where(active, addresses, NONE), axis=1)
+    sector = ordered // SECTOR
+    same = np.zeros(ordered.shape, np.bool_)
+    same[:, 1:] = ordered[:, 1:] == ordered[:, :-1]
+    opens = np.flatnonzero(_is_new(sector))
+    wants = np.where(same | (ordered == NONE), 0, width)
+    if found.size.shape != ordered.shape or not np.array_equal(np.flatnonzero(found.size), opens):
+        return found.size
+    covered = np.zeros_like(found.size)
+    if len(opens):
+        covered.ravel()[opens] = np.add.reduceat(wants.ravel(), opens)
+    return np.minimum(covered, found.size)

@@ -8,7 +8,7 @@ What is modelled. `split_requests` with an active lane; `passes`, one for each d
 a request; `ideal_passes`, one a request; `conflicts`, the passes beyond them; `serialized`, 1 for
 an instruction that has any.
 
-What is not. The cache itself: hits and misses. Whether two addresses in one line of it could be
+What is not. Whether two addresses in one line of it could be
 served together is not documented; here they cannot. Kernel parameters and immediate operands that
 an assembler takes from constant memory are not in a trace.
 
@@ -20,8 +20,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from .replay.lanes import count_distinct
-from .replay.seam import Batch, Step
+from .replay.lanes import NONE, sort_distinct
+from .replay.seam import Batch, Ints, Step
 
 
 @dataclass(frozen=True)
@@ -43,9 +43,21 @@ class Constant:
         """Count the distinct addresses of each request."""
         requests = len(batch), batch.active.shape[1] // self.request_lanes
         active = batch.active.reshape(-1, self.request_lanes)
-        distinct = count_distinct(batch.addresses.reshape(active.shape), active)
-        passes = distinct.reshape(requests).sum(axis=1)
-        ideal = np.count_nonzero(distinct.reshape(requests), axis=1)
+        words = sort_distinct(batch.addresses.reshape(active.shape), active)
+        distinct = np.count_nonzero(words != NONE, axis=1).reshape(requests)
+        passes = distinct.sum(axis=1)
+        ideal = np.count_nonzero(distinct, axis=1)
         conflicts = passes - ideal
         values = (ideal, passes, ideal, conflicts, (conflicts > 0).astype(np.int64))
-        return Step(dict(zip(self.counters, values, strict=True)))
+        out = _pass_on(batch, words, self.request_lanes) if batch.passes_on else None
+        return Step(dict(zip(self.counters, values, strict=True)), out)
+
+
+def _pass_on(batch: Batch, words: Ints, lanes: int) -> Batch:
+    """Return each distinct address as a row of one lane, for the cache."""
+    request, column = np.nonzero(words != NONE)
+    row = request * lanes // batch.active.shape[1]
+    lane = np.ones((len(row), 1), np.bool_)
+    return Batch(
+        batch.kinds, batch.kind[row], words[request, column][:, None], lane, batch.row[row]
+    )

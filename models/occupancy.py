@@ -15,16 +15,18 @@ What is modelled. NVIDIA's three calculators:
 
 A launch takes its registers from what the assembler made of it for the nearest architecture that
 the trace knows: the same, else the newest older one, else the oldest (sm_50 for devices before
-5.0). On 1.x the kernel's parameters and 16 bytes more lie in the block's shared memory.
+5.0); no fewer than 16 from 7.0 on. On 1.x the kernel's parameters and 16 bytes more lie in the
+block's shared memory.
 
 What is not: achieved occupancy, which needs time; partitioned global caching of 5.2 and 6.1.
 
 Source: CUDA Occupancy Calculator 4.x (1.x, 2.x); `cuda_occupancy.h` of nvidia-cuda-runtime 12.9;
-CUDA C Programming Guide 4.2, 4.2 and F.1.
+CUDA C Programming Guide 4.2, 4.2 and F.1; docs/validation.md for the least registers and for the
+size of shared memory that a driver chooses, both measured on 9.0.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ..traces.schema import LANES, Launch, Resources
 from .replay.device import Device, Limits
@@ -56,12 +58,14 @@ class Occupancy:
     """Blocks on one SM. `limits` maps each resource that is used to the blocks it has room for.
 
     `registers` are those counted with, a thread; `registers_from` says whose they are.
+    `carveout` is how many bytes of the SM's memory are set apart for shared memory.
     """
 
     need: Need
     max_warps: int
     limits: Mapping[str, int] = field(default_factory=dict)
     registers_from: str = ""
+    carveout: int = 0
 
     @property
     def registers(self) -> int | None:
@@ -96,7 +100,8 @@ def occupancy(limits: Limits, need: Need, cache_config: str | None = None) -> Oc
     if need.threads > limits.threads_per_block:
         found["warps"] = 0
     known = {name: blocks for name, blocks in found.items() if blocks is not None}
-    return Occupancy(need, limits.warps_per_sm, known)
+    carveout = choose_carveout(limits, need, cache_config)
+    return Occupancy(need, limits.warps_per_sm, known, carveout=carveout)
 
 
 def launch_occupancy(
@@ -104,9 +109,34 @@ def launch_occupancy(
 ) -> Occupancy:
     """Fit a launch's blocks on one SM, with the registers of the nearest architecture."""
     registers, source = _registers(device, launch.resources, options.registers)
+    if registers is not None and options.registers is None:
+        registers = max(registers, device.limits.registers_least)
     need = Need(launch.threads, registers, _shared_bytes(device.limits, launch), barriers)
     found = occupancy(device.limits, need, options.cache_config)
-    return Occupancy(need, found.max_warps, found.limits, source)
+    return replace(found, registers_from=source)
+
+
+def choose_carveout(limits: Limits, need: Need, cache_config: str | None = None) -> int:
+    """Return the bytes that an SM sets apart for shared memory.
+
+    What was preferred, if anything was. Else the driver of devices that say `carveout_roomy` takes
+    the smallest size that holds the blocks that threads and shared memory leave room for; twice as
+    many, up to `carveout_roomy` bytes, unless a block has all the threads that it may have. Without
+    shared memory it is the reserved bytes of 32 blocks, halved for each 256 threads of a block
+    beyond the first. Other devices have all that there is.
+    """
+    sizes, taken = limits.shared_carveouts, _taken(limits, need)
+    if cache_config is not None or not limits.carveout_roomy:
+        return _carveout(limits, taken, cache_config)
+    most = min(limits.blocks_per_sm, limits.warps_per_sm // need.warps)
+    if not need.shared:
+        wanted = limits.shared_reserved * 32 >> max(0, need.threads // 256 - 1)
+    else:
+        twice = 1 if need.threads == limits.threads_per_block else 2
+        room = min(twice * most, limits.blocks_per_sm) * taken
+        fitting = min(most, limits.shared_per_sm // taken) * taken
+        wanted = max(fitting, min(room, limits.carveout_roomy))
+    return next((size for size in sizes if size >= wanted), sizes[-1])
 
 
 def refuse_launch(device: Device, launch: Launch) -> str:
@@ -210,12 +240,17 @@ _CALCULATORS: Mapping[str, Callable[[Limits, Need], int]] = {
 
 def _shared(limits: Limits, need: Need, cache_config: str | None) -> int | None:
     """Return the blocks whose shared memory fits, or None if they take none."""
-    taken = _up(need.shared + limits.shared_reserved, limits.shared_unit)
+    taken = _taken(limits, need)
     if not taken:
         return None
     if taken > limits.shared_per_block + limits.shared_reserved:
         return 0
     return _carveout(limits, taken, cache_config) // taken
+
+
+def _taken(limits: Limits, need: Need) -> int:
+    """Return the shared memory that a block takes, the system's share included."""
+    return _up(need.shared + limits.shared_reserved, limits.shared_unit)
 
 
 def _carveout(limits: Limits, taken: int, cache_config: str | None) -> int:
@@ -226,4 +261,4 @@ def _carveout(limits: Limits, taken: int, cache_config: str | None) -> int:
         return sizes[0]
     if limits.carveout_fallback == "largest":
         return limits.shared_per_sm
-    return next(size for size in sizes if size >= taken)
+    return next((size for size in sizes if size >= taken), sizes[-1])

@@ -1,8 +1,8 @@
 """Counting memory accesses: the rows of a trace through the stages of every device.
 
 Rows are numbered and counted (`tally`), the models asked about the distinct ones, and their
-integers entered in each device's ledger. Stages that keep state, and those behind them, see every
-row instead, in the order of the trace.
+integers entered in each device's ledger. Stages that keep state, and those behind them, are
+`ordered.py`'s.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,11 +16,12 @@ from .arrays import Zones
 from .counts import Groups, Ledger, group_rows
 from .device import Device
 from .patterns import Patterns, read_patterns
-from .place import SCOPE_NAMES, Placement
+from .place import Placement
+from .schedule import Schedule
 from .seam import Ints, Kind
 from .sites import Sites
 from .stages import Answers, Stages
-from .tally import SLICE, Chunk, Distinct, join, read_chunk, scope_of, tally
+from .tally import SLICE, Chunk, Distinct, join, read_chunk, tally
 from .wiring import Wire
 
 if TYPE_CHECKING:
@@ -37,8 +38,9 @@ class Track:
     """One device's part of a replay.
 
     `kinds` are those of the sites, as the device's own compiler would have made them. `repeating`
-    are the stages that are asked about distinct rows, `lasting` those that see all;
-    `stages` runs the lasting ones with those that they need rows from.
+    are the stages that are asked about distinct rows, `lasting` those that see all, in the order
+    of `order`, and `front` those of `repeating` that pass rows on to them. `local_bytes` is the
+    local memory of a thread.
     """
 
     device: Device
@@ -47,7 +49,9 @@ class Track:
     ledger: Ledger
     repeating: tuple[Wire, ...]
     lasting: tuple[Wire, ...]
-    stages: Stages
+    front: tuple[Wire, ...]
+    order: Schedule
+    local_bytes: int
 
 
 def count_accesses(
@@ -60,9 +64,6 @@ def count_accesses(
     held: list[Distinct] = []
     for chunk in _chunks(trace, sites, patterns, zones):
         held.append(tally(chunk, period, len(zones.names), placements))
-        for track in tracks:
-            if track.lasting:
-                _stream(chunk, track, sites, patterns)
         if sum(map(len, held)) > HELD:
             _settle(join(held), period, tracks, sites, patterns)
             held.clear()
@@ -105,24 +106,6 @@ def _ask(track: Track, patterns: Patterns, kind: Ints, base: Ints, pattern: Ints
         batch = patterns.rebuild(track.kinds, kind[rows], base[rows], pattern[rows])
         parts.append(stages.run(batch, {}))
     return {stage: np.concatenate([part[stage] for part in parts]) for stage in parts[0]}
-
-
-def _stream(chunk: Chunk, track: Track, sites: Sites, patterns: Patterns) -> None:
-    """Send all rows of a chunk through the stages that keep state, and enter what they say."""
-    units = {
-        "sm": track.placement.sm(chunk.block),
-        "cluster": track.placement.cluster(chunk.block),
-    }
-    scope = scope_of(chunk.block, track.placement)
-    times = (scope[:, None] == np.arange(len(SCOPE_NAMES))).astype(np.int64)
-    for start in range(0, len(chunk.site), ASKED):
-        rows = slice(start, start + ASKED)
-        kind = sites.kind[chunk.site[rows]]
-        batch = patterns.rebuild(track.kinds, kind, chunk.base[rows], chunk.pattern[rows])
-        here = {name: unit[rows] for name, unit in units.items()}
-        answers = track.stages.run(batch, here)
-        groups = group_places(chunk.site[rows], chunk.zone[rows], chunk.mixed[rows])
-        enter(track.ledger, track.lasting, groups, times[rows], answers, np.arange(len(kind)))
 
 
 def group_places(site: Ints, zone: Ints, mixed: np.ndarray) -> Mapping[bool, Groups]:

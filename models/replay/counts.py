@@ -118,14 +118,20 @@ class Ledger:
 
         Row i has the answers `table[number[i]]`, a column for each counter of the wire.
         """
-        place = groups.site // SPACES * len(self._names) + self._name[groups.zone]
         for scope in range(SCOPES):
             seen, sums = groups.sum(table, number, times[:, scope])
-            for kind, members in self._by_prefix(groups.site[seen]):
-                if kind.space in wire.spaces:
-                    columns = [self._column[wire.name(kind, name)] for name in wire.counters]
-                    rows = place[seen[members]] * SCOPES + scope
-                    self._entries[mixed].append(_Entry(rows, columns, sums[members]))
+            scopes = np.full(len(seen), scope)
+            self.add_sums(wire, groups.site[seen], groups.zone[seen], scopes, sums, mixed)
+
+    def add_sums(
+        self, wire: Wire, site: Ints, zone: Ints, scope: Ints, sums: Ints, mixed: bool
+    ) -> None:
+        """Add sums (n, counters) of a stage's answers that belong to sites, zones and scopes."""
+        rows = (site // SPACES * len(self._names) + self._name[zone]) * SCOPES + scope
+        for kind, members in self._by_prefix(site):
+            if kind.space in wire.spaces:
+                columns = [self._column[wire.name(kind, name)] for name in wire.counters]
+                self._entries[mixed].append(_Entry(rows[members], columns, sums[members]))
 
     def add_by_pc(self, scope: int, counts: Mapping[str, Ints]) -> None:
         """Add counters that belong to no array: each (pcs,)."""

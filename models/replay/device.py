@@ -31,7 +31,8 @@ class Limits:
     `header` (3.x on; `models/occupancy.py`). `shared_reserved` is the system's share of each
     block's shared memory. `shared_carveouts` are the sizes that an SM's shared memory can have, in
     rising order; where the preferred one is too small for a block it gets the `largest` or the
-    `next` (`carveout_fallback`). `barriers_per_sm` is 0 where barriers do not limit.
+    `next` (`carveout_fallback`); `carveout_roomy` is 0 where the driver does not choose.
+    `registers_least` are given to every thread. `barriers_per_sm` is 0 where barriers do not limit.
     """
 
     calculator: str
@@ -43,6 +44,7 @@ class Limits:
     registers_per_sm: int
     registers_per_block: int
     registers_per_thread: int
+    registers_least: int
     register_unit: int
     warp_unit: int
     shared_per_sm: int
@@ -51,6 +53,7 @@ class Limits:
     shared_reserved: int
     shared_carveouts: tuple[int, ...]
     carveout_fallback: str
+    carveout_roomy: int
     barriers_per_sm: int
     constant_bytes: int
 
@@ -183,9 +186,16 @@ def _stage(name: str, table: Table) -> Stage:
         if key not in keys:
             raise CutraceError(f"{where.of(key)}: the key `{key}` is missing")
     model, sources, scope = keys.pop("model"), keys.pop("from"), keys.pop("scope", "sm")
+    beside_shared = keys.pop("beside_shared", False)
+    if not isinstance(beside_shared, bool) or (beside_shared and "bytes" not in keys):
+        raise CutraceError(
+            f"{where.of('beside_shared')}: beside_shared = {beside_shared!r}; expected true or "
+            "false, and a key `bytes` to be shared"
+        )
     _choose(scope, SCOPES, where, "scope")
     if not isinstance(model, str):
         raise CutraceError(f"{where.of('model')}: model = {model!r}; expected a string")
     if not isinstance(sources, list):
         raise CutraceError(f"{where.of('from')}: from = {sources!r}; expected a list")
-    return Stage(name, model, tuple(map(str, sources)), str(scope), keys, where)
+    told = (name, model, tuple(map(str, sources)), str(scope), keys)
+    return Stage(*told, beside_shared=beside_shared, where=where)

@@ -60,17 +60,54 @@ class Intervals:
 
         A barrier itself is the last instruction of the interval that it ends.
         """
+        row, entry, at = self._find(place, step)
+        first = self.recorded.paths["blocks first"][self._ordered["path"][row]]
+        passed = self._passed[entry] - self._passed[first]
+        before: Ints = self._before[row] + passed + self._rounds(entry, at)
+        return before
+
+    def begin(self, place: Ints, step: Ints) -> Ints:
+        """Return the step at which the interval of each row began, (n,): behind its barrier."""
+        row, entry, at = self._find(place, step)
+        first = self.recorded.paths["blocks first"][self._ordered["path"][row]]
+        rounds = self._rounds(entry, at)
+        looped = self._starts[entry] + rounds * self._sizes[entry]
+        behind = np.where(rounds > 0, looped, self._closed[entry]) - self._starts[first]
+        begun: Ints = np.where(behind > 0, self._ordered["step"][row] + behind, self._carried[row])
+        return begun
+
+    def _find(self, place: Ints, step: Ints) -> tuple[Ints, Ints, Ints]:
+        """Return the row of CONTROL, the entry of its path, and the place in all paths."""
         first = self.recorded.paths["blocks first"]
-        starts, passed = self._starts, self._passed
+        starts = self._starts
         row = np.searchsorted(self._keys, (place << _STEP_BITS) + step, side="right") - 1
         path = self._ordered["path"][row]
         at = starts[first[path]] + step - self._ordered["step"][row]
         if (row < 0).any() or (at >= starts[first[path + 1]]).any():
             raise broken("an access of a warp at a step that it did not run")
-        entry = np.searchsorted(starts, at, side="right") - 1
-        rounds = (at - starts[entry]) // self._sizes[entry] * self._ends_with_barrier[entry]
-        before: Ints = self._before[row] + passed[entry] - passed[first[path]] + rounds
-        return before
+        return row, np.searchsorted(starts, at, side="right") - 1, at
+
+    def _rounds(self, entry: Ints, at: Ints) -> Ints:
+        """Return how many barriers lie before `at` in the entry's own repetitions."""
+        through = (at - self._starts[entry]) // self._sizes[entry]
+        rounds: Ints = through * self._ends_with_barrier[entry]
+        return rounds
+
+    @cached_property
+    def _closed(self) -> Ints:
+        """(entries + 1,): where the last barrier before each entry ended, in all paths."""
+        ends = np.where(self._ends_with_barrier, self._starts[1:], 0)
+        return np.asarray(np.maximum.accumulate(np.concatenate([[0], ends])), np.int64)
+
+    @cached_property
+    def _carried(self) -> Ints:
+        """For each row of `_ordered` the step at which the warp's last barrier before it ended."""
+        first, path = self.recorded.paths["blocks first"], self._ordered["path"]
+        behind = self._closed[first[path + 1]] - self._starts[first[path]]
+        step = np.where(behind > 0, self._ordered["step"] + behind, 0)
+        place = self._ordered["place"] << _STEP_BITS
+        latest = np.maximum.accumulate(np.concatenate([[0], (place + step)[:-1]]))[: len(place)]
+        return np.asarray(np.maximum(latest - place, 0), np.int64)
 
     @cached_property
     def _starts(self) -> Ints:

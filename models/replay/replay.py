@@ -5,24 +5,32 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from ...traces.schema import Launch
 from ..control import COUNTERS
-from ..occupancy import launch_occupancy, refuse_launch
+from ..occupancy import Occupancy, launch_occupancy, refuse_launch
 from .accesses import Track, count_accesses
 from .arrays import Zones, cut_zones
 from .counts import LaunchCounts, Ledger
 from .device import Device
 from .histories import count_histories
+from .intervals import Intervals
 from .lacking import adapt_kinds, substitute
 from .options import ReplayOptions
+from .ordered import count_ordered
 from .place import place
 from .samples import count_samples
+from .schedule import read_barriers, schedule
 from .sites import Sites, read_sites
-from .stages import Stages, split_wires, with_sources
+from .stages import split_wires, with_sources
 from .texels import texture_arrays
 from .wiring import wire
 
 if TYPE_CHECKING:
     from ...traces.reader import LaunchTrace
+
+
+LOCAL_BYTES = 1 << 20
+"""Local memory of a thread where the launch does not say how much it has."""
 
 
 def replay(
@@ -36,38 +44,56 @@ def replay(
     launch, instructions = launch_trace.launch, launch_trace.instructions()
     sites = read_sites(instructions, options.dlcm)
     zones = cut_zones([*launch.arrays, *texture_arrays(launch.textures)])
-    tracks = [_track(d, launch.blocks, sites, zones, options) for d in devices]
+    intervals = read_barriers(launch_trace) if options.caches else None
+    named = _barriers(instructions)
+    resident = [launch_occupancy(device, launch, named, options) for device in devices]
+    tracks = [
+        _track(device, fit, launch, sites, zones, options, intervals)
+        for device, fit in zip(devices, resident, strict=True)
+    ]
     refusals = [refuse_launch(device, launch) for device in devices]
     running = [t for t, no in zip(tracks, refusals, strict=True) if options.as_if or not no]
     if running:
         count_accesses(launch_trace, running, sites, zones)
         count_samples(launch_trace, running, sites, zones)
+        count_ordered(launch_trace, running, sites, zones)
         count_histories(launch_trace, running, instructions)
     return [
-        _result(launch_trace, track, refusal, instructions, options)
-        for track, refusal in zip(tracks, refusals, strict=True)
+        _result(launch_trace, track, fit, refusal, instructions)
+        for track, fit, refusal in zip(tracks, resident, refusals, strict=True)
     ]
 
 
 def _track(
-    device: Device, blocks: int, sites: Sites, zones: Zones, options: ReplayOptions
+    device: Device,
+    fit: Occupancy,
+    launch: Launch,
+    sites: Sites,
+    zones: Zones,
+    options: ReplayOptions,
+    intervals: Intervals | None,
 ) -> Track:
     """Set up one device."""
-    wires = wire(device.stages, device.file)
-    ledger = Ledger(sites, zones, [*COUNTERS, *(name for w in wires for name in w.names())])
+    wires = wire([stage.without(fit.carveout) for stage in device.stages], device.file)
     repeating, lasting = split_wires(wires)
-    placement = place(device.chip, blocks, options.profiled_blocks)
-    kinds = adapt_kinds(sites.kinds, device.capability, options.dlcm)
-    stages = Stages(with_sources(lasting, wires))
-    return Track(device, kinds, placement, ledger, repeating, lasting, stages)
+    if not options.caches:
+        wires, lasting = repeating, ()
+    placement = place(device.chip, launch.blocks, options.profiled_blocks)
+    return Track(
+        device,
+        adapt_kinds(sites.kinds, device.capability, options.dlcm),
+        placement,
+        Ledger(sites, zones, [*COUNTERS, *(name for w in wires for name in w.names())]),
+        repeating,
+        lasting,
+        tuple(w for w in with_sources(lasting, wires) if w not in lasting),
+        schedule(placement, fit.blocks, launch.warps, options.schedule, intervals),
+        launch.local_bytes or LOCAL_BYTES,
+    )
 
 
 def _result(
-    trace: "LaunchTrace",
-    track: Track,
-    refusal: str,
-    instructions: pa.Table,
-    options: ReplayOptions,
+    trace: "LaunchTrace", track: Track, fit: Occupancy, refusal: str, instructions: pa.Table
 ) -> LaunchCounts:
     """Close one device's ledger."""
     counts, mixed = track.ledger.close()
@@ -78,7 +104,7 @@ def _result(
         trace.number,
         counts,
         mixed,
-        launch_occupancy(track.device, trace.launch, _barriers(instructions), options),
+        fit,
         refusal,
         substitute(instructions, track.device.capability),
         on_sm,

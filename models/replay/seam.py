@@ -87,7 +87,8 @@ class Batch:
     a transaction, whose width is its size. A texture's have a lane for each tap, those of a
     thread together, and texels' places (`x bytes | y << ROW_SHIFT | z << SLICE_SHIFT`). `row`
     (n,) is what replay attributes a row to: a model that passes rows on copies it. A model whose
-    `passes_on` is set fills `Step.out`.
+    `passes_on` is set fills `Step.out`. `unit` (n,) is the SM or cluster that a row belongs to, for
+    a model that serves all units; else None.
 
     A model with a period sees addresses that are right modulo that period only.
     """
@@ -98,6 +99,7 @@ class Batch:
     active: Bools
     row: Ints
     passes_on: bool = False
+    unit: Ints | None = None
 
     def __len__(self) -> int:
         """Return the number of rows."""
@@ -111,7 +113,7 @@ class Batch:
         for number in np.unique(self.kind).tolist():
             yield self.kinds[number], np.flatnonzero(self.kind == number)
 
-    def take(self, rows: Ints) -> "Batch":
+    def take(self, rows: Ints | slice) -> "Batch":
         """Return the given rows as a batch of their own."""
         return Batch(
             self.kinds,
@@ -120,6 +122,7 @@ class Batch:
             self.active[rows],
             self.row[rows],
             self.passes_on,
+            None if self.unit is None else self.unit[rows],
         )
 
 
@@ -154,7 +157,8 @@ class Model(Protocol):
 
     `period` is the number of bytes at which its answer repeats with the base address: replay then
     calls it once for each distinct (kind, pattern, base modulo period). 0: it keeps state, and
-    sees every row.
+    sees every row; there is one for each unit of its stage's scope, unless it has an attribute
+    `serves_units` that is true: then one sees the rows of all, and which is whose.
     """
 
     @property

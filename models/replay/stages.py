@@ -35,35 +35,57 @@ class Stages:
     """Models at work. One that keeps state exists once for each unit of its stage's scope."""
 
     wires: tuple[Wire, ...]
+    passed: dict[str, Batch] = field(default_factory=dict)
     _models: dict[tuple[str, int], Model] = field(default_factory=dict)
 
-    def run(self, batch: Batch, units: Mapping[str, Ints]) -> Answers:
-        """Send rows through all stages; `units` gives for each scope the unit of each row, (n,)."""
+    def run(
+        self,
+        batch: Batch,
+        units: Mapping[str, Ints],
+        flows: Mapping[str, Batch] | None = None,
+        listeners: Sequence[Wire] = (),
+        rows: int | None = None,
+    ) -> Answers:
+        """Send rows through all stages; `units` gives for each scope the unit of each row, (n,).
+
+        `flows` is what stages before these have passed on, by name. `listeners` are stages behind
+        these: what they will hear is kept in `passed`. `rows` is how many there are, if there are
+        more than the batch has.
+        """
         answers: dict[str, Ints] = {}
-        passed: dict[str, Batch] = {}
+        passed = self.passed = dict(flows or {})
         for wire in self.wires:
-            listened = any(wire.stage.name in other.after for other in self.wires)
+            heard = (*self.wires, *listeners)
+            listened = any(wire.stage.name in other.after for other in heard)
             seen = replace(_gather(wire, batch, passed), passes_on=listened)
             step = self._step(wire, seen, units)
-            table = np.stack([step.counts[name] for name in wire.counters], axis=1)
-            answers[wire.stage.name] = _sum_by_row(table, seen.row, len(batch))
+            columns = [step.counts[name] for name in wire.counters]
+            many = len(batch) if rows is None else rows
+            answers[wire.stage.name] = _sum_by_row(columns, seen.row, many)
             if step.out is not None:
                 passed[wire.stage.name] = step.out
         return answers
 
     def _step(self, wire: Wire, seen: Batch, units: Mapping[str, Ints]) -> Step:
         """Ask the model, or for one with state the model of each unit about its own rows."""
-        if wire.period or wire.stage.scope not in units:
-            return self._model(wire, 0).step(seen)
+        model = self._model(wire, 0)
+        if wire.period or wire.stage.scope not in units or not len(seen):
+            return model.step(seen)
         unit = units[wire.stage.scope][seen.row]
-        counts = {name: np.zeros(len(seen), np.int64) for name in wire.counters}
-        passed: list[Batch] = []
-        for number in np.unique(unit).tolist():
-            rows = np.flatnonzero(unit == number)
-            step = self._model(wire, number).step(seen.take(rows))
-            for name in wire.counters:
-                counts[name][rows] = step.counts[name]
-            passed += [] if step.out is None else [step.out]
+        if getattr(model, "serves_units", False):
+            return model.step(replace(seen, unit=unit))
+        order = np.argsort(unit, kind="stable")
+        ordered, unit = seen.take(order), unit[order]
+        opens = np.flatnonzero(np.diff(unit, prepend=-1))
+        steps = [
+            self._model(wire, int(unit[first])).step(ordered.take(slice(first, last)))
+            for first, last in zip(opens, np.append(opens[1:], len(unit)), strict=True)
+        ]
+        counts = {}
+        for name in wire.counters:
+            counts[name] = np.empty(len(seen), np.int64)
+            counts[name][order] = np.concatenate([step.counts[name] for step in steps])
+        passed = [step.out for step in steps if step.out is not None]
         return Step(counts, join_batches(passed) if passed else None)
 
     def _model(self, wire: Wire, unit: int) -> Model:
@@ -86,12 +108,13 @@ def _gather(wire: Wire, batch: Batch, passed: Mapping[str, Batch]) -> Batch:
     return parts[0] if len(parts) == 1 else join_batches(parts)
 
 
-def _sum_by_row(table: Ints, row: Ints, rows: int) -> Ints:
-    """Add up answers, (m, counters), that belong to one row; `row` (m,) rises: (rows, counters)."""
-    total = np.zeros((rows, table.shape[1]), np.int64)
+def _sum_by_row(columns: Sequence[Ints], row: Ints, rows: int) -> Ints:
+    """Add up answers, (m,) each, that belong to one row; `row` (m,) rises: (rows, counters)."""
+    total = np.zeros((len(columns), rows), np.int64)
     first = np.flatnonzero(np.diff(row, prepend=-1))
-    if len(first) == len(row):
-        total[row] = table
-    else:
-        total[row[first]] = np.add.reduceat(table, first, axis=0)
-    return total
+    for sums, column in zip(total, columns, strict=True):
+        if len(first) == len(row):
+            sums[row] = column
+        elif column.any():
+            sums[row[first]] = np.add.reduceat(column, first)
+    return total.T

@@ -7,7 +7,7 @@
 import importlib
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ...errors import CutraceError, nearest
@@ -24,7 +24,8 @@ class Stage:
     """`[stage.NAME]` of a device: a model, where its rows come from, and the model's own keys.
 
     `sources` are state spaces and names of other stages. `scope` says how many of it there are:
-    one for each `sm` or `cluster`, or one for the `gpu`.
+    one for each `sm` or `cluster`, or one for the `gpu`. If it is `beside_shared`, its key `bytes`
+    includes what a launch sets apart for shared memory.
     """
 
     name: str
@@ -32,11 +33,19 @@ class Stage:
     sources: tuple[str, ...]
     scope: str = "sm"
     keys: Mapping[str, object] = field(default_factory=dict)
+    beside_shared: bool = False
     where: Where | None = field(default=None, compare=False)
 
     def find(self, file: str) -> Where:
         """Return who is to blame for its keys: the device's file if nobody said."""
         return self.where or Where(f"[stage.{self.name}]", file, file)
+
+    def without(self, shared: int) -> "Stage":
+        """Return the stage as it is when `shared` bytes are set apart for shared memory."""
+        size = self.keys.get("bytes")
+        if not self.beside_shared or not isinstance(size, int):
+            return self
+        return replace(self, keys={**self.keys, "bytes": size - shared})
 
 
 ACCESS = Stage("access", "access", tuple(ACCESSES))

@@ -139,11 +139,11 @@ def test_a_block_too_large_for_the_device_does_not_fit() -> None:
     ],
 )
 def test_registers_come_from_the_nearest_architecture(device: str, used: str) -> None:
-    known = (made_for("sm_90a", 30), made_for("sm_50", 10), made_for("sm_75", 14))
+    known = (made_for("sm_90a", 30), made_for("sm_50", 10), made_for("sm_75", 24))
     traced = launch(block=(256, 1, 1), resources=known)
     found = launch_occupancy(load_device(device), traced, 1, ReplayOptions())
     assert found.registers_from == used
-    assert found.registers == {"sm_50": 10, "sm_75": 14, "sm_90a": 30}[used]
+    assert found.registers == {"sm_50": 10, "sm_75": 24, "sm_90a": 30}[used]
 
 
 def test_registers_given_by_hand_replace_the_assemblers() -> None:

@@ -1,0 +1,199 @@
+"""Cache: which sectors are found, which are fetched, and what goes to the next stage.
+
+What the hardware does. A cache keeps lines, each with a tag and some sectors. A load that finds its
+line and its sectors is a hit. A missing sector is fetched, in portions of `fetch` bytes; a missing
+line takes the place of the least recently used one of its set.
+
+What is modelled, by what the device's TOML says of each unit:
+
+- L1 of 2.x: lines of 128 bytes that are fetched whole. A global store removes its line (`evict`),
+  a local one stays until its line is replaced (`back`). On 3.x L1 holds local memory only; from
+  3.5 on the texture cache holds read-only loads.
+- L1 from 7.0 on: a store goes on to L2 (`through`), and takes a line too: a load finds the sectors
+  that were stored whole, and another store that finds the line is a hit. An atomic goes on to L2
+  and removes its sectors.
+- L2: a store stays until its line is replaced (`back`); atomics are done in it. No more than
+  `dirty_bytes` wait to be written, as lines of a set; the one longest unused goes first.
+- Constant and texture caches: loads only.
+
+`serves` are the state spaces that are looked up, `operators` the cache operators of global loads
+(none: all); everything else goes on to the next stage. `reads` and `read_hits`, `writes` and
+`write_hits` are the sectors looked up and found, `fills` those fetched, and `write_backs` those
+written because their line had to go. A line's set is its number with the upper bits folded in.
+
+What is not: time. A load whose sector is still on its way is a hit, as on the chip that was
+measured, but two SMs that ask L2 for one sector at once ask twice. The order of warps is
+`models/replay/schedule.py`'s. What waits to be written when a launch ends is not counted, and no
+launch finds what an earlier one left.
+
+Source: CUDA C Programming Guide 7.5, G.3 to G.5; Nsight Compute 2022.3 Profiling Guide;
+docs/validation.md for stores and atomics in L1, portions of 64 bytes, and sizes on 9.0.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..errors import CutraceError, nearest
+from .replay import lines as plain
+from .replay.compiled import compile_module
+from .replay.seam import ACCESSES, Batch, Ints, Kind, Step
+
+POLICIES = {"pass": plain.HERE, "evict": plain.EVICT, "through": plain.THROUGH, "back": plain.BACK}
+ACTS = {"load": plain.READ, "store": plain.WRITE}
+MOVES = {plain.FETCH: "load", plain.WRITE_BACK: "store"}
+SLICE = 1 << 12
+"""Requests that are served at a time."""
+WORTH = 1 << 18
+"""Requests after which the compiled loop is worth its start of about a second."""
+
+
+@dataclass
+class Cache:
+    """One unit. `bytes`, `line` and `sector` are sizes; `sets`, `line`, `sector` powers of two.
+
+    `store` and `local_store` are keys of POLICIES; with `pass`, stores and atomics are not looked
+    up. `fetch` (0: a sector) and `dirty_bytes` (0: all) are as above.
+    """
+
+    bytes: int
+    line: int
+    sector: int
+    sets: int
+    serves: Sequence[str]
+    operators: Sequence[str] = ()
+    store: str = "pass"
+    local_store: str = ""
+    fetch: int = 0
+    dirty_bytes: int = 0
+
+    counters: ClassVar[tuple[str, ...]] = (
+        "reads",
+        "read_hits",
+        "writes",
+        "write_hits",
+        "fills",
+        "write_backs",
+    )
+    period: ClassVar[int] = 0
+    served: ClassVar[int] = 0
+    """Requests that all units have served: what tells a small trace from a large one."""
+    serves_units: ClassVar[bool] = True
+    _lines: Any = field(default_factory=list, init=False, repr=False)
+    _now: int = field(default=0, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Refuse geometries and policies that there cannot be."""
+        for name in ("line", "sector", "sets"):
+            if (value := getattr(self, name)) < 1 or value & (value - 1):
+                raise CutraceError(f"cache: {name} = {value}; expected a power of two")
+        if not self.sector <= self.line <= 64 * self.sector or self.fetch % self.sector:
+            raise CutraceError(
+                f"cache: lines of {self.line} bytes in sectors of {self.sector}, {self.fetch} "
+                "fetched together: expected 1 to 64 sectors a line, and whole ones fetched"
+            )
+        if self._ways < 1:
+            raise CutraceError(
+                f"cache: {self.bytes} bytes are no line for each of {self.sets} sets"
+            )
+        for policy in (self.store, self.local_store or self.store):
+            if policy not in POLICIES:
+                raise CutraceError(
+                    f"cache: no policy `{policy}` for stores; there are {', '.join(POLICIES)}"
+                    + nearest(policy, POLICIES)
+                )
+        for space in self.serves:
+            if space not in ACCESSES:
+                raise CutraceError(f"cache: no state space {space!r}{nearest(space, ACCESSES)}")
+
+    @property
+    def _ways(self) -> int:
+        return self.bytes // (self.line * self.sets)
+
+    @property
+    def _shape(self) -> tuple[int, ...]:
+        """The cache as `replay/lines.py` wants it."""
+        a_way = self.line * self.sets
+        dirty = self.dirty_bytes // a_way if self.dirty_bytes else self._ways
+        logs = [value.bit_length() - 1 for value in (self.sets, self.line, self.sector)]
+        together = max(1, self.fetch // self.sector)
+        return logs[0], self._ways, logs[1], logs[2], together, max(1, dirty)
+
+    def step(self, batch: Batch) -> Step:
+        """Serve the requests in order, with the compiled loop if there are many in all."""
+        counts = np.zeros(len(batch) * plain.COLUMNS, np.int64)
+        passed = [np.zeros((0, plain.FIELDS), np.int64)]
+        acts = np.array([(k.width, *self._act(k)) for k in batch.kinds], np.int64).reshape(-1, 3)
+        unit = np.zeros(len(batch), np.int64) if batch.unit is None else batch.unit
+        self._make_room(1 + int(unit.max(initial=0)))
+        of_unit = unit * (self.sets * self._ways * plain.STATE)
+        columns = (batch.addresses[:, 0], *acts.T[:, batch.kind], batch.row, of_unit)
+        for start in range(0, len(batch), SLICE):
+            part = slice(start, start + SLICE)
+            requests = tuple(np.ascontiguousarray(column[part]) for column in columns)
+            tally = counts[start * plain.COLUMNS : (start + SLICE) * plain.COLUMNS]
+            flow = self._serve(requests, tally)
+            flow[:, 0] += start
+            passed.append(flow)
+        named = dict(zip(self.counters, counts.reshape(-1, plain.COLUMNS).T, strict=True))
+        out = self._pass_on(batch, np.concatenate(passed)) if batch.passes_on else None
+        return Step(named, out)
+
+    def _serve(self, requests: tuple[Ints, ...], counts: Ints) -> Ints:
+        """Serve a slice: count it, and return what is passed on (m, FIELDS)."""
+        many = len(requests[0])
+        Cache.served += many
+        compiled = compile_module(plain.__name__) if Cache.served > WORTH else None
+        room = many * plain.MOST * plain.FIELDS + plain.HEAD
+        if compiled is None:
+            passed = self._serve_plain(requests, counts, room)
+        else:
+            passed = np.empty(room, np.int64)
+            passed[: plain.HEAD] = 0, self._now
+            self._lines = np.asarray(self._lines, np.int64)
+            compiled.serve(requests, self._lines, self._shape, counts, passed)
+        self._now = int(passed[1])
+        return passed[plain.HEAD : passed[0] + plain.HEAD].reshape(-1, plain.FIELDS).copy()
+
+    def _serve_plain(self, requests: tuple[Ints, ...], counts: Ints, room: int) -> Ints:
+        """Serve without compiling: lists are faster than arrays then."""
+        if not isinstance(self._lines, list):
+            self._lines = self._lines.tolist()
+        tally, passed = counts.tolist(), [0, self._now] + [0] * (room - plain.HEAD)
+        columns = tuple(column.tolist() for column in requests)
+        plain.serve(columns, self._lines, self._shape, tally, passed)
+        counts[:] = tally
+        return np.array(passed[: passed[0] + plain.HEAD], np.int64)
+
+    def _make_room(self, units: int) -> None:
+        """Have lines for so many units, those of new ones empty."""
+        missing = units * self.sets * self._ways - len(self._lines) // plain.STATE
+        if missing > 0:
+            empty = np.tile(np.array([plain.EMPTY, 0, 0, 0], np.int64), missing)
+            self._lines = np.concatenate([np.asarray(self._lines, np.int64), empty])
+
+    def _pass_on(self, batch: Batch, flow: Ints) -> Batch:
+        """Return what goes to the next stage, rows of FIELDS, as requests of one lane."""
+        number, address, _, what = flow.T
+        kinds = [self._kind(kind, cause) for kind in batch.kinds for cause in range(3)]
+        lanes = np.ones((len(flow), 1), np.bool_)
+        kind = batch.kind[number] * 3 + what
+        return Batch(tuple(kinds), kind, address[:, None], lanes, batch.row[number])
+
+    def _kind(self, cause: Kind, what: int) -> Kind:
+        """Return the kind of what is passed on: a fetch is a load, a write-back a store."""
+        if what == plain.OWN:
+            return cause
+        return replace(cause, access=MOVES[what], width=self.sector, image=None)
+
+    def _act(self, kind: Kind) -> tuple[int, int]:
+        """Return what requests of a kind do here, and what becomes of their stores."""
+        local = kind.space == "local" and self.local_store
+        policy = POLICIES[local or self.store]
+        act = ACTS.get(kind.access, plain.ATOMIC)
+        if kind.space not in self.serves or (act != plain.READ and policy == plain.HERE):
+            return plain.PASS, policy
+        chosen = kind.space != "global" or not self.operators or kind.cache in self.operators
+        return (act if chosen or act != plain.READ else plain.PASS), policy

@@ -1,0 +1,31 @@
+"""Compiling plain loops where there is much to do: with Numba if it is there, else not at all.
+
+Importing Numba and loading what it compiled takes about a second, so little work is done without.
+What it compiles is kept on disk, beside the source or in the user's cache.
+"""
+
+import importlib.util
+import inspect
+import warnings
+from functools import cache
+from types import ModuleType
+from typing import Any
+
+
+@cache
+def compile_module(name: str) -> ModuleType | None:
+    """Return a copy of a module whose functions are compiled, or None without Numba."""
+    try:
+        import numba
+    except ImportError:
+        warnings.warn("without Numba, caches take about a hundred times as long", stacklevel=2)
+        return None
+    spec = importlib.util.find_spec(name)
+    assert spec is not None
+    assert spec.loader is not None
+    copy = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(copy)
+    decorate: Any = numba.njit(cache=True, error_model="numpy")
+    for member, function in inspect.getmembers(copy, inspect.isfunction):
+        setattr(copy, member, decorate(function))
+    return copy

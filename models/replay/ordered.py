@@ -1,0 +1,258 @@
+"""Counting what keeps state: all rows of a launch in the order in which they happen.
+
+Rows are held until all blocks of a wave are read, then put in order and sent through the caches.
+What goes there is asked of the stages in front once for each distinct row, and repeated.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from math import lcm
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from ...traces.schema import Space
+from .accesses import Track
+from .arrays import Zones
+from .patterns import Patterns, read_patterns
+from .place import SCOPE_NAMES
+from .pool import Pool, join_flows, make_pool
+from .samples import locate
+from .seam import Batch, Bools, Ints
+from .sites import SPACES, Sites
+from .stages import Answers, Stages
+from .tally import number_rows, read_chunk, scope_of
+from .texels import Samples, read_samples
+
+if TYPE_CHECKING:
+    from ...traces.reader import LaunchTrace
+
+TAKEN = 1 << 15
+"""Rows in order that are sent through the stages at a time."""
+ASKED = 1 << 12
+"""Distinct rows that the stages in front are asked about at a time."""
+SAMPLED = -1
+"""The pattern of a row of texels."""
+CONST, LOCAL = 1 << 59, 1 << 55
+"""Where constants begin in the memory that caches see, and local memory in bytes of a thread."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rows:
+    """Rows of one launch as (n,) columns, those of accesses and of texels alike.
+
+    `pattern` is SAMPLED for texels; then `base` is the row's number among all texel rows.
+    """
+
+    block: Ints
+    warp: Ints
+    step: Ints
+    site: Ints
+    base: Ints
+    pattern: Ints
+    zone: Ints
+    mixed: Bools
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self.block)
+
+    def take(self, which: Ints | Bools | slice) -> "Rows":
+        """Return some of the rows."""
+        return Rows(*(getattr(self, column.name)[which] for column in fields(self)))
+
+
+@dataclass(slots=True)
+class Ordering:
+    """One device's rows on their way: held, put in order, and sent through its stages."""
+
+    track: Track
+    sites: Sites
+    patterns: Patterns
+    _stages: Stages = field(init=False)
+    _held: list[Rows] = field(default_factory=list)
+    _flows: dict[str, list[Batch]] = field(default_factory=dict)
+    _samples: int = 0
+
+    def __post_init__(self) -> None:
+        """Set up the stages that keep state."""
+        self._stages = Stages(self.track.lasting)
+
+    def take(self, rows: Rows) -> None:
+        """Hold rows of accesses."""
+        self._held.append(rows)
+
+    def take_samples(self, samples: Samples, sites: Sites, zones: Zones) -> None:
+        """Hold rows of texels, which go through the stages in front at once."""
+        site, zone = locate(samples, sites, zones)
+        front = Stages(tuple(w for w in self.track.front if "texture" in w.spaces))
+        front.run(samples.batch, {}, listeners=self.track.lasting)
+        for name, flow in front.passed.items():
+            moved = replace(flow, row=flow.row + self._samples)
+            self._flows.setdefault(name, []).append(moved)
+        number = self._samples + np.arange(len(site))
+        self._samples += len(site)
+        alone, sampled = np.zeros(len(site), np.bool_), np.full(len(site), SAMPLED)
+        whose = (samples.block, samples.warp, samples.step)
+        self._held.append(Rows(*whose, site, number, sampled, zone, alone))
+
+    def release(self, settled: int | None) -> None:
+        """Count the waves of which no block comes any more: those before block `settled`."""
+        order = self.track.order
+        ends = order.ends
+        done = len(ends) if settled is None else int(np.searchsorted(ends, settled, side="right"))
+        if not self._held or not done or ends[done - 1] <= min(r.block.min() for r in self._held):
+            return
+        rows = join_rows(self._held)
+        ready = order.wave[rows.block] < done
+        self._held = [rows.take(~ready)] if not ready.all() else []
+        self._count(rows.take(ready))
+
+    def _count(self, rows: Rows) -> None:
+        """Send rows through the stages in the order in which they happen."""
+        rows = rows.take(self.track.order.order(rows.block, rows.warp, rows.step))
+        pools, number, shift = self._pool(rows)
+        sampled = self._pool_samples()
+        for start in range(0, len(rows), TAKEN):
+            part = slice(start, start + TAKEN)
+            flows = _repeat(pools, sampled, rows.take(part), number[part], shift[part])
+            self._send(rows.take(part), flows)
+
+    def _pool(self, rows: Rows) -> tuple[Mapping[str, Pool], Ints, Ints]:
+        """Ask the stages in front about distinct rows.
+
+        Returns what each passes on, the number of each row there, and by how many bytes it is
+        moved, (n,).
+        """
+        wires = self.track.front
+        period = lcm(1, *(wire.period for wire in wires))
+        asked = np.flatnonzero(rows.pattern != SAMPLED)
+        many = max(1, len(self.patterns.active))
+        pair = self.sites.kind[rows.site[asked]] * many + rows.pattern[asked]
+        pairs, at = number_rows(pair, int(pair.max(initial=-1)) + 1)
+        keys, found = number_rows(at * period + rows.base[asked] % period, len(pairs) * period)
+        at, phase = np.divmod(keys, period)
+        kind, pattern = np.divmod(pairs[at], many)
+        base = phase + period * (-(-(1 << 32) // period))
+        passed: dict[str, list[Batch]] = {}
+        for start in range(0, len(keys), ASKED):
+            part = slice(start, start + ASKED)
+            batch = self.patterns.rebuild(self.track.kinds, kind[part], base[part], pattern[part])
+            front = Stages(wires)
+            front.run(batch, {}, listeners=self.track.lasting)
+            for name, flow in front.passed.items():
+                passed.setdefault(name, []).append(replace(flow, row=flow.row + start))
+        pools = {name: make_pool(join_flows(flows), len(keys)) for name, flows in passed.items()}
+        number, shift = np.full(len(rows), -1, np.int64), np.zeros(len(rows), np.int64)
+        number[asked] = found
+        shift[asked] = rows.base[asked] - base[found]
+        return pools, number, shift + self._windows(rows)
+
+    def _windows(self, rows: Rows) -> Ints:
+        """Return where the window of each row's space begins, (n,)."""
+        space = rows.site % SPACES
+        order = self.track.order
+        window = np.where(space == Space.CONST, CONST, 0)
+        local = np.flatnonzero(space == Space.LOCAL)
+        if len(local):
+            seat = order.seat(rows.block[local], rows.warp[local])
+            window[local] = LOCAL + seat * self.track.local_bytes
+        return np.asarray(window, np.int64)
+
+    def _pool_samples(self) -> Mapping[str, Pool]:
+        """Return what the stages in front pass on for texels."""
+        flows = self._flows.items()
+        return {name: make_pool(join_flows(parts), self._samples) for name, parts in flows}
+
+    def _send(self, rows: Rows, flows: Mapping[str, Batch]) -> None:
+        """Send some rows through the stages that keep state, and enter what they say."""
+        track = self.track
+        units = {"sm": track.order.sm[rows.block], "cluster": track.placement.cluster(rows.block)}
+        batch = self._rebuild(rows)
+        answers = self._stages.run(batch, units, flows, rows=len(rows))
+        self._enter(rows, np.arange(len(rows)), answers, False)
+        if rows.mixed.any():
+            self._enter(rows, np.flatnonzero(rows.mixed), answers, True)
+
+    def _enter(self, rows: Rows, which: Ints, answers: Answers, mixed: bool) -> None:
+        """Add up the answers to some rows by site, zone and scope."""
+        scope = scope_of(rows.block, self.track.placement)[which].astype(np.int64)
+        zones, scopes = int(rows.zone.max()) + 1, len(SCOPE_NAMES)
+        keys = (rows.site[which] * zones + rows.zone[which]) * scopes + scope
+        groups, number = number_rows(keys, int(keys.max()) + 1)
+        rest, scope = np.divmod(groups, scopes)
+        site, zone = np.divmod(rest, zones)
+        for wire in self.track.lasting:
+            sums = np.zeros((len(groups), len(wire.counters)), np.int64)
+            for place, column in enumerate(answers[wire.stage.name].T):
+                if column.any():
+                    sums[:, place] = np.bincount(number, column[which], len(groups))
+            self.track.ledger.add_sums(wire, site, zone, scope, sums, mixed)
+
+    def _rebuild(self, rows: Rows) -> Batch:
+        """Return the accesses as a trace has them, if any stage with state wants them so."""
+        wanted = any(wire.direct for wire in self.track.lasting)
+        known = np.flatnonzero(rows.pattern != SAMPLED) if wanted else np.zeros(0, np.int64)
+        kind = self.sites.kind[rows.site[known]]
+        made = self.patterns.rebuild(self.track.kinds, kind, rows.base[known], rows.pattern[known])
+        return replace(made, row=known)
+
+
+def count_ordered(
+    trace: "LaunchTrace", tracks: Sequence[Track], sites: Sites, zones: Zones
+) -> None:
+    """Read all rows again for the devices with stages that keep state, and enter their counts."""
+    patterns = read_patterns(*trace.patterns())
+    orderings = [Ordering(track, sites, patterns) for track in tracks if track.lasting]
+    if not orderings:
+        return
+    for samples in read_samples(trace):
+        for ordering in orderings:
+            ordering.take_samples(samples, sites, zones)
+    for batch, settled in _with_floors(trace):
+        rows = _read_rows(batch, sites, patterns, zones)
+        for ordering in orderings:
+            ordering.take(rows)
+            ordering.release(settled)
+    for ordering in orderings:
+        ordering.release(None)
+
+
+def _with_floors(trace: "LaunchTrace") -> Iterator[tuple[pa.RecordBatch, int]]:
+    """Yield each batch of accesses with the first block of which more may come behind it."""
+    lowest = [int(b["block"].to_numpy().min()) for b in trace.access_batches() if b.num_rows]
+    floors = np.minimum.accumulate([np.iinfo(np.int64).max, *reversed(lowest)])[::-1]
+    filled = (batch for batch in trace.access_batches() if batch.num_rows)
+    yield from zip(filled, floors[1:].tolist(), strict=True)
+
+
+def _read_rows(batch: pa.RecordBatch, sites: Sites, patterns: Patterns, zones: Zones) -> Rows:
+    chunk = read_chunk(batch, sites, patterns, zones)
+    warp, step = (batch[name].to_numpy().astype(np.int64) for name in ("warp", "step"))
+    places = (chunk.site, chunk.base, chunk.pattern, chunk.zone, chunk.mixed)
+    return Rows(chunk.block, warp, step, *places)
+
+
+def join_rows(parts: Sequence[Rows]) -> Rows:
+    """Return rows of several parts one after another."""
+    if len(parts) == 1:
+        return parts[0]
+    return Rows(*(np.concatenate([getattr(p, c.name) for p in parts]) for c in fields(Rows)))
+
+
+def _repeat(
+    pools: Mapping[str, Pool], sampled: Mapping[str, Pool], rows: Rows, number: Ints, shift: Ints
+) -> Mapping[str, Batch]:
+    """Return what the stages in front pass on for some rows."""
+    flows: dict[str, list[Batch]] = {}
+    of_access = np.flatnonzero(rows.pattern != SAMPLED)
+    of_sample = np.flatnonzero(rows.pattern == SAMPLED)
+    for name, pool in pools.items():
+        made = pool.repeat(number[of_access], shift[of_access], of_access)
+        flows.setdefault(name, []).append(made)
+    for name, pool in sampled.items():
+        made = pool.repeat(rows.base[of_sample], np.zeros_like(of_sample), of_sample)
+        flows.setdefault(name, []).append(made)
+    joined = {name: join_flows(parts) for name, parts in flows.items()}
+    return {name: flow for name, flow in joined.items() if flow is not None}

@@ -1,0 +1,108 @@
+"""Schedule: in what order the SMs of a chip make the accesses of a launch.
+
+A trace has the order within each warp and no other. Here every SM holds as many blocks as fit, and
+when all of them have ended takes its next: a *wave*. Warps of a wave pass the barriers of their
+blocks together; between two of them
+
+- `round-robin`: every resident warp of every SM runs one instruction, then each its next;
+- `greedy-oldest`: on each SM the oldest warp runs until it comes to a barrier or its end, then the
+  next; the oldest block first. SMs take turns, an access each.
+
+What is not. Latency: on the chip a warp that waits for memory lets others run, so the truth lies
+between the two. Blocks do not wait for one another's end: they are replaced one by one. Where
+barriers are for some warps only (`Intervals.refusal`), warps are ordered as if there were none.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .episodes import pack_columns
+from .intervals import Intervals, read_intervals
+from .options import SCHEDULES
+from .place import Placement
+from .seam import Ints
+
+if TYPE_CHECKING:
+    from ...traces.reader import LaunchTrace
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Schedule:
+    """The order on one device.
+
+    Of each block, (blocks,): its `sm`, its `wave`, and its `slot` among the resident blocks.
+    `intervals` are None where the kernel has no barrier, or barriers say nothing.
+    """
+
+    sm: Ints
+    wave: Ints
+    slot: Ints
+    resident: int
+    warps: int
+    policy: str
+    intervals: Intervals | None
+
+    @property
+    def ends(self) -> Ints:
+        """(waves,): the first block behind all blocks of each wave and of those before it."""
+        last = np.zeros(int(self.wave.max(initial=-1)) + 1, np.int64)
+        np.maximum.at(last, self.wave, np.arange(len(self.wave)) + 1)
+        return np.maximum.accumulate(last)
+
+    def seat(self, block: Ints, warp: Ints) -> Ints:
+        """Return the place of each warp among all that the chip can hold, (n,)."""
+        return (self.sm[block] * self.resident + self.slot[block]) * self.warps + warp
+
+    def order(self, block: Ints, warp: Ints, step: Ints) -> Ints:
+        """Return the rows in the order in which they happen, all (n,); those of a step as given."""
+        interval, since = self._since(block, warp, step)
+        if self.policy == SCHEDULES[0]:
+            return _sort([self.wave[block], interval, since, self.seat(block, warp)])
+        seat = self.sm[block] * self.resident + self.slot[block]
+        alone = _sort([self.wave[block], seat, interval, warp, since])
+        turn = np.empty(len(block), np.int64)
+        turn[alone] = _number_within(self.wave[block[alone]], self.sm[block[alone]])
+        return _sort([self.wave[block], turn, self.sm[block]])
+
+    def _since(self, block: Ints, warp: Ints, step: Ints) -> tuple[Ints, Ints]:
+        """Return how many barriers lie before each row, and the steps since the last."""
+        if self.intervals is None:
+            return np.zeros(len(step), np.int64), step
+        place = self.intervals.locate(block, warp)
+        return self.intervals.count(place, step), step - self.intervals.begin(place, step)
+
+
+def read_barriers(trace: "LaunchTrace") -> Intervals | None:
+    """Read which barriers order the warps of a launch, or None if none does."""
+    if trace.instructions()["barrier"].null_count == len(trace.instructions()):
+        return None
+    found = read_intervals(trace)
+    return None if found.refusal else found
+
+
+def schedule(
+    placement: Placement, resident: int, warps: int, policy: str, intervals: Intervals | None
+) -> Schedule:
+    """Seat the blocks of a launch: `resident` of them on an SM at once."""
+    sm = placement.sm(np.arange(placement.blocks))
+    order = np.argsort(sm, kind="stable")
+    position = np.empty_like(sm)
+    position[order] = _number_within(sm[order])
+    held = max(1, resident)
+    return Schedule(sm, position // held, position % held, held, warps, policy, intervals)
+
+
+def _sort(columns: Sequence[Ints]) -> Ints:
+    return np.argsort(pack_columns(columns), kind="stable")
+
+
+def _number_within(*columns: Ints) -> Ints:
+    """Number the rows of each run of equal ones from 0, (n,)."""
+    differs = np.zeros(len(columns[0]), np.bool_)
+    for column in columns:
+        differs[1:] |= column[1:] != column[:-1]
+    opens = np.where(differs, np.arange(len(differs)), 0)
+    return np.arange(len(differs)) - np.maximum.accumulate(opens)
