@@ -30,7 +30,7 @@ Source: CUDA C Programming Guide 7.5, G.3 to G.5; Nsight Compute 2022.3 Profilin
 docs/validation.md for stores and atomics in L1, portions of 64 bytes, and sizes on 9.0.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
@@ -39,6 +39,7 @@ import numpy as np
 from ..errors import CutraceError, nearest
 from .replay import lines as plain
 from .replay.compiled import compile_module
+from .replay.episodes import list_ranges
 from .replay.seam import ACCESSES, Batch, Ints, Kind, Step
 
 POLICIES = {"pass": plain.HERE, "evict": plain.EVICT, "through": plain.THROUGH, "back": plain.BACK}
@@ -46,16 +47,25 @@ ACTS = {"load": plain.READ, "store": plain.WRITE}
 MOVES = {plain.FETCH: "load", plain.WRITE_BACK: "store"}
 SLICE = 1 << 12
 """Requests that are served at a time."""
+MOST_SECTORS = 32
+"""Sectors of a line: what the masks hold."""
 WORTH = 1 << 18
 """Requests after which the compiled loop is worth its start of about a second."""
 
 
 @dataclass
 class Cache:
-    """One unit. `bytes`, `line` and `sector` are sizes; `sets`, `line`, `sector` powers of two.
+    """One unit, by the keys of its stage.
 
-    `store` and `local_store` are keys of POLICIES; with `pass`, stores and atomics are not looked
-    up. `fetch` (0: a sector) and `dirty_bytes` (0: all) are as above.
+    `bytes`, `line`, `sector`: sizes; `sets`: how many, of as many whole lines each as `bytes` have
+    room for. `line`, `sector` and `sets` are powers of two. `serves`: state spaces; `operators`:
+    cache operators of global loads, none for all. `store`, and `local_store` where local memory
+    differs: `pass` (stores and atomics are not looked up), `evict`, `through` or `back`. `fetch`:
+    bytes that are fetched together, 0 for a sector. `dirty_bytes`: the most that may wait to be
+    written, 0 for all.
+
+    A stage has `model`, `from` and `scope` besides, and `beside_shared = true` where `bytes` are
+    shared with shared memory: `models/replay/wiring.py`.
     """
 
     bytes: int
@@ -89,15 +99,23 @@ class Cache:
         for name in ("line", "sector", "sets"):
             if (value := getattr(self, name)) < 1 or value & (value - 1):
                 raise CutraceError(f"cache: {name} = {value}; expected a power of two")
-        if not self.sector <= self.line <= 64 * self.sector or self.fetch % self.sector:
+        if not self.sector <= self.line <= MOST_SECTORS * self.sector:
             raise CutraceError(
-                f"cache: lines of {self.line} bytes in sectors of {self.sector}, {self.fetch} "
-                "fetched together: expected 1 to 64 sectors a line, and whole ones fetched"
+                f"cache: lines of {self.line} bytes in sectors of {self.sector}; "
+                f"expected 1 to {MOST_SECTORS} sectors a line"
+            )
+        if self.fetch % self.sector or self.line % (self.fetch or 1):
+            raise CutraceError(
+                f"cache: {self.fetch} bytes fetched together; expected whole sectors of "
+                f"{self.sector} bytes, and a line of {self.line} in equal parts"
             )
         if self._ways < 1:
             raise CutraceError(
-                f"cache: {self.bytes} bytes are no line for each of {self.sets} sets"
+                f"cache: {self.bytes} bytes are no line for each of {self.sets} sets; expected "
+                f"{self.line * self.sets} at least"
             )
+        if min(self.fetch, self.dirty_bytes) < 0:
+            raise CutraceError("cache: fetch and dirty_bytes: expected no number below zero")
         for policy in (self.store, self.local_store or self.store):
             if policy not in POLICIES:
                 raise CutraceError(
@@ -113,6 +131,11 @@ class Cache:
         return self.bytes // (self.line * self.sets)
 
     @property
+    def _most(self) -> int:
+        """What one request can pass on: sectors replaced, cleaned and fetched, and itself."""
+        return 3 * (self.line // self.sector) + 1
+
+    @property
     def _shape(self) -> tuple[int, ...]:
         """The cache as `replay/lines.py` wants it."""
         a_way = self.line * self.sets
@@ -123,30 +146,34 @@ class Cache:
 
     def step(self, batch: Batch) -> Step:
         """Serve the requests in order, with the compiled loop if there are many in all."""
-        counts = np.zeros(len(batch) * plain.COLUMNS, np.int64)
+        pieces, whose = _cut(batch, self.line)
+        requests = self._list(pieces)
+        counts = np.zeros((len(pieces), plain.COLUMNS), np.int64)
         passed = [np.zeros((0, plain.FIELDS), np.int64)]
-        acts = np.array([(k.width, *self._act(k)) for k in batch.kinds], np.int64).reshape(-1, 3)
+        for part in _slices(pieces.row):
+            columns = tuple(np.ascontiguousarray(column[part]) for column in requests)
+            flow = self._serve(columns, counts[part].reshape(-1))
+            flow[:, 0] += part.start
+            passed.append(flow)
+        sums = [np.bincount(whose, column, len(batch)).astype(np.int64) for column in counts.T]
+        out = self._pass_on(pieces, np.concatenate(passed)) if batch.passes_on else None
+        return Step(dict(zip(self.counters, sums, strict=True)), out)
+
+    def _list(self, batch: Batch) -> tuple[Ints, ...]:
+        """Return the requests as `replay/lines.py` wants them."""
+        told = [(kind.filled or kind.width, *self._act(kind)) for kind in batch.kinds]
         unit = np.zeros(len(batch), np.int64) if batch.unit is None else batch.unit
         self._make_room(1 + int(unit.max(initial=0)))
         of_unit = unit * (self.sets * self._ways * plain.STATE)
-        columns = (batch.addresses[:, 0], *acts.T[:, batch.kind], batch.row, of_unit)
-        for start in range(0, len(batch), SLICE):
-            part = slice(start, start + SLICE)
-            requests = tuple(np.ascontiguousarray(column[part]) for column in columns)
-            tally = counts[start * plain.COLUMNS : (start + SLICE) * plain.COLUMNS]
-            flow = self._serve(requests, tally)
-            flow[:, 0] += start
-            passed.append(flow)
-        named = dict(zip(self.counters, counts.reshape(-1, plain.COLUMNS).T, strict=True))
-        out = self._pass_on(batch, np.concatenate(passed)) if batch.passes_on else None
-        return Step(named, out)
+        acts = np.array(told, np.int64).reshape(-1, 3).T[:, batch.kind]
+        return (batch.addresses[:, 0], *acts, batch.row, of_unit)
 
     def _serve(self, requests: tuple[Ints, ...], counts: Ints) -> Ints:
         """Serve a slice: count it, and return what is passed on (m, FIELDS)."""
         many = len(requests[0])
         Cache.served += many
         compiled = compile_module(plain.__name__) if Cache.served > WORTH else None
-        room = many * plain.MOST * plain.FIELDS + plain.HEAD
+        room = many * self._most * plain.FIELDS + plain.HEAD
         if compiled is None:
             passed = self._serve_plain(requests, counts, room)
         else:
@@ -176,7 +203,7 @@ class Cache:
 
     def _pass_on(self, batch: Batch, flow: Ints) -> Batch:
         """Return what goes to the next stage, rows of FIELDS, as requests of one lane."""
-        number, address, _, what = flow.T
+        number, address, what = flow.T
         kinds = [self._kind(kind, cause) for kind in batch.kinds for cause in range(3)]
         lanes = np.ones((len(flow), 1), np.bool_)
         kind = batch.kind[number] * 3 + what
@@ -186,7 +213,7 @@ class Cache:
         """Return the kind of what is passed on: a fetch is a load, a write-back a store."""
         if what == plain.OWN:
             return cause
-        return replace(cause, access=MOVES[what], width=self.sector, image=None)
+        return replace(cause, access=MOVES[what], width=self.sector, image=None, filled=0)
 
     def _act(self, kind: Kind) -> tuple[int, int]:
         """Return what requests of a kind do here, and what becomes of their stores."""
@@ -197,3 +224,30 @@ class Cache:
             return plain.PASS, policy
         chosen = kind.space != "global" or not self.operators or kind.cache in self.operators
         return (act if chosen or act != plain.READ else plain.PASS), policy
+
+
+def _slices(row: Ints) -> Iterator[slice]:
+    """Yield parts of about SLICE requests, the requests of a row together."""
+    opens = np.flatnonzero(np.diff(row, prepend=-1))
+    starts = [*np.unique(opens[np.searchsorted(opens, np.arange(0, len(row), SLICE))]), len(row)]
+    yield from map(slice, starts, starts[1:])
+
+
+def _cut(batch: Batch, line: int) -> tuple[Batch, Ints]:
+    """Return requests that lie in one line each, and the row of the batch that each is of."""
+    widths = np.array([kind.width for kind in batch.kinds] or [0], np.int64)[batch.kind]
+    address = batch.addresses[:, 0]
+    over = (address % line + widths - 1) // line
+    whose = np.repeat(np.arange(len(batch)), over + 1)
+    if len(whose) == len(batch):
+        return batch, whose
+    pieces = batch.take(whose)
+    start = list_ranges(address // line, over + 1) * line
+    begin, end = (
+        np.maximum(address[whose], start),
+        np.minimum((address + widths)[whose], start + line),
+    )
+    many = int(widths.max()) + 1
+    pairs, kind = np.unique(pieces.kind * many + end - begin, return_inverse=True)
+    kinds = tuple(replace(batch.kinds[p // many], width=p % many) for p in pairs.tolist())
+    return replace(pieces, kinds=kinds, kind=kind, addresses=begin[:, None]), whose

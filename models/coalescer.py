@@ -50,6 +50,8 @@ from .replay.seam import Batch, Bools, Ints, Kind, Step, join_batches
 SECTOR = 32
 LINE = 128
 SIZES = (32, 64, 96, 128)
+_PAIRS = 1 << 10
+"""More than any size: to put two in one number."""
 UNCACHED = frozenset({"cg", "cv", "nc"})
 """Cache operators of a load that L1 does not answer; `nc` goes to a cache of sectors."""
 
@@ -263,7 +265,7 @@ class Coalescer:
         counts: Mapping[str, Ints],
         rows: Ints,
     ) -> tuple[Transactions, Ints]:
-        """Add the counts of one kind's rows; return their transactions and what they cover."""
+        """Add the counts of one kind's rows; return their transactions and what stores fill."""
         rule, size_class = self._rule(kind), (width > 4) + (width > 8)
         lanes = self.merge_lanes[size_class]
         groups, mask = addresses.reshape(-1, lanes), active.reshape(-1, lanes)
@@ -272,7 +274,8 @@ class Coalescer:
         asking: Bools = np.any(active.reshape(-1, self.request_lanes[size_class]), axis=1)
         for name, values in _count(rule, found, ideal, asking).items():
             counts[name][rows] += values.reshape(len(rows), -1).sum(axis=1)
-        return found, _cover(found, groups, mask, width) if kind.access == "store" else found.size
+        is_store = kind.access == "store"
+        return found, _fill(found, groups, mask, width) if is_store else np.zeros_like(found.size)
 
     def _rule(self, kind: Kind) -> str:
         """Return the name of the rule that serves a kind."""
@@ -315,17 +318,17 @@ def _count(rule: str, found: Transactions, ideal: Ints, asking: Bools) -> Mappin
     }
 
 
-def _pass_on(kind: Kind, found: Transactions, covered: Ints, rows: Ints, batch: Batch) -> Batch:
+def _pass_on(kind: Kind, found: Transactions, filled: Ints, rows: Ints, batch: Batch) -> Batch:
     """Return the transactions of one kind as rows of one lane, for the next stage.
 
-    `covered` (groups, k) is how many bytes of each the lanes want: what a store writes.
+    `filled` (groups, k) is how many bytes of each the lanes of a store write, 0 for all.
     """
     size = found.size.reshape(len(rows), -1)
     at, column = np.nonzero(size)
-    bytes_ = covered.reshape(size.shape) if kind.access == "store" else size
-    widths, number = np.unique(bytes_[at, column], return_inverse=True)
+    pair = size[at, column] + filled.reshape(size.shape)[at, column] * _PAIRS
+    pairs, number = np.unique(pair, return_inverse=True)
     return Batch(
-        tuple(replace(kind, width=width) for width in widths.tolist()),
+        tuple(replace(kind, width=p % _PAIRS, filled=p // _PAIRS) for p in pairs.tolist()),
         number,
         found.address.reshape(len(rows), -1)[at, column][:, None],
         np.ones((len(at), 1), np.bool_),
@@ -333,17 +336,16 @@ def _pass_on(kind: Kind, found: Transactions, covered: Ints, rows: Ints, batch: 
     )
 
 
-def _cover(found: Transactions, addresses: Ints, active: Bools, width: int) -> Ints:
-    """Return how many bytes of each transaction the lanes want; its size unless it is a sector."""
+def _fill(found: Transactions, addresses: Ints, active: Bools, width: int) -> Ints:
+    """Return how many bytes of each sector lanes write, 0 where all; of larger ones nothing."""
     ordered = np.sort(np.where(active, addresses, NONE), axis=1)
-    sector = ordered // SECTOR
+    opens = np.flatnonzero(_is_new(ordered // SECTOR))
+    filled = np.zeros_like(found.size)
+    if filled.shape != ordered.shape or not np.array_equal(np.flatnonzero(found.size), opens):
+        return filled
     same = np.zeros(ordered.shape, np.bool_)
     same[:, 1:] = ordered[:, 1:] == ordered[:, :-1]
-    opens = np.flatnonzero(_is_new(sector))
     wants = np.where(same | (ordered == NONE), 0, width)
-    if found.size.shape != ordered.shape or not np.array_equal(np.flatnonzero(found.size), opens):
-        return found.size
-    covered = np.zeros_like(found.size)
     if len(opens):
-        covered.ravel()[opens] = np.add.reduceat(wants.ravel(), opens)
-    return np.minimum(covered, found.size)
+        filled.ravel()[opens] = np.add.reduceat(wants.ravel(), opens)
+    return np.where(filled < SECTOR, filled, 0)

@@ -13,8 +13,8 @@ compile them as they stand, and small traces do without.
   most dirty ways).
 - `counts`: COLUMNS integers for each request, zeros at first.
 - `passed`: HEAD integers, how many behind them are used and the time; then FIELDS for each thing
-  that goes to the next stage: the request that caused it, address, bytes, and FETCH, OWN (the
-  request itself) or WRITE_BACK.
+  that goes to the next stage: the request that caused it, its address, and FETCH, OWN (the request
+  itself) or WRITE_BACK, which are of a sector.
 """
 
 from typing import Any
@@ -25,9 +25,7 @@ FETCH, OWN, WRITE_BACK = 0, 1, 2
 TAG, VALID, DIRTY, USED, STATE = 0, 1, 2, 3, 4
 SETS, WAYS, LINE, SECTOR, PORTION, MOST_DIRTY = 0, 1, 2, 3, 4, 5
 READS, READ_HITS, WRITES, WRITE_HITS, FILLS, WRITE_BACKS = 0, 1, 2, 3, 4, 5
-COLUMNS, FIELDS, HEAD, EMPTY = 6, 4, 2, -1
-MOST = 13
-"""What one request can pass on: 4 sectors replaced, 4 cleaned, 4 fetched, and itself."""
+COLUMNS, FIELDS, HEAD, EMPTY = 6, 3, 2, -1
 
 
 def serve(requests: Any, lines: Any, shape: Any, counts: Any, passed: Any) -> None:
@@ -36,7 +34,7 @@ def serve(requests: Any, lines: Any, shape: Any, counts: Any, passed: Any) -> No
     now, line, place, found = passed[1], EMPTY, 0, False
     for number in range(len(address)):
         if act[number] == PASS:
-            emit(passed, number, address[number], size[number], OWN)
+            emit(passed, number, address[number], OWN)
             continue
         now += 1
         wanted = address[number] >> shape[LINE]
@@ -60,14 +58,14 @@ def serve(requests: Any, lines: Any, shape: Any, counts: Any, passed: Any) -> No
         elif act[number] == ATOMIC:
             if place >= 0:
                 lines[place + VALID] &= ~mask
-            emit(passed, number, address[number], size[number], OWN)
+            emit(passed, number, address[number], OWN)
         else:
             whole = size[number] == (last - first + 1) << shape[SECTOR]
             counts[number * COLUMNS + WRITES] += ones(mask)
             counts[number * COLUMNS + WRITE_HITS] += ones(mask) * found
             store(lines, shape, counts, passed, number, base, place, mask, policy[number], whole)
             if policy[number] != BACK:
-                emit(passed, number, address[number], size[number], OWN)
+                emit(passed, number, address[number], OWN)
         if place < 0:
             line, place = EMPTY, 0
     passed[1] = now
@@ -128,7 +126,7 @@ def fetch(
             for one in range(sector, sector + shape[PORTION]):
                 if not valid >> one & 1:
                     address = (lines[place + TAG] << shape[LINE]) + (one << shape[SECTOR])
-                    emit(passed, number, address, 1 << shape[SECTOR], FETCH)
+                    emit(passed, number, address, FETCH)
                     counts[number * COLUMNS + FILLS] += 1
                     lines[place + VALID] |= 1 << one
         sector += shape[PORTION]
@@ -190,18 +188,17 @@ def clean(lines: Any, shape: Any, counts: Any, passed: Any, number: int, place: 
     while waiting >> sector:
         if waiting >> sector & 1:
             address = (lines[place + TAG] << shape[LINE]) + (sector << shape[SECTOR])
-            emit(passed, number, address, 1 << shape[SECTOR], WRITE_BACK)
+            emit(passed, number, address, WRITE_BACK)
             counts[number * COLUMNS + WRITE_BACKS] += 1
         sector += 1
 
 
-def emit(passed: Any, number: int, address: int, size: int, what: int) -> None:
+def emit(passed: Any, number: int, address: int, what: int) -> None:
     """Pass something on."""
     end = passed[0] + HEAD
     passed[end] = number
     passed[end + 1] = address
-    passed[end + 2] = size
-    passed[end + 3] = what
+    passed[end + 2] = what
     passed[0] += FIELDS
 
 

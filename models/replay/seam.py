@@ -62,7 +62,8 @@ class Kind:
     `cache` is the operator in effect (`ca`, `cg`, `nc`, ...; a global load without one has that
     of `dlcm`), or empty. `width` is in bytes a lane; for a texture it is a texel's, and `image`
     says where the texels lie. `collision` is how an atomic serves lanes that share an address, a
-    key of COLLISIONS, or empty.
+    key of COLLISIONS, or empty. `filled` are the bytes of a store's transaction that its lanes
+    write, where that is less than all; else 0.
     """
 
     space: str
@@ -71,6 +72,7 @@ class Kind:
     width: int
     image: Image | None = None
     collision: str = ""
+    filled: int = 0
 
     @property
     def prefix(self) -> str:
