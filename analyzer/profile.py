@@ -8,10 +8,12 @@ from os import PathLike, environ
 import polars as pl
 
 from ..errors import CutraceError, nearest
+from ..models.replay.change import Wish
 from ..models.replay.counts import LaunchCounts
 from ..models.replay.device import Device, load_devices
 from ..models.replay.options import ReplayOptions
 from ..models.replay.replay import replay
+from ..models.replay.suppose import suppose
 from ..traces.reader import LaunchTrace, Trace, read_trace
 from ..traces.schema import Launch, Manifest
 from .arithmetic import with_flops, without_flops
@@ -137,6 +139,8 @@ def analyze(
     registers: int | None = None,
     set: Mapping[str, object] = {},
     as_if: bool = False,
+    pad: Mapping[str, Wish] = {},
+    align: Mapping[str, Wish] = {},
 ) -> Profile:
     """Replay a trace on one device or several and count.
 
@@ -146,6 +150,8 @@ def analyze(
     `profiled_blocks` is the number of blocks that the profiled cluster received. `dlcm` is `ca` or
     `cg`, `registers` a thread's instead of the assembler's. `set` gives values in place of a
     device file's, `{"coalescer.load": "sector"}`. `as_if` counts what a device would refuse.
+    `pad` and `align` suppose other arrays: `{"tile": 1}` rows one element longer, `{"in": 128}` a
+    base at a multiple of 128 bytes (`models.replay.suppose` has the rest).
 
     Raises `CutraceError` for a trace that cannot be read and for unknown devices and values.
     """
@@ -156,7 +162,7 @@ def analyze(
     names = (device,) if isinstance(device, str) else device
     names = names or (environ.get("CUTRACE_DEVICE") or DEFAULT_DEVICE,)
     devices = {found.key: found for found in load_devices(names, set)}
-    opened = trace if isinstance(trace, Trace) else read_trace(trace)
+    opened = suppose(trace if isinstance(trace, Trace) else read_trace(trace), pad, align)
     launches = (
         _launch_profile(
             replace(counts, counts=with_flops(counts.counts, launch, device, profiled_blocks)),
@@ -164,6 +170,7 @@ def analyze(
             places,
             scope,
             as_if,
+            launch.supposed,
         )
         for launch in opened.launches
         for places in [_places(launch, opened.manifest)]
@@ -174,7 +181,12 @@ def analyze(
 
 
 def _launch_profile(
-    counts: LaunchCounts, device: Device, places: pl.DataFrame, scope: str, as_if: bool
+    counts: LaunchCounts,
+    device: Device,
+    places: pl.DataFrame,
+    scope: str,
+    as_if: bool,
+    supposed: tuple[str, ...],
 ) -> LaunchProfile:
     """One launch on one device, its counts joined with the places of its instructions."""
     resident = counts.occupancy
@@ -197,7 +209,7 @@ def _launch_profile(
         blocks={"sm": counts.blocks_of_sm, "cluster": counts.blocks_of_cluster},
         refusal="" if as_if else counts.refusal,
         substitutions=counts.substitutions,
-        remarks=tuple(_remarks(counts, device, as_if)),
+        remarks=(*supposed, *_remarks(counts, device, as_if)),
         device_file=str(device.path),
     )
 

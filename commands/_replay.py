@@ -14,6 +14,8 @@ from ._complete import devices, last_of
 from ._quote import quote
 
 DEFAULT_DEVICE = "h100"
+PAIRS = ("set", "pad", "align")
+"""Options that are given as NAME=VALUE, as often as one likes."""
 
 
 def _option(*names: str, **more: Any) -> Any:
@@ -51,8 +53,8 @@ class Replay:
         for name, value in self.asked.items():
             if name == "device":
                 words += ["-d", ",".join(value)]
-            elif name == "set":
-                words += [w for k, v in value.items() for w in ("--set", f"{k}={v}")]
+            elif name in PAIRS:
+                words += [w for k, v in value.items() for w in (f"--{name}", f"{k}={v}")]
             elif name == "as_if":
                 words += ["--as-if"]
             else:
@@ -110,6 +112,21 @@ def replay_options(
             help="Another value in the device's file, say coalescer.load=sector.",
         ),
     ] = None,
+    pad: Annotated[
+        list[str] | None,
+        _option(
+            metavar="ARRAY=[ROW+]N",
+            help="What if rows of an array were N elements longer? ROW is their length, where the"
+            " trace does not tell.",
+        ),
+    ] = None,
+    align: Annotated[
+        list[str] | None,
+        _option(
+            metavar="ARRAY=BYTES[+BEYOND]",
+            help="What if an array began at a multiple of BYTES, or so many bytes beyond one?",
+        ),
+    ] = None,
 ) -> Replay:
     """Gather the options; only what was given is kept."""
     given = {
@@ -121,16 +138,18 @@ def replay_options(
         "scope": scope,
         "registers": registers,
         "as_if": as_if or None,
-        "set": dict(_setting(text) for text in set_ or ()),
+        "set": dict(_pair("set", text, "STAGE.KEY=VALUE") for text in set_ or ()),
+        "pad": dict(_pair("pad", text, "ARRAY=[ROW+]N") for text in pad or ()),
+        "align": dict(_pair("align", text, "ARRAY=BYTES[+BEYOND]") for text in align or ()),
     }
     return Replay({name: value for name, value in given.items() if value not in (None, (), {})})
 
 
-def _setting(text: str) -> tuple[str, str]:
+def _pair(option: str, text: str, expected: str) -> tuple[str, str]:
     """`stage.key=value` as a pair."""
     key, equals, value = text.partition("=")
-    if not equals:
-        raise CutraceError(f"--set {text}: expected STAGE.KEY=VALUE")
+    if not (key and equals and value):
+        raise CutraceError(f"--{option} {text}: expected {expected}")
     return key, value
 
 

@@ -37,6 +37,7 @@ def command(
     from ..models.occupancy import Need
     from ..models.replay.device import load_devices
     from ..models.replay.options import ReplayOptions
+    from ..models.replay.suppose import suppose
     from ..traces.reader import read_trace
 
     asked = replay.arguments()
@@ -47,7 +48,8 @@ def command(
         own = {"threads": threads, "shared": shared, "barriers": barriers, "total": total}
         if given := [f"--{name}" for name, value in own.items() if value is not None]:
             raise CutraceError(f"{trace}: a trace has its own numbers; leave out {given[0]}")
-        launches = read_trace(trace).launches
+        changes = {key: asked[key] for key in ("pad", "align") if key in asked}
+        launches = suppose(read_trace(trace), **changes).launches
         found = [
             from_launch(one, device, options, blocks) for one in launches for device in devices
         ]

@@ -13,7 +13,7 @@ from ._recording import Recording, records, trace_of
 from ._replay import Replay, replays
 
 PANEL = "Ask"
-USED = ("device", "dlcm", "set", "as_if")
+USED = ("device", "dlcm", "set", "as_if", "pad", "align")
 """The replay options that change what one access costs."""
 
 

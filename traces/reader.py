@@ -43,11 +43,15 @@ _PLAIN_ROWS = 1 << 16
 
 @dataclass(frozen=True)
 class LaunchTrace:
-    """The tables of launch `number`. All methods raise CutraceError for a damaged file."""
+    """The tables of launch `number`. All methods raise CutraceError for a damaged file.
+
+    `supposed` says what is not as it was recorded, if anything.
+    """
 
     number: int
     launch: Launch = field(repr=False)
     folder: Path
+    supposed: tuple[str, ...] = ()
 
     def instructions(self) -> pa.Table:
         """Return all instructions of the kernel, in order of pc."""

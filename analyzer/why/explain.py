@@ -5,7 +5,9 @@ from dataclasses import dataclass
 
 from ...errors import CutraceError
 from ...models.occupancy import refuse_launch
+from ...models.replay.change import Wish
 from ...models.replay.device import Device, load_devices
+from ...models.replay.suppose import suppose
 from ...traces.reader import Trace
 from ...traces.schema import Array
 from ..launch_text import launch_text
@@ -49,12 +51,15 @@ def explain(
     dlcm: str = "ca",
     set: Mapping[str, object] = {},
     as_if: bool = False,
+    pad: Mapping[str, Wish] = {},
+    align: Mapping[str, Wish] = {},
 ) -> tuple[Explanation, ...]:
     """Explain on each device the worst access of a line, or the one of this identifier.
 
     `where` is FILE:LINE; without both the worst access of all is taken. Raises `CutraceError` for
     a line, access or device that does not exist.
     """
+    trace = suppose(trace, pad, align)
     found = load_devices(devices, set)
     place = read_place(where, trace) if where else None
     wanted = read_identifier(identifier) if identifier else None
