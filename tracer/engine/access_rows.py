@@ -14,8 +14,8 @@ from .pattern import PatternTable
 if TYPE_CHECKING:
     from .group import Group
 
-ROWS = 1 << 17
-"""Rows that wait at most: a few megabytes, written as one record batch."""
+ROWS = 1 << 15
+"""Rows that wait at most: a megabyte, written as one record batch."""
 
 
 @dataclass(frozen=True, slots=True)

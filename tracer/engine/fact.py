@@ -16,6 +16,9 @@ from .pattern import PatternTable
 REMEMBERED = 48
 """Values kept for their facts; more would only hold memory."""
 
+FACT_BYTES = 3 << 22
+"""Bytes of values kept for their facts, and of those kept as steps from others."""
+
 SPAN = 1 << 31
 """Offsets from the base that fit a pattern lie below this."""
 
@@ -115,13 +118,18 @@ def _interned(offsets: Array, active: Bits, patterns: PatternTable) -> NDArray[n
 
 
 class FactStore:
-    """Remembers facts by value and lanes, and which values are a uniform step from others."""
+    """Remembers facts by value and lanes, and which values are a uniform step from others.
+
+    What it holds is bounded in number and bytes; the oldest goes first.
+    """
 
     def __init__(self, patterns: PatternTable) -> None:
         self._patterns = patterns
         self._facts: dict[tuple[int, int], tuple[Array, Mask | None, Facts | None]] = {}
         self._steps: dict[int, tuple[Array, Array, int]] = {}
         self._known: set[int] = set()
+        self._fact_bytes = 0
+        self._step_bytes = 0
 
     def of(self, value: Array, lanes: Mask | None, columns: int) -> tuple[Facts | None, int]:
         """Return the facts of a value, and the number of bytes by which it lies beyond them."""
@@ -132,10 +140,11 @@ class FactStore:
         key = (id(value), id(lanes))
         found = self._facts.get(key)
         if found is None:
-            if len(self._facts) >= REMEMBERED:
-                self.forget()
+            while len(self._facts) >= REMEMBERED or self._fact_bytes > FACT_BYTES:
+                self._forget_fact(next(iter(self._facts)))
             found = (value, lanes, work_out(value, lanes, columns, self._patterns))
             self._facts[key] = found
+            self._fact_bytes += _held(found[2])
             self._known.add(id(value))
         return found[2], delta
 
@@ -145,9 +154,11 @@ class FactStore:
         earlier = self._steps.get(id(source))
         if earlier is not None and earlier[0] is source and id(source) not in self._known:
             base, delta = earlier[1], earlier[2] + delta
-        if len(self._steps) >= REMEMBERED:
-            self._steps.clear()
+        while len(self._steps) >= REMEMBERED or self._step_bytes > FACT_BYTES:
+            self._forget_step(next(iter(self._steps)))
+        self._forget_step(id(result))
         self._steps[id(result)] = (result, base, delta)
+        self._step_bytes += result.nbytes
 
     def drop(self, value: Array) -> None:
         """Forget a value that is about to change in place."""
@@ -156,12 +167,21 @@ class FactStore:
             return
         self._known.discard(place)
         for key in [k for k in self._facts if k[0] == place]:
-            del self._facts[key]
+            self._forget_fact(key)
         for step in [k for k, (_, source, _) in self._steps.items() if place in (k, id(source))]:
-            del self._steps[step]
+            self._forget_step(step)
 
-    def forget(self) -> None:
-        """Let go of every value."""
-        self._facts.clear()
-        self._steps.clear()
-        self._known.clear()
+    def _forget_fact(self, key: tuple[int, int]) -> None:
+        """Let go of one value under one set of lanes."""
+        self._fact_bytes -= _held(self._facts.pop(key)[2])
+        if not any(place == key[0] for place, _ in self._facts):
+            self._known.discard(key[0])
+
+    def _forget_step(self, place: int) -> None:
+        step = self._steps.pop(place, None)
+        self._step_bytes -= 0 if step is None else step[0].nbytes
+
+
+def _held(facts: Facts | None) -> int:
+    """Return the bytes that facts come to hold: addresses, and indices made from them."""
+    return 0 if facts is None else 2 * facts.addresses.nbytes

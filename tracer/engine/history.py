@@ -74,7 +74,7 @@ class HistoryRows:
         if taken is not None:
             masks |= taken
         if bool((masks == masks[0]).all()):
-            masks = masks[:1]
+            masks = masks[:1].copy()
         self._runs.append(_Run(warps, len(active), block, masks))
         self._pending += len(active)
         if self._pending >= RUNS:
