@@ -50,20 +50,32 @@ def flops_of(instructions: pa.Table) -> pl.DataFrame:
     return pl.DataFrame(rows, schema, orient="row")
 
 
-def with_flops(
+def with_lanes(
     counts: pl.DataFrame, trace: LaunchTrace, device: Device, profiled_blocks: int | None
 ) -> pl.DataFrame:
-    """The counts of a launch with COLUMNS beside the models' own.
+    """The counts of a launch with `lanes` beside them: those that ran an instruction.
 
-    A row's operations are those of its instruction times the lanes that ran it: the models'
-    `thread_instructions`, or for predicated ones the lanes whose predicate was on.
+    They are the models' `thread_instructions`, or for predicated instructions (other than those of
+    memory and branches, which have 0) the lanes whose predicate was on.
     """
-    computing = flops_of(trace.instructions())
-    lanes = _lanes_on(trace, computing, device, profiled_blocks)
-    joined = counts.join(computing, on="pc", how="left").join(lanes, on=["pc", "scope"], how="left")
+    predicated = (
+        pl.DataFrame(trace.instructions().select(["pc", "predicate"]))
+        .filter(pl.col("predicate") != "")
+        .select("pc", predicated=pl.lit(True))
+    )
+    lanes = _lanes_on(trace, predicated["pc"], device, profiled_blocks)
+    joined = counts.join(predicated, on="pc", how="left").join(
+        lanes, on=["pc", "scope"], how="left"
+    )
     on = pl.when("predicated").then(pl.col("lanes").fill_null(0)).otherwise("thread_instructions")
     own = pl.when(pl.col("array") == "").then(on).otherwise(0)
-    flops = [(pl.col(name).fill_null(0) * own).alias(name) for name in COLUMNS]
+    return joined.with_columns(lanes=own).select(*counts.columns, "lanes")
+
+
+def with_flops(counts: pl.DataFrame, instructions: pa.Table) -> pl.DataFrame:
+    """The counts of a launch with COLUMNS beside them: operations of a lane, times `lanes`."""
+    joined = counts.join(flops_of(instructions), on="pc", how="left")
+    flops = [(pl.col(name).fill_null(0) * pl.col("lanes")).alias(name) for name in COLUMNS]
     return joined.with_columns(flops).select(*counts.columns, *COLUMNS)
 
 
@@ -73,11 +85,11 @@ def without_flops(counts: pl.DataFrame) -> pl.DataFrame:
 
 
 def _lanes_on(
-    trace: LaunchTrace, computing: pl.DataFrame, device: Device, profiled_blocks: int | None
+    trace: LaunchTrace, predicated: pl.Series, device: Device, profiled_blocks: int | None
 ) -> pl.DataFrame:
     """Lanes whose predicate was on: `pc`, `scope`, `lanes`."""
     schema = {"pc": pl.UInt32, "scope": pl.String, "lanes": pl.Int64}
-    wanted = computing.filter("predicated")["pc"].to_numpy()
+    wanted = predicated.to_numpy()
     placement = place(device.chip, trace.launch.blocks, profiled_blocks)
     parts = [pl.DataFrame(schema=schema)]
     for batch in trace.lanes_on_batches() if len(wanted) else ():

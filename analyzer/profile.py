@@ -16,8 +16,10 @@ from ..models.replay.replay import replay
 from ..models.replay.suppose import suppose
 from ..traces.reader import LaunchTrace, Trace, read_trace
 from ..traces.schema import Launch, Manifest
-from .arithmetic import with_flops, without_flops
+from .arithmetic import with_flops, with_lanes, without_flops
 from .evaluate import Definitions, Raw, Value, by, totals
+from .facts import launch_facts
+from .mix import with_mix, without_mix
 from .roofline import find_roof
 from .view import View
 from .vocabulary import Capability, headings
@@ -165,7 +167,7 @@ def analyze(
     opened = suppose(trace if isinstance(trace, Trace) else read_trace(trace), pad, align)
     launches = (
         _launch_profile(
-            replace(counts, counts=with_flops(counts.counts, launch, device, profiled_blocks)),
+            replace(counts, counts=_with_computing(counts, launch, device, profiled_blocks)),
             device,
             places,
             scope,
@@ -180,6 +182,15 @@ def analyze(
     return Profile(tuple(launches), opened.manifest)
 
 
+def _with_computing(
+    counts: LaunchCounts, trace: LaunchTrace, device: Device, profiled_blocks: int | None
+) -> pl.DataFrame:
+    """The models' counts, and beside them what the instructions computed."""
+    instructions = trace.instructions()
+    lanes = with_lanes(counts.counts, trace, device, profiled_blocks)
+    return with_mix(with_flops(lanes, instructions), instructions).drop("lanes")
+
+
 def _launch_profile(
     counts: LaunchCounts,
     device: Device,
@@ -189,7 +200,6 @@ def _launch_profile(
     supposed: tuple[str, ...],
 ) -> LaunchProfile:
     """One launch on one device, its counts joined with the places of its instructions."""
-    resident = counts.occupancy
     return LaunchProfile(
         number=counts.number,
         launch=counts.launch,
@@ -198,14 +208,10 @@ def _launch_profile(
         capability=device.capability,
         raw=Raw(
             counts.counts.join(places, on="pc", how="left"),
-            {
-                "active_warps": resident.active_warps,
-                "max_warps": resident.max_warps,
-                "registers": resident.registers,
-            },
+            launch_facts(counts, device),
             whole=scope == "all",
         ),
-        mixed=without_flops(counts.mixed).join(places, on="pc", how="left"),
+        mixed=without_mix(without_flops(counts.mixed)).join(places, on="pc", how="left"),
         blocks={"sm": counts.blocks_of_sm, "cluster": counts.blocks_of_cluster},
         refusal="" if as_if else counts.refusal,
         substitutions=counts.substitutions,

@@ -27,7 +27,8 @@ class Counter:
     the models, a row for each pc, array and scope. `scope` names the blocks that it counts: those
     of the profiled `sm`, of its `cluster`, or `all`. `whole_launch` marks counters of the launch,
     which no line has a part in; they may read the launch's facts too (occupancy). `follows_ptx`
-    marks those that the assembler's choices would change.
+    marks those that the assembler's choices would change. `label` is what the profiler calls the
+    counter where it prints words, and `section` the part of its output that has it.
     """
 
     name: str
@@ -41,6 +42,8 @@ class Counter:
     differs: str = ""
     follows_ptx: bool = False
     whole_launch: bool = False
+    label: str = ""
+    section: str = ""
 
     def exists_on(self, capability: Capability) -> bool:
         """Whether devices of this compute capability have the counter."""
@@ -55,7 +58,10 @@ class Counter:
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """The counters of one profiler, in the order in which it printed them."""
+    """The counters of one profiler, in the order in which it printed them.
+
+    A name may have several definitions, for devices of different capabilities.
+    """
 
     name: str
     doc: str
@@ -124,8 +130,11 @@ def heading(counter: Counter) -> str:
 
 def headings(of: Capability) -> dict[str, Counter | None]:
     """Every heading, and its definition on such a device (None: the device does not have it)."""
-    every = (counter for vocabulary in vocabularies() for counter in vocabulary.counters)
-    return {heading(c): c if c.exists_on(of) else None for c in every}
+    found: dict[str, Counter | None] = {}
+    for counter in (c for vocabulary in vocabularies() for c in vocabulary.counters):
+        name = heading(counter)
+        found[name] = counter if counter.exists_on(of) else found.get(name)
+    return found
 
 
 def find_counters(names: Iterable[str]) -> tuple[Counter, ...]:
@@ -164,10 +173,19 @@ def read_vocabulary(text: str, where: str) -> Vocabulary:
     head = document["vocabulary"]
     _check_keys(head, {"name", "doc", "devices"}, set(), f"{where}: [vocabulary]")
     counters = tuple(_counter(entry, head["name"], where) for entry in document["counter"])
-    names = [counter.name for counter in counters]
-    if twice := sorted({name for name in names if names.count(name) > 1}):
-        raise CutraceError(f"{where}: counter {twice[0]!r} is defined twice")
+    _check_overlaps(counters, where)
     return Vocabulary(head["name"], head["doc"], head["devices"], counters)
+
+
+def _check_overlaps(counters: Iterable[Counter], where: str) -> None:
+    """Refuse two definitions of one name for the same devices."""
+    known: dict[str, list[tuple[Capability, Capability]]] = {}
+    for counter in counters:
+        low, high = capability_range(counter.devices)
+        ranges = known.setdefault(counter.name, [])
+        if any(low <= other[1] and other[0] <= high for other in ranges):
+            raise CutraceError(f"{where}: counter {counter.name!r} is defined twice")
+        ranges.append((low, high))
 
 
 def _counter(entry: Mapping[str, object], vocabulary: str, where: str) -> Counter:
@@ -175,7 +193,7 @@ def _counter(entry: Mapping[str, object], vocabulary: str, where: str) -> Counte
     place = f"{where}: counter {entry.get('name', '?')!r}"
     known = {f.name for f in fields(Counter)} - {"vocabulary"}
     flags = {"follows_ptx", "whole_launch"}
-    optional = {"scope", "differs", *flags}
+    optional = {"scope", "differs", "label", "section", *flags}
     _check_keys(entry, known - optional, optional, place)
     for key, value in entry.items():
         expected = bool if key in flags else str

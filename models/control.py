@@ -7,7 +7,8 @@ What is modelled, for each instruction of the PTX. `ptx_instructions` is 1 each 
 runs it, `thread_instructions` its active lanes. `instructions` leaves out what an assembler turns
 into nothing or into another instruction's operand: parameter loads, `cvta`, moves, and
 unconditional branches. `branches` are conditional or indexed branches, `branches_taken` those
-that at least one lane took, `divergent_branches` those that sent lanes to two places or more.
+that at least one lane took, `divergent_branches` those that sent lanes to two places or more,
+`lanes_taken` the lanes that took one.
 `barriers` are barriers of the block, a warp each. `blocks_launched`, `warps_launched` and
 `threads_launched` are counted at the kernel's first instruction.
 
@@ -35,6 +36,7 @@ COUNTERS = (
     "branches",
     "branches_taken",
     "divergent_branches",
+    "lanes_taken",
     "barriers",
     "warps_launched",
     "blocks_launched",
@@ -46,16 +48,18 @@ BRANCHES = frozenset({"bra", "brx"})
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Runs:
-    """How often basic blocks ran: integers (blocks,) for each of four questions.
+    """How often basic blocks ran: integers (blocks,) for each of five questions.
 
     `warps` counts warps, `lanes` their active lanes, `taken` warps of which a lane took the
-    block's branch, `split` warps whose lanes went to several places.
+    block's branch, `split` warps whose lanes went to several places, `lanes_taken` the lanes that
+    took it.
     """
 
     warps: Ints
     lanes: Ints
     taken: Ints
     split: Ints
+    lanes_taken: Ints
 
 
 def sum_paths(paths: pa.Table, times: Ints, blocks: int) -> Runs:
@@ -80,6 +84,7 @@ def sum_paths(paths: pa.Table, times: Ints, blocks: int) -> Runs:
         total(count_lanes(flat["active"])),
         total(flat["taken"] != 0),
         total(flat["targets"] > 1),
+        total(count_lanes(flat["taken"])),
     )
 
 
@@ -100,6 +105,7 @@ def count_control(instructions: pa.Table, runs: Runs) -> Mapping[str, Ints]:
         "branches": warps * conditional,
         "branches_taken": runs.taken[block] * conditional,
         "divergent_branches": runs.split[block] * conditional,
+        "lanes_taken": runs.lanes_taken[block] * conditional,
         "barriers": warps * instructions["barrier"].is_valid().to_numpy(),
     }
 

@@ -1,11 +1,13 @@
 """Record what Nsight Compute counts for the kernels of tests/validate/counters on this GPU.
 
     python scripts/capture_counters.py OUT.json [SOURCE.cu ...]
+    python scripts/capture_counters.py OUT.json tests/programs/NAME.py ...
 
 Needs an NVIDIA GPU whose counters may be read, `ncu` and CuPy. Every kernel is launched as the
-launch comments of its source say, alone, with caches flushed before it. The result keeps, for each
-launch, the counters (in the order of `metrics`) and the SASS memory instructions that ran: opcode
-and how often.
+launch comments of its source say, or as a program of tests/programs does, alone, with caches
+flushed before it. The result keeps, for each launch, the counters (in the order of `metrics`; those
+that the device does not have are left out) and the SASS memory instructions that ran: opcode and
+how often. A source that fails is named on stderr and left out.
 """
 
 import csv
@@ -27,10 +29,12 @@ FOLDER = ROOT / "tests" / "validate" / "counters"
 LEVELS = ("global_op_ld", "global_op_st", "global_op_atom", "global_op_red")
 LOCAL = ("local_op_ld", "local_op_st")
 SHARED = ("ld", "st", "atom")
+ARITHMETIC = tuple(f"{p}{op}" for p in "fdh" for op in ("add", "mul", "fma"))
+KINDS = ("fp16", "fp32", "fp64", "integer", "conversion", "control", "inter_thread_communication")
 METRICS = (
     *(f"l1tex__t_{what}_pipe_lsu_mem_{where}.sum" for what in ("requests", "sectors")
       for where in (*LEVELS, *LOCAL)),
-    *(f"l1tex__t_sectors_pipe_lsu_mem_{where}_lookup_hit.sum" for where in (*LEVELS[:2], *LOCAL)),
+    *(f"l1tex__t_sectors_pipe_lsu_mem_{where}_lookup_hit.sum" for where in (*LEVELS, *LOCAL)),
     *(f"l1tex__data_{what}_mem_shared_op_{op}.sum"
       for what in ("pipe_lsu_wavefronts", "bank_conflicts_pipe_lsu") for op in SHARED),
     "l1tex__data_pipe_lsu_wavefronts_mem_shared.sum",
@@ -44,20 +48,42 @@ METRICS = (
     "smsp__sass_inst_executed_op_shared_atom.sum",
     "smsp__inst_executed.sum",
     "smsp__thread_inst_executed.sum",
+    "smsp__thread_inst_executed_pred_on.sum",
     "smsp__warps_launched.sum",
+    *(f"smsp__sass_average_data_bytes_per_sector_mem_{where}.ratio"
+      for where in (*LEVELS[:2], *LOCAL)),
+    "smsp__sass_average_data_bytes_per_wavefront_mem_shared.ratio",
+    *(f"smsp__sass_average_data_bytes_per_wavefront_mem_shared_op_{op}.ratio" for op in SHARED[:2]),
+    *(f"smsp__sass_data_bytes_mem_{where}.sum"
+      for where in (*LEVELS[:2], *LOCAL, "shared_op_ld", "shared_op_st")),
+    *(f"smsp__sass_thread_inst_executed_op_{name}_pred_on.sum" for name in (*ARITHMETIC, *KINDS)),
+    *(f"smsp__sass_branch_targets{what}.sum"
+      for what in ("", "_threads_divergent", "_threads_uniform")),
+    "memory_l1_tag_requests_global",
+    "memory_l1_wavefronts_shared",
+    "memory_l1_wavefronts_shared_ideal",
+    "memory_l2_theoretical_sectors_global",
+    "memory_l2_theoretical_sectors_global_ideal",
+    "memory_l2_theoretical_sectors_local",
     "launch__registers_per_thread",
-    "launch__occupancy_limit_registers",
-    "launch__occupancy_limit_shared_mem",
-    "launch__occupancy_limit_warps",
-    "launch__occupancy_limit_blocks",
+    *(f"launch__occupancy_limit_{what}"
+      for what in ("registers", "shared_mem", "warps", "blocks", "barriers")),
     "launch__shared_mem_config_size",
+    "launch__shared_mem_per_block_allocated",
+    "launch__waves_per_multiprocessor",
     "sm__maximum_warps_per_active_cycle_pct",
     "l1tex__t_sector_hit_rate.pct",
-    "lts__t_sectors_srcunit_tex_op_read.sum",
-    "lts__t_sectors_srcunit_tex_op_write.sum",
+    *(f"lts__t_sectors_op_{op}.sum" for op in ("read", "write", "atom", "red")),
+    *(f"lts__t_sectors_srcunit_tex_op_{op}.sum" for op in ("read", "write")),
+    *(f"lts__t_sectors_srcunit_tex_op_{op}_lookup_hit.sum" for op in ("read", "write")),
+    "lts__t_sectors_srcunit_tex.sum",
+    "lts__t_sectors_srcunit_tex_lookup_hit.sum",
+    "lts__t_requests_srcunit_tex.sum",
+    "lts__t_sector_hit_rate.pct",
     "dram__bytes_read.sum",
     "dram__bytes_write.sum",
     "idc__requests.sum",
+    "idc__requests_lookup_hit.sum",
     "smsp__inst_executed_op_ldc.sum",
 )  # fmt: skip
 
@@ -115,18 +141,44 @@ def launch_all(source: Path) -> None:
         cupy.cuda.runtime.deviceSynchronize()
 
 
-def profile(source: Path, report: Path) -> None:
-    """Run a source under the profiler, every launch of its kernels, into `report`."""
-    names = sorted({line.kernel.partition("<")[0] for line in launches(source)})
-    command = [
-        "ncu", "--force-overwrite", "--export", str(report), "--cache-control", "all",
-        "--clock-control", "none", "--section", "SourceCounters", "--metrics", ",".join(METRICS),
-        "--kernel-name-base", "function", "--kernel-name", f"regex:^({'|'.join(names)})$",
-        sys.executable, str(Path(__file__)), "--launch", str(source),
-    ]  # fmt: skip
-    outcome = subprocess.run(command, capture_output=True, text=True)
+def run_program(source: Path) -> None:
+    """Run a program of tests/programs on the GPU."""
+    _programs().run_on_gpu(source)
+
+
+def _programs() -> ModuleType:
+    sys.path[:0] = [str(ROOT / "tests"), str(Path(__file__).parent)]
+    return import_module("program_on_gpu")
+
+
+def profile(source: Path, names: list[str], metrics: list[str], report: Path) -> None:
+    """Run a source under the profiler, every launch of its kernels, into `report`.
+
+    Metrics that the profiler refuses are taken from `metrics`.
+    """
+    while True:
+        command = [
+            "ncu", "--force-overwrite", "--export", str(report), "--cache-control", "all",
+            "--clock-control", "none", "--section", "SourceCounters", "--metrics",
+            ",".join(metrics), "--kernel-name-base", "function", "--kernel-name",
+            f"regex:^({'|'.join(names)})$", sys.executable, str(Path(__file__)), "--launch",
+            str(source),
+        ]  # fmt: skip
+        outcome = subprocess.run(command, capture_output=True, text=True)
+        said = outcome.stdout + outcome.stderr
+        unknown = {m for m in metrics for line in said.splitlines() if _refuses(line, m)}
+        if not unknown:
+            break
+        print(f"this device has no {', '.join(sorted(unknown))}", file=sys.stderr)
+        metrics[:] = [m for m in metrics if m not in unknown]
     if outcome.returncode or not report.exists():
-        raise SystemExit(f"{source.name}: {outcome.stdout[-3000:]}{outcome.stderr[-3000:]}")
+        raise SystemExit(f"{source.name}: {said[-3000:]}")
+
+
+def _refuses(line: str, metric: str) -> bool:
+    """Whether a line of the profiler says that it does not know a metric."""
+    words = re.findall(r"\w+", line.partition("Failed to find metric")[2].replace("\\.", "."))
+    return bool(words) and re.findall(r"\w+", metric)[0] == next(w for w in words if "__" in w)
 
 
 def page(report: Path, *options: str) -> str:
@@ -135,16 +187,25 @@ def page(report: Path, *options: str) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
-def counters(report: Path) -> list[dict[str, float]]:
-    """Return the counters of each launch, in order."""
+def counters(report: Path) -> list[tuple[str, dict[str, float]]]:
+    """Return the kernel and the counters of each launch, in order."""
     rows = list(csv.reader(io.StringIO(page(report, "--page", "raw", "--print-units", "base"))))
     start = next(i for i, row in enumerate(rows) if row and row[0] == "ID")
     header = rows[start]
     found = []
     for row in rows[start + 2 :]:
         values = dict(zip(header, row, strict=True))
-        found.append({m: _number(values[m]) for m in METRICS if values.get(m) not in (None, "")})
+        known = {m: _number(values[m]) for m in METRICS if values.get(m, "")[:1].isdigit()}
+        found.append((values["Kernel Name"].partition("(")[0].removeprefix("void "), known))
     return found
+
+
+def kernels(source: Path) -> list[str]:
+    """Return the names of a source's kernels, without template arguments."""
+    if source.suffix == ".py":
+        found: list[str] = _programs().kernels_of(source.with_suffix(".cu").read_text())
+        return found
+    return sorted({line.kernel.partition("<")[0] for line in launches(source)})
 
 
 def _number(text: str) -> float:
@@ -168,29 +229,30 @@ def executed(report: Path) -> list[dict[str, int]]:
     return [dict(sorted(each.items())) for each in found]
 
 
-def capture(sources: list[Path]) -> list[dict[str, Any]]:
+def capture(sources: list[Path], metrics: list[str]) -> list[dict[str, Any]]:
     """Return a record for every launch of the sources."""
     records = []
     for source in sources:
-        lines = list(launches(source))
         with tempfile.TemporaryDirectory() as folder:
             report = Path(folder) / "report.ncu-rep"
             try:
-                profile(source, report)
+                profile(source, kernels(source), metrics, report)
             except SystemExit as refusal:
                 print(refusal, file=sys.stderr)
                 continue
             told, sass = counters(report), executed(report)
-        times, rest = divmod(len(sass), len(lines))  # ncu may print each launch's page twice
-        if len(told) != len(lines) or rest:
-            print(f"{source.name}: {len(lines)} launches, {len(told)} counted", file=sys.stderr)
+        known = [] if source.suffix == ".py" else [line.kernel for line in launches(source)]
+        names = known or [kernel for kernel, _ in told]
+        times, rest = divmod(len(sass), max(1, len(told)))  # ncu may print each launch's page twice
+        if len(told) != len(names) or rest:
+            print(f"{source.name}: {len(names)} launches, {len(told)} counted", file=sys.stderr)
             continue
-        for number, line in enumerate(lines):
+        for number, (kernel, (_, values)) in enumerate(zip(names, told, strict=True)):
             records.append({
                 "source": source.name,
                 "launch": number,
-                "kernel": line.kernel,
-                "counters": [told[number].get(metric) for metric in METRICS],
+                "kernel": kernel,
+                "counters": [values.get(metric) for metric in METRICS],
                 "sass": sass[number * times],
             })  # fmt: skip
     return records
@@ -214,14 +276,16 @@ def device() -> dict[str, str]:
 def main(arguments: list[str]) -> None:
     """Launch a source under the profiler's eyes, or capture all of them."""
     if arguments[:1] == ["--launch"]:
-        launch_all(Path(arguments[1]))
+        source = Path(arguments[1])
+        (run_program if source.suffix == ".py" else launch_all)(source)
         return
     target, *names = arguments
     sources = [Path(name) for name in names] or [*sorted(FOLDER.glob("*.cu")), *gallery()]
-    records = capture(sources)
+    records = capture(sources, [*METRICS])
     rows = ",\n".join(json.dumps(record) for record in records)
     head = json.dumps({**device(), "metrics": METRICS})
     Path(target).write_text(f'{head[:-1]}, "launches": [\n{rows}\n]}}\n')
 
 
-main(sys.argv[1:])
+if __name__ == "__main__":
+    main(sys.argv[1:])

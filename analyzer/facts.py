@@ -1,0 +1,35 @@
+"""Facts of a launch on a device: what formulas may read beside the raw counters."""
+
+from collections.abc import Mapping
+
+from ..models.replay.counts import LaunchCounts
+from ..models.replay.device import Device
+
+LIMITS = ("blocks", "warps", "registers", "shared", "barriers")
+
+
+def launch_facts(counts: LaunchCounts, device: Device) -> Mapping[str, int | None]:
+    """Everything that is known of the launch as a whole, by name; None where it is not known.
+
+    `limit_*` are the blocks that an SM has room for, by resource; `resident_blocks` the least of
+    them. Shared memory is in bytes a block: `shared_driver` is what the device reserves of it, and
+    `shared_allocated` all of it rounded up.
+    """
+    launch, resident, limits = counts.launch, counts.occupancy, device.limits
+    asked = resident.need.shared + limits.shared_reserved
+    return {
+        "active_warps": resident.active_warps,
+        "max_warps": resident.max_warps,
+        "registers": resident.registers,
+        "resident_blocks": resident.blocks,
+        **{f"limit_{name}": resident.limits.get(name) for name in LIMITS},
+        **{f"grid_{axis}": extent for axis, extent in zip("xyz", launch.grid, strict=True)},
+        **{f"block_{axis}": extent for axis, extent in zip("xyz", launch.block, strict=True)},
+        "grid_blocks": launch.blocks,
+        "block_threads": launch.threads,
+        "shared_static": launch.shared_static,
+        "shared_dynamic": launch.shared_dynamic,
+        "shared_driver": limits.shared_reserved,
+        "shared_allocated": -(-asked // limits.shared_unit) * limits.shared_unit,
+        "sms": device.chip.sms,
+    }
