@@ -90,13 +90,19 @@ def test_a_misspelt_counter_is_answered_with_the_three_nearest() -> None:
         (HEAD + ENTRY.format("1.0-") + "scope = 3\n", "scope must be a str, not 3"),
         (HEAD + ENTRY.format("1.0-") + 'scope = "gpu"\n', "scope must be one of sm, cluster, all"),
         (HEAD + ENTRY.format("new"), "compute capability 'new'"),
-        (HEAD + ENTRY.format("1.0-1.3") + ENTRY.format("2.0-"), "counter 'a' is defined twice"),
+        (HEAD + ENTRY.format("1.0-1.3") + ENTRY.format("1.3-"), "counter 'a' is defined twice"),
         ("= nothing", "not TOML"),
     ],
 )
 def test_a_faulty_vocabulary_is_refused_with_its_place(text: str, complaint: str) -> None:
     with pytest.raises(CutraceError, match=complaint):
         read_vocabulary(text, "mine.toml")
+
+
+def test_a_name_may_mean_different_things_on_different_devices() -> None:
+    found = read_vocabulary(HEAD + ENTRY.format("1.0-1.3") + ENTRY.format("2.0-"), "mine.toml")
+    assert [c.devices for c in found.of((1, 3))] == ["1.0-1.3"]
+    assert [c.devices for c in found.of((2, 0))] == ["2.0-"]
 
 
 def test_capability_ranges_are_inclusive_and_may_be_open() -> None:
