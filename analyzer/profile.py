@@ -1,8 +1,8 @@
 """A trace replayed and counted: the value that every report renders."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property, partial
 from os import PathLike, environ
 
 import polars as pl
@@ -21,6 +21,7 @@ from .evaluate import Definitions, Raw, Value, by, totals
 from .facts import launch_facts
 from .mix import with_mix, without_mix
 from .roofline import find_roof
+from .touched import count_touched, with_touched
 from .view import View
 from .vocabulary import Capability, headings
 
@@ -53,7 +54,8 @@ class LaunchProfile:
     columns. `refusal` says why the device cannot run the launch, or is empty.
 
     `raw` is what the models counted, and `mixed`, with the same columns, the accesses over several
-    arrays once more. `blocks` are those of the profiled `sm` and of its `cluster`.
+    arrays once more. `blocks` are those of the profiled `sm` and of its `cluster`. `touched` reads
+    the trace once more for what `arrays` says of distinct bytes.
     """
 
     number: int
@@ -68,6 +70,7 @@ class LaunchProfile:
     substitutions: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
     device_file: str = ""
+    touched: Callable[[], pl.DataFrame] | None = None
 
     @cached_property
     def counters(self) -> Mapping[str, Value]:
@@ -100,6 +103,7 @@ class LaunchProfile:
         counts = self.raw.counts
         if grouping == "array":
             counts = pl.concat([counts, self.mixed]).filter(pl.col("array") != "")
+            counts = with_touched(counts, self.touched()) if self.touched else counts
         return by(replace(self.raw, counts=counts), self._definitions, KEYS[grouping])
 
     @cached_property
@@ -170,12 +174,14 @@ def analyze(
             replace(counts, counts=_with_computing(counts, launch, device, profiled_blocks)),
             device,
             places,
+            touched,
             scope,
             as_if,
             launch.supposed,
         )
         for launch in opened.launches
         for places in [_places(launch, opened.manifest)]
+        for touched in [cache(partial(count_touched, launch))]
         for counts in replay(launch, list(devices.values()), options)
         for device in [devices[counts.device]]
     )
@@ -195,6 +201,7 @@ def _launch_profile(
     counts: LaunchCounts,
     device: Device,
     places: pl.DataFrame,
+    touched: Callable[[], pl.DataFrame],
     scope: str,
     as_if: bool,
     supposed: tuple[str, ...],
@@ -217,6 +224,7 @@ def _launch_profile(
         substitutions=counts.substitutions,
         remarks=(*supposed, *_remarks(counts, device, as_if)),
         device_file=str(device.path),
+        touched=touched,
     )
 
 

@@ -1,55 +1,16 @@
 """A profile laid out as tables of plain values, one sheet a launch: what the formats print."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import polars as pl
 
+from .block import Block, Row, Section, Values
 from .cost import Costliest, costliest
-from .evaluate import Value
 from .launch_text import launch_text
 from .profile import KEYS, LaunchProfile, Profile
+from .sift import sift
 from .vocabulary import Counter, era, find_counters, heading, vocabularies
-
-Key = dict[str, str | int]
-Values = Mapping[str, Value]
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A counter's values, one a device; None where the device does not have it."""
-
-    counter: Counter
-    values: tuple[Value, ...]
-
-    @property
-    def is_zero(self) -> bool:
-        """Whether every device has the counter and none counted anything."""
-        return all(value == 0 for value in self.values)
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether no device has the counter."""
-        return all(value is None for value in self.values)
-
-
-@dataclass(frozen=True, slots=True)
-class Section:
-    """The rows of one vocabulary."""
-
-    vocabulary: str
-    rows: tuple[Row, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Block:
-    """What was counted for one source line, array, instruction, or the whole launch.
-
-    `key` are the columns that name the group, by name; it is empty for the launch.
-    """
-
-    key: Key
-    sections: tuple[Section, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +18,8 @@ class Sheet:
     """One launch: a column a device.
 
     `heading` is the launch as CUDA writes it; `refusals` has an empty text for each device that
-    can run it; `costliest` is one a device; `notes` is what else must be said.
+    can run it; `costliest` is one a device; `left_out` says which rows the view left out, or is
+    empty; `notes` is what else must be said.
     """
 
     number: int
@@ -67,12 +29,12 @@ class Sheet:
     blocks: tuple[Block, ...]
     costliest: tuple[Costliest | None, ...]
     notes: tuple[str, ...]
+    left_out: str = ""
 
     @property
     def follows_ptx(self) -> bool:
         """Whether any counter shown would change with the assembler's choices."""
-        rows = (row for block in self.blocks for section in block.sections for row in section.rows)
-        return any(row.counter.follows_ptx for row in rows)
+        return any(row.counter.follows_ptx for block in self.blocks for row in block.every)
 
 
 def sheets(profile: Profile) -> tuple[Sheet, ...]:
@@ -87,7 +49,8 @@ def chosen(profile: Profile) -> tuple[tuple[Counter, ...], ...]:
     vocabulary for one device alone.
     """
     capabilities = [p.capability for p in profile.launches]
-    asked = find_counters(profile.view.counters)
+    names = profile.view.counters
+    asked = find_counters([*names, profile.view.sort] if names and profile.view.sort else names)
     plain = vocabularies()[0].counters
     own = era(capabilities[0]) if len(profile.devices) == 1 else None
     if not asked:
@@ -103,7 +66,7 @@ def chosen(profile: Profile) -> tuple[tuple[Counter, ...], ...]:
 def _sheet(profile: Profile, number: int) -> Sheet:
     """One launch on all devices."""
     on = profile.of(number)
-    blocks = tuple(_blocks(profile, on))
+    blocks, left_out = sift(tuple(_blocks(profile, on)), profile.view)
     return Sheet(
         number=number,
         heading=launch_text(on[0].launch),
@@ -112,6 +75,7 @@ def _sheet(profile: Profile, number: int) -> Sheet:
         blocks=blocks,
         costliest=tuple(costliest(p.lines) for p in on),
         notes=_notes(on, blocks),
+        left_out=left_out,
     )
 
 
@@ -157,7 +121,7 @@ def _sections(
 
 def _notes(on: tuple[LaunchProfile, ...], blocks: Sequence[Block]) -> tuple[str, ...]:
     """What must be said, once for all devices of which it is true."""
-    rows = [row for block in blocks for section in block.sections for row in section.rows]
+    rows = [row for block in blocks for row in block.every]
     devices: dict[str, list[str]] = {}
     for index, profile in enumerate(on):
         said = [*profile.substitutions, *profile.remarks]

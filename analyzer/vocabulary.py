@@ -28,7 +28,8 @@ class Counter:
     of the profiled `sm`, of its `cluster`, or `all`. `whole_launch` marks counters of the launch,
     which no line has a part in; they may read the launch's facts too (occupancy). `follows_ptx`
     marks those that the assembler's choices would change. `label` is what the profiler calls the
-    counter where it prints words, and `section` the part of its output that has it.
+    counter where it prints words, and `section` the part of its output that has it. `by` is the only
+    grouping that knows the counter (`array`), empty where all do.
     """
 
     name: str
@@ -44,6 +45,7 @@ class Counter:
     whole_launch: bool = False
     label: str = ""
     section: str = ""
+    by: str = ""
 
     def exists_on(self, capability: Capability) -> bool:
         """Whether devices of this compute capability have the counter."""
@@ -155,8 +157,10 @@ def find_counters(names: Iterable[str]) -> tuple[Counter, ...]:
 
 
 def check_parts(counters: Iterable[Counter], by: str) -> None:
-    """Raise `CutraceError` for a counter of the whole launch if the rows are smaller than that."""
+    """Raise `CutraceError` for a counter that rows of this grouping do not have."""
     for counter in counters:
+        if counter.by not in ("", by):
+            raise CutraceError(f"{counter.name} is known by {counter.by} only: --by {counter.by}")
         if counter.whole_launch and by != "launch":
             raise CutraceError(
                 f"{counter.name} belongs to the launch as a whole, not to a part: no --by {by}"
@@ -193,7 +197,7 @@ def _counter(entry: Mapping[str, object], vocabulary: str, where: str) -> Counte
     place = f"{where}: counter {entry.get('name', '?')!r}"
     known = {f.name for f in fields(Counter)} - {"vocabulary"}
     flags = {"follows_ptx", "whole_launch"}
-    optional = {"scope", "differs", "label", "section", *flags}
+    optional = {"scope", "differs", "by", "label", "section", *flags}
     _check_keys(entry, known - optional, optional, place)
     for key, value in entry.items():
         expected = bool if key in flags else str

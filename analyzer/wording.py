@@ -1,7 +1,8 @@
 """The words and numbers of a report that people read: shared by all formats for the eye."""
 
+from .block import Block, Row, Section
 from .evaluate import Value
-from .sheet import Block, Row, Section, Sheet
+from .sheet import Sheet
 from .view import View
 from .vocabulary import Counter
 

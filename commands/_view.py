@@ -12,18 +12,27 @@ FINER = {"launch": "line", "line": "array", "array": "instruction"}
 """The grouping to look at next."""
 
 
-def view_here(by: str, names: str | None, first: str, typed: str) -> "View":
+def view_here(
+    by: str,
+    names: str | None,
+    first: str,
+    typed: str,
+    sort: str | None = None,
+    threshold: float | None = None,
+) -> "View":
     """The view for stdout; `CutraceError` for a grouping or counter that does not exist.
 
     `names` are counters with commas between; `typed` is the command that asks for this report,
-    without its grouping.
+    without its grouping; `sort` and `threshold` are the view's.
     """
+    from ..analyzer.sift import check_sifting
     from ..analyzer.view import View, check_grouping
     from ..analyzer.vocabulary import check_parts, find_counters
 
     check_grouping(by)
     counters = tuple(name for name in (names or "").split(",") if name)
     check_parts(find_counters(counters), by)
+    check_sifting(by, sort, threshold)
     terminal = sys.stdout.isatty()
     return View(
         by=by,
@@ -32,4 +41,6 @@ def view_here(by: str, names: str | None, first: str, typed: str) -> "View":
         colour=terminal and "NO_COLOR" not in os.environ,
         first=first,
         last=f"{typed} --by {FINER[by]}" if by in FINER else "cutrace counters NAME",
+        sort=sort or "",
+        threshold=threshold or 0.0,
     )

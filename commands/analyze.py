@@ -35,6 +35,18 @@ def command(
     by: Annotated[
         str, typer.Option(metavar="launch|line|array|instruction", help="What a row counts.")
     ] = "launch",
+    sort: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COUNTER",
+            autocompletion=starting(counters),
+            help="Put the rows with most of it first.",
+        ),
+    ] = None,
+    threshold: Annotated[
+        float | None,
+        typer.Option(metavar="PERCENT", help="Leave out rows with less of every counter."),
+    ] = None,
     format: Annotated[
         str,
         typer.Option(
@@ -50,7 +62,7 @@ def command(
 
     check_format(format)
     typed = f"cutrace analyze {quote(source)}{recording.typed()}{replay.typed()}"
-    view = view_here(by, names, replay.first_line(), typed)
+    view = view_here(by, names, replay.first_line(), typed, sort, threshold)
     arguments = replay.arguments()
     with trace_of(source, recording, replay.asked) as trace, progress("replaying"):
         from ..analyzer.profile import analyze

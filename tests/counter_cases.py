@@ -57,13 +57,24 @@ ARITHMETIC = (
 }
 """
 )
+STRIDES = """
+__constant__ float table[32];
+__global__ void strides(float *out, const float *in)
+{
+    __shared__ float tile[32 * STRIDE];
+    tile[threadIdx.x * STRIDE] = in[(blockIdx.x * 32 + threadIdx.x) * STRIDE];
+    __syncthreads();
+    out[blockIdx.x * 32 + threadIdx.x] = tile[threadIdx.x * STRIDE] + table[threadIdx.x / SAME];
+}
+"""
 
 
 @dataclass(frozen=True)
 class Case:
     """A kernel recorded with `first` constants, and again with `second`: the twin.
 
-    `expected` gives each counter, for either, as a function of the constants.
+    `expected` gives each counter, for either, as a function of the constants; `arrays` those that
+    only arrays have, by array and counter.
     """
 
     record: Callable[[Path, Constants], Path]
@@ -72,6 +83,7 @@ class Case:
     second: Constants
     expected: Mapping[str, Formula]
     options: Mapping[str, Any] = field(default_factory=dict)
+    arrays: Mapping[tuple[str, str], Formula] = field(default_factory=dict)
 
 
 def record_samples(path: Path, constants: Constants) -> Path:
@@ -99,6 +111,18 @@ def record_arithmetic(path: Path, constants: Constants) -> Path:
     return path
 
 
+def record_strides(path: Path, constants: Constants) -> Path:
+    """Blocks of a warp pass words through shared memory, with gaps, and add a constant."""
+    names = {"STRIDE": constants["stride"], "SAME": constants["same"]}
+    words = 32 * constants["blocks"]
+    with cutrace.Session(path) as gpu:
+        data = gpu.device_array(words * constants["stride"], np.float32, name="in")
+        result = gpu.device_array(words, np.float32, name="out")
+        module = gpu.compile(STRIDES, options=[f"-D{n}={v}" for n, v in names.items()])
+        module.get_function("strides")[constants["blocks"], 32](result, data)
+    return path
+
+
 def flops(c: Constants) -> int:
     """Of 32 lanes: an fma is two operations."""
     return 32 * (2 * c["half"] + 2 * c["single"] + c["double"])
@@ -116,6 +140,32 @@ CASES = [
             "texture_transactions": lambda c: c["blocks"] * QUADS,  # 4 floats in a row: a sector
             "texture_bytes_moved": lambda c: c["blocks"] * QUADS * 32,
             "texture_bytes_asked": lambda c: c["blocks"] * 32 * 4,
+        },
+    ),
+    Case(
+        record_strides,
+        "h200",
+        {"blocks": 3, "stride": 2, "same": 8},
+        {"blocks": 5, "stride": 4, "same": 2},
+        {
+            # a warp's 32 words with gaps lie in 4 sectors for each word of the stride
+            "global_transactions": lambda c: c["blocks"] * (4 * c["stride"] + 4),
+            "global_ideal_transactions": lambda c: c["blocks"] * 2 * 4,
+            "global_excess_transactions": lambda c: c["blocks"] * 4 * (c["stride"] - 1),
+            "global_bytes_moved": lambda c: c["blocks"] * (4 * c["stride"] + 4) * 32,
+            # so many lanes meet in a bank, once for the store and once for the load
+            "shared_passes": lambda c: c["blocks"] * 2 * c["stride"],
+            "shared_ideal_passes": lambda c: c["blocks"] * 2,
+            "shared_conflicts": lambda c: c["blocks"] * 2 * (c["stride"] - 1),
+            "constant_passes": lambda c: c["blocks"] * 32 // c["same"],
+            "constant_ideal_passes": lambda c: c["blocks"],
+            # in and out, tile twice, table
+            "memory_requests": lambda c: c["blocks"] * 5,
+        },
+        arrays={
+            ("in", "bytes_touched"): lambda c: c["blocks"] * 32 * 4,
+            ("table", "bytes_touched"): lambda c: 32 // c["same"] * 4,
+            ("table", "reuse"): lambda c: c["blocks"] * c["same"],
         },
     ),
     Case(

@@ -2,8 +2,9 @@
 
 import json
 
+from ..block import Block
 from ..profile import Profile
-from ..sheet import Block, Sheet, sheets
+from ..sheet import Sheet, sheets
 
 FORMAT = "cutrace-profile-1"
 

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator
 
+from ..block import Block
 from ..profile import Profile
-from ..sheet import Block, Sheet, sheets
+from ..sheet import Sheet, sheets
 from ..wording import PTX_IS_NOT_SASS, costs, is_folded, number, title, zeros
 
 

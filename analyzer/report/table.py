@@ -9,6 +9,7 @@ from io import StringIO
 from textwrap import wrap
 
 from ..align import GAP, align, widths
+from ..page import LEGEND, draw_pages
 from ..profile import Profile
 from ..sheet import Sheet, sheets
 from ..wording import PTX_IS_NOT_SASS, costs, is_folded, number, title, zeros
@@ -38,16 +39,26 @@ def _lines(profile: Profile) -> Iterator[tuple[str, str]]:
     laid_out = sheets(profile)
     for sheet in laid_out:
         yield sheet.heading, "bold"
-        for devices in _columns(sheet, profile):
-            yield "", ""
-            cells, styles = zip(*_entries(sheet, devices, profile), strict=True)
-            yield from zip(align(cells, numbers=True), styles, strict=True)
         yield "", ""
+        pages = draw_pages(sheet, view) if view.by != "launch" else None
+        yield from pages if pages is not None else _tables(sheet, profile)
+        yield "", ""
+        if pages:
+            yield from _sentence(LEGEND, width)
         yield from _words(sheet, profile, width)
     if any(sheet.follows_ptx for sheet in laid_out):
         yield from _sentence(PTX_IS_NOT_SASS, width)
     if view.last:
         yield f"next: {view.last}", "green"
+
+
+def _tables(sheet: Sheet, profile: Profile) -> Iterator[tuple[str, str]]:
+    """Counters in rows: a table of all devices, or of one after another."""
+    for devices in _columns(sheet, profile):
+        if devices[0]:
+            yield "", ""
+        cells, styles = zip(*_entries(sheet, devices, profile), strict=True)
+        yield from zip(align(cells, numbers=True), styles, strict=True)
 
 
 def _columns(sheet: Sheet, profile: Profile) -> list[range]:
@@ -80,6 +91,8 @@ def _entries(sheet: Sheet, devices: Sequence[int], profile: Profile) -> Iterator
 
 def _words(sheet: Sheet, profile: Profile, width: int) -> Iterator[tuple[str, str]]:
     """What is said under a table."""
+    if sheet.left_out:
+        yield from _sentence(sheet.left_out, width)
     if folded := zeros(sheet, profile.view):
         yield from _sentence(folded, width)
         yield "", ""

@@ -1,0 +1,134 @@
+"""The source page: counters beside the text of each line, at any width, sorted and sifted."""
+
+import csv
+from pathlib import Path
+
+import pytest
+from profiles import counts, launch_profile, profile
+
+from cutrace.analyzer.profile import Profile
+from cutrace.analyzer.report import render
+from cutrace.analyzer.sift import check_sifting
+from cutrace.analyzer.view import View
+from cutrace.cli import run
+from cutrace.errors import CutraceError
+
+KINDS = ("load", "store", "atomic", "reduction")
+
+
+def paged(*devices: str, **view: object) -> Profile:
+    """Line 2 loads in 4 transactions of the fewest; line 3 stores in 160 where 20 would do."""
+    zeros = {
+        f"global_{kind}_{what}": [0] * 4
+        for kind in KINDS
+        for what in ("transactions", "ideal_transactions", "bytes_moved")
+    }
+    own = {
+        "global_load_transactions": [4, 0, 0, 0],
+        "global_load_ideal_transactions": [4, 0, 0, 0],
+        "global_store_transactions": [0, 32, 48, 80],
+        "global_store_ideal_transactions": [0, 4, 6, 10],
+        "global_load_bytes_moved": [128, 0, 0, 0],
+        "global_store_bytes_moved": [0, 1024, 1536, 2560],
+        "instructions": [1, 2, 3, 5],
+    }
+    table = counts(**(zeros | own))
+    launches = [
+        launch_profile(device, (9, 0), table, "no room" if device == "old" else "")
+        for device in devices or ("h200",)
+    ]
+    return profile(*launches, view=View(by="line", **view))  # type: ignore[arg-type]
+
+
+def test_actual_ideal_and_excess_stand_beside_the_text_of_a_line() -> None:
+    lines = render(paged(), "table").splitlines()
+    # 32 + 48 + 80, 4 + 6 + 10, and the difference; 1024 + 1536 + 2560 bytes
+    assert lines[2:8] == [
+        "                   global_       global_  global_",
+        "     global_        ideal_       excess_   bytes_",
+        "transactions  transactions  transactions    moved  instructions",
+        "                                                                 reverse.cu",
+        "           4             4             .      128             1  2      int v = in[i];",
+        "         160            20           140     5120            10  3      out[n - i] = v;",
+    ]
+
+
+def test_a_narrow_page_wraps_the_text_and_a_narrower_one_gives_way_to_blocks() -> None:
+    whole = len("           4             4             .      128             1  ")
+    for width, is_page in ((None, True), (200, True), (whole + 24, True), (whole + 9, False)):
+        text = render(paged(width=width), "table")
+        assert (". is 0, a blank" in text) == is_page, width
+        assert width is None or max(map(len, text.splitlines())) <= width
+        for word in ("reverse.cu", "140", "5120", "out[n", "v;"):
+            assert word in text
+
+
+def test_devices_have_a_page_each_or_share_one_for_what_was_asked() -> None:
+    apart = render(paged("h200", "old", "t4"), "table")
+    assert "old: no room\n" in apart
+    assert apart.count("instructions\n") == 2
+    assert apart.index("\nh200\n") < apart.index("\nt4\n")
+    together = render(paged("h200", "t4", counters=("instructions",)), "table").splitlines()
+    assert together[2:7] == [
+        "        h200            t4",
+        "instructions  instructions",
+        "                            reverse.cu",
+        "           1             1  2      int v = in[i];",
+        "          10            10  3      out[n - i] = v;",
+    ]
+
+
+def test_the_largest_come_first_and_small_ones_are_left_out_with_a_word() -> None:
+    view = {"sort": "global_excess_transactions"}
+    text = render(paged(**view), "table")
+    assert text.index("out[n - i]") < text.index("int v")
+    # line 2 has 4 of 164 transactions, 4 of the 24 at best, 1 of 11 instructions: 16.7 % at most
+    assert "left out" not in render(paged(threshold=16), "table")
+    assert "\nleft out: 1 line with less than 17 % of every counter\n" in render(
+        paged(threshold=17), "table"
+    )
+    told = "left out: 1 line with less than 9 % of global_excess_transactions"
+    assert told in render(paged(threshold=9, **view), "table")
+    rows = csv.DictReader(render(paged(threshold=17), "csv").splitlines())
+    assert {row["text"] for row in rows} == {"    out[n - i] = v;"}
+
+
+@pytest.mark.parametrize(
+    ("by", "sort", "threshold", "complaint"),
+    [
+        ("launch", "instructions", None, "--sort is for smaller rows"),
+        ("launch", None, 3.0, "--threshold is for smaller rows"),
+        ("line", "instructoins", None, "no counter 'instructoins'; nearest: instructions"),
+        ("line", "occupancy", None, "occupancy belongs to the launch as a whole"),
+        ("line", "reuse", None, "reuse is known by array only"),
+        ("line", None, 101.0, "--threshold 101: expected per cent, 0 to 100"),
+        ("line", None, -1.0, "--threshold -1: expected per cent, 0 to 100"),
+        ("line", "bus_utilization", 5.0, "bus_utilization is no sum that rows have a part of"),
+    ],
+)
+def test_what_cannot_be_sorted_or_sifted_is_said(
+    by: str, sort: str | None, threshold: float | None, complaint: str
+) -> None:
+    with pytest.raises(CutraceError, match=complaint):
+        check_sifting(by, sort, threshold)
+
+
+def test_the_verb_sorts_and_sifts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("t.cu").write_text(
+        "// cutrace: t<<<1, (32, 2)>>>(out:f32[32,64], in:f32[64,32])\n"
+        "__global__ void t(float *out, const float *in)\n"
+        "{\n"
+        "    float v = in[threadIdx.y * 32 + threadIdx.x];\n"
+        "    out[threadIdx.x * 64 + threadIdx.y] = v;\n"
+        "}\n"
+    )
+    command = ["analyze", "t.cu", "-d", "h200", "--by", "line"]
+    assert run([*command, "--sort", "global_excess_transactions", "--threshold", "30"]) == 0
+    # 2 warps: 2 x 32 sectors where 2 x 4 would do; loads are 8 of 72 sectors, and of 44 % of the
+    # instructions at most
+    lines = [line for line in capsys.readouterr().out.splitlines() if "out[thr" in line]
+    assert lines[0].split()[:5] == ["64", "8", "56", "2048", lines[0].split()[4]]
+    assert run([*command, "--threshold", "lots"]) == 2
