@@ -14,30 +14,13 @@ from .align import GAP
 from .block import Block, Row
 from .evaluate import Value
 from .sheet import Sheet
-from .view import View
+from .view import COUNTERS, View
 from .vocabulary import Counter, heading
 from .wording import number
 
 Line = tuple[str, str]
 """A line of text and its rich style."""
 
-COUNTERS = {
-    "line": (
-        *("global_transactions", "global_ideal_transactions", "global_excess_transactions"),
-        *("global_bytes_moved", "local_load_transactions", "local_store_transactions"),
-        *("shared_passes", "shared_ideal_passes", "shared_conflicts"),
-        *("constant_passes", "constant_ideal_passes", "texture_transactions"),
-        *("divergent_branches", "instructions"),
-    ),
-    "array": (
-        *("memory_requests", "bytes_touched", "reuse"),
-        *("global_transactions", "global_ideal_transactions", "global_excess_transactions"),
-        *("global_bytes_moved", "shared_passes", "shared_ideal_passes", "shared_conflicts"),
-        *("constant_passes", "constant_ideal_passes", "texture_transactions"),
-    ),
-}
-COUNTERS["instruction"] = COUNTERS["line"]
-"""The columns of a page for which no counters were asked, those left out that are 0 throughout."""
 BROAD, NARROW = 200, 24
 """Columns of text beyond which devices on a pipe get a page each; the least for a wrapped text."""
 LEGEND = ". is 0, a blank what the device does not have; --counters chooses other columns"

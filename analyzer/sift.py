@@ -6,7 +6,7 @@ from functools import partial
 from ..errors import CutraceError
 from .block import Block, Row
 from .evaluate import Value
-from .view import View
+from .view import COUNTERS, View
 from .vocabulary import Counter, check_parts, find_counters
 
 SHARED_OUT = frozenset({"ratio", "FLOP/byte", "FLOP/word", "times"})
@@ -31,7 +31,7 @@ def check_sifting(by: str, sort: str | None, threshold: float | None) -> None:
 def sift(blocks: Sequence[Block], view: View) -> tuple[tuple[Block, ...], str]:
     """The rows to show as the view asks, and a sentence about those left out, or nothing.
 
-    A row is kept if its part of the counter by which it is sorted, or else of any counter shown,
+    A row is kept if its part of the counter by which it is sorted, or else of any on the page,
     reaches the view's threshold on any device.
     """
     ordered = sorted(blocks, key=partial(_rank, view=view)) if view.sort else list(blocks)
@@ -62,13 +62,14 @@ def _sorting(block: Block, view: View) -> list[Row]:
 def _totals(blocks: Sequence[Block], view: View) -> dict[tuple[str, int], Value]:
     """The sum over all rows of each counter that decides, by its name and the device."""
     totals: dict[tuple[str, int], Value] = {}
+    shown = view.counters or COUNTERS[view.by]
     for block in blocks:
-        deciding = [row for row in _sorting(block, view) if _adds_up(row.counter)]
-        for row in deciding or ([] if view.sort else block.every):
+        for row in _sorting(block, view) if view.sort else block.every:
+            if not _adds_up(row.counter) or not (view.sort or row.counter.name in shown):
+                continue
             for device, value in enumerate(row.values):
-                if value and _adds_up(row.counter):
-                    key = row.counter.qualified, device
-                    totals[key] = (totals.get(key) or 0) + value
+                key = row.counter.qualified, device
+                totals[key] = (totals.get(key) or 0) + (value or 0)
     return totals
 
 

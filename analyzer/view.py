@@ -5,6 +5,23 @@ from dataclasses import dataclass
 from ..errors import CutraceError, nearest
 
 GROUPINGS = ("launch", "line", "array", "instruction")
+COUNTERS = {
+    "line": (
+        *("global_transactions", "global_ideal_transactions", "global_excess_transactions"),
+        *("global_bytes_moved", "local_load_transactions", "local_store_transactions"),
+        *("shared_passes", "shared_ideal_passes", "shared_conflicts"),
+        *("constant_passes", "constant_ideal_passes", "texture_transactions"),
+        *("divergent_branches", "instructions"),
+    ),
+    "array": (
+        *("memory_requests", "bytes_touched", "reuse"),
+        *("global_transactions", "global_ideal_transactions", "global_excess_transactions"),
+        *("global_bytes_moved", "shared_passes", "shared_ideal_passes", "shared_conflicts"),
+        *("constant_passes", "constant_ideal_passes", "texture_transactions"),
+    ),
+}
+COUNTERS["instruction"] = COUNTERS["line"]
+"""The columns of a page for which no counters were asked, those left out that are 0 throughout."""
 
 
 @dataclass(frozen=True, slots=True)
