@@ -28,8 +28,8 @@ class Counter:
     of the profiled `sm`, of its `cluster`, or `all`. `whole_launch` marks counters of the launch,
     which no line has a part in; they may read the launch's facts too (occupancy). `follows_ptx`
     marks those that the assembler's choices would change. `label` is what the profiler calls the
-    counter where it prints words, and `section` the part of its output that has it. `by` is the only
-    grouping that knows the counter (`array`), empty where all do.
+    counter where it prints words, and `section` the part of its output that has it. `by` is the
+    only grouping that knows the counter (`array`), empty where all do.
     """
 
     name: str
