@@ -99,5 +99,10 @@ def _lanes_on(
         scope = np.array(SCOPE_NAMES)[placement.scope(block)]
         lanes = batch["lanes"].to_numpy()[chosen].astype(np.int64)
         columns = {"pc": pc[chosen], "scope": scope.tolist(), "lanes": lanes}
-        parts.append(pl.DataFrame(columns, schema))
-    return pl.concat(parts).group_by("pc", "scope").agg(pl.col("lanes").sum())
+        parts.append(_sum_lanes(pl.DataFrame(columns, schema)))
+    return _sum_lanes(pl.concat(parts))
+
+
+def _sum_lanes(lanes: pl.DataFrame) -> pl.DataFrame:
+    """Add up the lanes of each pc and scope."""
+    return lanes.group_by("pc", "scope").agg(pl.col("lanes").sum())

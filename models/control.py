@@ -19,8 +19,8 @@ predicate is off counts in `thread_instructions`.
 Source: CUPTI User's Guide DA-05679-001_v01, event table; CUDA C Programming Guide 7.5, 4.1.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
 
 import numpy as np
 import pyarrow as pa
@@ -61,31 +61,41 @@ class Runs:
     split: Ints
     lanes_taken: Ints
 
+    def __add__(self, other: "Runs") -> "Runs":
+        """Return how often they ran in both."""
+        names = (field.name for field in fields(Runs))
+        return Runs(*(getattr(self, name) + getattr(other, name) for name in names))
 
-def sum_paths(paths: pa.Table, times: Ints, blocks: int) -> Runs:
-    """Add up what warps ran: row i of `paths` (`traces.schema.PATHS`) was run `times[i]` times.
 
-    Sums are taken in float64 by bincount: exact up to 2**53.
+def no_runs(blocks: int) -> Runs:
+    """Return the runs of a kernel of so many basic blocks that has not run."""
+    return Runs(*(np.zeros(blocks, np.int64) for _ in fields(Runs)))
+
+
+def sum_paths(paths: pa.RecordBatch, times: Sequence[Ints], blocks: int) -> list[Runs]:
+    """Add up what warps ran, once for each of `times`.
+
+    Row i of `paths` (`traces.schema.PATHS`) was run `times[k][i]` times. Sums are taken in float64
+    by bincount: exact up to 2**53.
     """
-    lists = {
-        name: paths[name].combine_chunks()
+    lengths = np.diff(paths["blocks"].offsets.to_numpy())
+    flat = {
+        name: paths[name].flatten().to_numpy()
         for name in ("blocks", "active", "taken", "targets", "repeat")
     }
-    lengths = np.diff(lists["blocks"].offsets.to_numpy())
-    flat = {name: values.flatten().to_numpy() for name, values in lists.items()}
-    weight = np.repeat(times, lengths) * flat["repeat"]
-
-    def total(factor: Ints | Bools) -> Ints:
-        found = np.bincount(flat["blocks"], weight * factor, blocks)
-        return found.astype(np.int64)
-
-    return Runs(
-        total(np.ones_like(weight)),
-        total(count_lanes(flat["active"])),
-        total(flat["taken"] != 0),
-        total(flat["targets"] > 1),
-        total(count_lanes(flat["taken"])),
+    factors: tuple[Ints | Bools, ...] = (
+        np.ones(len(flat["blocks"]), np.int64),
+        count_lanes(flat["active"]),
+        flat["taken"] != 0,
+        flat["targets"] > 1,
+        count_lanes(flat["taken"]),
     )
+    found = []
+    for time in times:
+        weight = np.repeat(time, lengths) * flat["repeat"]
+        sums = (np.bincount(flat["blocks"], weight * factor, blocks) for factor in factors)
+        found.append(Runs(*(total.astype(np.int64) for total in sums)))
+    return found
 
 
 def count_control(instructions: pa.Table, runs: Runs) -> Mapping[str, Ints]:

@@ -1,25 +1,70 @@
-"""How large a record batch will become, read from its header before anything is unpacked.
+"""Where a message ends and how large a record batch will become, before anything is unpacked.
 
-An Arrow IPC message carries a flatbuffer. Of the two tables needed here (Arrow columnar format,
-`Message.fbs`): Message {1 header_type, 2 header} and RecordBatch {0 length, 2 buffers,
-3 compression}; a buffer is (int64 offset, int64 length) in the body, and a compressed one begins
-with its unpacked length as int64, -1 meaning that it was left as it is.
+An encapsulated Arrow IPC message is a mark of four bytes, the length of its header (0: the end),
+the header, and the body. The header is a flatbuffer. Of the two tables needed here (Arrow columnar
+format, `Message.fbs`): Message {1 header_type, 2 header, 3 body length} and RecordBatch {0 length,
+2 buffers, 3 compression}; a buffer is (int64 offset, int64 length) in the body, and a compressed
+one begins with its unpacked length as int64, -1 meaning that it was left as it is.
 """
 
 import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import BinaryIO, NamedTuple
 
 import pyarrow as pa
 
 SCHEMA = 1
 RECORD_BATCH = 3
 _LEFT_PLAIN = -1
+_MARK = 0xFFFFFFFF
+
+
+class Head(NamedTuple):
+    """The header of a message, and the bytes of the whole message."""
+
+    header: bytes
+    size: int
+
+
+def read_head(file: BinaryIO, place: int, length: int) -> Head | None:
+    """Read the header of the message at `place` of a file of `length` bytes; None at the end.
+
+    Raises ValueError if there is no message, or one that does not fit.
+    """
+    file.seek(place)
+    with _sound():
+        mark, size = struct.unpack("<Ii", file.read(8))
+        if mark != _MARK:
+            raise ValueError(f"no message at byte {place}")
+        if size == 0:
+            return None
+        _check_fits(place + 8, size, length)
+        header = file.read(size)
+        field = _field(header, _reference(header, 0), 3)
+        body: int = struct.unpack_from("<q", header, field)[0] if field else 0
+    _check_fits(place + 8 + size, body, length)
+    return Head(header, 8 + size + body)
+
+
+def _check_fits(place: int, size: int, length: int) -> None:
+    if size < 0 or place + size > length:
+        raise ValueError(f"{size} bytes at {place} in a file of {length}")
+
+
+def declared_rows(header: bytes) -> int:
+    """Return the rows of a record batch. ValueError unless it is the header of one."""
+    _check_header(header, RECORD_BATCH)
+    with _sound():
+        return _rows(header, _reference(header, _field(header, _reference(header, 0), 2)))
 
 
 def check_kind(message: pa.Message, kind: int) -> None:
     """Raise ValueError unless a message is of a kind; Arrow itself may crash on unknown ones."""
-    header = bytes(message.metadata)
+    _check_header(bytes(message.metadata), kind)
+
+
+def _check_header(header: bytes, kind: int) -> None:
     with _sound():
         field = _field(header, _reference(header, 0), 1)
         found = header[field] if field else 0
@@ -47,10 +92,15 @@ def _sound() -> Iterator[None]:
 
 def _record_batch(header: bytes, body: memoryview) -> tuple[int, int]:
     batch = _reference(header, _field(header, _reference(header, 0), 2))
-    length = _field(header, batch, 0)
-    rows: int = struct.unpack_from("<q", header, length)[0] if length else 0
     packed = bool(_field(header, batch, 3))
-    return rows, sum(_unpacked(*pair, body, packed) for pair in _buffers(header, batch))
+    sizes = (_unpacked(*pair, body, packed) for pair in _buffers(header, batch))
+    return _rows(header, batch), sum(sizes)
+
+
+def _rows(header: bytes, batch: int) -> int:
+    field = _field(header, batch, 0)
+    rows: int = struct.unpack_from("<q", header, field)[0] if field else 0
+    return rows
 
 
 def _buffers(header: bytes, batch: int) -> list[tuple[int, int]]:

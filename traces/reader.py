@@ -16,10 +16,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..errors import CutraceError, nearest
+from .dictionary import Dictionary
 from .folder import MANIFEST, reason
 from .manifest import from_json
+from .pattern_store import Patterns, StoredPatterns
 from .schema import LANES, TABLES, Launch, Manifest
-from .table_file import check_whole, count_rows, read_batches
+from .table_reader import TableReader, check_whole
 
 MANIFEST_BYTES = 1 << 28
 """A manifest larger than this is refused."""
@@ -67,6 +69,14 @@ class LaunchTrace:
         offsets = _flat(table["offsets"]).reshape(-1, LANES)
         return table["active"].to_numpy(), offsets
 
+    def pattern_store(self) -> Patterns:
+        """Return the patterns to be asked for some at a time."""
+        return StoredPatterns(Dictionary(self._reader("patterns")))
+
+    def path_store(self) -> Dictionary:
+        """Return the paths that `control` refers to, to be asked for some at a time."""
+        return Dictionary(self._reader("paths"))
+
     def control_batches(self) -> Iterator[pa.RecordBatch]:
         """Yield what warps ran, in record batches of schema CONTROL."""
         return self._batches("control")
@@ -96,7 +106,7 @@ class LaunchTrace:
 
     def count(self, table: str) -> int:
         """Return the number of rows of a table without unpacking it."""
-        return count_rows(self.folder / f"{table}.arrow", TABLES[table])
+        return self._reader(table).rows
 
     @cached_property
     def _limits(self) -> dict[str, dict[str, int]]:
@@ -111,16 +121,18 @@ class LaunchTrace:
         }
 
     def _batches(self, name: str) -> Iterator[pa.RecordBatch]:
-        path = self.folder / f"{name}.arrow"
+        reader = self._reader(name)
         limits = self._limits.get(name, {})
-        for batch in read_batches(path, TABLES[name]):
+        for batch in reader.batches():
             for column, limit in limits.items():
-                _check_below(batch[column], limit, f"{path}: column `{column}`")
+                _check_below(batch[column], limit, f"{reader.path}: column `{column}`")
             yield batch
 
     def _table(self, name: str) -> pa.Table:
-        batches = read_batches(self.folder / f"{name}.arrow", TABLES[name])
-        return pa.Table.from_batches(batches, TABLES[name])
+        return pa.Table.from_batches(self._reader(name).batches(), TABLES[name])
+
+    def _reader(self, name: str) -> TableReader:
+        return TableReader(self.folder / f"{name}.arrow", TABLES[name])
 
 
 @dataclass(frozen=True)

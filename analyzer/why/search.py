@@ -10,7 +10,7 @@ import pyarrow as pa
 from ...errors import CutraceError
 from ...models.replay.device import Device
 from ...models.replay.lacking import adapt_kinds
-from ...models.replay.patterns import Patterns, read_patterns
+from ...models.replay.patterns import Shapes
 from ...models.replay.seam import Batch, Bools, Ints, Kind, Model
 from ...models.replay.sites import Sites, read_sites
 from ...models.replay.wiring import Wire, wire
@@ -63,7 +63,7 @@ class Searcher:
         self.trace = trace
         self._sites: Sites = read_sites(trace.instructions(), dlcm)
         self._kinds = adapt_kinds(self._sites.kinds, device.capability, dlcm)
-        self._patterns: Patterns = read_patterns(*trace.patterns())
+        self._shapes = Shapes(trace.pattern_store())
         self._servers = _servers(wire(device.stages, device.file))
 
     def worst(self, pcs: Iterable[int] | None) -> list[Access]:
@@ -104,7 +104,7 @@ class Searcher:
         rows = np.flatnonzero(chosen)
         site = self._sites.locate(pc[rows], _column(batch, "space")[rows])
         period = lcm(*(max(model.period, 1) for model, _ in self._servers.values()))
-        many = len(self._patterns.active)
+        many = len(self._shapes)
         keys = (site * many + _column(batch, "pattern")[rows]) * period + base[rows] % period
         _, first = np.unique(keys, return_index=True)
         yield from self._cost(batch, rows[np.sort(first)], by=site[np.sort(first)])
@@ -130,7 +130,7 @@ class Searcher:
                 yield self._access(columns, kinds, mine[row], cost[row], ideal[row])
 
     def _rebuild(self, columns: Mapping[str, Ints], kinds: Ints, rows: Ints) -> Batch:
-        return self._patterns.rebuild(
+        return self._shapes.rebuild(
             self._kinds, kinds[rows], columns["base"][rows], columns["pattern"][rows]
         )
 

@@ -15,7 +15,7 @@ import numpy as np
 from .arrays import Zones
 from .counts import Groups, Ledger, group_rows
 from .device import Device
-from .patterns import Patterns, read_patterns
+from .patterns import Shapes
 from .place import Placement
 from .schedule import Schedule
 from .seam import Ints, Kind
@@ -58,32 +58,30 @@ def count_accesses(
     trace: "LaunchTrace", tracks: Sequence[Track], sites: Sites, zones: Zones
 ) -> None:
     """Read all access rows once, and enter every device's counts."""
-    patterns = read_patterns(*trace.patterns())
+    shapes = Shapes(trace.pattern_store())
     period = lcm(*(wire.period for track in tracks for wire in track.repeating))
     placements = [track.placement for track in tracks]
     held: list[Distinct] = []
-    for chunk in _chunks(trace, sites, patterns, zones):
+    for chunk in _chunks(trace, sites, shapes, zones):
         held.append(tally(chunk, period, len(zones.names), placements))
         if sum(map(len, held)) > HELD:
-            _settle(join(held), period, tracks, sites, patterns)
+            _settle(join(held), period, tracks, sites, shapes)
             held.clear()
     if held:
-        _settle(join(held), period, tracks, sites, patterns)
+        _settle(join(held), period, tracks, sites, shapes)
 
 
-def _chunks(
-    trace: "LaunchTrace", sites: Sites, patterns: Patterns, zones: Zones
-) -> Iterator[Chunk]:
+def _chunks(trace: "LaunchTrace", sites: Sites, shapes: Shapes, zones: Zones) -> Iterator[Chunk]:
     for batch in trace.access_batches():
         for start in range(0, batch.num_rows, SLICE):
-            yield read_chunk(batch.slice(start, SLICE), sites, patterns, zones)
+            yield read_chunk(batch.slice(start, SLICE), sites, shapes, zones)
 
 
 def _settle(
-    found: Distinct, period: int, tracks: Sequence[Track], sites: Sites, patterns: Patterns
+    found: Distinct, period: int, tracks: Sequence[Track], sites: Sites, shapes: Shapes
 ) -> None:
     """Ask the models about distinct rows, and enter what they say."""
-    kinds, many = sites.kind[found.site], len(patterns.active)
+    kinds, many = sites.kind[found.site], len(shapes)
     key = (kinds * many + found.pattern) * period + found.phase
     asked, number = np.unique(key, return_inverse=True)
     rest, phase = np.divmod(asked, period)
@@ -94,16 +92,16 @@ def _settle(
     for track, times in zip(tracks, found.times, strict=True):
         stages = repr((track.kinds, [wire.stage for wire in track.repeating]))
         if stages not in known:
-            known[stages] = _ask(track, patterns, kind, base, pattern)
+            known[stages] = _ask(track, shapes, kind, base, pattern)
         enter(track.ledger, track.repeating, groups, times, known[stages], number)
 
 
-def _ask(track: Track, patterns: Patterns, kind: Ints, base: Ints, pattern: Ints) -> Answers:
+def _ask(track: Track, shapes: Shapes, kind: Ints, base: Ints, pattern: Ints) -> Answers:
     """Return what stages without state say about rows, a few at a time."""
     stages, parts = Stages(track.repeating), []
     for start in range(0, len(kind), ASKED):
         rows = slice(start, start + ASKED)
-        batch = patterns.rebuild(track.kinds, kind[rows], base[rows], pattern[rows])
+        batch = shapes.rebuild(track.kinds, kind[rows], base[rows], pattern[rows])
         parts.append(stages.run(batch, {}))
     return {stage: np.concatenate([part[stage] for part in parts]) for stage in parts[0]}
 

@@ -83,11 +83,17 @@ def group_rows(site: Ints, zone: Ints, chosen: Bools) -> Groups:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Entry:
-    """Sums to add: (rows, columns) at the given `rows` and `columns` of the final table."""
+    """Sums to add: (rows, columns) at these `rows` and `columns` (none: all) of the final table."""
 
     rows: Ints
     columns: Sequence[int]
     sums: Ints
+
+
+_NOTHING = np.zeros(0, np.int64)
+
+FOLDED = 1 << 12
+"""Entries that wait to be added up."""
 
 
 class Ledger:
@@ -104,6 +110,8 @@ class Ledger:
         self._names = sorted({"", *zones.names})
         self._name = np.array([self._names.index(name) for name in zones.names], np.int64)
         self._entries: dict[bool, list[_Entry]] = {False: [], True: []}
+        nothing = _Entry(_NOTHING, (), np.zeros((0, len(self._counters)), np.int64))
+        self._sums = dict.fromkeys((False, True), nothing)
 
     def add(
         self,
@@ -131,7 +139,7 @@ class Ledger:
         for kind, members in self._by_prefix(site):
             if kind.space in wire.spaces:
                 columns = [self._column[wire.name(kind, name)] for name in wire.counters]
-                self._entries[mixed].append(_Entry(rows[members], columns, sums[members]))
+                self._enter(_Entry(rows[members], columns, sums[members]), mixed)
 
     def add_by_pc(self, scope: int, counts: Mapping[str, Ints]) -> None:
         """Add counters that belong to no array: each (pcs,)."""
@@ -139,13 +147,13 @@ class Ledger:
         pcs = np.flatnonzero(sums.any(axis=1))
         rows = (pcs * len(self._names) + self._names.index("")) * SCOPES + scope
         columns = [self._column[name] for name in counts]
-        self._entries[False].append(_Entry(rows, columns, sums[pcs]))
+        self._enter(_Entry(rows, columns, sums[pcs]), False)
 
     def close(self) -> tuple[pl.DataFrame, pl.DataFrame]:
         """Return `counts` and `mixed`."""
-        mixed = self._table(self._entries[True]).with_columns(array=pl.lit(MIXED))
+        mixed = self._table(True).with_columns(array=pl.lit(MIXED))
         sums = pl.col(self._counters).sum()
-        return self._table(self._entries[False]), mixed.group_by(KEYS).agg(sums).sort(KEYS)
+        return self._table(False), mixed.group_by(KEYS).agg(sums).sort(KEYS)
 
     def _by_prefix(self, site: Ints) -> Iterator[tuple[Kind, Ints]]:
         """Yield the indices of sites, (g,), together where their counters have one prefix."""
@@ -156,14 +164,27 @@ class Ledger:
         for numbers in prefixes.values():
             yield self._sites.kinds[numbers[0]], np.flatnonzero(np.isin(kinds, numbers))
 
-    def _table(self, entries: Sequence[_Entry]) -> pl.DataFrame:
-        """Add the entries up, in one table with a column for every counter."""
-        nothing = np.zeros(0, np.int64)
-        rows = np.unique(np.concatenate([nothing, *(entry.rows for entry in entries)]))
-        table = np.zeros((len(self._counters), len(rows)), np.int64)
+    def _enter(self, entry: _Entry, mixed: bool) -> None:
+        self._entries[mixed].append(entry)
+        if len(self._entries[mixed]) >= FOLDED:
+            self._fold(mixed)
+
+    def _fold(self, mixed: bool) -> None:
+        """Add the entries that wait to the sums so far, which have a column for every counter."""
+        entries, before = self._entries[mixed], self._sums[mixed]
+        rows = np.unique(np.concatenate([before.rows, *(entry.rows for entry in entries)]))
+        table = np.zeros((len(rows), len(self._counters)), np.int64)
+        table[np.searchsorted(rows, before.rows)] = before.sums
         for entry in entries:
             place = np.searchsorted(rows, entry.rows)
-            np.add.at(table, (np.array(entry.columns)[:, None], place), entry.sums.T)
+            np.add.at(table, (place[:, None], np.array(entry.columns, np.int64)), entry.sums)
+        self._sums[mixed] = _Entry(rows, (), table)
+        entries.clear()
+
+    def _table(self, mixed: bool) -> pl.DataFrame:
+        """Return the sums with a column for every counter."""
+        self._fold(mixed)
+        rows, table = self._sums[mixed].rows, np.ascontiguousarray(self._sums[mixed].sums.T)
         rest, scope = np.divmod(rows, SCOPES)
         pc, name = np.divmod(rest, len(self._names))
         return pl.DataFrame(

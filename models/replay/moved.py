@@ -14,6 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ...errors import CutraceError
+from ...traces.pattern_store import HeldPatterns
 from ...traces.reader import LaunchTrace
 from .arrays import SPACE_SHIFT
 from .lanes import unpack_masks
@@ -62,6 +63,10 @@ class MovedLaunch(LaunchTrace):
         return np.concatenate([old.active, made.active]), np.concatenate(
             [old.offsets, made.offsets]
         )
+
+    def pattern_store(self) -> HeldPatterns:
+        """Return the same, to be asked for some at a time."""
+        return HeldPatterns(*self.patterns())
 
     def access_batches(self) -> Iterator[pa.RecordBatch]:
         """Yield memory accesses with the base and pattern that they would have."""

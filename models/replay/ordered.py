@@ -15,7 +15,7 @@ import pyarrow as pa
 from ...traces.schema import Space
 from .accesses import Track
 from .arrays import Zones
-from .patterns import Patterns, read_patterns
+from .patterns import Shapes
 from .place import SCOPE_NAMES
 from .pool import Pool, join_flows, make_pool
 from .samples import locate
@@ -69,7 +69,7 @@ class Ordering:
 
     track: Track
     sites: Sites
-    patterns: Patterns
+    shapes: Shapes
     _stages: Stages = field(init=False)
     _held: list[Rows] = field(default_factory=list)
     _flows: dict[str, list[Batch]] = field(default_factory=dict)
@@ -128,7 +128,7 @@ class Ordering:
         wires = self.track.front
         period = lcm(1, *(wire.period for wire in wires))
         asked = np.flatnonzero(rows.pattern != SAMPLED)
-        many = max(1, len(self.patterns.active))
+        many = max(1, len(self.shapes))
         pair = self.sites.kind[rows.site[asked]] * many + rows.pattern[asked]
         pairs, at = number_rows(pair, int(pair.max(initial=-1)) + 1)
         keys, found = number_rows(at * period + rows.base[asked] % period, len(pairs) * period)
@@ -138,7 +138,7 @@ class Ordering:
         passed: dict[str, list[Batch]] = {}
         for start in range(0, len(keys), ASKED):
             part = slice(start, start + ASKED)
-            batch = self.patterns.rebuild(self.track.kinds, kind[part], base[part], pattern[part])
+            batch = self.shapes.rebuild(self.track.kinds, kind[part], base[part], pattern[part])
             front = Stages(wires)
             front.run(batch, {}, listeners=self.track.lasting)
             for name, flow in front.passed.items():
@@ -195,7 +195,7 @@ class Ordering:
         wanted = any(wire.direct for wire in self.track.lasting)
         known = np.flatnonzero(rows.pattern != SAMPLED) if wanted else np.zeros(0, np.int64)
         kind = self.sites.kind[rows.site[known]]
-        made = self.patterns.rebuild(self.track.kinds, kind, rows.base[known], rows.pattern[known])
+        made = self.shapes.rebuild(self.track.kinds, kind, rows.base[known], rows.pattern[known])
         return replace(made, row=known)
 
 
@@ -203,15 +203,15 @@ def count_ordered(
     trace: "LaunchTrace", tracks: Sequence[Track], sites: Sites, zones: Zones
 ) -> None:
     """Read all rows again for the devices with stages that keep state, and enter their counts."""
-    patterns = read_patterns(*trace.patterns())
-    orderings = [Ordering(track, sites, patterns) for track in tracks if track.lasting]
+    shapes = Shapes(trace.pattern_store())
+    orderings = [Ordering(track, sites, shapes) for track in tracks if track.lasting]
     if not orderings:
         return
     for samples in read_samples(trace):
         for ordering in orderings:
             ordering.take_samples(samples, sites, zones)
     for batch, settled in _with_floors(trace):
-        rows = _read_rows(batch, sites, patterns, zones)
+        rows = _read_rows(batch, sites, shapes, zones)
         for ordering in orderings:
             ordering.take(rows)
             ordering.release(settled)
@@ -227,8 +227,8 @@ def _with_floors(trace: "LaunchTrace") -> Iterator[tuple[pa.RecordBatch, int]]:
     yield from zip(filled, floors[1:].tolist(), strict=True)
 
 
-def _read_rows(batch: pa.RecordBatch, sites: Sites, patterns: Patterns, zones: Zones) -> Rows:
-    chunk = read_chunk(batch, sites, patterns, zones)
+def _read_rows(batch: pa.RecordBatch, sites: Sites, shapes: Shapes, zones: Zones) -> Rows:
+    chunk = read_chunk(batch, sites, shapes, zones)
     warp, step = (batch[name].to_numpy().astype(np.int64) for name in ("warp", "step"))
     places = (chunk.site, chunk.base, chunk.pattern, chunk.zone, chunk.mixed)
     return Rows(chunk.block, warp, step, *places)

@@ -14,7 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from .arrays import SPACE_SHIFT, Zones
-from .patterns import Patterns
+from .patterns import Shapes
 from .place import SCOPE_NAMES, Placement
 from .seam import Bools, Ints
 from .sites import Sites
@@ -68,7 +68,7 @@ def number_rows(keys: Ints, size: int) -> tuple[Ints, Ints]:
     return distinct, table[keys]
 
 
-def read_chunk(batch: pa.RecordBatch, sites: Sites, patterns: Patterns, zones: Zones) -> Chunk:
+def read_chunk(batch: pa.RecordBatch, sites: Sites, shapes: Shapes, zones: Zones) -> Chunk:
     """Return the rows of a batch of ACCESSES, attributed to zones.
 
     Raises `CutraceError` where a row lies in a space that its instruction cannot reach.
@@ -78,8 +78,8 @@ def read_chunk(batch: pa.RecordBatch, sites: Sites, patterns: Patterns, zones: Z
     base, pattern = _column(batch, "base"), _column(batch, "pattern")
     places = (space << SPACE_SHIFT) + base
     zone = zones.find(places)
-    end = patterns.highest[pattern] + sites.width[site]
-    mixed = zones.leave(places, zone, patterns.lowest[pattern], end)
+    low, high = shapes.reach(pattern)
+    mixed = zones.leave(places, zone, low, high + sites.width[site])
     return Chunk(_column(batch, "block"), site, base, pattern, zone, mixed)
 
 

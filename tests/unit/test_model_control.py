@@ -1,8 +1,11 @@
 from pathlib import Path
 
+import pytest
 from hand_trace import hand_trace, instruction, launch
 from warps import FULL
 
+from cutrace.models.replay import counts as ledger
+from cutrace.models.replay import histories
 from cutrace.models.replay.counts import LaunchCounts
 from cutrace.models.replay.device import load_device
 from cutrace.models.replay.replay import replay
@@ -66,6 +69,28 @@ def test_a_branch_whose_lanes_go_both_ways_is_divergent(tmp_path: Path) -> None:
     assert by_pc(counts, "branches") == {3: 2}
     assert by_pc(counts, "branches_taken") == {3: 2}
     assert by_pc(counts, "divergent_branches") == {3: 1}
+
+
+def test_paths_are_added_up_a_few_at_a_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(histories, "ENTRIES", 1)
+    counts = count(tmp_path, [(0, 0, 0, 0), (0, 1, 0, 1), (1, 0, 0, 0)])
+    # pc 4 is run by the two warps that went both ways, pc 6 by all three
+    assert by_pc(counts, "ptx_instructions") == dict.fromkeys((0, 1, 2, 3, 6, 7, 8), 3) | {
+        4: 2,
+        5: 2,
+    }
+
+
+def test_sums_are_the_same_however_few_entries_wait(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    control = [(block, 0, 0, block % 2) for block in range(20)]
+    before = count(tmp_path, control)
+    monkeypatch.setattr(ledger, "FOLDED", 1)
+    assert count(tmp_path, control).counts.equals(before.counts)
+    assert sum(by_pc(before, "branches").values()) == 20
 
 
 def test_a_branch_that_no_lane_takes_is_a_branch_not_taken(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from hand_trace import Access, hand_trace, launch
 from warps import BASE, FULL, warp
 
 from cutrace.errors import CutraceError
-from cutrace.traces import reader, table_file
+from cutrace.traces import dictionary, reader, table_file, table_reader
 from cutrace.traces.reader import Trace, read_trace
 from cutrace.traces.schema import ACCESSES, PATTERNS, TABLES, Space
 from cutrace.traces.verify import verify
@@ -90,6 +90,50 @@ def test_long_tables_are_read_batch_by_batch(
     (found,) = hand_trace(tmp_path / "x.cutrace", accesses).launches
     assert [batch.num_rows for batch in found.access_batches()] == [1] * 5
     assert found.accesses()["step"].to_pylist() == [0, 1, 2, 3, 4]
+
+
+def test_patterns_are_found_in_their_record_batches(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(table_file, "HELD_BYTES", 0)
+    accesses = [Access(warp(stride=stride)) for stride in range(1, 6)]
+    store = hand_trace(tmp_path / "x.cutrace", accesses).launches[0].pattern_store()
+    assert len(store) == 5
+    active, offsets = store.take(np.array([4, 0, 4, 2]))
+    assert active.tolist() == [FULL] * 4
+    assert offsets[:, 31].tolist() == [31 * 5, 31 * 1, 31 * 5, 31 * 3]
+
+
+def test_only_a_few_record_batches_of_a_dictionary_are_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(table_file, "HELD_BYTES", 0)
+    monkeypatch.setattr(dictionary, "CACHED_BYTES", 3 * 132)  # a mask and 32 offsets of 4 bytes
+    reads: list[int] = []
+    read = table_reader.TableReader.read
+
+    def counted(self: table_reader.TableReader, piece: table_reader.Piece) -> pa.RecordBatch:
+        reads.append(piece.first)
+        return read(self, piece)
+
+    monkeypatch.setattr(table_reader.TableReader, "read", counted)
+    accesses = [Access(warp(stride=stride)) for stride in range(1, 6)]
+    store = hand_trace(tmp_path / "x.cutrace", accesses).launches[0].pattern_store()
+    store.take(np.array([0, 1, 2]))
+    store.take(np.array([0, 1, 2]))  # all three are kept
+    assert reads == [0, 1, 2]
+    store.take(np.array([3]))  # drops the one not used for longest: 0
+    store.take(np.array([0, 2]))
+    assert reads == [0, 1, 2, 3, 0]
+
+
+def test_a_message_that_does_not_fit_its_file_is_refused(trace: Trace) -> None:
+    path = trace.path / "0" / "accesses.arrow"
+    data = bytearray(path.read_bytes())
+    data[12:16] = struct.pack("<i", len(data))  # the header of the first message
+    path.write_bytes(data)
+    with pytest.raises(CutraceError, match=r"accesses\.arrow: damaged .* bytes at 16 in a file of"):
+        trace.launches[0].count("accesses")
 
 
 def test_a_mistyped_path_names_the_three_nearest(trace: Trace) -> None:

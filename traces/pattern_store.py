@@ -1,0 +1,59 @@
+"""The address patterns of a launch, some at a time: memory does not grow with their number."""
+
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from .dictionary import Dictionary
+from .schema import LANES
+
+Unpacked: TypeAlias = tuple[npt.NDArray[np.uint32], npt.NDArray[np.int32]]
+"""Active masks (n,) and offsets (n, 32)."""
+
+
+class Patterns(Protocol):
+    """The patterns of a launch, by identifier."""
+
+    def __len__(self) -> int:
+        """Return the number of patterns."""
+
+    def take(self, identifiers: npt.NDArray[np.int64]) -> Unpacked:
+        """Return active masks (n,) and offsets (n, 32), bytes, of identifiers (n,) that exist."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HeldPatterns:
+    """Patterns that are all in memory: active masks (n,) and offsets (n, 32)."""
+
+    active: npt.NDArray[np.uint32]
+    offsets: npt.NDArray[np.int32]
+
+    def __len__(self) -> int:
+        """Return the number of patterns."""
+        return len(self.active)
+
+    def take(self, identifiers: npt.NDArray[np.int64]) -> Unpacked:
+        """Return those of identifiers (n,)."""
+        return self.active[identifiers], self.offsets[identifiers]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StoredPatterns:
+    """Patterns on disk, of which only some are in memory."""
+
+    table: Dictionary
+
+    def __len__(self) -> int:
+        """Return the number of patterns."""
+        return len(self.table)
+
+    def take(self, identifiers: npt.NDArray[np.int64]) -> Unpacked:
+        """Return those of identifiers (n,)."""
+        active = np.empty(len(identifiers), np.uint32)
+        offsets = np.empty((len(identifiers), LANES), np.int32)
+        for batch, place, which in self.table.parts(identifiers):
+            active[which] = batch["active"].to_numpy()[place]
+            offsets[which] = batch["offsets"].flatten().to_numpy().reshape(-1, LANES)[place]
+        return active, offsets

@@ -1,0 +1,149 @@
+"""One table of a trace, read in record batches.
+
+A trace may come from anybody, so nothing is believed: schema, declared sizes and the buffers
+themselves are checked before the rows are handed on, and batch after batch, so that the memory
+taken does not depend on the length of the file. Files are read, not mapped: pages of a mapped file
+count as the process's memory.
+"""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+import pyarrow as pa
+
+from ..errors import CutraceError
+from .folder import reason
+from .message import SCHEMA, check_kind, declared_rows, declared_size, read_head
+from .table_file import BATCH_BYTES, BROKEN
+
+MAGIC = b"ARROW1"
+START = 8
+"""Where the first message begins: behind the magic and its padding."""
+
+
+def check_whole(path: Path) -> None:
+    """Raise CutraceError unless `path` is a file with Arrow's magic at both ends."""
+    if not path.is_file():
+        raise CutraceError(f"{path}: missing; the trace is not whole")
+    try:
+        with path.open("rb") as file:
+            head = file.read(len(MAGIC))
+            file.seek(-min(len(MAGIC), path.stat().st_size), 2)
+            tail = file.read()
+    except OSError as error:
+        raise CutraceError(f"{path}: cannot read it: {reason(error)}") from error
+    if head != MAGIC:
+        raise CutraceError(f"{path}: not an Arrow IPC file, or an empty one")
+    if tail != MAGIC:
+        raise CutraceError(f"{path}: truncated: its end is missing; record the trace again")
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A record batch in a file: where its message begins, bytes, first row, number of rows."""
+
+    place: int
+    size: int
+    first: int
+    rows: int
+
+
+class TableReader:
+    """A table at `path`. CutraceError if the file is not whole or has another schema."""
+
+    def __init__(self, path: Path, schema: pa.Schema) -> None:
+        self.path = path
+        self._schema = schema
+        check_whole(path)
+        with self._opened() as file:
+            self.pieces = tuple(self._find_pieces(file))
+
+    @property
+    def rows(self) -> int:
+        """All rows of the table."""
+        return sum(piece.rows for piece in self.pieces)
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Yield the record batches one by one, each checked."""
+        for piece in self.pieces:
+            yield self.read(piece)
+
+    def read(self, piece: Piece) -> pa.RecordBatch:
+        """Return one record batch. CutraceError if it lies about its sizes, or is damaged."""
+        with self._opened() as file:
+            message = _read_message(file, piece.place, piece.size)
+            _, size = declared_size(message)
+            if size > BATCH_BYTES:
+                raise ValueError(f"a record batch declares {size} bytes; {BATCH_BYTES} at most")
+            batch = pa.ipc.read_record_batch(message, self._schema)
+            batch.validate(full=True)
+            _check_nulls(batch)
+        return batch
+
+    def _find_pieces(self, file: BinaryIO) -> Iterator[Piece]:
+        """Yield where the record batches are, from their headers alone."""
+        length, first = os.fstat(file.fileno()).st_size, 0
+        for number, (place, size, header) in enumerate(_find_messages(file, length)):
+            if number == 0:
+                _check_schema(_read_message(file, place, size), self._schema)
+                continue
+            rows = declared_rows(header)
+            yield Piece(place, size, first, rows)
+            first += rows
+
+    @contextmanager
+    def _opened(self) -> Iterator[BinaryIO]:
+        try:
+            with self.path.open("rb") as file:
+                yield file
+        except BROKEN as error:
+            raise CutraceError(
+                f"{self.path}: damaged or not from a trace: {reason(error)}"
+            ) from error
+
+
+def _find_messages(file: BinaryIO, length: int) -> Iterator[tuple[int, int, bytes]]:
+    """Yield place, bytes and header of each message up to the end mark."""
+    place = START
+    while (head := read_head(file, place, length)) is not None:
+        yield place, head.size, head.header
+        place += head.size
+
+
+def _read_message(file: BinaryIO, place: int, size: int) -> pa.Message:
+    file.seek(place)
+    return pa.ipc.read_message(pa.py_buffer(file.read(size)))
+
+
+def _check_schema(message: pa.Message | None, expected: pa.Schema) -> None:
+    if message is None:
+        raise ValueError("it holds no schema")
+    check_kind(message, SCHEMA)
+    found = pa.ipc.read_schema(message)
+    if found.names != expected.names:
+        raise ValueError(f"its columns are {found.names}, expected {expected.names}")
+    for ours, theirs in zip(expected, found, strict=True):
+        if not ours.equals(theirs):
+            raise ValueError(f"its column is `{theirs}`, expected `{ours}`")
+
+
+def _check_nulls(batch: pa.RecordBatch) -> None:
+    for field, column in zip(batch.schema, batch.columns, strict=True):
+        if not field.nullable and column.null_count:
+            raise ValueError(f"{column.null_count} nulls in column `{field.name}`")
+        if any(inner.null_count for inner in _inside(column)):
+            raise ValueError(f"nulls inside column `{field.name}`")
+
+
+def _inside(column: pa.Array) -> Iterator[pa.Array]:
+    """Yield the arrays inside lists and structs, at any depth."""
+    if not column.type.num_fields:
+        return
+    flat = column.flatten()
+    for inner in flat if isinstance(flat, list) else [flat]:
+        yield inner
+        yield from _inside(inner)
