@@ -1,33 +1,74 @@
 """`cutrace check`: fail where a trace is not as it should be, for people and for CI."""
 
+from os import environ
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from ..errors import CheckFailed, CutraceError
+from ._budget import check_budget, update
 from ._progress import progress
 from ._quote import quote
 from ._recording import Recording, records, trace_of
+from ._replay import Replay, replays
 
 PANEL = "Compare"
+FORMATS = ("text", "github")
 
 
 @records
+@replays
 def command(
     source: Annotated[Path, typer.Argument(help="A trace, or a source to record for this once")],
+    replay: Replay,
     recording: Recording,
     races: Annotated[
         bool, typer.Option("--races", help="No two warps may race for shared memory.")
     ] = False,
+    budget: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="No kernel, line or array may cost more than it says."),
+    ] = None,
+    update_: Annotated[
+        bool, typer.Option("--update", help="Write the present numbers into the budget instead.")
+    ] = False,
+    allow_missing: Annotated[
+        bool, typer.Option("--allow-missing", help="Kernels of the budget may be absent.")
+    ] = False,
+    format: Annotated[
+        str | None,
+        typer.Option(
+            metavar="|".join(FORMATS),
+            help="github adds annotations, as is done by itself where $GITHUB_ACTIONS is set.",
+        ),
+    ] = None,
 ) -> str:
     """Fail, with status 1, where a trace does not hold what is asked of it."""
-    if not races:
-        raise CutraceError("nothing to check: --races looks for races in shared memory")
-    with trace_of(source, recording, {}) as trace, progress("looking for races"):
-        report = _check_races(trace)
-    typed = f"cutrace analyze {quote(source)}{recording.typed()}"
-    return f"{report}\n\nnext: {typed}"
+    if not races and budget is None:
+        raise CutraceError(
+            "nothing to check: --budget FILE holds kernels to what they may cost, --races looks for"
+            " races in shared memory"
+        )
+    if update_ and budget is None:
+        raise CutraceError("--update: say which, --budget FILE")
+    if format not in (None, *FORMATS):
+        raise CutraceError(f"no format {format!r}; expected {' or '.join(FORMATS)}")
+    github = format == "github" or (format is None and environ.get("GITHUB_ACTIONS") == "true")
+    reports = []
+    with trace_of(source, recording, replay.asked) as trace:
+        if races:
+            with progress("looking for races"):
+                reports.append(_check_races(trace))
+        if budget is not None:
+            with progress("counting"):
+                reports.append(
+                    update(trace, budget, replay)
+                    if update_
+                    else check_budget(trace, budget, replay, allow_missing, github)
+                )
+    reports.append(f"next: cutrace analyze {quote(source)}{recording.typed()}")
+    return "\n\n".join(reports)
 
 
 def _check_races(trace: Path) -> str:

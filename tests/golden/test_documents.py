@@ -73,4 +73,5 @@ def test_a_document_shows_what_happens(
                 program, *arguments = shlex.split(command.line)
                 assert program == "cutrace"
                 run(arguments)
-                assert capsys.readouterr().out.rstrip() == command.printed.rstrip(), command.line
+                said = capsys.readouterr()
+                assert (said.out + said.err).rstrip() == command.printed.rstrip(), command.line

@@ -1,0 +1,57 @@
+"""A trace held to a budget from the command line, and the budget renewed."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..errors import CheckFailed
+from ._quote import quote
+from ._replay import Replay
+
+if TYPE_CHECKING:
+    from ..analyzer.budget import Budget
+    from ..analyzer.budget_check import Checker
+
+
+def check_budget(
+    path: Path, budget: Path, replay: Replay, allow_missing: bool, github: bool
+) -> str:
+    """A row a limit; `CheckFailed` with lines and reasons if any is broken."""
+    from ..analyzer.budget import name_compiler, read_budget
+    from ..analyzer.budget_text import render_broken, render_github, render_held
+
+    asked = read_budget(budget)
+    checker = _checker(path, asked, replay)
+    compiler = name_compiler(checker.trace.manifest)
+    checked = checker.judge(asked, compiler, allow_missing)
+    if not checked.broken:
+        return render_held(checked)
+    if github:
+        print(render_github(checked))
+    raise CheckFailed(render_broken(checked))
+
+
+def update(path: Path, budget: Path, replay: Replay) -> str:
+    """Write the present numbers; say how many."""
+    from ..analyzer.budget import name_compiler, read_budget
+    from ..analyzer.budget_update import update_budget
+
+    known = read_budget(budget) if budget.exists() else None
+    checker = _checker(path, known, replay)
+    count = update_budget(budget, checker, name_compiler(checker.trace.manifest))
+    return f"{quote(budget)}: {count} limit{'s' * (count != 1)} written"
+
+
+def _checker(path: Path, budget: "Budget | None", replay: Replay) -> "Checker":
+    """The trace, counted on the devices of the command line, else the budget's, else as ever."""
+    from ..analyzer.budget_check import Checker
+    from ..analyzer.profile import analyze
+    from ..models.replay.suppose import suppose
+    from ..traces.reader import read_trace
+
+    arguments: dict[str, Any] = replay.arguments()
+    if budget and "device" not in replay.asked:
+        named = (*budget.devices, *(e.device for e in budget.entries if e.device))
+        arguments["device"] = tuple(dict.fromkeys(named)) or arguments["device"]
+    profile = analyze(path, **arguments)
+    trace = suppose(read_trace(path), arguments.get("pad", {}), arguments.get("align", {}))
+    return Checker(trace, profile, arguments.get("dlcm", "ca"), arguments.get("set", {}))
