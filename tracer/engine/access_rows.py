@@ -67,7 +67,6 @@ class AccessRows:
 
     def flush(self) -> None:
         """Write what waits, after the patterns that it names."""
-        self.patterns.flush(self.sink)
         items = self._items
         if not items:
             return
@@ -91,6 +90,7 @@ class AccessRows:
             )
         )
         block, warp = self._owners()
+        pattern = self.patterns.write(pattern, self.sink)
         self.sink.accesses(block, warp, step, part, pc, space, base.view(np.uint64), pattern)
         items.clear()
         self._pending = 0

@@ -130,9 +130,13 @@ class FactStore:
         self._known: set[int] = set()
         self._fact_bytes = 0
         self._step_bytes = 0
+        self._epoch = patterns.epoch
 
     def of(self, value: Array, lanes: Mask | None, columns: int) -> tuple[Facts | None, int]:
         """Return the facts of a value, and the number of bytes by which it lies beyond them."""
+        if self._epoch != self._patterns.epoch:
+            self.forget()
+            self._epoch = self._patterns.epoch
         delta = 0
         step = self._steps.get(id(value))
         if step is not None and step[0] is value and (id(step[1]), id(lanes)) in self._facts:
@@ -170,6 +174,13 @@ class FactStore:
             self._forget_fact(key)
         for step in [k for k, (_, source, _) in self._steps.items() if place in (k, id(source))]:
             self._forget_step(step)
+
+    def forget(self) -> None:
+        """Let go of every value."""
+        self._facts.clear()
+        self._steps.clear()
+        self._known.clear()
+        self._fact_bytes = self._step_bytes = 0
 
     def _forget_fact(self, key: tuple[int, int]) -> None:
         """Let go of one value under one set of lanes."""

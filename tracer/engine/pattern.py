@@ -1,74 +1,86 @@
-"""The dictionary of address patterns: an active mask and 32 offsets, found again by content."""
+"""The dictionary of address patterns of a launch: an active mask and 32 offsets, by content.
 
-from typing import Any
+While rows wait their patterns have numbers of the hash table. Identifiers of the trace are given
+when rows are written, in the order in which the rows name them first: so the dictionary follows
+from the rows alone, however the engine came to look its patterns up.
+"""
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .array import LANES, Array, Bits
+from .array import Array, Bits
+from .compiled.pattern_table import PatternStore
 from .launch import Sink
 
 EPOCH = 1 << 16
-"""Patterns remembered at most; then the dictionary starts anew."""
+"""Patterns remembered at most when a batch of rows has been written; then none is."""
 
-_WEIGHTS = np.random.default_rng(20).integers(1, 1 << 62, size=LANES + 1, dtype=np.int64) | 1
+_NONE = np.iinfo(np.uint32).max
 
 
 class PatternTable:
-    """Gives identifiers to patterns; those that are new wait in it until `flush`."""
+    """Gives numbers to patterns, and identifiers to those that rows name.
+
+    `epoch` grows when all are forgotten, and what had a number has to be looked up again. `waves`
+    is how many waves have rows that wait.
+    """
 
     def __init__(self) -> None:
-        self._known: dict[bytes, int] = {}
-        self._new: list[NDArray[np.int32]] = []
-        self._count = 0
-        self._flushed = 0
+        self.store = PatternStore()
+        self.epoch = 0
+        self.waves = 0
+        self._identifiers: NDArray[np.uint32] = np.empty(0, dtype=np.uint32)
+        self._written = 0
+        self._epoch_start = 0
 
     def intern(self, active: Bits, offsets: Array) -> NDArray[np.uint32]:
-        """Return the identifiers (n,) of patterns given as masks (n,) and offsets (n, 32).
+        """Return the numbers (n,) of patterns given as masks (n,) and offsets (n, 32).
 
-        An empty mask is no pattern: it gets identifier 0, since nothing accesses memory there.
+        An empty mask is no pattern: it gets number 0, since nothing accesses memory there.
         """
         if not (on := active != 0).all():
             found = np.zeros(len(active), dtype=np.uint32)
             if on.any():
                 found[on] = self.intern(active[on], offsets[on])
             return found
-        rows = np.empty((len(active), LANES + 1), dtype=np.int32)
-        rows[:, 0] = active.view(np.int32)
-        rows[:, 1:] = offsets
-        if len(rows) == 1 or bool((rows == rows[0]).all()):
-            return np.full(len(rows), self._one(rows[0]), dtype=np.uint32)
-        keys = rows.astype(np.int64) @ _WEIGHTS
-        _, first, group = np.unique(keys, return_index=True, return_inverse=True)
-        if 2 * len(first) > len(rows) or not bool((rows[first][group] == rows).all()):
-            return self._append(rows)
-        found = np.array([self._one(rows[i]) for i in first], dtype=np.uint32)
-        return found[group]
+        narrow = offsets.astype(np.int32, copy=False)
+        if len(active) > 1 and bool((active == active[0]).all() and (narrow == narrow[0]).all()):
+            one = self.store.find(active[:1], narrow[:1])
+            return np.full(len(active), one[0], dtype=np.uint32)
+        return self.store.find(active, narrow).astype(np.uint32)
 
-    def _one(self, row: NDArray[np.int32]) -> int:
-        key = row.tobytes()
-        known = self._known.get(key)
-        if known is None:
-            if len(self._known) >= EPOCH:
-                self._known.clear()
-            known = self._known[key] = int(self._append(row[None])[0])
-        return known
+    def write(self, numbers: NDArray[np.uint32], sink: Sink) -> NDArray[np.uint32]:
+        """Return the identifiers of the patterns of rows, after handing new ones to the sink."""
+        self._grow()
+        found: NDArray[np.uint32] = self._identifiers[numbers]
+        new = found == _NONE
+        if new.any():
+            fresh, first = np.unique(numbers[new], return_index=True)
+            fresh = fresh[np.argsort(first)]
+            self._identifiers[fresh] = self._hand_over(fresh, sink)
+            found = self._identifiers[numbers]
+        if self._written - self._epoch_start >= EPOCH:
+            self._forget()
+        return found
 
-    def _append(self, rows: NDArray[np.int32]) -> NDArray[np.uint32]:
-        first = self._count
-        self._new.append(rows)
-        self._count += len(rows)
-        return np.arange(first, self._count, dtype=np.uint32)
+    def _hand_over(self, fresh: NDArray[np.uint32], sink: Sink) -> NDArray[np.uint32]:
+        first = sink.patterns(*self.store.take(fresh.astype(np.int64)))
+        if first != self._written:
+            raise AssertionError(f"pattern {self._written} was given the identifier {first}")
+        self._written += len(fresh)
+        return np.arange(first, self._written, dtype=np.uint32)
 
-    def flush(self, sink: Sink) -> None:
-        """Hand the new patterns to the sink, in the order of their identifiers."""
-        if not self._new:
-            return
-        rows: NDArray[Any] = np.concatenate(self._new)
-        first = sink.patterns(
-            np.ascontiguousarray(rows[:, 0]).view(np.uint32), np.ascontiguousarray(rows[:, 1:])
-        )
-        if first != self._flushed:
-            raise AssertionError(f"pattern {self._flushed} was given the identifier {first}")
-        self._flushed = self._count
-        self._new.clear()
+    def _grow(self) -> None:
+        """Make room for the identifiers of the patterns that have numbers by now."""
+        if self.store.count > len(self._identifiers):
+            more = np.full(2 * self.store.count - len(self._identifiers), _NONE, dtype=np.uint32)
+            self._identifiers = np.concatenate((self._identifiers, more))
+
+    def _forget(self) -> None:
+        """Begin a new epoch; numbers are used again unless rows of another wave wait."""
+        alone = self.waves <= 1
+        self.store.forget(drop=alone)
+        if alone:
+            self._identifiers[:] = _NONE
+        self.epoch += 1
+        self._epoch_start = self._written

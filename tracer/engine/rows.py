@@ -30,6 +30,8 @@ class WaveRows:
         self._block = block
         self._warp = warp
         self._lanes_on: dict[int, NDArray[np.uint64]] = {}
+        self._patterns = patterns
+        patterns.waves += 1
         self.accesses = AccessRows(sink, patterns, block, warp)
         self.history = HistoryRows(sink, block, warp, basic_blocks)
 
@@ -50,6 +52,7 @@ class WaveRows:
         """Write all that waits at the end of the wave."""
         self.accesses.flush()
         self.history.flush()
+        self._patterns.waves -= 1
         for pc in sorted(self._lanes_on):
             lanes = self._lanes_on[pc]
             blocks = np.flatnonzero(lanes).astype(np.uint64)

@@ -1,0 +1,70 @@
+import ctypes
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from cutrace.tracer.engine.compiled.language import I32, U8, Struct, trailing_zeros
+from cutrace.tracer.engine.compiled.translate import translate
+from cutrace.tracer.engine.native import compile_assembly
+
+
+class Counters(Struct):
+    small: U8
+    wide: I32
+    total: int
+
+
+def fill(c: Counters, n: int) -> int:
+    for k in range(1, n):
+        if k == 3 or (k > 6 and k % 2 == 0):
+            continue
+        c.small[k] = k * 100
+        c.wide[k] = -k
+        c.total += c.small[k]
+        if k == 9:
+            break
+    return sum_of(c.wide[1:], n - 1)
+
+
+def sum_of(words: I32, n: int) -> int:
+    total = 0
+    k = 0
+    while k < n:
+        total += words[k]
+        k += 1
+    return total if not total > 0 else -1
+
+
+def bits(x: int) -> int:
+    return 100 * x.bit_count() + 10 * trailing_zeros(x) + min(x, 3) - max(x & 1, (x >> 1) & 1)
+
+
+def compiled(function: Callable[..., int], *kinds: type) -> Callable[..., int]:
+    code = compile_assembly(translate([function]))(function.__name__)
+    made: Callable[..., int] = ctypes.CFUNCTYPE(ctypes.c_int64, *kinds)(code)
+    return made
+
+
+def counters() -> Counters:
+    made = Counters()
+    made.small, made.wide = np.zeros(12, dtype=np.uint8), np.zeros(12, dtype=np.int32)
+    return made
+
+
+def test_a_routine_does_as_machine_code_what_it_does_as_python() -> None:
+    slow, fast = counters(), counters()
+    with np.errstate(over="ignore"):
+        slow.small = slow.small.astype(np.int64)  # Python's integers do not wrap to 8 bits
+        expected = fill(slow, 12)
+    found = compiled(fill, ctypes.c_void_p, ctypes.c_int64)(fast.address, 12)
+    # 1, 2, 4, 5, 6, 7, 9 are visited: 3 and 8 are not, 9 ends the loop
+    assert found == expected == -(1 + 2 + 4 + 5 + 6 + 7 + 9)
+    np.testing.assert_array_equal(fast.wide, slow.wide)
+    np.testing.assert_array_equal(fast.small, slow.small % 256)
+    assert fast.total == 100 + 200 + 144 + 244 + 88 + 188 + 132  # of 100 k, the lowest 8 bits
+
+
+@pytest.mark.parametrize("x", [1, 6, 40, 1 << 40])
+def test_bits_are_counted_alike(x: int) -> None:
+    assert compiled(bits, ctypes.c_int64)(x) == bits(x)

@@ -1,0 +1,74 @@
+"""The dictionary of patterns follows from the rows alone."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cutrace.tracer.engine import pattern
+from cutrace.tracer.engine.pattern import PatternTable
+
+
+class Sink:
+    """Keeps the patterns that it is given."""
+
+    def __init__(self) -> None:
+        self.rows: list[tuple[int, int]] = []
+
+    def patterns(self, active: NDArray[Any], offsets: NDArray[Any]) -> int:
+        first = len(self.rows)
+        self.rows += [(int(a), int(o[1])) for a, o in zip(active, offsets, strict=True)]
+        return first
+
+
+def stride(*strides: int) -> tuple[NDArray[np.uint32], NDArray[np.int32]]:
+    lanes = np.arange(32, dtype=np.int32)
+    return np.full(len(strides), 0xFFFFFFFF, np.uint32), np.outer(strides, lanes).astype(np.int32)
+
+
+def test_identifiers_follow_the_order_of_the_rows_not_that_of_the_lookups() -> None:
+    table, sink = PatternTable(), Sink()
+    numbers = table.intern(*stride(4, 8, 12, 16))
+    rows = numbers[[2, 0, 2, 1]]
+    assert table.write(rows, sink).tolist() == [0, 1, 0, 2]  # type: ignore[arg-type]
+    assert [offset for _, offset in sink.rows] == [12, 4, 8]
+
+
+def test_equal_patterns_have_one_number_however_many_there_are() -> None:
+    table = PatternTable()
+    strides = [4 * (n % 3000) for n in range(9000)]
+    numbers = table.intern(*stride(*strides))
+    assert len(set(numbers.tolist())) == 3000
+    np.testing.assert_array_equal(numbers[:3000], numbers[6000:])
+    np.testing.assert_array_equal(table.intern(*stride(*strides[:5000])), numbers[:5000])
+
+
+def test_an_empty_mask_is_not_a_pattern() -> None:
+    table, sink = PatternTable(), Sink()
+    active, offsets = stride(0, 4, 4)
+    active[0] = 0
+    numbers = table.intern(active, offsets)
+    table.write(numbers[1:], sink)  # type: ignore[arg-type]
+    assert sink.rows == [(0xFFFFFFFF, 4)]
+
+
+def test_an_epoch_ends_when_a_batch_has_named_enough(monkeypatch: Any) -> None:
+    monkeypatch.setattr(pattern, "EPOCH", 3)
+    table, sink = PatternTable(), Sink()
+    table.waves = 1
+    first = table.write(table.intern(*stride(4, 8, 12, 16)), sink)  # type: ignore[arg-type]
+    again = table.write(table.intern(*stride(16, 4)), sink)  # type: ignore[arg-type]
+    assert (first.tolist(), again.tolist()) == ([0, 1, 2, 3], [4, 5])
+    assert table.epoch == 1
+    assert table.write(table.intern(*stride(4)), sink).tolist() == [5]  # type: ignore[arg-type]
+
+
+def test_rows_of_another_wave_keep_their_numbers_over_an_epoch(monkeypatch: Any) -> None:
+    monkeypatch.setattr(pattern, "EPOCH", 2)
+    table, sink = PatternTable(), Sink()
+    table.waves = 2
+    waiting = table.intern(*stride(20, 8))
+    table.write(table.intern(*stride(4, 8, 12)), sink)  # type: ignore[arg-type]
+    assert table.epoch == 1
+    assert table.write(waiting, sink).tolist() == [3, 1]  # type: ignore[arg-type]
+    assert sink.rows[3] == (0xFFFFFFFF, 20)

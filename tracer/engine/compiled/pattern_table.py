@@ -1,0 +1,159 @@
+"""The hash table of address patterns, compiled: random accesses look up every row."""
+
+import ctypes
+from collections.abc import Callable
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..array import LANES
+from ..native import address, compile_assembly
+from .language import I32, I64, U32, Struct, assembly
+from .translate import translate
+
+_ODD = (np.random.default_rng(20).integers(0, 1 << 31, size=LANES, dtype=np.int64) | 1).tolist()
+_WEIGHTS = ", ".join(f"i32 {weight}" for weight in _ODD)
+
+
+class Table(Struct):
+    """`count` patterns, `active` (capacity,) and `offsets` (capacity * 32,); `places` holds at the
+    hash of a pattern, or after it, its number + 1 (0: nothing), for those from `first` on."""
+
+    active: U32
+    offsets: I32
+    places: I32
+    mask: int
+    count: int
+
+
+@assembly(f"""
+declare i32 @llvm.vector.reduce.add.v32i32(<32 x i32>)
+define internal i64 @hash_offsets(ptr %offsets, i64 %active) {{
+  %a = load <32 x i32>, ptr %offsets, align 4
+  %m = mul <32 x i32> %a, <{_WEIGHTS}>
+  %s = call i32 @llvm.vector.reduce.add.v32i32(<32 x i32> %m)
+  %w = zext i32 %s to i64
+  %x = mul i64 %active, 11400714819323198485
+  %y = xor i64 %x, %w
+  %z = mul i64 %y, -49064778989728563
+  %r = lshr i64 %z, 29
+  ret i64 %r
+}}
+""")
+def hash_offsets(offsets: I32, active: int) -> int:
+    """Return a number that is mostly different for different patterns; not below 0."""
+    raise NotImplementedError
+
+
+@assembly("""
+declare i1 @llvm.vector.reduce.or.v32i1(<32 x i1>)
+define internal i64 @differ(ptr %p, ptr %q) {
+  %a = load <32 x i32>, ptr %p, align 4
+  %b = load <32 x i32>, ptr %q, align 4
+  %c = icmp ne <32 x i32> %a, %b
+  %d = call i1 @llvm.vector.reduce.or.v32i1(<32 x i1> %c)
+  %r = zext i1 %d to i64
+  ret i64 %r
+}
+""")
+def differ(a: I32, b: I32) -> int:
+    """Return 1 if the first 32 elements of two arrays are not the same, else 0."""
+    raise NotImplementedError
+
+
+def find_pattern(t: Table, active: int, offsets: I32) -> int:
+    """Return the number of a pattern, a new one if it is not in the table."""
+    at = hash_offsets(offsets, active) & t.mask
+    while t.places[at]:
+        found = t.places[at] - 1
+        if t.active[found] == active and not differ(t.offsets[32 * found :], offsets):
+            return int(found)
+        at = (at + 1) & t.mask
+    found = t.count
+    t.places[at] = found + 1
+    t.active[found] = active
+    for lane in range(32):
+        t.offsets[32 * found + lane] = offsets[lane]
+    t.count = found + 1
+    return found
+
+
+def find_patterns(t: Table, count: int, active: U32, offsets: I32, numbers: I64) -> None:
+    """Put the numbers of `count` patterns into `numbers`."""
+    for place in range(count):
+        numbers[place] = find_pattern(t, active[place], offsets[32 * place :])
+
+
+@cache
+def _find_patterns() -> Callable[..., int]:
+    code = compile_assembly(translate([find_patterns]), vectors=False)("find_patterns")
+    kinds = ctypes.c_void_p, ctypes.c_int64, *(ctypes.c_void_p,) * 3
+    found: Callable[..., int] = ctypes.CFUNCTYPE(ctypes.c_int64, *kinds)(code)
+    return found
+
+
+class PatternStore:
+    """Numbers patterns by content, from 0 on; `forget` lets equal ones be new again."""
+
+    def __init__(self) -> None:
+        self.table = Table()
+        self._places = 1 << 12
+        self._since = 0
+        self._resize(1 << 10)
+        self.forget()
+
+    @property
+    def count(self) -> int:
+        """How many numbers were given."""
+        return self.table.count
+
+    def forget(self, drop: bool = False) -> None:
+        """Find no earlier pattern again; with `drop` the numbers start from 0 again too."""
+        self.table.count = 0 if drop else self.table.count
+        self._since = self.table.count
+        self._rehash()
+
+    def reserve(self, more: int) -> None:
+        """Make room for so many new patterns."""
+        count = self.table.count
+        if count + more > len(self.table.active):
+            self._resize(max(count + more, 2 * len(self.table.active)))
+        if 2 * (count - self._since + more) > self._places:
+            while 2 * (count - self._since + more) > self._places:
+                self._places *= 4
+            self._rehash()
+
+    def find(self, active: NDArray[np.uint32], offsets: NDArray[np.int32]) -> NDArray[np.int64]:
+        """Return the numbers (n,) of patterns: masks (n,) and offsets (n, 32)."""
+        self.reserve(len(active))
+        return self._find(active, offsets)
+
+    def _find(self, active: NDArray[np.uint32], offsets: NDArray[np.int32]) -> NDArray[np.int64]:
+        numbers = np.empty(len(active), dtype=np.int64)
+        masks, lanes = np.ascontiguousarray(active), np.ascontiguousarray(offsets)
+        places = (address(array) for array in (masks, lanes, numbers))
+        _find_patterns()(self.table.address, len(masks), *places)
+        return numbers
+
+    def take(self, numbers: NDArray[np.int64]) -> tuple[NDArray[np.uint32], NDArray[np.int32]]:
+        """Return masks (n,) and offsets (n, 32) of patterns."""
+        return self.table.active[numbers], self.table.offsets.reshape(-1, LANES)[numbers]
+
+    def _resize(self, capacity: int) -> None:
+        count = self.table.count
+        active = np.empty(capacity, dtype=np.uint32)
+        offsets = np.empty(capacity * LANES, dtype=np.int32)
+        if count:
+            active[:count] = self.table.active[:count]
+            offsets[: count * LANES] = self.table.offsets[: count * LANES]
+        self.table.active, self.table.offsets = active, offsets
+
+    def _rehash(self) -> None:
+        """Put the patterns since `forget` into a new table of places, in order: they keep their
+        numbers."""
+        self.table.places = np.zeros(self._places, dtype=np.int32)
+        self.table.mask = self._places - 1
+        count, self.table.count = self.table.count, self._since
+        if count > self._since:
+            self._find(*self.take(np.arange(self._since, count)))

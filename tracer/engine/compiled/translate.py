@@ -1,0 +1,335 @@
+"""Functions of the language to LLVM assembly."""
+
+import ast
+import inspect
+import textwrap
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from .language import ELEMENTS, Struct, invoke, trailing_zeros
+
+_OPERATORS: dict[type[ast.operator], str] = {
+    ast.Add: "add",
+    ast.Sub: "sub",
+    ast.Mult: "mul",
+    ast.FloorDiv: "sdiv",
+    ast.Mod: "srem",
+    ast.LShift: "shl",
+    ast.RShift: "ashr",
+    ast.BitAnd: "and",
+    ast.BitOr: "or",
+    ast.BitXor: "xor",
+}
+_RELATIONS: dict[type[ast.cmpop], str] = {
+    ast.Eq: "eq",
+    ast.NotEq: "ne",
+    ast.Lt: "slt",
+    ast.LtE: "sle",
+    ast.Gt: "sgt",
+    ast.GtE: "sge",
+}
+_DECLARATIONS = "".join(
+    f"declare i64 @llvm.{name}\n"
+    for name in (
+        *("smin.i64(i64, i64)", "smax.i64(i64, i64)"),
+        *("ctpop.i64(i64)", "cttz.i64(i64, i1)"),
+    )
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A value under way: `kind` is `int`, a name of ELEMENTS, or that of a structure."""
+
+    kind: str
+    text: str
+
+
+def translate(exported: Iterable[Callable[..., Any]]) -> str:
+    """Return the assembly of functions and all that they call; `exported` ones can be found."""
+    waiting = list(exported)
+    names = [function.__name__ for function in waiting]
+    done: dict[str, str] = {}
+    while waiting:
+        function = waiting.pop(0)
+        if function.__name__ in done:
+            continue
+        if "assembly" in function.__dict__:
+            done[function.__name__] = function.__dict__["assembly"]
+            continue
+        work = _Translation(function)
+        linkage = "" if function.__name__ in names else "internal "
+        done[function.__name__] = work.define(linkage)
+        waiting += work.called
+    return _DECLARATIONS + "".join(done.values())
+
+
+class _Translation:
+    """One function: its lines so far, the kinds of its variables, and the functions it calls."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(function))).body[0]
+        assert isinstance(tree, ast.FunctionDef)
+        self._tree = tree
+        self._globals: dict[str, Any] = function.__globals__
+        self._kinds: dict[str, str] = {}
+        self._allocations: list[str] = []
+        self._lines: list[str] = []
+        self._loops: list[tuple[str, str]] = []
+        self._count = 0
+        self.called: list[Callable[..., Any]] = []
+
+    def define(self, linkage: str) -> str:
+        """Return the definition."""
+        arguments = [a.arg for a in self._tree.args.args]
+        kinds = [_kind(a.annotation) for a in self._tree.args.args]
+        given = ", ".join(f"{_llvm(k)} %a.{n}" for n, k in zip(arguments, kinds, strict=True))
+        for name, kind in zip(arguments, kinds, strict=True):
+            self._assign(name, Value(kind, f"%a.{name}"))
+        self._body(self._tree.body)
+        self._lines.append("  ret i64 0")
+        lines = "\n".join((*self._allocations, *self._lines))
+        return f"define {linkage}i64 @{self._tree.name}({given}) {{\nentry:\n{lines}\n}}\n"
+
+    def _name(self, stem: str = "%t") -> str:
+        self._count += 1
+        return f"{stem}{self._count}"
+
+    def _emit(self, statement: str) -> str:
+        name = self._name()
+        self._lines.append(f"  {name} = {statement}")
+        return name
+
+    def _label(self, label: str) -> None:
+        self._lines.append(f"  br label %{label}\n{label}:")
+
+    def _leave(self, statement: str) -> None:
+        """End the block in hand; what follows cannot be reached."""
+        self._lines.append(f"  {statement}\n{self._name('dead')}:")
+
+    def _assign(self, name: str, value: Value) -> None:
+        if name not in self._kinds:
+            self._kinds[name] = value.kind
+            self._allocations.append(f"  %v.{name} = alloca {_llvm(value.kind)}")
+        self._lines.append(f"  store {_llvm(value.kind)} {value.text}, ptr %v.{name}")
+
+    # statements
+
+    def _body(self, statements: list[ast.stmt]) -> None:
+        for statement in statements:
+            self._statement(statement)
+
+    def _statement(self, statement: ast.stmt) -> None:
+        match statement:
+            case ast.Expr(ast.Constant()) | ast.Pass():
+                return
+            case ast.Expr(value):
+                self._value(value)
+            case ast.Assign([target], value):
+                self._store(target, self._value(value))
+            case ast.AnnAssign(target, _, ast.expr() as value):
+                self._store(target, self._value(value))
+            case ast.AugAssign(target, operator, value):
+                old = self._load(target)
+                self._store(target, self._binary(operator, old, self._value(value)))
+            case ast.If(test, body, orelse):
+                self._if(test, body, orelse)
+            case ast.While(test, body):
+                self._while(test, body)
+            case ast.For(ast.Name(name), ast.Call(ast.Name("range"), bounds), body):
+                self._for(name, [self._value(b) for b in bounds], body)
+            case ast.Return(value):
+                self._leave(f"ret i64 {self._value(value).text if value else 0}")
+            case ast.Break():
+                self._leave(f"br label %{self._loops[-1][1]}")
+            case ast.Continue():
+                self._leave(f"br label %{self._loops[-1][0]}")
+            case _:
+                raise NotImplementedError(ast.unparse(statement))
+
+    def _if(self, test: ast.expr, body: list[ast.stmt], orelse: list[ast.stmt]) -> None:
+        yes, no, end = (self._name(stem) for stem in ("then", "else", "end"))
+        self._branch(test, yes, no)
+        self._lines.append(f"{yes}:")
+        self._body(body)
+        self._lines.append(f"  br label %{end}\n{no}:")
+        self._body(orelse)
+        self._label(end)
+
+    def _while(self, test: ast.expr, body: list[ast.stmt]) -> None:
+        again, inside, end = (self._name(stem) for stem in ("while", "do", "done"))
+        self._label(again)
+        self._branch(test, inside, end)
+        self._lines.append(f"{inside}:")
+        self._loops.append((again, end))
+        self._body(body)
+        self._loops.pop()
+        self._lines.append(f"  br label %{again}\n{end}:")
+
+    def _for(self, name: str, bounds: list[Value], body: list[ast.stmt]) -> None:
+        first, last = bounds if len(bounds) == 2 else (Value("int", "0"), *bounds)
+        again, inside, after, end = (self._name(s) for s in ("for", "do", "next", "done"))
+        self._assign(name, first)
+        self._label(again)
+        at = self._emit(f"load i64, ptr %v.{name}")
+        more = self._emit(f"icmp slt i64 {at}, {last.text}")
+        self._lines.append(f"  br i1 {more}, label %{inside}, label %{end}\n{inside}:")
+        self._loops.append((after, end))
+        self._body(body)
+        self._loops.pop()
+        self._label(after)
+        at = self._emit(f"load i64, ptr %v.{name}")
+        self._assign(name, Value("int", self._emit(f"add nsw i64 {at}, 1")))
+        self._lines.append(f"  br label %{again}\n{end}:")
+
+    def _store(self, target: ast.expr, value: Value) -> None:
+        if isinstance(target, ast.Name):
+            self._assign(target.id, value)
+            return
+        kind, place = self._place(target)
+        element = ELEMENTS[kind][0] if kind in ELEMENTS else "i64"
+        text = (
+            value.text if element == "i64" else self._emit(f"trunc i64 {value.text} to {element}")
+        )
+        self._lines.append(f"  store {element} {text}, ptr {place}")
+
+    # expressions
+
+    def _place(self, target: ast.expr) -> tuple[str, str]:
+        """Return the kind of elements and the address of `a[i]` or `s.field`."""
+        if isinstance(target, ast.Subscript):
+            array = self._value(target.value)
+            index = self._value(target.slice)
+            element = ELEMENTS[array.kind][0]
+            at = self._emit(f"getelementptr {element}, ptr {array.text}, i64 {index.text}")
+            return array.kind, at
+        assert isinstance(target, ast.Attribute)
+        struct = self._value(target.value)
+        fields = list(self._structure(struct.kind).__annotations__)
+        number = fields.index(target.attr)
+        return "I64", self._emit(f"getelementptr i64, ptr {struct.text}, i64 {number}")
+
+    def _structure(self, name: str) -> type[Struct]:
+        found: type[Struct] = self._globals[name]
+        return found
+
+    def _load(self, target: ast.expr) -> Value:
+        if isinstance(target, ast.Name):
+            return self._variable(target.id)
+        kind, place = self._place(target)
+        if isinstance(target, ast.Attribute):
+            struct = self._structure(self._value(target.value).kind)
+            annotation = struct.__annotations__[target.attr]
+            name = "int" if annotation is int else _alias(annotation)
+            return Value(name, self._emit(f"load {_llvm(name)}, ptr {place}"))
+        element, widen = ELEMENTS[kind]
+        text = self._emit(f"load {element}, ptr {place}")
+        return Value("int", self._emit(f"{widen} {element} {text} to i64") if widen else text)
+
+    def _variable(self, name: str) -> Value:
+        if name in self._kinds:
+            kind = self._kinds[name]
+            return Value(kind, self._emit(f"load {_llvm(kind)}, ptr %v.{name}"))
+        return Value("int", str(int(self._globals[name])))
+
+    def _value(self, expression: ast.expr) -> Value:
+        match expression:
+            case ast.Constant(int() as number):
+                return Value("int", str(int(number)))
+            case ast.Subscript(array, ast.Slice(ast.expr() as lower, None, None)):
+                base = self._value(array)
+                element, index = ELEMENTS[base.kind][0], self._value(lower)
+                at = f"getelementptr {element}, ptr {base.text}, i64 {index.text}"
+                return Value(base.kind, self._emit(at))
+            case ast.Name() | ast.Subscript() | ast.Attribute():
+                return self._load(expression)
+            case ast.BinOp(left, operator, right):
+                return self._binary(operator, self._value(left), self._value(right))
+            case ast.UnaryOp(ast.USub(), operand):
+                return Value("int", self._emit(f"sub i64 0, {self._value(operand).text}"))
+            case ast.UnaryOp(ast.Invert(), operand):
+                return Value("int", self._emit(f"xor i64 -1, {self._value(operand).text}"))
+            case ast.Compare():
+                return Value("int", self._emit(f"zext i1 {self._compare(expression)} to i64"))
+            case ast.IfExp(test, body, orelse):
+                chosen = self._value(body).text, self._value(orelse).text
+                holds = self._condition(test)
+                return Value(
+                    "int", self._emit(f"select i1 {holds}, i64 {chosen[0]}, i64 {chosen[1]}")
+                )
+            case ast.Call(function, arguments):
+                return self._call(function, [self._value(a) for a in arguments])
+        raise NotImplementedError(ast.unparse(expression))
+
+    def _binary(self, operator: ast.operator, left: Value, right: Value) -> Value:
+        name = _OPERATORS[type(operator)]
+        return Value("int", self._emit(f"{name} i64 {left.text}, {right.text}"))
+
+    def _call(self, function: ast.expr, arguments: list[Value]) -> Value:
+        given = ", ".join(f"{_llvm(a.kind)} {a.text}" for a in arguments)
+        if isinstance(function, ast.Attribute) and function.attr == "bit_count":
+            bits = self._value(function.value).text
+            return Value("int", self._emit(f"call i64 @llvm.ctpop.i64(i64 {bits})"))
+        assert isinstance(function, ast.Name)
+        if function.id == "int":
+            return arguments[0]
+        if function.id in ("min", "max"):
+            return Value("int", self._emit(f"call i64 @llvm.s{function.id}.i64({given})"))
+        called = self._globals[function.id]
+        if called is trailing_zeros:
+            return Value("int", self._emit(f"call i64 @llvm.cttz.i64({given}, i1 true)"))
+        if called is invoke:
+            to = self._emit(f"inttoptr i64 {arguments[0].text} to ptr")
+            rest = given.split(", ", 1)[1]
+            return Value("int", self._emit(f"call i64 {to}({rest})"))
+        self.called.append(called)
+        return Value("int", self._emit(f"call i64 @{called.__name__}({given})"))
+
+    # conditions
+
+    def _compare(self, expression: ast.expr) -> str:
+        match expression:
+            case ast.Compare(left, [relation], [right]):
+                pair = f"{self._value(left).text}, {self._value(right).text}"
+                return self._emit(f"icmp {_RELATIONS[type(relation)]} i64 {pair}")
+        return self._emit(f"icmp ne i64 {self._value(expression).text}, 0")
+
+    def _condition(self, test: ast.expr) -> str:
+        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+            return self._emit(f"xor i1 {self._condition(test.operand)}, true")
+        assert not isinstance(test, ast.BoolOp)
+        return self._compare(test)
+
+    def _branch(self, test: ast.expr, yes: str, no: str) -> None:
+        """Go to one of two labels; the operands of `and` and `or` are looked at in order."""
+        match test:
+            case ast.BoolOp(operator, operands):
+                for operand in operands[:-1]:
+                    further = self._name("further")
+                    ways = (further, no) if isinstance(operator, ast.And) else (yes, further)
+                    self._branch(operand, *ways)
+                    self._lines.append(f"{further}:")
+                self._branch(operands[-1], yes, no)
+            case ast.UnaryOp(ast.Not(), operand):
+                self._branch(operand, no, yes)
+            case _:
+                holds = self._condition(test)
+                self._lines.append(f"  br i1 {holds}, label %{yes}, label %{no}")
+
+
+def _llvm(kind: str) -> str:
+    return "i64" if kind == "int" else "ptr"
+
+
+def _kind(annotation: ast.expr | None) -> str:
+    match annotation:
+        case ast.Name(name) | ast.Constant(str() as name):
+            return name
+    raise NotImplementedError("an argument needs the name of a type")
+
+
+def _alias(annotation: Any) -> str:
+    from . import language
+
+    return next(name for name in ELEMENTS if getattr(language, name) == annotation)
