@@ -1,25 +1,24 @@
 """Run the cases of tests/image_case.py on a GPU and keep what comes out.
 
-`python scripts/capture_images.py [OUT.parquet]` needs an NVIDIA driver, NumPy and pyarrow, and
-nothing of cutrace. A row a case: its name, its results' bytes, and the image after stores. What
-the driver refuses is listed and left out.
+`python scripts/capture_images.py [OUT.npz]` needs an NVIDIA driver and NumPy, and nothing of
+cutrace. Of each case it keeps the name, the results' bytes, and the image's after stores. What the
+driver refuses is listed and left out.
 """
 
 import ctypes
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
-from capture_conformance import HEADER, ROOT, Gpu, driver_version
+from driver import HEADER, Gpu, driver_version
 
+ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
 
-from image_case import Image, ImageCase, image_cases
-from ptx_case import SCRATCH, kernel_text, stored_dtype
+from image_case import Image, ImageCase, image_cases  # noqa: E402
+from ptx_case import SCRATCH, kernel_text, stored_dtype  # noqa: E402
 
 FORMATS = {"u1": 1, "u2": 2, "u4": 3, "i1": 8, "i2": 9, "i4": 10, "f2": 16, "f4": 32}
 LAYERED, WRITABLE, CUBEMAP, GATHERED = 1, 2, 4, 8
@@ -78,7 +77,7 @@ class Copy(ctypes.Structure):
 
 def make_array(gpu: Gpu, image: Image) -> ctypes.c_void_p:
     """Make a CUDA array that textures and surfaces may lie over, with the image's texels."""
-    flags = WRITABLE | (GATHERED if len(image.extent) == 2 else 0)
+    flags = WRITABLE | (GATHERED if image.geometry == "2d" else 0)
     flags |= LAYERED if image.geometry.startswith("a") else 0
     flags |= CUBEMAP if "cube" in image.geometry else 0
     sizes = (*image.extent, 0, 0)[:3]
@@ -163,33 +162,41 @@ def run(gpu: Gpu, module: ctypes.c_void_p, kernel: str, case: ImageCase) -> tupl
     return found, after
 
 
-def captured(gpu: Gpu, cases: Sequence[ImageCase]) -> Iterator[tuple[str, bytes, bytes]]:
-    """Yield each case's name, results and image; say which are refused."""
-    text = HEADER + "".join(kernel_text(c.case, f"case{k}") for k, c in enumerate(cases))
-    module = gpu.load(text)
-    for number, case in enumerate(cases):
-        try:
-            yield case.name, *run(gpu, module, f"case{number}", case)
-        except OSError as refusal:
-            print(f"refused: {case.name} ({refusal})", flush=True)
+def captured(gpu: Gpu, case: ImageCase) -> tuple[str, bytes, bytes] | None:
+    """Return a case's name, results and image; say so if the driver refuses it."""
+    try:
+        module = gpu.load(HEADER + kernel_text(case.case, "case"))
+        answer = run(gpu, module, "case", case)
+    except OSError as refusal:
+        print(f"refused: {case.name} ({refusal})", flush=True)
+        gpu.start_over()
+        return None
+    gpu("cuModuleUnload", module)
+    return case.name, *answer
+
+
+def joined(pieces: Sequence[bytes]) -> dict[str, Any]:
+    """Return bytes one after the other, and how many each has."""
+    return {
+        "bytes": np.frombuffer(b"".join(pieces), np.uint8),
+        "sizes": np.array([len(piece) for piece in pieces], np.uint32),
+    }
 
 
 def main() -> None:
     """Write all results to the file that the first argument names."""
-    out = Path(sys.argv[1] if len(sys.argv) > 1 else ROOT / "tests/validate/images.parquet")
+    out = Path(sys.argv[1] if len(sys.argv) > 1 else ROOT / "tests/validate/images.npz")
     gpu = Gpu()
-    found: list[tuple[Any, ...]] = list(captured(gpu, image_cases()))
+    cases = image_cases()
+    found = [answer for case in cases if (answer := captured(gpu, case))]
     names, results, images = zip(*found, strict=True)
-    rows = pa.table(
-        {
-            "case": names,
-            "results": pa.array(results, pa.binary()),
-            "image": pa.array(images, pa.binary()),
-        }
-    )
-    rows = rows.replace_schema_metadata({"gpu": gpu.name, "driver": driver_version()})
-    pq.write_table(rows, out, compression="zstd", compression_level=19, use_dictionary=False)
-    print(f"{out}: {len(found)} cases, {out.stat().st_size} bytes")
+    columns = {
+        **{f"results_{key}": value for key, value in joined(results).items()},
+        **{f"image_{key}": value for key, value in joined(images).items()},
+    }
+    made_by = np.array([gpu.name, driver_version()])
+    np.savez_compressed(out, case=np.array(names), made_by=made_by, **columns)
+    print(f"{out}: {len(found)} of {len(cases)} cases, {out.stat().st_size} bytes")
 
 
 if __name__ == "__main__":

@@ -262,7 +262,7 @@ def _queries() -> Iterator[ImageCase]:
         for query in TEXTURE_QUERIES:
             yield ImageCase(f"txq.{query}.b32 $d0, [$s0];", image, ("b32",), normalized=True)
         for query in SURFACE_QUERIES:
-            yield ImageCase(f"suq.{query}.b32 $d0, [$s1];", image, ("b32",))
+            yield ImageCase(f"suq.{query}.b32 $d0, [$s1];", image, ("b32",), normalized=True)
     for mode in MODES:
         for query in ("filter_mode", "addr_mode_0", "addr_mode_1", "normalized_coords"):
             text = f"txq.{query}.b32 $d0, [$s0];"
