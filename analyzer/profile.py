@@ -11,7 +11,7 @@ from ..errors import CutraceError, nearest
 from ..models.replay.change import Wish
 from ..models.replay.counts import LaunchCounts
 from ..models.replay.device import Device, load_devices
-from ..models.replay.options import ReplayOptions
+from ..models.replay.options import SCHEDULES, ReplayOptions
 from ..models.replay.replay import replay
 from ..models.replay.suppose import suppose
 from ..traces.reader import LaunchTrace, Trace, read_trace
@@ -19,6 +19,7 @@ from ..traces.schema import Launch, Manifest
 from .arithmetic import with_flops, with_lanes, without_flops
 from .evaluate import Definitions, Raw, Value, by, totals
 from .facts import launch_facts
+from .levels import with_levels
 from .mix import with_mix, without_mix
 from .roofline import find_roof
 from .touched import count_touched, with_touched
@@ -27,7 +28,6 @@ from .vocabulary import Capability, headings
 
 DEFAULT_DEVICE = "h100"
 SCOPES = ("cluster", "all")
-SCHEDULES = ("round-robin",)
 KEYS = {
     "line": ("file", "line", "text"),
     "array": ("array",),
@@ -154,17 +154,18 @@ def analyze(
     of a device file, or several of them; none means `$CUTRACE_DEVICE`, else h100. `scope="all"`
     makes the first profiler's counters count the whole grid instead of one SM or cluster;
     `profiled_blocks` is the number of blocks that the profiled cluster received. `dlcm` is `ca` or
-    `cg`, `registers` a thread's instead of the assembler's. `set` gives values in place of a
-    device file's, `{"coalescer.load": "sector"}`. `as_if` counts what a device would refuse.
-    `pad` and `align` suppose other arrays: `{"tile": 1}` rows one element longer, `{"in": 128}` a
-    base at a multiple of 128 bytes (`models.replay.suppose` has the rest).
+    `cg`, `registers` a thread's instead of the assembler's. `schedule`, `round-robin` or
+    `greedy-oldest`, is the order of warps that caches see (`models/replay/schedule.py`). `set`
+    gives values in place of a device file's, `{"coalescer.load": "sector"}`. `as_if` counts what a
+    device would refuse. `pad` and `align` suppose other arrays: `{"tile": 1}` rows one element
+    longer, `{"in": 128}` a base at a multiple of 128 bytes (`models.replay.suppose` has the rest).
 
     Raises `CutraceError` for a trace that cannot be read and for unknown devices and values.
     """
     for name, value, known in (("scope", scope, SCOPES), ("schedule", schedule, SCHEDULES)):
         if value not in known:
             raise CutraceError(f"{name} is {value!r}; expected {' or '.join(known)}")
-    options = ReplayOptions(profiled_blocks, dlcm, cache_config, registers, as_if)
+    options = ReplayOptions(profiled_blocks, dlcm, cache_config, registers, as_if, schedule)
     names = (device,) if isinstance(device, str) else device
     names = names or (environ.get("CUTRACE_DEVICE") or DEFAULT_DEVICE,)
     devices = {found.key: found for found in load_devices(names, set)}
@@ -194,7 +195,7 @@ def _with_computing(
     """The models' counts, and beside them what the instructions computed."""
     instructions = trace.instructions()
     lanes = with_lanes(counts.counts, trace, device, profiled_blocks)
-    return with_mix(with_flops(lanes, instructions), instructions).drop("lanes")
+    return with_levels(with_mix(with_flops(lanes, instructions), instructions).drop("lanes"))
 
 
 def _launch_profile(
@@ -218,7 +219,9 @@ def _launch_profile(
             launch_facts(counts, device),
             whole=scope == "all",
         ),
-        mixed=without_mix(without_flops(counts.mixed)).join(places, on="pc", how="left"),
+        mixed=with_levels(without_mix(without_flops(counts.mixed))).join(
+            places, on="pc", how="left"
+        ),
         blocks={"sm": counts.blocks_of_sm, "cluster": counts.blocks_of_cluster},
         refusal="" if as_if else counts.refusal,
         substitutions=counts.substitutions,

@@ -85,7 +85,12 @@ def replay_options(
         ),
     ] = None,
     schedule: Annotated[
-        str | None, _option(metavar="round-robin", help="The order in which warps take turns.")
+        str | None,
+        _option(
+            metavar="round-robin|greedy-oldest",
+            help="The order of warps that caches see: an instruction each in turn, or the oldest"
+            " warp as far as it goes.",
+        ),
     ] = None,
     profiled_blocks: Annotated[
         int | None,

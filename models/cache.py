@@ -19,7 +19,8 @@ What is modelled, by what the device's TOML says of each unit:
 `serves` are the state spaces that are looked up, `operators` the cache operators of global loads
 (none: all); everything else goes on to the next stage. `reads` and `read_hits`, `writes` and
 `write_hits` are the sectors looked up and found, `fills` those fetched, and `write_backs` those
-written because their line had to go. A line's set is its number with the upper bits folded in.
+written because their line had to go. Neighbouring lines lie in neighbouring sets, and each round of
+all sets begins SKEW sets further on: no stride of a power of two fills a few sets only.
 
 What is not: time. A load whose sector is still on its way is a hit, as on the chip that was
 measured, but two SMs that ask L2 for one sector at once ask twice. The order of warps is
@@ -47,6 +48,8 @@ ACTS = {"load": plain.READ, "store": plain.WRITE}
 MOVES = {plain.FETCH: "load", plain.WRITE_BACK: "store"}
 SLICE = 1 << 12
 """Requests that are served at a time."""
+SKEW = 7
+"""By how many sets lines that are a round of all sets apart lie apart."""
 MOST_SECTORS = 32
 """Sectors of a line: what the masks hold."""
 WORTH = 1 << 18
@@ -57,9 +60,10 @@ WORTH = 1 << 18
 class Cache:
     """One unit, by the keys of its stage.
 
-    `bytes`, `line`, `sector`: sizes; `sets`: how many, of as many whole lines each as `bytes` have
-    room for. `line`, `sector` and `sets` are powers of two. `serves`: state spaces; `operators`:
-    cache operators of global loads, none for all. `store`, and `local_store` where local memory
+    `bytes`, `line`, `sector`: sizes, the last two powers of two. `sets`: how many, of as many whole
+    lines each as `bytes` have room for; or in its place `ways`: lines of a set, of as many sets as
+    there is room for. `serves`: state spaces; `operators`: cache operators of global loads, none
+    for all. `store`, and `local_store` where local memory
     differs: `pass` (stores and atomics are not looked up), `evict`, `through` or `back`. `fetch`:
     bytes that are fetched together, 0 for a sector. `dirty_bytes`: the most that may wait to be
     written, 0 for all.
@@ -71,8 +75,9 @@ class Cache:
     bytes: int
     line: int
     sector: int
-    sets: int
     serves: Sequence[str]
+    sets: int = 0
+    ways: int = 0
     operators: Sequence[str] = ()
     store: str = "pass"
     local_store: str = ""
@@ -91,12 +96,14 @@ class Cache:
     served: ClassVar[int] = 0
     """Requests that all units have served: what tells a small trace from a large one."""
     serves_units: ClassVar[bool] = True
+    _sets: int = field(default=0, init=False, repr=False)
+    _ways: int = field(default=0, init=False, repr=False)
     _lines: Any = field(default_factory=list, init=False, repr=False)
     _now: int = field(default=0, init=False, repr=False)
 
     def __post_init__(self) -> None:
         """Refuse geometries and policies that there cannot be."""
-        for name in ("line", "sector", "sets"):
+        for name in ("line", "sector"):
             if (value := getattr(self, name)) < 1 or value & (value - 1):
                 raise CutraceError(f"cache: {name} = {value}; expected a power of two")
         if not self.sector <= self.line <= MOST_SECTORS * self.sector:
@@ -109,11 +116,7 @@ class Cache:
                 f"cache: {self.fetch} bytes fetched together; expected whole sectors of "
                 f"{self.sector} bytes, and a line of {self.line} in equal parts"
             )
-        if self._ways < 1:
-            raise CutraceError(
-                f"cache: {self.bytes} bytes are no line for each of {self.sets} sets; expected "
-                f"{self.line * self.sets} at least"
-            )
+        self._divide()
         if min(self.fetch, self.dirty_bytes) < 0:
             raise CutraceError("cache: fetch and dirty_bytes: expected no number below zero")
         for policy in (self.store, self.local_store or self.store):
@@ -126,9 +129,20 @@ class Cache:
             if space not in ACCESSES:
                 raise CutraceError(f"cache: no state space {space!r}{nearest(space, ACCESSES)}")
 
-    @property
-    def _ways(self) -> int:
-        return self.bytes // (self.line * self.sets)
+    def _divide(self) -> None:
+        """Find out how many sets of how many lines there are."""
+        if (self.sets < 1) == (self.ways < 1) or min(self.sets, self.ways) < 0:
+            raise CutraceError(
+                f"cache: sets = {self.sets}, ways = {self.ways}; expected one of them, at least 1"
+            )
+        self._sets = self.sets or self.bytes // (self.line * self.ways)
+        self._ways = self.ways or self.bytes // (self.line * self.sets)
+        if min(self._sets, self._ways) < 1:
+            raise CutraceError(
+                f"cache: {self.bytes} bytes are too few; expected "
+                f"{self.line * max(self.sets, self.ways)} at least, {max(self.sets, self.ways)} "
+                f"lines of {self.line}"
+            )
 
     @property
     def _most(self) -> int:
@@ -138,11 +152,10 @@ class Cache:
     @property
     def _shape(self) -> tuple[int, ...]:
         """The cache as `replay/lines.py` wants it."""
-        a_way = self.line * self.sets
+        a_way = self.line * self._sets
         dirty = self.dirty_bytes // a_way if self.dirty_bytes else self._ways
-        logs = [value.bit_length() - 1 for value in (self.sets, self.line, self.sector)]
-        together = max(1, self.fetch // self.sector)
-        return logs[0], self._ways, logs[1], logs[2], together, max(1, dirty)
+        logs = [value.bit_length() - 1 for value in (self.line, self.sector)]
+        return self._ways, *logs, max(1, self.fetch // self.sector), max(1, dirty)
 
     def step(self, batch: Batch) -> Step:
         """Serve the requests in order, with the compiled loop if there are many in all."""
@@ -164,9 +177,11 @@ class Cache:
         told = [(kind.filled or kind.width, *self._act(kind)) for kind in batch.kinds]
         unit = np.zeros(len(batch), np.int64) if batch.unit is None else batch.unit
         self._make_room(1 + int(unit.max(initial=0)))
-        of_unit = unit * (self.sets * self._ways * plain.STATE)
         acts = np.array(told, np.int64).reshape(-1, 3).T[:, batch.kind]
-        return (batch.addresses[:, 0], *acts, batch.row, of_unit)
+        address = batch.addresses[:, 0]
+        turn, place = np.divmod(address // self.line, self._sets)
+        of_set = unit * self._sets + (place + SKEW * turn) % self._sets
+        return (address, *acts, batch.row, of_set * (self._ways * plain.STATE))
 
     def _serve(self, requests: tuple[Ints, ...], counts: Ints) -> Ints:
         """Serve a slice: count it, and return what is passed on (m, FIELDS)."""
@@ -196,7 +211,7 @@ class Cache:
 
     def _make_room(self, units: int) -> None:
         """Have lines for so many units, those of new ones empty."""
-        missing = units * self.sets * self._ways - len(self._lines) // plain.STATE
+        missing = units * self._sets * self._ways - len(self._lines) // plain.STATE
         if missing > 0:
             empty = np.tile(np.array([plain.EMPTY, 0, 0, 0], np.int64), missing)
             self._lines = np.concatenate([np.asarray(self._lines, np.int64), empty])

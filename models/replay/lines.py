@@ -3,14 +3,13 @@
 All functions here take and give integers and flat sequences of them, so that `compiled.py` can
 compile them as they stand, and small traces do without.
 
-- `requests`: (address, bytes, act, policy, cause, unit), each (n,). Act is PASS, READ, WRITE or
+- `requests`: (address, bytes, act, policy, cause, set), each (n,). Act is PASS, READ, WRITE or
   ATOMIC, and policy what becomes of a store, HERE to BACK. Cause is the instruction of a warp: what
-  it stores to one line, in requests that follow one another, is looked up together. Unit is where
-  the lines of the request's unit begin.
+  it stores to one line, in requests that follow one another, is looked up together. Set is where
+  the lines of the request's set begin.
 - `lines`: STATE integers for each line, in units and sets: its number or EMPTY, masks of the
   sectors that are here and of those not yet written, and when it was last used (0: never).
-- `shape`: (log2 of sets, ways, log2 of a line's bytes, of a sector's, sectors fetched together,
-  most dirty ways).
+- `shape`: (ways, log2 of a line's bytes, of a sector's, sectors fetched together, most dirty ways).
 - `counts`: COLUMNS integers for each request, zeros at first.
 - `passed`: HEAD integers, how many behind them are used and the time; then FIELDS for each thing
   that goes to the next stage: the request that caused it, its address, and FETCH, OWN (the request
@@ -23,14 +22,14 @@ PASS, READ, WRITE, ATOMIC = 0, 1, 2, 3
 HERE, EVICT, THROUGH, BACK = 0, 1, 2, 3
 FETCH, OWN, WRITE_BACK = 0, 1, 2
 TAG, VALID, DIRTY, USED, STATE = 0, 1, 2, 3, 4
-SETS, WAYS, LINE, SECTOR, PORTION, MOST_DIRTY = 0, 1, 2, 3, 4, 5
+WAYS, LINE, SECTOR, PORTION, MOST_DIRTY = 0, 1, 2, 3, 4
 READS, READ_HITS, WRITES, WRITE_HITS, FILLS, WRITE_BACKS = 0, 1, 2, 3, 4, 5
 COLUMNS, FIELDS, HEAD, EMPTY = 6, 3, 2, -1
 
 
 def serve(requests: Any, lines: Any, shape: Any, counts: Any, passed: Any) -> None:
     """Serve requests in order."""
-    address, size, act, policy, cause, unit = requests
+    address, size, act, policy, cause, of_set = requests
     now, line, place, found = passed[1], EMPTY, 0, False
     for number in range(len(address)):
         if act[number] == PASS:
@@ -38,7 +37,7 @@ def serve(requests: Any, lines: Any, shape: Any, counts: Any, passed: Any) -> No
             continue
         now += 1
         wanted = address[number] >> shape[LINE]
-        base = unit[number] + first_way(shape, wanted)
+        base = of_set[number]
         together = number > 0 and wanted == line and cause[number] == cause[number - 1]
         if not together or lines[place + TAG] != wanted:
             line, place = wanted, find(lines, shape, base, wanted)
@@ -82,12 +81,6 @@ def find(lines: Any, shape: Any, base: int, line: int) -> int:
         if lines[place + TAG] == line:
             return place
     return -1
-
-
-def first_way(shape: Any, line: int) -> int:
-    """Return where the set of a line begins in its unit: by all bits of the line's number."""
-    folded = line ^ (line >> shape[SETS]) ^ (line >> (2 * shape[SETS]))
-    return (folded & ((1 << shape[SETS]) - 1)) * shape[WAYS] * STATE  # type: ignore[no-any-return]
 
 
 def replace(
