@@ -12,6 +12,7 @@ import cutrace
 Constants = Mapping[str, int]
 Formula = Callable[[Constants], float]
 
+SAMPLING = "    tex.2d.v4.f32.f32 {%f3, %f4, %f5, %f6}, [%rd2, {%f1, %f2}];"
 HEAD = ".version 7.0\n.target sm_70\n.address_size 64\n"
 SAMPLE = (
     HEAD
@@ -26,7 +27,9 @@ SAMPLE = (
     mov.u32 %r1, %tid.x;
     cvt.rn.f32.u32 %f1, %r1;
     mov.f32 %f2, 0f40200000;
-    tex.2d.v4.f32.f32 {%f3, %f4, %f5, %f6}, [%rd2, {%f1, %f2}];
+"""
+    + SAMPLING
+    + """
     cvta.to.global.u64 %rd3, %rd1;
     mul.wide.u32 %rd4, %r1, 4;
     add.s64 %rd5, %rd3, %rd4;
@@ -87,11 +90,12 @@ class Case:
 
 
 def record_samples(path: Path, constants: Constants) -> Path:
-    """Blocks of a warp sample row 2 of an image of 32 x 8 floats at points."""
+    """Blocks of a warp sample row 2 of an image of 32 x 8 floats at points, and again."""
     with cutrace.Session(path) as gpu:
         image = gpu.texture(np.zeros((8, 32), np.float32), name="image")
         result = gpu.device_array(32, np.float32, name="out")
-        gpu.load_ptx(SAMPLE).get_function("sample")[constants["blocks"], 32](result, image)
+        ptx = SAMPLE.replace(SAMPLING, "\n".join([SAMPLING] * constants["samples"]))
+        gpu.load_ptx(ptx).get_function("sample")[constants["blocks"], 32](result, image)
     return path
 
 
@@ -123,6 +127,23 @@ def record_strides(path: Path, constants: Constants) -> Path:
     return path
 
 
+def record_rounds(path: Path, constants: Constants) -> Path:
+    """A warp loads and stores so many lines, and loads so many constants, in rounds."""
+    loads, stores, constants_ = (range(constants[n]) for n in ("loads", "stores", "constants"))
+    a_round = (
+        *(f"ld.global.f32 %f1, [%rd4+{128 * n}];" for n in loads),
+        *(f"st.global.f32 [%rd4+{128 * (len(loads) + n)}], %f1;" for n in stores),
+        *(f"ld.const.f32 %f1, [table+{64 * n}];" for n in constants_),
+    )
+    body = "\n".join(a_round * constants["rounds"])
+    table = f".const .align 4 .b8 table[{64 * len(constants_)}];\n"
+    ptx = ARITHMETIC.replace("BODY", body).replace(HEAD, HEAD + table)
+    with cutrace.Session(path) as gpu:
+        data = gpu.device_array(32 * (len(loads) + len(stores)), np.float32, name="data")
+        gpu.load_ptx(ptx).get_function("compute")[1, 32](data)
+    return path
+
+
 def flops(c: Constants) -> int:
     """Of 32 lanes: an fma is two operations."""
     return 32 * (2 * c["half"] + 2 * c["single"] + c["double"])
@@ -133,13 +154,17 @@ CASES = [
     Case(
         record_samples,
         "h200",
-        {"blocks": 3},
-        {"blocks": 5},
+        {"blocks": 3, "samples": 2},
+        {"blocks": 5, "samples": 4},
         {
-            "texture_requests": lambda c: c["blocks"],
-            "texture_transactions": lambda c: c["blocks"] * QUADS,  # 4 floats in a row: a sector
-            "texture_bytes_moved": lambda c: c["blocks"] * QUADS * 32,
-            "texture_bytes_asked": lambda c: c["blocks"] * 32 * 4,
+            "texture_requests": lambda c: c["blocks"] * c["samples"],
+            # 4 floats in a row: a sector
+            "texture_transactions": lambda c: c["blocks"] * c["samples"] * QUADS,
+            "texture_bytes_moved": lambda c: c["blocks"] * c["samples"] * QUADS * 32,
+            "texture_bytes_asked": lambda c: c["blocks"] * c["samples"] * 32 * 4,
+            # each block on an SM of its own
+            "texture_cache_misses": lambda c: c["blocks"] * QUADS,
+            "texture_cache_hits": lambda c: c["blocks"] * QUADS * (c["samples"] - 1),
         },
     ),
     Case(
@@ -181,5 +206,30 @@ CASES = [
             "arithmetic_intensity": lambda c: flops(c) / (128 * c["loads"]),
             "compute_to_global_access_ratio": lambda c: flops(c) / (32 * c["loads"]),
         },
+    ),
+    Case(
+        record_rounds,
+        "h200",
+        {"loads": 3, "stores": 4, "constants": 2, "rounds": 2},
+        {"loads": 5, "stores": 6, "constants": 4, "rounds": 3},
+        {
+            # lines of 4 sectors; L1 misses in the first round
+            "l1_reads": lambda c: 4 * c["loads"] * c["rounds"],
+            "l1_read_hits": lambda c: 4 * c["loads"] * (c["rounds"] - 1),
+            "l1_hit_rate": lambda c: (c["rounds"] - 1) / c["rounds"],
+            "constant_cache_misses": lambda c: c["constants"],
+            "constant_cache_hits": lambda c: c["constants"] * (c["rounds"] - 1),
+            # a constant's line of 64 bytes is two sectors; of the others each second was fetched
+            # with the one before it
+            "l2_reads": lambda c: 4 * c["loads"] + 2 * c["constants"],
+            "l2_read_hits": lambda c: 2 * c["loads"],
+            "l2_hit_rate": lambda c: 2 * c["loads"] / (4 * c["loads"] + 2 * c["constants"]),
+            "dram_bytes_read": lambda c: 128 * c["loads"] + 64 * c["constants"],
+            "l2_writes": lambda c: 4 * c["stores"] * c["rounds"],
+            "l2_write_hits": lambda c: 4 * c["stores"] * (c["rounds"] - 1),
+            # two lines may wait: all others are written, each round anew
+            "dram_bytes_written": lambda c: 128 * (c["stores"] * c["rounds"] - 2),
+        },
+        options={"set": {"l2.sets": 1, "l2.bytes": 64 * 128, "l2.dirty_bytes": 2 * 128}},
     ),
 ]
