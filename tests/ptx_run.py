@@ -1,6 +1,6 @@
 """Run instructions in the engine, below the session: bytes in, bytes out."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -55,12 +55,22 @@ def run_case(case: Case, sources: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
 
 
 def run_kernel(
-    ptx: str, name: str, lanes: int, arrays: Sequence[NDArray[Any]], block: int = BLOCK
+    ptx: str,
+    name: str,
+    lanes: int,
+    arrays: Sequence[NDArray[Any]],
+    block: int = BLOCK,
+    memory: Memory | None = None,
+    handles: Mapping[str, int] | None = None,
 ) -> list[NDArray[Any]]:
-    """Run a kernel that takes pointers to `arrays`; return what lies there afterwards."""
+    """Run a kernel that takes pointers to `arrays`; return what lies there afterwards.
+
+    `handles` are those of textures and surfaces in `memory`, by the references that have them.
+    """
     module = parse_module(ptx)
-    memory = Memory()
+    memory = memory or Memory()
     loaded = memory.load(module)
+    loaded.handles.update(handles or {})
     places = [memory.allocate(a.nbytes, f"array{k}") for k, a in enumerate(arrays)]
     for place, array in zip(places, arrays, strict=True):
         memory.view(place)[:] = np.ascontiguousarray(array).view(np.uint8)

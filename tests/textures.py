@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cutrace.tracer.engine.texture import Sample, Texture, sample
+from cutrace.tracer.engine.texture import Places, Sample, Texture, sample
 from cutrace.traces.schema import Texture as Description
 
 FORMATS = {"f4": "f32", "f2": "f16", "u1": "u8", "i1": "i8", "u2": "u16", "i2": "i16", "i4": "i32"}
@@ -42,7 +42,7 @@ def texture_of(
 def sampled(texture: Texture, *coordinates: Any, fetch: bool = False, layer: int = 0) -> Sample:
     """Sample at coordinates x, y, z."""
     places = [np.asarray(c) for c in coordinates]
-    return sample(texture, places, np.full(len(places[0]), layer, np.int64), fetch)
+    return sample(texture, Places(places, np.full(len(places[0]), layer, np.int64), fetch))
 
 
 def values_of(texture: Texture, *coordinates: Any, fetch: bool = False, layer: int = 0) -> Any:

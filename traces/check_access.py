@@ -61,7 +61,7 @@ def check_access_lanes(recorded: Recorded) -> Iterator[Finding]:
 
 def check_addresses(recorded: Recorded) -> Iterator[Finding]:
     """Every active lane's bytes lie in one array, or in the block's or thread's memory."""
-    width = recorded.of_instructions("bytes")
+    width = _least_bytes(recorded)
     for first, rows in recorded.accesses():
         for space in Space:
             windows = recorded.windows(space)
@@ -72,6 +72,14 @@ def check_addresses(recorded: Recorded) -> Iterator[Finding]:
             bad = np.zeros(len(rows["space"]), bool)
             bad[chosen] = _outside(recorded, picked, width[rows["pc"][chosen]], windows)
             yield from report(bad, f"outside every array of {space.name.lower()} memory", first)
+
+
+def _least_bytes(recorded: Recorded) -> Ints:
+    """Return the bytes that each instruction is sure to move: of a formatted store one."""
+    mnemonics = recorded.of_instructions("mnemonic")
+    formatted = np.array([name.startswith("sust.p") for name in mnemonics], np.bool_)
+    width: Ints = np.where(formatted, 1, recorded.of_instructions("bytes"))
+    return width
 
 
 def _outside(

@@ -99,13 +99,13 @@ def _check_texture(texture: Texture) -> Iterator[str]:
 
 
 def check_arrays(launch: Launch) -> Iterator[str]:
-    """Arrays have sane sizes; those in global and constant memory do not overlap."""
+    """Arrays have sane sizes; those in global and constant memory and surfaces do not overlap."""
     for array in launch.arrays:
         if min(array.offset, array.bytes, array.itemsize, array.pitch, *array.shape) < 0:
             yield f"array `{array.name}` has a negative size or address"
         if array.offset + array.bytes > FAR:
             yield f"array `{array.name}` ends beyond 2**62"
-    for space in (Space.GLOBAL, Space.CONST):
+    for space in (Space.GLOBAL, Space.CONST, Space.SURFACE):
         arrays = sorted((a for a in launch.arrays if a.space == space), key=_offset)
         for left, right in pairwise(arrays):
             if left.offset + left.bytes > right.offset:

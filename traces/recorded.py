@@ -112,7 +112,7 @@ class Recorded:
             spans = [(0, launch.shared_static + launch.shared_dynamic)]
         elif space == Space.LOCAL:
             spans = [(0, launch.local_bytes)]
-        elif space not in (Space.GLOBAL, Space.CONST):
+        elif space not in (Space.GLOBAL, Space.CONST, Space.SURFACE):
             return None
         clipped = sorted((max(0, min(a, FAR)), max(0, min(b, FAR))) for a, b in spans)
         pairs = np.array(clipped, np.int64).reshape(-1, 2)

@@ -144,7 +144,7 @@ TABLES = {
 @dataclass(frozen=True, slots=True)
 class Array:
     """An allocation that a launch could reach: a device array, a `__device__` or `__constant__`
-    symbol, or a shared-memory variable (`space` SHARED: offset in the block's memory).
+    symbol, a surface, or a shared-memory variable (`space` SHARED: offset in the block's memory).
 
     `offset` is its address in its space's window, bytes; `itemsize` 0 if unknown.
     """

@@ -4,9 +4,12 @@ A table's line is `INSTRUCTION | sources -> results; ...  # why`: the instructio
 then values in the form of their type: `1.5`, `nan`, `0x7fff` (bits), `true`, `1/2` (lower and upper
 half). A kernel says in its first comments what it takes and leaves: `// in: u32 0..31`,
 `// out: u32 7*32`, an array a line, in the order of its parameters; threads of its one block are
-`// block: 32`.
+`// block: 32`. `// texture NAME: u8x2 3x5 0..29` is a texture of 3 rows of 5 texels bound to the
+reference NAME, `// surface NAME: ...` likewise; `linear`, `normalized`, `layered` or `cubemap` may
+stand before the format.
 """
 
+import itertools
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,11 +17,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from image_run import record_nothing
 from numpy.typing import NDArray
 from ptx_case import ALIASES, bits_of, read_case, stored_dtype
 from ptx_run import run_case, run_kernel
 
 from cutrace.tracer.engine.op.catalogue import families
+from cutrace.tracer.host.recording import Recording
+from cutrace.tracer.host.surface import make_surface
+from cutrace.tracer.host.texel import TexelForm
+from cutrace.tracer.host.texture import Modes, make_texture
 from cutrace.tracer.ptx.parse import parse_module
 
 HERE = Path(__file__).parent / "ptx"
@@ -74,7 +82,7 @@ def test_an_instruction_of_the_tables(line: str) -> None:
 def array(text: str) -> NDArray[Any]:
     """`u32 0..3 7*2` as an array: ranges, repetitions, plain values."""
     kind, *words = text.split()
-    dtype = np.dtype({"u": "u", "s": "i", "f": "f"}[kind[0]] + str(int(kind[1:]) // 8))
+    dtype = np.dtype({"u": "u", "s": "i", "i": "i", "f": "f"}[kind[0]] + str(int(kind[1:]) // 8))
     values: list[Any] = []
     for word in words:
         value, _, times = word.partition("*")
@@ -88,6 +96,26 @@ def array(text: str) -> NDArray[Any]:
     return np.array(values).astype(dtype)
 
 
+def images(text: str) -> tuple[Recording, dict[str, int]]:
+    """The textures and surfaces that a kernel's comments ask for, by the names of references."""
+    recording, handles = record_nothing(), {}
+    for kind, name, line in re.findall(r"^// (texture|surface) (\w+): (.*)$", text, re.MULTILINE):
+        words = line.partition("#")[0].split()
+        options = set(itertools.takewhile(str.isalpha, words))
+        texel, shape, *values = words[len(options) :]
+        element, _, channels = texel.partition("x")
+        extent = [*map(int, shape.split("x")), *([int(channels)] if channels else [])]
+        host = array(f"{element} {' '.join(values)}").reshape(extent)
+        form = TexelForm(int(channels or 1), "layered" in options, "cubemap" in options)
+        if kind == "surface":
+            handles[name] = make_surface(recording, host, form, name).handle
+            continue
+        filter_mode = "linear" if "linear" in options else "point"
+        modes = Modes("clamp", filter_mode, bool(options & {"normalized", "cubemap"}), "element")
+        handles[name] = make_texture(recording, host, modes, form, name).handle
+    return recording, handles
+
+
 @pytest.mark.parametrize(
     "path", [pytest.param(p, id=f"{p.parent.name}-{p.stem}") for p in sorted(HERE.glob("*/*.ptx"))]
 )
@@ -99,7 +127,8 @@ def test_a_kernel(path: Path) -> None:
     block = next((int(value) for word, value in said if word == "block"), 32)
     arrays = [*sources, *(np.zeros_like(a) for a in wanted)]
     (name,) = re.findall(r"\.entry\s+(\w+)", text)
-    found = run_kernel(text, name, block, arrays, block)[len(sources) :]
+    recording, handles = images(text)
+    found = run_kernel(text, name, block, arrays, block, recording.memory, handles)[len(sources) :]
     for ours, expected in zip(found, wanted, strict=True):
         assert ours.tolist() == expected.tolist()
 
@@ -116,5 +145,5 @@ def test_every_instruction_has_a_case() -> None:
         for function in parse_module(path.read_text()).functions.values():
             seen.update(instruction.opcode for instruction in function.instructions)
     wanted = {opcode.partition(".")[0] for opcodes in families().values() for opcode in opcodes}
-    elsewhere = {"tex", "trap"}  # textures have tests of their own, and a trap leaves no results
+    elsewhere = {"trap"}  # leaves no results
     assert wanted - seen - elsewhere == set()

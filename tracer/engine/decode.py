@@ -26,7 +26,9 @@ from . import (
     matrix_move,
     mbarrier,
     move,
+    query,
     sample,
+    surface_access,
     warp,
 )
 from .alu import decode_alu
@@ -270,6 +272,8 @@ _FORMS = (
     async_copy.decode_async_copy,
     mbarrier.decode_mbarrier,
     sample.decode_sample,
+    surface_access.decode_surface,
+    query.decode_query,
 )
 
 

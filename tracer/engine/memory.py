@@ -7,7 +7,7 @@ one array never lands in the next.
 
 from bisect import bisect_right
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from ...errors import CutraceError
 from ...traces.schema import Space
 from ..ptx.kernel import TYPE_BYTES, Function, Module, Special, Variable
 from .pointer import function_address
+from .surface import Surface
 from .texture import Texture
 
 ALIGNMENT = 256
@@ -123,8 +124,8 @@ class LoadedModule:
 
     module: Module
     symbols: Mapping[str, Allocation]
-    textures: dict[str, int] = field(default_factory=dict)
-    """Handles bound to the texture references (`.texref`) of the PTX."""
+    handles: dict[str, int] = field(default_factory=dict)
+    """What is bound to the texture and surface references (`.texref`, `.surfref`) of the PTX."""
     workspace: Allocation | None = None
     """Memory through which the blocks of a grid meet (`grid.sync()`): its size, then a barrier.
 
@@ -134,7 +135,7 @@ class LoadedModule:
 
 
 class Memory:
-    """All device memory of a session: `global_`, the constant bank, and the textures.
+    """All device memory of a session: `global_`, the constant bank, textures and surfaces.
 
     `is_watched` keeps a map of the bytes of global memory that anybody wrote.
     """
@@ -142,7 +143,9 @@ class Memory:
     def __init__(self, is_watched: bool = False) -> None:
         self.global_ = Arena(Space.GLOBAL, GLOBAL_BASE, ALIGNMENT, 1 << 40, is_watched)
         self.const = Arena(Space.CONST, 0, 0, CONSTANT_BYTES)
+        self.surface = Arena(Space.SURFACE, 0, ALIGNMENT, 1 << 40)
         self.textures: list[Texture] = []
+        self.surfaces: list[Surface] = []
 
     @property
     def allocations(self) -> tuple[Allocation, ...]:
@@ -150,8 +153,9 @@ class Memory:
         return (*self.global_.allocations, *self.const.allocations)
 
     def arena(self, space: Space) -> Arena:
-        """Return the arena of GLOBAL or CONST."""
-        return self.const if space == Space.CONST else self.global_
+        """Return the arena of GLOBAL, CONST or SURFACE."""
+        own = {Space.CONST: self.const, Space.SURFACE: self.surface}
+        return own.get(space, self.global_)
 
     def allocate(self, size: int, name: str, itemsize: int = 0,
                  shape: tuple[int, ...] = (), pitch: int = 0) -> Allocation:  # fmt: skip
@@ -176,6 +180,15 @@ class Memory:
         """Keep a texture; return its handle, the 64-bit number that kernels take."""
         self.textures.append(texture)
         return len(self.textures)
+
+    def add_surface(self, surface: Surface) -> Allocation:
+        """Reserve zeroed memory for a surface, and keep it: its address is set here."""
+        bytes_, rows = surface.texel_bytes, (surface.slices, surface.rows, surface.extent[0])
+        place = self.surface.allocate(
+            surface.nbytes, surface.name, ALIGNMENT, bytes_, rows, surface.pitch
+        )
+        self.surfaces.append(replace(surface, address=place.address))
+        return place
 
     def load(self, module: Module) -> LoadedModule:
         """Place a module's variables, write their initialisers, then the addresses in them."""

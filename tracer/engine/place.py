@@ -89,7 +89,7 @@ def _find(
 ) -> Reach:  # fmt: skip
     low, high = facts.low + delta, facts.high + delta + dtype.itemsize * count
     shape = (group.rows, group.columns)
-    if space in (Space.GLOBAL, Space.CONST):
+    if space in (Space.GLOBAL, Space.CONST, Space.SURFACE):
         arena = group.wave.program.memory.arena(space)
         found = arena.find(low)
         inside = found is not None and high <= found.address + found.size

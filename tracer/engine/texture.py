@@ -12,7 +12,7 @@ All as measured on an NVIDIA H200, every sample of every mode. There normalised 
 first cut to multiples of 2**-21, and a coordinate that is no number is 0.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,6 +39,7 @@ class Texture:
 
     description: Description
     texels: Callable[[], NDArray[Any]]
+    is_cubemap: bool = False
 
     @property
     def shape(self) -> tuple[int, bool]:
@@ -66,8 +67,10 @@ class Texture:
         return self.is_normalized_read or self.description.format[0] == "f"
 
 
-def shape_words(dimensions: int, layered: bool) -> str:
+def shape_words(dimensions: int, layered: bool, is_cubemap: bool = False) -> str:
     """Say a texture's shape: `2 dimensions`, `layers of 1 dimension`."""
+    if is_cubemap:
+        return "the faces of a cube"
     words = f"{dimensions} dimension{'s' if dimensions > 1 else ''}"
     return f"layers of {words}" if layered else words
 
@@ -80,24 +83,31 @@ class Sample:
     corner: NDArray[np.int32]
 
 
-def sample(texture: Texture, coordinates: list[Array], layer: Array, fetch: bool) -> Sample:
-    """Sample at `coordinates`, one (n,) array a dimension, x first; `layer` is (n,).
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where n lanes sample: `coordinates`, one (n,) array a dimension, x first; `layer` is (n,).
 
     With `fetch` the coordinates are integers that name texels (tex1Dfetch): neither normalised
-    nor filtered.
+    nor filtered. `offsets` are whole texels to add, an array (n,) a dimension, or none.
     """
+
+    coordinates: Sequence[Array]
+    layer: Array
+    fetch: bool = False
+    offsets: Sequence[Array] = ()
+
+
+def sample(texture: Texture, at: Places) -> Sample:
+    """Sample a texture at places."""
     texels = texture.texels()
     extent = texels.shape[3:0:-1]
-    places = [
-        _in_texels(texture, coordinate, extent[axis], axis, fetch)
-        for axis, coordinate in enumerate(coordinates)
-    ]
-    layer = np.clip(layer, 0, len(texels) - 1)
+    places = _all_in_texels(texture, at, extent)
+    layer, fetch = np.clip(at.layer, 0, len(texels) - 1), at.fetch
     if not texture.is_filtered or fetch:
         lower = [np.floor(place).astype(np.int64) for place in places]
         values = _taps(texture, texels, lower, layer, fetch)
         return Sample(_as_read(texture, values), _corners(lower, layer))
-    fixed = [np.floor(ONE * (place - 0.5) + 0.5).astype(np.int64) for place in places]
+    fixed = _fixed(places)
     held = [_held(texture, each, extent[axis], axis) for axis, each in enumerate(fixed)]
     taps = [
         (weight, _taps(texture, texels, _moved(held, step), layer, False))
@@ -105,6 +115,42 @@ def sample(texture: Texture, coordinates: list[Array], layer: Array, fetch: bool
     ]
     lower = [each // ONE for each in fixed]
     return Sample(blend(taps, texture.is_normalized_read), _corners(lower, layer))
+
+
+COUNTER_CLOCKWISE: tuple[Step, ...] = ((0, 1), (1, 1), (1, 0), (0, 0))
+"""The texels of a gather in the order of its results (PTX ISA, tld4)."""
+
+
+def gather(texture: Texture, at: Places, channel: int) -> Sample:
+    """Return one channel of the four texels that a linear filter would weigh, unweighted."""
+    texels = texture.texels()
+    places = _all_in_texels(texture, at, texels.shape[3:0:-1])
+    layer = np.clip(at.layer, 0, len(texels) - 1)
+    lower = [each // ONE for each in _fixed(places)]
+    if channel >= texels.shape[4]:
+        return Sample(np.zeros((len(layer), 4), texels.dtype), _corners(lower, layer))
+    taps = [
+        _taps(texture, texels, [i + by for i, by in zip(lower, step, strict=True)], layer, False)
+        for step in COUNTER_CLOCKWISE
+    ]
+    values = np.stack([tap[:, channel] for tap in taps], axis=1)
+    return Sample(_as_read(texture, values), _corners(lower, layer))
+
+
+def _all_in_texels(texture: Texture, at: Places, extent: tuple[int, ...]) -> list[Array]:
+    """Return the coordinates in texels, offsets added."""
+    places: list[Array] = [
+        _in_texels(texture, coordinate, extent[axis], axis, at.fetch)
+        for axis, coordinate in enumerate(at.coordinates)
+    ]
+    if at.offsets:
+        return [place + by for place, by in zip(places, at.offsets, strict=True)]
+    return places
+
+
+def _fixed(places: list[Array]) -> list[Array]:
+    """Return coordinates less half a texel as multiples of 1/256."""
+    return [np.floor(ONE * (place - 0.5) + 0.5).astype(np.int64) for place in places]
 
 
 def _corners(lower: list[Array], layer: Array) -> NDArray[np.int32]:

@@ -11,7 +11,18 @@ import numpy as np
 from ...errors import CutraceError
 from ...traces.schema import Argument
 from .array import DeviceArray
-from .signature import FLOAT, INTEGER, POINTER, STRUCT, TEXTURE, WORD, Parameter, Signature
+from .signature import (
+    FLOAT,
+    INTEGER,
+    POINTER,
+    STRUCT,
+    SURFACE,
+    TEXTURE,
+    WORD,
+    Parameter,
+    Signature,
+)
+from .surface import Surface
 from .texture import Texture
 
 _FLOAT_FORMS = {2: "<e", 4: "<f", 8: "<d"}
@@ -83,19 +94,29 @@ def _pack_word(parameter: Parameter, value: Any) -> tuple[bytes, str | int]:
 
 
 def _pack_texture(parameter: Parameter, value: Any) -> tuple[bytes, str | int]:
+    return _pack_handle(parameter, value, Texture, "texture")
+
+
+def _pack_surface(parameter: Parameter, value: Any) -> tuple[bytes, str | int]:
+    return _pack_handle(parameter, value, Surface, "surface")
+
+
+def _pack_handle(
+    parameter: Parameter, value: Any, kind: type[Texture | Surface], word: str
+) -> tuple[bytes, str | int]:
     if value is None:
         return bytes(parameter.size), 0
-    if not isinstance(value, Texture):
+    if not isinstance(value, kind):
         raise ValueError(
-            f"is {parameter.type}: expected a texture, made with gpu.texture(...), or None, "
+            f"is {parameter.type}: expected a {word}, made with gpu.{word}(...), or None, "
             f"got {_show(value)}"
         )
     return value.handle.to_bytes(parameter.size, "little"), value.name
 
 
 def _pack_integer(parameter: Parameter, value: Any) -> tuple[bytes, str | int]:
-    if isinstance(value, Texture) and parameter.size == 8:
-        return _pack_texture(parameter, value)
+    if isinstance(value, Texture | Surface) and parameter.size == 8:
+        return value.handle.to_bytes(8, "little"), value.name
     try:
         number = int(operator.index(value))
     except TypeError:
@@ -137,6 +158,8 @@ def _show(value: object) -> str:
         return f"the device array `{value.name}`"
     if isinstance(value, Texture):
         return f"the texture `{value.name}`"
+    if isinstance(value, Surface):
+        return f"the surface `{value.name}`"
     if isinstance(value, np.ndarray):
         return f"a host array of {value.dtype} and shape {value.shape}"
     return f"{type(value).__name__} {value!r}"
@@ -149,4 +172,5 @@ _PACK: Mapping[str, Callable[[Parameter, Any], tuple[bytes, str | int | float]]]
     FLOAT: _pack_float,
     STRUCT: _pack_struct,
     TEXTURE: _pack_texture,
+    SURFACE: _pack_surface,
 }

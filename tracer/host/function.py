@@ -1,5 +1,6 @@
 """A kernel that can be launched: `kernel[grid, block, stream, shared_bytes](*arguments)`."""
 
+from collections.abc import Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -21,6 +22,7 @@ from .array import DeviceArray
 from .configuration import Dim3, Limits, check_configuration, check_cost, read_dimensions
 from .recording import Recording
 from .signature import Signature
+from .surface import Surface
 from .symbol import describe_shared, describe_symbols
 from .texture import Texture
 
@@ -146,10 +148,10 @@ class ConfiguredFunction:
 
     def _refuse_strangers(self, arguments: tuple[object, ...]) -> None:
         for number, argument in enumerate(arguments, 1):
-            if not isinstance(argument, DeviceArray | Texture):
+            if not isinstance(argument, DeviceArray | Texture | Surface):
                 continue
             if not argument.belongs_to(self.recording):
-                kind = "a texture" if isinstance(argument, Texture) else "an array"
+                kind = _KINDS[type(argument)]
                 raise ArgumentError(
                     f"{self.linked.signature}: argument {number}, `{argument.name}`, "
                     f"is {kind} of another session",
@@ -175,6 +177,13 @@ class ConfiguredFunction:
             source=linked.source,
             parameter_bytes=linked.parameter_bytes,
         )
+
+
+_KINDS: Mapping[type, str] = {
+    DeviceArray: "an array",
+    Texture: "a texture",
+    Surface: "a surface",
+}
 
 
 def _distinct(arrays: tuple[schema.Array, ...]) -> tuple[schema.Array, ...]:

@@ -9,9 +9,10 @@ from ..ptx.parse import parse_module
 from .function import Function, Linked
 from .listing import explain_missing, list_templates
 from .recording import Recording
-from .reference import bind
+from .reference import bind, bind_surface
 from .resources import ask_resources
 from .signature import read_signature
+from .surface import Surface
 from .symbol import Symbol, name_symbols
 from .texture import Texture
 
@@ -68,6 +69,10 @@ class Module:
     def bind_texture(self, name: str, texture: Texture) -> None:
         """Bind a texture to a texture reference of the source, by its name in C or in PTX."""
         bind(self._recording, self._compiled, self._loaded, name, texture)
+
+    def bind_surface(self, name: str, surface: Surface) -> None:
+        """Bind a surface to a surface reference (`.surfref`) of the PTX."""
+        bind_surface(self._recording, self._loaded, name, surface)
 
     def _link(self, spoken: KernelSignature) -> Function:
         kernel = link_kernel(self._loaded.module, spoken.mangled)

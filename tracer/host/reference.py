@@ -1,4 +1,4 @@
-"""Texture references at file scope, which the host binds: of CUDA C++ and of old PTX.
+"""References to textures and surfaces at file scope, which the host binds.
 
 The front end turns a reference of CUDA C++ into a variable that holds a texture's handle; PTX of
 old compilers declares one as `.global .texref name` (or `.tex .u32 name`) and samples by name.
@@ -16,6 +16,7 @@ from ..engine.texture import shape_words
 from ..front.source import Compiled, TextureReference
 from ..ptx.kernel import Variable
 from .recording import Recording
+from .surface import Surface
 from .symbol import plain_name
 from .texture import Texture
 
@@ -47,9 +48,26 @@ def bind(
         handle = np.array([texture.handle], dtype="<u8")
         recording.memory.view(place)[:] = handle.view(np.uint8)
     elif name in old:
-        loaded.textures[old[name].name] = texture.handle
+        loaded.handles[old[name].name] = texture.handle
     else:
         raise _missing(name, {**handles, **old})
+
+
+def bind_surface(recording: Recording, loaded: LoadedModule, name: str, surface: object) -> None:
+    """Bind a surface to the `.surfref` called `name`; CutraceError if there is none."""
+    recording.check_open()
+    if not isinstance(surface, Surface):
+        got = type(surface).__name__
+        raise CutraceError(
+            f"bind_surface: expected a surface, made with gpu.surface(...), got {got}"
+        )
+    if not surface.belongs_to(recording):
+        raise CutraceError(f"bind_surface: `{surface.name}` is a surface of another session")
+    variables = loaded.module.variables.values()
+    known = {plain_name(v.name): v.name for v in variables if v.element == "surfref"}
+    if name not in known:
+        raise _missing(name, known, "surface")
+    loaded.handles[known[name]] = surface.handle
 
 
 def is_reference(variable: Variable) -> bool:
@@ -57,11 +75,10 @@ def is_reference(variable: Variable) -> bool:
     return variable.element == "texref" or variable.space == "tex"
 
 
-def _missing(name: str, known: Mapping[str, object]) -> CutraceError:
+def _missing(name: str, known: Mapping[str, object], kind: str = "texture") -> CutraceError:
     listed = ", ".join(known) or "none"
     return CutraceError(
-        f"bind_texture: no texture reference `{name}`{nearest(name, known)}; "
-        f"the module has {listed}"
+        f"bind_{kind}: no {kind} reference `{name}`{nearest(name, known)}; the module has {listed}"
     )
 
 

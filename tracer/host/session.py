@@ -21,6 +21,8 @@ from .destination import choose_trace
 from .module import Module
 from .path import is_path, read_text
 from .recording import Recording
+from .surface import Surface, make_surface
+from .texel import TexelForm
 from .texture import Modes, Texture, make_texture
 from .watching import choose_watch
 
@@ -124,7 +126,7 @@ class Session:
 
     def texture(
         self,
-        array: DeviceArray | ArrayLike,
+        array: DeviceArray | Surface | ArrayLike,
         address_mode: str | Sequence[str] = "clamp",
         filter_mode: str = "point",
         normalized_coords: bool = False,
@@ -132,14 +134,17 @@ class Session:
         *,
         channels: int | None = None,
         layered: bool = False,
+        cubemap: bool = False,
         name: str | None = None,
     ) -> Texture:
         """Make a texture, to be passed to a kernel or bound with `Module.bind_texture`.
 
         Of a host array it keeps a copy, as a CUDA array does; over a device array it reads linear
-        memory as it is at each launch. Shapes are (width,), (height, width) or (depth, height,
-        width), with the layers in front if `layered`; channels are a structured dtype's fields, or
-        a last axis of 2 or 4 if `channels` says so.
+        memory as it is at each launch, over a surface the texels that this has then. Shapes are
+        (width,), (height, width) or (depth, height, width), with the layers in front if
+        `layered`; channels are a structured dtype's fields, or
+        a last axis of 2 or 4 if `channels` says so. A `cubemap` has six square layers, or
+        with `layered` six a cube.
 
         `address_mode` is clamp, border, wrap or mirror, for all dimensions or one each, x first
         (wrap and mirror act as clamp without `normalized_coords`); `filter_mode` is point or
@@ -148,8 +153,24 @@ class Session:
         """
         modes = Modes(address_mode, filter_mode, normalized_coords, read_mode)
         return make_texture(
-            self._recording, array, modes, channels=channels, layered=layered, name=name
+            self._recording, array, modes, TexelForm(channels, layered, cubemap), name
         )
+
+    def surface(
+        self,
+        array: ArrayLike,
+        *,
+        channels: int | None = None,
+        layered: bool = False,
+        name: str | None = None,
+    ) -> Surface:
+        """Make a surface, a copy of a host array that kernels read and write (`surf2Dwrite`).
+
+        Pass it to a kernel, or bind it with `Module.bind_surface`; `texture(surface, ...)` is a
+        texture over the same texels. Axes are as for textures. CutraceError for what no surface
+        holds.
+        """
+        return make_surface(self._recording, array, TexelForm(channels, layered), name)
 
     @property
     def _recording(self) -> Recording:

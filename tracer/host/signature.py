@@ -13,6 +13,7 @@ FLOAT = "float"
 STRUCT = "struct"
 WORD = "word"
 TEXTURE = "texture"
+SURFACE = "surface"
 
 _QUALIFIERS = frozenset({"const", "volatile", "__restrict__", "__restrict", "signed"})
 _HALVES = frozenset({"half", "__half"})
@@ -27,7 +28,7 @@ class Parameter:
     """One parameter: `number` counts from 1, `element` and `size` are PTX's, `c_type` may be `""`.
 
     `kind` says what may be passed: a pointer takes device arrays, a word (8 bytes of unknown C
-    type) an array, a texture or an integer, a struct its bytes.
+    type) an array, a texture, a surface or an integer, a struct its bytes.
     """
 
     number: int
@@ -43,9 +44,11 @@ class Parameter:
 
     @cached_property
     def kind(self) -> str:
-        """One of POINTER, INTEGER, FLOAT, STRUCT, WORD, TEXTURE."""
+        """One of POINTER, INTEGER, FLOAT, STRUCT, WORD, TEXTURE, SURFACE."""
         if "cudaTextureObject_t" in self.words:
             return TEXTURE
+        if "cudaSurfaceObject_t" in self.words:
+            return SURFACE
         if "*" in self.c_type.rpartition(">")[2]:
             return POINTER
         if self.element in ("f16", "f32", "f64") or (self.size == 2 and self.words & _HALVES):

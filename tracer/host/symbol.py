@@ -13,6 +13,7 @@ from ..engine.memory import Allocation, LoadedModule
 from ..front.demangle import demangle
 from ..front.texture import is_handle
 from ..ptx.kernel import TYPE_BYTES, Variable
+from ..ptx.variable import OPAQUE
 from .recording import Recording
 
 _LOCAL_NAME = re.compile(r"E(?P<length>\d+)(?P<rest>[A-Za-z_]\w*)$")
@@ -61,13 +62,13 @@ def plain_name(ptx_name: str) -> str:
 def name_symbols(loaded: LoadedModule) -> dict[str, Allocation]:
     """A module's variables in memory by C name; PTX names where two have the same.
 
-    Texture references are none: they are bound, not copied to.
+    References to textures and surfaces are none: they are bound, not copied to.
     """
     variables = loaded.module.variables
     own = [
         name
         for name in loaded.symbols
-        if not is_handle(name) and variables[name].element != "texref"
+        if not is_handle(name) and variables[name].element not in OPAQUE
     ]
     return {short: loaded.symbols[n] for short, n in zip(_distinct(own), own, strict=True)}
 

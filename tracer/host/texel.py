@@ -16,16 +16,27 @@ FORMATS = {
 """NumPy's name of a channel's type, and the trace's."""
 
 CHANNELS = (1, 2, 4)
+FACES = 6
+
+_ARRAY_LIMITS = {1: (131072,), 2: (131072, 65536), 3: (16384, 16384, 16384)}
+_LAYERED_LIMITS = {1: (32768,), 2: (32768, 32768)}
+_LINEAR_LIMITS = {1: (1 << 28,), 2: (131072, 65000)}
+_MOST_LAYERS = 2048
+"""The widest texture of any device (CUDA C++ Programming Guide, "Technical Specifications")."""
 
 
 @dataclass(frozen=True, slots=True)
 class Texels:
-    """`extent` is x first, without layers; `layers` 0 means not layered."""
+    """`extent` is x first, without layers; `layers` 0 means not layered.
+
+    The layers of a cubemap are the faces of its cubes.
+    """
 
     element: np.dtype[Any]
     channels: int
     extent: tuple[int, ...]
     layers: int
+    is_cubemap: bool = False
 
     @property
     def format(self) -> str:
@@ -45,15 +56,23 @@ class Texels:
         return plain.reshape(max(self.layers, 1), depth, height, width, self.channels)
 
 
-def read_texels(
-    shape: tuple[int, ...], dtype: np.dtype[Any], channels: int | None, layered: bool, what: str
-) -> Texels:
+@dataclass(frozen=True, slots=True)
+class TexelForm:
+    """What the user says of an array's axes: channels last, layers first, six a cube."""
+
+    channels: int | None = None
+    layered: bool = False
+    cubemap: bool = False
+
+
+def read_texels(shape: tuple[int, ...], dtype: np.dtype[Any], form: TexelForm, what: str) -> Texels:
     """Read an array's axes: layers, depth, height, width, channels, as far as it has them.
 
     Channels are the equal fields of a structured `dtype`, or a last axis if `channels` is 2 or 4.
     CutraceError, beginning with `what`, for what textures do not hold.
     """
     element, fields = _channel(dtype, what)
+    channels = form.channels
     count = fields or channels or 1
     if count not in CHANNELS or channels not in (None, count):
         asked = channels if count in CHANNELS else count
@@ -62,7 +81,19 @@ def read_texels(
         if shape[-1:] != (count,):
             raise CutraceError(f"{what} of shape {shape}: expected {count} channels as last axis")
         shape = shape[:-1]
-    return Texels(element, count, *_extent(shape, layered, what))
+    if form.cubemap:
+        _check_cubes(shape, form.layered, what)
+    extent, layers = _extent(shape, form.layered or form.cubemap, what)
+    return Texels(element, count, extent, layers, form.cubemap)
+
+
+def _check_cubes(shape: tuple[int, ...], layered: bool, what: str) -> None:
+    """Six squares, or with `layered` a multiple of six."""
+    faces = shape[0] if len(shape) == 3 else 0
+    whole = faces % FACES == 0 and faces > 0 if layered else faces == FACES
+    if not whole or shape[1] != shape[2]:
+        wanted = "6, 12, 18..." if layered else "6"
+        raise CutraceError(f"{what} of shape {shape}: a cubemap is {wanted} square faces")
 
 
 def _channel(dtype: np.dtype[Any], what: str) -> tuple[np.dtype[Any], int]:
@@ -96,3 +127,19 @@ def _extent(shape: tuple[int, ...], layered: bool, what: str) -> tuple[tuple[int
     if layered:
         return shape[:0:-1], shape[0]
     return shape[::-1], 0
+
+
+def check_size(texels: Texels, is_linear: bool, what: str) -> None:
+    """Refuse what no device holds."""
+    count = len(texels.extent)
+    limits = _LINEAR_LIMITS if is_linear else _LAYERED_LIMITS if texels.layers else _ARRAY_LIMITS
+    most = limits.get(count, texels.extent)
+    if texels.layers > _MOST_LAYERS or any(
+        size > limit for size, limit in zip(texels.extent, most, strict=True)
+    ):
+        layers = f" of at most {_MOST_LAYERS} layers" if texels.layers else ""
+        widest = " x ".join(map(str, most))
+        raise CutraceError(
+            f"{what} of {' x '.join(map(str, texels.extent))} texels: no device has one over "
+            f"{widest}{layers}"
+        )

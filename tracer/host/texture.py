@@ -12,16 +12,11 @@ from ...traces import schema
 from ..engine import texture as engine
 from .array import DeviceArray
 from .recording import Recording
-from .texel import Texels, read_texels
+from .surface import Surface
+from .texel import TexelForm, Texels, check_size, read_texels
 
 PITCH = 32
 """Rows of a texture over linear memory start at multiples of this (texturePitchAlignment)."""
-
-_ARRAY_LIMITS = {1: (131072,), 2: (131072, 65536), 3: (16384, 16384, 16384)}
-_LAYERED_LIMITS = {1: (32768,), 2: (32768, 32768)}
-_LINEAR_LIMITS = {1: (1 << 28,), 2: (131072, 65000)}
-_MOST_LAYERS = 2048
-"""The widest texture of any device (CUDA C++ Programming Guide, "Technical Specifications")."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,30 +57,34 @@ class Texture:
 
 def make_texture(
     recording: Recording,
-    array: DeviceArray | ArrayLike,
+    array: DeviceArray | Surface | ArrayLike,
     modes: Modes,
-    *,
-    channels: int | None,
-    layered: bool,
+    form: TexelForm,
     name: str | None,
 ) -> Texture:
-    """Make a texture: of a copy of a host array (a CUDA array), or over a device array as it is.
+    """Make a texture: of a copy of a host array, or over a surface or device array as it is.
 
     CutraceError for an array that no texture holds, an unknown mode, and modes that do not go
     together.
     """
     recording.check_open()
     what = f"texture `{name}`" if name else "a texture"
-    values = array if isinstance(array, DeviceArray) else np.asarray(array)
-    texels = read_texels(values.shape, values.dtype, channels, layered, what)
+    values = array if isinstance(array, DeviceArray | Surface) else np.asarray(array)
+    if isinstance(values, Surface):
+        texels = values.shared_texels(recording, form, what)
+    else:
+        texels = read_texels(values.shape, values.dtype, form, what)
     address_modes = _check_modes(modes, texels, what)
-    _check_size(texels, isinstance(values, DeviceArray), what)
+    check_size(texels, isinstance(values, DeviceArray), what)
+    over = ""
     if isinstance(values, DeviceArray):
         read, over = _linear(recording, values, texels, modes, what), values.name
+    elif isinstance(values, Surface):
+        read = values.texels
     else:
-        read, over = _copied(values, texels), ""
+        read = _copied(values, texels)
     label = recording.new_name(name, "texture")
-    if not over:
+    if isinstance(values, np.ndarray):
         recording.note(schema.Event("copy", values.nbytes, "HtoD", label))
     description = schema.Texture(
         label,
@@ -98,7 +97,9 @@ def make_texture(
         over,
         texels.layers,
     )
-    handle = recording.memory.add_texture(engine.Texture(description, read))
+    handle = recording.memory.add_texture(
+        engine.Texture(description, read, is_cubemap=texels.is_cubemap)
+    )
     return Texture(recording, handle, description)
 
 
@@ -156,6 +157,8 @@ def _check_modes(modes: Modes, texels: Texels, what: str) -> tuple[str, ...]:
             f'{what} of {texels.format}: read_mode="normalized_float" is for integers of 8 and '
             '16 bits; expected read_mode="element"'
         )
+    if texels.is_cubemap and not modes.normalized_coords:
+        raise CutraceError(f"{what}: a cubemap is sampled by directions: normalized_coords=True")
     if modes.filter_mode == "linear" and modes.read_mode == "element" and not is_float:
         raise CutraceError(
             f"{what} of {texels.format}: linear filtering gives no integers; expected floats, "
@@ -168,20 +171,4 @@ def _check_known(mode: object, known: tuple[str, ...], what_mode: str, what: str
     if mode not in known:
         raise CutraceError(
             f"{what}: {what_mode}={mode!r}{nearest(str(mode), known)}; there are {', '.join(known)}"
-        )
-
-
-def _check_size(texels: Texels, is_linear: bool, what: str) -> None:
-    """Refuse what no device holds."""
-    count = len(texels.extent)
-    limits = _LINEAR_LIMITS if is_linear else _LAYERED_LIMITS if texels.layers else _ARRAY_LIMITS
-    most = limits.get(count, texels.extent)
-    if texels.layers > _MOST_LAYERS or any(
-        size > limit for size, limit in zip(texels.extent, most, strict=True)
-    ):
-        layers = f" of at most {_MOST_LAYERS} layers" if texels.layers else ""
-        widest = " x ".join(map(str, most))
-        raise CutraceError(
-            f"{what} of {' x '.join(map(str, texels.extent))} texels: no device has one over "
-            f"{widest}{layers}"
         )

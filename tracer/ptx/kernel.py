@@ -111,9 +111,9 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """`%p1|%p2`: two destinations (setp, shfl, match)."""
+    """`%p1|%p2`: two destinations (setp, shfl, match); `{...}|%p1` of a texture's texels."""
 
-    first: Register | Bucket
+    first: "Register | Bucket | Vector"
     second: Register | Bucket
 
 
@@ -149,7 +149,7 @@ class CallTarget:
 
 @dataclass(frozen=True, slots=True)
 class Verbatim:
-    """An operand of a form that cutrace does not model, as written: `{...}|%p1`."""
+    """An operand of a form that cutrace does not model, as written: `table[1]`."""
 
     text: str
 

@@ -135,16 +135,13 @@ def _read_element(cursor: Cursor, at: int) -> Verbatim:
 
 
 def _read_vector(cursor: Cursor, scope: Scope) -> Operand:
-    at = cursor.index
     cursor.take()
     elements = [read_operand(cursor, scope)]
     while cursor.accept(","):
         elements.append(read_operand(cursor, scope))
     cursor.expect("}")
-    if cursor.accept("|"):
-        _read_register_or_bucket(cursor, scope)
-        return Verbatim(cursor.tokens.between(at, cursor.index - 1))
-    return Vector(tuple(elements))
+    vector = Vector(tuple(elements))
+    return Pair(vector, _read_register_or_bucket(cursor, scope)) if cursor.accept("|") else vector
 
 
 def _read_address(cursor: Cursor, scope: Scope) -> Operand:

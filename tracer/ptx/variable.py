@@ -12,7 +12,7 @@ from .kernel import TYPE_BYTES, Variable
 DECLARED_SPACES = frozenset({".global", ".const", ".shared", ".local", ".param", ".tex"})
 """Directives that begin the declaration of a variable."""
 
-_OPAQUE: Mapping[str, int] = {"texref": 8, "samplerref": 8, "surfref": 8}
+OPAQUE: Mapping[str, int] = {"texref": 8, "samplerref": 8, "surfref": 8}
 _WIDTHS: Mapping[str, int] = {".v2": 2, ".v4": 4, ".v8": 8}
 _MOST_NUMBERED = 1 << 16
 _LARGEST = 1 << 48
@@ -35,7 +35,7 @@ class Declaration:
     @property
     def width(self) -> int:
         """Bytes of one element (of a vector: of one of its parts)."""
-        return _OPAQUE.get(self.element) or TYPE_BYTES[self.element]
+        return OPAQUE.get(self.element) or TYPE_BYTES[self.element]
 
 
 def read_declaration(cursor: Cursor, is_extern: bool = False) -> Declaration:
@@ -87,7 +87,7 @@ def read_count(cursor: Cursor, most: int) -> int:
 def _read_attribute(cursor: Cursor, declared: Declaration) -> None:
     """Read one directive between the state space and the name."""
     directive = cursor.next
-    if directive[1:] in TYPE_BYTES or directive[1:] in _OPAQUE:
+    if directive[1:] in TYPE_BYTES or directive[1:] in OPAQUE:
         declared.element = directive[1:]
     elif directive in _WIDTHS:
         declared.vector = _WIDTHS[directive]
@@ -129,7 +129,7 @@ def _read_dimensions(cursor: Cursor) -> tuple[int, ...]:
 
 
 def _read_value(cursor: Cursor, declared: Declaration, dims: tuple[int, ...]) -> Data:
-    if declared.element in _OPAQUE:  # attributes of a sampler: the host's, when it binds one
+    if declared.element in OPAQUE:  # attributes of a sampler: the host's, when it binds one
         cursor.skip_pair("{", "}")
         return Data()
     vector = (declared.vector,) if declared.vector > 1 else ()

@@ -16,7 +16,8 @@ BESIDE: Mapping[str, tuple[str, ...]] = {
         *("membar", "fence", "prefetch", "prefetchu", "nanosleep", "pmevent", "discard"),
         *("applypriority", "brkpt", "griddepcontrol", "setmaxnreg"),
     ),
-    "textures": ("tex",),
+    "textures": ("tex", "tld4", "txq", "istypep"),
+    "surfaces": ("suld", "sust", "sured", "suq"),
 }
 """Families that are not rows of tables: they touch memory, lanes, or the way of a warp."""
 

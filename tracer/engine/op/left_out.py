@@ -19,6 +19,8 @@ LEFT_OUT: tuple[tuple[str, frozenset[str], str], ...] = (
     ("getctarank", frozenset(), "clusters of blocks"),
     ("barrier", frozenset({"cluster"}), "clusters of blocks"),
     ("clusterlaunchcontrol", frozenset(), "clusters of blocks"),
+    ("tex", frozenset({"2dms"}), "textures with several samples a texel"),
+    ("tex", frozenset({"a2dms"}), "textures with several samples a texel"),
     ("cvt", frozenset({"rs"}), "conversions that round at random"),
 )
 """Opcode, modifiers that it has, and what that is: the message begins `cutrace leaves out`."""
