@@ -13,10 +13,12 @@ def launch_facts(counts: LaunchCounts, device: Device) -> Mapping[str, int | Non
 
     `limit_*` are the blocks that an SM has room for, by resource; `resident_blocks` the least of
     them. Shared memory is in bytes a block: `shared_driver` is what the device reserves of it, and
-    `shared_allocated` all of it rounded up.
+    `shared_allocated` all of it rounded up. `carveout` is what the SM sets apart for it, enough for
+    `limit_carveout` blocks.
     """
     launch, resident, limits = counts.launch, counts.occupancy, device.limits
     asked = resident.need.shared + limits.shared_reserved
+    allocated = -(-asked // limits.shared_unit) * limits.shared_unit
     return {
         "active_warps": resident.active_warps,
         "max_warps": resident.max_warps,
@@ -30,6 +32,8 @@ def launch_facts(counts: LaunchCounts, device: Device) -> Mapping[str, int | Non
         "shared_static": launch.shared_static,
         "shared_dynamic": launch.shared_dynamic,
         "shared_driver": limits.shared_reserved,
-        "shared_allocated": -(-asked // limits.shared_unit) * limits.shared_unit,
+        "shared_allocated": allocated,
+        "carveout": resident.carveout,
+        "limit_carveout": resident.carveout // allocated if allocated else None,
         "sms": device.chip.sms,
     }

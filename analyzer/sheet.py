@@ -46,7 +46,8 @@ def chosen(profile: Profile) -> tuple[tuple[Counter, ...], ...]:
     """The counters to show, a tuple a vocabulary, one definition a name.
 
     Those asked for; else plain names for several devices, and before them the era's own
-    vocabulary for one device alone.
+    vocabulary for one device alone. Of a name that several vocabularies have, those are left out
+    that no device has, if another has one.
     """
     capabilities = [p.capability for p in profile.launches]
     names = profile.view.counters
@@ -54,12 +55,16 @@ def chosen(profile: Profile) -> tuple[tuple[Counter, ...], ...]:
     plain = vocabularies()[0].counters
     own = era(capabilities[0]) if len(profile.devices) == 1 else None
     if not asked:
-        asked = (*own.of(capabilities[0]), *plain) if own else plain
+        its = own.of(capabilities[0]) if own else ()
+        asked = (*(c for c in its if not c.by_name_only), *plain)
     groups: dict[str, dict[str, Counter]] = {}
+    here = {c.name for c in asked if any(c.exists_on(capability) for capability in capabilities)}
     for counter in asked:
-        group = groups.setdefault(counter.vocabulary, {})
-        if counter.name not in group or any(counter.exists_on(c) for c in capabilities):
-            group[counter.name] = counter
+        exists = any(counter.exists_on(capability) for capability in capabilities)
+        if exists or counter.name not in here or counter.qualified in names:
+            group = groups.setdefault(counter.vocabulary, {})
+            if exists or counter.name not in group:
+                group[counter.name] = counter
     return tuple(tuple(group.values()) for group in groups.values())
 
 

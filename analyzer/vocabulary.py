@@ -45,6 +45,7 @@ class Counter:
     whole_launch: bool = False
     label: str = ""
     section: str = ""
+    by_name_only: bool = False
     by: str = ""
 
     def exists_on(self, capability: Capability) -> bool:
@@ -196,7 +197,7 @@ def _counter(entry: Mapping[str, object], vocabulary: str, where: str) -> Counte
     """One `[[counter]]` table, checked key by key."""
     place = f"{where}: counter {entry.get('name', '?')!r}"
     known = {f.name for f in fields(Counter)} - {"vocabulary"}
-    flags = {"follows_ptx", "whole_launch"}
+    flags = {"follows_ptx", "whole_launch", "by_name_only"}
     optional = {"scope", "differs", "by", "label", "section", *flags}
     _check_keys(entry, known - optional, optional, place)
     for key, value in entry.items():

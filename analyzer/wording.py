@@ -11,6 +11,9 @@ PTX_IS_NOT_SASS = (
     " counts of instructions, branches and local accesses may differ from a chip's."
 )
 
+IN_FULL = frozenset({"cuda-profiler"})
+"""Vocabularies that show their zeros."""
+
 
 def number(value: Value, counter: Counter) -> str:
     """A value with all its digits; a ratio as a percentage; an absent value as nothing.
@@ -21,8 +24,9 @@ def number(value: Value, counter: Counter) -> str:
     """
     if value is None:
         return ""
-    if counter.unit == "ratio":
-        return f"{100 * value:.3f}".rstrip("0").rstrip(".") + " %"
+    if counter.unit in ("ratio", "%"):
+        percent = value * (100 if counter.unit == "ratio" else 1)
+        return f"{percent:.3f}".rstrip("0").rstrip(".") + " %"
     return str(value)
 
 
@@ -40,11 +44,12 @@ def title(block: Block) -> str:
 def is_folded(row: Row, section: Section, view: View) -> bool:
     """Whether a row needs no line of its own: no device has it, or `zeros` names it.
 
-    A profiler's own vocabulary is always shown in full, and so is what was asked for by name.
+    The first profiler's few counters are always shown in full, and so is what was asked for by
+    name.
     """
     if view.counters:
         return False
-    return row.is_empty or (row.is_zero and section.vocabulary == "plain")
+    return row.is_empty or (row.is_zero and section.vocabulary not in IN_FULL)
 
 
 def zeros(sheet: Sheet, view: View) -> str:

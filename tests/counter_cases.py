@@ -76,8 +76,9 @@ __global__ void strides(float *out, const float *in)
 class Case:
     """A kernel recorded with `first` constants, and again with `second`: the twin.
 
-    `expected` gives each counter, for either, as a function of the constants; `arrays` those that
-    only arrays have, by array and counter.
+    `device` replays both, or `other_device` the second. `expected` gives each counter, for either,
+    as a function of the constants; `arrays` those that only arrays have, by array and counter.
+    Constants named in `replayed` are options of the replay.
     """
 
     record: Callable[[Path, Constants], Path]
@@ -87,6 +88,8 @@ class Case:
     expected: Mapping[str, Formula]
     options: Mapping[str, Any] = field(default_factory=dict)
     arrays: Mapping[tuple[str, str], Formula] = field(default_factory=dict)
+    replayed: tuple[str, ...] = ()
+    other_device: str = ""
 
 
 def record_samples(path: Path, constants: Constants) -> Path:

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from counter_cases import CASES
+from every_case import CASES
 
 import cutrace
 from cutrace.analyzer.vocabulary import heading, vocabularies

@@ -157,7 +157,7 @@ def test_devices_and_counters_are_listed_and_explained(capsys: Captured) -> None
     [
         ("cutrace analyze x -d 8800gtx,h", "8800gtx,h100\n8800gtx,h200"),
         ("cutrace devices gtx5", "gtx580"),
-        ("cutrace counters gst_i", "gst_incoherent"),
+        ("cutrace counters gst_inc", "gst_incoherent"),
         ("cutrace record reverse.cu --launch rev", "reverse<<<"),
         ("cutrace gallery reverse", "reverse_array"),
         ("cutrace analyze x --format m", "md"),

@@ -1,0 +1,8 @@
+"""Every counter's case, of all vocabularies."""
+
+from cases_ncu import NCU
+from cases_nvprof import NVPROF
+from cases_plain import PLAIN
+from counter_cases import CASES as SPECIAL
+
+CASES = (*SPECIAL, *PLAIN, *NVPROF, *NCU)
