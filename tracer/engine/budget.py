@@ -30,7 +30,7 @@ class Budget:
     def _overrun(self, wave: "Wave", block: int) -> KernelFault:
         program = wave.program
         index = int(wave.step.argmax())
-        owner = triple(int(wave.block_of_warp[index]) + wave.first_block, program.launch.grid)
+        owner = triple(int(wave.numbers[wave.block_of_warp[index]]), program.launch.grid)
         return KernelFault(
             f"{loop_line(program.kernel, block)}: kernel `{program.name}` does not end: warp"
             f" {index % wave.warps_a_block} of block {owner} ran {self._limit} instructions and"

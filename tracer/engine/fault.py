@@ -82,7 +82,7 @@ def name_lane(group: "Group", lane: int) -> str:
     launch = wave.program.launch
     warp = int(group.place[lane // LANES])
     thread = (warp % wave.warps_a_block) * LANES + lane % LANES
-    block = int(wave.block_of_warp[warp]) + wave.first_block
+    block = int(wave.numbers[wave.block_of_warp[warp]])
     return f"thread {triple(thread, launch.block)} of block {triple(block, launch.grid)}"
 
 

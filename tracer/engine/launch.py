@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import numpy as np
 from numpy.typing import NDArray
 
 
@@ -26,7 +27,8 @@ class Launch:
 
     `arguments` holds, for each parameter of the kernel, its bytes (little-endian, the parameter's
     own size). `output` takes what `printf` writes. Messages call
-    the kernel `name`, or as its PTX does.
+    the kernel `name`, or as its PTX does. Only the blocks `chosen`, rising, are run, if any are
+    chosen.
     """
 
     grid: tuple[int, int, int]
@@ -36,6 +38,18 @@ class Launch:
     output: Callable[[str], None]
     watch: Watch = Watch()
     name: str = ""
+    chosen: tuple[int, ...] = ()
+
+    @property
+    def executed(self) -> int:
+        """Thread blocks that are run."""
+        return len(self.chosen) or self.blocks
+
+    def numbers(self, first: int, count: int) -> NDArray[np.int64]:
+        """Return the numbers in the grid of `count` blocks that are run, from the `first` on."""
+        if self.chosen:
+            return np.array(self.chosen[first : first + count], dtype=np.int64)
+        return np.arange(first, first + count, dtype=np.int64)
 
     @property
     def blocks(self) -> int:

@@ -61,10 +61,10 @@ class Program:
         """What messages call the kernel."""
         return spoken_name(self.kernel, self.launch)
 
-    def initial_registers(self, first_block: int, blocks: int) -> list[Array]:
+    def initial_registers(self, numbers: NDArray[np.int64]) -> list[Array]:
         """Return zeroed registers, with the special registers of these blocks in their slots."""
         registers = list(self.zeros)
-        values = special_values(self.launch, first_block, blocks)
+        values = special_values(self.launch, numbers)
         for name, slot in self.specials.items():
             registers[slot] = values[name]
         return registers
@@ -87,11 +87,11 @@ _ONES = ("%cluster_nctarank", *(f"%cluster_nctaid.{axis}" for axis in AXES))
 """Every block is a cluster of its own; nothing counts performance, no driver sets registers."""
 
 
-def special_values(launch: Launch, first_block: int, blocks: int) -> dict[str, Array]:
+def special_values(launch: Launch, numbers: NDArray[np.int64]) -> dict[str, Array]:
     """Return the special registers as uint32 of shape (blocks or 1, columns or 1)."""
     columns = -(-launch.threads // LANES) * LANES
     thread = np.arange(columns, dtype=np.uint32)[None]
-    block = np.arange(first_block, first_block + blocks, dtype=np.uint64)[:, None]
+    block = numbers.astype(np.uint64)[:, None]
     values = {
         "%laneid": thread % LANES,
         "%warpid": thread // LANES,

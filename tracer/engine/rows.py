@@ -55,7 +55,8 @@ class WaveRows:
         self._patterns.waves -= 1
         for pc in sorted(self._lanes_on):
             lanes = self._lanes_on[pc]
-            blocks = np.flatnonzero(lanes).astype(np.uint64)
+            blocks = np.flatnonzero(lanes)
             if blocks.size:
                 pcs = np.full(len(blocks), pc, dtype=np.uint32)
-                self._sink.lanes_on(blocks + self._block[0], pcs, lanes[blocks])
+                warps_a_block = len(self._block) // len(lanes)
+                self._sink.lanes_on(self._block[blocks * warps_a_block], pcs, lanes[blocks])

@@ -41,13 +41,14 @@ def run(kernel: Kernel, launch: Launch, memory: Memory, loaded: LoadedModule, si
 def _run_waves(program: Program, patterns: PatternTable, sink: Sink) -> None:
     """Run one wave after another; admit the next one early while those before only wait."""
     blocks = blocks_a_wave(program)
-    total = program.launch.blocks
+    total = program.launch.executed
     resident: list[Wave] = []
     idle = 0
     first = 0
     while first < total or resident:
         if first < total and idle >= len(resident):
-            resident.append(Wave(program, first, min(blocks, total - first), patterns, sink))
+            numbers = program.launch.numbers(first, min(blocks, total - first))
+            resident.append(Wave(program, numbers, patterns, sink))
             first += blocks
             idle = 0
         wave = resident.pop(0)

@@ -28,7 +28,7 @@ class Slots:
 
     def __init__(self, kernel: Kernel, launch: Launch) -> None:
         self._kernel = kernel
-        self._known_specials = special_values(launch, 0, 1)
+        self._known_specials = special_values(launch, launch.numbers(0, 1))
         self._slots: dict[object, int] = {}
         self.zeros: list[Array] = []
         self.specials: dict[str, int] = {}

@@ -35,20 +35,19 @@ OWNED_REMEMBERED = 256
 
 
 class Wave:
-    """`blocks` thread blocks from number `first_block` on, (blocks, columns) lanes."""
+    """Thread blocks with these `numbers` (blocks,) in the grid, (blocks, columns) lanes."""
 
     def __init__(
         self,
         program: "Program",
-        first_block: int,
-        blocks: int,
+        numbers: NDArray[np.int64],
         patterns: "PatternTable",
         sink: Sink,
     ) -> None:
         launch = program.launch
         self.program = program
-        self.first_block = first_block
-        self.blocks = blocks
+        self.numbers = numbers
+        blocks = self.blocks = len(numbers)
         self.warps_a_block = -(-launch.threads // LANES)
         self.columns = self.warps_a_block * LANES
         self.warps = blocks * self.warps_a_block
@@ -56,7 +55,7 @@ class Wave:
         self.all_warps = np.arange(self.warps)
         self.block_of_warp = self.all_warps // self.warps_a_block
         self.zeros = program.zeros
-        self.registers = program.initial_registers(first_block, blocks)
+        self.registers = program.initial_registers(numbers)
         self.shared = np.zeros((blocks, program.shared_bytes), dtype=np.uint8)
         self.local = np.zeros((self.warps * LANES, program.local_bytes), dtype=np.uint8)
         self.shadow: Shadow | None = None
@@ -70,7 +69,7 @@ class Wave:
         self._masks: dict[tuple[bytes, int], Mask] = {}
         lanes = np.arange(self.columns).reshape(self.warps_a_block, LANES) < launch.threads
         self.stacks = SplitStacks(program.entry, program.exit, lanes, blocks)
-        block = (first_block + self.block_of_warp).astype(np.uint64)
+        block = numbers[self.block_of_warp].astype(np.uint64)
         warp = (self.all_warps % self.warps_a_block).astype(np.uint16)
         self._progress = 0
         self._budget = Budget(launch.watch.max_instructions)
@@ -168,6 +167,6 @@ class Wave:
         numbers = np.unique(self.stacks.block[self.stacks.state == READY])
         return {source_line(kernel, kernel.blocks[n].last - 1) for n in numbers}
 
-    def blocks_of(self, warps: NDArray[np.intp]) -> NDArray[np.intp]:
+    def blocks_of(self, warps: NDArray[np.intp]) -> NDArray[np.int64]:
         """Return the numbers in the grid of the blocks that hold these warps."""
-        return self.block_of_warp[warps] + self.first_block
+        return self.numbers[self.block_of_warp[warps]]
