@@ -17,7 +17,7 @@ polars SQL; a number means "not more than".
 import operator
 import re
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -120,8 +120,13 @@ def read_budget(path: Path) -> Budget:
     devices = document.get("devices", [])
     if not isinstance(devices, list) or not all(isinstance(name, str) for name in devices):
         raise CutraceError(f"{path}: devices = {devices!r}; expected a list of names")
-    entries = tuple(_entry(number, table, path) for number, table in enumerate(tables))
+    entries = read_entries(tables, path)
     return Budget(path, entries, tuple(devices), str(document.get("compiler", "")))
+
+
+def read_entries(tables: Iterable[Mapping[str, object]], path: Path) -> tuple[Entry, ...]:
+    """Read the tables of a budget; `path` begins the messages about them."""
+    return tuple(_entry(number, table, path) for number, table in enumerate(tables))
 
 
 def _entry(number: int, table: Mapping[str, object], path: Path) -> Entry:
