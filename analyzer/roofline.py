@@ -8,7 +8,6 @@ Source: textbook chapter on CUDA memories (200 GB/s and one operation for each w
 50 GFLOPS); CUDA C Programming Guide 13, arithmetic throughput, for the cores of an SM.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import polars as pl
@@ -22,22 +21,6 @@ CORES = (
     *(((3, 0), 192), ((2, 1), 48), ((2, 0), 32), ((1, 0), 8)),
 )
 """Single-precision cores of an SM from each capability on, newest first."""
-CLOCK_MHZ: Mapping[str, int] = {
-    "8800gtx": 1350,
-    "gtx280": 1296,
-    "gtx580": 1544,
-    "m2070": 1147,
-    "k20": 706,
-    "gtx980": 1216,
-    "p100": 1329,
-    "v100": 1380,
-    "t4": 1590,
-    "a100": 1410,
-    "rtx4090": 2520,
-    "h100": 1980,
-    "h200": 1980,
-}
-"""The cores' clock at best: the boards' specifications."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +87,7 @@ def find_roof(counts: pl.DataFrame, device: Device) -> Roof | None:
 
 def single_gflops(device: Device) -> float | None:
     """What a device's cores can do in single precision, an fma a clock; None if unknown."""
-    clock = CLOCK_MHZ.get(device.key)
-    if clock is None:
+    if not device.chip.clock_mhz:
         return None
     cores = next(count for since, count in CORES if device.capability >= since)
-    return 2 * cores * device.chip.sms * clock / 1000
+    return 2 * cores * device.chip.sms * device.chip.clock_mhz / 1000

@@ -1,16 +1,14 @@
 """`cutrace devices`: what cutrace knows of each device, every number with its source."""
 
-from typing import TYPE_CHECKING, Annotated
+import shutil
+import sys
+from typing import Annotated
 
 import typer
 
 from ._complete import devices, starting
 
-if TYPE_CHECKING:
-    from ..models.replay.device import Device
-
 PANEL = "Look up"
-HEAD = ("name", "maker's name", "capability", "SMs", "GB/s", "threads a block", "warps an SM")
 
 
 def command(
@@ -18,23 +16,23 @@ def command(
         str | None,
         typer.Argument(help="A device, or a file of your own", autocompletion=starting(devices)),
     ] = None,
+    toml: Annotated[
+        bool,
+        typer.Option("--toml", help="Print its files, in which every number has its source."),
+    ] = False,
 ) -> str:
-    """List the devices, or print all that is known of one."""
-    from ..analyzer.align import align
+    """List the devices, or print the limits and the wiring of one."""
+    from ..analyzer.device_text import describe_device, list_devices
     from ..models.replay.catalog import find_device
-    from ..models.replay.device import load_device
+    from ..models.replay.device import load_device, load_devices
+    from ..models.replay.layers import read_layers
 
     if name is None:
-        found = sorted(map(load_device, devices()), key=lambda device: device.capability)
-        rows = [HEAD, *map(_row, found)]
-        return "\n".join((*align(rows), "", "next: cutrace devices NAME"))
-    load_device(name)
-    text = find_device(name).read_text(encoding="utf-8")
-    return f"{text}\nnext: cutrace analyze TRACE -d {name}"
-
-
-def _row(device: "Device") -> tuple[str, ...]:
-    """One device's line."""
-    chip, limits = device.chip, device.limits
-    numbers = (chip.sms, chip.memory_gb_per_s, limits.threads_per_block, limits.warps_per_sm)
-    return (device.key, device.name, "{}.{}".format(*device.capability), *map(str, numbers))
+        return "\n".join((*list_devices(load_devices(["all"])), "", "next: cutrace devices NAME"))
+    device, layers = load_device(name), read_layers(find_device(name))
+    if toml:
+        texts = [layer.path.read_text(encoding="utf-8") for layer in layers]
+        return "\n".join((*texts, f"next: cutrace devices {name}"))
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    described = describe_device(device, [layer.path.name for layer in layers], width)
+    return "\n".join((*described, "", f"next: cutrace devices {name} --toml for the sources"))

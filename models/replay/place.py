@@ -21,11 +21,16 @@ SCOPE_NAMES = ("sm", "cluster", "rest")
 
 @dataclass(frozen=True, slots=True)
 class Chip:
-    """How many SMs there are, how many share a cluster, and how fast the memory is at best."""
+    """How many SMs there are and how many share a cluster; how fast and large the memory is.
+
+    `clock_mhz` is the cores' clock at best. What is 0 is not known.
+    """
 
     sms: int
     sms_per_cluster: int
     memory_gb_per_s: float
+    memory_bytes: int = 0
+    clock_mhz: int = 0
 
     def __post_init__(self) -> None:
         """Refuse clusters that are not all alike."""

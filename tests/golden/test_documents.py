@@ -59,7 +59,7 @@ def test_a_document_shows_what_happens(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("CUTRACE_DEVICE", raising=False)
-    for block in FENCE.finditer(document.read_text(encoding="utf-8")):
+    for number, block in enumerate(FENCE.finditer(document.read_text(encoding="utf-8"))):
         kind, name, text = block.groups()
         if kind in ("cuda", "toml") and name:
             Path(name).write_text(text, encoding="utf-8")
@@ -67,7 +67,7 @@ def test_a_document_shows_what_happens(
             exec(compile(text, f"{document.name}: {text.splitlines()[0]}", "exec"), {})
             capsys.readouterr()
         elif kind == "diff":
-            apply_and_test(text, tmp_path / "cutrace")
+            apply_and_test(text, tmp_path / f"diff{number}" / "cutrace")
         elif kind == "console":
             for command in commands(text):
                 program, *arguments = shlex.split(command.line)

@@ -11,7 +11,7 @@ from warps import FULL, warp
 import cutrace
 from cutrace.analyzer.arithmetic import flops_of
 from cutrace.analyzer.profile import LaunchProfile, analyze
-from cutrace.analyzer.roofline import CLOCK_MHZ, roofline, single_gflops
+from cutrace.analyzer.roofline import roofline, single_gflops
 from cutrace.models.replay.device import load_device
 from cutrace.traces.writer import TraceWriter
 
@@ -152,7 +152,10 @@ def test_cores_times_clock_is_what_the_makers_say() -> None:
     told = {"8800gtx": 345.6, "gtx580": 1581, "a100": 19_500, "h200": 66_900}
     for device, gflops in told.items():
         assert single_gflops(load_device(device)) == pytest.approx(gflops, rel=0.002)
-    assert all(load_device(name).key == name for name in CLOCK_MHZ)
+
+
+def test_a_device_whose_clock_is_unknown_has_no_known_peak() -> None:
+    assert single_gflops(load_device("h100", {"chip.clock_mhz": 0})) is None
 
 
 def test_an_unknown_peak_leaves_the_verdict_out() -> None:

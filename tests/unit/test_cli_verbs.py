@@ -143,8 +143,11 @@ def test_info_tells_what_is_in_a_trace_and_verifies_it(trace: Path, capsys: Capt
 
 @pytest.mark.document("003.6", "cutrace devices NAME")
 def test_devices_and_counters_are_listed_and_explained(capsys: Captured) -> None:
-    assert "8800gtx  GeForce 8800 GTX  1.0         16   86.4    512 " in printed(capsys, "devices")
-    assert "[stage.coalescer]" in printed(capsys, "devices", "8800 GTX")
+    assert "8800gtx    GeForce 8800 GTX         1.0   16   86.4\n" in printed(capsys, "devices")
+    assert "warps_per_sm          24\n" in printed(capsys, "devices", "8800 GTX")
+    files = printed(capsys, "devices", "8800 GTX", "--toml")
+    assert files.index('base = "sm_10"') < files.index("[stage.coalescer]")
+    assert "sms = 16  # SMs: CUDA C Programming Guide 4.2, table A-1\n" in files
     assert "gst_incoherent    1.0-1.3  2 a transaction\n" in printed(capsys, "counters")
     told = printed(capsys, "counters", "instructions")
     assert "instructions (plain)\n" in told
