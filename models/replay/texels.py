@@ -72,7 +72,8 @@ def _way(mnemonic: str) -> int:
     """Return how an instruction reads a texture."""
     if mnemonic.startswith("tld4"):
         return GATHERS
-    return FETCHES if mnemonic.endswith(".s32") else FILTERS
+    is_fetch = mnemonic.endswith(".s32") and ".level." not in mnemonic
+    return FETCHES if is_fetch else FILTERS
 
 
 def _kind(trace: "LaunchTrace", number: int) -> Kind:
@@ -145,11 +146,11 @@ def find_taps(texture: Texture, width: int, how: int, corners: Ints) -> tuple[In
 
 def _mode(texture: Texture, axis: int, how: int) -> str:
     """Return the address mode in effect."""
-    if how == FETCHES and texture.array:
+    if how == FETCHES:
         return "border"
     mode = texture.address_mode[min(axis, len(texture.address_mode) - 1)]
     folds = mode in ("wrap", "mirror")
-    return "clamp" if folds and (how == FETCHES or not texture.normalized_coords) else mode
+    return "clamp" if folds and not texture.normalized_coords else mode
 
 
 def fold(index: Ints, size: int, mode: str) -> tuple[Ints, Bools]:

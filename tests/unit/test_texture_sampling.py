@@ -161,7 +161,8 @@ def test_each_dimension_has_its_own_address_mode_x_first() -> None:
 def test_a_fetch_names_texels_by_integers_without_filter_or_normalisation() -> None:
     texture = texture_of(ROW, "wrap", "linear", normalized=True)
     found = values_of(texture, np.array([-5, 0, 8, 9, 2**31 - 1], np.int32), fetch=True)
-    assert found.tolist() == ROW[[0, 0, 8, 8, 8]].tolist()
+    # beyond the texture an H200 reads zeros: tests/validate/test_images.py
+    assert found.tolist() == [0, ROW[0], ROW[8], 0, 0]
 
 
 def test_a_fetch_outside_linear_memory_reads_zero() -> None:

@@ -1,16 +1,19 @@
 """What kernels may ask of textures and surfaces: `txq`, `suq`, `istypep` (PTX ISA 9.7.10, 9.7.11).
 
-Numbers of data types and orders are OpenCL's, as the ISA has them.
+Width, height and depth are as an NVIDIA H200 answers: the layers count as the size after the last,
+a cubemap's as cubes in textures and as faces in surfaces, and a level beyond the only one has no
+size. The rest CUDA's driver refuses to load; here it is what the descriptor says, in OpenCL's
+numbers as the ISA has them. `istypep` knows references only: a handle is of no type.
 """
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..ptx.kernel import Address, Instruction, Register
+from ..ptx.kernel import Address, Instruction
 from .array import DTYPES, Array
-from .handle import SURFACES, decode_handle, find_surface, find_texture
+from .cube import FACES
+from .handle import decode_handle, find_surface, find_texture
 from .program import Step
 from .surface import Surface
 from .texel import texel_of
@@ -29,8 +32,9 @@ _ORDERS = {1: 0x10B0, 2: 0x10B2, 4: 0x10B5}
 _ADDRESS_MODES = {"wrap": 0, "mirror": 1, "clamp": 2, "border": 3}
 
 
-def _sizes(extent: tuple[int, ...], layers: int) -> dict[str, int]:
-    width, height, depth = (*extent, 0, 0)[:3]
+def _sizes(extent: tuple[int, ...], layers: int, count: int) -> dict[str, int]:
+    """Return sizes by name; `count` is what follows the extent."""
+    width, height, depth = (*extent, *([count] if count else []), 0, 0)[:3]
     return {"width": width, "height": height, "depth": depth, "array_size": layers}
 
 
@@ -39,8 +43,12 @@ def _of_texture(texture: Texture) -> dict[str, int]:
     name = described.format.partition("x")[0]
     types = _NORMALIZED_TYPES if texture.is_normalized_read else _DATA_TYPES
     modes = (*described.address_mode, *described.address_mode[-1:] * 2)[:3]
+    cubes = described.layers // FACES
+    count = described.layers if not texture.is_cubemap else cubes if cubes > 1 else 0
+    if len(described.extent) == 1 and not count:
+        count = 1
     return {
-        **_sizes(described.extent, described.layers),
+        **_sizes(described.extent, described.layers, count),
         "channel_data_type": types[name],
         "channel_order": _ORDERS[texel_of(described.format).channels],
         "normalized_coords": int(described.normalized_coords),
@@ -54,7 +62,7 @@ def _of_texture(texture: Texture) -> dict[str, int]:
 
 def _of_surface(surface: Surface) -> dict[str, int]:
     return {
-        **_sizes(surface.extent, surface.layers),
+        **_sizes(surface.extent, surface.layers, surface.layers),
         "channel_data_type": _DATA_TYPES[surface.format.partition("x")[0]],
         "channel_order": _ORDERS[texel_of(surface.format).channels],
         "memory_layout": 1,
@@ -87,7 +95,7 @@ def decode_query(decoder: "Decoder", instruction: Instruction) -> Step | None:
         for number in np.unique(handles[mask]):
             answers[handles == number] = find(group, pc, int(number)).get(query, 0)
         if level is not None:
-            answers = np.maximum(answers >> np.minimum(level(frame), np.uint32(31)), np.uint32(1))
+            answers = np.where(level(frame) == 0, answers, np.uint32(0))
         if store is not None:
             store(frame, answers)
 
@@ -104,18 +112,13 @@ def _find_surface(group: "Group", pc: int, handle: int) -> dict[str, int]:
 
 def _is_type(decoder: "Decoder", instruction: Instruction) -> Step:
     to, source = instruction.operands
-    if not isinstance(source, Register):
-        raise decoder.refuse("expected a register")
-    handle, store = decode_handle(decoder, source), decoder.store(to, "pred")
-    is_of: dict[str, Callable[[Array], Array]] = {
-        "texref": lambda value: (value != 0) & (value < np.uint64(SURFACES)),
-        "surfref": lambda value: value > np.uint64(SURFACES),
-        "samplerref": lambda value: np.zeros_like(value, np.bool_),
-    }
-    test = is_of[instruction.modifiers[0]]
+    value, store = decoder.fetch(source, "u64"), decoder.store(to, "pred")
+    variables, symbols = decoder.loaded.module.variables.values(), decoder.loaded.symbols
+    named = [v.name for v in variables if v.element == instruction.modifiers[0]]
+    addresses = np.array([symbols[n].address for n in named if n in symbols], np.uint64)
 
     def is_type(group: "Group") -> None:
         if store is not None:
-            store(group.frame, test(handle(group.frame)))
+            store(group.frame, np.isin(value(group.frame), addresses))
 
     return is_type

@@ -32,12 +32,25 @@ _PRESENT = scalar(True, DTYPES["pred"])
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """What the modifiers say; `channel` is the one that a gather takes, -1 for a sample."""
+    """What the modifiers say; `channel` is the one that a gather takes, -1 for a sample.
+
+    A fetch names texels by integers. One that also names a level is a sample in the middle of the
+    texel, by the address mode (as measured on an NVIDIA H200).
+    """
 
     geometry: str
     result: str
-    is_fetch: bool
+    coordinate: str
+    has_level: bool
     channel: int
+
+    @property
+    def is_fetch(self) -> bool:
+        return self.coordinate == "s32" and not self.has_level
+
+    @property
+    def middle(self) -> float:
+        return 0.5 if self.coordinate == "s32" and self.has_level else 0.0
 
     @property
     def is_layered(self) -> bool:
@@ -70,13 +83,12 @@ def decode_sample(decoder: "Decoder", instruction: Instruction) -> Step | None:
         raise decoder.refuse("cutrace does not know this kind of texture fetch")
     if source.sampler is not None:
         raise decoder.refuse("cutrace leaves out samplers apart from their textures")
-    kind = "s32" if form.is_fetch else "f32"
     operands = source.coordinates
     first = int(form.is_layered)
     if len(operands) < first + form.coordinates:
         raise decoder.refuse(f"expected {first + form.coordinates} coordinates")
     layer = decoder.fetch(operands[0], "u32") if first else None
-    axes = [decoder.fetch(o, kind) for o in operands[first : first + form.coordinates]]
+    axes = [decoder.fetch(o, form.coordinate) for o in operands[first : first + form.coordinates]]
     offsets = _offsets(decoder, form, more[_level_operands(instruction) :])
     handle = decode_handle(decoder, source.texture)
     guard = decoder.guard()
@@ -102,7 +114,8 @@ def decode_sample(decoder: "Decoder", instruction: Instruction) -> Step | None:
             _check(group, pc, texture, form)
             layers = np.zeros(int(here.sum()), np.int64)
             layers += 0 if layer is None else chosen(layer).astype(np.int64)
-            places, steps = [*map(chosen, axes)], [*map(chosen, offsets)]
+            places = [chosen(axis) + form.middle if form.middle else chosen(axis) for axis in axes]
+            steps = [*map(chosen, offsets)]
             at = Places(places, layers, form.is_fetch, steps)
             if form.is_cubemap:
                 at = _on_faces(at, texture.description.layers // FACES)
@@ -126,7 +139,7 @@ def _form(decoder: "Decoder", instruction: Instruction) -> _Form:
         raise decoder.refuse("cutrace does not know this kind of texture fetch")
     result, coordinate = instruction.types
     channel = "rgba".index(modifiers[0]) if instruction.opcode == "tld4" else -1
-    return _Form(geometry, result, coordinate[0] == "s", channel)
+    return _Form(geometry, result, coordinate, "level" in modifiers, channel)
 
 
 def _level_operands(instruction: Instruction) -> int:

@@ -164,8 +164,8 @@ def _reduce(decoder: "Decoder", instruction: Instruction) -> Step:
     def reduce(group: "Group") -> None:
         given = value(group.frame)
         for part in _parts(group, form, dtype.itemsize):
-            signed = form.is_formatted and part.surface.format[0] == "i"
-            run = _reduction(operation, f"s{kind[1:]}" if signed else kind)
+            sign = part.surface.format[0].replace("i", "s") if form.is_formatted else kind[0]
+            run = _reduction(operation, sign + kind[1:])
             run(group, part.lanes, _access(form, dtype, 1, part.addresses), [given])
 
     return reduce

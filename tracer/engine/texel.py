@@ -26,7 +26,7 @@ class Texel:
         return self.dtype.itemsize * self.channels
 
     def convert(self, value: Array) -> Array:
-        """Return 32-bit values as a channel: floats rounded, integers held in its range."""
+        """Return 32-bit values as a channel: floats cut off, integers held in its range."""
         return _CONVERT[self.dtype.kind](value, self.dtype)
 
 
@@ -39,8 +39,11 @@ def texel_of(format_: str) -> Texel:
 
 
 def _to_float(value: Array, dtype: np.dtype[Any]) -> Array:
+    exact = value.view(np.float32)
     with np.errstate(over="ignore"):
-        return value.view(np.float32).astype(dtype)
+        near = exact.astype(dtype)
+    far = np.abs(near.astype(np.float32)) > np.abs(exact)
+    return np.where(far, np.nextafter(near, dtype.type(0)), near)
 
 
 def _to_integer(value: Array, dtype: np.dtype[Any]) -> Array:
