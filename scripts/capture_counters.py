@@ -149,10 +149,7 @@ def run_program(source: Path) -> None:
 
 
 def _programs() -> ModuleType:
-    sys.path += [
-        str(Path(__file__).parent),
-        str(ROOT / "tests"),
-    ]  # last: tests/cuda.py is not CUDA's
+    sys.path += [str(Path(__file__).parent), str(ROOT / "tests")]
     return import_module("program_on_gpu")
 
 

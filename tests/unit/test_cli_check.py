@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cuda import traced_kernel
+from cuda_run import traced_kernel
 
 from cutrace.cli import run
 from cutrace.models.race import RaceCheck, find_races

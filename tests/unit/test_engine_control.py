@@ -4,7 +4,7 @@ from itertools import groupby
 
 import numpy as np
 import pytest
-from cuda import paths_of, run_kernel, traced_kernel
+from cuda_run import paths_of, run_kernel, traced_kernel
 
 from cutrace.errors import KernelFault
 

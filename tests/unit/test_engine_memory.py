@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cuda import run_kernel, traced_kernel
+from cuda_run import run_kernel, traced_kernel
 from numpy.typing import NDArray
 
 from cutrace.errors import KernelFault

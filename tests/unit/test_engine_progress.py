@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from cuda import run_kernel
+from cuda_run import run_kernel
 
 from cutrace.errors import KernelFault
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from cuda import run_kernel
+from cuda_run import run_kernel
 
 WARP = """extern "C" __global__ void k(unsigned *out, const int *in) {
     int t = threadIdx.x; int v = in[t]; out[t] = %s; }"""
