@@ -6,6 +6,7 @@ as `why` would show it, and the sums of the whole launch, and tells what it find
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from importlib import import_module
 from pkgutil import iter_modules
 from textwrap import wrap
@@ -47,7 +48,7 @@ class Finding:
     others: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Evidence:
     """What rules see of one launch on one device.
 
@@ -63,13 +64,22 @@ class Evidence:
 
     def total(self, counter: str) -> int:
         """The sum of a raw counter over the launch; 0 where the device does not have it."""
-        return int(self.sums[counter].sum()) if counter in self.sums.columns else 0
+        return self._totals.get(counter) or 0
 
     def of(self, pc: int, counter: str) -> int:
         """The sum of a raw counter at one instruction."""
-        if counter not in self.sums.columns:
-            return 0
-        return int(self.sums.filter(pl.col("pc") == pc)[counter].sum())
+        row = self._rows.get(pc)
+        return self.sums[counter][row] if row is not None and counter in self._totals else 0
+
+    @cached_property
+    def _totals(self) -> dict[str, int]:
+        names = [name for name in self.sums.columns if name != "pc"]
+        return self.sums.select(pl.col(names).sum()).row(0, named=True)
+
+    @cached_property
+    def _rows(self) -> dict[int, int]:
+        """The row of each pc."""
+        return {pc: row for row, pc in enumerate(self.sums["pc"].to_list())}
 
     def share(self, access: Access, what: str) -> float:
         """An access's part of all that its space counts: `bytes_moved`, `passes`."""

@@ -67,7 +67,7 @@ def command(
     return render(comparison, format, view)
 
 
-def named(words: list[str]) -> dict[str, Path]:
+def named(words: list[str], least: int = 2) -> dict[str, Path]:
     """Variants by name: `NAME=TRACE`, or a path by its last part, longer where that is taken."""
     pairs = [
         (name, Path(path)) for name, equals, path in (w.partition("=") for w in words) if equals
@@ -80,6 +80,6 @@ def named(words: list[str]) -> dict[str, Path]:
         found[name] = path
     if len(found) < len(words):
         raise CutraceError("two variants have one name; name them, say a=TRACE b=TRACE")
-    if len(found) < 2:
+    if len(found) < least:
         raise CutraceError("nothing to compare with: give two traces or more")
     return found

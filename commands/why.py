@@ -1,5 +1,6 @@
 """`cutrace why`: the worst warp of a source line, drawn."""
 
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -7,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from ..errors import CutraceError
 from ._progress import progress
 from ._quote import quote
 from ._recording import Recording, records, trace_of
@@ -25,7 +27,10 @@ def command(
     recording: Recording,
     line: Annotated[
         str | None,
-        typer.Argument(metavar="FILE:LINE", help="A source line; else the worst of all."),
+        typer.Argument(
+            metavar="FILE:LINE|ID",
+            help="A source line, or an access by its identifier; else the worst of all.",
+        ),
     ] = None,
     access: Annotated[
         str | None,
@@ -34,6 +39,7 @@ def command(
     svg: Annotated[Path | None, typer.Option(help="Draw it into this file, too.")] = None,
 ) -> str:
     """Show why a line costs what it costs: its worst warp, lane by lane."""
+    line, access = _read_question(line, access)
     arguments = {key: value for key, value in replay.arguments().items() if key in USED}
     devices = arguments.pop("device")
     with trace_of(source, recording, replay.asked) as trace, progress("searching"):
@@ -51,3 +57,12 @@ def command(
     first = replay.first_line()
     typed = f"cutrace analyze {quote(source)}{recording.typed()}{replay.typed()} --by line"
     return (f"{first}\n\n" if first else "") + text.render(found, width, typed)
+
+
+def _read_question(line: str | None, access: str | None) -> tuple[str | None, str | None]:
+    """A line, or an access: what stands where a line may is either."""
+    if line is None or not re.fullmatch(r"\d+(\.\d+){4}", line):
+        return line, access
+    if access not in (None, line):
+        raise CutraceError(f"two accesses: {line} and --access {access}; give one")
+    return None, line

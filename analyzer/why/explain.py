@@ -66,6 +66,29 @@ def explain(
     return tuple(_Explainer(trace, device, place, dlcm, as_if).explain(wanted) for device in found)
 
 
+def explain_worst(
+    trace: Trace, number: int, device: Device, dlcm: str, groups: Sequence[Collection[int]]
+) -> list[Explanation | None]:
+    """Explain, for each group of instructions of one launch, its worst access; None without any.
+
+    Whether the device refuses the launch is not asked.
+    """
+    launch = trace.launches[number]
+    found = Searcher(launch, device, dlcm).worst(None)
+    places = launch.instructions().select(["file", "line"]).to_pylist()
+    explained: list[Explanation | None] = []
+    for pcs in groups:
+        mine = [access for access in found if access.pc in pcs]
+        if not mine:
+            explained.append(None)
+            continue
+        at = places[mine[0].pc]
+        place = Place(at["file"], at["line"]) if at["line"] else None
+        explainer = _Explainer(trace, device, place, dlcm, True)
+        explained.append(explainer.describe(mine[0], mine[1:]))
+    return explained
+
+
 @dataclass(frozen=True, slots=True)
 class _Explainer:
     """What is asked of one device."""
@@ -83,7 +106,7 @@ class _Explainer:
             launch = self.trace.launches[identifier[0]] if identifier else self.trace.launches[0]
             refusal = refuse_launch(self.device, launch.launch)
             return Explanation(self.device.key, self.device.name, refusal)
-        return self._describe(found[0], found[1:])
+        return self.describe(found[0], found[1:])
 
     def _find(self, identifier: tuple[int, ...]) -> list[Access]:
         """The one access so named; none where the device refuses its launch."""
@@ -125,7 +148,7 @@ class _Explainer:
     def _runs(self, number: int) -> bool:
         return self.as_if or not refuse_launch(self.device, self.trace.launches[number].launch)
 
-    def _describe(self, access: Access, others: Sequence[Access]) -> Explanation:
+    def describe(self, access: Access, others: Sequence[Access]) -> Explanation:
         """Everything about an access."""
         trace = self.trace.launches[access.launch]
         row = trace.instructions().slice(access.pc, 1).to_pylist()[0]

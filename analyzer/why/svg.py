@@ -37,8 +37,9 @@ def render(found: Sequence[Explanation]) -> str:
     parts: list[str] = []
     top = MARGIN
     for explanation in found:
-        drawn, top = _explanation(explanation, top)
-        parts += [*drawn]
+        words, top = _words(explanation, top)
+        drawn, top = _picture(explanation, top)
+        parts += [*words, *drawn]
     return "\n".join(
         (
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {top}" role="img">',
@@ -51,8 +52,21 @@ def render(found: Sequence[Explanation]) -> str:
     )
 
 
-def _explanation(explanation: Explanation, top: int) -> tuple[list[str], int]:
-    """One device: its elements, and where the next one begins."""
+def draw(explanation: Explanation) -> str:
+    """One device's picture without its words, to stand in a page that has the style."""
+    parts, top = _picture(explanation, 0)
+    return "\n".join(
+        (
+            f'<svg class="access" viewBox="0 0 {WIDTH} {top}" role="img">',
+            f"<title>{escape(explanation.sentence)}</title>",
+            *parts,
+            "</svg>",
+        )
+    )
+
+
+def _words(explanation: Explanation, top: int) -> tuple[list[str], int]:
+    """What is said above a picture, and where that begins."""
     place = f"{explanation.place}  {explanation.source}" if explanation.place else ""
     said = f"{explanation.device}: {explanation.sentence or explanation.refusal}"
     lines = [
@@ -64,7 +78,12 @@ def _explanation(explanation: Explanation, top: int) -> tuple[list[str], int]:
     for text, style in lines:
         top += LINE
         parts.append(_text(MARGIN, top, text, style))
-    top += LINE
+    return parts, top + LINE
+
+
+def _picture(explanation: Explanation, top: int) -> tuple[list[str], int]:
+    """The elements of a picture, and where the next one begins."""
+    parts: list[str] = []
     access = explanation.access
     if access is None:
         return parts, top

@@ -9,7 +9,7 @@ from .picture import Group, Piece, name_address
 from .sentence import list_lanes
 
 SENTENCE = 100
-"""Where sentences break at the latest."""
+"""Where sentences break at the latest; on a pipe they do not."""
 WANTED, NOT_WANTED = "#", "."
 
 
@@ -100,7 +100,12 @@ def _fold(text: str, width: int | None) -> list[str]:
 
 
 def _wrapped(text: str, width: int | None) -> list[str]:
-    limit = min(width or SENTENCE, SENTENCE)
+    if width is None:
+        return [text] if text else []
     return wrap(
-        text, limit, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False
+        text,
+        min(width, SENTENCE),
+        subsequent_indent="    ",
+        break_long_words=False,
+        break_on_hyphens=False,
     )

@@ -318,3 +318,93 @@ def test_the_verb_draws_a_recorded_kernel_and_writes_the_file(
         capsys.readouterr().err
         == "cutrace: no/such.svg: cannot write it: No such file or directory\n"
     )
+
+
+TRANSPOSE = """\
+// cutrace: t<<<1, (16, 16)>>>(out:f32[16,1024], in:f32[1024,16])
+__global__ void t(float *out, const float *in)
+{
+    out[threadIdx.x * 1024 + threadIdx.y] = in[threadIdx.y * 16 + threadIdx.x];
+}
+"""
+STRIDED = """\
+// cutrace: s<<<1, 32>>>(out:f32[32])
+__global__ void s(float *out)
+{
+    __shared__ float tile[64];
+    tile[2 * threadIdx.x] = threadIdx.x;
+    out[threadIdx.x] = tile[threadIdx.x ^ 1];
+}
+"""
+CONSTANT = """\
+// cutrace: c<<<1, 32>>>(out:f32[32])
+__constant__ float table[32];
+__global__ void c(float *out)
+{
+    out[threadIdx.x] = table[threadIdx.x];
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("source", "line", "said"),
+    [
+        (
+            TRANSPOSE,
+            4,
+            # 16 lanes along x, then the next row of them one word further: a sector holds both;
+            # on 1.0 each lane of a half-warp has a transaction of its own
+            [
+                "32 lanes make 32 transactions of 32 bytes (stride 4096 bytes in runs of 16 lanes):"
+                " 2 would do",
+                "32 lanes touch 16 sectors (stride 4096 bytes in runs of 16 lanes): 4 would do",
+                "32 lanes touch 16 sectors (stride 4096 bytes in runs of 16 lanes): 4 would do",
+            ],
+        ),
+        (
+            STRIDED,
+            5,
+            # words 0 and 16 of a half-warp's 16 lie in bank 0 of 16; words 0 and 32 in 0 of 32
+            [
+                "lanes 0, 8 meet in bank 0: 4 passes in 2 requests of 16 lanes, 2 would do",
+                "lanes 0, 16 meet in bank 0: 2 passes, 1 would do",
+                "lanes 0, 16 meet in bank 0: 2 passes, 1 would do",
+            ],
+        ),
+        (
+            CONSTANT,
+            5,
+            [
+                "32 lanes read 32 constants: 32 passes, one after the other, in 2 half-warps;"
+                " 2 would do",
+                "32 lanes read 32 constants: 32 passes, one after the other; 1 would do",
+                "32 lanes read 32 constants: 32 passes, one after the other; 1 would do",
+            ],
+        ),
+    ],
+)
+def test_the_verb_says_the_right_sentence_on_every_era_and_takes_its_identifier_back(
+    source: str,
+    line: int,
+    said: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: Captured,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("k.cu").write_text(source)
+    assert run(["record", "k.cu", "-o", "k.cutrace"]) == 0
+    capsys.readouterr()
+    command = ["why", "k.cutrace", "-d", ",".join(THREE)]
+    assert run([*command, f"k.cu:{line}"]) == 0
+    shown = capsys.readouterr().out
+    for device, sentence in zip(THREE, said, strict=True):
+        assert f"\n{device}: {sentence}\n" in shown
+    (identifier,) = set(re.findall(r"^access (\d+(?:\.\d+){4}):", shown, flags=re.M))
+    assert run([*command, identifier]) == 0
+    again = capsys.readouterr().out
+    for device, sentence in zip(THREE, said, strict=True):
+        assert f"\n{device}: {sentence}\n" in again
+    assert run([*command, identifier, "--access", "0.9.9.9.0"]) == 2
+    told = f"cutrace: two accesses: {identifier} and --access 0.9.9.9.0; give one\n"
+    assert capsys.readouterr().err == told

@@ -1,0 +1,170 @@
+"""Numbers of the page: tiles, tables of counters, and comparisons."""
+
+from collections.abc import Iterator, Sequence
+from functools import cache
+
+import polars as pl
+
+from ..comparison import Comparison as Compared
+from ..comparison import Row as ComparedRow
+from ..comparison import Table as ComparedTable
+from ..evaluate import Value
+from ..profile import LaunchProfile
+from ..vocabulary import Counter, era, find_counters, heading, vocabularies
+from ..wording import number
+from .drawing import count_bytes
+from .value import Cell, Comparison, Row, Table, Tile
+
+GLANCE = (
+    *("global_transactions", "global_ideal_transactions", "global_bytes_moved", "bus_utilization"),
+    *("shared_passes", "shared_conflicts", "constant_passes", "texture_transactions"),
+    *("branches", "divergent_branches", "instructions", "occupancy"),
+)
+"""The counters of the first table, those left out that no device counted."""
+
+
+def cell(value: Value, bar: float = 0.0, counter: Counter | None = None) -> Cell:
+    """A value as it is written, nothing if there is none."""
+    if value is None:
+        return Cell(None, "")
+    return Cell(value, number(value, counter or _counter("instructions")), bar)
+
+
+def moved_bytes(launch: LaunchProfile) -> int:
+    """Bytes that a launch moves in global and local memory and textures."""
+    counts = launch.raw.counts
+    names = [c for c in counts.columns if c.endswith("_bytes_moved")]
+    sums = counts.select(pl.col(names).sum())
+    return sum(int(v or 0) for v in sums.row(0)) if sums.height and names else 0
+
+
+def tiles(launch: LaunchProfile) -> Iterator[Tile]:
+    """The figures of a launch on a device, those that say something."""
+    found = launch.counters
+
+    def told(name: str) -> str:
+        return number(found[name], _counter(name))
+
+    if found["global_bytes_moved"]:
+        wanted = found["bus_utilization"]
+        yield Tile(
+            "global memory moves",
+            count_bytes(int(found["global_bytes_moved"] or 0)),
+            f"{told('bus_utilization')} of it wanted" if wanted is not None else "atomics alone",
+            wanted is not None and wanted < 0.5,
+        )
+        excess = found["global_excess_transactions"] or 0
+        yield Tile(
+            "transactions",
+            told("global_transactions"),
+            f"{told('global_ideal_transactions')} would do" if excess else "no fewer would do",
+            excess > 0,
+        )
+    if found["shared_passes"]:
+        conflicts = found["shared_conflicts"] or 0
+        yield Tile(
+            "bank conflicts",
+            told("shared_conflicts"),
+            f"of {told('shared_passes')} passes",
+            conflicts > 0,
+        )
+    if found["constant_passes"]:
+        more = (found["constant_passes"] or 0) > (found["constant_ideal_passes"] or 0)
+        least = told("constant_ideal_passes")
+        yield Tile(
+            "constant passes",
+            told("constant_passes"),
+            f"{least} would do" if more else "no fewer would do",
+            more,
+        )
+    if found["texture_transactions"]:
+        yield Tile(
+            "texture sectors",
+            told("texture_transactions"),
+            f"for {told('texture_requests')} requests",
+            False,
+        )
+    if found["divergent_branches"]:
+        yield Tile("divergent branches", told("divergent_branches"), f"of {told('branches')}", True)
+    if found["occupancy"] is not None:
+        limited = next((r for r in launch.remarks if "limited by" in r), "")
+        by = limited.partition("limited by ")[2].partition(", with")[0]
+        yield Tile("occupancy", told("occupancy"), f"limited by {by}" if by else "", False)
+
+
+def glance(on: Sequence[LaunchProfile]) -> Table:
+    """The counters that matter, devices side by side with bars."""
+    rows = [_row(_counter(name), on) for name in GLANCE]
+    shown = tuple(row for row in rows if any(c.value for c in row.cells))
+    return Table("", tuple(p.device for p in on), shown)
+
+
+def full_tables(on: Sequence[LaunchProfile]) -> tuple[tuple[Table, ...], tuple[str, ...]]:
+    """All counters by vocabulary, and the names of those that are 0 on every device.
+
+    A profiler's own vocabulary is there for the devices of its time.
+    """
+    devices = tuple(p.device for p in on)
+    spoken = [found for p in on if (found := era(p.capability))]
+    tables: list[Table] = []
+    zeros: list[str] = []
+    for vocabulary in vocabularies():
+        if vocabulary.name != "plain" and vocabulary not in spoken:
+            continue
+        rows = [_row(counter, on) for counter in vocabulary.counters]
+        known = [row for row in rows if any(c.value is not None for c in row.cells)]
+        zeros += [row.name for row in known if not any(c.value for c in row.cells)]
+        kept = tuple(row for row in known if any(c.value for c in row.cells))
+        if kept:
+            tables.append(Table(f"{vocabulary.name}: {vocabulary.doc}", devices, kept))
+    return tuple(tables), tuple(dict.fromkeys(zeros))
+
+
+def compare_table(compared: Compared, table: ComparedTable) -> Comparison | None:
+    """One device and launch: counters that differ, a column a variant; None if none does."""
+    refusals = tuple(
+        f"{variant}: {refusal}"
+        for variant, refusal in zip(compared.variants, table.refusals, strict=True)
+        if refusal
+    )
+    rows = [_compare(row, compared.baseline) for row in table.rows if _differs(row)]
+    if not rows and not refusals:
+        return None
+    launch = "all launches" if table.launch is None else f"launch {table.launch}"
+    first = Table("", compared.variants, tuple(row for row in rows if row.name in GLANCE))
+    more = Table("", compared.variants, tuple(row for row in rows if row.name not in GLANCE))
+    return Comparison(table.device, launch, refusals, first, more)
+
+
+def _differs(row: ComparedRow) -> bool:
+    return len({cell.value for cell in row.cells}) > 1
+
+
+def _compare(row: ComparedRow, baseline: int) -> Row:
+    """A counter of all variants, with its ratio to the baseline's."""
+    most = max((abs(c.value) for c in row.cells if c.value is not None), default=0) or 1
+    cells = tuple(
+        Cell(
+            found.value,
+            number(found.value, row.counter),
+            abs(found.value or 0) / most,
+            found.is_best,
+            "" if found.ratio is None or index == baseline else f"x {found.ratio:.4g}",
+        )
+        for index, found in enumerate(row.cells)
+    )
+    return Row(row.counter.name, row.counter.doc, cells)
+
+
+def _row(counter: Counter, on: Sequence[LaunchProfile]) -> Row:
+    values = [p.counters[heading(counter)] for p in on]
+    most = max((abs(v) for v in values if v is not None), default=0) or 1
+    cells = tuple(
+        cell(value, abs(value) / most if value is not None else 0.0, counter) for value in values
+    )
+    return Row(heading(counter), counter.doc, cells)
+
+
+@cache
+def _counter(name: str) -> Counter:
+    return find_counters([name])[0]

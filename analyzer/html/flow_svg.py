@@ -1,0 +1,121 @@
+"""The memory flow as a drawing: boxes from the warps to memory, arrows with bytes on them."""
+
+from collections.abc import Iterator
+from html import escape
+
+from ..flow import Box, Flow, Link
+from .drawing import box, count_bytes, short, text
+
+WIDE, LINE, HEAD, GAP, REACH = 168, 18, 26, 22, 132
+"""Of a box: its width, a line's height, its title's; between boxes: up and down, and across."""
+THICK, THIN = 12.0, 1.5
+"""An arrow of the most bytes of all, and the thinnest."""
+MARGIN = 8
+LEAST = 62
+"""The lowest box: there is room for an arrow each way."""
+APART = 17
+"""Between the arrows of loads and of stores."""
+Spot = tuple[float, float, float]
+"""Left, top and height of a box."""
+
+
+def draw_flow(flow: Flow, title: str) -> str:
+    """The drawing, to stand in a page that has the style."""
+    spots = dict(_place(flow))
+    width = max(x + WIDE for x, _, _ in spots.values()) + MARGIN
+    height = max(y + high for _, y, high in spots.values()) + MARGIN
+    most = max((max(link.loads, link.stores) for link in flow.links), default=1) or 1
+    parts = [part for link in flow.links for part in _link(link, spots, most)]
+    parts += [part for one in flow.boxes for part in _box(one, spots[one.name])]
+    return "\n".join(
+        (
+            f'<svg class="flow" viewBox="0 0 {short(width)} {short(height)}" width="{short(width)}"'
+            f' role="img" aria-label="{escape(title)}">',
+            f"<title>{escape(title)}</title>",
+            *parts,
+            "</svg>",
+        )
+    )
+
+
+def _place(flow: Flow) -> Iterator[tuple[str, Spot]]:
+    """Spaces below one another; each unit beside all that it is linked to, so that arrows are even.
+
+    Units of one column that would lie over one another are pushed apart.
+    """
+    spots: dict[str, Spot] = {}
+    y = float(MARGIN)
+    for one in (one for one in flow.boxes if one.column == 1):
+        spots[one.name] = (_left(one), y, _height(one))
+        y += _height(one) + GAP
+    last = max((one.column for one in flow.boxes), default=0)
+    for column in (*range(2, last + 1), 0):
+        free = float(MARGIN)
+        for one in (one for one in flow.boxes if one.column == column):
+            tied = [link.far if column == 0 else link.near for link in flow.links]
+            mine = [link.near if column == 0 else link.far for link in flow.links]
+            beside = [spots[o] for o, m in zip(tied, mine, strict=True) if m == one.name]
+            top = max(min((spot[1] for spot in beside), default=free), free)
+            end = max((spot[1] + spot[2] for spot in beside), default=top)
+            spots[one.name] = (_left(one), top, max(_height(one), end - top))
+            free = top + spots[one.name][2] + GAP
+    yield from spots.items()
+
+
+def _left(one: Box) -> float:
+    return MARGIN + one.column * (WIDE + REACH)
+
+
+def _height(one: Box) -> float:
+    return max(HEAD + LINE * len(one.lines) + 12, LEAST)
+
+
+def _box(one: Box, spot: Spot) -> Iterator[str]:
+    x, y, high = spot
+    yield box(x, y, WIDE, high, "unit")
+    yield text(x + 12, y + HEAD - 5, one.title, "name")
+    for number, line in enumerate(one.lines):
+        style = "bad" if line.endswith("would do") else "soft"
+        yield text(x + 12, y + HEAD + LINE * (number + 1) - 6, line, style)
+
+
+def _link(link: Link, spots: dict[str, Spot], most: int) -> Iterator[str]:
+    """Two arrows at most: loads on top, towards the warps, stores below, away from them."""
+    near, far = spots[link.near], spots[link.far]
+    both = bool(link.loads and link.stores)
+    for bytes_, style, shift in ((link.loads, "load", -1), (link.stores, "store", 1)):
+        if bytes_:
+            off = shift * APART / 2 if both else 0.0
+            yield from _arrow(near, far, off, bytes_, style, most)
+
+
+def _arrow(near: Spot, far: Spot, off: float, bytes_: int, style: str, most: int) -> Iterator[str]:
+    """A curve from box to box with its bytes beside it, above a load's and below a store's."""
+    x1, x2 = near[0] + WIDE + 2, far[0] - 2
+    y1, y2 = _middle(near, far) + off, _middle(far, near) + off
+    thick = max(THIN, THICK * (bytes_ / most) ** 0.5)
+    tip = 5 + thick / 2
+    to_left = style == "load"
+    start, end = (x1 + tip, x2) if to_left else (x1, x2 - tip)
+    middle = (start + end) / 2
+    stops = ((start, y1), (middle, y1), (middle, y2), (end, y2))
+    first, *rest = (f"{short(x)} {short(y)}" for x, y in stops)
+    path = f"M{first}C{' '.join(rest)}"
+    head_x, head_y, way = (x1, y1, 1) if to_left else (x2, y2, -1)
+    head = (
+        f"M{short(head_x)} {short(head_y)}l{short(way * tip)} {short(-tip * 0.75)}"
+        f"v{short(tip * 1.5)}z"
+    )
+    yield f'<g class="{style}"><title>{bytes_} bytes {"loaded" if to_left else "stored"}</title>'
+    yield f'<path class="way" stroke-width="{short(thick)}" d="{path}"/>'
+    yield f'<path class="tip" d="{head}"/>'
+    above = -(thick / 2 + 4) if to_left else thick / 2 + 13
+    yield text(middle, (y1 + y2) / 2 + above, count_bytes(bytes_), "bytes", "middle")
+    yield "</g>"
+
+
+def _middle(one: Spot, other: Spot) -> float:
+    """Where a link leaves a box: level with the lower of both, as far as its side goes."""
+    _, y, high = one
+    low = min(one, other, key=lambda spot: spot[2])
+    return min(max(low[1] + low[2] / 2, y + 20), y + high - 20)

@@ -1,0 +1,36 @@
+"""Where the page goes: a report of ours is replaced, anything else is not."""
+
+import os
+from pathlib import Path
+
+from ...errors import CutraceError
+from .page import MARK
+
+HEAD = 1000
+"""Characters in which a page says what it is."""
+
+
+def check_output(path: Path) -> None:
+    """Raise `CutraceError` if nothing can or should be written there."""
+    if path.is_dir():
+        raise CutraceError(f"{path}: a folder; name a file, say {path / 'report.html'}")
+    if not path.parent.is_dir():
+        raise CutraceError(f"{path}: cannot write it: there is no folder {path.parent}")
+    if not path.exists():
+        return
+    with path.open(encoding="utf-8", errors="replace") as file:
+        if f'content="{MARK.rpartition("-")[0]}' not in file.read(HEAD):
+            raise CutraceError(
+                f"{path}: exists and is no report of cutrace; remove it, or name another with -o"
+            )
+
+
+def write_page(path: Path, text: str) -> None:
+    """Write the page whole or not at all."""
+    part = path.with_name(f".{path.name}.part")
+    try:
+        part.write_text(text, encoding="utf-8", newline="\n")
+        os.replace(part, path)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        raise CutraceError(f"{path}: cannot write it: {error.strerror or error}") from error

@@ -1,0 +1,114 @@
+"""The page as text: the gathered value in the templates, never larger than MOST."""
+
+from base64 import b64encode
+from collections.abc import Mapping, Sequence
+from functools import cache
+from hashlib import sha256
+from importlib.resources import files
+from typing import Any
+
+from jinja2 import Environment, StrictUndefined
+from jinja2.loaders import FunctionLoader
+from markupsafe import Markup
+
+from ...errors import CutraceError
+from .drawing import count_bytes
+from .gather import Gatherer, Subject
+from .value import Bounds, Report
+
+MOST = 3_000_000
+"""Bytes of a page at most: what does not fit is left out, and the page says so."""
+TABS = (
+    *(("summary", "Summary"), ("source", "Source"), ("flow", "Memory flow")),
+    *(("accesses", "Accesses"), ("occupancy", "Occupancy"), ("variants", "Variants")),
+    ("counters", "Counters"),
+)
+WIDE = Bounds()
+MARK = "cutrace-report-1"
+"""What a page says of itself, so that only a page is replaced by another."""
+
+
+def render(
+    subjects: Sequence[Subject],
+    options: Mapping[str, Any],
+    command: str,
+    bounds: Bounds = WIDE,
+) -> str:
+    """The page about some traces; `options` are those of the `analyze()` behind the profiles.
+
+    `command` is the line that makes the page again. Where the page would be too large the bounds
+    are halved. Raises `CutraceError` if not even a few lines
+    of everything fit.
+    """
+    while True:
+        text = fill(Gatherer(options, bounds).gather(subjects, command))
+        if len(text.encode()) <= MOST:
+            return text
+        if bounds == bounds.smaller():
+            raise CutraceError(
+                f"the report would have {len(text)} bytes, {MOST} at most; give fewer traces"
+            )
+        bounds = bounds.smaller()
+
+
+def fill(report: Report) -> str:
+    """Put a value into the templates."""
+    script = read("script.js")
+    digest = b64encode(sha256(script.encode()).digest()).decode()
+    return (
+        _environment()
+        .get_template("page.html")
+        .render(
+            report=report,
+            tabs=[
+                tab for tab in TABS if tab[0] != "variants" or report.comparisons or report.remarks
+            ],
+            mark=MARK,
+            style=Markup(read("style.css")),
+            script=Markup(script),
+            script_hash=digest,
+        )
+    )
+
+
+@cache
+def read(name: str) -> str:
+    """A file of the templates."""
+    found = files(__package__) / "templates" / name
+    return found.read_text(encoding="utf-8").replace("\r\n", "\n")
+
+
+@cache
+def _environment() -> Environment:
+    """Templates in which every text is escaped unless it is a drawing of ours."""
+    made = Environment(
+        loader=FunctionLoader(read),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    made.filters |= {"bytes": count_bytes, "digits": digits, "percent": percent}
+    return made
+
+
+def digits(text: str) -> Markup:
+    """A written number with room between its thousands, which copying leaves out."""
+    whole, point, rest = text.partition(".")
+    head, *tail = whole.split(" ")
+    if not head.isdecimal() or len(head) < 5:
+        return Markup.escape(text)
+    first = len(head) % 3 or 3
+    groups = [head[:first], *(head[n : n + 3] for n in range(first, len(head), 3))]
+    spaced = Markup('<span class="t"></span>').join(groups)
+    return spaced + " ".join(("", *tail)) + point + rest
+
+
+def percent(part: float) -> str:
+    """A part of 1 without digits that nobody needs.
+
+    >>> percent(0.8889), percent(0.0012), percent(1)
+    ('89 %', '0.12 %', '100 %')
+    """
+    return f"{100 * part:.0f} %" if part >= 0.1 or not part else f"{100 * part:.2g} %"

@@ -1,0 +1,152 @@
+"""The source pages: every line that costs, those around it, and how hot each is."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import pairwise
+
+from ..cost import MOVED
+from ..evaluate import Value
+from ..profile import LaunchProfile
+from ..view import COUNTERS
+from ..vocabulary import find_counters, heading
+from ..wording import number
+from .value import Bounds, Cell, Source, SourceFile, SourceRow
+
+AROUND = 3
+"""Lines that are shown before and after one that costs."""
+BRIEF = 2
+"""As many lines between two that are shown are shown as well."""
+MEASURES: Mapping[str, tuple[str, tuple[str, ...]]] = {
+    "bytes": ("bytes moved", MOVED),
+    "excess": ("transactions in excess", ("global_excess_transactions",)),
+    "conflicts": ("bank conflicts", ("shared_conflicts",)),
+    "constants": ("constant passes", ("constant_passes",)),
+    "divergence": ("divergent branches", ("divergent_branches",)),
+    "instructions": ("instructions", ("instructions",)),
+}
+"""What lines can be shaded by: a key, the words for it, and the counters that add up to it."""
+Found = Mapping[str, object]
+Target = Callable[[Found], str]
+
+
+def draw_source(
+    launch: LaunchProfile, sources: Mapping[str, str], rows: int, bounds: Bounds, target: Target
+) -> Source:
+    """The pages of a launch on a device, `rows` lines at most; the costliest file first.
+
+    `target` names the picture of a row's worst access, or is empty.
+    """
+    table = [row for row in launch.lines.iter_rows(named=True) if row["line"]]
+    has_lines = bool(table)
+    if not has_lines:
+        table = list(launch.instructions.iter_rows(named=True))
+    totals = {key: sum(_measure(row, key) for row in table) for key in MEASURES}
+    names = [n for n in COUNTERS["line"] if any(row.get(n) for row in table)]
+    columns = tuple((heading(c), c.doc) for n in names for c in find_counters([n])[:1])
+    files: dict[str, list[Found]] = {}
+    for row in table:
+        files.setdefault(str(row["file"]) if has_lines else "", []).append(row)
+    ordered = sorted(files.items(), key=lambda pair: -_weight(pair[1], totals))
+    shown = []
+    for name, found in ordered:
+        text = sources.get(name, "").splitlines() if has_lines else []
+        page = _file(name, text, found, names, columns, totals, max(rows, 0), bounds, target)
+        rows -= len(page.rows)
+        shown.append(page)
+    measures = tuple((key, words) for key, (words, _) in MEASURES.items() if totals[key])
+    return Source(tuple(shown), measures, has_lines)
+
+
+def _file(
+    name: str,
+    text: Sequence[str],
+    found: Sequence[Found],
+    names: Sequence[str],
+    columns: tuple[tuple[str, str], ...],
+    totals: Mapping[str, float],
+    rows: int,
+    bounds: Bounds,
+    target: Target,
+) -> SourceFile:
+    """One file: the hottest of its lines if there are too many."""
+    kept = sorted(found, key=lambda row: -_weight([row], totals))[:rows]
+    counted = {_place(row): row for row in kept}
+    made = []
+    before = 0
+    for place in sorted(_with_neighbours(counted, len(text), rows)):
+        row = counted.get(place, {})
+        made.append(_row(place, row, text, names, totals, place - before - 1, bounds, target))
+        before = place
+    return SourceFile(name, columns, tuple(made), len(found) - len(kept))
+
+
+def _with_neighbours(counted: Mapping[int, Found], last: int, rows: int) -> set[int]:
+    """The lines that cost, and some around them as long as there is room."""
+    shown = set(counted)
+    if not last:
+        return shown
+    near = {
+        n for place in counted for n in range(max(1, place - AROUND), min(last, place + AROUND) + 1)
+    }
+    gaps = sorted(near)
+    for low, high in pairwise(gaps):
+        near |= set(range(low, high)) if high - low <= BRIEF + 1 else set()
+    return shown | set(sorted(near - shown)[: max(0, rows - len(shown))])
+
+
+def _row(
+    place: int,
+    row: Found,
+    text: Sequence[str],
+    names: Sequence[str],
+    totals: Mapping[str, float],
+    skipped: int,
+    bounds: Bounds,
+    target: Target,
+) -> SourceRow:
+    if "ptx" in row:
+        number_, words, skipped = "", str(row["ptx"]), 0
+    else:
+        number_ = str(place)
+        words = text[place - 1] if place <= len(text) else str(row.get("text", ""))
+    heats = {key: _measure(row, key) / totals[key] for key in MEASURES if _measure(row, key)}
+    cells = tuple(_cell(name, row) for name in names)
+    shown = words if len(words) <= bounds.text else f"{words[: bounds.text]} ..."
+    return SourceRow(number_, shown, cells, heats, target(row) if row else "", skipped)
+
+
+def _cell(name: str, row: Found) -> Cell:
+    value: Value = row.get(name)  # type: ignore[assignment]
+    return Cell(value, number(value, find_counters([name])[0]) if value else "")
+
+
+def _place(row: Found) -> int:
+    """Where a row stands: its line, or its pc for an instruction."""
+    return int(str(row["pc"] if "pc" in row else row["line"]))
+
+
+def _measure(row: Found, key: str) -> float:
+    return float(sum(float(str(row.get(name) or 0)) for name in MEASURES[key][1]))
+
+
+def _weight(rows: Sequence[Found], totals: Mapping[str, float]) -> float:
+    """How much rows matter: their largest part of anything but instructions, then those."""
+    parts = [
+        (1.0 if key != "instructions" else 0.001) * sum(_measure(row, key) for row in rows) / total
+        for key, total in totals.items()
+        if total
+    ]
+    return max(parts, default=0.0)
+
+
+def costly_rows(launch: LaunchProfile, most: int) -> Iterator[tuple[Found, float, str]]:
+    """The lines (instructions, without lines) that cost most: the row, its part, of what."""
+    table = [row for row in launch.lines.iter_rows(named=True) if row["line"]]
+    table = table or list(launch.instructions.iter_rows(named=True))
+    for key in ("bytes", "conflicts", "constants", "instructions"):
+        total = sum(_measure(row, key) for row in table)
+        if total:
+            ordered = sorted(table, key=lambda row: -_measure(row, key))
+            for row in ordered[:most]:
+                if part := _measure(row, key) / total:
+                    yield row, part, MEASURES[key][0]
+            return

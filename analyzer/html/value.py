@@ -1,0 +1,228 @@
+"""What the page shows, chosen and bounded: plain values for the templates."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ..evaluate import Value
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """How much of everything a page has room for.
+
+    `launches` of a trace are shown in full, and `listed` in one line; `rows` of source, `pictures`
+    of accesses and bytes of `text` in a line are for the page as a whole.
+    """
+
+    launches: int = 12
+    listed: int = 200
+    rows: int = 4000
+    pictures: int = 48
+    text: int = 2000
+
+    def smaller(self) -> "Bounds":
+        """Half of everything that can fill a page."""
+        half = max(1, self.launches // 2), max(10, self.listed // 2), max(40, self.rows // 2)
+        return Bounds(*half, self.pictures // 2, max(200, self.text // 2))
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A value, how it is written, and how long its bar is, 0 to 1."""
+
+    value: Value
+    text: str
+    bar: float = 0.0
+    is_best: bool = False
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A counter with its explanation, a cell a column."""
+
+    name: str
+    doc: str
+    cells: tuple[Cell, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Counters in rows. `title` may be empty."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[Row, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """A figure to be seen from afar; `is_bad` where another order of things would do better."""
+
+    title: str
+    figure: str
+    detail: str
+    is_bad: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CostlyLine:
+    """A line that costs: its part of the launch's traffic, and the sentence on its worst access."""
+
+    place: str
+    text: str
+    share: float
+    what: str
+    sentence: str
+    target: str
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """A finding of a rule; `target` is where its picture is, or empty."""
+
+    rule: str
+    place: str
+    what: str
+    evidence: str
+    change: str
+    share: float | None
+    access: str
+    target: str
+
+
+@dataclass(frozen=True, slots=True)
+class SourceRow:
+    """A line with its counters; `heats` are its parts of each measure; `skipped` lines came before.
+
+    `number` is empty for an instruction. `target` is where the picture of its worst access is.
+    """
+
+    number: str
+    text: str
+    cells: tuple[Cell, ...]
+    heats: Mapping[str, float]
+    target: str
+    skipped: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFile:
+    """A file, or the instructions of a kernel without line information."""
+
+    name: str
+    columns: tuple[tuple[str, str], ...]
+    rows: tuple[SourceRow, ...]
+    left_out: int
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """All files of a launch, and the measures by which they can be shaded: key and words."""
+
+    files: tuple[SourceFile, ...]
+    measures: tuple[tuple[str, str], ...]
+    has_lines: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """The worst access of a line, drawn."""
+
+    key: str
+    place: str
+    text: str
+    sentence: str
+    reason: str
+    warp: str
+    access: str
+    ptx: str
+    svg: str
+
+
+@dataclass(frozen=True, slots=True)
+class Curves:
+    """How many warps an SM holds, in a sentence, and against what."""
+
+    sentence: str
+    limits: tuple[tuple[str, int, bool], ...]
+    drawings: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DevicePart:
+    """A launch on one device; everything below `refusal` is empty where it cannot run."""
+
+    key: str
+    device: str
+    name: str
+    refusal: str
+    notes: tuple[str, ...] = ()
+    tiles: tuple[Tile, ...] = ()
+    costly: tuple[CostlyLine, ...] = ()
+    advice: tuple[Advice, ...] = ()
+    source: Source | None = None
+    flow: str = ""
+    pictures: tuple[Picture, ...] = ()
+    curves: Curves | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchPart:
+    """A launch in full. `alike` are the launches of the same kernel and shape, itself included."""
+
+    key: str
+    variant: str
+    number: int
+    heading: str
+    signature: str
+    facts: tuple[tuple[str, str], ...]
+    alike: int
+    glance: Table
+    tables: tuple[Table, ...]
+    zeros: tuple[str, ...]
+    devices: tuple[DevicePart, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A launch in one line: bytes moved on each device, None where it cannot run."""
+
+    number: int
+    heading: str
+    moved: tuple[Cell, ...]
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """A trace: its launches in full and in lines, and how many of the latter are left out."""
+
+    name: str
+    compiler: str
+    launches: tuple[LaunchPart, ...]
+    listed: tuple[Listed, ...]
+    left_out: int
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Variants on a device: the counters that matter first, then the others that differ."""
+
+    device: str
+    title: str
+    refusals: tuple[str, ...]
+    first: Table
+    more: Table
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The whole page."""
+
+    title: str
+    devices: tuple[tuple[str, str], ...]
+    variants: tuple[Variant, ...]
+    comparisons: tuple[Comparison, ...]
+    remarks: tuple[str, ...]
+    command: str

@@ -1,0 +1,282 @@
+"""The HTML report: whole, safe, offline, bounded, and with the profile's numbers."""
+
+import re
+from collections.abc import Sequence
+from html import escape
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hand_trace import Access, hand_trace, instruction, launch, write_rows
+from html_page import Element, parse
+from warps import warp
+
+import cutrace
+from cutrace.analyzer.html.gather import Subject
+from cutrace.analyzer.html.page import MOST, digits, render
+from cutrace.analyzer.html.value import Bounds
+from cutrace.cli import run
+from cutrace.errors import CutraceError
+from cutrace.traces.reader import Trace, read_trace
+from cutrace.traces.schema import Array, Space
+from cutrace.traces.writer import TraceWriter
+
+HOSTILE = "<script>hostile</script>\"&'"
+DEVICES = ("8800gtx", "h200")
+Captured = pytest.CaptureFixture[str]
+
+
+def page_of(*traces: Trace, devices: Sequence[str] = DEVICES, bounds: Bounds | None = None) -> str:
+    subjects = [
+        Subject(f"{index}{trace.path.name}", trace, cutrace.analyze(trace, devices))
+        for index, trace in enumerate(traces)
+    ]
+    return render(subjects, {}, "cutrace report", bounds or Bounds())
+
+
+def small(path: Path, **columns: object) -> Trace:
+    """A strided load on line 1 of `k.cu`, a bank conflict on line 2."""
+    table = [instruction(0) | columns, instruction(1, "ld.shared.f32") | columns]
+    rows = [
+        Access(warp(stride=64)),
+        Access(warp(stride=8, base=0), pc=1, step=1, space=Space.SHARED),
+    ]
+    return hand_trace(path / "k.cutrace", rows, instructions=table)
+
+
+def check_offline(text: str) -> Element:
+    """Nothing on the page asks for anything that is not on the page."""
+    root = parse(text)
+    scripts = root.find("script")
+    assert len(scripts) == 1
+    assert scripts[0].attributes == {}
+    assert "default-src 'none'" in text
+    without = re.sub(r"<(style|script)>.*?</\1>", "", text, flags=re.S)
+    for pattern in ("@import", "url("):
+        assert pattern not in text
+    for element in (*root.find(), root):
+        for name, value in element.attributes.items():
+            assert not name.startswith("on"), (element.tag, name)
+            if name in ("src", "href", "action", "xlink:href", "srcset", "poster"):
+                assert value.startswith(("#", "data:,")), (element.tag, name, value)
+    assert "<iframe" not in without
+    return root
+
+
+def check_accessible(root: Element) -> None:
+    """Headings do not skip a level, tables' headings have a scope, identifiers are unique."""
+    assert root.find("html")[0].attributes["lang"] == "en"
+    levels = [int(e.tag[1]) for e in root.find() if re.fullmatch(r"h[1-6]", e.tag)]
+    assert levels[0] == 1
+    assert all(b <= a + 1 for a, b in pairwise(levels))
+    assert root.find("th")
+    assert all(th.attributes.get("scope") in ("row", "col") for th in root.find("th"))
+    ids = [e.attributes["id"] for e in root.find() if "id" in e.attributes]
+    assert len(ids) == len(set(ids))
+    for link in root.find("a"):
+        assert link.attributes["href"].removeprefix("#") in ids
+    for svg in root.find("svg"):
+        assert svg.attributes.get("role") == "img"
+        assert svg.attributes.get("aria-label") or svg.find("title")
+
+
+def test_the_page_is_whole_offline_and_accessible(tmp_path: Path) -> None:
+    text = page_of(small(tmp_path))
+    check_accessible(check_offline(text))
+    assert text == page_of(read_trace(tmp_path / "k.cutrace"))
+
+
+def test_every_number_is_the_profiles(tmp_path: Path) -> None:
+    trace = small(tmp_path)
+    root = parse(page_of(trace))
+    (counters,) = root.find("section", id="counters")
+    rows = {row.find("th")[0].text: row for row in counters.find("tr") if row.find("td")}
+    profiles = cutrace.analyze(trace, DEVICES).launches
+    checked = 0
+    for name, row in rows.items():
+        shown = [cell.find("data") for cell in row.find("td")]
+        for profile, data in zip(profiles, shown, strict=True):
+            value = profile.counters[name]
+            assert [d.attributes["value"] for d in data] == ([] if value is None else [str(value)])
+            checked += value is not None
+    assert checked > 20
+    # 32 lanes 64 bytes apart: a transaction each, of 4 x 32 bytes at best on 9.0
+    told = rows["global_transactions"].find("data")
+    assert [d.text for d in told] == ["32", "32"]
+    assert [d.text for d in rows["global_ideal_transactions"].find("data")] == ["2", "4"]
+
+
+def test_lines_have_their_counters_their_heat_and_their_picture(tmp_path: Path) -> None:
+    with TraceWriter(tmp_path / "k.cutrace") as made:
+        made.source("k.cu", "float v = in[16 * i];\nv += tile[2 * i];\n// rest\n")
+        with made.launch(launch()) as rows:
+            accesses = [
+                Access(warp(stride=64)),
+                Access(warp(stride=8, base=0), pc=1, step=1, space=Space.SHARED),
+            ]
+            write_rows(rows, accesses, [instruction(0), instruction(1, "ld.shared.f32")])
+    root = parse(page_of(read_trace(tmp_path / "k.cutrace"), devices=["h200"]))
+    (table,) = root.find("table", class_="source")
+    first, second, third = (row for row in table.find("tr") if row.find("td"))
+    assert [row.find("th")[0].text for row in (first, second, third)] == ["1", "2", "3"]
+    assert first.find("pre")[0].text == "float v = in[16 * i];"
+    # all bytes of global memory are line 1's, all conflicts line 2's
+    assert "--bytes:1.000;" in first.attributes["style"]
+    assert "--conflicts:1.000;" in second.attributes["style"]
+    assert "style" not in third.attributes
+    target = first.find("a")[0].attributes["href"].removeprefix("#")
+    (figure,) = root.find("figure", id=target)
+    assert figure.find("p", class_="say")[0].text.startswith("32 lanes touch 32 sectors (stride 64")
+
+
+def test_all_text_of_a_trace_is_escaped(tmp_path: Path) -> None:
+    arrays = (Array(HOSTILE, Space.GLOBAL, 0x1000_0000, 1 << 20),)
+    table = [instruction(0, text=HOSTILE, file=f"{HOSTILE}.cu")]
+    shape = launch(signature=f"{HOSTILE}(float *x)", kernel=HOSTILE, arrays=arrays)
+    with TraceWriter(tmp_path / "k.cutrace") as made:
+        made.source(f"{HOSTILE}.cu", f"{HOSTILE}\n")
+        with made.launch(shape) as rows:
+            write_rows(rows, [Access(warp(stride=64))], table)
+    trace = read_trace(tmp_path / "k.cutrace")
+    subjects = [Subject(HOSTILE + n, trace, cutrace.analyze(trace, DEVICES)) for n in ("a", "b")]
+    text = render(subjects, {}, f"cutrace report {HOSTILE}")
+    root = check_offline(text)
+    assert root.find("h1")[0].text == HOSTILE
+    assert root.find("table", class_="source")[0].find("pre")[0].text == HOSTILE
+    assert any(HOSTILE in svg.text for svg in root.find("svg", class_="access"))
+    assert "hostile" not in root.find("script")[0].text
+    assert text.count("<script") == 1
+    assert escape("<script>") in text
+
+
+def test_a_trace_without_lines_shows_its_instructions(tmp_path: Path) -> None:
+    text = page_of(small(tmp_path, file="", line=0))
+    root = check_offline(text)
+    assert "The trace knows no source lines" in text
+    table = root.find("table", class_="source")[0]
+    assert [pre.text for pre in table.find("pre")] == ["ld.global.f32 ...;", "ld.shared.f32 ...;"]
+
+
+def test_a_trace_without_launches_has_a_page(tmp_path: Path) -> None:
+    with TraceWriter(tmp_path / "k.cutrace"):
+        pass
+    root = check_offline(page_of(read_trace(tmp_path / "k.cutrace")))
+    assert root.find("h1")[0].text == "no launches"
+
+
+def test_a_device_that_refuses_says_so_and_the_other_is_shown(tmp_path: Path) -> None:
+    shape = launch(block=(1024, 1, 1))
+    trace = hand_trace(tmp_path / "k.cutrace", [Access(warp())], launch=shape)
+    root = parse(page_of(trace))
+    refused = root.find("article", data_device="8800gtx")
+    assert all("cannot launch: 512 threads a block at most" in a.text for a in refused)
+    assert not any("cannot launch" in a.text for a in root.find("article", data_device="h200"))
+
+
+def test_thousands_of_lines_and_hundreds_of_launches_stay_small(tmp_path: Path) -> None:
+    lines, launches, kernels = 1500, 60, 15
+    source = "".join(f"float v{n} = in[{n}]; // {'x' * 60}\n" for n in range(lines))
+    table = [instruction(n) for n in range(lines)]
+    every = [Access(warp(stride=4 + 4 * (n % 2)), pc=n, step=n) for n in range(lines)]
+    with TraceWriter(tmp_path / "k.cutrace") as made:
+        made.source("k.cu", source)
+        for number in range(launches):
+            with made.launch(
+                launch(kernel=f"k{number % kernels}", signature=f"k{number % kernels}()")
+            ) as rows:
+                many = lines if number == 0 else 2
+                write_rows(rows, every[:many], table[:many])
+    text = page_of(
+        read_trace(tmp_path / "k.cutrace"), devices=["8800gtx"], bounds=Bounds(listed=50)
+    )
+    assert len(text.encode()) < MOST
+    root = check_offline(text)
+    assert "more lines of this file cost less" in text
+    assert "and 10 more launches, which" in root.text
+    # of 15 kernels the 12 that move most are shown, each for its 4 launches
+    assert len(root.find("option")) == 12 + 1
+    assert root.text.count("which moves most of 4 of this kernel and shape") == 12
+
+
+def test_variants_stand_side_by_side_with_the_best_marked(tmp_path: Path) -> None:
+    good = hand_trace(tmp_path / "good.cutrace", [Access(warp())])
+    bad = hand_trace(tmp_path / "bad.cutrace", [Access(warp(stride=128))])
+    root = parse(page_of(bad, good))
+    (variants,) = root.find("section", id="variants")
+    rows = {r.find("th")[0].text: r for r in variants.find("tr") if r.find("td")}
+    worse, better = rows["global_transactions"].find("td")[2:] or rows["global_transactions"].find(
+        "td"
+    )
+    assert "best" in better.attributes["class"].split()
+    assert "best" not in worse.attributes["class"].split()
+    assert [d.attributes["value"] for d in rows["global_transactions"].find("data")][-2:] == [
+        "32",
+        "4",
+    ]
+    assert not parse(page_of(good)).find("section", id="variants")
+
+
+def test_digits_are_parted_for_the_eye_only() -> None:
+    assert parse(str(digits("1234567.25 %"))).text == "1234567.25 %"
+    assert str(digits("1234567")) == '1<span class="t"></span>234<span class="t"></span>567'
+    assert str(digits("1234")) == "1234"
+    assert str(digits("<b>")) == "&lt;b&gt;"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("CUTRACE_DEVICE", raising=False)
+    small(tmp_path)
+    return tmp_path
+
+
+def test_the_verb_writes_the_file_and_replaces_its_own_only(folder: Path, capsys: Captured) -> None:
+    command = ["report", "k.cutrace", "-d", "h200"]
+    assert run([*command, "-o", "r.html"]) == 0
+    assert capsys.readouterr().out == "r.html\nnext: open r.html in a browser\n"
+    assert run([*command, "-o", "r.html"]) == 0
+    assert check_offline((folder / "r.html").read_text()).find("h1")[0].text == "k"
+    assert [path.name for path in folder.iterdir() if path.name.startswith(".")] == []
+    (folder / "mine.html").write_text("<p>mine</p>")
+    assert run([*command, "-o", "mine.html"]) == 2
+    told = capsys.readouterr().err
+    assert told.startswith("cutrace: mine.html: exists and is no report of cutrace; ")
+    assert (folder / "mine.html").read_text() == "<p>mine</p>"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["k.cutrace", "-o", "no/r.html"], "no/r.html: cannot write it: there is no folder no"),
+        (["k.cutrace", "-o", "."], ".: a folder; name a file, say report.html"),
+        (["k.cutrace", "-d", "h2000"], "no device 'h2000'; nearest: h200"),
+        (["kk.cutrace"], "kk.cutrace: no such trace; nearest: k.cutrace"),
+        (["k.cutrace", "k.cutrace"], "two variants have one name"),
+        (["k.cutrace", "--pad", "tyle=1"], "no array `tyle` to change"),
+    ],
+)
+def test_what_cannot_be_done_is_said_before_anything_is_written(
+    folder: Path, capsys: Captured, arguments: list[str], complaint: str
+) -> None:
+    assert run(["report", *arguments]) == 2
+    assert complaint in capsys.readouterr().err
+    assert not (folder / "report.html").exists()
+
+
+def test_a_page_that_would_be_too_large_leaves_more_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = 120
+    table = [instruction(n) for n in range(lines)]
+    every = [Access(warp(stride=128), pc=n, step=n) for n in range(lines)]
+    trace = hand_trace(tmp_path / "k.cutrace", every, instructions=table)
+    whole = page_of(trace, devices=["8800gtx"])
+    assert "more lines of this file" not in whole
+    monkeypatch.setattr("cutrace.analyzer.html.page.MOST", len(whole) - 10_000)
+    smaller = page_of(trace, devices=["8800gtx"])
+    assert len(smaller) <= len(whole) - 10_000
+    check_offline(smaller)
+    monkeypatch.setattr("cutrace.analyzer.html.page.MOST", 10_000)
+    with pytest.raises(CutraceError, match=r"the report would have .* 10000 at most"):
+        page_of(hand_trace(tmp_path / "l.cutrace"), devices=["8800gtx"])
