@@ -65,7 +65,9 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """All tables; `launches` says for each number of a table what each variant launched."""
+    """All tables; `launches` says for each number of a table what each variant launched, or is
+    empty where that is said elsewhere.
+    """
 
     variants: tuple[str, ...]
     baseline: int
@@ -126,11 +128,11 @@ def _sides(
     """Each variant's launch of this number on a device, or all its launches as one."""
     mine = [[p for p in profile.launches if p.device == device] for profile in profiles]
     if number is None:
-        return tuple(_sum(launches) for launches in mine)
+        return tuple(sum_launches(launches) for launches in mine)
     return tuple(launches[number] for launches in mine)
 
 
-def _sum(launches: Sequence[LaunchProfile]) -> LaunchProfile:
+def sum_launches(launches: Sequence[LaunchProfile]) -> LaunchProfile:
     """Several launches as if they were one; facts that differ are unknown."""
     if not launches:
         raise CutraceError("a trace without launches cannot be compared")
@@ -164,7 +166,7 @@ def _tables(
     here = [c for c in counters if any(c.exists_on(side.capability) for side in sides)]
     if not lines:
         values = [side.counters for side in sides]
-        yield Table(device, number, refusals, tuple(_rows(here, values, base)))
+        yield Table(device, number, refusals, tuple(compare_rows(here, values, base)))
         return
     tables = [
         {(row["file"], row["line"]): row for row in side.lines.iter_rows(named=True)}
@@ -176,7 +178,9 @@ def _tables(
             table.get(place, nothing) if place else nothing
             for table, place in zip(tables, places, strict=True)
         ]
-        rows = tuple(row for row in _rows(here, found, base) if any(c.value for c in row.cells))
+        rows = tuple(
+            row for row in compare_rows(here, found, base) if any(c.value for c in row.cells)
+        )
         texts = [str(row["text"]).strip() for row in found if row]
         named = tuple(
             f"{p[0]}:{p[1]}" if p and row else "" for p, row in zip(places, found, strict=True)
@@ -185,9 +189,10 @@ def _tables(
             yield Table(device, number, refusals, rows, named, texts[0])
 
 
-def _rows(
+def compare_rows(
     counters: Sequence[Counter], values: Sequence[Mapping[str, Value]], base: int
 ) -> Iterator[Row]:
+    """Yield a row a counter from each variant's values, by heading; `base` is the baseline's."""
     for counter in counters:
         found = [side.get(heading(counter)) for side in values]
         best = _best(counter, found)

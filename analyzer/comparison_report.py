@@ -121,8 +121,8 @@ def _heading(comparison: Comparison, table: Table, view: View) -> Iterator[str]:
             yield from _wrapped(f"  {variant}: {table.refusals[index]}", view)
         elif table.places:
             yield f"  {variant}: {table.places[index] or 'no such line'}"
-        else:
-            yield from _wrapped(f"  {variant}: {comparison.launches[table.launch][index]}", view)
+        elif launch := comparison.launches[table.launch][index]:
+            yield from _wrapped(f"  {variant}: {launch}", view)
 
 
 def _entries(

@@ -14,3 +14,8 @@ def headline(folder: Path) -> str:
     """The first heading of its `why.md`."""
     first, *_ = (folder / "why.md").read_text(encoding="utf-8").splitlines()
     return first.removeprefix("# ")
+
+
+def suites() -> dict[str, Path]:
+    """The suites of its folders, by the folder's name."""
+    return {path.parent.name: path for path in sorted(FOLDER.glob("*/suite.toml"))}

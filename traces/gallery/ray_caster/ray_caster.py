@@ -1,12 +1,13 @@
-"""Twenty spheres, once in global and once in constant memory: the pictures must be the same."""
+"""Spheres, once in global and once in constant memory: the pictures must be the same."""
 
+from os import environ
 from pathlib import Path
 
 import numpy as np
 
 import cutrace
 
-COUNT, WIDTH = 20, 64
+COUNT, WIDTH = int(environ.get("COUNT", "20")), int(environ.get("WIDTH", "64"))  # as a sweep sets
 HERE = Path(__file__).parent
 
 i = np.arange(COUNT)

@@ -1,0 +1,85 @@
+"""`cutrace sweep`: variants by sizes, shapes and defines, on all cores, as one tidy table."""
+
+import shutil
+import sys
+from os import environ
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..errors import CutraceError, nearest
+from ._complete import starting
+from ._gallery import suites
+from ._quote import quote
+from ._replay import DEFAULT_DEVICE, Replay, replays
+
+PANEL = "Compare"
+
+
+@replays
+def command(
+    replay: Replay,
+    suite: Annotated[
+        str,
+        typer.Argument(
+            metavar="SUITE.toml",
+            help="A suite, or the name of a family of the gallery that has one",
+            autocompletion=starting(suites),
+        ),
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="The table, .parquet or .csv; else NAME.parquet, here."),
+    ] = None,
+    processes: Annotated[
+        int | None,
+        typer.Option("--processes", metavar="N", min=1, help="At once; else one for each core."),
+    ] = None,
+    format: Annotated[
+        str, typer.Option(metavar="table|csv|json|md", help="How to print the summary.")
+    ] = "table",
+) -> str:
+    """Record every variant of a suite in every size, and write one tidy table."""
+    from ..analyzer.comparison_report import check_format, render
+    from ..analyzer.sweep import list_jobs, read_suite
+    from ..analyzer.sweep_table import check_destination, join_tables, summarize, write_table
+    from ..analyzer.view import View
+    from ._sweep import run_jobs
+
+    check_format(format)
+    path = find_suite(suite)
+    asked = read_suite(path)
+    jobs = list_jobs(asked)
+    name = path.parent.name if path == suites().get(suite) else path.stem
+    table = out or Path(f"{name}.parquet")
+    check_destination(table)
+    arguments = replay.arguments(environ.get("CUTRACE_DEVICE") or DEFAULT_DEVICE)
+    if "device" not in replay.asked and asked.devices:
+        arguments["device"] = asked.devices
+    parts = table.with_name(f"{table.name}.parts")
+    tables = run_jobs(jobs, arguments, parts, processes)
+    write_table(table, join_tables(asked, tables))
+    shutil.rmtree(parts)
+    terminal = sys.stdout.isatty()
+    width = shutil.get_terminal_size().columns if terminal else None
+    view = View(
+        counters=asked.counters,
+        width=width,
+        colour=terminal and "NO_COLOR" not in environ,
+        first=f"{len(jobs)} recordings, {quote(table)}",
+        last=f"cutrace sweep {quote(suite)} -d NAME,...",
+    )
+    return render(summarize(asked, tables), format, view)
+
+
+def find_suite(name: str) -> Path:
+    """A file, or the suite of a family of the gallery."""
+    known = suites()
+    if Path(name).is_file():
+        return Path(name)
+    if name in known:
+        return known[name]
+    raise CutraceError(
+        f"{name}: no such suite{nearest(name, known)}; the gallery has {', '.join(known)}"
+    )

@@ -1,0 +1,264 @@
+"""`cutrace sweep`: every combination is recorded once, and the table is tidy."""
+
+import re
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from cutrace.analyzer.sweep import COLUMNS, list_jobs, read_suite
+from cutrace.cli import run
+from cutrace.commands._gallery import suites
+from cutrace.tracer.host.launch_line import parse_launch
+
+Captured = pytest.CaptureFixture[str]
+
+GATHER = """\
+__global__ void gather(int *out, const int *in)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    out[i] = in[i * STRIDE];
+}
+"""
+SUITE = """\
+devices = ["h200"]
+counters = ["global_load_transactions"]
+
+[sizes]
+N = [64, 128]
+
+[[variant]]
+name = "gather"
+source = "gather.cu"
+launch = "gather<<<{N / 32}, 32>>>(out:i32[{N}], in:i32[{N * STRIDE}])"
+defines = { STRIDE = [1, 8] }
+"""
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The working directory, with a kernel and a suite."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("CUTRACE_DEVICE", raising=False)
+    (tmp_path / "gather.cu").write_text(GATHER)
+    (tmp_path / "gather.toml").write_text(SUITE)
+    return tmp_path
+
+
+def sweep(*more: str) -> int:
+    return run(["sweep", "gather.toml", "--processes", "1", *more])
+
+
+def test_every_combination_is_a_row_for_each_device_launch_and_counter(capsys: Captured) -> None:
+    assert sweep("-d", "gtx580,h200") == 0
+    table = pl.read_parquet("gather.parquet")
+    assert table.columns == ["variant", "N", "STRIDE", *COLUMNS[1:]]
+    names = ["variant", "N", "STRIDE", "device", "launch", "counter"]
+    assert table.select(names).is_duplicated().sum() == 0
+    found = table.filter(pl.col("counter") == "global_load_transactions")
+    assert found.select("N", "STRIDE", "device", "kernel", "value").rows() == [
+        # a warp reads 128 bytes (one line, 4 sectors), or 32 words from 8 lines, 32 sectors
+        *((64, 1, "gtx580", "gather", 2.0), (64, 1, "h200", "gather", 2 * 4.0)),
+        *((64, 8, "gtx580", "gather", 2 * 8.0), (64, 8, "h200", "gather", 2 * 32.0)),
+        *((128, 1, "gtx580", "gather", 4.0), (128, 1, "h200", "gather", 4 * 4.0)),
+        *((128, 8, "gtx580", "gather", 4 * 8.0), (128, 8, "h200", "gather", 4 * 32.0)),
+    ]
+    assert "4 recordings, gather.parquet" in capsys.readouterr().out
+    assert not Path("gather.parquet.parts").exists()
+
+
+def test_the_summary_puts_variants_and_their_own_settings_side_by_side(capsys: Captured) -> None:
+    assert sweep() == 0
+    assert capsys.readouterr().out == (
+        "4 recordings, gather.parquet\n\n"
+        "h200, N=64, all launches\n\n"
+        "counter                   gather STRIDE=1  gather STRIDE=8  difference  ratio\n"
+        "global_load_transactions              8 *               64         +56    x 8\n\n"
+        "h200, N=128, all launches\n\n"
+        "counter                   gather STRIDE=1  gather STRIDE=8  difference  ratio\n"
+        "global_load_transactions             16 *              128        +112    x 8\n\n"
+        "* is the best of its row\n"
+        "next: cutrace sweep gather.toml -d NAME,...\n"
+    )
+
+
+def test_two_launches_are_rows_of_their_own_and_a_sum_in_the_summary(capsys: Captured) -> None:
+    line = '"gather<<<1, 32>>>(out, in)"'
+    text = re.sub(r'launch = (".*")', rf"launch = [\1, {line}]", SUITE)
+    Path("gather.toml").write_text(text)
+    assert sweep("-o", "found.csv") == 0
+    table = pl.read_csv("found.csv").filter(pl.col("counter") == "global_load_transactions")
+    first = table.filter(pl.col("N") == 64, pl.col("STRIDE") == 1)
+    assert first.select("launch", "value").rows() == [(0, 2 * 4.0), (1, 4.0)]
+    assert re.search(r"global_load_transactions +12 \*  ", capsys.readouterr().out)
+
+
+def test_a_refused_launch_has_no_value_and_says_why(capsys: Captured) -> None:
+    wide = SUITE.replace("{N / 32}, 32", "1, {N * 8}").replace("[{N", "[{8 * N")
+    Path("gather.toml").write_text(wide)
+    assert sweep("-d", "8800gtx") == 0
+    table = pl.read_parquet("gather.parquet").filter(pl.col("counter") == "threads_launched")
+    refusal = "cannot launch: 512 threads a block at most"
+    assert table.select("N", "value", "refusal").unique(maintain_order=True).rows() == [
+        (64, 512.0, ""),
+        (128, None, refusal),
+    ]
+    assert refusal in capsys.readouterr().out
+
+
+def test_a_sweep_goes_on_where_it_was_broken_off(capsys: Captured) -> None:
+    Path("gather.cu").write_text(GATHER.replace("out[i]", "#if STRIDE == 8\n?\n#endif\nout[i]"))
+    assert sweep() == 2
+    err = capsys.readouterr().err
+    assert err.startswith("cutrace: 2 of 4 recordings failed\ngather N=64 STRIDE=8: ")
+    done = sorted(Path("gather.parquet.parts").glob("*.parquet"))
+    assert len(done) == 2
+    before = [file.stat().st_mtime_ns for file in done]
+    assert sweep() == 2
+    assert [file.stat().st_mtime_ns for file in done] == before
+    assert not Path("gather.parquet").exists()
+    Path("gather.cu").write_text(GATHER)
+    assert sweep() == 0
+    assert pl.read_parquet("gather.parquet")["N"].n_unique() == 2
+
+
+def test_what_was_recorded_of_another_source_is_not_taken(capsys: Captured) -> None:
+    Path("gather.cu").write_text(GATHER.replace("out[i]", "#if STRIDE == 8\n?\n#endif\nout[i]"))
+    assert sweep() == 2
+    Path("gather.cu").write_text(GATHER.replace("i * STRIDE", "0"))
+    assert sweep() == 0
+    table = pl.read_parquet("gather.parquet")
+    found = table.filter(pl.col("counter") == "global_load_transactions")["value"]
+    assert found.to_list() == [2, 2, 4, 4]  # a sector a warp
+
+
+def test_processes_at_once_find_the_same(capsys: Captured) -> None:
+    Path("gather.toml").write_text(SUITE.replace("[64, 128]", "64"))
+    assert run(["sweep", "gather.toml", "-o", "one.parquet", "--processes", "1"]) == 0
+    assert run(["sweep", "gather.toml", "-o", "two.parquet", "--processes", "2"]) == 0
+    assert pl.read_parquet("one.parquet").equals(pl.read_parquet("two.parquet"))
+    first, second = capsys.readouterr().out.split("2 recordings, ")[1:]
+    assert first.replace("one.", "two.") == second
+
+
+def test_a_script_finds_its_sizes_in_the_environment_and_launches_are_taken_of_it() -> None:
+    script = """\
+import os
+import numpy as np
+import cutrace
+with cutrace.Session() as gpu:
+    n = int(os.environ["N"])
+    kernel = gpu.compile("gather.cu", options=["-DSTRIDE=1"]).get_function("gather")
+    out = gpu.device_array(n, np.int32)
+    for blocks in (1, n // 32):
+        kernel[blocks, 32](out, out)
+"""
+    Path("script.py").write_text(script)
+    variant = '[[variant]]\nname = "%s"\nsource = "script.py"\ntake = [%d]\n'
+    head = SUITE[: SUITE.index("[[variant]]")]
+    Path("gather.toml").write_text(head + variant % ("few", 0) + variant % ("many", 1))
+    assert sweep() == 0
+    table = pl.read_parquet("gather.parquet").filter(pl.col("counter") == "blocks_launched")
+    assert table.select("variant", "N", "launch", "value").rows() == [
+        *(("few", 64, 0, 1), ("few", 128, 0, 1)),
+        *(("many", 64, 1, 2), ("many", 128, 1, 4)),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("[sizes]", "[size]", "gather.toml: unknown key `size`; nearest: sizes"),
+        ("launch =", "lunch =", "variant 1: unknown key `lunch`; nearest: launch"),
+        ("launch =", "baseline =", "variant 1: unknown key `baseline`"),
+        ("{N / 32}", "{M / 32}", "variant 'gather': no value for {M}; there are N, STRIDE"),
+        ("* STRIDE}", "* STRIED}", "no value for {STRIED}; nearest: STRIDE"),
+        ("{N / 32}", "{N / 0}", "{N / 0} divides by zero"),
+        ("{N / 32}", "{N ** 2}", "expected a name, or integer arithmetic"),
+        ("{N / 32}", "{N /}", "{N /}: expected a name, or integer arithmetic"),
+        ("N = [64", "NN = [3]\nN = [64", "NN has values, but neither launch lines nor defines"),
+        ("N = [64, 128]", "N = [6.5]", "sizes.N = [6.5]; expected whole numbers or texts"),
+        ("N = [64, 128]", "N = []", "sizes.N = []; expected whole numbers"),
+        ("N = [64, 128]", "device = [64]", "sizes.device: the name cannot be used"),
+        ('"gather.cu"', '"gathr.cu"', "source = 'gathr.cu': no such file; nearest: gather.cu"),
+        ("source =", "# source =", "variant 'gather': no `source`"),
+        ('"global_load_tr', '"globl_load_tr', "counters: no counter 'globl_load_transactions'"),
+        ("devices =", "baseline = 'gathre'\ndevices =", "baseline = 'gathre'; nearest: gather"),
+        ('devices = ["h200"]', "devices = 'h200'", "devices = 'h200'; expected a list of texts"),
+        ('["h200"]', '["h2000"]', "h2000"),
+        ("[[variant]]", "[variant]", "no [[variant]] in it"),
+        ("gather<<<", "gathr<<<", "gathr"),
+        ("out:i32", "out:int23", "int23"),
+        ("devices", "= 3\ndevices", "gather.toml: not TOML"),
+        ('name = "gather"', 'name = "gather"\ntake = [2]', "take 2: it has 1 launches"),
+    ],
+)
+def test_typos_in_a_suite_are_told_with_their_key_and_the_nearest(
+    old: str, new: str, message: str, capsys: Captured
+) -> None:
+    assert old in SUITE
+    Path("gather.toml").write_text(SUITE.replace(old, new, 1))
+    assert sweep() == 2
+    err = capsys.readouterr().err
+    assert message in err
+    assert "Traceback" not in err
+    assert not Path("gather.parquet").exists()
+
+
+def test_two_variants_of_one_name_are_refused(capsys: Captured) -> None:
+    Path("gather.toml").write_text(SUITE + SUITE[SUITE.index("[[variant]]") :])
+    assert sweep() == 2
+    assert "two variants are called 'gather'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("out", "message"),
+    [
+        ("found.txt", "expected a name that ends in .parquet or .csv"),
+        ("missing/found.csv", "cannot write it: no such folder"),
+        ("mine.csv", "there is another file of that name"),
+    ],
+)
+def test_a_table_that_cannot_be_written_is_told_first(
+    out: str, message: str, capsys: Captured
+) -> None:
+    Path("mine.csv").write_text("name,age\n")
+    assert sweep("-o", out) == 2
+    assert message in capsys.readouterr().err
+    assert Path("mine.csv").read_text() == "name,age\n"
+
+
+def test_an_unknown_suite_names_the_nearest_of_the_gallery(capsys: Captured) -> None:
+    assert run(["sweep", "redaction"]) == 2
+    assert "no such suite; nearest: reduction" in capsys.readouterr().err
+
+
+SHIPPED = {
+    "matrix_product": (2, 6),
+    "ray_caster": (2, 4),
+    "reduction": (7, 14),
+    "transpose": (3, 6),
+}
+"""For each suite how many variants it has, and how many recordings."""
+
+
+def test_the_shipped_suites_are_these() -> None:
+    found = {name: read_suite(path) for name, path in suites().items()}
+    assert {n: (len(s.variants), len(list_jobs(s))) for n, s in found.items()} == SHIPPED
+    lines = [line for s in found.values() for job in list_jobs(s) for line in job.launches]
+    assert len(lines) == 6 + 14 + 6
+    assert all(parse_launch(line).arguments for line in lines)
+
+
+def test_three_transposes_are_swept_by_their_familys_name(capsys: Captured) -> None:
+    assert run(["sweep", "transpose", "-d", "8800gtx", "--processes", "1"]) == 0
+    table = pl.read_parquet("transpose.parquet").filter(pl.col("N") == 64)
+    found = {
+        name: dict(table.filter(pl.col("counter") == name).select("variant", "value").rows())
+        for name in ("global_store_transactions", "shared_conflicts")
+    }
+    # 64 * 64 words are stored one by one, or 16 together; 4096 / 16 columns of 16 take 15 too many
+    assert found == {
+        "global_store_transactions": {"naive": 4096, "shared": 256, "padded": 256},
+        "shared_conflicts": {"naive": 0, "shared": 256 * 15, "padded": 0},
+    }
