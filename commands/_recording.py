@@ -33,6 +33,7 @@ class Recording:
     max_instructions: int | None = None
     check_uninitialized: bool | None = None
     max_threads: int | None = None
+    engine: str | None = None
 
     def typed(self) -> str:
         """The options again, as one would type them; empty if none was given."""
@@ -42,6 +43,7 @@ class Recording:
             most = getattr(self, name)
             words += [] if most is None else [f"--{name.replace('_', '-')}", str(most)]
         words += ["--check-uninitialized"] if self.check_uninitialized else []
+        words += ["--engine", self.engine] if self.engine else []
         return "".join(f" {quote(word)}" for word in (*words, *self.options))
 
 
@@ -78,6 +80,13 @@ def recording_options(
         int | None,
         _option(metavar="N", help="Refuse a launch of more threads than this; else 2**28."),
     ] = None,
+    engine: Annotated[
+        str | None,
+        _option(
+            metavar="array|compiled",
+            help="What runs the kernel, to the same trace; else what suits it.",
+        ),
+    ] = None,
 ) -> Recording:
     """Gather the options in the compiler's own spelling."""
     options = [
@@ -85,7 +94,7 @@ def recording_options(
         *(f"-I{folder}" for folder in include or ()),
         *([f"-std={standard}"] if standard else ()),
     ]
-    checks = max_instructions, check_uninitialized or None, max_threads
+    checks = max_instructions, check_uninitialized or None, max_threads, engine
     return Recording(tuple(launch or ()), arch, tuple(options), *checks)
 
 
@@ -109,7 +118,10 @@ def record_source(
     attach(Session.at_close, arguments)
     arch = recording.arch or DEFAULT_TARGET
     watch = choose_watch(
-        recording.max_instructions, recording.check_uninitialized, recording.max_threads
+        recording.max_instructions,
+        recording.check_uninitialized,
+        recording.max_threads,
+        recording.engine,
     )
     with progress(f"recording {source}"), watching(watch):
         return record(source, recording.launches, out, arch=arch, options=recording.options)

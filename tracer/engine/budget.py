@@ -23,9 +23,14 @@ class Budget:
         self._left -= length
         if self._left >= 0:
             return
-        self._left = self._limit - int(wave.step.max())
-        if self._left < 0:
+        self._left = self.renew(wave, block)
+
+    def renew(self, wave: "Wave", block: int) -> int:
+        """Return what is left for the warp that ran most; KernelFault if that is nothing."""
+        left = self._limit - int(wave.step.max())
+        if left < 0:
             raise self._overrun(wave, block)
+        return left
 
     def _overrun(self, wave: "Wave", block: int) -> KernelFault:
         program = wave.program

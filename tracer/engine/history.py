@@ -28,7 +28,7 @@ class _Run:
 
 
 @dataclass(frozen=True, slots=True)
-class _Entries:
+class Entries:
     """Runs in order: the warp, the basic block, the masks and how many times in a row, (n,)."""
 
     warp: NDArray[Any]
@@ -85,7 +85,27 @@ class HistoryRows:
         if not self._runs:
             return
         alike = all(run.warps is None and len(run.masks) == 1 for run in self._runs)
-        entries = _join_repeats(self._one_for_all() if alike else self._in_order_of_warp())
+        self._write(self._one_for_all() if alike else self._in_order_of_warp(), alike)
+        self._runs.clear()
+        self._pending = 0
+
+    def write_log(self, log: "Entries", lengths: NDArray[Any], branches: NDArray[Any]) -> None:
+        """Write runs that lie in the order in which they were run.
+
+        `lengths` and `branches` say of each basic block its instructions, and if it has a branch.
+        """
+        if not len(log.warp):
+            return
+        self._lengths[: len(lengths)] = lengths
+        self._branches[: len(branches)] = branches != 0
+        kind = np.uint16 if len(self._block) <= 1 << 16 else np.uint32
+        order = np.argsort(log.warp.astype(kind), kind="stable")
+        by_warp = log.warp[order], log.block[order], log.masks[order], log.repeat[order]
+        self._write(Entries(*by_warp), False)
+
+    def _write(self, entries: Entries, alike: bool) -> None:
+        """Write entries by warp; `alike`, those of one for all."""
+        entries = _join_repeats(entries)
         first = np.flatnonzero(np.diff(entries.warp, prepend=-1))
         lengths = np.diff(first, append=len(entries.warp))
         who = entries.warp[first]
@@ -98,17 +118,15 @@ class HistoryRows:
             path, ran = np.repeat(path, len(who)), np.repeat(ran, len(who))
         self._sink.control(self._block[who], self._warp[who], self._steps[who], path)
         self._steps[who] += ran
-        self._runs.clear()
-        self._pending = 0
 
-    def _one_for_all(self) -> _Entries:
+    def _one_for_all(self) -> Entries:
         """Return the history of one warp, which all share."""
         blocks = np.array([run.block for run in self._runs], dtype=np.int32)
         masks = np.concatenate([run.masks for run in self._runs])
         zeros = np.zeros(len(blocks), dtype=np.int64)
-        return _Entries(zeros, blocks, masks, zeros + 1)
+        return Entries(zeros, blocks, masks, zeros + 1)
 
-    def _in_order_of_warp(self) -> _Entries:
+    def _in_order_of_warp(self) -> Entries:
         """Return all runs by warp, those of a warp in the order in which it ran them."""
         counts = [run.count for run in self._runs]
         kind = np.uint16 if len(self._block) <= 1 << 16 else np.uint32
@@ -124,10 +142,10 @@ class HistoryRows:
             start += run.count
         order = np.argsort(warps, kind="stable")
         ones = np.ones(len(order), dtype=np.int64)
-        return _Entries(warps[order].astype(np.int64), blocks[order], masks[order], ones)
+        return Entries(warps[order].astype(np.int64), blocks[order], masks[order], ones)
 
     def _write_paths(
-        self, entries: _Entries, first: NDArray[Any], lengths: NDArray[Any]
+        self, entries: Entries, first: NDArray[Any], lengths: NDArray[Any]
     ) -> NDArray[np.uint32]:
         where = _ranges(first, lengths)
         blocks, masks = entries.block[where], entries.masks[where]
@@ -140,16 +158,16 @@ class HistoryRows:
         return np.arange(start, start + len(first), dtype=np.uint32)
 
 
-def _join_repeats(entries: _Entries) -> _Entries:
+def _join_repeats(entries: Entries) -> Entries:
     """Make one entry of equal neighbours."""
     warp, block, masks = entries.warp, entries.block, entries.masks
     changed = (block[1:] != block[:-1]) | (masks[1:] != masks[:-1]) | (warp[1:] != warp[:-1])
     starts = np.flatnonzero(np.concatenate(([True], changed)))
-    repeat = np.diff(starts, append=len(warp))
-    return _Entries(warp[starts], block[starts], masks[starts], repeat)
+    repeat = np.add.reduceat(entries.repeat, starts)
+    return Entries(warp[starts], block[starts], masks[starts], repeat)
 
 
-def _share(entries: _Entries, first: NDArray[Any], lengths: NDArray[Any]) -> _Shared:
+def _share(entries: Entries, first: NDArray[Any], lengths: NDArray[Any]) -> _Shared:
     """Find equal histories: return for each its number among the distinct ones, and which stand
     for them. Equality is checked; if two that differ share a hash, nothing is shared."""
     position = np.arange(len(entries.warp)) - np.repeat(first, lengths)

@@ -7,18 +7,22 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+ENGINES = ("auto", "array", "compiled")
+"""What runs a launch: arrays over many warps, compiled basic blocks, or what suits the kernel."""
+
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """What is watched for while a launch runs, beyond what no device allows.
+    """What is watched for while a launch runs, beyond what no device allows, and what runs it.
 
     A warp may run `max_instructions`, a launch have `max_threads`. With `uninitialized`, a load of
-    bytes that nobody wrote is a fault.
+    bytes that nobody wrote is a fault. `engine` is one of ENGINES.
     """
 
     max_instructions: int = 1 << 28
     max_threads: int = 1 << 28
     uninitialized: bool = False
+    engine: str = "auto"
 
 
 @dataclass(frozen=True, slots=True)

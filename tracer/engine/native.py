@@ -8,6 +8,7 @@ every machine.
 
 import ctypes
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from typing import Any, cast
@@ -214,6 +215,30 @@ def _make_ufunc() -> Callable[..., Any]:
 _KEPT: list[Any] = []
 
 
+@dataclass(frozen=True, slots=True)
+class Fragment:
+    """What `elementwise` was given: the text of one operation, to be used in other loops too."""
+
+    name: str
+    sources: tuple[str, ...]
+    results: tuple[str, ...]
+    body: str
+    declarations: str
+    rounding: int
+
+    def types(self, codes: Sequence[str]) -> list[str]:
+        """Return LLVM's names of NumPy types."""
+        return [_TYPES[code] for code in codes]
+
+
+_FRAGMENTS: dict[Any, Fragment] = {}
+
+
+def fragment_of(function: Any) -> Fragment | None:
+    """Return the text of a function that `elementwise` made, None for any other."""
+    return _FRAGMENTS.get(function)
+
+
 def elementwise(
     name: str,
     sources: Sequence[str],
@@ -258,7 +283,10 @@ def elementwise(
         places=places,
     )
     inner = compile_assembly(text)(f"{name}_many")
-    return _ufunc(name, inner, sources, results)
+    made = _ufunc(name, inner, sources, results)
+    given = (name, tuple(sources), tuple(results), body, declarations, rounding)
+    _FRAGMENTS[made] = Fragment(*given)
+    return made
 
 
 def _ufunc(

@@ -41,6 +41,10 @@ class WaveRows:
         on = np.broadcast_to(lanes, (group.rows, group.columns)).sum(axis=1, dtype=np.uint64)
         np.add.at(sums, group.row_block, on)
 
+    def set_lanes_on(self, pc: int, lanes: NDArray[np.uint64]) -> None:
+        """Take sums of lanes that are on, by block of the wave, as an instruction's count."""
+        self._lanes_on[pc] = lanes
+
     def add_texels(
         self, warps: NDArray[np.intp], step: NDArray[np.uint32], pc: int, texture: int,
         active: Bits, corner: NDArray[np.int32],

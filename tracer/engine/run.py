@@ -4,6 +4,7 @@ import numpy as np
 
 from ...errors import CutraceError, KernelFault
 from ..ptx.kernel import Kernel
+from .choice import MakeWave, choose_engine
 from .decode import decode
 from .launch import Launch, Sink
 from .memory import LoadedModule, Memory
@@ -33,14 +34,15 @@ def run(kernel: Kernel, launch: Launch, memory: Memory, loaded: LoadedModule, si
             f"{len(launch.arguments)} were given"
         )
     program = decode(kernel, launch, memory, loaded)
-    patterns = PatternTable()
-    with np.errstate(all="ignore"):
-        _run_waves(program, patterns, sink)
-
-
-def _run_waves(program: Program, patterns: PatternTable, sink: Sink) -> None:
-    """Run one wave after another; admit the next one early while those before only wait."""
     blocks = blocks_a_wave(program)
+    make = choose_engine(program, loaded, blocks)
+    with np.errstate(all="ignore"):
+        _run_waves(program, blocks, make, sink)
+
+
+def _run_waves(program: Program, blocks: int, make: MakeWave, sink: Sink) -> None:
+    """Run one wave after another; admit the next one early while those before only wait."""
+    patterns = PatternTable()
     total = program.launch.executed
     resident: list[Wave] = []
     idle = 0
@@ -48,7 +50,7 @@ def _run_waves(program: Program, patterns: PatternTable, sink: Sink) -> None:
     while first < total or resident:
         if first < total and idle >= len(resident):
             numbers = program.launch.numbers(first, min(blocks, total - first))
-            resident.append(Wave(program, numbers, patterns, sink))
+            resident.append(make(numbers, patterns, sink))
             first += blocks
             idle = 0
         wave = resident.pop(0)

@@ -140,6 +140,14 @@ class SplitStacks:
         self.mask[warps], self.called[warps] = lanes, called
         self.depth[warps] += 1
 
+    def reserve(self, levels: int) -> _Splits:
+        """Make room for so many splits below the top; return block, join, mask and whether a call
+        made it, each (levels * W,)."""
+        whole = tuple(np.zeros(levels * len(column), dtype=column.dtype) for column in self._top)
+        parts = [column.reshape(levels, -1) for column in whole]
+        self._below = list(zip(*parts, strict=True))
+        return whole[0], whole[1], whole[2], whole[3]
+
     def _deepen(self, levels: int) -> None:
         while len(self._below) < levels:
             block, join, mask, called = map(np.zeros_like, self._top)

@@ -36,7 +36,8 @@ class Session:
     `max_instructions` (else 2**28) is stopped with a KernelFault that names the loop; a launch of
     more than `max_threads` (else 2**28) is refused before it starts. With
     `check_uninitialized` it is one, too, to load bytes of global, shared or local memory that
-    neither the host nor a kernel has written.
+    neither the host nor a kernel has written. `engine` is `array`, `compiled` (CutraceError for a
+    kernel with an instruction that it does not know) or `auto`: the trace is the same.
     """
 
     at_close: ClassVar[list[Callable[[Path], None]]] = []
@@ -50,8 +51,9 @@ class Session:
         max_instructions: int | None = None,
         check_uninitialized: bool | None = None,
         max_threads: int | None = None,
+        engine: str | None = None,
     ) -> None:
-        self._watch = choose_watch(max_instructions, check_uninitialized, max_threads)
+        self._watch = choose_watch(max_instructions, check_uninitialized, max_threads, engine)
         self.trace = choose_trace(path)
         self._output = output
         self._exits = ExitStack()

@@ -6,7 +6,7 @@ from contextvars import ContextVar
 from dataclasses import replace
 
 from ...errors import CutraceError
-from ..engine.launch import Watch
+from ..engine.launch import ENGINES, Watch
 
 MOST_INSTRUCTIONS = 1 << 31
 """Steps of a warp are 32 bits in a trace."""
@@ -28,9 +28,12 @@ def watching(watch: Watch) -> Iterator[None]:
 
 
 def choose_watch(
-    max_instructions: int | None, check_uninitialized: bool | None, max_threads: int | None
+    max_instructions: int | None = None,
+    check_uninitialized: bool | None = None,
+    max_threads: int | None = None,
+    engine: str | None = None,
 ) -> Watch:
-    """What a session watches for; CutraceError for a number that makes no sense."""
+    """What a session watches for; CutraceError for a number or an engine that makes no sense."""
     watch = _WATCH.get()
     if max_instructions is not None:
         watch = replace(watch, max_instructions=max_instructions)
@@ -38,6 +41,11 @@ def choose_watch(
         watch = replace(watch, uninitialized=check_uninitialized)
     if max_threads is not None:
         watch = replace(watch, max_threads=max_threads)
+    if engine is not None:
+        watch = replace(watch, engine=engine)
+    if watch.engine not in ENGINES:
+        expected = ", ".join(ENGINES)
+        raise CutraceError(f"there is no engine `{watch.engine}`, expected one of {expected}")
     _check_range("max_instructions", watch.max_instructions, MOST_INSTRUCTIONS, "for each warp")
     _check_range("max_threads", watch.max_threads, MOST_THREADS, "for each launch")
     return watch

@@ -31,9 +31,10 @@ ELEMENTS = {
 
 
 class Struct:
-    """Integers and arrays under names, in a block of 64-bit words that compiled code reads.
+    """Integers, arrays and other structures under names, in 64-bit words that compiled code reads.
 
-    The names are the annotations of a subclass, in order; an array's word is its address.
+    The names are the annotations of a subclass, in order; the word of an array or a structure is
+    its address.
     """
 
     def __init__(self) -> None:
@@ -41,11 +42,11 @@ class Struct:
         place = {name: number for number, name in enumerate(names)}
         self.__dict__.update(_place=place, _arrays={}, words=np.zeros(len(names), dtype=np.int64))
 
-    def __setattr__(self, name: str, value: "int | NDArray[Any]") -> None:
+    def __setattr__(self, name: str, value: "int | NDArray[Any] | Struct") -> None:
         place: int = self.__dict__["_place"][name]
-        if isinstance(value, np.ndarray):
+        if isinstance(value, (np.ndarray, Struct)):
             self.__dict__["_arrays"][name] = value
-            value = address(value)
+            value = value.address if isinstance(value, Struct) else address(value)
         self.__dict__["words"][place] = value
 
     def __getattr__(self, name: str) -> Any:
@@ -77,6 +78,6 @@ def trailing_zeros(x: int) -> int:
     return (x & -x).bit_length() - 1
 
 
-def invoke(function: int, context: Struct, argument: int) -> int:
+def invoke(function: int, context: Struct) -> int:
     """Call a compiled function by its address; only compiled code can."""
     raise NotImplementedError

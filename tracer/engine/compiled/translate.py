@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from . import language
 from .language import ELEMENTS, Struct, invoke, trailing_zeros
 
 _OPERATORS: dict[type[ast.operator], str] = {
@@ -73,6 +74,7 @@ class _Translation:
         assert isinstance(tree, ast.FunctionDef)
         self._tree = tree
         self._globals: dict[str, Any] = function.__globals__
+        self._structures: dict[str, type[Struct]] = {}
         self._kinds: dict[str, str] = {}
         self._allocations: list[str] = []
         self._lines: list[str] = []
@@ -86,6 +88,8 @@ class _Translation:
         kinds = [_kind(a.annotation) for a in self._tree.args.args]
         given = ", ".join(f"{_llvm(k)} %a.{n}" for n, k in zip(arguments, kinds, strict=True))
         for name, kind in zip(arguments, kinds, strict=True):
+            if kind != "int" and kind not in ELEMENTS:
+                self._structures[kind] = self._globals[kind]
             self._assign(name, Value(kind, f"%a.{name}"))
         self._body(self._tree.body)
         self._lines.append("  ret i64 0")
@@ -206,26 +210,29 @@ class _Translation:
             return array.kind, at
         assert isinstance(target, ast.Attribute)
         struct = self._value(target.value)
-        fields = list(self._structure(struct.kind).__annotations__)
+        fields = list(self._structures[struct.kind].__annotations__)
         number = fields.index(target.attr)
         return "I64", self._emit(f"getelementptr i64, ptr {struct.text}, i64 {number}")
-
-    def _structure(self, name: str) -> type[Struct]:
-        found: type[Struct] = self._globals[name]
-        return found
 
     def _load(self, target: ast.expr) -> Value:
         if isinstance(target, ast.Name):
             return self._variable(target.id)
         kind, place = self._place(target)
         if isinstance(target, ast.Attribute):
-            struct = self._structure(self._value(target.value).kind)
-            annotation = struct.__annotations__[target.attr]
-            name = "int" if annotation is int else _alias(annotation)
+            struct = self._structures[self._value(target.value).kind]
+            name = self._type_name(struct.__annotations__[target.attr])
             return Value(name, self._emit(f"load {_llvm(name)}, ptr {place}"))
         element, widen = ELEMENTS[kind]
         text = self._emit(f"load {element}, ptr {place}")
         return Value("int", self._emit(f"{widen} {element} {text} to i64") if widen else text)
+
+    def _type_name(self, annotation: Any) -> str:
+        """Return what the annotation of a structure's field is called."""
+        if not isinstance(annotation, type):
+            return next(name for name in ELEMENTS if getattr(language, name) == annotation)
+        if issubclass(annotation, Struct):
+            self._structures[annotation.__name__] = annotation
+        return annotation.__name__
 
     def _variable(self, name: str) -> Value:
         if name in self._kinds:
@@ -253,11 +260,10 @@ class _Translation:
             case ast.Compare():
                 return Value("int", self._emit(f"zext i1 {self._compare(expression)} to i64"))
             case ast.IfExp(test, body, orelse):
-                chosen = self._value(body).text, self._value(orelse).text
-                holds = self._condition(test)
-                return Value(
-                    "int", self._emit(f"select i1 {holds}, i64 {chosen[0]}, i64 {chosen[1]}")
-                )
+                first, second = self._value(body), self._value(orelse)
+                kind, holds = _llvm(first.kind), self._condition(test)
+                pair = f"{kind} {first.text}, {kind} {second.text}"
+                return Value(first.kind, self._emit(f"select i1 {holds}, {pair}"))
             case ast.Call(function, arguments):
                 return self._call(function, [self._value(a) for a in arguments])
         raise NotImplementedError(ast.unparse(expression))
@@ -327,9 +333,3 @@ def _kind(annotation: ast.expr | None) -> str:
         case ast.Name(name) | ast.Constant(str() as name):
             return name
     raise NotImplementedError("an argument needs the name of a type")
-
-
-def _alias(annotation: Any) -> str:
-    from . import language
-
-    return next(name for name in ELEMENTS if getattr(language, name) == annotation)

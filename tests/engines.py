@@ -1,0 +1,36 @@
+"""One session under both engines: the same trace, byte for byte, and the same arrays."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import cutrace
+
+Run = Callable[[cutrace.Session], list[NDArray[Any]]]
+
+
+def files_of(trace: Path) -> dict[str, bytes]:
+    """Every file of a trace."""
+    return {
+        str(path.relative_to(trace)): path.read_bytes()
+        for path in sorted(trace.rglob("*"))
+        if path.is_file()
+    }
+
+
+def assert_same_under_both(folder: Path, run: Run) -> Path:
+    """Record `run` under both engines and compare; return a trace."""
+    traces, results = [], []
+    for engine in ("array", "compiled"):
+        trace = folder / f"{engine}.cutrace"
+        with cutrace.Session(trace, engine=engine) as gpu:
+            results.append(run(gpu))
+        traces.append(files_of(trace))
+    for ours, theirs in zip(*results, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    assert traces[0].keys() == traces[1].keys()
+    assert [name for name in traces[0] if traces[0][name] != traces[1][name]] == []
+    return trace

@@ -1,0 +1,218 @@
+"""The compiled engine gives what the array engine gives, to the last byte."""
+
+import re
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from engines import assert_same_under_both, files_of
+
+import cutrace
+from cutrace.errors import KernelFault
+from cutrace.tracer.engine import access_rows, history, pattern
+from cutrace.tracer.engine.compiled import code as compiled_code
+from cutrace.tracer.engine.compiled import wave as compiled_wave
+from cutrace.tracer.engine.launch import Watch
+from cutrace.tracer.host.record import record
+from cutrace.tracer.host.watching import watching
+
+GALLERY = Path(str(files("cutrace.traces") / "gallery"))
+SOURCES = (
+    "bitonic_sort/bitonic_sort.cu",
+    "constant_table/constant_table.cu",
+    "divergence/ways_by_thread.cu",
+    "histogram/histogram_dynamic.cu",
+    "local_array/local_array.cu",
+    "matrix_product/product_tiled.cu",
+    "reduction/reduce7_many.cu",
+    "transpose/transpose_padded.cu",
+)
+
+SPARSE = """
+__global__ void spmv(const int *start, const int *column, const float *x, float *y, int rows) {
+    int row = blockIdx.x * blockDim.x + threadIdx.x;
+    if (row < rows) {
+        float sum = 0.0f;
+        for (int k = start[row]; k < start[row + 1]; ++k) sum += x[column[k]];
+        y[row] = sum;
+    }
+}
+"""
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_a_gallery_kernel_leaves_the_same_trace(source: str, tmp_path: Path) -> None:
+    traces = []
+    for engine in ("array", "compiled"):
+        with watching(Watch(engine=engine)):
+            trace = record(GALLERY / source, out=tmp_path / f"{engine}.cutrace")
+        traces.append(files_of(trace))
+    assert [name for name in traces[0] if traces[0][name] != traces[1][name]] == []
+
+
+def skewed(gpu: cutrace.Session) -> list[Any]:
+    """Rows of 0 to 63 elements, one of 700, over random columns."""
+    random = np.random.default_rng(5)
+    lengths = random.integers(0, 64, 3000)
+    lengths[1500] = 700
+    start = np.concatenate(([0], np.cumsum(lengths))).astype(np.int32)
+    column = random.integers(0, 3000, start[-1]).astype(np.int32)
+    kernel = gpu.compile(SPARSE).get_function("spmv")
+    given = [gpu.to_device(a) for a in (start, column, np.ones(3000, np.float32))]
+    out = gpu.device_array(3000, np.float32)
+    kernel[24, 128](*given, out, 3000)
+    found = out.copy_to_host()
+    np.testing.assert_array_equal(found, lengths)  # sums of ones
+    return [found]
+
+
+def test_a_skewed_loop_leaves_the_same_trace(tmp_path: Path) -> None:
+    assert_same_under_both(tmp_path, skewed)
+
+
+def test_batches_and_epochs_end_at_the_same_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (access_rows, compiled_code, compiled_wave):
+        monkeypatch.setattr(module, "ROWS", 250)
+    for module in (history, compiled_code):
+        monkeypatch.setattr(module, "RUNS", 400)
+    monkeypatch.setattr(pattern, "EPOCH", 300)
+    trace = assert_same_under_both(tmp_path, skewed)
+    launch = cutrace.read_trace(trace).launches[0]
+    assert sum(1 for _ in launch.access_batches()) >= 1
+
+
+RACE = """
+__global__ void race(int *a, int *b, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    __shared__ int s[1024];
+    s[threadIdx.x] = i;
+    int left = s[(threadIdx.x + 96) % blockDim.x];
+    a[(i + 32) % n] = a[i] + left;
+    b[i] = a[(i + 64) % n];
+    a[i] = b[(i + 160) % n];
+}
+"""
+
+
+def test_warps_race_in_the_same_order(tmp_path: Path) -> None:
+    def run(gpu: cutrace.Session) -> list[Any]:
+        a, b = (gpu.to_device(np.arange(k, k + 1024, dtype=np.int32)) for k in (0, 5000))
+        gpu.compile(RACE).get_function("race")[4, 256](a, b, 1024)
+        return [a.copy_to_host(), b.copy_to_host()]
+
+    assert_same_under_both(tmp_path, run)
+
+
+LEAVING = """
+__global__ void leaving(const int *a, int *out, unsigned *sum) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x, n = 0;
+    for (int k = 0; k < 40; ++k) {
+        if (a[i] == k) return;
+        if (k % 3 == a[i] % 3) { if (k % 2) n += k; else { n -= a[i]; continue; } }
+        if (n > 100) break;
+        n += __popc(k * a[i]) + (n / (k - 7 ? k - 7 : 1)) % 5;
+    }
+    atomicAdd(sum, n);
+    out[i] = atomicMax(out + i % 7, n) + (n >= 0 ? min(n, 17) : max(n, -17));
+}
+"""
+
+
+def test_lanes_that_leave_by_turns_leave_the_same_trace(tmp_path: Path) -> None:
+    def run(gpu: cutrace.Session) -> list[Any]:
+        values = np.random.default_rng(3).integers(0, 60, 640).astype(np.int32)
+        out, total = gpu.device_array(640, np.int32), gpu.device_array(1, np.uint32)
+        kernel = gpu.compile(LEAVING).get_function("leaving")
+        kernel[10, 64](gpu.to_device(values), out, total)
+        return [out.copy_to_host(), total.copy_to_host()]
+
+    assert_same_under_both(tmp_path, run)
+
+
+WAITS = """
+__global__ void meet(int *out, int n) {
+    __shared__ int s[128];
+    for (int k = 0; k < (blockIdx.x + 1) * 2; ++k) {
+        s[threadIdx.x] = k + threadIdx.x;
+        __syncthreads();
+        if (threadIdx.x / 32 == k % 4) out[blockIdx.x] += s[127 - threadIdx.x];
+        __syncthreads();
+    }
+}
+"""
+
+
+def test_blocks_that_meet_at_different_times_leave_the_same_trace(tmp_path: Path) -> None:
+    def run(gpu: cutrace.Session) -> list[Any]:
+        out = gpu.device_array(8, np.int32)
+        gpu.compile(WAITS).get_function("meet")[8, 128](out, 8)
+        return [out.copy_to_host()]
+
+    assert_same_under_both(tmp_path, run)
+
+
+FAULTS = """
+__global__ void bad(const int *a, int *b, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i % 3) b[i] = a[i == 700 ? i + n : i];
+}
+__global__ void odd(int *a) {
+    int i = threadIdx.x;
+    *(int *)((char *)a + 4 * i + (i == 37)) = i;
+}
+__global__ void endless(volatile int *a, int n) { while (n < 100) { n = n / 2; } *a = n; }
+"""
+
+
+def told(folder: Path, run: Any, **options: Any) -> list[str]:
+    """What the fault of a run says under each engine."""
+    words = []
+    for engine in ("array", "compiled"):
+        session = cutrace.Session(folder / "fault.cutrace", engine=engine, **options)
+        with pytest.raises(KernelFault) as caught, session as gpu:
+            run(gpu)
+        words.append(str(caught.value))
+    return words
+
+
+@pytest.mark.parametrize(
+    ("kernel", "says"), [("bad", "reads 4 bytes outside"), ("odd", "4 bytes misaligned")]
+)
+def test_a_fault_is_told_in_the_same_words(kernel: str, says: str, tmp_path: Path) -> None:
+    def run(gpu: cutrace.Session) -> None:
+        a, b = (gpu.device_array(1024, np.int32, name) for name in "ab")
+        arguments = (a, b, 5000) if kernel == "bad" else (a,)
+        gpu.compile(FAULTS).get_function(kernel)[8, 128](*arguments)
+
+    first, second = told(tmp_path, run)
+    assert first == second
+    assert says in first
+
+
+def test_a_loop_without_end_is_told_in_the_same_words(tmp_path: Path) -> None:
+    def run(gpu: cutrace.Session) -> None:
+        a = gpu.device_array(1, np.int32)
+        gpu.compile(FAULTS).get_function("endless")[1, 64](a, 5)
+
+    first, second = told(tmp_path, run, max_instructions=1000)
+    assert first == second
+    assert "does not end" in first
+
+
+PRINTS = '#include <cstdio>\n__global__ void hello(int *a) { printf("%d\\n", *a); }\n'
+
+
+def test_what_is_not_compiled_is_refused_by_name_if_asked_for(tmp_path: Path) -> None:
+    says = re.escape("compiled engine does not know this instruction: `call.uni (retval0), vprintf")
+    session = cutrace.Session(tmp_path / "hello.cutrace", engine="compiled")
+    with pytest.raises(cutrace.CutraceError, match=says), session as gpu:
+        gpu.compile(PRINTS).get_function("hello")[1, 1](gpu.device_array(1, np.int32))
+
+
+def test_an_engine_that_does_not_exist_is_refused() -> None:
+    with pytest.raises(cutrace.CutraceError, match="no engine `quick`, expected one of auto"):
+        cutrace.Session(engine="quick")

@@ -1,0 +1,354 @@
+"""The text of loads, stores and atomics of one warp: checked, recorded, then done."""
+
+from dataclasses import dataclass
+
+from ...ptx.kernel import (
+    TYPE_BYTES,
+    Address,
+    Bucket,
+    Immediate,
+    Instruction,
+    Operand,
+    Register,
+    Symbol,
+    Vector,
+)
+from ..array import DTYPES
+from ..memory import GLOBAL_BASE
+from ..op.update import OPERATIONS, update
+from ..slot import immediate
+from .compute import Fragments
+from .frame import Frame
+from .lane import Refuse
+
+VECTOR = """
+declare <32 x {t}> @llvm.masked.gather.v32{t}.v32p0(<32 x ptr>, i32, <32 x i1>, <32 x {t}>)
+declare void @llvm.masked.scatter.v32{t}.v32p0(<32 x {t}>, <32 x ptr>, i32, <32 x i1>)
+"""
+_POINTERS = """
+  %a = load <32 x i64>, ptr %addresses, align 8
+  %s0 = insertelement <32 x i64> poison, i64 %start, i64 0
+  %s = shufflevector <32 x i64> %s0, <32 x i64> poison, <32 x i32> zeroinitializer
+  %n0 = insertelement <32 x i64> poison, i64 %step, i64 0
+  %n = shufflevector <32 x i64> %n0, <32 x i64> poison, <32 x i32> zeroinitializer
+  %l = mul <32 x i64> %n, <{lanes}>
+  %b = add <32 x i64> %s, %l
+  %w = add <32 x i64> %a, %b
+  %p = inttoptr <32 x i64> %w to <32 x ptr>
+  %m32 = trunc i64 %mask to i32
+  %m = bitcast i32 %m32 to <32 x i1>
+"""
+_LANES = ", ".join(f"i64 {lane}" for lane in range(32))
+_ARGUMENTS = "i64 %start, i64 %step, ptr %addresses, i64 %mask, ptr %lanes"
+_ATOMIC = """define internal void @{name}({arguments}, ptr %bs, ptr %ds) {{
+entry:
+  br label %loop
+loop:
+  %i = phi i64 [0, %entry], [%next, %after]
+  %bit = lshr i64 %mask, %i
+  %on = trunc i64 %bit to i1
+  br i1 %on, label %change, label %after
+change:
+  %pa = getelementptr i64, ptr %addresses, i64 %i
+  %a = load i64, ptr %pa
+  %own = mul i64 %step, %i
+  %a0 = add i64 %a, %start
+  %a1 = add i64 %a0, %own
+  %pw = inttoptr i64 %a1 to ptr
+  %old = load {t}, ptr %pw, align 1
+  %pb = getelementptr {t}, ptr %bs, i64 %i
+  %b = load {t}, ptr %pb, align 1
+  %pd = getelementptr {t}, ptr %ds, i64 %i
+  %d = load {t}, ptr %pd, align 1
+  {body}
+  store {t} %new, ptr %pw, align 1
+  %po = getelementptr {t}, ptr %lanes, i64 %i
+  store {t} %old, ptr %po, align 1
+  br label %after
+after:
+  %next = add i64 %i, 1
+  %more = icmp ult i64 %next, 32
+  br i1 %more, label %loop, label %done
+done:
+  ret void
+}}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class SpaceRule:
+    """How a state space is reached: the window that its trace addresses leave out, and the arena
+    (1 global, 2 constant) whose allocations a lane must be inside of; 0: below a limit."""
+
+    window: int
+    arena: int
+
+
+SPACES = {
+    "global": SpaceRule(GLOBAL_BASE, 1),
+    "const": SpaceRule(0, 2),
+    "shared": SpaceRule(0, 0),
+    "local": SpaceRule(0, 0),
+}
+
+
+class WarpText:
+    """Lines that run once a warp; in them %m is the machine, %frame the warp's registers, %place
+    its place in the group, %active its lanes."""
+
+    def __init__(self, frame: Frame, function: int, fragments: Fragments) -> None:
+        self.lines: list[str] = []
+        self.frame = frame
+        self.function = function
+        self.fragments = fragments
+        self._count = 0
+
+    def emit(self, statement: str) -> str:
+        """Add a statement; return the name of its value."""
+        self._count += 1
+        self.lines.append(f"  %u{self._count} = {statement}")
+        return f"%u{self._count}"
+
+    def add(self, line: str) -> None:
+        """Add a line without a value."""
+        self.lines.append(f"  {line}")
+
+    def place(self, register: Register) -> str:
+        """Return a pointer to a register's lanes."""
+        offset = self.frame.place(self.function, register.name).offset
+        return self.emit(f"getelementptr i8, ptr %frame, i64 {offset}")
+
+    def packed(self, register: Register, negated: bool) -> str:
+        """Return the active lanes where a predicate holds, as i32."""
+        bits = self.emit(f"call i32 @pack(ptr {self.place(register)})")
+        if negated:
+            bits = self.emit(f"xor i32 {bits}, -1")
+        return self.emit(f"and i32 {bits}, %active")
+
+    def lanes_on(self, instruction: Instruction) -> str:
+        """Return the active lanes where the guard holds, as i64."""
+        guard = instruction.guard
+        on = "%active" if guard is None else self.packed(guard.register, guard.negated)
+        return self.emit(f"zext i32 {on} to i64")
+
+
+def element_operands(operand: Operand) -> tuple[Operand, ...]:
+    """Return the elements of a vector operand, or the operand alone."""
+    return operand.elements if isinstance(operand, Vector) else (operand,)
+
+
+def add_access(
+    text: WarpText, instruction: Instruction, pc_position: int, number: int, refuse: Refuse
+) -> None:
+    """Add a load or store; `number` is its place among the accesses of the basic block."""
+    is_load = instruction.opcode != "st"
+    first, second = instruction.operands[:2]
+    target, value = (second, first) if is_load else (first, second)
+    size = TYPE_BYTES[instruction.type]
+    elements = element_operands(value)
+    if size > 8 or len(elements) != instruction.vector:
+        raise refuse("this form")
+    bytes_ = size * instruction.vector
+    reach = _touched(text, instruction, target, bytes_, pc_position, number, refuse)
+    for k, element in enumerate(elements):
+        if isinstance(element, Bucket):
+            continue
+        start = text.emit(f"add i64 {reach.start}, {k * size}")
+        given = f"i64 {start}, i64 {reach.step}, ptr {reach.addresses}, i64 {reach.mask}"
+        if is_load:
+            name, place = _load(text, instruction.type, element, refuse)
+        else:
+            name, place = _store(text, instruction.type, element, refuse)
+        text.add(f"call void @{name}({given}, ptr {place})")
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """Names: where the space begins, bytes between its lanes, the addresses, the lanes that go."""
+
+    start: str
+    step: str
+    addresses: str
+    mask: str
+
+
+def _touched(
+    text: WarpText, instruction: Instruction, operand: Operand, bytes_: int, position: int,
+    number: int, refuse: Refuse,
+) -> Reached:  # fmt: skip
+    rule = SPACES.get(instruction.space)
+    if rule is None or not isinstance(operand, Address):
+        raise refuse("an access without a state space")
+    addresses, offset = _addresses(text, operand, refuse)
+    mask = text.lanes_on(instruction)
+    numbers = f"i64 %place, i64 {number}, i64 {position}, i64 {mask}, ptr {addresses}"
+    fixed = f"i64 {offset}, i64 {bytes_}, i64 {rule.window}, i64 {rule.arena}"
+    kept = text.emit(f"call i64 @touch(ptr %m, {numbers}, {fixed})")
+    start, step = _start(text, instruction.space)
+    return Reached(text.emit(f"add i64 {start}, {offset}"), step, addresses, kept)
+
+
+def _addresses(text: WarpText, operand: Address, refuse: Refuse) -> tuple[str, int]:
+    """Return a pointer to 32 addresses of 64 bits, and the bytes to add."""
+    base = operand.base
+    if isinstance(base, Register):
+        place = text.place(base)
+        size = TYPE_BYTES[base.type]
+        if size == 8:
+            return place, operand.offset
+        if size != 4:
+            raise refuse("an address of this size")
+        grow = "sext" if DTYPES[base.type].kind == "i" else "zext"
+        text.add(f"call void @widen_{grow}(ptr {place}, ptr %scratch)")
+        return "%scratch", operand.offset
+    start = 0
+    if isinstance(base, Symbol):
+        found = text.frame.address_of(text.function, base)
+        if found is None:
+            raise refuse("a variable whose address it does not know")
+        start = found
+    text.add(f"call void @fill(ptr %scratch, i64 {start})")
+    return "%scratch", operand.offset
+
+
+def _start(text: WarpText, space: str) -> tuple[str, str]:
+    if space == "local":
+        return "%local", "%local_size"
+    return f"%{space}", "0"
+
+
+def _load(text: WarpText, kind: str, element: Operand, refuse: Refuse) -> tuple[str, str]:
+    if not isinstance(element, Register):
+        raise refuse("a result that is no register")
+    bits, wide = 8 * TYPE_BYTES[kind], 8 * TYPE_BYTES[element.type]
+    if wide < bits or element.type == "pred":
+        raise refuse("a register narrower than its type")
+    grow = "sext" if kind[0] == "s" else "zext"
+    name = f"load{bits}" if bits == wide else f"load{bits}_{grow}{wide}"
+    result = f"%v = {grow} <32 x i{bits}> %x to <32 x i{wide}>"
+    if bits == wide:
+        result = f"%v = bitcast <32 x i{bits}> %x to <32 x i{wide}>"
+    text.fragments.once(name, f"""define internal void @{name}({_ARGUMENTS}) noinline {{
+{_POINTERS.format(lanes=_LANES)}  %x = call <32 x i{bits}> @llvm.masked.gather.v32i{bits}.v32p0(
+    <32 x ptr> %p, i32 1, <32 x i1> %m, <32 x i{bits}> zeroinitializer)
+  {result}
+  %old = load <32 x i{wide}>, ptr %lanes, align 8
+  %y = select <32 x i1> %m, <32 x i{wide}> %v, <32 x i{wide}> %old
+  store <32 x i{wide}> %y, ptr %lanes, align 8
+  ret void
+}}
+""")  # fmt: skip
+    return name, text.place(element)
+
+
+def _store(text: WarpText, kind: str, element: Operand, refuse: Refuse) -> tuple[str, str]:
+    bits = 8 * TYPE_BYTES[kind]
+    wide, place = _value(text, kind, element, "%values", refuse)
+    name = f"store{bits}_{wide}"
+    cut = "bitcast" if bits == wide else "trunc"
+    text.fragments.once(name, f"""define internal void @{name}({_ARGUMENTS}) noinline {{
+{_POINTERS.format(lanes=_LANES)}  %v = load <32 x i{wide}>, ptr %lanes, align 8
+  %x = {cut} <32 x i{wide}> %v to <32 x i{bits}>
+  call void @llvm.masked.scatter.v32i{bits}.v32p0(
+    <32 x i{bits}> %x, <32 x ptr> %p, i32 1, <32 x i1> %m)
+  ret void
+}}
+""")  # fmt: skip
+    return name, place
+
+
+def _value(
+    text: WarpText, kind: str, element: Operand, scratch: str, refuse: Refuse
+) -> tuple[int, str]:
+    """Return the bits and the place of the lanes of a value that goes to memory."""
+    bits = 8 * TYPE_BYTES[kind]
+    if isinstance(element, Register):
+        wide = 8 * TYPE_BYTES[element.type]
+        if wide < bits or element.type == "pred":
+            raise refuse("a register narrower than its type")
+        return wide, text.place(element)
+    if isinstance(element, Immediate):
+        value = immediate(element, kind)
+        number = int(value.view(f"u{bits // 8}")[0, 0])
+    else:
+        found = text.frame.address_of(text.function, element)
+        if found is None:
+            raise refuse("an operand that it does not know")
+        number = found & ((1 << bits) - 1)
+    text.add(f"call void @fill(ptr {scratch}, i64 {number})")
+    return 64, scratch
+
+
+def add_atomic(
+    text: WarpText, instruction: Instruction, position: int, number: int, refuse: Refuse
+) -> None:
+    """Add an `atom` or `red`."""
+    operands = list(instruction.operands)
+    to = operands.pop(0) if instruction.opcode == "atom" else Bucket()
+    kind, modifiers = instruction.type, instruction.modifiers
+    operation = next((m for m in modifiers if m in OPERATIONS), "")
+    if instruction.vector != 1 or any(m.endswith("cache_hint") for m in modifiers):
+        raise refuse("this form")
+    found = update(operation, kind, instruction.space == "global")
+    if found is None or "async" in modifiers:
+        raise refuse("this form")
+    size = TYPE_BYTES[kind]
+    reach = _touched(text, instruction, operands[0], size, position, number, refuse)
+    values = [_same_size(text, kind, o, f"%values{k}", refuse) for k, o in enumerate(operands[1:3])]
+    name = f"atomic_{operation}_{kind}_{instruction.space}"
+    element, body, definitions = found
+    text.fragments.once(
+        name,
+        text.fragments.take(definitions, name)
+        + _ATOMIC.format(
+            name=name,
+            t=element,
+            body=text.fragments.take(body, name),
+            arguments=_ARGUMENTS,
+        ),
+    )
+    given = f"i64 {reach.start}, i64 {reach.step}, ptr {reach.addresses}, i64 {reach.mask}"
+    text.add(f"call void @{name}({given}, ptr %olds, ptr {values[0]}, ptr {values[-1]})")
+    if isinstance(to, Register):
+        _keep_old(text, to, kind, reach.mask, refuse)
+    elif not isinstance(to, Bucket):
+        raise refuse("a result that is no register")
+
+
+def _same_size(text: WarpText, kind: str, element: Operand, scratch: str, refuse: Refuse) -> str:
+    """Return the place of the lanes of an operand, each of the size of `kind`."""
+    bits = 8 * TYPE_BYTES[kind]
+    wide, place = _value(text, kind, element, scratch, refuse)
+    if wide == bits:
+        return place
+    text.add(f"call void @cut{wide}_{bits}(ptr {place}, ptr {scratch})")
+    text.fragments.once(f"cut{wide}_{bits}", f"""
+define internal void @cut{wide}_{bits}(ptr %from, ptr %to) {{
+  %v = load <32 x i{wide}>, ptr %from, align 8
+  %x = trunc <32 x i{wide}> %v to <32 x i{bits}>
+  store <32 x i{bits}> %x, ptr %to, align 8
+  ret void
+}}
+""")  # fmt: skip
+    return scratch
+
+
+def _keep_old(text: WarpText, to: Register, kind: str, mask: str, refuse: Refuse) -> None:
+    bits, wide = 8 * TYPE_BYTES[kind], 8 * TYPE_BYTES[to.type]
+    if wide < bits or to.type == "pred":
+        raise refuse("a register narrower than its type")
+    grow = "sext" if kind[0] == "s" else "zext"
+    name = f"keep{bits}_{grow}{wide}"
+    result = f"{grow if wide > bits else 'bitcast'} <32 x i{bits}> %x to <32 x i{wide}>"
+    text.fragments.once(name, f"""define internal void @{name}(i64 %mask, ptr %from, ptr %to) {{
+  %m32 = trunc i64 %mask to i32
+  %m = bitcast i32 %m32 to <32 x i1>
+  %x = load <32 x i{bits}>, ptr %from, align 8
+  %v = {result}
+  %old = load <32 x i{wide}>, ptr %to, align 8
+  %y = select <32 x i1> %m, <32 x i{wide}> %v, <32 x i{wide}> %old
+  store <32 x i{wide}> %y, ptr %to, align 8
+  ret void
+}}
+""")  # fmt: skip
+    text.add(f"call void @{name}(i64 {mask}, ptr %olds, ptr {text.place(to)})")

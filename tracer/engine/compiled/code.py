@@ -1,0 +1,195 @@
+"""A kernel compiled: the code of its basic blocks, and buffers that its waves use in turn."""
+
+import ctypes
+import hashlib
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....errors import CutraceError
+from ....traces.schema import Space
+from ...ptx.kernel import BasicBlock, Immediate, Instruction, Kernel
+from ..access_rows import ROWS
+from ..history import RUNS
+from ..layout import local_layout, shared_layout
+from ..memory import LoadedModule
+from ..native import compile_assembly
+from ..program import Program, special_values
+from .frame import Frame
+from .kernel_text import KernelText, write_kernel
+from .machine import DIVIDE, JUMP, LEAVE, LEAVE_SOME, MEET, OTHER
+from .reach import touch
+from .schedule import account, run_warps
+from .translate import translate
+
+BUFFER_BYTES = 1 << 28
+"""Bytes of registers and rows that a wave may need; a kernel that needs more is not compiled."""
+
+_NAME = "kernel_under_way"
+_SPACES = {
+    "global": Space.GLOBAL,
+    "shared": Space.SHARED,
+    "local": Space.LOCAL,
+    "const": Space.CONST,
+}
+
+
+@cache
+def routines() -> tuple[Callable[[int], int], Callable[[int], int]]:
+    """Return what runs a wave until Python is needed, and what counts one basic block."""
+    find = compile_assembly(translate([run_warps, account, touch]), vectors=False)
+    kind = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)
+    return kind(find("run_warps")), kind(find("account"))
+
+
+class CompiledKernel:
+    """The code of a program's kernel, and arrays over its basic blocks and accesses."""
+
+    def __init__(self, program: Program, loaded: LoadedModule, warps: int) -> None:
+        kernel = program.kernel
+        refuse_kernel(program)
+        self.kernel = kernel
+        self.frame = Frame(
+            kernel,
+            special_values(program.launch, np.zeros(1, dtype=np.int64)),
+            _symbols(kernel, loaded),
+        )
+        made = write_kernel(kernel, self.frame, _NAME, lambda block: ending(kernel, block) != "")
+        self.made = made
+        sites = np.diff([*made.first_site, len(made.sites)])
+        self.site_count: NDArray[np.int32] = sites.astype(np.int32)
+        self.capacity = ROWS + int(sites.max(initial=0)) * warps
+        self._refuse_large(warps)
+        self.codes = _compile(made, len(kernel.blocks))
+        self._arrange(kernel)
+        self._buffers: dict[str, NDArray[Any]] = {}
+
+    def _refuse_large(self, warps: int) -> None:
+        needed = warps * self.frame.size + 24 * self.capacity
+        if needed > BUFFER_BYTES:
+            raise CutraceError(
+                f"kernel `{self.kernel.name}`: the compiled engine would need {needed} bytes for "
+                f"its registers and rows, more than {BUFFER_BYTES}"
+            )
+
+    def _arrange(self, kernel: Kernel) -> None:
+        endings, targets, others, branches = [], [], [], []
+        for block in kernel.blocks:
+            exit_ = kernel.functions[block.function].exit
+            after = (*block.successors, exit_, exit_)
+            last = kernel.instructions[block.last - 1]
+            how = _ENDINGS[ending(kernel, block)]
+            endings.append(how)
+            targets.append(exit_ if last.opcode == "ret" and last.guard is None else after[0])
+            others.append(after[1])
+            branches.append(how in (DIVIDE, LEAVE_SOME) or (how == JUMP and last.opcode == "bra"))
+        self.endings = np.array(endings, dtype=np.int32)
+        self.targets = np.array(targets, dtype=np.int32)
+        self.others = np.array(others, dtype=np.int32)
+        self.branches = np.array(branches, dtype=np.int32)
+        self.joins = np.array([block.join for block in kernel.blocks], dtype=np.int32)
+        self.lengths = np.array([b.last - b.first for b in kernel.blocks], dtype=np.int32)
+        self.first_site = np.array(self.made.first_site, dtype=np.int32)
+        sites = self.made.sites
+        self.site_pc = np.array([pc for pc, _, _ in sites], dtype=np.uint32)
+        self.site_space = np.array([_SPACES[space] for _, space, _ in sites], dtype=np.uint8)
+
+    def buffer(self, name: str, size: int, dtype: str) -> NDArray[Any]:
+        """Return an array that keeps its contents from wave to wave."""
+        held = self._buffers.get(name)
+        if held is None or len(held) < size:
+            held = self._buffers[name] = np.zeros(size, dtype=dtype)
+        return held
+
+    @property
+    def log_size(self) -> int:
+        """Entries of histories that wait at most."""
+        return RUNS
+
+
+def _symbols(kernel: Kernel, loaded: LoadedModule) -> dict[tuple[int, str], int]:
+    """Return the addresses of variables in their own state spaces, -1 for those of no function."""
+    found = {(-1, name): placed.address for name, placed in loaded.symbols.items()}
+    found.update(local_layout(kernel).offsets)
+    found.update(shared_layout(kernel).offsets)
+    return found
+
+
+def _compile(made: KernelText, blocks: int) -> NDArray[np.int64]:
+    """Return where the functions of the basic blocks lie."""
+    routines()
+    name = "kernel_" + hashlib.sha256(made.text.encode()).hexdigest()[:24]
+    find = compile_assembly(made.text.replace(_NAME, name))
+    return np.array([find(f"{name}.{number}") for number in range(blocks)], dtype=np.int64)
+
+
+_ENDINGS = {
+    "": JUMP,
+    "go": JUMP,
+    "divide": DIVIDE,
+    "leave": LEAVE,
+    "leave some": LEAVE_SOME,
+    "barrier": MEET,
+    "other": OTHER,
+}
+
+
+def ending(kernel: Kernel, block: BasicBlock) -> str:
+    """Return how a basic block ends, "" where it runs into the next one; a key of _ENDINGS."""
+    last = kernel.instructions[block.last - 1]
+    guarded = last.guard is not None
+    match last.opcode:
+        case "bra":
+            return "divide" if guarded else "go"
+        case "ret":
+            return "leave some" if guarded else "go"
+        case "exit":
+            return "leave some" if guarded else "leave"
+        case "trap":
+            return "other"
+        case "bar" | "barrier" if not {"warp", "cluster"} & set(last.modifiers):
+            return "barrier" if _is_plain(last) else "other"
+    return ""
+
+
+def _is_plain(barrier: Instruction) -> bool:
+    return "arrive" not in barrier.modifiers and len(barrier.operands) < 2
+
+
+def refuse_kernel(program: Program) -> None:
+    """Raise CutraceError for a kernel that the compiled engine does not run, and say why."""
+    kernel = program.kernel
+    for block in kernel.blocks:
+        for instruction in kernel.instructions[block.first : block.last]:
+            if _is_foreign(instruction):
+                raise CutraceError(
+                    f"kernel `{kernel.name}`: the compiled engine does not know this instruction: "
+                    f"`{instruction.text}` (PTX line {instruction.ptx_line})"
+                )
+    if program.waiting:
+        first = kernel.blocks[min(program.waiting)]
+        raise CutraceError(
+            f"kernel `{kernel.name}`: the compiled engine does not run loops that wait for other "
+            f"warps: `{kernel.instructions[first.first].text}`"
+        )
+    if program.launch.watch.uninitialized:
+        raise CutraceError("the compiled engine does not look for bytes that nobody wrote")
+    if program.memory.global_.bytes.size >= 1 << 31:
+        raise CutraceError("the compiled engine takes less than 2 GiB of global memory")
+
+
+def _is_foreign(instruction: Instruction) -> bool:
+    """Whether an instruction sends warps in a way that compiled code does not know."""
+    opcode = instruction.opcode
+    if opcode in ("call", "brx"):
+        return True
+    if opcode == "trap":
+        return instruction.guard is not None
+    if opcode in ("bar", "barrier") and "warp" not in instruction.modifiers:
+        fixed = all(isinstance(operand, Immediate) for operand in instruction.operands)
+        odd = {"red", "cluster"} & set(instruction.modifiers)
+        return bool(odd) or not fixed or instruction.guard is not None
+    return False

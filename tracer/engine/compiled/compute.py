@@ -1,0 +1,132 @@
+"""Which text computes an instruction: that of a table here, or the one the array engine's loop has.
+
+What is not here is not compiled: a kernel that has it runs in the array engine.
+"""
+
+import re
+
+from ...ptx.kernel import Instruction
+from ..native import Fragment, fragment_of
+from ..op.bits import INTEGERS
+from ..op.rule import Rule
+from .integer import INTEGER
+from .lane import Lane, llvm_type
+from .number import NUMBER
+
+_NAME = re.compile(r"@(?!llvm\.)([\w.]+)")
+_NEAREST = 1
+
+
+def _intrinsics() -> list[str]:
+    lines = [f"declare i32 @llvm.{name}.sat.i32(i32, i32)" for name in ("sadd", "ssub")]
+    lines += ["declare i32 @llvm.umin.i32(i32, i32)"]
+    lines += [f"declare i64 @llvm.{name}.i64(i64, i64)" for name in ("umin", "smin", "smax")]
+    for bits in (8, 16, 32, 64):
+        kind = f"i{bits}"
+        lines.append(f"declare {kind} @llvm.ctlz.{kind}({kind}, i1)")
+        lines += [f"declare {kind} @llvm.{n}.{kind}({kind})" for n in ("ctpop", "bitreverse")]
+    for kind, real in (("f32", "float"), ("f64", "double")):
+        names = ("fabs", "sqrt", "rint", "trunc", "floor", "ceil")
+        lines += [f"declare {real} @llvm.{name}.{kind}({real})" for name in names]
+        lines.append(f"declare {real} @llvm.copysign.{kind}({real}, {real})")
+    return lines
+
+
+DECLARATIONS = _intrinsics()
+"""What the tables call."""
+
+
+class Fragments:
+    """The functions that a kernel's text calls, each defined once, and what they declare."""
+
+    def __init__(self) -> None:
+        self._names: dict[Fragment, str] = {}
+        self._definitions: list[str] = []
+        self._added: set[str] = set()
+        self._declared: dict[str, str] = {}
+        for line in DECLARATIONS:
+            self._declare(line)
+
+    def name(self, fragment: Fragment) -> str:
+        """Return the name of the function of a fragment."""
+        if fragment not in self._names:
+            self._names[fragment] = f"op{len(self._names)}"
+            self._definitions.append(self._define(self._names[fragment], fragment))
+        return self._names[fragment]
+
+    def _declare(self, line: str) -> None:
+        self._declared[line[: line.index("(")].split()[-1]] = line
+
+    def take(self, definitions: str, prefix: str) -> str:
+        """Keep the declarations of a text; return the rest, its functions under a prefix."""
+        lines = definitions.splitlines()
+        for line in lines:
+            if line.startswith("declare"):
+                self._declare(line)
+        rest = "\n".join(line for line in lines if not line.startswith("declare"))
+        return _NAME.sub(lambda m: f"@{prefix}.{m[1]}", rest)
+
+    def once(self, name: str, definition: str) -> None:
+        """Add a function, unless one of this name is there."""
+        if name not in self._added:
+            self._added.add(name)
+            self._definitions.append(definition)
+
+    def _define(self, name: str, fragment: Fragment) -> str:
+        sources, (result,) = fragment.types(fragment.sources), fragment.types(fragment.results)
+        given = ", ".join(f"{t} %x{k}" for k, t in enumerate(sources))
+        return (
+            self.take(fragment.declarations, name)
+            + f"\ndefine internal {result} @{name}({given}) alwaysinline {{\n  "
+            + self.take(fragment.body, name)
+            + f"\n  ret {result} %y0\n}}\n"
+        )
+
+    def text(self) -> str:
+        """Return all declarations and definitions."""
+        return "\n".join((*self._declared.values(), *self._definitions))
+
+
+def compute(
+    lane: Lane, fragments: Fragments, instruction: Instruction, rule: Rule, given: list[str]
+) -> list[str] | None:
+    """Add the statements of an instruction; return its results, None if it is not compiled."""
+    if rule.carry_in or rule.carry_out:
+        return None
+    fragment = fragment_of(rule.compute)
+    if fragment is not None:
+        return _call(lane, fragments, fragment, rule, given)
+    opcode = instruction.opcode
+    if opcode == "sqrt" and instruction.type == "f32":
+        return _root(lane, instruction, given)
+    if opcode in NUMBER:
+        return NUMBER[opcode](lane, instruction, given)
+    if opcode in INTEGER and instruction.type in INTEGERS | {"pred"}:
+        return INTEGER[opcode](lane, instruction, given)
+    return None
+
+
+def _call(
+    lane: Lane, fragments: Fragments, fragment: Fragment, rule: Rule, given: list[str]
+) -> list[str] | None:
+    if fragment.rounding != _NEAREST or len(fragment.results) != 1:
+        return None
+    types = fragment.types((*fragment.sources, *fragment.results))
+    kinds = [llvm_type(kind) for kind in (*rule.sources, *rule.results)]
+    if types != kinds:
+        return None
+    listed = ", ".join(f"{t} {v}" for t, v in zip(types, given, strict=False))
+    return [lane.emit(f"call {types[-1]} @{fragments.name(fragment)}({listed})")]
+
+
+def _root(lane: Lane, instruction: Instruction, given: list[str]) -> list[str] | None:
+    """Return the root to nearest, with the one NaN of single precision by its bits: LLVM takes a
+    root's NaN for any other."""
+    if {"approx", "ftz", "sat", "rz", "rm", "rp"} & set(instruction.modifiers):
+        return None
+    root = lane.emit(f"call float @llvm.sqrt.f32(float {given[0]})")
+    bits = lane.bitcast(root, "float", "i32")
+    size = lane.emit(f"and i32 {bits}, {0x7FFF_FFFF}")
+    nan = lane.emit(f"icmp ugt i32 {size}, {0x7F80_0000}")
+    chosen = lane.emit(f"select i1 {nan}, i32 {0x7FFF_FFFF}, i32 {bits}")
+    return [lane.bitcast(chosen, "i32", "float")]

@@ -1,0 +1,97 @@
+"""Where the registers of a warp lie: 32 lanes of each side by side, in a frame of fixed size."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from ...ptx.kernel import TYPE_BYTES, Kernel, Operand, Special, Symbol
+from ..array import LANES, Array
+
+ALIGN = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Bytes from the frame's start, and the bytes of a lane."""
+
+    offset: int
+    size: int
+
+
+class Frame:
+    """Places of registers, (function, name): those that outlive a basic block have their own, the
+    others share theirs between blocks. Special registers, whose values are `specials`, have too.
+
+    `symbols` are the addresses of variables, (function, name).
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        specials: Mapping[str, Array],
+        symbols: Mapping[tuple[int, str], int],
+    ) -> None:
+        self._kernel = kernel
+        self._values = specials
+        self._symbols = symbols
+        self._places: dict[tuple[int, str], Place] = {}
+        self.specials: dict[str, Place] = {}
+        self.lasting = frozenset().union(*kernel.live_in, *kernel.live_out)
+        self.size = 0
+        for key in sorted(self.lasting):
+            self._places[key] = self._reserve(self._size(key))
+        for name in special_names(kernel):
+            if name in specials:
+                self.specials[name] = self._reserve(specials[name].dtype.itemsize)
+        self._lasting_size = self.size
+
+    def _reserve(self, size: int) -> Place:
+        place = Place(self.size, size)
+        self.size = -(-(self.size + LANES * size) // ALIGN) * ALIGN
+        return place
+
+    def _size(self, key: tuple[int, str]) -> int:
+        function, name = key
+        return TYPE_BYTES[self._kernel.functions[function].function.registers[name]]
+
+    def place(self, function: int, name: str) -> Place:
+        """Return where a register lies."""
+        return self._places[function, name]
+
+    def special(self, name: str) -> Place | None:
+        """Return where a special register lies, None if it is not known."""
+        return self.specials.get(name)
+
+    def begin_block(self, spans: Iterable[tuple[tuple[int, str], int, int]]) -> None:
+        """Give places to the registers of a block that do not outlive it: each with the first and
+        last of the block's parts in which it is used; two that never meet may share a place."""
+        free: dict[int, list[Place]] = {}
+        busy: list[tuple[int, Place]] = []
+        end = self._lasting_size
+        for key, first, last in sorted(spans, key=lambda span: span[1]):
+            for until, place in [b for b in busy if b[0] < first]:
+                busy.remove((until, place))
+                free.setdefault(place.size, []).append(place)
+            size = self._size(key)
+            waiting = free.get(size)
+            if waiting:
+                place = waiting.pop()
+            else:
+                place = Place(end, size)
+                end = -(-(end + LANES * size) // ALIGN) * ALIGN
+            self._places[key] = place
+            busy.append((last, place))
+        self.size = max(self.size, end)
+
+    def address_of(self, function: int, operand: Operand) -> int | None:
+        """Return the address of a variable, None if it has none that is known."""
+        if not isinstance(operand, Symbol):
+            return None
+        start = self._symbols.get((function, operand.name), self._symbols.get((-1, operand.name)))
+        return None if start is None else start + operand.offset
+
+
+def special_names(kernel: Kernel) -> list[str]:
+    """Return the special registers that a kernel reads."""
+    return sorted(
+        {o.name for i in kernel.instructions for o in i.operands if isinstance(o, Special)}
+    )

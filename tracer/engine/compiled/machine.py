@@ -1,0 +1,116 @@
+"""What compiled code knows of a wave: its warps, their splits, the group that runs, its rows."""
+
+from .language import I32, I64, U8, U32, Struct
+from .pattern_table import Table
+
+NEVER = (1 << 31) - 1
+"""The order of a warp that cannot run."""
+
+JUMP, DIVIDE, LEAVE, LEAVE_SOME, MEET, OTHER = range(6)
+"""How a basic block ends: all go on, a branch, all exit, some exit, a barrier for the whole thread
+block, or in a way that the array engine knows."""
+
+IDLE, WRITE, FOREIGN, ENDING, FAULT, ENDED = range(6)
+"""Why compiled code stops: no warp is ready; rows have to be written; the block is not compiled;
+its end is not; a lane reached memory that it must not; a warp ended while others wait."""
+
+
+class Machine(Struct):
+    """A wave of `warps` warps, `blocks` thread blocks of `a_block` warps each.
+
+    A warp's registers lie in `frames`, `frame_bytes` each, a register's 32 lanes side by side.
+    Arrays over warps are those of SplitStacks; `order` is the rank of the warp's basic block, NEVER
+    unless it is ready. Arrays over basic blocks: `codes` is where the compiled block lies (0:
+    nowhere). Rows of the basic block in hand begin at `rows`: those of its first access by all
+    warps of the group, then those of its second.
+    """
+
+    warps: int
+    a_block: int
+    blocks: int
+    levels: int
+    block: I32
+    join: I32
+    mask: U32
+    state: U8
+    depth: I32
+    called: U8
+    below_block: I32
+    below_join: I32
+    below_mask: U32
+    below_called: U8
+    order: I32
+    waited: I64
+    step: U32
+
+    ranks: I32
+    codes: I64
+    lengths: I32
+    endings: I32
+    targets: I32
+    others: I32
+    joins: I32
+    branches: I32
+    first_site: I32
+    site_count: I32
+
+    tick: int
+    picked: int
+    times: int
+    fair: int
+    number: int
+    count: int
+    chosen: I32
+    active: U32
+    taken: U32
+
+    frames: U8
+    frame_bytes: int
+    parameters: U8
+    global_bytes: int
+    const_bytes: int
+    shared_bytes: int
+    shared_size: int
+    local_bytes: int
+    local_size: int
+    scratch: I64
+    starts: I64
+    ends: I64
+    allocations: int
+    const_starts: I64
+    const_ends: I64
+    const_allocations: int
+
+    table: Table
+    site_low: I64
+    site_limit: I64
+    site_pattern: I32
+    offsets: I32
+    rows: int
+    row_limit: int
+    dropped: int
+    row_warp: I32
+    row_step: U32
+    row_base: I64
+    row_pattern: I32
+    runs: int
+    run_site: I32
+    run_count: I32
+    lanes_on: I64
+
+    entries: int
+    logged: int
+    log_limit: int
+    last_entry: I32
+    log_warp: I32
+    log_block: I32
+    log_masks: I64
+    log_repeat: I32
+
+    budget: int
+    waiting: int
+    has_ended: int
+    fault_site: int
+    fault_warp: int
+    fault_mask: int
+    fault_addresses: I64

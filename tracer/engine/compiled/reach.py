@@ -1,0 +1,158 @@
+"""Memory accesses of a warp: are its lanes' addresses inside an allocation, and its trace row."""
+
+from .language import I32, I64, assembly, trailing_zeros
+from .machine import Machine
+from .pattern_table import differ, find_pattern
+
+
+@assembly("""
+define internal i64 @spread(
+  ptr %addresses, i64 %offset, i64 %start, i64 %limit, i64 %odd, i64 %mask, ptr %to
+) {
+  %a = load <32 x i64>, ptr %addresses, align 8
+  %m32 = trunc i64 %mask to i32
+  %m = bitcast i32 %m32 to <32 x i1>
+  %f = call i32 @llvm.cttz.i32(i32 %m32, i1 true)
+  %fp = getelementptr i64, ptr %addresses, i32 %f
+  %base = load i64, ptr %fp, align 8
+  %b0 = insertelement <32 x i64> poison, i64 %base, i64 0
+  %b = shufflevector <32 x i64> %b0, <32 x i64> poison, <32 x i32> zeroinitializer
+  %d = sub <32 x i64> %a, %b
+  %o = trunc <32 x i64> %d to <32 x i32>
+  %s = select <32 x i1> %m, <32 x i32> %o, <32 x i32> zeroinitializer
+  store <32 x i32> %s, ptr %to, align 4
+  %h0 = insertelement <32 x i64> poison, i64 %offset, i64 0
+  %h = shufflevector <32 x i64> %h0, <32 x i64> poison, <32 x i32> zeroinitializer
+  %r = add <32 x i64> %a, %h
+  %z0 = insertelement <32 x i64> poison, i64 %start, i64 0
+  %z = shufflevector <32 x i64> %z0, <32 x i64> poison, <32 x i32> zeroinitializer
+  %inside = sub <32 x i64> %r, %z
+  %l0 = insertelement <32 x i64> poison, i64 %limit, i64 0
+  %l = shufflevector <32 x i64> %l0, <32 x i64> poison, <32 x i32> zeroinitializer
+  %outside = icmp ugt <32 x i64> %inside, %l
+  %w0 = insertelement <32 x i64> poison, i64 %odd, i64 0
+  %w = shufflevector <32 x i64> %w0, <32 x i64> poison, <32 x i32> zeroinitializer
+  %low = and <32 x i64> %r, %w
+  %unaligned = icmp ne <32 x i64> %low, zeroinitializer
+  %wrong = or <32 x i1> %outside, %unaligned
+  %bad = and <32 x i1> %wrong, %m
+  %bits = bitcast <32 x i1> %bad to i32
+  %y = zext i32 %bits to i64
+  ret i64 %y
+}
+declare i32 @llvm.cttz.i32(i32, i1)
+""")
+def spread(
+    addresses: I64, offset: int, start: int, limit: int, odd: int, mask: int, to: I32
+) -> int:
+    """Put the offsets of lanes `mask` from the lowest of them into `to`, 0 for others; return the
+    lanes whose address plus `offset` lies outside of `start` to `start + limit`, or has a bit of
+    `odd`."""
+    raise NotImplementedError
+
+
+def touch(
+    m: Machine, place: int, access: int, position: int, mask: int, addresses: I64, offset: int,
+    width: int, window: int, is_arena: int,
+) -> int:  # fmt: skip
+    """Check lanes `mask` of the group's warp `place`, and write the row of access number `access`
+    of the basic block; return the lanes that may go on.
+
+    `offset` is added to each address, `window` taken from the row's. In global (`is_arena` 1) and
+    constant memory (2) a lane has to be inside one allocation, elsewhere below the site's limit.
+    """
+    row = m.rows + access * m.count + place
+    if mask == 0:
+        m.row_pattern[row] = -1
+        m.dropped = 1
+        return 0
+    site = m.first_site[m.number] + access
+    low = m.site_low[site]
+    limit = m.site_limit[site]
+    bad = spread(addresses, offset, low, limit, width - 1, mask, m.offsets)
+    if limit < 0:
+        bad = mask
+    if bad:
+        if is_arena:
+            bad = search(m, site, bad, addresses, offset, width, is_arena)
+        if bad:
+            note_fault(m, access, place, bad, mask, addresses, offset)
+            return int(mask & ~bad)
+    found = m.site_pattern[site]
+    table = m.table
+    if found < 0 or table.active[found] != mask or differ(table.offsets[32 * found :], m.offsets):
+        found = find_pattern(table, mask, m.offsets)
+        m.site_pattern[site] = found
+    warp = m.chosen[place]
+    m.row_base[row] = addresses[trailing_zeros(mask)] + offset - window
+    m.row_pattern[row] = found
+    m.row_warp[row] = warp
+    m.row_step[row] = m.step[warp] + position
+    return mask
+
+
+def search(
+    m: Machine, site: int, bad: int, addresses: I64, offset: int, width: int, arena: int
+) -> int:
+    """Look for the allocations of some lanes; return the lanes that are in none, or misaligned.
+
+    The site remembers the last one found.
+    """
+    starts = m.starts if arena == 1 else m.const_starts
+    ends = m.ends if arena == 1 else m.const_ends
+    count = m.allocations if arena == 1 else m.const_allocations
+    for lane in range(32):
+        if (bad >> lane) & 1:
+            address = addresses[lane] + offset
+            low = 0
+            high = count
+            while low < high:
+                middle = (low + high) // 2
+                if starts[middle] <= address:
+                    low = middle + 1
+                else:
+                    high = middle
+            odd = address & (width - 1)
+            if low > 0 and not odd and address <= ends[low - 1] - width:
+                bad = bad & ~(1 << lane)
+                m.site_low[site] = starts[low - 1]
+                m.site_limit[site] = ends[low - 1] - starts[low - 1] - width
+    return bad
+
+
+def note_fault(
+    m: Machine, access: int, place: int, bad: int, mask: int, addresses: I64, offset: int
+) -> None:
+    """Keep the first access of the basic block at fault, of the first warp."""
+    if m.fault_site >= 0 and m.fault_site <= access:
+        return
+    m.fault_site = access
+    m.fault_warp = m.chosen[place]
+    m.fault_mask = mask
+    for lane in range(32):
+        m.fault_addresses[lane] = addresses[lane] + offset
+
+
+def finish_rows(m: Machine) -> None:
+    """Take the rows that the basic block has written, without those of warps that had no lane."""
+    row = m.rows
+    to = m.rows
+    for access in range(m.site_count[m.number]):
+        start = to
+        if m.dropped:
+            for place in range(m.count):
+                if m.row_pattern[row + place] >= 0:
+                    m.row_pattern[to] = m.row_pattern[row + place]
+                    m.row_base[to] = m.row_base[row + place]
+                    m.row_warp[to] = m.row_warp[row + place]
+                    m.row_step[to] = m.row_step[row + place]
+                    to += 1
+        else:
+            to += m.count
+        row += m.count
+        if to > start:
+            m.run_site[m.runs] = m.first_site[m.number] + access
+            m.run_count[m.runs] = to - start
+            m.runs += 1
+    m.rows = to
+    m.dropped = 0

@@ -1,0 +1,288 @@
+"""A wave whose basic blocks are machine code; what is rare comes back to the array engine's."""
+
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....traces.schema import Space
+from ..access_rows import ROWS
+from ..array import LANES, Array
+from ..barrier import DONE, WAITING
+from ..fact import Facts
+from ..fault import check_lanes
+from ..group import Group
+from ..history import Entries
+from ..launch import Sink
+from ..memory import Arena
+from ..native import address
+from ..pattern import PatternTable
+from ..program import special_values
+from ..wave import FAIR, Wave
+from .code import CompiledKernel, routines
+from .machine import ENDED, ENDING, FAULT, IDLE, NEVER, Machine
+
+if TYPE_CHECKING:
+    from ..program import Program
+
+
+class CompiledWave(Wave):
+    """As Wave, with the same order of everything, so that its rows are the same."""
+
+    def __init__(
+        self,
+        code: CompiledKernel,
+        program: "Program",
+        numbers: NDArray[np.int64],
+        patterns: PatternTable,
+        sink: Sink,
+    ) -> None:
+        super().__init__(program, numbers, patterns, sink)
+        self._code = code
+        self._sink = sink
+        self._patterns = patterns
+        self._epoch = -1
+        self._machine = Machine()
+        self._bind_warps()
+        self._bind_blocks()
+        self._bind_memory()
+        self._bind_rows()
+        self._enter_specials()
+
+    def _bind_warps(self) -> None:
+        m, stacks = self._machine, self.stacks
+        levels = 2 * len(self.program.kernel.blocks) + 2
+        below = stacks.reserve(levels)
+        m.warps, m.a_block, m.blocks, m.levels = self.warps, self.warps_a_block, self.blocks, levels
+        m.block, m.join, m.mask, m.depth = stacks.block, stacks.join, stacks.mask, stacks.depth
+        m.state, m.called = stacks.state, stacks.called.view(np.uint8)
+        m.below_block, m.below_join, m.below_mask = below[0], below[1], below[2]
+        m.below_called = below[3].view(np.uint8)
+        padded = -(-self.warps // LANES) * LANES
+        m.order = np.full(padded, NEVER, dtype=np.int32)
+        m.waited = np.zeros(self.warps, dtype=np.int64)
+        m.step = self.step
+        m.picked, m.fair = -1, FAIR
+        m.chosen = np.zeros(self.warps, dtype=np.int32)
+        m.active = np.zeros(self.warps, dtype=np.uint32)
+        m.taken = np.zeros(self.warps, dtype=np.uint32)
+        m.budget = self.program.launch.watch.max_instructions
+
+    def _bind_blocks(self) -> None:
+        m, code = self._machine, self._code
+        m.ranks, m.codes, m.lengths = self.program.ranks, code.codes, code.lengths
+        m.endings, m.targets, m.others = code.endings, code.targets, code.others
+        m.joins, m.branches = code.joins, code.branches
+        m.first_site, m.site_count = code.first_site, code.site_count
+
+    def _bind_memory(self) -> None:
+        m, program = self._machine, self.program
+        memory = program.memory
+        m.parameters = _parameters(program)
+        m.global_bytes = address(memory.global_.bytes) - memory.global_.base
+        m.const_bytes = address(memory.const.bytes) - memory.const.base
+        m.shared_bytes, m.shared_size = address(self.shared), program.shared_bytes
+        m.local_bytes, m.local_size = address(self.local), program.local_bytes
+        m.starts, m.ends = _bounds(memory.global_)
+        m.allocations = len(memory.global_.allocations)
+        m.const_starts, m.const_ends = _bounds(memory.const)
+        m.const_allocations = len(memory.const.allocations)
+        sites = self._code.made.sites
+        m.site_low = np.zeros(len(sites) + 1, dtype=np.int64)
+        m.site_limit = np.array([self._limit(*site) for site in sites] + [-1], dtype=np.int64)
+        m.fault_site = -1
+        m.fault_addresses = np.zeros(LANES, dtype=np.int64)
+
+    def _limit(self, pc: int, space: str, size: int) -> int:
+        """Return how far from its start an access of a block's or thread's own memory may lie."""
+        own = {"shared": self.program.shared_bytes, "local": self.program.local_bytes}
+        return max(own[space] - size, -1) if space in own else -1
+
+    def _bind_rows(self) -> None:
+        m, code = self._machine, self._code
+        m.table = self._patterns.store.table
+        m.site_pattern = np.full(len(code.made.sites) + 1, -1, dtype=np.int32)
+        m.offsets = np.zeros(LANES, dtype=np.int32)
+        capacity = code.capacity
+        m.row_limit = ROWS
+        m.row_warp = code.buffer("row_warp", capacity, "i4")
+        m.row_step = code.buffer("row_step", capacity, "u4")
+        m.row_base = code.buffer("row_base", capacity, "i8")
+        m.row_pattern = code.buffer("row_pattern", capacity, "i4")
+        m.run_site = code.buffer("run_site", capacity, "i4")
+        m.run_count = code.buffer("run_count", capacity, "i4")
+        m.lanes_on = np.zeros(len(code.made.counted) * self.blocks + 1, dtype=np.int64)
+        entries = code.log_size + self.warps
+        m.log_limit = code.log_size
+        m.last_entry = np.full(self.warps, -1, dtype=np.int32)
+        m.log_warp = code.buffer("log_warp", entries, "i4")
+        m.log_block = code.buffer("log_block", entries, "i4")
+        m.log_masks = code.buffer("log_masks", entries, "i8")
+        m.log_repeat = code.buffer("log_repeat", entries, "i4")
+
+    def _enter_specials(self) -> None:
+        """Make the frames, with the special registers of these blocks in them."""
+        m, frame = self._machine, self._code.frame
+        m.frame_bytes = frame.size
+        m.frames = self._code.buffer("frames", self.warps * frame.size + 64, "u1")
+        values = special_values(self.program.launch, self.numbers)
+        shape = (self.blocks, self.columns)
+        for name, place in frame.specials.items():
+            wanted = np.broadcast_to(values[name], shape).reshape(self.warps, LANES)
+            self._lanes_at(place.offset, wanted.dtype)[:] = wanted
+        entry = self.program.kernel.blocks[self.program.entry]
+        for function, name in self.program.kernel.live_in[entry.number]:
+            place = frame.place(function, name)
+            self._lanes_at(place.offset, np.dtype(f"u{place.size}"))[:] = 0
+
+    def _lanes_at(self, offset: int, dtype: np.dtype[Any]) -> Array:
+        """Return a place of all frames, (warps, 32)."""
+        m = self._machine
+        return np.ndarray(
+            (self.warps, LANES), dtype, m.frames, offset, (m.frame_bytes, dtype.itemsize)
+        )
+
+    def run(self) -> bool:
+        """Run until every warp has ended."""
+        run_warps, account = routines()
+        m, stacks = self._machine, self.stacks
+        while True:
+            self._prepare()
+            reason = run_warps(m.address)
+            if reason == IDLE:
+                break
+            if reason == FAULT:
+                self._report_fault()
+            if reason == ENDING:
+                self._end_block()
+                account(m.address)
+            elif reason == ENDED:
+                stacks.barriers.release(np.flatnonzero(stacks.state == DONE))
+            self._write(m.logged >= m.log_limit)
+            if m.budget < 0:
+                m.budget = self._budget.renew(self, m.number)
+        stacks.barriers.require_done(self)
+        self._write_rows(final=True)
+        self._write_history()
+        self._count_lanes()
+        self.rows.finish()
+        return True
+
+    def _prepare(self) -> None:
+        """Make room for the patterns of as many rows as may come before rows are written."""
+        m, store = self._machine, self._patterns.store
+        store.reserve(self._code.capacity)
+        if self._epoch != self._patterns.epoch:
+            self._epoch = self._patterns.epoch
+            m.site_pattern[:] = -1
+        m.waiting = int((self.stacks.state == WAITING).any())
+
+    def _end_block(self) -> None:
+        """Let the array engine send the group on its way."""
+        m = self._machine
+        warps = m.chosen[: m.count].astype(np.intp)
+        group = Group(self, warps, m.active[: m.count].copy())
+        self.program.blocks[m.number].terminator(group)
+
+    def _report_fault(self) -> NoReturn:
+        m = self._machine
+        site = int(m.first_site[m.number]) + m.fault_site
+        pc, space, size = self._code.made.sites[site]
+        warp = np.array([m.fault_warp], dtype=np.intp)
+        group = Group(self, warp, np.array([m.fault_mask], dtype=np.uint32))
+        lanes = self.lanes_of(group.active, LANES)
+        addresses = m.fault_addresses[None].copy()
+        none: NDArray[Any] = np.zeros((1, 1), dtype=np.int64)
+        facts = Facts(addresses, lanes, 0, 0, 0, none, none.astype(np.uint32), None)
+        check_lanes(group, facts, 0, Space[space.upper()], size, pc)
+        raise AssertionError(f"no lane is at fault at {pc}")
+
+    def _write(self, history: bool) -> None:
+        """Write the rows that the array engine would have written by now."""
+        if self._machine.rows >= ROWS:
+            self._write_rows(final=False)
+        if history:
+            self._write_history()
+
+    def _write_rows(self, final: bool) -> None:
+        """Write batches that end with the access by which ROWS were reached; `final`, all."""
+        m = self._machine
+        counts = m.run_count[: m.runs].astype(np.int64)
+        ends = np.cumsum(counts)
+        first = first_run = 0
+        while first < m.rows:
+            run = int(np.searchsorted(ends, first + ROWS))
+            if run == m.runs and not final:
+                break
+            run = min(run + 1, m.runs)
+            last = int(ends[run - 1])
+            self._write_batch(slice(first, last), slice(first_run, run))
+            first, first_run = last, run
+        self._move_down(first, first_run)
+
+    def _write_batch(self, rows: slice, runs: slice) -> None:
+        m, code = self._machine, self._code
+        counts, sites = m.run_count[runs], m.run_site[runs]
+        warp = m.row_warp[rows]
+        epoch = self._patterns.epoch
+        numbers = m.row_pattern[rows].view(np.uint32)
+        pattern = self._patterns.write(numbers, self._sink)
+        self._sink.accesses(
+            self.rows.accesses.block[warp],
+            self.rows.accesses.warp[warp],
+            m.row_step[rows].copy(),
+            np.zeros(len(warp), dtype=np.uint8),
+            np.repeat(code.site_pc[sites], counts),
+            np.repeat(code.site_space[sites], counts),
+            m.row_base[rows].copy().view(np.uint64),
+            pattern,
+        )
+        if epoch != self._patterns.epoch and rows.stop < m.rows:
+            later = m.row_pattern[rows.stop : m.rows]
+            store = self._patterns.store
+            later[:] = store.find(*store.take(later.astype(np.int64)))
+
+    def _move_down(self, first: int, first_run: int) -> None:
+        """Begin the buffers with what still waits."""
+        m = self._machine
+        for column in (m.row_warp, m.row_step, m.row_base, m.row_pattern):
+            column[: m.rows - first] = column[first : m.rows].copy()
+        for column in (m.run_site, m.run_count):
+            column[: m.runs - first_run] = column[first_run : m.runs].copy()
+        m.rows, m.runs = m.rows - first, m.runs - first_run
+
+    def _write_history(self) -> None:
+        m, code = self._machine, self._code
+        log = Entries(
+            m.log_warp[: m.entries].astype(np.int64),
+            m.log_block[: m.entries],
+            m.log_masks[: m.entries].view(np.uint64),
+            m.log_repeat[: m.entries].astype(np.int64),
+        )
+        self.rows.history.write_log(log, code.lengths, code.branches)
+        m.entries = m.logged = 0
+        m.last_entry[:] = -1
+
+    def _count_lanes(self) -> None:
+        sums = self._machine.lanes_on[:-1].reshape(-1, self.blocks)
+        for pc, lanes in zip(self._code.made.counted, sums, strict=True):
+            self.rows.set_lanes_on(pc, lanes.astype(np.uint64))
+
+
+def _parameters(program: "Program") -> NDArray[np.uint8]:
+    """Return the bytes of all parameters, each at its offset."""
+    from ..parameter import parameter_offsets
+
+    offsets = parameter_offsets(program.kernel)
+    image = np.zeros(sum(p.size + 16 for p in program.kernel.parameters) + 16, dtype=np.uint8)
+    for parameter, data in zip(program.kernel.parameters, program.launch.arguments, strict=True):
+        start = offsets[parameter.name]
+        image[start : start + len(data)] = np.frombuffer(data, dtype=np.uint8)
+    return image
+
+
+def _bounds(arena: Arena) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return where the allocations of an arena start and end."""
+    starts = [a.address for a in arena.allocations]
+    ends = [a.address + a.size for a in arena.allocations]
+    return np.array([*starts, 0], dtype=np.int64), np.array([*ends, 0], dtype=np.int64)
