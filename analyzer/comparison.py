@@ -75,6 +75,12 @@ class Comparison:
     launches: Mapping[int | None, tuple[str, ...]]
     notes: tuple[str, ...]
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        from .notebook import show_comparison
+
+        return show_comparison(self)
+
 
 def compare_profiles(
     profiles: Mapping[str, Profile],

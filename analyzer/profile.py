@@ -76,8 +76,8 @@ class LaunchProfile:
     def counters(self) -> Mapping[str, Value]:
         """The launch's totals."""
         if self.refusal:
-            return Counters.fromkeys(self._definitions)
-        return Counters(totals(self.raw, self._definitions))
+            return Counters.fromkeys(self.definitions)
+        return Counters(totals(self.raw, self.definitions))
 
     @cached_property
     def lines(self) -> pl.DataFrame:
@@ -104,10 +104,17 @@ class LaunchProfile:
         if grouping == "array":
             counts = pl.concat([counts, self.mixed]).filter(pl.col("array") != "")
             counts = with_touched(counts, self.touched()) if self.touched else counts
-        return by(replace(self.raw, counts=counts), self._definitions, KEYS[grouping])
+        return by(replace(self.raw, counts=counts), self.definitions, KEYS[grouping])
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        from .notebook import show_launch
+
+        return show_launch(self)
 
     @cached_property
-    def _definitions(self) -> Definitions:
+    def definitions(self) -> Definitions:
+        """Every heading with its definition, None where the device has no such counter."""
         return headings(self.capability)
 
 
@@ -132,6 +139,12 @@ class Profile:
     def of(self, number: int) -> tuple[LaunchProfile, ...]:
         """One launch on all devices."""
         return tuple(p for p in self.launches if p.number == number)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        from .notebook import show_profile
+
+        return show_profile(self)
 
 
 def analyze(

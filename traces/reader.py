@@ -21,6 +21,7 @@ from .folder import MANIFEST, reason
 from .manifest import from_json
 from .pattern_store import Patterns, StoredPatterns
 from .schema import LANES, TABLES, Launch, Manifest
+from .table_html import render_table
 from .table_reader import TableReader, check_whole
 
 MANIFEST_BYTES = 1 << 28
@@ -108,6 +109,16 @@ class LaunchTrace:
         """Return the number of rows of a table without unpacking it."""
         return self._reader(table).rows
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the arrays, and how much is known of the launch."""
+        rows = [
+            (array.name, array.space.name.lower(), f"{array.bytes} bytes at {array.offset:#x}")
+            for array in self.launch.arrays
+        ]
+        rows += [(name, "table", f"{self.count(name)} rows") for name in TABLES]
+        caption = f"launch {self.number}: {_describe(self.launch)}"
+        return render_table(caption, ("name", "what", "size"), rows, len(rows))
+
     @cached_property
     def _limits(self) -> dict[str, dict[str, int]]:
         """For each table, columns that count from 0, and how many there are."""
@@ -143,6 +154,15 @@ class Trace:
     manifest: Manifest = field(repr=False)
     launches: tuple[LaunchTrace, ...]
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows: a row a launch."""
+        rows = (
+            (str(one.number), _describe(one.launch), f"{one.count('accesses')}")
+            for one in self.launches
+        )
+        head = ("launch", "kernel", "memory accesses of warps")
+        return render_table(self.path.name, head, rows, len(self.launches))
+
 
 def read_trace(path: str | os.PathLike[str]) -> Trace:
     """Open the trace at `path`: its manifest is read, its tables are only looked at.
@@ -160,6 +180,12 @@ def read_trace(path: str | os.PathLike[str]) -> Trace:
     for launch in launches:
         _check_tables(launch.folder, folder)
     return Trace(folder, manifest, launches)
+
+
+def _describe(launch: Launch) -> str:
+    """The kernel, and its grid and block."""
+    grid, block = (" x ".join(map(str, extent)) for extent in (launch.grid, launch.block))
+    return f"{launch.signature or launch.kernel}, {grid} blocks of {block} threads"
 
 
 def _check_folder(folder: Path) -> None:

@@ -4,6 +4,7 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from html import escape
 from pathlib import Path, PurePath
 from types import TracebackType
 from typing import Any, ClassVar, TextIO
@@ -12,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from ...errors import CutraceError
+from ...traces.reader import read_trace
 from ...traces.writer import TraceWriter
 from ..engine.memory import Memory
 from ..front import cuda, ptx
@@ -58,6 +60,18 @@ class Session:
         self._output = output
         self._exits = ExitStack()
         self._opened: Recording | None = None
+
+    def __repr__(self) -> str:
+        state = (
+            "recording" if self._is_open else "its trace is whole" if self._is_whole else "not open"
+        )
+        return f"<cutrace.Session {str(self.trace)!r}: {state}>"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the trace once it is whole."""
+        if self._is_whole:
+            return read_trace(self.trace)._repr_html_()
+        return f"<code>{escape(repr(self))}</code>"
 
     def __enter__(self) -> "Session":
         if self._opened:
@@ -173,6 +187,14 @@ class Session:
         holds.
         """
         return make_surface(self._recording, array, TexelForm(channels, layered), name)
+
+    @property
+    def _is_open(self) -> bool:
+        return self._opened is not None and self._opened.is_open
+
+    @property
+    def _is_whole(self) -> bool:
+        return self._opened is not None and not self._opened.is_open and self.trace.is_dir()
 
     @property
     def _recording(self) -> Recording:
