@@ -5,6 +5,7 @@ import struct
 import pytest
 from ptx_text import function_around, instruction
 
+from cutrace.errors import CutraceError
 from cutrace.tracer.ptx.kernel import (
     Address,
     Bucket,
@@ -17,10 +18,10 @@ from cutrace.tracer.ptx.kernel import (
     Part,
     Register,
     Special,
+    Sum,
     Symbol,
     TextureAddress,
     Vector,
-    Verbatim,
 )
 
 R = [Register(f"%r{number}", "b32") for number in range(32)]
@@ -143,11 +144,16 @@ def test_pairs_negations_and_buckets() -> None:
         "%dynamic_smem_size",
         "%cluster_ctaid.y",
         "%globaltimer_lo",
-        "%tid",
     ],
 )
 def test_special_registers(name: str) -> None:
     assert instruction(f"mov.u32 %r1, {name};").operands[1] == Special(name)
+
+
+def test_a_special_register_of_three_axes_is_a_vector() -> None:
+    parts = tuple(Special(f"%tid.{axis}") for axis in "xyzw")
+    function = function_around(".reg .v4 .u32 place; mov.v4.u32 place, %tid;")
+    assert function.instructions[0].operands[1] == Vector(parts)
 
 
 def test_a_declared_register_hides_a_special_one() -> None:
@@ -184,15 +190,16 @@ def test_bytes_and_halves_of_registers() -> None:
     assert kept[2] == Part(Register("%r3", "b32"), "h10")
 
 
-@pytest.mark.parametrize(
-    ("text", "kept"),
-    [
-        ("ld.global.u32 %r1, table[1];", "table[1]"),
-        ("add.u32 %r1, %r2+1, %r3;", "%r2+1"),
-    ],
-)
-def test_forms_that_are_not_modelled_are_kept_as_text(text: str, kept: str) -> None:
-    assert instruction(text, ".global .b32 table[8];").operands[1] == Verbatim(kept)
+def test_an_element_of_an_array_is_counted_in_its_bytes() -> None:
+    outside = ".global .b32 table[8];"
+    assert instruction("ld.global.u32 %r1, table[3];", outside).operands[1] == Symbol("table", 12)
+    with pytest.raises(CutraceError, match=r"PTX line .*found `1`, expected no index, since `k`"):
+        instruction("mov.u64 %rd1, k[1];")
+
+
+def test_a_number_may_be_added_to_a_register() -> None:
+    assert instruction("add.u32 %r1, %r2+1, %r3;").operands[1] == Sum(R[2], 1)
+    assert instruction("st.u64 [%rd1], %rd2 + -8;").operands[1] == Sum(RD[2], -8)
 
 
 def test_branches_and_their_lists() -> None:

@@ -11,7 +11,7 @@ from ..ptx.kernel import TYPE_BYTES, Address, Bucket, Instruction, Operand, Regi
 from .array import DTYPES, Array, Mask, scalar
 from .fact import Facts
 from .fault import check_lanes, wrapped
-from .memory import WINDOWS
+from .memory import GLOBAL_BASE, WINDOWS
 from .native import select
 from .place import Reach, reach
 from .program import Step
@@ -38,7 +38,8 @@ _NEAR = (1 << 30) - 16
 class Access:
     """One memory instruction: `space` None is generic; `count` elements of `dtype` a lane.
 
-    A hidden one leaves no rows: it fetches the handle that stands for a texture reference.
+    A hidden one leaves no rows: it fetches the handle that stands for a texture reference. A narrow
+    one has an address of 32 bits, which in global memory are the lower ones (`.address_size 32`).
     """
 
     pc: int
@@ -51,6 +52,13 @@ class Access:
     guard: Fetch | None
     part: int = 0
     hidden: bool = False
+    narrow: bool = False
+
+    def shift(self, space: Space) -> int:
+        """Return what to take off its addresses to have those of a space."""
+        if space == Space.GLOBAL:
+            return -GLOBAL_BASE if self.narrow else 0
+        return WINDOWS[space][0] if self.space is None else 0
 
     @property
     def width(self) -> int:
@@ -70,20 +78,29 @@ def decode_access(decoder: "Decoder", instruction: Instruction) -> Step | None:
 
 
 def describe(decoder: "Decoder", instruction: Instruction, operand: Operand) -> Access:
-    """Read the space, element, vector and address of a memory instruction."""
+    """Read the space, element, vector and address of a memory instruction.
+
+    A variable by its name is reached in its own space where the instruction names none.
+    """
+    if isinstance(operand, Symbol):
+        operand = Address(operand)
     if not isinstance(operand, Address):
         raise decoder.refuse("expected an address in brackets")
     fetch, offset = address_of(decoder, operand)
+    space = _SPACES.get(instruction.space)
+    if space is None and isinstance(operand.base, Symbol):
+        space = decoder.symbol_space(operand.base.name)
     return Access(
         decoder.pc,
         decoder.position,
-        _SPACES.get(instruction.space),
+        space,
         DTYPES[instruction.type or "b8"],
         instruction.vector,
         fetch,
         offset,
         decoder.guard(),
         hidden=isinstance(operand.base, Symbol) and is_handle(operand.base.name),
+        narrow=isinstance(operand.base, Register) and TYPE_BYTES[operand.base.type] == 4,
     )
 
 
@@ -94,6 +111,8 @@ def address_of(decoder: "Decoder", operand: Address) -> tuple[Fetch, int]:
         return (lambda frame: frame[slot]), operand.offset
     start = 0
     if isinstance(operand.base, Symbol):
+        if decoder.has_frames(operand.base.name):
+            raise decoder.refuse("a local variable of a recursion is reached by an address only")
         start = decoder.symbol_address(operand.base.name) + operand.base.offset
     value = scalar(start, np.dtype(np.int64))
     return (lambda frame: value), operand.offset
@@ -178,8 +197,7 @@ def resolve(
     space = access.space or _window(facts.low + delta, facts.high + delta)
     if space is None or facts.high - facts.low >= 1 << 31:
         return _resolve_parts(group, access, facts, delta)
-    shift = delta - (WINDOWS[space][0] if access.space is None and space != Space.GLOBAL else 0)
-    return [(None, _part(group, access, facts, shift, space, access.part))]
+    return [(None, _part(group, access, facts, delta - access.shift(space), space, access.part))]
 
 
 def _part(
@@ -233,8 +251,8 @@ def _resolve_parts(
         low, high = max(first - _NEAR, -(1 << 63)), min(first + _NEAR, (1 << 63) - 1)
         near = (addresses >= low) & (addresses <= high)
         mask = left & near if spaces is None else left & near & (spaces == space)
-        shift = WINDOWS[space][0] if access.space is None and space != Space.GLOBAL else 0
-        found, _ = group.wave.facts.of(addresses - shift, mask, group.columns)
+        own = addresses - access.shift(space)
+        found, _ = group.wave.facts.of(own, mask, group.columns)
         if found is not None:
             parts.append((mask, _part(group, access, found, 0, space, len(parts))))
         left &= ~mask

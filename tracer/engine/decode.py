@@ -3,6 +3,7 @@
 import numpy as np
 
 from ...errors import CutraceError
+from ...traces.schema import Space
 from ..ptx.kernel import (
     BasicBlock,
     Bucket,
@@ -14,6 +15,7 @@ from ..ptx.kernel import (
     Part,
     Register,
     Special,
+    Sum,
     Symbol,
 )
 from . import (
@@ -110,6 +112,13 @@ class Decoder:
             return function
         raise self.refuse(f"`{name}` has no address")
 
+    def symbol_space(self, name: str) -> Space | None:
+        """Return the space of a variable; None for what is none, or of unknown space."""
+        for layout, space in ((self.shared, Space.SHARED), (self.local, Space.LOCAL)):
+            if (self.function, name) in layout.offsets or (-1, name) in layout.offsets:
+                return space
+        return self.loaded.symbols[name].space if name in self.loaded.symbols else None
+
     def fetch(self, operand: Operand, kind: str) -> Fetch:
         """Return a function that takes an operand out of a frame as the PTX type `kind`."""
         dtype = DTYPES[kind]
@@ -133,6 +142,10 @@ class Decoder:
                 return self.slots.fetch_slot(slot, dtype)
             case Immediate():
                 return constant(immediate(operand, kind))
+            case Sum(register, addend) if dtype.kind in "iu":
+                base = self.slots.fetch_slot(self.slots.of(self.function, register), dtype)
+                by = scalar(addend, dtype)
+                return lambda frame: base(frame) + by
             case Symbol(name, offset):
                 return constant(scalar(self.symbol_address(name) + offset, dtype))
         raise self.refuse("an operand is not of a form that this instruction takes")

@@ -114,6 +114,8 @@ def _element_type(kind: str, count: int) -> str:
 
 
 def _pack(decoder: "Decoder", to: Operand, source: Vector, kind: str) -> Step:
+    if any(isinstance(element, Special) for element in source.elements):
+        raise decoder.refuse("expected a register as long as all parts of the special one")
     part = _element_type(kind, len(source.elements))
     bits = 8 * TYPE_BYTES[part]
     fetches = [decoder.fetch(element, part) for element in source.elements]

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..ptx.kernel import Kernel
+from ..ptx.scope import VECTOR_SPECIALS
 from .array import LANES, Array, Bits, Mask, scalar
 from .launch import Launch
 from .memory import Memory
@@ -112,6 +113,7 @@ def special_values(launch: Launch, numbers: NDArray[np.int64]) -> dict[str, Arra
         values[f"%nclusterid.{name}"] = scalar(launch.grid[axis], np.dtype(np.uint32))
         values[f"%ntid.{name}"] = scalar(launch.block[axis], np.dtype(np.uint32))
         values[f"%nctaid.{name}"] = scalar(launch.grid[axis], np.dtype(np.uint32))
+    values |= {f"{name}.w": scalar(0, np.dtype(np.uint32)) for name in VECTOR_SPECIALS}
     lane = thread % LANES
     one, low = np.uint32(1), (np.uint32(1) << lane) - np.uint32(1)
     values["%lanemask_eq"] = one << lane

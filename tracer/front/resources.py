@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from ...errors import CutraceError
 from ...traces.schema import Resources
-from .nvjitlink import link_ptx
+from .assembler import assemble
 from .signature import entries
 from .toolkit import has_library
 
@@ -51,7 +51,7 @@ def resources(
 @lru_cache(maxsize=512)
 def _measure(ptx: str, kernel: str, arch: str, max_registers: int) -> Resources | None:
     limit = (f"-maxrregcount={max_registers}",) if max_registers else ()
-    linked = link_ptx(_retarget(_alone(ptx, kernel), arch), arch, "-Xptxas=-v", *limit)
+    linked = assemble(_retarget(_alone(ptx, kernel), arch), arch, "-Xptxas=-v", *limit)
     if linked.cubin is None:
         return None
     report = _report_of(linked.info, kernel)

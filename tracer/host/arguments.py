@@ -78,9 +78,9 @@ def _pack_pointer(parameter: Parameter, value: Any) -> tuple[bytes, str | int]:
             f"is {parameter.type}: got `{value.name}` of {value.dtype}; "
             "an array's view(dtype) is the same memory as another type"
         )
-    if parameter.size != 8:
+    if parameter.size != parameter.pointer_bytes:
         raise ValueError(f"is {parameter.type}, but PTX gives it {parameter.size} bytes, not 8")
-    return value.address.to_bytes(parameter.size, "little"), value.name
+    return value.address.to_bytes(8, "little")[: parameter.size], value.name
 
 
 def _kind(dtype: np.dtype[Any]) -> str:
@@ -111,6 +111,8 @@ def _pack_handle(
             f"is {parameter.type}: expected a {word}, made with gpu.{word}(...), or None, "
             f"got {_show(value)}"
         )
+    if parameter.size != 8:
+        raise ValueError(f"is {parameter.type} of {parameter.size} bytes: a {word} takes 8")
     return value.handle.to_bytes(parameter.size, "little"), value.name
 
 

@@ -76,7 +76,7 @@ class Module:
 
     def _link(self, spoken: KernelSignature) -> Function:
         kernel = link_kernel(self._loaded.module, spoken.mangled)
-        signature = read_signature(spoken, kernel.parameters)
+        signature = read_signature(spoken, kernel.parameters, self._loaded.module.address_size)
         answer = ask_resources(self._compiled.ptx, spoken.mangled)
         linked = Linked(kernel, self._loaded, signature, self._source, answer)
         return Function(self._recording, linked)

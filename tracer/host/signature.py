@@ -27,8 +27,9 @@ _C_FLOATS = {"float": 4, "double": 8, "half": 2, "__half": 2}
 class Parameter:
     """One parameter: `number` counts from 1, `element` and `size` are PTX's, `c_type` may be `""`.
 
-    `kind` says what may be passed: a pointer takes device arrays, a word (8 bytes of unknown C
-    type) an array, a texture, a surface or an integer, a struct its bytes.
+    Pointers have `pointer_bytes`. `kind` says what may be passed: a pointer takes device arrays, a
+    word (as many bytes, of unknown C type) an array, a texture, a surface or an integer, a struct
+    its bytes.
     """
 
     number: int
@@ -36,6 +37,7 @@ class Parameter:
     c_type: str
     element: str
     size: int
+    pointer_bytes: int = 8
 
     @cached_property
     def words(self) -> frozenset[str]:
@@ -55,7 +57,7 @@ class Parameter:
             return FLOAT
         if self.element == "b8" or self.size > 8:
             return STRUCT
-        return INTEGER if self.c_type or self.size < 8 else WORD
+        return INTEGER if self.c_type or self.size != self.pointer_bytes else WORD
 
     @cached_property
     def integer_range(self) -> tuple[int, int]:
@@ -108,21 +110,30 @@ class Signature:
         return self.text
 
 
-def read_signature(spoken: KernelSignature, declared: tuple[Variable, ...]) -> Signature:
-    """Join what the front end knows of a kernel with the parameters that its PTX declares."""
+def read_signature(
+    spoken: KernelSignature, declared: tuple[Variable, ...], address_size: int = 64
+) -> Signature:
+    """Join what the front end knows of a kernel with the parameters that its PTX declares.
+
+    PTX without `.address_size` may be of either size: where a parameter has 64 bits, pointers do.
+    """
+    narrow = address_size == 32 and all(variable.size <= 4 for variable in declared)
     unnamed = (("", ""),) * len(declared)
     pairs = zip(declared, (*spoken.parameters, *unnamed), strict=False)
     parameters = (
-        _parameter(number, variable, *pair) for number, (variable, pair) in enumerate(pairs, 1)
+        _parameter(number, variable, *pair, 4 if narrow else 8)
+        for number, (variable, pair) in enumerate(pairs, 1)
     )
     return Signature(spoken.name, spoken.mangled, tuple(parameters), str(spoken))
 
 
-def _parameter(number: int, variable: Variable, c_type: str, name: str) -> Parameter:
+def _parameter(
+    number: int, variable: Variable, c_type: str, name: str, pointer_bytes: int
+) -> Parameter:
     """A PTX type in place of the C type says no more than the declaration."""
     known = "" if c_type in TYPE_BYTES else c_type
     plain = name.partition("[")[0] or f"p{number}"
-    return Parameter(number, plain, known, variable.element, variable.size)
+    return Parameter(number, plain, known, variable.element, variable.size, pointer_bytes)
 
 
 def _words(c_type: str) -> list[str]:

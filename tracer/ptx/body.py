@@ -10,8 +10,16 @@ from .kernel import TYPE_BYTES, Function, Instruction, Location, Symbol, Variabl
 from .label import Labels
 from .lines import SourceLines, read_file
 from .scope import Scope
-from .variable import DECLARED_SPACES, read_count, read_declaration, read_names
+from .variable import (
+    DECLARED_SPACES,
+    element_bytes,
+    read_count,
+    read_declaration,
+    read_names,
+)
 
+STATIC = ("global", "const")
+"""Spaces whose variables outlive a kernel, wherever they are declared."""
 _MOST_REGISTERS = 1 << 24
 
 
@@ -26,6 +34,8 @@ class Body:
         self._scope = Scope(outer)
         self._scopes = 0
         self._labels = Labels(cursor)
+        self.statics: list[Variable] = []
+        self._function = ""
         self._variables: list[Variable] = []
         self._instructions: list[Instruction] = []
         self._location: Location | None = None
@@ -33,6 +43,7 @@ class Body:
     def read(self, header: Header) -> Function:
         """Declare the parameters, read from `{` to `}`, and make the function."""
         registers = self._scope.registers
+        self._function = header.name
         for variable in (*header.returns, *header.parameters):
             self._declare(variable, self._cursor.index)
         last_line = self._read_statements()
@@ -52,13 +63,19 @@ class Body:
         )
 
     def _declare(self, variable: Variable, at: int) -> Variable:
-        """Declare a variable (or, old PTX, a register parameter) in the current scope."""
+        """Declare a variable (or, old PTX, a register parameter) in the current scope.
+
+        One in global or constant memory is the module's, under a name that no other has.
+        """
         name = self._scope.unique(variable.name)
+        if variable.space in STATIC:
+            name = f"{self._function}.{name}"
         if variable.space == "reg":
             vector = variable.size // TYPE_BYTES[variable.element]
             fresh = self._scope.declare_register(variable.name, variable.element, vector)
         else:
-            fresh = self._scope.declare(variable.name, Symbol(name))
+            symbol = Symbol(name, element=element_bytes(variable))
+            fresh = self._scope.declare(variable.name, symbol)
         if not fresh:
             raise self._cursor.duplicate(variable.name, at)
         return replace(variable, name=name)
@@ -114,7 +131,8 @@ class Body:
         elif directive.partition("::")[0] in DECLARED_SPACES:
             at = cursor.index
             for variable in read_names(cursor, read_declaration(cursor)):
-                self._variables.append(self._declare(variable, at))
+                declared = self._declare(variable, at)
+                (self.statics if declared.space in STATIC else self._variables).append(declared)
         elif directive == ".pragma":
             skip_pragma(cursor)
         elif directive == ".file":

@@ -11,6 +11,7 @@ from .kernel import (
     Pair,
     Part,
     Register,
+    Sum,
     TextureAddress,
     Vector,
 )
@@ -112,7 +113,9 @@ def _registers(operands: tuple[Operand, ...]) -> Iterator[Register]:
         match operand:
             case Register():
                 yield operand
-            case Address(base=Register() as register) | Not(register) | Part(register):
+            case Address(base=Register() as register) | Not(register):
+                yield register
+            case Part(register) | Sum(register):
                 yield register
             case Pair(first, second):
                 yield from _registers((first, second))

@@ -68,10 +68,14 @@ class Immediate:
 
 @dataclass(frozen=True, slots=True)
 class Symbol:
-    """The address of a variable or function, plus bytes: `mov.u64 %rd1, table+8`."""
+    """The address of a variable or function, plus bytes: `mov.u64 %rd1, table+8`.
+
+    `element` is the bytes of one of its elements: `table[2]` is the third one's address.
+    """
 
     name: str
     offset: int = 0
+    element: int = field(default=0, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,10 +152,11 @@ class CallTarget:
 
 
 @dataclass(frozen=True, slots=True)
-class Verbatim:
-    """An operand of a form that cutrace does not model, as written: `table[1]`."""
+class Sum:
+    """`%r1+4`: an integer register and a number."""
 
-    text: str
+    register: Register
+    addend: int
 
 
 Operand: TypeAlias = (
@@ -168,7 +173,7 @@ Operand: TypeAlias = (
     | Vector
     | TextureAddress
     | CallTarget
-    | Verbatim
+    | Sum
 )
 
 

@@ -13,12 +13,13 @@ from .kernel import (
     Pair,
     Part,
     Register,
+    Special,
+    Sum,
     Symbol,
     TextureAddress,
     Vector,
-    Verbatim,
 )
-from .scope import Scope
+from .scope import VECTOR_SPECIALS, Scope
 
 _SELECTOR = re.compile(r"b[0-7]{1,4}$|h[0-3]{1,2}$")
 """Bytes or halves of a register, or of two side by side (PTX ISA, 9.7.17)."""
@@ -72,10 +73,9 @@ def _read_list(cursor: Cursor, scope: Scope) -> tuple[Operand, ...]:
 
 def _read_word(cursor: Cursor, scope: Scope) -> Operand:
     """Read what begins with a name: register, pair, variable with offset, special register."""
-    at = cursor.index
     operand = _find(cursor, scope, cursor.name("an operand"))
     follow = cursor.next
-    if follow == "," or follow == ";":
+    if (follow == "," or follow == ";") and not isinstance(operand, Special):
         return operand
     if follow == "|" and isinstance(operand, (Register, Bucket)):
         cursor.take()
@@ -84,10 +84,11 @@ def _read_word(cursor: Cursor, scope: Scope) -> Operand:
         if follow in ("+", "-"):
             return Symbol(operand.name, _read_offset(cursor))
         if follow == "[":
-            return _read_element(cursor, at)
+            return _read_element(cursor, operand)
     if isinstance(operand, Register) and follow in ("+", "-"):
-        _read_offset(cursor)
-        return Verbatim(cursor.tokens.between(at, cursor.index - 1))
+        return Sum(operand, _read_offset(cursor))
+    if isinstance(operand, Special) and operand.name in VECTOR_SPECIALS:
+        return Vector(tuple(Special(f"{operand.name}.{axis}") for axis in "xyzw"))
     return operand
 
 
@@ -127,11 +128,15 @@ def _read_offset(cursor: Cursor) -> int:
     return read_integer(cursor) if sign in ("+", "-") else 0
 
 
-def _read_element(cursor: Cursor, at: int) -> Verbatim:
-    """Read `[...]` after the array at token `at`: `ld.global.u32 %r1, table[1]`."""
-    while cursor.next and not cursor.accept("]"):
-        cursor.take()
-    return Verbatim(cursor.tokens.between(at, cursor.index - 1))
+def _read_element(cursor: Cursor, array: Symbol) -> Symbol:
+    """Read `[1]` after an array: `ld.global.u32 %r1, table[1]`."""
+    cursor.take()
+    at = cursor.index
+    index = read_integer(cursor)
+    if not array.element:
+        raise cursor.error(f"no index, since `{array.name}` is no array", index=at)
+    cursor.expect("]")
+    return Symbol(array.name, index * array.element)
 
 
 def _read_vector(cursor: Cursor, scope: Scope) -> Operand:

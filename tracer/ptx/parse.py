@@ -12,7 +12,7 @@ from .kernel import Function, Module, Symbol, Variable
 from .lexer import lex
 from .lines import SourceLines, read_file
 from .scope import Scope, builtin_scope
-from .variable import DECLARED_SPACES, read_declaration, read_names
+from .variable import DECLARED_SPACES, element_bytes, read_declaration, read_names
 
 _LINKAGE = frozenset({".visible", ".extern", ".weak", ".common"})
 
@@ -152,7 +152,8 @@ class _Parser:
                 raise self.cursor.duplicate(variable.name, at)
             if known is None or known.is_extern:
                 self.variables[variable.name] = variable
-                self.scope.declare(variable.name, Symbol(variable.name))
+                symbol = Symbol(variable.name, element=element_bytes(variable))
+                self.scope.declare(variable.name, symbol)
 
     def _read_function(self) -> None:
         """Read a function; declared several times, defined once."""
@@ -171,6 +172,7 @@ class _Parser:
             raise self.cursor.duplicate(name, at)
         body = Body(self.cursor, self.scope, self.lines)
         self.functions[name] = body.read(header)
+        self.variables |= {variable.name: variable for variable in body.statics}
         self.warnings += body.warnings
 
     def _check_relocations(self) -> None:

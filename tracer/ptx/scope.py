@@ -12,7 +12,7 @@ from .kernel import Bucket, Immediate, Operand, Register, Special, Vector
 
 _COMPONENTS = {"x": 0, "y": 1, "z": 2, "w": 3, "r": 0, "g": 1, "b": 2, "a": 3}
 _NUMBER = re.compile(r"0|[1-9]\d{0,8}", re.ASCII)
-_VECTOR_SPECIALS = words(
+VECTOR_SPECIALS = words(
     "%tid %ntid %ctaid %nctaid %clusterid %nclusterid %cluster_ctaid %cluster_nctaid"
 )
 _SPECIALS = words(
@@ -138,7 +138,7 @@ def _component(scope: Scope, name: str) -> Operand | None:
 
 def _special(name: str) -> Special | None:
     base, dot, component = name.partition(".")
-    vector = base in _VECTOR_SPECIALS and (not dot or component in ("x", "y", "z", "w"))
+    vector = base in VECTOR_SPECIALS and (not dot or component in ("x", "y", "z", "w"))
     if vector or name in _SPECIALS or _NUMBERED_SPECIAL.fullmatch(name):
         return Special(name)
     return None

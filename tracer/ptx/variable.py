@@ -51,6 +51,11 @@ def read_declaration(cursor: Cursor, is_extern: bool = False) -> Declaration:
     return declared
 
 
+def element_bytes(variable: Variable) -> int:
+    """Return the bytes of one element, as an index counts them."""
+    return OPAQUE.get(variable.element) or TYPE_BYTES[variable.element]
+
+
 def read_names(cursor: Cursor, declared: Declaration) -> list[Variable]:
     """Read all names of one declaration, to the `;` and over it."""
     variables = read_name(cursor, declared)

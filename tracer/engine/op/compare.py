@@ -136,6 +136,8 @@ def _set(instruction: Instruction) -> Rule:
         true, result = np.uint16(_ONE[single]), "b32" if compare.packed else "b16"
     elif result == "f32":
         true = np.float32(1)
+    elif compare.packed:
+        true, result = np.uint16(0xFFFF), "b32"
     else:
         true = ~DTYPES[result].type(0)
     false = true.dtype.type(0)
