@@ -216,3 +216,31 @@ def test_what_is_not_compiled_is_refused_by_name_if_asked_for(tmp_path: Path) ->
 def test_an_engine_that_does_not_exist_is_refused() -> None:
     with pytest.raises(cutrace.CutraceError, match="no engine `quick`, expected one of auto"):
         cutrace.Session(engine="quick")
+
+
+CHOICES = """
+__global__ void same(int *a, int n) { for (int k = 0; k < n; ++k) a[threadIdx.x] += k; }
+__global__ void skew(int *a, int n) { for (int k = 0; k < a[threadIdx.x]; ++k) a[k] += n; }
+__global__ void once(int *a, int n) { if (a[threadIdx.x]) a[threadIdx.x] = n; }
+"""
+
+
+@pytest.mark.parametrize(
+    ("kernel", "blocks", "compiled"),
+    [("same", 64, False), ("skew", 64, True), ("skew", 63, False), ("once", 64, False)],
+)
+def test_large_launches_of_loops_that_may_diverge_are_compiled(
+    kernel: str, blocks: int, compiled: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = []
+    compile_ = compiled_code.compile_kernel
+
+    def note(*given: Any) -> Any:
+        made.append(given)
+        return compile_(*given)
+
+    monkeypatch.setattr(compiled_code, "compile_kernel", note)
+    with cutrace.Session(tmp_path / "choice.cutrace") as gpu:
+        a = gpu.device_array(256, np.int32)
+        gpu.compile(CHOICES).get_function(kernel)[blocks, 256](a, 3)
+    assert bool(made) == compiled

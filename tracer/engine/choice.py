@@ -11,11 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import CutraceError
+from .divergence import has_divergent_loop
 from .launch import Sink
 from .memory import LoadedModule
 from .pattern import PatternTable
 from .program import Program
 from .wave import Wave
+
+MANY_LANES = 1 << 14
+"""Lanes of a launch whose loops may be worth compiling."""
 
 MakeWave: TypeAlias = Callable[[NDArray[np.int64], PatternTable, Sink], Wave]
 """Makes a wave of the thread blocks with these numbers."""
@@ -42,13 +46,20 @@ def _array(program: Program) -> MakeWave:
 
 
 def _compiled(program: Program, loaded: LoadedModule, blocks: int) -> MakeWave:
-    from .compiled.code import CompiledKernel
+    from .compiled.code import Buffers, Same, compile_kernel, refuse_launch, symbols_of
     from .compiled.wave import CompiledWave
 
-    warps = min(blocks, program.launch.executed) * -(-program.launch.threads // 32)
-    code = CompiledKernel(program, loaded, warps)
-    return lambda numbers, patterns, sink: CompiledWave(code, program, numbers, patterns, sink)
+    refuse_launch(program)
+    symbols = tuple(symbols_of(program.kernel, loaded).items())
+    code = compile_kernel(Same(program.kernel), symbols, program.waiting)
+    code.refuse_large(min(blocks, program.launch.executed) * -(-program.launch.threads // 32))
+    buffers = Buffers()
+    return lambda numbers, patterns, sink: CompiledWave(
+        code, buffers, program, numbers, patterns, sink
+    )
 
 
 def _is_worth_compiling(program: Program) -> bool:
-    return False
+    """Whether the launch is likely to take longer in the array engine than compiling does."""
+    lanes = program.launch.executed * program.launch.threads
+    return lanes >= MANY_LANES and has_divergent_loop(program.kernel)

@@ -122,3 +122,10 @@ def special_values(launch: Launch, numbers: NDArray[np.int64]) -> dict[str, Arra
     values["%lanemask_gt"] = ~(low | (one << lane))
     values["%lanemask_ge"] = ~low
     return values
+
+
+def special_sizes() -> dict[str, int]:
+    """Return the bytes of each special register that `special_values` has."""
+    launch = Launch((1, 1, 1), (1, 1, 1), 0, (), print)
+    values = special_values(launch, np.zeros(1, dtype=np.int64))
+    return {name: value.dtype.itemsize for name, value in values.items()}

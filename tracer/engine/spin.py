@@ -15,10 +15,10 @@ _SEES_OTHERS = frozenset({"volatile", "relaxed", "acquire", "mmio"})
 
 def waiting_blocks(kernel: Kernel) -> frozenset[int]:
     """Return the numbers of the basic blocks that lie in loops that wait."""
-    return frozenset(number for loop in _loops(kernel) if _waits(kernel, loop) for number in loop)
+    return frozenset(number for loop in loops(kernel) if _waits(kernel, loop) for number in loop)
 
 
-def _loops(kernel: Kernel) -> Iterator[set[int]]:
+def loops(kernel: Kernel) -> Iterator[set[int]]:
     """Yield the cycles of the control-flow graph: its strongly connected sets of blocks."""
     import networkx as nx
 

@@ -21,9 +21,9 @@ from .compute import Fragments
 from .frame import Frame
 from .lane import Refuse
 
-VECTOR = """
-declare <32 x {t}> @llvm.masked.gather.v32{t}.v32p0(<32 x ptr>, i32, <32 x i1>, <32 x {t}>)
-declare void @llvm.masked.scatter.v32{t}.v32p0(<32 x {t}>, <32 x ptr>, i32, <32 x i1>)
+_GATHER = """
+declare <32 x i{n}> @llvm.masked.gather.v32i{n}.v32p0(<32 x ptr>, i32, <32 x i1>, <32 x i{n}>)
+declare void @llvm.masked.scatter.v32i{n}.v32p0(<32 x i{n}>, <32 x ptr>, i32, <32 x i1>)
 """
 _POINTERS = """
   %a = load <32 x i64>, ptr %addresses, align 8
@@ -39,8 +39,25 @@ _POINTERS = """
   %m = bitcast i32 %m32 to <32 x i1>
 """
 _LANES = ", ".join(f"i64 {lane}" for lane in range(32))
+_TYPES = "i64, i64, ptr, i64, ptr"
+_FILL = """
+define void @fill(ptr %p, i64 %x) {
+  %i = insertelement <32 x i64> poison, i64 %x, i64 0
+  %s = shufflevector <32 x i64> %i, <32 x i64> poison, <32 x i32> zeroinitializer
+  store <32 x i64> %s, ptr %p, align 8
+  ret void
+}
+"""
+_WIDEN = """
+define void @widen_{grow}(ptr %p, ptr %to) {{
+  %a = load <32 x i32>, ptr %p, align 4
+  %w = {grow} <32 x i32> %a to <32 x i64>
+  store <32 x i64> %w, ptr %to, align 8
+  ret void
+}}
+"""
 _ARGUMENTS = "i64 %start, i64 %step, ptr %addresses, i64 %mask, ptr %lanes"
-_ATOMIC = """define internal void @{name}({arguments}, ptr %bs, ptr %ds) {{
+_ATOMIC = """define void @{name}({arguments}, ptr %bs, ptr %ds) {{
 entry:
   br label %loop
 loop:
@@ -112,6 +129,11 @@ class WarpText:
     def add(self, line: str) -> None:
         """Add a line without a value."""
         self.lines.append(f"  {line}")
+
+    def fill(self, to: str, number: int) -> None:
+        """Put a number of 64 bits into 32 lanes."""
+        self.fragments.once("fill", "ptr, i64", _FILL)
+        self.add(f"call void @fill(ptr {to}, i64 {number})")
 
     def place(self, register: Register) -> str:
         """Return a pointer to a register's lanes."""
@@ -199,6 +221,7 @@ def _addresses(text: WarpText, operand: Address, refuse: Refuse) -> tuple[str, i
         if size != 4:
             raise refuse("an address of this size")
         grow = "sext" if DTYPES[base.type].kind == "i" else "zext"
+        text.fragments.once(f"widen_{grow}", "ptr, ptr", _WIDEN.format(grow=grow))
         text.add(f"call void @widen_{grow}(ptr {place}, ptr %scratch)")
         return "%scratch", operand.offset
     start = 0
@@ -207,7 +230,7 @@ def _addresses(text: WarpText, operand: Address, refuse: Refuse) -> tuple[str, i
         if found is None:
             raise refuse("a variable whose address it does not know")
         start = found
-    text.add(f"call void @fill(ptr %scratch, i64 {start})")
+    text.fill("%scratch", start)
     return "%scratch", operand.offset
 
 
@@ -228,7 +251,8 @@ def _load(text: WarpText, kind: str, element: Operand, refuse: Refuse) -> tuple[
     result = f"%v = {grow} <32 x i{bits}> %x to <32 x i{wide}>"
     if bits == wide:
         result = f"%v = bitcast <32 x i{bits}> %x to <32 x i{wide}>"
-    text.fragments.once(name, f"""define internal void @{name}({_ARGUMENTS}) noinline {{
+    text.fragments.once(name, _TYPES, f"""{_GATHER.format(n=bits)}
+define void @{name}({_ARGUMENTS}) {{
 {_POINTERS.format(lanes=_LANES)}  %x = call <32 x i{bits}> @llvm.masked.gather.v32i{bits}.v32p0(
     <32 x ptr> %p, i32 1, <32 x i1> %m, <32 x i{bits}> zeroinitializer)
   {result}
@@ -246,7 +270,8 @@ def _store(text: WarpText, kind: str, element: Operand, refuse: Refuse) -> tuple
     wide, place = _value(text, kind, element, "%values", refuse)
     name = f"store{bits}_{wide}"
     cut = "bitcast" if bits == wide else "trunc"
-    text.fragments.once(name, f"""define internal void @{name}({_ARGUMENTS}) noinline {{
+    text.fragments.once(name, _TYPES, f"""{_GATHER.format(n=bits)}
+define void @{name}({_ARGUMENTS}) {{
 {_POINTERS.format(lanes=_LANES)}  %v = load <32 x i{wide}>, ptr %lanes, align 8
   %x = {cut} <32 x i{wide}> %v to <32 x i{bits}>
   call void @llvm.masked.scatter.v32i{bits}.v32p0(
@@ -275,7 +300,7 @@ def _value(
         if found is None:
             raise refuse("an operand that it does not know")
         number = found & ((1 << bits) - 1)
-    text.add(f"call void @fill(ptr {scratch}, i64 {number})")
+    text.fill(scratch, number)
     return 64, scratch
 
 
@@ -299,13 +324,8 @@ def add_atomic(
     element, body, definitions = found
     text.fragments.once(
         name,
-        text.fragments.take(definitions, name)
-        + _ATOMIC.format(
-            name=name,
-            t=element,
-            body=text.fragments.take(body, name),
-            arguments=_ARGUMENTS,
-        ),
+        f"{_TYPES}, ptr, ptr",
+        definitions + _ATOMIC.format(name=name, t=element, body=body, arguments=_ARGUMENTS),
     )
     given = f"i64 {reach.start}, i64 {reach.step}, ptr {reach.addresses}, i64 {reach.mask}"
     text.add(f"call void @{name}({given}, ptr %olds, ptr {values[0]}, ptr {values[-1]})")
@@ -322,8 +342,8 @@ def _same_size(text: WarpText, kind: str, element: Operand, scratch: str, refuse
     if wide == bits:
         return place
     text.add(f"call void @cut{wide}_{bits}(ptr {place}, ptr {scratch})")
-    text.fragments.once(f"cut{wide}_{bits}", f"""
-define internal void @cut{wide}_{bits}(ptr %from, ptr %to) {{
+    text.fragments.once(f"cut{wide}_{bits}", "ptr, ptr", f"""
+define void @cut{wide}_{bits}(ptr %from, ptr %to) {{
   %v = load <32 x i{wide}>, ptr %from, align 8
   %x = trunc <32 x i{wide}> %v to <32 x i{bits}>
   store <32 x i{bits}> %x, ptr %to, align 8
@@ -340,7 +360,8 @@ def _keep_old(text: WarpText, to: Register, kind: str, mask: str, refuse: Refuse
     grow = "sext" if kind[0] == "s" else "zext"
     name = f"keep{bits}_{grow}{wide}"
     result = f"{grow if wide > bits else 'bitcast'} <32 x i{bits}> %x to <32 x i{wide}>"
-    text.fragments.once(name, f"""define internal void @{name}(i64 %mask, ptr %from, ptr %to) {{
+    text.fragments.once(name, "i64, ptr, ptr", f"""
+define void @{name}(i64 %mask, ptr %from, ptr %to) {{
   %m32 = trunc i64 %mask to i32
   %m = bitcast i32 %m32 to <32 x i1>
   %x = load <32 x i{bits}>, ptr %from, align 8

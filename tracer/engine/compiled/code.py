@@ -3,8 +3,9 @@
 import ctypes
 import hashlib
 from collections.abc import Callable
-from functools import cache
-from typing import Any
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +18,7 @@ from ..history import RUNS
 from ..layout import local_layout, shared_layout
 from ..memory import LoadedModule
 from ..native import compile_assembly
-from ..program import Program, special_values
+from ..program import Program
 from .frame import Frame
 from .kernel_text import KernelText, write_kernel
 from .machine import DIVIDE, JUMP, LEAVE, LEAVE_SOME, MEET, OTHER
@@ -25,8 +26,13 @@ from .reach import touch
 from .schedule import account, run_warps
 from .translate import translate
 
+T = TypeVar("T")
+
 BUFFER_BYTES = 1 << 28
 """Bytes of registers and rows that a wave may need; a kernel that needs more is not compiled."""
+
+KERNELS = 256
+"""Kernels whose code is found again without reading it from the disk."""
 
 _NAME = "kernel_under_way"
 _SPACES = {
@@ -37,6 +43,33 @@ _SPACES = {
 }
 
 
+class Buffers:
+    """Arrays that the waves of a launch use in turn, under names."""
+
+    def __init__(self) -> None:
+        self._held: dict[str, NDArray[Any]] = {}
+
+    def take(self, name: str, size: int, dtype: str) -> NDArray[Any]:
+        """Return an array of at least this size, with what the last wave left in it."""
+        held = self._held.get(name)
+        if held is None or len(held) < size:
+            held = self._held[name] = np.zeros(size, dtype=dtype)
+        return held
+
+
+@dataclass(frozen=True, slots=True)
+class Same(Generic[T]):
+    """Something that equals itself alone, whatever it holds."""
+
+    value: T
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Same) and other.value is self.value
+
+    def __hash__(self) -> int:
+        return id(self.value)
+
+
 @cache
 def routines() -> tuple[Callable[[int], int], Callable[[int], int]]:
     """Return what runs a wave until Python is needed, and what counts one basic block."""
@@ -45,30 +78,38 @@ def routines() -> tuple[Callable[[int], int], Callable[[int], int]]:
     return kind(find("run_warps")), kind(find("account"))
 
 
-class CompiledKernel:
-    """The code of a program's kernel, and arrays over its basic blocks and accesses."""
+@lru_cache(maxsize=KERNELS)
+def compile_kernel(
+    kernel: "Same[Kernel]", symbols: tuple[tuple[tuple[int, str], int], ...], waits: frozenset[int]
+) -> "CompiledKernel":
+    """Return the code of a kernel whose variables have these addresses, and in which these basic
+    blocks wait for others; CutraceError names what is not compiled."""
+    return CompiledKernel(kernel.value, dict(symbols), waits)
 
-    def __init__(self, program: Program, loaded: LoadedModule, warps: int) -> None:
-        kernel = program.kernel
-        refuse_kernel(program)
+
+class CompiledKernel:
+    """The code of a kernel, and arrays over its basic blocks and accesses."""
+
+    def __init__(
+        self, kernel: Kernel, symbols: dict[tuple[int, str], int], waits: frozenset[int]
+    ) -> None:
+        refuse_kernel(kernel, waits)
         self.kernel = kernel
-        self.frame = Frame(
-            kernel,
-            special_values(program.launch, np.zeros(1, dtype=np.int64)),
-            _symbols(kernel, loaded),
-        )
+        self.frame = Frame(kernel, symbols)
         made = write_kernel(kernel, self.frame, _NAME, lambda block: ending(kernel, block) != "")
         self.made = made
         sites = np.diff([*made.first_site, len(made.sites)])
         self.site_count: NDArray[np.int32] = sites.astype(np.int32)
-        self.capacity = ROWS + int(sites.max(initial=0)) * warps
-        self._refuse_large(warps)
         self.codes = _compile(made, len(kernel.blocks))
         self._arrange(kernel)
-        self._buffers: dict[str, NDArray[Any]] = {}
 
-    def _refuse_large(self, warps: int) -> None:
-        needed = warps * self.frame.size + 24 * self.capacity
+    def capacity(self, warps: int) -> int:
+        """Return the rows that may wait for so many warps."""
+        return ROWS + int(self.site_count.max(initial=0)) * warps
+
+    def refuse_large(self, warps: int) -> None:
+        """Raise CutraceError if so many warps need more than BUFFER_BYTES."""
+        needed = warps * self.frame.size + 24 * self.capacity(warps)
         if needed > BUFFER_BYTES:
             raise CutraceError(
                 f"kernel `{self.kernel.name}`: the compiled engine would need {needed} bytes for "
@@ -97,20 +138,13 @@ class CompiledKernel:
         self.site_pc = np.array([pc for pc, _, _ in sites], dtype=np.uint32)
         self.site_space = np.array([_SPACES[space] for _, space, _ in sites], dtype=np.uint8)
 
-    def buffer(self, name: str, size: int, dtype: str) -> NDArray[Any]:
-        """Return an array that keeps its contents from wave to wave."""
-        held = self._buffers.get(name)
-        if held is None or len(held) < size:
-            held = self._buffers[name] = np.zeros(size, dtype=dtype)
-        return held
-
     @property
     def log_size(self) -> int:
         """Entries of histories that wait at most."""
         return RUNS
 
 
-def _symbols(kernel: Kernel, loaded: LoadedModule) -> dict[tuple[int, str], int]:
+def symbols_of(kernel: Kernel, loaded: LoadedModule) -> dict[tuple[int, str], int]:
     """Return the addresses of variables in their own state spaces, -1 for those of no function."""
     found = {(-1, name): placed.address for name, placed in loaded.symbols.items()}
     found.update(local_layout(kernel).offsets)
@@ -121,9 +155,21 @@ def _symbols(kernel: Kernel, loaded: LoadedModule) -> dict[tuple[int, str], int]
 def _compile(made: KernelText, blocks: int) -> NDArray[np.int64]:
     """Return where the functions of the basic blocks lie."""
     routines()
-    name = "kernel_" + hashlib.sha256(made.text.encode()).hexdigest()[:24]
-    find = compile_assembly(made.text.replace(_NAME, name))
-    return np.array([find(f"{name}.{number}") for number in range(blocks)], dtype=np.int64)
+    for name, text in made.support.items():
+        _load_support(name, text)
+    return np.array(_load_kernel(made.text, blocks), dtype=np.int64)
+
+
+@cache
+def _load_support(name: str, text: str) -> int:
+    return compile_assembly(text, vectors=False)(name)
+
+
+@lru_cache(maxsize=KERNELS)
+def _load_kernel(text: str, blocks: int) -> list[int]:
+    name = "kernel_" + hashlib.sha256(text.encode()).hexdigest()[:24]
+    find = compile_assembly(text.replace(_NAME, name), effort=0)
+    return [find(f"{name}.{number}") for number in range(blocks)]
 
 
 _ENDINGS = {
@@ -159,9 +205,8 @@ def _is_plain(barrier: Instruction) -> bool:
     return "arrive" not in barrier.modifiers and len(barrier.operands) < 2
 
 
-def refuse_kernel(program: Program) -> None:
+def refuse_kernel(kernel: Kernel, waits: frozenset[int]) -> None:
     """Raise CutraceError for a kernel that the compiled engine does not run, and say why."""
-    kernel = program.kernel
     for block in kernel.blocks:
         for instruction in kernel.instructions[block.first : block.last]:
             if _is_foreign(instruction):
@@ -169,12 +214,16 @@ def refuse_kernel(program: Program) -> None:
                     f"kernel `{kernel.name}`: the compiled engine does not know this instruction: "
                     f"`{instruction.text}` (PTX line {instruction.ptx_line})"
                 )
-    if program.waiting:
-        first = kernel.blocks[min(program.waiting)]
+    if waits:
+        first = kernel.blocks[min(waits)]
         raise CutraceError(
             f"kernel `{kernel.name}`: the compiled engine does not run loops that wait for other "
             f"warps: `{kernel.instructions[first.first].text}`"
         )
+
+
+def refuse_launch(program: Program) -> None:
+    """Raise CutraceError for a launch that the compiled engine does not run."""
     if program.launch.watch.uninitialized:
         raise CutraceError("the compiled engine does not look for bytes that nobody wrote")
     if program.memory.global_.bytes.size >= 1 << 31:

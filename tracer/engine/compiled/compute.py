@@ -42,7 +42,7 @@ class Fragments:
     def __init__(self) -> None:
         self._names: dict[Fragment, str] = {}
         self._definitions: list[str] = []
-        self._added: set[str] = set()
+        self.support: dict[str, str] = {}
         self._declared: dict[str, str] = {}
         for line in DECLARATIONS:
             self._declare(line)
@@ -66,11 +66,10 @@ class Fragments:
         rest = "\n".join(line for line in lines if not line.startswith("declare"))
         return _NAME.sub(lambda m: f"@{prefix}.{m[1]}", rest)
 
-    def once(self, name: str, definition: str) -> None:
-        """Add a function, unless one of this name is there."""
-        if name not in self._added:
-            self._added.add(name)
-            self._definitions.append(definition)
+    def once(self, name: str, parameters: str, definition: str) -> None:
+        """Call for a function that is compiled by itself, once for all kernels."""
+        self.support.setdefault(name, definition)
+        self._declare(f"declare void @{name}({parameters})")
 
     def _define(self, name: str, fragment: Fragment) -> str:
         sources, (result,) = fragment.types(fragment.sources), fragment.types(fragment.results)

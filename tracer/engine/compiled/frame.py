@@ -4,9 +4,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from ...ptx.kernel import TYPE_BYTES, Kernel, Operand, Special, Symbol
-from ..array import LANES, Array
+from ..array import LANES
+from ..program import special_sizes
 
 ALIGN = 64
+
+SPECIALS = special_sizes()
+"""Bytes of the special registers that are fixed for a thread."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +23,7 @@ class Place:
 
 class Frame:
     """Places of registers, (function, name): those that outlive a basic block have their own, the
-    others share theirs between blocks. Special registers, whose values are `specials`, have too.
+    others share theirs between blocks. Special registers have their own, too.
 
     `symbols` are the addresses of variables, (function, name).
     """
@@ -27,11 +31,9 @@ class Frame:
     def __init__(
         self,
         kernel: Kernel,
-        specials: Mapping[str, Array],
         symbols: Mapping[tuple[int, str], int],
     ) -> None:
         self._kernel = kernel
-        self._values = specials
         self._symbols = symbols
         self._places: dict[tuple[int, str], Place] = {}
         self.specials: dict[str, Place] = {}
@@ -40,8 +42,8 @@ class Frame:
         for key in sorted(self.lasting):
             self._places[key] = self._reserve(self._size(key))
         for name in special_names(kernel):
-            if name in specials:
-                self.specials[name] = self._reserve(specials[name].dtype.itemsize)
+            if name in SPECIALS:
+                self.specials[name] = self._reserve(SPECIALS[name])
         self._lasting_size = self.size
 
     def _reserve(self, size: int) -> Place:

@@ -1,6 +1,7 @@
 """A kernel as LLVM assembly: a function for each basic block, which runs it for many warps."""
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from ....errors import CutraceError
@@ -20,7 +21,7 @@ from ...ptx.kernel import (
 from ..memory import WINDOWS
 from ..op.family import find_rule
 from ..parameter import parameter_offsets
-from .access_text import VECTOR, WarpText, add_access, add_atomic, element_operands
+from .access_text import WarpText, add_access, add_atomic, element_operands
 from .compute import Fragments, compute
 from .frame import Frame
 from .lane import Lane, llvm_type, width
@@ -37,74 +38,52 @@ define internal i32 @pack(ptr %p) alwaysinline {
   %b = bitcast <32 x i1> %c to i32
   ret i32 %b
 }
-define internal void @fill(ptr %p, i64 %x) noinline {
-  %i = insertelement <32 x i64> poison, i64 %x, i64 0
-  %s = shufflevector <32 x i64> %i, <32 x i64> poison, <32 x i32> zeroinitializer
-  store <32 x i64> %s, ptr %p, align 8
-  ret void
-}
-define internal void @widen_zext(ptr %p, ptr %to) noinline {
-  %a = load <32 x i32>, ptr %p, align 4
-  %w = zext <32 x i32> %a to <32 x i64>
-  store <32 x i64> %w, ptr %to, align 8
-  ret void
-}
-define internal void @widen_sext(ptr %p, ptr %to) noinline {
-  %a = load <32 x i32>, ptr %p, align 4
-  %w = sext <32 x i32> %a to <32 x i64>
-  store <32 x i64> %w, ptr %to, align 8
-  ret void
-}
 """
 
 _BLOCK = """define i64 @{name}(ptr %m) {{
 entry:
   %scratch = alloca [160 x i64], align 64
+  %values = getelementptr i64, ptr %scratch, i64 32
+  %values0 = getelementptr i64, ptr %scratch, i64 64
+  %values1 = getelementptr i64, ptr %scratch, i64 96
+  %olds = getelementptr i64, ptr %scratch, i64 128
+  %fault.at = getelementptr i64, ptr %m, i64 {fault}
 {fields}
-{segments}
+{segments}  ret i64 0
+faulty:
   ret i64 0
 }}
 """
 
 _SEGMENT = """  br label %each{n}
 each{n}:
-  %place{n} = phi i64 [0, %{before}], [%next{n}, %each{n}]
-  call void @{name}.part{n}({arguments}, i64 %place{n}, ptr %scratch)
+  %place{n} = phi i64 [0, %{before}], [%next{n}, %{last}]
+  %chosen.at{n} = getelementptr i32, ptr %chosen, i64 %place{n}
+  %warp32{n} = load i32, ptr %chosen.at{n}
+  %warp{n} = zext i32 %warp32{n} to i64
+  %active.at{n} = getelementptr i32, ptr %actives, i64 %place{n}
+  %active{n} = load i32, ptr %active.at{n}
+  %frame.at{n} = mul i64 %warp{n}, FRAME_BYTES
+  %frame{n} = getelementptr i8, ptr %frames, i64 %frame.at{n}
+  %block{n} = udiv i64 %warp{n}, %a_block
+  %shared.at{n} = mul i64 %block{n}, %shared_size
+  %shared{n} = add i64 %shared_start, %shared.at{n}
+  %thread{n} = shl i64 %warp{n}, 5
+  %local.at{n} = mul i64 %thread{n}, %local_size
+  %local{n} = add i64 %local_start, %local.at{n}
+{lines}
   %next{n} = add i64 %place{n}, 1
   %more{n} = icmp slt i64 %next{n}, %count
   br i1 %more{n}, label %each{n}, label %end{n}
 end{n}:
-  %fault{n}.at = getelementptr i64, ptr %m, i64 {fault}
-  %fault{n} = load i64, ptr %fault{n}.at
+  %fault{n} = load i64, ptr %fault.at
   %sound{n} = icmp slt i64 %fault{n}, 0
-  br i1 %sound{n}, label %sound.{n}, label %faulty{n}
-faulty{n}:
-  ret i64 0
-sound.{n}:
+  br i1 %sound{n}, label %after{n}, label %faulty
+after{n}:
 """
 
-_SEGMENT_BODY = """define internal void @{name}({parameters}, i64 %place, ptr %scratch) {{
-  %p.chosen = getelementptr i32, ptr %chosen, i64 %place
-  %warp32 = load i32, ptr %p.chosen
-  %warp = zext i32 %warp32 to i64
-  %p.active = getelementptr i32, ptr %actives, i64 %place
-  %active = load i32, ptr %p.active
-  %frame.at = mul i64 %warp, {frame_bytes}
-  %frame = getelementptr i8, ptr %frames, i64 %frame.at
-  %block = udiv i64 %warp, %a_block
-  %shared.at = mul i64 %block, %shared_size
-  %shared = add i64 %shared_start, %shared.at
-  %thread = shl i64 %warp, 5
-  %local.at = mul i64 %thread, %local_size
-  %local = add i64 %local_start, %local.at
-  %values = getelementptr i64, ptr %scratch, i64 32
-  %values0 = getelementptr i64, ptr %scratch, i64 64
-  %values1 = getelementptr i64, ptr %scratch, i64 96
-  %olds = getelementptr i64, ptr %scratch, i64 128
-{lines}
-  ret void
-}}
-"""
+_OF_WARP = re.compile(r"%(place|warp|active|frame|block|shared|local)\b")
+"""Names of a warp's values, which are those of the segment in hand."""
 
 _VALUES = {
     **{"global": "global_bytes", "const": "const_bytes", "shared_start": "shared_bytes"},
@@ -115,26 +94,19 @@ _POINTERS = {
     **{"chosen": "chosen", "actives": "active", "takens": "taken", "frames": "frames"},
     **{"parameters": "parameters", "lanes_on": "lanes_on"},
 }
-_PARAMETERS = ", ".join(
-    ["ptr %m", *(f"i64 %{v}" for v in _VALUES), *(f"ptr %{p}" for p in _POINTERS)]
-)
-
-_RUN = """define internal void @{name}(ptr noalias %frame, ptr noalias %parameters, i32 %active) {{
-entry:
-  br label %loop
-loop:
-  %lane = phi i64 [0, %entry], [%next, %loop]
-  %lane32 = trunc i64 %lane to i32
-  %bit = lshr i32 %active, %lane32
-  %on = trunc i32 %bit to i1
+_RUN = """  br label %{run}
+{run}:
+  %lane.{run} = phi i64 [0, %{before}], [%next.{run}, %{run}]
+  %lane32.{run} = trunc i64 %lane.{run} to i32
+  %bit.{run} = lshr i32 %active, %lane32.{run}
+  %on.{run} = trunc i32 %bit.{run} to i1
 {lines}
-  %next = add nuw nsw i64 %lane, 1
-  %more = icmp ult i64 %next, 32
-  br i1 %more, label %loop, label %done, !llvm.loop !{loop}
-done:
-  ret void
-}}
-"""
+  %next.{run} = add nuw nsw i64 %lane.{run}, 1
+  %more.{run} = icmp ult i64 %next.{run}, 32
+  br i1 %more.{run}, label %{run}, label %done.{run}, !llvm.loop !{loop}
+done.{run}:"""
+
+_OF_LANE = re.compile(r"%(lane\b|on\b|x\d+)")
 
 
 @dataclass(slots=True)
@@ -142,7 +114,7 @@ class KernelText:
     """The assembly of a kernel, with what the engine has to know to run it.
 
     `sites` holds pc, state space and bytes of each access, `first_site` where those of each basic
-    block begin; `counted` the pcs whose lanes are counted.
+    block begin; `counted` the pcs whose lanes are counted; `support` functions that it calls.
     """
 
     frame: Frame
@@ -150,6 +122,7 @@ class KernelText:
     sites: list[tuple[int, str, int]] = field(default_factory=list)
     first_site: list[int] = field(default_factory=list)
     counted: list[int] = field(default_factory=list)
+    support: dict[str, str] = field(default_factory=dict)
 
 
 def write_kernel(
@@ -164,8 +137,8 @@ def write_kernel(
     writer = _Writer(kernel, made, name)
     blocks = [writer.block(block, ends(block)) for block in kernel.blocks]
     blocks = [text.replace("FRAME_BYTES", str(frame.size)) for text in blocks]
-    vectors = "".join(VECTOR.format(t=f"i{bits}") for bits in (8, 16, 32, 64))
-    made.text = "\n".join((_SUPPORT, vectors, writer.fragments.text(), *blocks, writer.metadata()))
+    made.text = "\n".join((_SUPPORT, writer.fragments.text(), *blocks, writer.metadata()))
+    made.support = writer.fragments.support
     return made
 
 
@@ -177,7 +150,7 @@ class _Writer:
         self._made = made
         self._name = name
         self._loops = 0
-        self._runs: list[str] = []
+        self._last = ""
         self.fragments = Fragments()
 
     def metadata(self) -> str:
@@ -192,41 +165,26 @@ class _Writer:
         made.first_site.append(len(made.sites))
         parts = cut_parts(kernel, block, ends)
         made.frame.begin_block(spans_of(kernel, block, parts, made.frame.lasting))
-        self._runs = []
-        name = f"{self._name}.{block.number}"
         segments: list[list[str]] = [[]]
+        lasts = ["each0"]
+        self._last = "each0"
         for number, part in enumerate(parts):
             if part.starts_segment:
+                lasts.append(f"each{len(segments)}")
+                self._last = lasts[-1]
                 segments.append([])
             text = WarpText(made.frame, block.function, self.fragments)
             self._add_part(text, block, part, parts[number + 1 :])
             segments[-1] += [line.replace("%u", f"%q{number}.") for line in text.lines]
+            lasts[-1] = self._last
         segments[-1] += self._ending(block, ends)
-        return "".join((*self._runs, *self._segments(name, segments)))
-
-    def _segments(self, name: str, segments: list[list[str]]) -> list[str]:
-        bodies, loops, before = [], [], "entry"
-        for n, lines in enumerate(segments):
-            bodies.append(
-                _SEGMENT_BODY.format(
-                    name=f"{name}.part{n}",
-                    parameters=_PARAMETERS,
-                    lines="\n".join(lines),
-                    frame_bytes="FRAME_BYTES",
-                )
-            )
-            loops.append(
-                _SEGMENT.format(
-                    n=n,
-                    name=name,
-                    before=before,
-                    arguments=_PARAMETERS,
-                    fault=_FIELDS["fault_site"],
-                )
-            )
-            before = f"sound.{n}"
-        whole = _BLOCK.format(name=name, fields=_fields(), segments="".join(loops))
-        return [*bodies, whole]
+        name = f"{self._name}.{block.number}"
+        return _BLOCK.format(
+            name=name,
+            fields=_fields(),
+            segments="".join(_segments(segments, lasts)),
+            fault=_FIELDS["fault_site"],
+        )
 
     def _ending(self, block: BasicBlock, ends: bool) -> list[str]:
         """Write the lanes that take the block's branch, if it is a conditional one."""
@@ -280,10 +238,12 @@ class _Writer:
             lane.refuse = self._refusal(pc)
             self._compute(lane, self._kernel.instructions[pc])
         self._keep(lane, block, later)
-        name = f"{self._name}.{block.number}.run{len(self._runs)}"
-        self._runs.append(_RUN.format(name=name, lines="\n".join(lane.lines), loop=self._loops + 2))
+        run = f"run{self._loops}"
+        lines = _OF_LANE.sub(rf"%\1.{run}", "\n".join(lane.lines))
+        loop = _RUN.format(run=run, before=self._last, lines=lines, loop=self._loops + 2)
+        text.lines.append(loop)
+        self._last = f"done.{run}"
         self._loops += 1
-        text.add(f"call void @{name}(ptr %frame, ptr %parameters, i32 %active)")
 
     def _keep(self, lane: Lane, block: BasicBlock, later: list[Part]) -> None:
         """Store what later parts of the block read, or what outlives it."""
@@ -365,6 +325,15 @@ class _Writer:
             )
 
         return refuse
+
+
+def _segments(segments: list[list[str]], lasts: list[str]) -> Iterator[str]:
+    """Yield the loops over the warps of the group; `lasts` are their last labels."""
+    before = "entry"
+    for n, lines in enumerate(segments):
+        text = _OF_WARP.sub(rf"%\g<1>{n}", "\n".join(lines))
+        yield _SEGMENT.format(n=n, before=before, last=lasts[n], lines=text)
+        before = f"after{n}"
 
 
 def _fields() -> str:

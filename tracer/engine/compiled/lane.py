@@ -121,7 +121,9 @@ class Lane:
         """Return bytes of the kernel's parameters."""
         stored = "i8" if kind == "pred" else llvm_type(kind)
         at = self.emit(f"getelementptr i8, ptr %parameters, i64 {offset}")
-        return self.emit(f"load {stored}, ptr {at}, align 1, !llvm.access.group !0")
+        return self.emit(
+            f"load {stored}, ptr {at}, align 1, !invariant.load !0, !llvm.access.group !0"
+        )
 
     def write(self, register: Register, kind: str, value: str, guard: str | None) -> None:
         """Put a value into a register, extended to its width, where the guard holds."""

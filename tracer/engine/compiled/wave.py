@@ -19,7 +19,7 @@ from ..native import address
 from ..pattern import PatternTable
 from ..program import special_values
 from ..wave import FAIR, Wave
-from .code import CompiledKernel, routines
+from .code import Buffers, CompiledKernel, routines
 from .machine import ENDED, ENDING, FAULT, IDLE, NEVER, Machine
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ class CompiledWave(Wave):
     def __init__(
         self,
         code: CompiledKernel,
+        buffers: Buffers,
         program: "Program",
         numbers: NDArray[np.int64],
         patterns: PatternTable,
@@ -39,6 +40,7 @@ class CompiledWave(Wave):
     ) -> None:
         super().__init__(program, numbers, patterns, sink)
         self._code = code
+        self._buffers = buffers
         self._sink = sink
         self._patterns = patterns
         self._epoch = -1
@@ -103,28 +105,28 @@ class CompiledWave(Wave):
         m.table = self._patterns.store.table
         m.site_pattern = np.full(len(code.made.sites) + 1, -1, dtype=np.int32)
         m.offsets = np.zeros(LANES, dtype=np.int32)
-        capacity = code.capacity
+        capacity = code.capacity(self.warps)
         m.row_limit = ROWS
-        m.row_warp = code.buffer("row_warp", capacity, "i4")
-        m.row_step = code.buffer("row_step", capacity, "u4")
-        m.row_base = code.buffer("row_base", capacity, "i8")
-        m.row_pattern = code.buffer("row_pattern", capacity, "i4")
-        m.run_site = code.buffer("run_site", capacity, "i4")
-        m.run_count = code.buffer("run_count", capacity, "i4")
+        m.row_warp = self._buffers.take("row_warp", capacity, "i4")
+        m.row_step = self._buffers.take("row_step", capacity, "u4")
+        m.row_base = self._buffers.take("row_base", capacity, "i8")
+        m.row_pattern = self._buffers.take("row_pattern", capacity, "i4")
+        m.run_site = self._buffers.take("run_site", capacity, "i4")
+        m.run_count = self._buffers.take("run_count", capacity, "i4")
         m.lanes_on = np.zeros(len(code.made.counted) * self.blocks + 1, dtype=np.int64)
         entries = code.log_size + self.warps
         m.log_limit = code.log_size
         m.last_entry = np.full(self.warps, -1, dtype=np.int32)
-        m.log_warp = code.buffer("log_warp", entries, "i4")
-        m.log_block = code.buffer("log_block", entries, "i4")
-        m.log_masks = code.buffer("log_masks", entries, "i8")
-        m.log_repeat = code.buffer("log_repeat", entries, "i4")
+        m.log_warp = self._buffers.take("log_warp", entries, "i4")
+        m.log_block = self._buffers.take("log_block", entries, "i4")
+        m.log_masks = self._buffers.take("log_masks", entries, "i8")
+        m.log_repeat = self._buffers.take("log_repeat", entries, "i4")
 
     def _enter_specials(self) -> None:
         """Make the frames, with the special registers of these blocks in them."""
         m, frame = self._machine, self._code.frame
         m.frame_bytes = frame.size
-        m.frames = self._code.buffer("frames", self.warps * frame.size + 64, "u1")
+        m.frames = self._buffers.take("frames", self.warps * frame.size + 64, "u1")
         values = special_values(self.program.launch, self.numbers)
         shape = (self.blocks, self.columns)
         for name, place in frame.specials.items():
@@ -171,7 +173,7 @@ class CompiledWave(Wave):
     def _prepare(self) -> None:
         """Make room for the patterns of as many rows as may come before rows are written."""
         m, store = self._machine, self._patterns.store
-        store.reserve(self._code.capacity)
+        store.reserve(self._code.capacity(self.warps))
         if self._epoch != self._patterns.epoch:
             self._epoch = self._patterns.epoch
             m.site_pattern[:] = -1
