@@ -16,7 +16,7 @@ import polars as pl
 import pyarrow as pa
 
 from ..models.replay.device import Device
-from ..models.replay.place import SCOPE_NAMES, place
+from ..models.replay.place import place
 from ..traces.reader import LaunchTrace
 
 OPERATIONS: Mapping[str, int] = {
@@ -90,14 +90,16 @@ def _lanes_on(
     """Lanes whose predicate was on: `pc`, `scope`, `lanes`."""
     schema = {"pc": pl.UInt32, "scope": pl.String, "lanes": pl.Int64}
     wanted = predicated.to_numpy()
-    placement = place(device.chip, trace.launch.blocks, profiled_blocks)
+    placement = place(device.chip, trace.launch.blocks, profiled_blocks, trace.launch.kept.sample)
     parts = [pl.DataFrame(schema=schema)]
     for batch in trace.lanes_on_batches() if len(wanted) else ():
         pc = batch["pc"].to_numpy()
         chosen = np.flatnonzero(np.isin(pc, wanted))
         block = batch["block"].to_numpy()[chosen].astype(np.int64)
-        scope = np.array(SCOPE_NAMES)[placement.scope(block)]
+        scope = np.array(placement.names)[placement.scope(block)]
         lanes = batch["lanes"].to_numpy()[chosen].astype(np.int64)
+        weight = placement.weight(block)
+        lanes = lanes if weight is None else lanes * weight
         columns = {"pc": pc[chosen], "scope": scope.tolist(), "lanes": lanes}
         parts.append(_sum_lanes(pl.DataFrame(columns, schema)))
     return _sum_lanes(pl.concat(parts))

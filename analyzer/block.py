@@ -4,18 +4,28 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from .evaluate import Value
+from .interval import Interval
 from .vocabulary import Counter
 
 Key = dict[str, str | int]
 Values = Mapping[str, Value]
+Intervals = Mapping[str, Interval | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A counter's values, one a device; None where the device does not have it."""
+    """A counter's values, one a device; None where the device does not have it.
+
+    Of a sample each value has an interval; of a whole trace there are none.
+    """
 
     counter: Counter
     values: tuple[Value, ...]
+    intervals: tuple[Interval | None, ...] = ()
+
+    def interval(self, device: int) -> Interval | None:
+        """Where the true value lies on a device, by a sample of blocks."""
+        return self.intervals[device] if self.intervals else None
 
     @property
     def is_zero(self) -> bool:

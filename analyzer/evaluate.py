@@ -6,11 +6,12 @@ that every line, array or instruction of the launch keeps its row in every group
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 
 import polars as pl
 
+from .left_out import LeftOut
 from .vocabulary import SCOPES, Counter
 
 KEYS = ("pc", "array", "scope")
@@ -28,11 +29,19 @@ class Raw:
 
     `counts` has the KEYS and any further columns to group by; `facts` are what is known of the
     launch as a whole, None where it is not. `whole` makes every counter count the whole grid.
+    What was `left_out` of the trace is zero in `counts`.
     """
 
     counts: pl.DataFrame
     facts: Mapping[str, int | None]
     whole: bool = False
+    left_out: LeftOut = field(default_factory=LeftOut)
+
+    def knows(self, counter: Counter, unknown: frozenset[str]) -> bool:
+        """Whether a counter can be told where these columns are not known."""
+        if self.left_out.scoped and counter.scope != "all" and not self.whole:
+            return False
+        return unknown.isdisjoint(columns(counter.formula))
 
 
 @cache
@@ -51,13 +60,19 @@ def totals(raw: Raw, definitions: Definitions) -> dict[str, Value]:
     """The value of each counter over the whole launch, by heading.
 
     None where the device does not have it, where its models do not carry a raw counter that the
-    formula reads, and where a ratio has nothing to divide.
+    formula reads, where the trace has left out what it needs, and where a ratio has nothing to
+    divide.
     """
     facts = [pl.lit(value, pl.Int64).alias(name) for name, value in raw.facts.items()]
     found: dict[str, Value] = dict.fromkeys(definitions)
+    unknown = raw.left_out.anywhere()
     for scope in SCOPES:
         table = _with_zeros(_masked(raw, scope)).with_columns(facts)
-        wanted = {h: c.formula for h, c in definitions.items() if c and c.scope == scope}
+        wanted = {
+            heading: counter.formula
+            for heading, counter in definitions.items()
+            if counter and counter.scope == scope and raw.knows(counter, unknown)
+        }
         for row in table.select(_expressions(wanted, table)).iter_rows(named=True):
             found |= row
     return found
@@ -69,17 +84,38 @@ def by(raw: Raw, definitions: Definitions, keys: Sequence[str]) -> pl.DataFrame:
     Counters that the device lacks, and those of the launch as a whole, are columns of nulls.
     """
     frame = raw.counts.select(keys).unique(maintain_order=True)
+    missing_at = raw.left_out.by(keys)
+    unknown = raw.left_out.anywhere() if missing_at is None else raw.left_out.columns
     for scope in SCOPES:
         table = _masked(raw, scope)
         wanted = {
             heading: counter.formula
             for heading, counter in definitions.items()
             if counter and counter.scope == scope and not counter.whole_launch
+            if raw.knows(counter, unknown)
         }
         grouped = table.group_by(keys, maintain_order=True).agg(_expressions(wanted, table))
         frame = frame.with_columns(grouped.drop(keys).get_columns())
     missing = [pl.lit(None, pl.Int64).alias(h) for h in definitions if h not in frame.columns]
-    return frame.with_columns(missing).select(*keys, *definitions).sort(keys)
+    frame = frame.with_columns(missing).select(*keys, *definitions).sort(keys)
+    return _without_unknown(frame, definitions, keys, missing_at) if raw.left_out.at else frame
+
+
+def _without_unknown(
+    frame: pl.DataFrame,
+    definitions: Definitions,
+    keys: Sequence[str],
+    missing: Mapping[tuple[object, ...], frozenset[str]] | None,
+) -> pl.DataFrame:
+    """Empty the cells of groups with instructions of which something that is needed is missing."""
+    groups = [(missing or {}).get(key, frozenset()) for key in frame.select(keys).rows()]
+    emptied = []
+    for heading, counter in definitions.items():
+        reads = columns(counter.formula) if counter else frozenset()
+        if any(not reads.isdisjoint(group) for group in groups):
+            known = pl.Series([reads.isdisjoint(group) for group in groups])
+            emptied.append(pl.when(known).then(pl.col(heading)).alias(heading))
+    return frame.with_columns(emptied)
 
 
 def _expressions(formulas: Mapping[str, str], table: pl.DataFrame) -> list[pl.Expr]:

@@ -16,7 +16,7 @@ from .evaluate import Value
 from .sheet import Sheet
 from .view import COUNTERS, View
 from .vocabulary import Counter, heading
-from .wording import number
+from .wording import estimate, number
 
 Line = tuple[str, str]
 """A line of text and its rich style."""
@@ -99,8 +99,16 @@ def _columns(sheet: Sheet, devices: Sequence[int], view: View) -> Iterator[Colum
                 continue
             words = [word for word in re.split(r"(?<=[_.])", heading(counter)) if word]
             lines = (*([sheet.devices[device]] if len(devices) > 1 else []), *words)
-            cells = tuple("." if value == 0 else number(value, counter) for value in values)
-            yield Column(lines, cells)
+            cells = (
+                _cell(v, counter, t.get(name), device) for v, t in zip(values, tables, strict=True)
+            )
+            yield Column(lines, tuple(cells))
+
+
+def _cell(value: Value, counter: Counter, row: Row | None, device: int) -> str:
+    if value == 0 and (row is None or row.interval(device) is None):
+        return "."
+    return number(value, counter) if row is None else estimate(row, device)
 
 
 def _value(counter: Counter, row: Row | None, device: int) -> Value:

@@ -6,6 +6,7 @@ from functools import cache, cached_property, partial
 from os import PathLike, environ
 
 import polars as pl
+import pyarrow as pa
 
 from ..errors import CutraceError, nearest
 from ..models.replay.change import Wish
@@ -19,6 +20,9 @@ from ..traces.schema import Launch, Manifest
 from .arithmetic import with_flops, with_lanes, without_flops
 from .evaluate import Definitions, Raw, Value, by, totals
 from .facts import launch_facts
+from .interval import Interval, intervals_by, total_intervals
+from .kept_text import kept_text
+from .left_out import find_left_out
 from .levels import with_levels
 from .mix import with_mix, without_mix
 from .roofline import find_roof
@@ -80,6 +84,16 @@ class LaunchProfile:
         return Counters(totals(self.raw, self.definitions))
 
     @cached_property
+    def intervals(self) -> Mapping[str, Interval | None]:
+        """Where the totals lie, 95 times in 100, if the launch was sampled; else empty.
+
+        None for what is known without a trace, and where the sample does not say.
+        """
+        if self.refusal or not self.launch.kept.sample.blocks:
+            return {}
+        return total_intervals(self.raw, self.definitions, self.launch)
+
+    @cached_property
     def lines(self) -> pl.DataFrame:
         """A row for each source line: `file`, `line`, `text` and the counters."""
         return self.table("line")
@@ -100,11 +114,22 @@ class LaunchProfile:
 
     def table(self, grouping: str) -> pl.DataFrame:
         """The counters grouped by `line`, `array` or `instruction`; no rows if it cannot launch."""
-        counts = self.raw.counts
-        if grouping == "array":
-            counts = pl.concat([counts, self.mixed]).filter(pl.col("array") != "")
-            counts = with_touched(counts, self.touched()) if self.touched else counts
-        return by(replace(self.raw, counts=counts), self.definitions, KEYS[grouping])
+        raw = replace(self.raw, counts=self._counts(grouping))
+        return by(raw, self.definitions, KEYS[grouping])
+
+    def _counts(self, grouping: str) -> pl.DataFrame:
+        """The counts that are grouped."""
+        if grouping != "array":
+            return self.raw.counts
+        counts = pl.concat([self.raw.counts, self.mixed]).filter(pl.col("array") != "")
+        return with_touched(counts, self.touched()) if self.touched else counts
+
+    def interval_tables(self, grouping: str) -> tuple[pl.DataFrame, pl.DataFrame] | None:
+        """The lower and the upper ends of the cells of `table`, if the launch was sampled."""
+        if self.refusal or not self.launch.kept.sample.blocks:
+            return None
+        raw = replace(self.raw, counts=self._counts(grouping))
+        return intervals_by(raw, self.definitions, self.launch, KEYS[grouping])
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""
@@ -187,6 +212,7 @@ def analyze(
         _launch_profile(
             replace(counts, counts=_with_computing(counts, launch, device, profiled_blocks)),
             device,
+            launch.instructions(),
             places,
             touched,
             scope,
@@ -214,6 +240,7 @@ def _with_computing(
 def _launch_profile(
     counts: LaunchCounts,
     device: Device,
+    instructions: pa.Table,
     places: pl.DataFrame,
     touched: Callable[[], pl.DataFrame],
     scope: str,
@@ -221,6 +248,7 @@ def _launch_profile(
     supposed: tuple[str, ...],
 ) -> LaunchProfile:
     """One launch on one device, its counts joined with the places of its instructions."""
+    left_out = find_left_out(counts.launch, instructions, counts.counts.columns, places)
     return LaunchProfile(
         number=counts.number,
         launch=counts.launch,
@@ -231,6 +259,7 @@ def _launch_profile(
             counts.counts.join(places, on="pc", how="left"),
             launch_facts(counts, device),
             whole=scope == "all",
+            left_out=left_out,
         ),
         mixed=with_levels(without_mix(without_flops(counts.mixed))).join(
             places, on="pc", how="left"
@@ -238,9 +267,9 @@ def _launch_profile(
         blocks={"sm": counts.blocks_of_sm, "cluster": counts.blocks_of_cluster},
         refusal="" if as_if else counts.refusal,
         substitutions=counts.substitutions,
-        remarks=(*supposed, *_remarks(counts, device, as_if)),
+        remarks=(*kept_text(counts.launch), *supposed, *_remarks(counts, device, as_if)),
         device_file=str(device.path),
-        touched=touched,
+        touched=touched if counts.launch.kept.is_whole else None,
     )
 
 
@@ -257,7 +286,7 @@ def _remarks(counts: LaunchCounts, device: Device, as_if: bool) -> Iterator[str]
         f"{fit} on an SM, limited by {', '.join(resident.limited_by)},"
         f" with {registers} registers a thread ({resident.registers_from})"
     )
-    if roof := find_roof(counts.counts, device):
+    if (roof := find_roof(counts.counts, device)) and counts.launch.kept.is_whole:
         yield str(roof)
 
 

@@ -5,8 +5,10 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from .block import Block, Row, Section, Values
+from .block import Block, Intervals, Row, Section, Values
 from .cost import Costliest, costliest
+from .evaluate import Value
+from .interval import Interval
 from .launch_text import launch_text
 from .profile import KEYS, LaunchProfile, Profile
 from .sift import sift
@@ -92,15 +94,19 @@ def _blocks(profile: Profile, on: tuple[LaunchProfile, ...]) -> Iterator[Block]:
     """
     groups = chosen(profile)
     if profile.view.by == "launch":
-        yield Block({}, _sections(groups, [p.counters for p in on]))
+        yield Block({}, _sections(groups, [p.counters for p in on], [p.intervals for p in on]))
         return
     keys = KEYS[profile.view.by]
     tables = [_by_key(p.table(profile.view.by), keys) for p in on]
+    spans = [_intervals_by_key(p, profile.view.by, keys) for p in on]
     for key in sorted({key for table in tables for key in table}):
-        sections = _sections(groups, [table.get(key, {}) for table in tables])
+        sections = _sections(
+            groups, [t.get(key, {}) for t in tables], [s.get(key, {}) for s in spans]
+        )
         if not profile.view.counters:
             sections = tuple(
-                Section(s.vocabulary, tuple(r for r in s.rows if any(r.values))) for s in sections
+                Section(s.vocabulary, tuple(r for r in s.rows if _says_something(r, on)))
+                for s in sections
             )
         if any(section.rows for section in sections):
             yield Block(dict(zip(keys, key, strict=True)), sections)
@@ -111,14 +117,49 @@ def _by_key(table: pl.DataFrame, keys: Sequence[str]) -> dict[tuple[str | int, .
     return {tuple(row[key] for key in keys): row for row in table.iter_rows(named=True)}
 
 
+def _intervals_by_key(
+    profile: LaunchProfile, grouping: str, keys: Sequence[str]
+) -> dict[tuple[str | int, ...], Intervals]:
+    """The intervals of a grouped table by key; nothing if the launch was not sampled."""
+    ends = profile.interval_tables(grouping)
+    if ends is None:
+        return {}
+    low, high = (_by_key(table, keys) for table in ends)
+    return {key: {h: _interval(low[key][h], high[key][h]) for h in low[key]} for key in low}
+
+
+def _interval(low: Value, high: Value) -> Interval | None:
+    return None if low is None or high is None else Interval(low, high)
+
+
+def _says_something(row: Row, on: tuple[LaunchProfile, ...]) -> bool:
+    """Whether a counter counted anything on any device, or may have: the trace left it out."""
+    if any(row.values):
+        return True
+    return any(
+        value is None and bool(p.raw.left_out.anywhere()) and row.counter.exists_on(p.capability)
+        for value, p in zip(row.values, on, strict=True)
+    )
+
+
 def _sections(
-    groups: tuple[tuple[Counter, ...], ...], values: Sequence[Values]
+    groups: tuple[tuple[Counter, ...], ...],
+    values: Sequence[Values],
+    intervals: Sequence[Intervals],
 ) -> tuple[Section, ...]:
-    """A section a vocabulary, from the values of each device by heading."""
+    """A section a vocabulary, from the values and intervals of each device by heading."""
+    sampled = any(intervals)
     return tuple(
         Section(
             group[0].vocabulary,
-            tuple(Row(c, tuple(v.get(heading(c)) for v in values)) for c in group),
+            tuple(
+                Row(
+                    c,
+                    tuple(v.get(heading(c)) for v in values),
+                    tuple(i.get(heading(c)) for i in intervals) if sampled else (),
+                )
+                for c in group
+            ),
         )
         for group in groups
     )

@@ -56,10 +56,10 @@ def count_touched(trace: LaunchTrace) -> pl.DataFrame:
     sites = read_sites(trace.instructions(), "ca")
     grain = WORD if all(kind.width % WORD == 0 for kind in sites.kinds) else 1
     touched = {space: Marks() for space in SPACES}
-    active, offsets = trace.patterns()
+    patterns = trace.pattern_store()
     for space, places, pattern, width in _distinct_rows(trace, sites):
-        lanes = unpack_masks(active[pattern])
-        starts = (places[:, None] + offsets[pattern])[lanes] // grain
+        active, offsets = patterns.take(pattern)
+        starts = (places[:, None] + offsets)[unpack_masks(active)] // grain
         touched[space].add((starts[:, None] + np.arange(max(1, width // grain))).ravel())
     found = {
         array.name: grain

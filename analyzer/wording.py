@@ -30,6 +30,16 @@ def number(value: Value, counter: Counter) -> str:
     return str(value)
 
 
+def estimate(row: Row, device: int) -> str:
+    """A cell of a table: a value as it is written, with its interval in brackets if it has one."""
+    text = number(row.values[device], row.counter)
+    interval = row.interval(device)
+    if interval is None or not text:
+        return text
+    low, high = (number(end, row.counter) for end in interval)
+    return f"{text} [{low}, {high}]"
+
+
 def title(block: Block) -> str:
     """The line, array or instruction that a block counts; nothing for the whole launch."""
     key = block.key

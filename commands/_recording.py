@@ -3,7 +3,8 @@
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from inspect import Signature, signature
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any
@@ -12,6 +13,7 @@ import typer
 
 from ..errors import CutraceError
 from ._complete import kernels
+from ._keeping import Keeping, keeping_options
 from ._progress import progress
 from ._quote import quote
 from ._replay import with_options
@@ -34,6 +36,7 @@ class Recording:
     check_uninitialized: bool | None = None
     max_threads: int | None = None
     engine: str | None = None
+    keeping: Keeping = field(default_factory=lambda: Keeping({}))
 
     def typed(self) -> str:
         """The options again, as one would type them; empty if none was given."""
@@ -44,7 +47,8 @@ class Recording:
             words += [] if most is None else [f"--{name.replace('_', '-')}", str(most)]
         words += ["--check-uninitialized"] if self.check_uninitialized else []
         words += ["--engine", self.engine] if self.engine else []
-        return "".join(f" {quote(word)}" for word in (*words, *self.options))
+        words = [quote(word) for word in (*words, *self.options)]
+        return "".join(f" {word}" for word in (*words, *self.keeping.typed()))
 
 
 def recording_options(
@@ -98,7 +102,20 @@ def recording_options(
     return Recording(tuple(launch or ()), arch, tuple(options), *checks)
 
 
-records = with_options(recording_options, "recording")
+def _recording_and_keeping(**given: Any) -> Recording:
+    """Gather the options of both kinds."""
+    keeping = {name: given.pop(name) for name in signature(keeping_options).parameters}
+    return replace(recording_options(**given), keeping=keeping_options(**keeping))
+
+
+_recording_and_keeping.__signature__ = Signature(  # type: ignore[attr-defined]
+    [
+        *signature(recording_options).parameters.values(),
+        *signature(keeping_options).parameters.values(),
+    ]
+)
+
+records = with_options(_recording_and_keeping, "recording")
 """Decorates a verb that records: it takes the options above, and gets them as `recording`."""
 
 
@@ -114,6 +131,7 @@ def record_source(
     from ..tracer.host.record import record
     from ..tracer.host.session import Session
     from ..tracer.host.watching import choose_watch, watching
+    from ..tracer.host.wish import choose_wish, wishing
 
     attach(Session.at_close, arguments)
     arch = recording.arch or DEFAULT_TARGET
@@ -123,7 +141,8 @@ def record_source(
         recording.max_threads,
         recording.engine,
     )
-    with progress(f"recording {source}"), watching(watch):
+    wish = choose_wish(**recording.keeping.asked)
+    with progress(f"recording {source}"), watching(watch), wishing(wish):
         return record(source, recording.launches, out, arch=arch, options=recording.options)
 
 

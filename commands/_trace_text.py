@@ -26,6 +26,7 @@ def session_rows(trace: "Trace") -> Pairs:
 
 def launch_rows(trace: "LaunchTrace") -> Pairs:
     """One launch: the kernel, what it could reach, what the assembler said, the tables' rows."""
+    from ..analyzer.kept_text import kept_text
     from ..analyzer.launch_text import launch_text
     from ..traces.schema import TABLES
 
@@ -42,4 +43,5 @@ def launch_rows(trace: "LaunchTrace") -> Pairs:
             f"{found.registers} registers, {found.shared_bytes} bytes of shared memory,"
             f" {found.local_bytes} local, {found.constant_bytes} constant, {spilled} spilled",
         )
+    yield from (("kept", sentence) for sentence in kept_text(launch))
     yield "rows", ", ".join(f"{trace.count(name)} {name}" for name in TABLES)

@@ -42,6 +42,8 @@ COUNTERS = (
     "blocks_launched",
     "threads_launched",
 )
+LAUNCHED = ("warps_launched", "blocks_launched", "threads_launched")
+"""Counters of the launch, which need no trace."""
 FREE = frozenset({"cvta", "mov"})
 BRANCHES = frozenset({"bra", "brx"})
 

@@ -102,6 +102,8 @@ class RaceCheck:
 
 def find_races(trace: "LaunchTrace") -> RaceCheck:
     """Check one launch; raises `CutraceError` for a broken trace."""
+    if not trace.launch.kept.is_whole:
+        return RaceCheck(trace.launch, trace.number, (), "the launch was recorded in part")
     intervals = read_intervals(trace)
     if intervals.refusal:
         return RaceCheck(trace.launch, trace.number, (), intervals.refusal)

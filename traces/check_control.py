@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from .kept import count_in_ranges, count_kept_blocks
 from .recorded import Finding, Ints, Recorded, report
 
 _STEPS = 1 << 32
@@ -68,9 +69,11 @@ def check_control_steps(recorded: Recorded) -> Iterator[Finding]:
 
 
 def check_all_warps_ran(recorded: Recorded) -> Iterator[Finding]:
-    """If any warp has rows of control, every warp of the grid has."""
+    """If any warp has rows of control, every warp of the grid has that is kept."""
     ran = len(np.unique(recorded.control["id"]))
-    warps = recorded.launch.blocks * recorded.launch.warps
+    launch = recorded.launch
+    blocks = count_kept_blocks(launch.kept, launch.blocks)
+    warps = blocks * count_in_ranges(launch.kept.warps, launch.warps)
     if ran and ran != warps:
         yield Finding(f"{ran} warps ran, but the grid has {warps}")
 

@@ -10,11 +10,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from ..errors import CutraceError, nearest
 from .column import to_batch, to_list_batch
+from .room import Room
 from .schema import INSTRUCTIONS, PATHS, TABLES
 from .table_file import TableFile
 
@@ -22,22 +24,23 @@ from .table_file import TableFile
 class LaunchWriter:
     """Writes the rows of launch `number` into its folder in `folder`; made by `TraceWriter.launch`.
 
-    A context manager; `finish` is told whether its rows are whole, `label` is the name that the
-    trace will have. Raises CutraceError for columns of unequal length, values out of range and a
+    A context manager; `finish` is told whether its rows are whole, `room` is what is left for the
+    trace. Raises CutraceError for columns of unequal length, values out of range and a
     full disk.
     """
 
     def __init__(
-        self, folder: Path, number: int, finish: Callable[[bool], None], label: str
+        self, folder: Path, number: int, finish: Callable[[bool], None], room: Room
     ) -> None:
         self.number = number
+        self._room = room
         self._finish = finish
         self._ended = False
         self._files: dict[str, TableFile] = {}
         for name, schema in TABLES.items():
-            self._files[name] = TableFile(
-                folder / str(number) / f"{name}.arrow", schema, f"{label}/{number}/{name}.arrow"
-            )
+            label = f"{room.label}/{number}/{name}.arrow"
+            path = folder / str(number) / f"{name}.arrow"
+            self._files[name] = TableFile(path, schema, label, room)
 
     def instructions(self, table: pa.Table) -> None:
         """Write all instructions of the kernel: a table of schema INSTRUCTIONS, in order of pc."""
@@ -66,6 +69,7 @@ class LaunchWriter:
         pattern: npt.ArrayLike,
     ) -> None:
         """Append memory accesses; rows of one warp in the order in which it executed them."""
+        self._room.reach(int(np.max(block, initial=0)))
         self._append("accesses", block, warp, step, part, pc, space, base, pattern)
 
     def paths(

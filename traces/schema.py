@@ -11,6 +11,7 @@ that were written before them or in the same launch.
 
 from dataclasses import dataclass, field
 from enum import IntEnum
+from typing import TypeAlias
 
 import pyarrow as pa
 
@@ -203,6 +204,44 @@ class Texture:
     layers: int = 0  # of a layered texture; 0: not layered
 
 
+Range: TypeAlias = tuple[int, int]
+"""The first and the last of some numbers in a row."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Blocks that stand for all of a grid: block i for `weights[i]` blocks, itself among them.
+
+    Each was drawn from as many, all equally likely. `ends` are those of them that lie at the grid's
+    ends and stand for what lies there. `all_ran` says why the other blocks were run too, though
+    not recorded; empty: they were not.
+    """
+
+    blocks: tuple[int, ...] = ()  # rising; none: no sample
+    weights: tuple[int, ...] = ()
+    ends: tuple[int, ...] = ()  # rising, and among `blocks`
+    seed: int = 0
+    all_ran: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What of a launch its tables hold; by default everything. What is left out was still run."""
+
+    rows: bool = True  # False: the launch was left out, its tables but instructions are empty
+    control: bool = True  # False: control, paths and lanes_on are empty
+    blocks: tuple[Range, ...] = ()  # thread blocks; none: all
+    warps: tuple[Range, ...] = ()  # warps of each block; none: all
+    lines: tuple[str, ...] = ()  # accesses of `FILE:LINE` or `LINE`, also inlined; none: all
+    spaces: tuple[Space, ...] = ()  # accesses to these; none: all
+    sample: Sample = Sample()
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing is left out."""
+        return self == Kept()
+
+
 @dataclass(frozen=True, slots=True)
 class Launch:
     """One kernel launch, as the manifest keeps it."""
@@ -222,6 +261,7 @@ class Launch:
     min_blocks: int = 0  # .minnctapersm; 0: none
     source: str = ""  # key in Manifest.sources
     parameter_bytes: int = 0  # of all kernel parameters together, padding included
+    kept: Kept = Kept()
 
     @property
     def blocks(self) -> int:

@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from ..errors import CutraceError
 from .folder import reason
+from .room import Room
 
 HELD_BYTES = 1 << 20
 """Batches smaller than this are gathered, since each costs some 700 bytes of headers."""
@@ -23,10 +24,15 @@ BROKEN = (pa.ArrowException, OSError, ValueError)
 
 
 class TableFile:
-    """Writes one table to `path`; errors of the disk are CutraceErrors that begin with `label`."""
+    """Writes one table to `path`; errors of the disk are CutraceErrors that begin with `label`.
 
-    def __init__(self, path: Path, schema: pa.Schema, label: str) -> None:
+    Its bytes are taken from `room`.
+    """
+
+    def __init__(self, path: Path, schema: pa.Schema, label: str, room: Room) -> None:
         self.rows = 0
+        self._room = room
+        self._size = 0
         self._label = label
         self._schema = schema
         self._held: list[pa.Buffer] = []
@@ -65,13 +71,22 @@ class TableFile:
                 raise CutraceError(f"{self._label}: a row of {piece.nbytes} bytes; split it")
             with self._writing():
                 self._writer.write_batch(piece)
+                size = self._file.tell()
+            self._grow(size)
 
     def close(self) -> None:
         """Write what is held and the footer: from now on the file is whole."""
         self._flush()
         with self._writing():
             self._writer.close()
+            size = self._file.tell()
             self._file.close()
+        self._grow(size)
+
+    def _grow(self, size: int) -> None:
+        """Take what the file has grown by from the room that is left."""
+        grown, self._size = size - self._size, size
+        self._room.take(grown)
 
     def abandon(self) -> None:
         """Close the file as it is."""

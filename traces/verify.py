@@ -21,6 +21,7 @@ from .check_control import (
     check_path_entries,
     check_path_lists,
 )
+from .check_kept import check_kept, check_kept_control, check_kept_rows, check_kept_texels
 from .check_manifest import (
     check_arrays,
     check_events,
@@ -50,12 +51,15 @@ STAGES: tuple[tuple[tuple[str, Check], ...], ...] = (
         ("control", check_control_lanes),
         ("control", check_control_steps),
         ("control", check_all_warps_ran),
+        ("control", check_kept_control),
         ("accesses", check_spaces),
         ("accesses", check_widths),
+        ("accesses", check_kept_rows),
         ("accesses", check_access_lanes),
         ("accesses", check_access_order),
         ("accesses", check_addresses),
         ("texels", check_texels),
+        ("texels", check_kept_texels),
         ("texels", check_texel_order),
     ),
     (
@@ -84,6 +88,7 @@ def _verify_launch(trace: Trace, launch: LaunchTrace) -> list[str]:
         *check_launch(trace.manifest, launch.launch),
         *check_arrays(launch.launch),
         *check_textures(launch.launch),
+        *check_kept(launch.launch),
     ]
     recorded = Recorded(launch)
     for stage in STAGES:

@@ -10,6 +10,7 @@ from ..errors import CutraceError
 from .folder import MANIFEST, Workshop, reason
 from .launch_writer import LaunchWriter as LaunchWriter
 from .manifest import encode, to_json
+from .room import Room
 from .schema import Compiler, Event, Launch, Manifest, Resources
 
 
@@ -18,11 +19,13 @@ class TraceWriter:
 
     A context manager: leaving it closes the trace, an exception inside it discards the trace, and
     so does the end of the program. An existing trace of that name is replaced; anything else there
-    is refused. Raises CutraceError for that, a full disk, and values that do not fit.
+    is refused. Raises CutraceError for that, a full disk, values that do not fit, and a trace of
+    more than `max_bytes` (0: any size).
     """
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
+    def __init__(self, path: str | os.PathLike[str], max_bytes: int = 0) -> None:
         self.path = Path(path)
+        self._room = Room(str(self.path), max_bytes)
         self._workshop = Workshop(self.path)
         self._compilers: list[Compiler] = []
         self._events: list[Event] = []
@@ -61,8 +64,8 @@ class TraceWriter:
         self._unfinished = f"launch {number} ({launch.kernel}) did not finish"
         self._launches.append(launch)
         self._events.append(Event(kind="launch", launch=number))
-        folder, label = self._workshop.folder, str(self.path)
-        self._open = LaunchWriter(folder, number, self._finish, label)
+        self._room.begin(f"launch {number} ({launch.kernel})", launch.blocks)
+        self._open = LaunchWriter(self._workshop.folder, number, self._finish, self._room)
         return self._open
 
     def _finish(self, whole: bool) -> None:
@@ -94,6 +97,7 @@ class TraceWriter:
             sources=self._sources,
         )
         text = to_json(manifest)
+        self._room.take(len(text))
         try:
             (self._workshop.folder / MANIFEST).write_bytes(text.encode("ascii"))
         except OSError as error:

@@ -5,31 +5,35 @@ from collections.abc import Iterator
 from io import StringIO
 
 from ..evaluate import Value
+from ..interval import Interval
 from ..profile import KEYS, Profile
 from ..sheet import sheets
 
 BEFORE = ("launch", "kernel", "device")
 AFTER = ("vocabulary", "counter", "unit", "value")
+ENDS = ("low", "high")
+"""What follows if a launch was sampled: between them the true value lies, 95 times in 100."""
 
 
 def render(profile: Profile) -> str:
     """The profile as CSV with a header row; between BEFORE and AFTER stand the grouping's keys."""
     out = StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow((*BEFORE, *KEYS.get(profile.view.by, ()), *AFTER))
-    writer.writerows(rows(profile))
+    sampled = any(launch.launch.kept.sample.blocks for launch in profile.launches)
+    ends = ENDS if sampled else ()
+    writer.writerow((*BEFORE, *KEYS.get(profile.view.by, ()), *AFTER, *ends))
+    writer.writerows((*row, *(interval or ("", "")) * sampled) for row, interval in rows(profile))
     return out.getvalue()
 
 
-def rows(profile: Profile) -> Iterator[tuple[Value | str, ...]]:
-    """The values in the order of the tables."""
+def rows(profile: Profile) -> Iterator[tuple[tuple[Value | str, ...], Interval | None]]:
+    """The values in the order of the tables, with their intervals."""
     for sheet in sheets(profile):
         for block in sheet.blocks:
             for section in block.sections:
                 for row in section.rows:
-                    for device, value in zip(sheet.devices, row.values, strict=True):
-                        yield (
-                            *(sheet.number, sheet.heading, device),
-                            *block.key.values(),
-                            *(section.vocabulary, row.counter.name, row.counter.unit, value),
-                        )
+                    for place, device in enumerate(sheet.devices):
+                        counter, value = row.counter, row.values[place]
+                        before = (sheet.number, sheet.heading, device, *block.key.values())
+                        after = (section.vocabulary, counter.name, counter.unit, value)
+                        yield (*before, *after), row.interval(place)

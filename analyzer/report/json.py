@@ -2,7 +2,8 @@
 
 import json
 
-from ..block import Block
+from ..block import Block, Row
+from ..evaluate import Value
 from ..profile import Profile
 from ..sheet import Sheet, sheets
 
@@ -51,7 +52,18 @@ def _block(block: Block, devices: tuple[str, ...]) -> list[dict[str, object]]:
             "counter": row.counter.name,
             "unit": row.counter.unit,
             "values": dict(zip(devices, row.values, strict=True)),
+            **_ends(row, devices),
         }
         for section in block.sections
         for row in section.rows
     ]
+
+
+def _ends(row: Row, devices: tuple[str, ...]) -> dict[str, dict[str, Value]]:
+    """Of a sample, between what the true values lie; null where they are known, or nothing is."""
+    if not row.intervals:
+        return {}
+    known = [interval or (None, None) for interval in row.intervals]
+    low, high = zip(*known, strict=True)
+    ends = {"low": low, "high": high}
+    return {end: dict(zip(devices, values, strict=True)) for end, values in ends.items()}

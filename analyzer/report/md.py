@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from ..block import Block
 from ..profile import Profile
 from ..sheet import Sheet, sheets
-from ..wording import PTX_IS_NOT_SASS, costs, is_folded, number, title, zeros
+from ..wording import PTX_IS_NOT_SASS, costs, estimate, is_folded, title, zeros
 
 
 def render(profile: Profile) -> str:
@@ -46,7 +46,7 @@ def _tables(sheet: Sheet, block: Block, profile: Profile) -> Iterator[str]:
         if index == 0 and any(sheet.refusals):
             lines.append(_line("launch", *(refusal or "runs" for refusal in sheet.refusals)))
         for row in rows:
-            cells = (number(value, row.counter) for value in row.values)
+            cells = (estimate(row, device) for device in range(len(row.values)))
             lines.append(_line(f"`{row.counter.name}`", *cells))
         if len(lines) > 2:
             yield "\n".join(lines)

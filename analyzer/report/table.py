@@ -12,7 +12,7 @@ from ..align import GAP, align, widths
 from ..page import LEGEND, draw_pages
 from ..profile import Profile
 from ..sheet import Sheet, sheets
-from ..wording import PTX_IS_NOT_SASS, costs, is_folded, number, title, zeros
+from ..wording import PTX_IS_NOT_SASS, costs, estimate, is_folded, title, zeros
 
 Entry = tuple[tuple[str, ...], str]
 """Cells and their rich style. One cell alone is a line of its own: it sets no column's width."""
@@ -85,7 +85,7 @@ def _entries(sheet: Sheet, devices: Sequence[int], profile: Profile) -> Iterator
             if rows and len(block.sections) > 1:
                 yield (f"{indent}[{section.vocabulary}]",), "bold"
             for row in rows:
-                cells = (number(row.values[d], row.counter) for d in devices)
+                cells = (estimate(row, d) for d in devices)
                 yield (indent + row.counter.name, *cells), ""
 
 

@@ -9,13 +9,11 @@ import polars as pl
 from ...traces.schema import Launch
 from ..occupancy import Occupancy
 from .arrays import MIXED, Zones
-from .place import SCOPE_NAMES
 from .seam import Bools, Ints, Kind
 from .sites import SPACES, Sites
 from .wiring import Wire
 
 KEYS = ("pc", "array", "scope")
-SCOPES = len(SCOPE_NAMES)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -24,9 +22,10 @@ class LaunchCounts:
 
     `counts` has the columns pc (u32), array (the Array of the lowest active lane; "" where there
     is none), scope ("sm": blocks of the profiled SM, "cluster": the other blocks of its cluster,
-    "rest") and one Int64 column a raw counter: every one that the device's models have, zero where
-    nothing was counted. `mixed` has the same columns: the rows over several arrays once more, under
-    the array "mixed", not to be added to `counts`.
+    "rest"; or the number of a sample's group, each of whose blocks counts as often as the blocks
+    that it stands for) and one Int64 column a raw counter: every one that the device's models
+    have, zero where nothing was counted. `mixed` has the same columns: the rows over several
+    arrays once more, under the array "mixed", not to be added to `counts`.
 
     `refusal` says why the device cannot launch, or is empty; then, unless counted `as_if`, there
     are no rows. `blocks_of_sm` and `blocks_of_cluster` are those of the profiled ones.
@@ -99,12 +98,15 @@ FOLDED = 1 << 12
 class Ledger:
     """Adds up raw counters by pc, array and scope, for one launch on one device.
 
-    `counters` are the names of all. Inside, a row is (pc * names + name) * scopes + scope, where
-    `name` is the number of the array's name.
+    `counters` are the names of all, `scopes` those of the scopes. Inside, a row is
+    (pc * names + name) * scopes + scope, where `name` is the number of the array's name.
     """
 
-    def __init__(self, sites: Sites, zones: Zones, counters: Sequence[str]) -> None:
+    def __init__(
+        self, sites: Sites, zones: Zones, counters: Sequence[str], scopes: Sequence[str]
+    ) -> None:
         self._sites = sites
+        self._scopes = tuple(scopes)
         self._counters = tuple(counters)
         self._column = {name: number for number, name in enumerate(counters)}
         self._names = sorted({"", *zones.names})
@@ -122,11 +124,11 @@ class Ledger:
         number: Ints,
         mixed: bool,
     ) -> None:
-        """Add a stage's answers to rows that occurred `times` (n, 3).
+        """Add a stage's answers to rows that occurred `times` (n, scopes).
 
         Row i has the answers `table[number[i]]`, a column for each counter of the wire.
         """
-        for scope in range(SCOPES):
+        for scope in range(len(self._scopes)):
             seen, sums = groups.sum(table, number, times[:, scope])
             scopes = np.full(len(seen), scope)
             self.add_sums(wire, groups.site[seen], groups.zone[seen], scopes, sums, mixed)
@@ -135,7 +137,7 @@ class Ledger:
         self, wire: Wire, site: Ints, zone: Ints, scope: Ints, sums: Ints, mixed: bool
     ) -> None:
         """Add sums (n, counters) of a stage's answers that belong to sites, zones and scopes."""
-        rows = (site // SPACES * len(self._names) + self._name[zone]) * SCOPES + scope
+        rows = (site // SPACES * len(self._names) + self._name[zone]) * len(self._scopes) + scope
         for kind, members in self._by_prefix(site):
             if kind.space in wire.spaces:
                 columns = [self._column[wire.name(kind, name)] for name in wire.counters]
@@ -145,7 +147,7 @@ class Ledger:
         """Add counters that belong to no array: each (pcs,)."""
         sums = np.stack([*counts.values()], axis=1)
         pcs = np.flatnonzero(sums.any(axis=1))
-        rows = (pcs * len(self._names) + self._names.index("")) * SCOPES + scope
+        rows = (pcs * len(self._names) + self._names.index("")) * len(self._scopes) + scope
         columns = [self._column[name] for name in counts]
         self._enter(_Entry(rows, columns, sums[pcs]), False)
 
@@ -185,13 +187,13 @@ class Ledger:
         """Return the sums with a column for every counter."""
         self._fold(mixed)
         rows, table = self._sums[mixed].rows, np.ascontiguousarray(self._sums[mixed].sums.T)
-        rest, scope = np.divmod(rows, SCOPES)
+        rest, scope = np.divmod(rows, len(self._scopes))
         pc, name = np.divmod(rest, len(self._names))
         return pl.DataFrame(
             {
                 "pc": pl.Series(pc, dtype=pl.UInt32),
                 "array": pl.Series([self._names[n] for n in name.tolist()], dtype=pl.String),
-                "scope": pl.Series([SCOPE_NAMES[n] for n in scope.tolist()], dtype=pl.String),
+                "scope": pl.Series([self._scopes[n] for n in scope.tolist()], dtype=pl.String),
                 **dict(zip(self._counters, table, strict=True)),
             }
         )

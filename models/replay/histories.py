@@ -8,9 +8,8 @@ import pyarrow as pa
 
 from ..control import Runs, count_control, count_launched, no_runs, sum_paths
 from .accesses import Track
-from .place import SCOPE_NAMES
 from .seam import Ints
-from .tally import count_scopes, number_rows, scope_of
+from .tally import count_scopes, number_rows
 
 if TYPE_CHECKING:
     from ...traces.dictionary import Dictionary, Part
@@ -24,7 +23,7 @@ def count_histories(trace: "LaunchTrace", tracks: Sequence[Track], instructions:
     """Read what every warp ran once, and enter every device's counts."""
     paths = trace.path_store()
     blocks = 1 + int(instructions["block"].to_numpy().max(initial=0))
-    runs = [[no_runs(blocks) for _ in SCOPE_NAMES] for _ in tracks]
+    runs = [[no_runs(blocks) for _ in track.placement.names] for track in tracks]
     for batch in trace.control_batches():
         if batch.num_rows:
             _add_batch(batch, paths, tracks, runs, blocks)
@@ -46,12 +45,10 @@ def _add_batch(
     block, path = (batch[name].to_numpy().astype(np.int64) for name in ("block", "path"))
     first = int(path.min())
     distinct, number = number_rows(path - first, int(path.max()) - first + 1)
-    times = [
-        count_scopes(number, len(distinct), scope_of(block, track.placement)) for track in tracks
-    ]
+    times = [count_scopes(number, len(distinct), block, track.placement) for track in tracks]
     for part in paths.parts(distinct + first):
         for rows, which in _cut(part):
-            every = [time[which, scope] for time in times for scope in range(len(SCOPE_NAMES))]
+            every = [scope for time in times for scope in time[which].T]
             found = iter(sum_paths(rows, every, blocks))
             for scopes in runs:
                 scopes[:] = [before + next(found) for before in scopes]

@@ -13,10 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import CutraceError
+from ...traces.schema import Sample
 from .seam import Ints
 
 SCOPE_NAMES = ("sm", "cluster", "rest")
 """What `Placement.scope` numbers: the profiled SM, the rest of its cluster, the rest."""
+
+GROUPS = 20
+"""Groups at most into which a sample is divided: how they differ says how far it may be off."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +49,47 @@ class Chip:
         return self.sms // self.sms_per_cluster
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Sampling:
+    """The blocks of a sample, (n,), rising: each stands for `weight` blocks, and is of a `group`.
+
+    Group 0 are the blocks at the ends of the grid, perhaps none. The others take turns, so that
+    each is spread over the grid.
+    """
+
+    block: Ints
+    weight: Ints
+    group: Ints
+
+    @property
+    def groups(self) -> int:
+        """How many groups there are."""
+        return int(self.group.max()) + 1
+
+    def find(self, block: Ints) -> Ints:
+        """Return the number in the sample of each block, which is of it."""
+        found: Ints = np.minimum(np.searchsorted(self.block, block), len(self.block) - 1)
+        return found
+
+
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """The blocks of one launch on one chip; `profiled` is the blocks of the profiled cluster."""
+    """The blocks of one launch on one chip; `profiled` is the blocks of the profiled cluster.
+
+    Of a sample, the scopes are its groups.
+    """
 
     chip: Chip
     blocks: int
     profiled: int
+    sampling: Sampling | None = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the scopes."""
+        if self.sampling is None:
+            return SCOPE_NAMES
+        return tuple(map(str, range(self.sampling.groups)))
 
     def rank(self, block: Ints) -> Ints:
         """Return each block's place in the order in which the profiled cluster takes them."""
@@ -59,8 +97,25 @@ class Placement:
         column = block % self.chip.clusters
         return column * share + np.minimum(column, rest) + block // self.chip.clusters
 
+    def weight(self, block: Ints) -> Ints | None:
+        """Return how many blocks each stands for, (n,); None: all for themselves."""
+        if self.sampling is None:
+            return None
+        return self.sampling.weight[self.sampling.find(block)]
+
+    def times(self, block: Ints) -> Ints:
+        """Return (n, scopes): how often a row of each block counts in each scope."""
+        times: Ints = (self.scope(block)[:, None] == np.arange(len(self.names))).astype(np.int64)
+        weight = self.weight(block)
+        if weight is not None:
+            times *= weight[:, None]
+        return times
+
     def scope(self, block: Ints) -> NDArray[np.uint8]:
-        """Return an index in SCOPE_NAMES for each block."""
+        """Return an index in `names` for each block."""
+        if self.sampling is not None:
+            found: NDArray[np.uint8] = self.sampling.group.astype(np.uint8)
+            return found[self.sampling.find(block)]
         rank = self.rank(block)
         other = np.where(rank < self.profiled, 1, 2)
         return np.where((other == 1) & (rank % self.chip.sms_per_cluster == 0), 0, other).astype(
@@ -83,17 +138,43 @@ class Placement:
         cores = self.chip.sms_per_cluster
         return np.asarray(self.cluster(block) * cores + place % cores, np.int64)
 
-    def count_scopes(self) -> tuple[int, int, int]:
-        """Return how many blocks each scope has, in the order of SCOPE_NAMES."""
+    def count_scopes(self) -> tuple[int, ...]:
+        """Return how many blocks each scope has or stands for, in the order of `names`."""
+        if self.sampling is not None:
+            found = np.bincount(self.sampling.group, self.sampling.weight, self.sampling.groups)
+            return tuple(found.astype(np.int64).tolist())
+        on_sm, beside = self.count_profiled()
+        return on_sm, beside, self.blocks - self.profiled
+
+    def count_profiled(self) -> tuple[int, int]:
+        """Return how many blocks the profiled SM has, and the rest of its cluster."""
         on_sm = -(-self.profiled // self.chip.sms_per_cluster)
-        return on_sm, self.profiled - on_sm, self.blocks - self.profiled
+        return on_sm, self.profiled - on_sm
 
     def blocks_of_sms(self) -> Ints:
         """Return how many blocks each SM receives, (sms,)."""
         return np.bincount(self.sm(np.arange(self.blocks)), minlength=self.chip.sms)
 
 
-def place(chip: Chip, blocks: int, profiled: int | None = None) -> Placement:
-    """Place a launch's blocks; `profiled` is what the profiled cluster is said to have received."""
+def place(
+    chip: Chip, blocks: int, profiled: int | None = None, sample: Sample | None = None
+) -> Placement:
+    """Place a launch's blocks; `profiled` is what the profiled cluster is said to have received.
+
+    Of a `sample` that is empty all blocks are there.
+    """
     share = -(-blocks // chip.clusters)
-    return Placement(chip, blocks, min(blocks, share if profiled is None else profiled))
+    share = min(blocks, share if profiled is None else profiled)
+    return Placement(chip, blocks, share, divide_sample(sample) if sample else None)
+
+
+def divide_sample(sample: Sample) -> Sampling | None:
+    """Divide the blocks of a sample into groups; None if it is empty."""
+    if not sample.blocks:
+        return None
+    block = np.array(sample.blocks, np.int64)
+    inside = ~np.isin(block, sample.ends)
+    count = int(inside.sum())
+    group = np.zeros(len(block), np.int64)
+    group[inside] = 1 + np.arange(count) % min(GROUPS, max(count, 1))
+    return Sampling(block, np.array(sample.weights, np.int64), group)

@@ -1,6 +1,7 @@
 """Replay: one reading of a launch's trace, through the models of any number of devices."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -41,6 +42,8 @@ def replay(
     Raises `CutraceError` for a broken trace. A device that cannot launch it says so in `refusal`.
     """
     options = options or ReplayOptions()
+    if not launch_trace.launch.kept.is_whole:  # what keeps state needs all that came before
+        options = replace(options, caches=False)
     launch, instructions = launch_trace.launch, launch_trace.instructions()
     sites = read_sites(instructions, options.dlcm)
     zones = cut_zones([*launch.arrays, *texture_arrays(launch.textures)])
@@ -78,12 +81,17 @@ def _track(
     repeating, lasting = split_wires(wires)
     if not options.caches:
         wires, lasting = repeating, ()
-    placement = place(device.chip, launch.blocks, options.profiled_blocks)
+    placement = place(device.chip, launch.blocks, options.profiled_blocks, launch.kept.sample)
     return Track(
         device,
         adapt_kinds(sites.kinds, device.capability, options.dlcm),
         placement,
-        Ledger(sites, zones, [*COUNTERS, *(name for w in wires for name in w.names())]),
+        Ledger(
+            sites,
+            zones,
+            [*COUNTERS, *(name for w in wires for name in w.names())],
+            placement.names,
+        ),
         repeating,
         lasting,
         tuple(w for w in with_sources(lasting, wires) if w not in lasting),
@@ -97,7 +105,7 @@ def _result(
 ) -> LaunchCounts:
     """Close one device's ledger."""
     counts, mixed = track.ledger.close()
-    on_sm, beside, _ = track.placement.count_scopes()
+    on_sm, beside = track.placement.count_profiled()
     return LaunchCounts(
         track.device.key,
         trace.launch,

@@ -11,11 +11,9 @@ import numpy as np
 from ...traces.schema import Space
 from .accesses import Track, enter, group_places
 from .arrays import SPACE_SHIFT, Zones
-from .place import SCOPE_NAMES
 from .seam import Ints
 from .sites import Sites
 from .stages import Answers, Stages
-from .tally import scope_of
 from .texels import Samples, read_samples, window
 
 if TYPE_CHECKING:
@@ -35,8 +33,7 @@ def count_samples(
             stages = repr([wire.stage for wire in wires])
             if stages not in known:
                 known[stages] = Stages(tuple(wires)).run(samples.batch, {})
-            scope = scope_of(samples.block, track.placement)
-            times = (scope[:, None] == np.arange(len(SCOPE_NAMES))).astype(np.int64)
+            times = track.placement.times(samples.block)
             enter(track.ledger, wires, groups, times, known[stages], np.arange(len(site)))
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from .arrays import SPACE_SHIFT, Zones
 from .patterns import Shapes
-from .place import SCOPE_NAMES, Placement
+from .place import Placement
 from .seam import Bools, Ints
 from .sites import Sites
 
@@ -40,7 +40,7 @@ class Chunk:
 @dataclass(frozen=True, slots=True, eq=False)
 class Distinct:
     """Distinct rows: site, pattern, `phase` (base modulo the period), zone, mixed, each (n,);
-    `times` (devices, n, 3) is how often each occurred in each scope.
+    `times` (devices, n, scopes) is how often each occurred in each scope.
     """
 
     site: Ints
@@ -97,20 +97,25 @@ def tally(chunk: Chunk, period: int, zones: int, placements: Sequence[Placement]
     rest, zone = np.divmod(rest, zones)
     found, phase = np.divmod(rest, period)
     site, pattern = np.divmod(pairs[found], span)
-    times = [count_scopes(number, len(distinct), scope_of(chunk.block, p)) for p in placements]
+    times = [count_scopes(number, len(distinct), chunk.block, p) for p in placements]
     return Distinct(site, pattern + first, phase, zone, mixed.astype(np.bool_), np.stack(times))
 
 
-def count_scopes(number: Ints, size: int, scope: NDArray[np.uint8]) -> Ints:
-    """Return (size, 3): how often each number occurs in each scope."""
-    scopes = len(SCOPE_NAMES)
-    return np.bincount(number * scopes + scope, minlength=size * scopes).reshape(size, scopes)
+def count_scopes(number: Ints, size: int, block: Ints, placement: Placement) -> Ints:
+    """Return (size, scopes): how often each number occurs in each scope.
+
+    Weights are added up in float64: exact up to 2**53.
+    """
+    scopes = len(placement.names)
+    place = number * scopes + scope_of(block, placement)
+    found = np.bincount(place, placement.weight(block), size * scopes)
+    return found.astype(np.int64, copy=False).reshape(size, scopes)
 
 
 def scope_of(block: Ints, placement: Placement) -> NDArray[np.uint8]:
     """Return the scope of each row; each block is placed once where blocks lie close together."""
     first, last = int(block.min()), int(block.max())
-    if last - first > 4 * len(block):
+    if placement.sampling is not None or last - first > 4 * len(block):
         return placement.scope(block)
     return placement.scope(np.arange(first, last + 1))[block - first]
 

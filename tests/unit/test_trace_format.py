@@ -16,9 +16,11 @@ from cutrace.traces.schema import (
     Array,
     Compiler,
     Event,
+    Kept,
     Launch,
     Manifest,
     Resources,
+    Sample,
     Space,
     Texture,
 )
@@ -53,7 +55,7 @@ def test_every_table_is_named() -> None:
 
 
 @pytest.mark.parametrize(
-    "kind", [Argument, Array, Compiler, Event, Launch, Manifest, Resources, Texture]
+    "kind", [Argument, Array, Compiler, Event, Kept, Launch, Manifest, Resources, Sample, Texture]
 )
 def test_every_key_of_the_manifest_is_named(kind: type) -> None:
     assert [field.name for field in fields(kind) if f"`{field.name}`" not in TEXT] == []

@@ -68,16 +68,33 @@ THREADS_A_SECOND = 5_000_000
 """About what one core runs of a kernel that does next to nothing."""
 
 
-def check_cost(kernel: str, grid: Dim3, block: Dim3, most: int) -> None:
-    """Refuse a launch of more than `most` threads, which would run for a very long time."""
-    threads = prod(grid) * prod(block)
+REGULAR_BYTES, RANDOM_BYTES = 0.1, 4.5
+"""About what a lane's access takes in a trace: docs/performance.md."""
+
+
+def check_cost(kernel: str, grid: Dim3, block: Dim3, most: int, executed: int = 0) -> None:
+    """Refuse to run more than `most` threads, which would take a very long time.
+
+    `executed` blocks of the grid are run, 0: all.
+    """
+    threads = (executed or prod(grid)) * prod(block)
     if threads > most:
         raise CutraceError(
             f"{kernel}<<<{_show(grid)}, {_show(block)}>>>: {threads} threads, over the limit of "
-            f"{most}: every thread is executed, {_duration(threads)} at the very best; launch "
-            "fewer blocks (one block's accesses are much like another's), or allow it: record "
-            "with a higher --max-threads, or Session(max_threads=...)"
+            f"{most}: every thread is executed, {_duration(threads)} at the very best, and each "
+            f"access of a thread adds {_amount(REGULAR_BYTES * threads)} to the trace if regular, "
+            f"{_amount(RANDOM_BYTES * threads)} if random; run a part of the blocks "
+            "(--sample-blocks 1%, or Session(sample_blocks='1%')), launch fewer of them (one "
+            "block's accesses are much like another's), or allow it: record with a higher "
+            "--max-threads, or Session(max_threads=...)"
         )
+
+
+def _amount(size: float) -> str:
+    """`12 GB`: two digits of the largest unit that fits."""
+    units = (("TB", 1e12), ("GB", 1e9), ("MB", 1e6))
+    name, unit = next((u for u in units if size >= u[1]), ("bytes", 1.0))
+    return f"{float(f'{size / unit:.2g}'):.10g} {name}"
 
 
 def _duration(threads: int) -> str:

@@ -19,7 +19,9 @@ from ..ptx.kernel import Kernel
 from ..ptx.table import instruction_table
 from .arguments import ArgumentError, pack_arguments
 from .array import DeviceArray
+from .choice import choose_kept, count_executed
 from .configuration import Dim3, Limits, check_configuration, check_cost, read_dimensions
+from .kept_rows import KeptRows
 from .recording import Recording
 from .signature import Signature
 from .surface import Surface
@@ -106,8 +108,12 @@ class Function:
         dynamic = configuration[3] if len(configuration) == 4 else 0
         shared = read_dimensions(dynamic, "shared_bytes")[0]
         check_configuration(self.name, grid, block, shared, self._linked.limits)
-        check_cost(self.name, grid, block, self._recording.watch.max_threads)
+        check_cost(self.name, grid, block, self._recording.watch.max_threads, self._count(grid))
         return ConfiguredFunction(self._recording, self._linked, grid, block, shared)
+
+    def _count(self, grid: Dim3) -> int:
+        """Return how many blocks of a grid would be run, 0: all."""
+        return count_executed(self._recording.wish, grid, self._linked.instructions)
 
     def __call__(self, *arguments: object) -> None:
         """Refuse: a launch needs a configuration."""
@@ -132,6 +138,7 @@ class ConfiguredFunction:
         self.recording.check_open()
         self._refuse_strangers(arguments)
         packed, described = pack_arguments(self.linked.signature, arguments)
+        kept = self._keep()
         request = engine.Launch(
             self.grid,
             self.block,
@@ -140,10 +147,12 @@ class ConfiguredFunction:
             self.recording.output,
             self.recording.watch,
             self.linked.signature.name,
+            () if kept.sample.all_ran else kept.sample.blocks,
         )
-        with self.recording.trace.launch(self._describe(described)) as rows:
+        with self.recording.trace.launch(self._describe(described, kept)) as rows:
             rows.instructions(self.linked.instructions)
-            run(self.linked.kernel, request, self.recording.memory, self.linked.loaded, rows)
+            sink = rows if kept.is_whole else KeptRows(rows, kept, self.linked.instructions)
+            run(self.linked.kernel, request, self.recording.memory, self.linked.loaded, sink)
         self.recording.resources.append(self.linked.resources)
 
     def _refuse_strangers(self, arguments: tuple[object, ...]) -> None:
@@ -158,7 +167,15 @@ class ConfiguredFunction:
                     number,
                 )
 
-    def _describe(self, arguments: tuple[schema.Argument, ...]) -> schema.Launch:
+    def _keep(self) -> schema.Kept:
+        """Choose what is kept of the launch that comes now."""
+        linked, number = self.linked, len(self.recording.resources)
+        name = linked.signature.name
+        names = (name, name.partition("<")[0], linked.signature.mangled)
+        self.recording.note_launch(names, linked.instructions)
+        return choose_kept(self.recording.wish, names, number, self.grid, linked.instructions)
+
+    def _describe(self, arguments: tuple[schema.Argument, ...], kept: schema.Kept) -> schema.Launch:
         linked = self.linked
         shared = describe_shared(linked.shared, self.shared_dynamic)
         return schema.Launch(
@@ -176,6 +193,7 @@ class ConfiguredFunction:
             min_blocks=linked.min_blocks,
             source=linked.source,
             parameter_bytes=linked.parameter_bytes,
+            kept=kept,
         )
 
 

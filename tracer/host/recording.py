@@ -5,16 +5,22 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from itertools import count
 
+import pyarrow as pa
+
 from ...errors import CutraceError
+from ...traces.kept import lines_of
 from ...traces.schema import Array, Event, Resources
 from ...traces.writer import TraceWriter
 from ..engine.launch import Watch
 from ..engine.memory import Memory
+from .wish import Wish, check_wish
 
 
 @dataclass(slots=True)
 class Recording:
     """The state of a session: device memory, the trace being written, and names given out.
+
+    `launched` are the names of the kernels so far, `lines_met` the source lines that they have.
 
     `arrays` are the device arrays so far, in order; `resources` holds, for each launch, what the
     assembler will have said by the end.
@@ -23,11 +29,14 @@ class Recording:
     trace: TraceWriter
     output: Callable[[str], None]
     watch: Watch = field(default_factory=Watch)
+    wish: Wish = field(default_factory=Wish)
     memory: Memory = field(default_factory=Memory)
     arrays: list[Array] = field(default_factory=list)
     names: set[str] = field(default_factory=set)
     resources: list[Future[tuple[Resources, ...]]] = field(default_factory=list)
     is_open: bool = True
+    launched: set[str] = field(default_factory=set)
+    lines_met: set[str] = field(default_factory=set)
 
     def note(self, event: Event) -> None:
         """Record an event; CutraceError once the session is closed."""
@@ -49,8 +58,18 @@ class Recording:
         self.names.add(name)
         return name
 
+    def note_launch(self, names: tuple[str, ...], instructions: pa.Table) -> None:
+        """Remember the names of a kernel that is launched, and which wished lines it has."""
+        self.launched.update(names)
+        if self.wish.lines:
+            self.lines_met.update(*lines_of(instructions))
+
     def finish(self) -> None:
-        """Wait for the assembler and hand the trace what it said."""
+        """Wait for the assembler and hand the trace what it said.
+
+        CutraceError if what was to be recorded alone never came.
+        """
+        check_wish(self.wish, self.launched, self.lines_met, len(self.resources))
         for launch, answer in enumerate(self.resources):
             self.trace.resources(launch, answer.result())
 

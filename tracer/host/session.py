@@ -1,7 +1,7 @@
 """The session: device memory, modules and launches, recorded from `with` to its end."""
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from html import escape
@@ -27,6 +27,7 @@ from .surface import Surface, make_surface
 from .texel import TexelForm
 from .texture import Modes, Texture, make_texture
 from .watching import choose_watch
+from .wish import Words, choose_wish
 
 
 class Session:
@@ -40,6 +41,13 @@ class Session:
     `check_uninitialized` it is one, too, to load bytes of global, shared or local memory that
     neither the host nor a kernel has written. `engine` is `array`, `compiled` (CutraceError for a
     kernel with an instruction that it does not know) or `auto`: the trace is the same.
+
+    What is recorded, never what is run, is restricted by `only`: kernels, launches, blocks, warps,
+    lines, spaces, each a list or a text with commas (`only={"blocks": "0-7", "spaces": "shared"}`);
+    without `control` the instructions that warps ran are left out. With `sample_blocks`, a number
+    or a part of the grid (`"1%"`), so many blocks are drawn, with `sample_seed` for the dice, and
+    only they are run, unless blocks depend on one another. A trace that would be larger than
+    `max_trace_size` (bytes, or `"10M"`) ends in a CutraceError that says how far it came.
     """
 
     at_close: ClassVar[list[Callable[[Path], None]]] = []
@@ -54,7 +62,13 @@ class Session:
         check_uninitialized: bool | None = None,
         max_threads: int | None = None,
         engine: str | None = None,
+        only: Mapping[str, Words] | None = None,
+        control: bool | None = None,
+        sample_blocks: int | str | None = None,
+        sample_seed: int | None = None,
+        max_trace_size: int | str | None = None,
     ) -> None:
+        self._wish = choose_wish(only, control, sample_blocks, sample_seed, max_trace_size)
         self._watch = choose_watch(max_instructions, check_uninitialized, max_threads, engine)
         self.trace = choose_trace(path)
         self._output = output
@@ -76,9 +90,9 @@ class Session:
     def __enter__(self) -> "Session":
         if self._opened:
             raise CutraceError(f"{self.trace}: a session is opened once; make another Session()")
-        writer = self._exits.enter_context(TraceWriter(self.trace))
+        writer = self._exits.enter_context(TraceWriter(self.trace, self._wish.max_bytes))
         self._opened = Recording(
-            writer, self._print, self._watch, Memory(self._watch.uninitialized)
+            writer, self._print, self._watch, self._wish, Memory(self._watch.uninitialized)
         )
         return self
 

@@ -1,0 +1,36 @@
+"""Whether the blocks of a launch can be run without one another, from the kernel's instructions."""
+
+from typing import Any
+
+import pyarrow as pa
+
+_SEES_OTHERS = frozenset({"volatile", "relaxed", "acquire", "mmio"})
+_REACHES_OTHERS = frozenset({"gl", "sys", "gpu", "cluster"})
+_FENCES = frozenset({"membar", "fence"})
+
+
+def why_dependent(instructions: pa.Table) -> str:
+    """Return what makes blocks depend on one another, with its line; empty if nothing does.
+
+    `instructions` are a kernel's as the trace has them. What two blocks do to one another by plain
+    loads and stores is a race, and not seen here.
+    """
+    columns = ["opcode", "mnemonic", "space", "result_read", "file", "line"]
+    for row in instructions.select(columns).to_pylist():
+        if reason := _why(row):
+            place = f"{row['file']}:{row['line']}: " if row["line"] else ""
+            return f"{place}`{row['mnemonic']}` {reason}"
+    return ""
+
+
+def _why(row: dict[str, Any]) -> str:
+    modifiers = frozenset(str(row["mnemonic"]).split("."))
+    if row["space"] not in ("global", ""):
+        return ""
+    if row["opcode"] == "atom" and row["result_read"] and "shared::cta" not in modifiers:
+        return "reads what other blocks have added to"
+    if row["opcode"] == "ld" and modifiers & _SEES_OTHERS and "cta" not in modifiers:
+        return "waits for what other blocks store"
+    if row["opcode"] in _FENCES and modifiers & _REACHES_OTHERS:
+        return "orders what other blocks see"
+    return ""

@@ -1,0 +1,176 @@
+"""What a session is to record: its own arguments, else what `cutrace record` says."""
+
+import operator
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+from ...errors import CutraceError, nearest
+from ...traces.schema import Range, Space
+
+Words: TypeAlias = str | int | Iterable[str | int]
+"""Names or numbers: one, several with commas between, or a list."""
+
+_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+_SPACES = {space.name.lower(): space for space in Space}
+
+
+@dataclass(frozen=True, slots=True)
+class Fraction:
+    """How many blocks to draw: `count` of them, or `percent` of the grid if that is not 0."""
+
+    count: int = 0
+    percent: float = 0.0
+
+    def of(self, blocks: int) -> int:
+        """Return how many of so many blocks, at least 2 and at most all; 0 if none was asked."""
+        wanted = -int(-blocks * self.percent // 100) if self.percent else self.count
+        return min(max(wanted, 2), blocks) if wanted else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What is to be recorded; by default everything. Empty collections do not restrict."""
+
+    kernels: tuple[str, ...] = ()
+    launches: tuple[Range, ...] = ()
+    blocks: tuple[Range, ...] = ()
+    warps: tuple[Range, ...] = ()
+    lines: tuple[str, ...] = ()
+    spaces: tuple[Space, ...] = ()
+    control: bool = True
+    sample: Fraction = Fraction()
+    seed: int = 0
+    max_bytes: int = 0
+
+
+_WISH: ContextVar[Wish] = ContextVar("cutrace_wish", default=Wish())  # noqa: B039 (frozen)
+
+
+@contextmanager
+def wishing(wish: Wish) -> Iterator[None]:
+    """While the body runs, sessions that open record this, unless they say otherwise."""
+    token = _WISH.set(wish)
+    try:
+        yield
+    finally:
+        _WISH.reset(token)
+
+
+def choose_wish(
+    only: Mapping[str, Words] | None = None,
+    control: bool | None = None,
+    sample_blocks: int | str | None = None,
+    sample_seed: int | None = None,
+    max_trace_size: int | str | None = None,
+) -> Wish:
+    """What a session records. CutraceError for what cannot be read, or makes no sense."""
+    wish = replace(_WISH.get(), **_read_only(only or {}))
+    if control is not None:
+        wish = replace(wish, control=control)
+    if sample_blocks is not None:
+        wish = replace(wish, sample=read_fraction(sample_blocks))
+    if sample_seed is not None:
+        wish = replace(wish, seed=operator.index(sample_seed))
+    if max_trace_size is not None:
+        wish = replace(wish, max_bytes=read_bytes(max_trace_size))
+    return wish
+
+
+def _read_only(only: Mapping[str, Words]) -> dict[str, Any]:
+    """Read the restrictions by name."""
+    readers = {
+        "kernels": _read_words,
+        "launches": _read_ranges,
+        "blocks": _read_ranges,
+        "warps": _read_ranges,
+        "lines": _read_words,
+        "spaces": _read_spaces,
+    }
+    for name in only:
+        if name not in readers:
+            known = ", ".join(readers)
+            raise CutraceError(f"only {name}{nearest(name, readers)}: expected one of {known}")
+    return {name: readers[name](name, words) for name, words in only.items()}
+
+
+def _read_words(name: str, words: Words) -> tuple[str, ...]:
+    listed = [words] if isinstance(words, str | int) else [*words]
+    found = tuple(word.strip() for item in listed for word in _split(str(item)) if word.strip())
+    if not found:
+        raise CutraceError(f"only {name} {words!r}: nothing is named")
+    return found
+
+
+def _split(text: str) -> list[str]:
+    """Split at commas, but not inside a template's angle brackets: `scale<float, 4>, copy`."""
+    return re.split(r",(?![^<]*>)", text)
+
+
+def _read_ranges(name: str, words: Words) -> tuple[Range, ...]:
+    """Read `3`, `0-7` and so on."""
+    found = []
+    for word in _read_words(name, words):
+        match = re.fullmatch(r"(\d+)(?:-(\d+))?", word)
+        first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
+        if last < first:
+            raise CutraceError(f"only {name} {word}: expected numbers, as in 3 or 0-7")
+        found.append((first, last))
+    return tuple(found)
+
+
+def _read_spaces(name: str, words: Words) -> tuple[Space, ...]:
+    found = set()
+    for word in _read_words(name, words):
+        if word not in _SPACES:
+            known = ", ".join(_SPACES)
+            raise CutraceError(f"only {name} {word}{nearest(word, _SPACES)}: expected {known}")
+        found.add(_SPACES[word])
+    return tuple(sorted(found))
+
+
+def read_fraction(text: int | str) -> Fraction:
+    """Read a number of blocks or a percentage: `100`, `1%`, `0.5%`.
+
+    >>> read_fraction("0.5%").of(1000), read_fraction(40).of(1000), read_fraction("1%").of(30)
+    (5, 40, 2)
+    """
+    match = re.fullmatch(r"(\d+)|(\d+(?:\.\d*)?|\.\d+) *%", str(text).strip())
+    if match and match[1] and int(match[1]) > 1:
+        return Fraction(count=int(match[1]))
+    if match and match[2] and 0 < float(match[2]) <= 100:
+        return Fraction(percent=float(match[2]))
+    raise CutraceError(
+        f"sample_blocks is {text!r}: expected a number of blocks, at least 2, for one says nothing"
+        " of how blocks differ, or a part of the grid as in 1%"
+    )
+
+
+def read_bytes(text: int | str) -> int:
+    """Read a size: `1000000`, `64K`, `10M`, `2G`; K is 1024.
+
+    >>> read_bytes("64K"), read_bytes("1.5M"), read_bytes(10)
+    (65536, 1572864, 10)
+    """
+    match = re.fullmatch(r"(\d+(?:\.\d+)?) *([KMG]?)(?:i?B)?", str(text).strip(), re.IGNORECASE)
+    size = int(float(match[1]) * _UNITS[match[2].upper()]) if match else 0
+    if size < 1:
+        raise CutraceError(f"max_trace_size is {text!r}: expected bytes, as in 64K, 10M, 2G")
+    return size
+
+
+def check_wish(wish: Wish, launched: set[str], lines: set[str], launches: int) -> None:
+    """Raise CutraceError if something was to be recorded alone that never came."""
+    for name in wish.kernels:
+        if name not in launched:
+            close = nearest(name, sorted(launched)) or "; no kernel was"
+            raise CutraceError(f"only kernels {name}: no such kernel was launched{close}")
+    for line in wish.lines:
+        if line not in lines:
+            raise CutraceError(f"only lines {line}: no kernel that was launched has code there")
+    for first, _ in wish.launches:
+        if first >= launches:
+            raise CutraceError(f"only launches {first}: there were {launches}, counted from 0")

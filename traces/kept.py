@@ -1,0 +1,76 @@
+"""Which rows of a launch are kept: what `Kept` means, for those who write and who read."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from .schema import Kept, Range
+
+Flags = npt.NDArray[np.bool_]
+
+
+def in_ranges(values: npt.NDArray[np.integer], ranges: Sequence[Range]) -> Flags:
+    """Return which values (n,) lie in one of the ranges; all if there are none.
+
+    >>> in_ranges(np.array([0, 3, 4, 9]), [(3, 4), (9, 12)])
+    array([False,  True,  True,  True])
+    """
+    found = np.full(len(values), not ranges)
+    for first, last in ranges:
+        found |= (values >= first) & (values <= last)
+    return found
+
+
+def keeps_blocks(kept: Kept, block: npt.NDArray[np.integer]) -> Flags:
+    """Return which thread blocks (n,) are recorded."""
+    found = in_ranges(block, kept.blocks)
+    if kept.sample.blocks:
+        found &= np.isin(block, np.array(kept.sample.blocks, block.dtype))
+    return found
+
+
+def count_in_ranges(ranges: Sequence[Range], count: int) -> int:
+    """Return how many of the numbers below `count` lie in one of the ranges; all if there are none.
+
+    >>> count_in_ranges([(0, 3), (2, 5), (9, 99)], 10)
+    7
+    """
+    if not ranges:
+        return count
+    found, reached = 0, 0
+    for first, last in sorted(ranges):
+        end = min(last + 1, count)
+        found += max(end - max(first, reached), 0)
+        reached = max(reached, end)
+    return found
+
+
+def count_kept_blocks(kept: Kept, blocks: int) -> int:
+    """Return how many of a grid's blocks are recorded."""
+    if kept.sample.blocks:
+        return int(np.count_nonzero(keeps_blocks(kept, np.array(kept.sample.blocks))))
+    return count_in_ranges(kept.blocks, blocks)
+
+
+def keeps_pcs(kept: Kept, instructions: pa.Table) -> Flags:
+    """Return of which instructions (pcs,) the accesses are recorded, by the lines they are of."""
+    if not kept.lines:
+        return np.ones(instructions.num_rows, np.bool_)
+    wanted = set(kept.lines)
+    return np.array([not wanted.isdisjoint(places) for places in lines_of(instructions)], np.bool_)
+
+
+def lines_of(instructions: pa.Table) -> list[set[str]]:
+    """Return each instruction's lines: its own and those into which it was inlined."""
+    rows = instructions.select(["file", "line", "inlined_at"]).to_pylist()
+    return [_places(row) for row in rows]
+
+
+def _places(row: dict[str, object]) -> set[str]:
+    """Return an instruction's lines, as one may write them: `k.cu:7`, and `7`."""
+    inlined = row["inlined_at"]
+    assert isinstance(inlined, list)
+    places = [(place["file"], place["line"]) for place in (row, *inlined) if place["line"]]
+    return {f"{file}:{line}" for file, line in places} | {str(line) for _, line in places}
