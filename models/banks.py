@@ -43,7 +43,7 @@ from typing import ClassVar
 import numpy as np
 
 from ..errors import CutraceError, nearest
-from .replay.lanes import NONE, sort_distinct
+from .replay.lanes import NONE, check_lanes, sort_distinct
 from .replay.seam import Batch, Bools, Ints, Kind, Step
 
 WORD = 4
@@ -75,12 +75,24 @@ class Banks:
     )
 
     def __post_init__(self) -> None:
-        """Refuse rules that do not exist."""
+        """Refuse rules that do not exist and banks that there cannot be."""
         if self.rule not in RULES:
             raise CutraceError(
                 f"banks: no rule `{self.rule}`; there are {', '.join(RULES)}"
                 + nearest(self.rule, RULES)
             )
+        for name in ("banks", "bank_bytes", "row_bytes"):
+            if getattr(self, name) < 1:
+                raise CutraceError(f"banks: {name} = {getattr(self, name)}; expected 1 or more")
+        if self.bank_bytes % WORD or self.row_bytes % (self.banks * self.bank_bytes):
+            raise CutraceError(
+                f"banks: {self.banks} banks of {self.bank_bytes} bytes and rows of "
+                f"{self.row_bytes}; expected whole words of {WORD} bytes, and rows that all banks "
+                "share alike"
+            )
+        if self.wide_extra < 0:
+            raise CutraceError(f"banks: wide_extra = {self.wide_extra}; expected 0 or more")
+        check_lanes("banks: request_lanes", self.request_lanes)
 
     @property
     def period(self) -> int:

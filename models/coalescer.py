@@ -44,7 +44,7 @@ from typing import ClassVar
 import numpy as np
 
 from ..errors import CutraceError, nearest
-from .replay.lanes import NONE, distinct_bytes
+from .replay.lanes import NONE, check_lanes, distinct_bytes
 from .replay.seam import Batch, Bools, Ints, Kind, Step, join_batches
 
 SECTOR = 32
@@ -237,7 +237,9 @@ class Coalescer:
     period: ClassVar[int] = LINE
 
     def __post_init__(self) -> None:
-        """Refuse rules that do not exist."""
+        """Refuse rules that do not exist, and groups that are no parts of a warp."""
+        check_lanes("coalescer: request_lanes", self.request_lanes)
+        check_lanes("coalescer: merge_lanes", self.merge_lanes)
         for key in ("load", "uncached_load", "store", "atomic", "local"):
             if (name := getattr(self, key)) not in RULES:
                 raise CutraceError(

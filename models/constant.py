@@ -20,7 +20,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from .replay.lanes import NONE, sort_distinct
+from .replay.lanes import NONE, check_lanes, sort_distinct
 from .replay.seam import Batch, Ints, Step
 
 
@@ -38,6 +38,10 @@ class Constant:
         "serialized",
     )
     period: ClassVar[int] = 1
+
+    def __post_init__(self) -> None:
+        """Refuse groups that are no parts of a warp."""
+        check_lanes("constant: request_lanes", [self.request_lanes], 1)
 
     def step(self, batch: Batch) -> Step:
         """Count the distinct addresses of each request."""

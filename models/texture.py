@@ -30,7 +30,7 @@ from typing import ClassVar
 import numpy as np
 
 from ..errors import CutraceError
-from .replay.lanes import NONE, count_distinct
+from .replay.lanes import NONE, check_lanes, count_distinct
 from .replay.seam import (
     ROW_SHIFT,
     SLICE_SHIFT,
@@ -60,7 +60,9 @@ class Texture:
     period: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
-        """Refuse tiles that are none."""
+        """Refuse tiles that are none, and groups that are no parts of a warp."""
+        check_lanes("texture: request_lanes", [self.request_lanes], 1)
+        check_lanes("texture: fetch_lanes", self.fetch_lanes)
         if not self.tile or set(self.tile) - set("xy"):
             raise CutraceError(f"texture: tile = {self.tile!r}; expected letters x and y")
 

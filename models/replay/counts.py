@@ -154,8 +154,9 @@ class Ledger:
     def close(self) -> tuple[pl.DataFrame, pl.DataFrame]:
         """Return `counts` and `mixed`."""
         mixed = self._table(True).with_columns(array=pl.lit(MIXED))
-        sums = pl.col(self._counters).sum()
-        return self._table(False), mixed.group_by(KEYS).agg(sums).sort(KEYS)
+        if not mixed.is_empty():
+            mixed = mixed.group_by(KEYS).agg(pl.col(self._counters).sum()).sort(KEYS)
+        return self._table(False), mixed.select(*KEYS, *self._counters)
 
     def _by_prefix(self, site: Ints) -> Iterator[tuple[Kind, Ints]]:
         """Yield the indices of sites, (g,), together where their counters have one prefix."""

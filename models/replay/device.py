@@ -7,7 +7,7 @@ the files of `models/devices/` has its source beside it.
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from ...errors import CutraceError
@@ -20,6 +20,7 @@ from .wiring import Stage, wire
 
 CALCULATORS = ("block", "spreadsheet", "header")
 FALLBACKS = ("largest", "next")
+MAY_BE_ZERO = ("shared_reserved", "shared_carveouts", "carveout_roomy", "barriers_per_sm")
 SCOPES = ("sm", "cluster", "gpu")
 
 
@@ -56,6 +57,20 @@ class Limits:
     carveout_roomy: int
     barriers_per_sm: int
     constant_bytes: int
+
+    def __post_init__(self) -> None:
+        """Refuse numbers that no chip has."""
+        for name, value in asdict(self).items():
+            least = 0 if name in MAY_BE_ZERO else 1
+            numbers = value if isinstance(value, tuple) else (value,)
+            if any(isinstance(number, int) and number < least for number in numbers):
+                raise CutraceError(f"{name} = {value}; expected {least} or more")
+        sizes = self.shared_carveouts
+        if not sizes or list(sizes) != sorted(set(sizes)) or sizes[-1] < self.shared_per_sm:
+            raise CutraceError(
+                f"shared_carveouts = {list(sizes)}; expected sizes in rising order, up to "
+                f"shared_per_sm = {self.shared_per_sm}"
+            )
 
 
 @dataclass(frozen=True, slots=True)

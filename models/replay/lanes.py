@@ -3,15 +3,26 @@
 Arrays are (n, lanes): `addresses` int64 in bytes, `active` bool. An inactive lane counts nowhere.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
+from ...errors import CutraceError
 from .seam import Bools, Ints
 
 Masks = NDArray[np.uint32]
 
+WARP = 32
 NONE = np.iinfo(np.int64).max
 """Stands for a lane that has no value; it sorts behind all others."""
+
+
+def check_lanes(what: str, lanes: Sequence[int], sizes: int = 3) -> None:
+    """Refuse numbers of lanes that cannot cut a warp into groups; there must be `sizes` of them."""
+    if len(lanes) != sizes or any(lane < 1 or WARP % lane for lane in lanes):
+        told = ", ".join(map(str, lanes))
+        raise CutraceError(f"{what} = {told}; expected {sizes} of the divisors of {WARP}")
 
 
 def unpack_masks(masks: Masks) -> Bools:

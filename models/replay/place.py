@@ -37,7 +37,12 @@ class Chip:
     clock_mhz: int = 0
 
     def __post_init__(self) -> None:
-        """Refuse clusters that are not all alike."""
+        """Refuse clusters that are not all alike, and numbers below zero."""
+        if self.memory_gb_per_s <= 0 or min(self.memory_bytes, self.clock_mhz) < 0:
+            raise CutraceError(
+                f"memory of {self.memory_bytes} bytes at {self.memory_gb_per_s} GB/s, "
+                f"{self.clock_mhz} MHz: expected numbers above zero"
+            )
         if self.sms < 1 or self.sms_per_cluster < 1 or self.sms % self.sms_per_cluster:
             raise CutraceError(
                 f"{self.sms} SMs in clusters of {self.sms_per_cluster}: expected a multiple"

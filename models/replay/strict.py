@@ -6,7 +6,8 @@ The constructor's parameters are the keys that may be there, its annotations the
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar, get_args, get_origin, get_type_hints
+from functools import cache
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 from ...errors import CutraceError, nearest
 
@@ -44,14 +45,13 @@ def make(build: Callable[..., Made], table: Mapping[str, object], where: Where) 
     Raises `CutraceError` with the file and the table for an unknown key (naming the three nearest),
     a missing one, a value of another type, and values that the constructor refuses.
     """
-    parameters = inspect.signature(build).parameters
+    parameters, hints = _read_signature(build)
     for name in table:
         if name not in parameters:
             raise CutraceError(f"{where.of(name)}: unknown key `{name}`{nearest(name, parameters)}")
     for name, parameter in parameters.items():
         if name not in table and parameter.default is parameter.empty:
             raise CutraceError(f"{where.of(name)}: the key `{name}` is missing")
-    hints = get_type_hints(getattr(build, "__init__", build))
     for name, value in table.items():
         if name in hints and not _fits(value, hints[name]):
             found = f"{name} = {value!r}; expected {_words(hints[name])}"
@@ -60,6 +60,15 @@ def make(build: Callable[..., Made], table: Mapping[str, object], where: Where) 
         return build(**{k: tuple(v) if isinstance(v, list) else v for k, v in table.items()})
     except CutraceError as error:
         raise CutraceError(f"{where.last()}: {error}") from error
+
+
+@cache
+def _read_signature(
+    build: Callable[..., Any],
+) -> tuple[Mapping[str, inspect.Parameter], Mapping[str, object]]:
+    """Return the parameters of a constructor, and their annotations."""
+    hints = get_type_hints(getattr(build, "__init__", build))
+    return inspect.signature(build).parameters, hints
 
 
 def _fits(value: object, hint: object) -> bool:

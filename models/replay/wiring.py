@@ -8,6 +8,7 @@ import importlib
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 
 from ...errors import CutraceError, nearest
@@ -34,7 +35,7 @@ class Stage:
     scope: str = "sm"
     keys: Mapping[str, object] = field(default_factory=dict)
     beside_shared: bool = False
-    where: Where | None = field(default=None, compare=False)
+    where: Where | None = field(default=None, compare=False, repr=False)
 
     def find(self, file: str) -> Where:
         """Return who is to blame for its keys: the device's file if nobody said."""
@@ -99,15 +100,22 @@ def wire(stages: Sequence[Stage], file: str) -> tuple[Wire, ...]:
     return tuple(wires.values())
 
 
+@cache
+def model_names() -> tuple[str, ...]:
+    """Return the names of the models that come with cutrace, sorted."""
+    found = (path for path in MODELS.glob("*.py") if "def step(" in path.read_text("utf-8"))
+    return tuple(sorted(path.stem for path in found))
+
+
 def find_model(name: str, where: str) -> Callable[..., Model]:
     """Return the class of a model: a file of `models/`, or `package.module:Class`."""
     module, _, member = name.partition(":")
     if not member:
-        known = sorted(p.stem for p in MODELS.glob("*.py") if "def step(" in p.read_text("utf-8"))
-        if module not in known:
+        if module not in model_names():
             raise CutraceError(
-                f"{where}: no model {name!r}{nearest(name, known)}; there are {', '.join(known)}, "
-                "and `my_package.my_model:MyModel` names one of your own"
+                f"{where}: no model {name!r}{nearest(name, model_names())}; there are "
+                f"{', '.join(model_names())}, and `my_package.my_model:MyModel` names one of your "
+                "own"
             )
         module, member = f"{__name__.rpartition('.replay.')[0]}.{module}", module.title()
     try:

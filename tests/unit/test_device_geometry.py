@@ -1,0 +1,70 @@
+"""Devices that there cannot be: each is refused in words, by file and table, when it is read."""
+
+from pathlib import Path
+
+import pytest
+
+from cutrace.cli import run
+from cutrace.errors import CutraceError
+from cutrace.models.replay.device import load_device
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ("chip.sms=0", r"\[chip\]: 0 SMs in clusters of 2"),
+        ("chip.sms_per_cluster=0", r"\[chip\]: 132 SMs in clusters of 0"),
+        ("chip.memory_gb_per_s=0", r"\[chip\]: memory of \d+ bytes at 0 GB/s"),
+        ("chip.clock_mhz=-1", r"\[chip\]: .* -1 MHz: expected numbers above zero"),
+        ("limits.warps_per_sm=0", r"\[limits\]: warps_per_sm = 0; expected 1 or more"),
+        ("limits.register_unit=0", r"\[limits\]: register_unit = 0; expected 1 or more"),
+        ("limits.shared_unit=-128", r"\[limits\]: shared_unit = -128; expected 1 or more"),
+        ("limits.barriers_per_sm=-1", r"\[limits\]: barriers_per_sm = -1; expected 0 or more"),
+        ("limits.block_dim=[1024,0,64]", r"\[limits\]: block_dim = \(1024, 0, 64\); expected 1"),
+        ("limits.block_dim=[1024,64]", r"\[limits\]: block_dim = \[1024, 64\]; expected a list"),
+        ("limits.shared_carveouts=[]", r"\[limits\]: shared_carveouts = \[\]; expected sizes in"),
+        ("limits.shared_carveouts=[233472,8192]", "expected sizes in rising order"),
+        ("limits.shared_per_sm=300000", r"up to shared_per_sm = 300000"),
+        ("coalescer.request_lanes=[32,32,3]", "coalescer: request_lanes = 32, 32, 3; expected 3"),
+        ("coalescer.merge_lanes=[0,32,32]", "coalescer: merge_lanes = 0, 32, 32; expected 3 of"),
+        ("constant.request_lanes=5", "constant: request_lanes = 5; expected 1 of the divisors"),
+        ("sampler.request_lanes=0", "texture: request_lanes = 0; expected 1 of the divisors"),
+        ("sampler.fetch_lanes=[8,4]", "texture: fetch_lanes = 8, 4; expected 3 of the divisors"),
+        ("sampler.tile=", "texture: tile = ''; expected letters x and y"),
+        ("l1.line=96", "cache: line = 96; expected a power of two"),
+        ("l1.sets=0", "cache: sets = 0; expected a power of two"),
+        ("l1.sector=256", "cache: lines of 128 bytes in sectors of 256"),
+        ("l1.bytes=1", "cache: 1 bytes are no line for each of 128 sets"),
+        ("l1.serves=['globe']", "cache: no state space 'globe'; nearest: global"),
+        ("l1.store=threw", "cache: no policy `threw` for stores; .*; nearest: through"),
+        ("l2.scope=chip", r"\[stage\.l2\]: scope = 'chip'; expected one of sm, cluster, gpu"),
+        ("l2.from=['l3']", r"\[stage\.l2\]: no state space or stage 'l3'"),
+        ("l2.from=[]", r"\[stage\.l2\]: from = \[\]; expected a state space or a stage"),
+        ("l2.from=['dram']", "form a circle"),
+        ("l1.beside_shared=3", r"\[stage\.l1\]: beside_shared = 3; expected true or false"),
+    ],
+)
+def test_a_setting_that_no_chip_can_have_is_refused(setting: str, message: str) -> None:
+    key, _, value = setting.partition("=")
+    with pytest.raises(CutraceError, match=message) as caught:
+        load_device("h100", {key: value})
+    assert str(caught.value).startswith(("--set: [", "h100.toml: "))
+
+
+def test_l1_must_leave_room_beside_the_largest_shared_memory() -> None:
+    # 228 KB of shared memory leave 28 KB of 256, but nothing of 228
+    assert load_device("h100", {"l1.sets": 32}).key == "h100"
+    with pytest.raises(CutraceError, match=r"--set: \[stage\.l1\]: .* beside 233472 bytes of sha"):
+        load_device("h100", {"l1.bytes": 233472})
+
+
+@pytest.mark.parametrize("verb", ["analyze", "why", "compare", "check", "occupancy", "report"])
+def test_every_verb_that_replays_refuses_what_cannot_be_set_before_it_works(
+    verb: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = {"occupancy": ["--threads", "32"], "compare": ["a.cutrace", "b.cutrace"]}
+    asked = words.get(verb, [str(tmp_path / "none.cutrace")])
+    assert run([verb, *asked, "--set", "coalescr.load=line"]) == 2
+    told = capsys.readouterr().err
+    assert "--set: nothing to set by `coalescr.load` in h100.toml" in told
+    assert "nearest: coalescer.load" in told
