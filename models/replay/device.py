@@ -16,7 +16,7 @@ from .layers import Table, Tables, join_layers, read_layers
 from .place import Chip
 from .settings import apply_settings
 from .strict import Where, make
-from .wiring import Stage, wire
+from .wiring import Stage, find_model, wire
 
 CALCULATORS = ("block", "spreadsheet", "header")
 FALLBACKS = ("largest", "next")
@@ -139,15 +139,15 @@ def load_devices(
 def _read(tables: Tables, path: Path) -> Device:
     """Build the device, checking every key."""
     head = make(_Head, {**tables.head.values, **_OTHERS}, tables.head.where)
-    chip, limits = (tables.plain[name] for name in ("chip", "limits"))
+    chip, limits = tables.plain["chip"], _limits(tables.plain["limits"])
     return Device(
         _key(path),
         head.name,
         _capability(head.capability, tables.head.where),
         head.aliases,
         make(Chip, chip.values, chip.where),
-        _limits(limits),
-        _stages(tables, path.name),
+        limits,
+        _stages(tables, limits, path.name),
         path,
     )
 
@@ -170,10 +170,19 @@ def _limits(table: Table) -> Limits:
     return limits
 
 
-def _stages(tables: Tables, file: str) -> tuple[Stage, ...]:
-    """Read the stages, and try their wiring."""
+def _stages(tables: Tables, limits: Limits, file: str) -> tuple[Stage, ...]:
+    """Read the stages, and try their wiring, also beside the largest shared memory."""
     stages = tuple(_stage(name, table) for name, table in tables.stages.items())
     wire(stages, file)
+    largest = limits.shared_carveouts[-1]
+    for stage in stages:
+        if stage.beside_shared:
+            where = stage.find(file)
+            build, keys = find_model(stage.model, where.of("model")), stage.without(largest).keys
+            try:
+                make(build, keys, where)
+            except CutraceError as error:
+                raise CutraceError(f"{error}, beside {largest} bytes of shared memory") from error
     return stages
 
 
@@ -210,7 +219,8 @@ def _stage(name: str, table: Table) -> Stage:
     _choose(scope, SCOPES, where, "scope")
     if not isinstance(model, str):
         raise CutraceError(f"{where.of('model')}: model = {model!r}; expected a string")
-    if not isinstance(sources, list):
-        raise CutraceError(f"{where.of('from')}: from = {sources!r}; expected a list")
+    if not isinstance(sources, list) or not sources:
+        expected = "expected a list of state spaces and stages"
+        raise CutraceError(f"{where.of('from')}: from = {sources!r}; {expected}")
     told = (name, model, tuple(map(str, sources)), str(scope), keys)
     return Stage(*told, beside_shared=beside_shared, where=where)

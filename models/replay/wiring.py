@@ -16,7 +16,7 @@ from .seam import ACCESSES, Kind, Model
 from .strict import Where, make
 
 MODELS = Path(__file__).parents[1]
-STAGE_KEYS = ("model", "from", "scope")
+STAGE_KEYS = ("model", "from", "scope", "beside_shared")
 """The keys of a stage that are not its model's."""
 
 

@@ -32,14 +32,14 @@ from cutrace.models.replay.device import load_device
         ("sampler.fetch_lanes=[8,4]", "texture: fetch_lanes = 8, 4; expected 3 of the divisors"),
         ("sampler.tile=", "texture: tile = ''; expected letters x and y"),
         ("l1.line=96", "cache: line = 96; expected a power of two"),
-        ("l1.sets=0", "cache: sets = 0; expected a power of two"),
+        ("l1.sets=0", "cache: sets = 0, ways = 0; expected one of them"),
         ("l1.sector=256", "cache: lines of 128 bytes in sectors of 256"),
-        ("l1.bytes=1", "cache: 1 bytes are no line for each of 128 sets"),
+        ("l1.bytes=1", "cache: 1 bytes are too few; expected 16384 at least"),
         ("l1.serves=['globe']", "cache: no state space 'globe'; nearest: global"),
         ("l1.store=threw", "cache: no policy `threw` for stores; .*; nearest: through"),
         ("l2.scope=chip", r"\[stage\.l2\]: scope = 'chip'; expected one of sm, cluster, gpu"),
         ("l2.from=['l3']", r"\[stage\.l2\]: no state space or stage 'l3'"),
-        ("l2.from=[]", r"\[stage\.l2\]: from = \[\]; expected a state space or a stage"),
+        ("l2.from=[]", r"\[stage\.l2\]: from = \[\]; expected a list of state spaces"),
         ("l2.from=['dram']", "form a circle"),
         ("l1.beside_shared=3", r"\[stage\.l1\]: beside_shared = 3; expected true or false"),
     ],
@@ -54,15 +54,16 @@ def test_a_setting_that_no_chip_can_have_is_refused(setting: str, message: str) 
 def test_l1_must_leave_room_beside_the_largest_shared_memory() -> None:
     # 228 KB of shared memory leave 28 KB of 256, but nothing of 228
     assert load_device("h100", {"l1.sets": 32}).key == "h100"
-    with pytest.raises(CutraceError, match=r"--set: \[stage\.l1\]: .* beside 233472 bytes of sha"):
+    with pytest.raises(CutraceError, match=r"--set: \[stage\.l1\]: .*, beside 233472 bytes of"):
         load_device("h100", {"l1.bytes": 233472})
 
 
-@pytest.mark.parametrize("verb", ["analyze", "why", "compare", "check", "occupancy", "report"])
+@pytest.mark.parametrize("verb", ["analyze", "why", "compare", "report", "export", "occupancy"])
 def test_every_verb_that_replays_refuses_what_cannot_be_set_before_it_works(
     verb: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = {"occupancy": ["--threads", "32"], "compare": ["a.cutrace", "b.cutrace"]}
+    words["export"] = ["a.cutrace", "--to", "ncu-raw", "-d", "h100"]
     asked = words.get(verb, [str(tmp_path / "none.cutrace")])
     assert run([verb, *asked, "--set", "coalescr.load=line"]) == 2
     told = capsys.readouterr().err
