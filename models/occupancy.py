@@ -255,10 +255,11 @@ def _taken(limits: Limits, need: Need) -> int:
 
 def _carveout(limits: Limits, taken: int, cache_config: str | None) -> int:
     """Return the SM's shared memory: what was preferred, or more if one block needs it."""
-    percent = {"prefer_l1": 0, "equal": 50}.get(cache_config or "", 100)
-    sizes = [s for s in limits.shared_carveouts if s >= limits.shared_per_sm * percent // 100]
-    if sizes[0] >= taken:
-        return sizes[0]
+    sizes = limits.shared_carveouts
     if limits.carveout_fallback == "largest":
-        return limits.shared_per_sm
-    return next((size for size in sizes if size >= taken), sizes[-1])
+        known = {"prefer_l1": sizes[0], "equal": sizes[len(sizes) // 2]}
+        preferred = known.get(cache_config or "", limits.shared_per_sm)
+        return preferred if preferred >= taken else limits.shared_per_sm
+    percent = {"prefer_l1": 0, "equal": 50}.get(cache_config or "", 100)
+    wanted = max(taken, limits.shared_per_sm * percent // 100)
+    return next((size for size in sizes if size >= wanted), sizes[-1])
