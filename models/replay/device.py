@@ -139,17 +139,11 @@ def load_devices(
 def _read(tables: Tables, path: Path) -> Device:
     """Build the device, checking every key."""
     head = make(_Head, {**tables.head.values, **_OTHERS}, tables.head.where)
-    chip, limits = tables.plain["chip"], _limits(tables.plain["limits"])
-    return Device(
-        _key(path),
-        head.name,
-        _capability(head.capability, tables.head.where),
-        head.aliases,
-        make(Chip, chip.values, chip.where),
-        limits,
-        _stages(tables, limits, path.name),
-        path,
-    )
+    capability = _capability(head.capability, tables.head.where)
+    chip = make(Chip, tables.plain["chip"].values, tables.plain["chip"].where)
+    limits = _limits(tables.plain["limits"])
+    stages = _stages(tables, limits, path.name)
+    return Device(_key(path), head.name, capability, head.aliases, chip, limits, stages, path)
 
 
 _OTHERS: Mapping[str, object] = {"chip": {}, "limits": {}, "stage": {}}
