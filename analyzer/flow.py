@@ -5,7 +5,7 @@ are the warps, a state space each that was accessed, the device's caches by thei
 memory. Bytes are the models' integers; a device whose caches nobody modelled ends at its memory.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import polars as pl
@@ -22,7 +22,11 @@ TITLES = {
     "shared": "Shared",
 }
 """The state spaces that are drawn, top to bottom."""
-CACHES = {"l1": "L1", "l2": "L2", "dram": "Memory", "idc": "Constant cache", "tex": "Texture cache"}
+CACHES = {
+    **{"l1": "L1", "l2": "L2", "dram": "Memory"},
+    **{"tex": "Texture cache", "tex2": "Texture level 2"},
+    **{"idc": "Constant cache", "l15": "Constant level 1.5"},
+}
 """What stages are called in a picture; others by their own names."""
 WARPS, MEMORY = "warps", "memory"
 LOOKUPS, READ = "read_hits", "bytes_read"
@@ -76,23 +80,31 @@ class _Tracer:
     device: Device
 
     def trace(self) -> Flow:
+        """Follow each accessed space through the units that serve it."""
         spaces = [space for space in TITLES if self.add([space], "requests")]
-        units = [stage for stage in self.units() if self.spaces_of(stage, spaces)]
+        ways = {space: self.units(space) for space in spaces}
+        units = [s for s in self.device.stages if any(s in way for way in ways.values())]
         boxes = [Box(WARPS, "Warps", 0, (_requests(self.add(spaces, "requests")),))]
         boxes += [Box(space, TITLES[space], 1, self.describe(space)) for space in spaces]
-        columns = {space: 1 for space in spaces}
-        links = [Link(WARPS, space, *self.asked(space)) for space in spaces]
-        for stage in units:
-            near = self.near(stage, units, spaces)
-            columns[stage.name] = 1 + max(columns[name] for name in near)
-            title = CACHES.get(stage.name, stage.name)
-            lines = self.describe_cache(stage, self.spaces_of(stage, spaces))
-            boxes.append(Box(stage.name, title, columns[stage.name], lines))
-            links += self.into(stage, near, units, spaces)
-        if not units and (rest := [space for space in spaces if space != "shared"]):
+        columns: dict[str, int] = dict.fromkeys(spaces, 1)
+        links: dict[tuple[str, str], Link] = {}
+        for space, way in ways.items():
+            _add(links, Link(WARPS, space, *self.asked(space)))
+            near = space
+            for unit in way:
+                columns[unit.name] = max(columns.get(unit.name, 0), columns[near] + 1)
+                came = self.moved(space) if near == space else self.served(unit, space)
+                _add(links, Link(near, unit.name, *came))
+                near = unit.name
+            if not way and space != "shared":
+                _add(links, Link(space, MEMORY, *self.moved(space)))
+        for unit in units:
+            mine = [space for space, way in ways.items() if unit in way]
+            title = CACHES.get(unit.name, unit.name)
+            boxes.append(Box(unit.name, title, columns[unit.name], self.describe_cache(unit, mine)))
+        if any(link.far == MEMORY for link in links.values()):
             boxes.append(Box(MEMORY, "Memory", 2, ("caches not modelled",)))
-            links += [Link(space, MEMORY, *self.moved(space)) for space in rest]
-        return Flow(tuple(boxes), tuple(links))
+        return Flow(tuple(boxes), tuple(links.values()))
 
     def add(self, spaces: Sequence[str], what: str, accesses: Sequence[str] = ()) -> int:
         """The sum of a raw counter over spaces and accesses (none: all)."""
@@ -103,62 +115,34 @@ class _Tracer:
             if not accesses or access in accesses
         )
 
-    def units(self) -> list[Stage]:
-        """The device's caches and its memory, each behind those that feed it."""
+    def units(self, space: str) -> list[Stage]:
+        """The caches that serve a space, and the memory, in the order in which they are asked.
+
+        A cache of an SM in which nothing of the space was looked up is passed by.
+        """
         return [
             stage
             for stage in self.device.stages
-            if any(
-                name.endswith((f"_{stage.name}_{LOOKUPS}", f"_{stage.name}_{READ}"))
-                for name in self.sums
-            )
+            if self.knows(stage, space)
+            and space in _list(stage.keys.get("serves", (space,)))
+            and (stage.scope == "gpu" or any(self.served(stage, space)))
         ]
 
-    def spaces_of(self, stage: Stage, spaces: Sequence[str]) -> list[str]:
-        """The accessed spaces of which anything reaches a stage."""
-        known = {LOOKUPS, READ}
-        return [
-            space
-            for space in spaces
-            if any(
-                f"{space}_{access}_{stage.name}_{what}" in self.sums
-                for access in ACCESSES[space]
-                for what in known
-            )
-        ]
+    def knows(self, stage: Stage, space: str) -> bool:
+        """Whether a stage is a cache or a memory that sees accesses to a space."""
+        return any(
+            f"{space}_{access}_{stage.name}_{what}" in self.sums
+            for access in ACCESSES[space]
+            for what in (LOOKUPS, READ)
+        )
 
-    def near(self, stage: Stage, units: Sequence[Stage], spaces: Sequence[str]) -> list[str]:
-        """The boxes that feed a stage: other units, and spaces that come straight to it."""
-        before = [unit for unit in units if unit.name in stage.sources]
-        through = {space for unit in before for space in self.spaces_of(unit, spaces)}
-        straight = [space for space in self.spaces_of(stage, spaces) if space not in through]
-        return [*straight, *(unit.name for unit in before)]
-
-    def into(
-        self, stage: Stage, near: Sequence[str], units: Sequence[Stage], spaces: Sequence[str]
-    ) -> Iterator[Link]:
-        """The links into a stage. What reaches a cache from a space is what the space moved."""
-        by_name = {unit.name: unit for unit in units}
-        for name in near:
-            if name in by_name:
-                mine = self.spaces_of(by_name[name], spaces)
-                yield Link(name, stage.name, *self.served(stage, mine))
-            else:
-                yield Link(name, stage.name, *self.moved(name))
-
-    def served(self, stage: Stage, spaces: Sequence[str]) -> tuple[int, int]:
-        """Bytes that a stage gave and took for some spaces."""
-        name = stage.name
-        if self.is_memory(stage):
-            return self.add(spaces, f"{name}_{READ}"), self.add(spaces, f"{name}_bytes_written")
-        sector = int(str(stage.keys.get("sector", 1)))
-        return self.add(spaces, f"{name}_reads") * sector, self.add(
-            spaces, f"{name}_writes"
-        ) * sector
-
-    def is_memory(self, stage: Stage) -> bool:
-        """Whether a stage counts bytes and keeps nothing."""
-        return any(name.endswith(f"_{stage.name}_{READ}") for name in self.sums)
+    def served(self, stage: Stage, space: str) -> tuple[int, int]:
+        """Bytes that a stage gave and took for a space."""
+        name, sector = stage.name, int(str(stage.keys.get("sector", 0)))
+        if not sector:
+            return self.add([space], f"{name}_{READ}"), self.add([space], f"{name}_bytes_written")
+        reads, writes = (self.add([space], f"{name}_{what}") for what in ("reads", "writes"))
+        return reads * sector, writes * sector
 
     def asked(self, space: str) -> tuple[int, int]:
         """Bytes that the lanes of loads and of stores asked for; an atomic does both."""
@@ -195,6 +179,17 @@ class _Tracer:
                 hits = self.add(spaces, f"{stage.name}_{what}_hits")
                 lines.append(f"{hits} of {asked} {what}s hit")
         return tuple(lines)
+
+
+def _add(links: dict[tuple[str, str], Link], link: Link) -> None:
+    """Add a link's bytes to those that already pass between its boxes."""
+    key = link.near, link.far
+    old = links.get(key, Link(*key, 0, 0))
+    links[key] = Link(*key, old.loads + link.loads, old.stores + link.stores)
+
+
+def _list(value: object) -> Sequence[object]:
+    return value if isinstance(value, list | tuple) else (value,)
 
 
 def _requests(number: int) -> str:

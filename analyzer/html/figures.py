@@ -17,6 +17,7 @@ from .value import Cell, Comparison, Row, Table, Tile
 
 GLANCE = (
     *("global_transactions", "global_ideal_transactions", "global_bytes_moved", "bus_utilization"),
+    *("l1_hit_rate", "l2_hit_rate", "dram_bytes_read", "dram_bytes_written"),
     *("shared_passes", "shared_conflicts", "constant_passes", "texture_transactions"),
     *("branches", "divergent_branches", "instructions", "occupancy"),
 )
@@ -60,6 +61,14 @@ def tiles(launch: LaunchProfile) -> Iterator[Tile]:
             f"{told('global_ideal_transactions')} would do" if excess else "no fewer would do",
             excess > 0,
         )
+    if found["dram_bytes_read"]:
+        hits = [
+            f"{told(f'{level}_hit_rate')} hit in {level.upper()}"
+            for level in ("l1", "l2")
+            if found[f"{level}_hit_rate"] is not None
+        ]
+        read = count_bytes(int(found["dram_bytes_read"] or 0))
+        yield Tile("read from memory", read, ", ".join(hits), False)
     if found["shared_passes"]:
         conflicts = found["shared_conflicts"] or 0
         yield Tile(

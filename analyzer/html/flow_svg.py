@@ -6,7 +6,7 @@ from html import escape
 from ..flow import Box, Flow, Link
 from .drawing import box, count_bytes, short, text
 
-WIDE, LINE, HEAD, GAP, REACH = 168, 18, 26, 22, 132
+WIDE, LINE, HEAD, GAP, REACH = 188, 18, 26, 22, 104
 """Of a box: its width, a line's height, its title's; between boxes: up and down, and across."""
 THICK, THIN = 12.0, 1.5
 """An arrow of the most bytes of all, and the thinnest."""

@@ -1,16 +1,19 @@
 """The source pages: every line that costs, those around it, and how hot each is."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
 from itertools import pairwise
 
 from ..cost import MOVED
 from ..evaluate import Value
 from ..profile import LaunchProfile
 from ..view import COUNTERS
-from ..vocabulary import find_counters, heading
+from ..vocabulary import Counter, find_counters, heading
 from ..wording import number
 from .value import Bounds, Cell, Source, SourceFile, SourceRow
 
+LINE = (*COUNTERS["line"][:4], "l1_hit_rate", "l2_hit_rate", *COUNTERS["line"][4:])
+"""The columns of a source page, those left out that are 0 throughout."""
 AROUND = 3
 """Lines that are shown before and after one that costs."""
 BRIEF = 2
@@ -40,8 +43,7 @@ def draw_source(
     if not has_lines:
         table = list(launch.instructions.iter_rows(named=True))
     totals = {key: sum(_measure(row, key) for row in table) for key in MEASURES}
-    names = [n for n in COUNTERS["line"] if any(row.get(n) for row in table)]
-    columns = tuple((heading(c), c.doc) for n in names for c in find_counters([n])[:1])
+    names = _names(LINE, table)
     files: dict[str, list[Found]] = {}
     for row in table:
         files.setdefault(str(row["file"]) if has_lines else "", []).append(row)
@@ -49,11 +51,33 @@ def draw_source(
     shown = []
     for name, found in ordered:
         text = sources.get(name, "").splitlines() if has_lines else []
-        page = _file(name, text, found, names, columns, totals, max(rows, 0), bounds, target)
+        page = _file(name, text, found, names, totals, max(rows, 0), bounds, target)
         rows -= len(page.rows)
         shown.append(page)
     measures = tuple((key, words) for key, (words, _) in MEASURES.items() if totals[key])
-    return Source(tuple(shown), measures, has_lines)
+    return Source(tuple(shown), _arrays(launch, bounds), measures, has_lines)
+
+
+def _arrays(launch: LaunchProfile, bounds: Bounds) -> SourceFile:
+    """What each array was asked for, those that move most if there are too many."""
+    found = sorted(launch.arrays.iter_rows(named=True), key=lambda row: -_measure(row, "bytes"))
+    kept = found[: bounds.listed]
+    names = _names(COUNTERS["array"], kept)
+    rows = tuple(
+        SourceRow("", str(row["array"]), tuple(_cell(name, row) for name in names), {}, "")
+        for row in kept
+    )
+    return SourceFile("arrays", _columns(names), rows, len(found) - len(kept))
+
+
+def _names(names: Sequence[str], table: Sequence[Found]) -> list[str]:
+    """Those of the counters that any row has."""
+    return [name for name in names if any(row.get(name) for row in table)]
+
+
+def _columns(names: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    """The headings of counters, and what they count."""
+    return tuple((heading(counter), counter.doc) for counter in map(_counter, names))
 
 
 def _file(
@@ -61,7 +85,6 @@ def _file(
     text: Sequence[str],
     found: Sequence[Found],
     names: Sequence[str],
-    columns: tuple[tuple[str, str], ...],
     totals: Mapping[str, float],
     rows: int,
     bounds: Bounds,
@@ -76,7 +99,7 @@ def _file(
         row = counted.get(place, {})
         made.append(_row(place, row, text, names, totals, place - before - 1, bounds, target))
         before = place
-    return SourceFile(name, columns, tuple(made), len(found) - len(kept))
+    return SourceFile(name, _columns(names), tuple(made), len(found) - len(kept))
 
 
 def _with_neighbours(counted: Mapping[int, Found], last: int, rows: int) -> set[int]:
@@ -116,7 +139,12 @@ def _row(
 
 def _cell(name: str, row: Found) -> Cell:
     value: Value = row.get(name)  # type: ignore[assignment]
-    return Cell(value, number(value, find_counters([name])[0]) if value else "")
+    return Cell(value, number(value, _counter(name)) if value else "")
+
+
+@cache
+def _counter(name: str) -> Counter:
+    return find_counters([name])[0]
 
 
 def _place(row: Found) -> int:

@@ -118,9 +118,10 @@ class SourceFile:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """All files of a launch, and the measures by which they can be shaded: key and words."""
+    """All files of a launch, its arrays, and the measures that can shade lines: key and words."""
 
     files: tuple[SourceFile, ...]
+    arrays: SourceFile
     measures: tuple[tuple[str, str], ...]
     has_lines: bool
 
