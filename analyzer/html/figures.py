@@ -49,9 +49,11 @@ def tiles(launch: LaunchProfile) -> Iterator[Tile]:
     if found["global_bytes_moved"]:
         wanted = found["bus_utilization"]
         yield Tile(
-            "global memory moves",
+            "global memory",
             count_bytes(int(found["global_bytes_moved"] or 0)),
-            f"{told('bus_utilization')} of it wanted" if wanted is not None else "atomics alone",
+            f"moved, {told('bus_utilization')} wanted"
+            if wanted is not None
+            else "moved by atomics",
             wanted is not None and wanted < 0.5,
         )
         excess = found["global_excess_transactions"] or 0
