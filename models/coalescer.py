@@ -25,9 +25,9 @@ lanes at equal offsets are coalesced, and a wide access is one access for each o
 What is modelled: `split_requests`, those with an active lane; `transactions`; `bytes_moved`,
 their sizes; `ideal_transactions`, the fewest in which the same distinct bytes of each group that
 shares transactions could move; `transactions_32` to `_128`, those of that size. The sectors of one
-128-byte line leave together, so under `sector` these count lines by the bytes that leave, while
-`transactions` counts sectors. On 1.x `coherent_*` and `incoherent_32` are the same sizes by
-verdict.
+128-byte line leave together, so under `sector` and `collide` these count lines by the bytes that
+leave, while `transactions` counts sectors. On 1.x `coherent_*` and `incoherent_32` are the same
+sizes by verdict.
 
 What is not: caches; which of several lanes wins a store; whether an inactive lane of an
 uncoalesced half-warp costs a transaction (here it does not).
@@ -151,7 +151,7 @@ def _collide(addresses: Ints, active: Bools, width: int) -> Transactions:
     turn = place - np.maximum.accumulate(opens, axis=1)
     key = np.sort(np.where(ordered == NONE, NONE, ordered // SECTOR * LINE + turn), axis=1)
     size = _is_new(key) * SECTOR
-    return Transactions(key // LINE * SECTOR, size, _by_size(size))
+    return Transactions(key // LINE * SECTOR, size, _sector(addresses, active, width).leaving)
 
 
 def _each(addresses: Ints, active: Bools, width: int) -> Transactions:

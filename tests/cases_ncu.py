@@ -2,7 +2,20 @@
 
 from pathlib import Path
 
-from cases_nvprof import MORE_WORDS, WORDS, in_precision, record_texels, record_words
+from cache_kernel import record_lines
+from cases_nvprof import (
+    LINES,
+    MORE_LINES,
+    MORE_OWN,
+    MORE_WORDS,
+    OWN,
+    TWO_WAIT,
+    WORDS,
+    found_again,
+    in_precision,
+    record_texels,
+    record_words,
+)
 from closed_form import (
     FIRST,
     SECOND,
@@ -26,7 +39,6 @@ from closed_form import (
     warps,
 )
 from counter_cases import Case, Constants, Formula
-from counter_kernel import PLAIN as NOTHING
 from counter_kernel import record_everything
 from hand_trace import hand_trace, instruction, launch
 
@@ -68,7 +80,8 @@ def of_local(op: str, access: str) -> dict[str, Formula]:
         f"l1tex__t_requests_{LSU}_{op}.sum": lambda c: each(c, access),
         f"l1tex__t_sectors_{LSU}_{op}.sum": lambda c: 4 * each(c, access),
         f"l1tex__t_bytes_{LSU}_{op}.sum": lambda c: 128 * each(c, access),
-        f"smsp__sass_data_bytes_mem_{op}.sum": lambda c: 128 * each(c, access),
+        # the same word of each thread's memory counts once
+        f"smsp__sass_data_bytes_mem_{op}.sum": lambda c: 4 * each(c, access),
     }
 
 
@@ -100,12 +113,16 @@ def executed(prefix: str) -> dict[str, Formula]:
     }
 
 
-def bytes_a_wavefront(suffix: str) -> dict[str, Formula]:
-    """4 bytes a lane, through as many wavefronts as lanes meet at a bank."""
+def bytes_a_wavefront(suffix: str, *names: str) -> dict[str, Formula]:
+    """4 bytes a lane, through as many wavefronts as lanes meet at a bank; twice to swap."""
     head = f"smsp__sass_average_data_bytes_per_wavefront_mem_shared{suffix}"
+
+    def taken(c: Constants) -> int:
+        return passes(c, *names, ways=c["ways"])
+
     return {
-        f"{head}.ratio": lambda c: 128 / c["ways"],
-        f"{head}.pct": lambda c: 100 / c["ways"],
+        f"{head}.ratio": lambda c: 128 * each(c, *names) / taken(c),
+        f"{head}.pct": lambda c: 100 * 128 * each(c, *names) / (128 * taken(c)),
     }
 
 
@@ -152,10 +169,12 @@ ON_H200: dict[str, Formula] = {
     **executed("smsp__inst_executed_op"),
     "smsp__sass_data_bytes_mem_shared_op_ld.sum": lambda c: 128 * each(c, "shared_loads"),
     "smsp__sass_data_bytes_mem_shared_op_st.sum": lambda c: 128 * each(c, "shared_stores"),
-    **bytes_a_wavefront(""),
-    **bytes_a_wavefront("_op_ld"),
-    **bytes_a_wavefront("_op_st"),
-    "memory_l1_tag_requests_global": lambda c: lines(c, "loads") + lines(c, "stores"),
+    **bytes_a_wavefront("", *SHARED),
+    **bytes_a_wavefront("_op_ld", "shared_loads"),
+    **bytes_a_wavefront("_op_st", "shared_stores"),
+    "memory_l1_tag_requests_global": lambda c: (
+        lines(c, "loads") + lines(c, "stores") + c["stride"] * atomics(c)
+    ),
     "memory_l2_theoretical_sectors_global": sectors_of_all,
     "memory_l2_theoretical_sectors_global_ideal": ideal_of_all,
     "derived__memory_l2_theoretical_sectors_global_excessive": lambda c: (
@@ -218,14 +237,16 @@ def record_shape(path: Path, constants: Constants) -> Path:
 
 
 def words_of(op: str) -> dict[str, Formula]:
-    """A word of 4 lanes is 16 bytes of a sector; of 12 lanes 48 bytes of two."""
+    """Each word is a request, of 8 lanes a sector; all lanes want the same word of their own."""
     sass = f"smsp__sass_average_data_bytes_per_sector_mem_{op}"
+
+    def sectors_a_word(c: Constants) -> int:
+        return -(-c["lanes"] // 8)
+
     return {
-        f"l1tex__average_t_sectors_per_request_{LSU}_{op}.ratio": lambda c: (
-            c["words"] * -(-c["lanes"] // 8)
-        ),
-        f"{sass}.ratio": lambda c: 4 * c["lanes"] / -(-c["lanes"] // 8),
-        f"{sass}.pct": lambda c: 100 * 4 * c["lanes"] / (32 * -(-c["lanes"] // 8)),
+        f"l1tex__average_t_sectors_per_request_{LSU}_{op}.ratio": sectors_a_word,
+        f"{sass}.ratio": lambda c: 4 / sectors_a_word(c),
+        f"{sass}.pct": lambda c: 100 * 4 / (32 * sectors_a_word(c)),
     }
 
 
@@ -280,17 +301,40 @@ OF_SHAPE: dict[str, Formula] = {
     "sm__maximum_warps_avg_per_active_cycle": lambda c: resident(c) * warps_of(c),
     "sm__maximum_warps_per_active_cycle_pct": lambda c: 100 * resident(c) * warps_of(c) / 64,
 }
+
+
+def lookups(op: str, access: str) -> dict[str, Formula]:
+    """A line is 4 sectors, found again in each round but the first."""
+    return {
+        f"l1tex__t_sectors_{LSU}_{op}_lookup_hit.sum": lambda c: (
+            4 * c["blocks"] * c[access] * (c["rounds"] - 1)
+        )
+    }
+
+
+OF_LINES: dict[str, Formula] = {
+    **lookups("global_op_ld", "loads"),
+    **lookups("global_op_st", "stores"),
+    "l1tex__t_sector_hit_rate.pct": found_again,
+    # stores go on to L2 each time, where all but two lines are written
+    "lts__t_sectors_srcunit_tex_op_read.sum": lambda c: 4 * c["blocks"] * c["loads"],
+    "lts__t_sectors_srcunit_tex_op_write.sum": lambda c: (
+        4 * c["blocks"] * c["stores"] * c["rounds"]
+    ),
+    "lts__t_sectors_srcunit_tex.sum": lambda c: (
+        4 * c["blocks"] * (c["loads"] + c["stores"] * c["rounds"])
+    ),
+    "dram__bytes_read.sum": lambda c: 128 * c["loads"],
+    "dram__bytes_write.sum": lambda c: 128 * (c["stores"] * c["rounds"] - 2),
+    "dram__sectors_read.sum": lambda c: 4 * c["loads"],
+    "dram__sectors_write.sum": lambda c: 4 * (c["stores"] * c["rounds"] - 2),
+}
+OF_OWN = lookups("local_op_ld", "local_loads") | lookups("local_op_st", "local_stores")
 QUADS = 8
 NCU = [
+    Case(record_lines, "h200", LINES, MORE_LINES, OF_LINES, TWO_WAIT),
+    Case(record_lines, "h200", OWN, MORE_OWN, OF_OWN),
     Case(record_everything, "h200", FIRST, SECOND, ON_H200),
-    Case(
-        record_everything,
-        "h200",
-        NOTHING | {"barriers": 1, "other_barriers": 1},
-        NOTHING | {"barriers": 1},
-        # 64 on an SM
-        {"launch__occupancy_limit_barriers": lambda c: 64 // (c["barriers"] + c["other_barriers"])},
-    ),
     Case(
         record_words,
         "h200",

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import numpy as np
+from cache_kernel import record_lines
 from closed_form import (
     FIRST,
     SECOND,
@@ -24,7 +25,7 @@ from closed_form import (
     single,
     warps,
 )
-from counter_cases import SAMPLE, Case, Constants, Formula
+from counter_cases import SAMPLE, Case, Constants, Formula, record_samples
 from counter_kernel import record_everything
 from hand_trace import Access, hand_trace, instruction, launch
 from warps import warp
@@ -252,7 +253,92 @@ SURFACES: dict[str, Formula] = {
     "inst_executed_surface_reductions": lambda c: c["surface_reductions"],
 }
 QUADS = 8
+LINES = {"loads": 3, "stores": 4, "local_loads": 0, "local_stores": 0, "rounds": 2, "blocks": 2}
+MORE_LINES = LINES | {"loads": 5, "stores": 6, "rounds": 3, "blocks": 4}
+OWN = LINES | {"loads": 0, "stores": 0, "local_loads": 2, "local_stores": 3}
+MORE_OWN = OWN | {"local_loads": 4, "local_stores": 5, "rounds": 3, "blocks": 5}
+TWO_WAIT = {"set": {"l2.sets": 1, "l2.bytes": 64 * 128, "l2.dirty_bytes": 2 * 128}}
+"""An L2 in which two lines may wait to be written."""
+
+
+def found_again(c: Constants) -> float:
+    """The part of a block's loads that come after the first round."""
+    return 100 * (c["rounds"] - 1) / c["rounds"]
+
+
+def found_by_others(c: Constants) -> float:
+    """Each block has an SM of its own: all but the first to ask find lines in L2."""
+    return 100 * (c["blocks"] - 1) / c["blocks"]
+
+
+OF_LINES: dict[str, Formula] = {
+    # a line is 4 sectors; stores go on to L2 each time, and all but two lines are written
+    "l2_read_transactions": lambda c: 4 * c["blocks"] * c["loads"],
+    "l2_write_transactions": lambda c: 4 * c["blocks"] * c["stores"] * c["rounds"],
+    "dram_read_transactions": lambda c: 4 * c["loads"],
+    "dram_write_transactions": lambda c: 4 * (c["stores"] * c["rounds"] - 2),
+}
+LINES_OF_2X: dict[str, Formula] = {
+    **OF_LINES,
+    "l1_global_load_hit": lambda c: c["blocks"] * c["loads"] * (c["rounds"] - 1),
+    "l1_global_load_miss": lambda c: c["blocks"] * c["loads"],
+    "l1_cache_global_hit_rate": found_again,
+    "l2_l1_read_transactions": OF_LINES["l2_read_transactions"],
+    "l2_l1_write_transactions": OF_LINES["l2_write_transactions"],
+    "l2_l1_read_hit_rate": found_by_others,
+}
+LINES_OF_6X: dict[str, Formula] = {
+    "global_hit_rate": found_again,
+    "tex_cache_hit_rate": found_again,
+    "l2_tex_read_transactions": OF_LINES["l2_read_transactions"],
+    "l2_tex_write_transactions": OF_LINES["l2_write_transactions"],
+    "l2_tex_read_hit_rate": found_by_others,
+    "dram_read_bytes": lambda c: 128 * c["loads"],
+    "dram_write_bytes": lambda c: 128 * (c["stores"] * c["rounds"] - 2),
+}
 NVPROF = [
+    Case(record_lines, "gtx580", LINES, MORE_LINES, LINES_OF_2X, TWO_WAIT),
+    Case(record_lines, "p100", LINES, MORE_LINES, LINES_OF_6X, TWO_WAIT),
+    Case(
+        record_lines,
+        "gtx580",
+        OWN,
+        MORE_OWN,
+        {
+            "l1_local_load_hit": lambda c: c["blocks"] * c["local_loads"] * (c["rounds"] - 1),
+            "l1_local_load_miss": lambda c: c["blocks"] * c["local_loads"],
+            "l1_local_store_hit": lambda c: c["blocks"] * c["local_stores"] * (c["rounds"] - 1),
+            "l1_local_store_miss": lambda c: c["blocks"] * c["local_stores"],
+            "l1_cache_local_hit_rate": found_again,
+        },
+    ),
+    Case(
+        record_lines,
+        "p100",
+        OWN,
+        MORE_OWN,
+        {
+            # stores find nothing there
+            "local_hit_rate": lambda c: (
+                100
+                * (c["local_loads"] * (c["rounds"] - 1))
+                / ((c["local_loads"] + c["local_stores"]) * c["rounds"])
+            ),
+        },
+    ),
+    Case(
+        record_samples,
+        "gtx580",
+        {"blocks": 3, "samples": 2},
+        {"blocks": 5, "samples": 4},
+        {
+            "tex0_cache_sector_queries": lambda c: c["blocks"] * QUADS * c["samples"],
+            "tex0_cache_sector_misses": lambda c: c["blocks"] * QUADS,
+            "tex_cache_hit_rate": lambda c: 100 * (c["samples"] - 1) / c["samples"],
+            "l2_tex_read_transactions": lambda c: c["blocks"] * QUADS,
+            "l2_tex_read_hit_rate": found_by_others,
+        },
+    ),
     Case(record_everything, "k20", FIRST, SECOND, ON_K20),
     Case(record_everything, "gtx580", FIRST, SECOND, ON_GTX580),
     Case(record_everything, "p100", FIRST, SECOND, ON_P100),

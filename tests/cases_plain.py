@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from cases_nvprof import record_texels
 from closed_form import (
     FIRST,
     SECOND,
@@ -18,7 +19,7 @@ from closed_form import (
     sectors,
     warps,
 )
-from counter_cases import Case, Constants, Formula
+from counter_cases import Case, Constants, Formula, record_samples
 from counter_kernel import PLAIN as NOTHING
 from counter_kernel import record_everything
 
@@ -123,7 +124,30 @@ def _cluster(c: Constants) -> int:
     return 2 * warps(c) // 10
 
 
+FLOATS_OF_SECTOR = 8
 PLAIN = [
+    Case(
+        record_texels,
+        "8800gtx",
+        {"blocks": 16, "stride": 1},
+        {"blocks": 32, "stride": 2},
+        {
+            # a quad's 4 or 8 floats lie in a sector; the cluster's blocks want the same
+            "tex_cache_miss": lambda c: 32 * c["stride"] // FLOATS_OF_SECTOR,
+            "tex_cache_hit": lambda c: c["blocks"] // 8 * 8 - 32 * c["stride"] // FLOATS_OF_SECTOR,
+        },
+    ),
+    Case(
+        record_samples,
+        "gtx580",
+        {"blocks": 3, "samples": 2},
+        {"blocks": 5, "samples": 4},
+        {
+            # 8 quads, each a sector; each block on an SM of its own
+            "texture_cache_misses": lambda c: c["blocks"] * 8,
+            "texture_cache_hits": lambda c: c["blocks"] * 8 * (c["samples"] - 1),
+        },
+    ),
     Case(record_everything, "h200", FIRST, SECOND, ON_H200),
     Case(
         record_everything,
