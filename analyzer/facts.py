@@ -1,9 +1,11 @@
 """Facts of a launch on a device: what formulas may read beside the raw counters."""
 
 from collections.abc import Mapping
+from dataclasses import asdict, fields
 
 from ..models.replay.counts import LaunchCounts
 from ..models.replay.device import Device
+from ..models.replay.place import Waves, count_idle_lanes, count_waves
 
 LIMITS = ("blocks", "warps", "registers", "shared", "barriers")
 
@@ -14,12 +16,16 @@ def launch_facts(counts: LaunchCounts, device: Device) -> Mapping[str, int | Non
     `limit_*` are the blocks that an SM has room for, by resource; `resident_blocks` the least of
     them. Shared memory is in bytes a block: `shared_driver` is what the device reserves of it, and
     `shared_allocated` all of it rounded up. `carveout` is what the SM sets apart for it, enough for
-    `limit_carveout` blocks.
+    `limit_carveout` blocks. Blocks run in `waves`, as `models/replay/place.py` says.
     """
     launch, resident, limits = counts.launch, counts.occupancy, device.limits
     asked = resident.need.shared + limits.shared_reserved
     allocated = -(-asked // limits.shared_unit) * limits.shared_unit
+    waves = count_waves(device.chip, launch.blocks, resident.blocks)
     return {
+        **dict.fromkeys((field.name for field in fields(Waves)), None),
+        **(asdict(waves) if waves else {}),
+        "idle_lanes": count_idle_lanes(launch.blocks, launch.threads),
         "active_warps": resident.active_warps,
         "max_warps": resident.max_warps,
         "registers": resident.registers,

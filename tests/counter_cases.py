@@ -147,6 +147,11 @@ def record_rounds(path: Path, constants: Constants) -> Path:
     return path
 
 
+def _lines_of_constants(c: Constants) -> int:
+    """Lines of 256 bytes, 8 sectors, that constants 64 bytes apart lie in."""
+    return -(-c["constants"] // 4)
+
+
 def flops(c: Constants) -> int:
     """Of 32 lanes: an fma is two operations."""
     return 32 * (2 * c["half"] + 2 * c["single"] + c["double"])
@@ -166,6 +171,16 @@ CASES = [
             "texture_bytes_moved": lambda c: c["blocks"] * c["samples"] * QUADS * 32,
             "texture_bytes_asked": lambda c: c["blocks"] * c["samples"] * 32 * 4,
             # each block on an SM of its own
+            "texture_cache_misses": lambda c: c["blocks"] * QUADS,
+            "texture_cache_hits": lambda c: c["blocks"] * QUADS * (c["samples"] - 1),
+        },
+    ),
+    Case(
+        record_samples,
+        "k20",
+        {"blocks": 3, "samples": 2},
+        {"blocks": 5, "samples": 4},
+        {
             "texture_cache_misses": lambda c: c["blocks"] * QUADS,
             "texture_cache_hits": lambda c: c["blocks"] * QUADS * (c["samples"] - 1),
         },
@@ -214,7 +229,7 @@ CASES = [
         record_rounds,
         "h200",
         {"loads": 3, "stores": 4, "constants": 2, "rounds": 2},
-        {"loads": 5, "stores": 6, "constants": 4, "rounds": 3},
+        {"loads": 5, "stores": 6, "constants": 6, "rounds": 3},
         {
             # lines of 4 sectors; L1 misses in the first round
             "l1_reads": lambda c: 4 * c["loads"] * c["rounds"],
@@ -222,12 +237,12 @@ CASES = [
             "l1_hit_rate": lambda c: (c["rounds"] - 1) / c["rounds"],
             "constant_cache_misses": lambda c: c["constants"],
             "constant_cache_hits": lambda c: c["constants"] * (c["rounds"] - 1),
-            # a constant's line of 64 bytes is two sectors; of the others each second was fetched
-            # with the one before it
-            "l2_reads": lambda c: 4 * c["loads"] + 2 * c["constants"],
+            # constants are read in the lines of their second cache; of the other sectors each
+            # second was fetched with the one before it
+            "l2_reads": lambda c: 4 * c["loads"] + 8 * _lines_of_constants(c),
             "l2_read_hits": lambda c: 2 * c["loads"],
-            "l2_hit_rate": lambda c: 2 * c["loads"] / (4 * c["loads"] + 2 * c["constants"]),
-            "dram_bytes_read": lambda c: 128 * c["loads"] + 64 * c["constants"],
+            "l2_hit_rate": lambda c: 2 * c["loads"] / (4 * c["loads"] + 8 * _lines_of_constants(c)),
+            "dram_bytes_read": lambda c: 128 * c["loads"] + 256 * _lines_of_constants(c),
             "l2_writes": lambda c: 4 * c["stores"] * c["rounds"],
             "l2_write_hits": lambda c: 4 * c["stores"] * (c["rounds"] - 1),
             # two lines may wait: all others are written, each round anew

@@ -2,7 +2,8 @@
 
 from cases_ncu import NCU
 from cases_nvprof import NVPROF
+from cases_place import PLACE
 from cases_plain import PLAIN
 from counter_cases import CASES as SPECIAL
 
-CASES = (*SPECIAL, *PLAIN, *NVPROF, *NCU)
+CASES = (*SPECIAL, *PLAIN, *PLACE, *NVPROF, *NCU)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import CutraceError
-from ...traces.schema import Sample
+from ...traces.schema import LANES, Sample
 from .seam import Ints
 
 SCOPE_NAMES = ("sm", "cluster", "rest")
@@ -183,3 +183,28 @@ def divide_sample(sample: Sample) -> Sampling | None:
     group = np.zeros(len(block), np.int64)
     group[inside] = 1 + np.arange(count) % min(GROUPS, max(count, 1))
     return Sampling(block, np.array(sample.weights, np.int64), group)
+
+
+@dataclass(frozen=True, slots=True)
+class Waves:
+    """How the blocks of a launch take turns on a chip that holds `blocks_per_wave` at once.
+
+    There are `waves`; `tail_blocks` are those of the last one, if it is not full (else 0).
+    """
+
+    blocks_per_wave: int
+    waves: int
+    tail_blocks: int
+
+
+def count_waves(chip: Chip, blocks: int, resident: int) -> Waves | None:
+    """Count the waves of a launch's blocks, `resident` of them on an SM; None if none fits."""
+    if not resident:
+        return None
+    at_once = chip.sms * resident
+    return Waves(at_once, -(-blocks // at_once), blocks % at_once)
+
+
+def count_idle_lanes(blocks: int, threads: int) -> int:
+    """Count the lanes that no thread of a launch fills: those at the end of each block."""
+    return blocks * (-threads % LANES)

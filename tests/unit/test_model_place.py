@@ -3,7 +3,14 @@ import pytest
 
 from cutrace.errors import CutraceError
 from cutrace.models.replay.device import load_device
-from cutrace.models.replay.place import SCOPE_NAMES, Chip, place
+from cutrace.models.replay.place import (
+    SCOPE_NAMES,
+    Chip,
+    Waves,
+    count_idle_lanes,
+    count_waves,
+    place,
+)
 
 
 def blocks_in(chip: Chip, blocks: int, profiled: int | None, scope: str) -> list[int]:
@@ -78,3 +85,37 @@ def test_one_sm_alone_has_everything() -> None:
 def test_clusters_that_do_not_divide_the_sms_are_refused() -> None:
     with pytest.raises(CutraceError, match="15 SMs in clusters of 2"):
         Chip(15, 2, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("blocks", "resident", "expected"),
+    [
+        (1, 8, Waves(128, 1, 1)),
+        (128, 8, Waves(128, 1, 0)),  # a full wave has no tail
+        (129, 8, Waves(128, 2, 1)),
+        (1000, 3, Waves(48, 21, 40)),  # 20 x 48 = 960
+        (0, 3, Waves(48, 0, 0)),
+    ],
+)
+def test_a_grid_runs_in_waves_of_what_all_sms_hold(
+    blocks: int, resident: int, expected: Waves
+) -> None:
+    assert count_waves(G80, blocks, resident) == expected  # 16 SMs
+
+
+def test_blocks_that_do_not_fit_run_in_no_waves() -> None:
+    assert count_waves(G80, 100, 0) is None
+
+
+@pytest.mark.parametrize("resident", [1, 3, 8])
+@pytest.mark.parametrize("blocks", [1, 47, 48, 49, 1000])
+def test_waves_are_those_of_the_sm_with_most_blocks(blocks: int, resident: int) -> None:
+    waves = count_waves(G80, blocks, resident)
+    assert waves is not None
+    most = int(place(G80, blocks).blocks_of_sms().max())
+    assert waves.waves == -(-most // resident)
+
+
+@pytest.mark.parametrize(("threads", "idle"), [(1, 31), (31, 1), (32, 0), (33, 31), (100, 28)])
+def test_lanes_at_the_end_of_a_block_are_idle(threads: int, idle: int) -> None:
+    assert count_idle_lanes(7, threads) == 7 * idle
