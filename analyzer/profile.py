@@ -294,7 +294,10 @@ def _places(trace: LaunchTrace, manifest: Manifest) -> pl.DataFrame:
     """For each pc the source line that it came from: `file`, `line`, `text`, and the PTX `ptx`."""
     chosen = trace.instructions().select(["pc", "file", "line", "text"])
     table = pl.DataFrame(chosen).rename({"text": "ptx"})
-    lines = {name: text.splitlines() for name, text in manifest.sources.items()}
+    lines = {
+        name: text.encode(errors="replace").decode().splitlines()  # no table holds half a pair
+        for name, text in manifest.sources.items()
+    }
     found = [
         lines[file][line - 1] if 0 < line <= len(lines.get(file, ())) else ""
         for file, line in table.select("file", "line").iter_rows()

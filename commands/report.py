@@ -8,7 +8,7 @@ import typer
 
 from ._progress import progress
 from ._quote import quote
-from ._recording import Recording, trace_of
+from ._recording import Recording, records, trace_of
 from ._replay import Replay, replays
 from .compare import named
 
@@ -16,9 +16,11 @@ PANEL = "Ask"
 SUPPOSED = ("pad", "align")
 
 
+@records
 @replays
 def command(
     replay: Replay,
+    recording: Recording,
     traces: Annotated[
         list[str],
         typer.Argument(metavar="[NAME=]TRACE...", help="Traces, or sources with launch comments"),
@@ -33,7 +35,8 @@ def command(
     check_output(out)
     arguments = replay.arguments()
     wished = {name: arguments.pop(name, {}) for name in SUPPOSED}
-    typed = f"cutrace report {' '.join(map(quote, traces))}{replay.typed()} -o {quote(out)}"
+    words = " ".join(map(quote, traces))
+    typed = f"cutrace report {words}{recording.typed()}{replay.typed()} -o {quote(out)}"
     with ExitStack() as stack, progress("reporting"):
         from ..analyzer.html.gather import Subject
         from ..analyzer.html.page import render
@@ -43,7 +46,7 @@ def command(
 
         subjects = []
         for name, path in named(traces, 1).items():
-            place = stack.enter_context(trace_of(path, Recording((), None, ()), replay.asked))
+            place = stack.enter_context(trace_of(path, recording, replay.asked))
             trace = suppose(read_trace(place), **wished)
             subjects.append(Subject(name, trace, analyze(trace, **arguments)))
         write_page(out, render(subjects, arguments, typed))

@@ -7,7 +7,7 @@ from hashlib import sha256
 from importlib.resources import files
 from typing import Any
 
-from jinja2 import Environment, StrictUndefined
+from jinja2 import Environment, StrictUndefined, Template
 from jinja2.loaders import FunctionLoader
 from markupsafe import Markup
 
@@ -55,20 +55,17 @@ def fill(report: Report) -> str:
     """Put a value into the templates."""
     script = read("script.js")
     digest = b64encode(sha256(script.encode()).digest()).decode()
-    return (
-        _environment()
-        .get_template("page.html")
-        .render(
-            report=report,
-            tabs=[
-                tab for tab in TABS if tab[0] != "variants" or report.comparisons or report.remarks
-            ],
-            mark=MARK,
-            style=Markup(read("style.css")),
-            script=Markup(script),
-            script_hash=digest,
-        )
+    several = bool(report.comparisons or report.remarks)
+    text = template("page.html").render(
+        report=report,
+        tabs=[tab for tab in TABS if tab[0] != "variants" or several],
+        several=several,
+        mark=MARK,
+        style=Markup(read("style.css")),
+        script=Markup(script),
+        script_hash=digest,
     )
+    return text.encode(errors="replace").decode()  # a trace may hold what no file can
 
 
 @cache
@@ -76,6 +73,11 @@ def read(name: str) -> str:
     """A file of the templates."""
     found = files(__package__) / "templates" / name
     return found.read_text(encoding="utf-8").replace("\r\n", "\n")
+
+
+def template(name: str) -> Template:
+    """A template of the folder."""
+    return _environment().get_template(name)
 
 
 @cache

@@ -1,7 +1,7 @@
 """The source pages: every line that costs, those around it, and how hot each is."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from itertools import pairwise
 
 from ..cost import MOVED
@@ -14,6 +14,8 @@ from .value import Bounds, Cell, Source, SourceFile, SourceRow
 
 LINE = (*COUNTERS["line"][:4], "l1_hit_rate", "l2_hit_rate", *COUNTERS["line"][4:])
 """The columns of a source page, those left out that are 0 throughout."""
+SECOND = 2
+"""Lines that cost most in a second way."""
 AROUND = 3
 """Lines that are shown before and after one that costs."""
 BRIEF = 2
@@ -167,14 +169,18 @@ def _weight(rows: Sequence[Found], totals: Mapping[str, float]) -> float:
 
 
 def costly_rows(launch: LaunchProfile, most: int) -> Iterator[tuple[Found, float, str]]:
-    """The lines (instructions, without lines) that cost most: the row, its part, of what."""
+    """The lines (instructions, without lines) that cost most: the row, its part, of what.
+
+    Those that move most bytes, then those with most bank conflicts; of kernels with neither those
+    that read most constants, or run most instructions.
+    """
     table = [row for row in launch.lines.iter_rows(named=True) if row["line"]]
     table = table or list(launch.instructions.iter_rows(named=True))
-    for key in ("bytes", "conflicts", "constants", "instructions"):
-        total = sum(_measure(row, key) for row in table)
-        if total:
-            ordered = sorted(table, key=lambda row: -_measure(row, key))
-            for row in ordered[:most]:
-                if part := _measure(row, key) / total:
-                    yield row, part, MEASURES[key][0]
-            return
+    totals = {key: sum(_measure(row, key) for row in table) for key in MEASURES}
+    keys = [key for key in ("bytes", "conflicts") if totals[key]]
+    keys = keys or [key for key in ("constants", "instructions") if totals[key]][:1]
+    for key in keys:
+        ordered = sorted(table, key=partial(_measure, key=key), reverse=True)
+        for row in ordered[: most if key == keys[0] else SECOND]:
+            if part := _measure(row, key) / totals[key]:
+                yield row, part, MEASURES[key][0]

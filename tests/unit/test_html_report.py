@@ -149,6 +149,26 @@ def test_all_text_of_a_trace_is_escaped(tmp_path: Path) -> None:
     assert escape("<script>") in text
 
 
+def test_text_that_no_file_can_hold_is_replaced(tmp_path: Path) -> None:
+    with TraceWriter(tmp_path / "k.cutrace") as made:
+        made.source("k.cu", "int \ud800;\n")
+        with made.launch(launch()) as rows:
+            write_rows(rows, [Access(warp())])
+    root = check_offline(page_of(read_trace(tmp_path / "k.cutrace"), devices=["h200"]))
+    assert root.find("table", class_="source")[0].find("pre")[0].text == "int ?;"
+
+
+def test_lines_with_conflicts_are_costly_too(tmp_path: Path) -> None:
+    root = parse(page_of(small(tmp_path), devices=["h200"]))
+    (costly,) = root.find("ol", class_="costly")
+    shares = [line.find("p", class_="share")[0].text for line in costly.find("li")]
+    # all of the bytes on line 1; the one conflict of 2 passes on line 2
+    assert [" ".join(share.split()) for share in shares] == [
+        "100 % of the bytes moved k.cu:1",
+        "100 % of the bank conflicts k.cu:2",
+    ]
+
+
 def test_a_trace_without_lines_shows_its_instructions(tmp_path: Path) -> None:
     text = page_of(small(tmp_path, file="", line=0))
     root = check_offline(text)
