@@ -24,10 +24,11 @@ lanes at equal offsets are coalesced, and a wide access is one access for each o
 
 What is modelled: `split_requests`, those with an active lane; `transactions`; `bytes_moved`,
 their sizes; `ideal_transactions`, the fewest in which the same distinct bytes of each group that
-shares transactions could move; `transactions_32` to `_128`, those of that size. The sectors of one
-128-byte line leave together, so under `sector` and `collide` these count lines by the bytes that
-leave, while `transactions` counts sectors. On 1.x `coherent_*` and `incoherent_32` are the same
-sizes by verdict.
+shares transactions could move; `packed_transactions`, as many as they make, or the fewest that
+could move what every active lane asks for by itself; `transactions_32` to `_128`, those of that
+size. The sectors of one 128-byte line leave together, so under `sector` and `collide` these count
+lines by the bytes that leave, while `transactions` counts sectors. On 1.x `coherent_*` and
+`incoherent_32` are the same sizes by verdict.
 
 What is not: caches; which of several lanes wins a store; whether an inactive lane of an
 uncoalesced half-warp costs a transaction (here it does not).
@@ -230,6 +231,7 @@ class Coalescer:
         "transactions",
         "bytes_moved",
         "ideal_transactions",
+        "packed_transactions",
         *(f"transactions_{size}" for size in SIZES),
         *(f"coherent_{size}" for size in (32, 64, 128)),
         "incoherent_32",
@@ -272,9 +274,11 @@ class Coalescer:
         lanes = self.merge_lanes[size_class]
         groups, mask = addresses.reshape(-1, lanes), active.reshape(-1, lanes)
         found = RULES[rule](groups, mask, width)
-        ideal = -(-distinct_bytes(groups, mask, width) // _largest(rule, width))
+        largest = _largest(rule, width)
+        ideal = -(-distinct_bytes(groups, mask, width) // largest)
+        packed = -(-np.count_nonzero(mask, axis=1) * width // largest)
         asking: Bools = np.any(active.reshape(-1, self.request_lanes[size_class]), axis=1)
-        for name, values in _count(rule, found, ideal, asking).items():
+        for name, values in _count(rule, found, ideal, packed, asking).items():
             counts[name][rows] += values.reshape(len(rows), -1).sum(axis=1)
         is_store = kind.access == "store"
         return found, _fill(found, groups, mask, width) if is_store else np.zeros_like(found.size)
@@ -301,7 +305,9 @@ def _words(kind: Kind, addresses: Ints) -> Iterator[tuple[Ints, int]]:
         yield offset // 4 * LINE + lane + offset % 4, min(kind.width, 4)
 
 
-def _count(rule: str, found: Transactions, ideal: Ints, asking: Bools) -> Mapping[str, Ints]:
+def _count(
+    rule: str, found: Transactions, ideal: Ints, packed: Ints, asking: Bools
+) -> Mapping[str, Ints]:
     """Return each counter by group of lanes or, if there are more of these, by request."""
     sized = dict(zip(SIZES, found.leaving.T, strict=True))
     nothing = np.zeros_like(ideal)
@@ -312,12 +318,21 @@ def _count(rule: str, found: Transactions, ideal: Ints, asking: Bools) -> Mappin
         "transactions": np.count_nonzero(found.size, axis=1),
         "bytes_moved": found.size.sum(axis=1),
         "ideal_transactions": ideal,
+        "packed_transactions": np.minimum(packed, _touched_by(rule, found)),
         **{f"transactions_{size}": sized[size] for size in SIZES},
         "coherent_32": sized[32] if old and not alone else nothing,
         "coherent_64": sized[64] if old else nothing,
         "coherent_128": sized[128] if old else nothing,
         "incoherent_32": sized[32] if alone else nothing,
     }
+
+
+def _touched_by(rule: str, found: Transactions) -> Ints:
+    """Return the transactions of each group; the sectors that it touches if lanes collide."""
+    if rule == "collide":
+        sectors: Ints = found.leaving @ (np.array(SIZES) // SECTOR)
+        return sectors
+    return np.asarray(np.count_nonzero(found.size, axis=1), np.int64)
 
 
 def _pass_on(kind: Kind, found: Transactions, filled: Ints, rows: Ints, batch: Batch) -> Batch:

@@ -23,6 +23,8 @@ _OWN = re.compile(r"%(tid|laneid|warpid|lanemask_\w+|clock\w*|smid)\b")
 _VARYING = frozenset({"atom", "shfl", "tex", "tld4", "call", "ldmatrix", "suld", "mma", "wmma"})
 _NO_RESULT = frozenset({"st", "red", "bra", "brx", "bar", "barrier", "ret", "exit", "trap", "cp"})
 _ELECTABLE = frozenset({"add", "min", "max", "and", "or", "xor"})
+COUNTS = {"add": ("1",), "inc": ("-1", "4294967295", "0xffffffff")}
+"""Operations that add one, with such a last operand: `inc` begins anew beyond it."""
 
 Register = tuple[str, str]
 """Function and name."""
@@ -48,8 +50,8 @@ def _collision(row: Instruction, varying: Set[Register]) -> str:
     word = row["type"] in ("u32", "s32", "b32")
     unread = row["opcode"] == "red" or not row["result_read"]
     operands = _operands(row)
-    adds_one = "add" in operations and operands[-1].strip() == "1"
-    if word and unread and adds_one and row["space"] == "shared":
+    counts = any(name in operations and operands[-1].strip() in one for name, one in COUNTS.items())
+    if word and unread and counts and row["space"] == "shared":
         return "counted"
     address = next((operand for operand in operands if "[" in operand), None)
     own = {(str(row["function"]), name) for name in _registers(address or "")}

@@ -338,3 +338,19 @@ def test_scattered_half_warps_agree_with_the_rules_in_plain_python(
         units = {(lane // each, address // unit) for lane, address in addresses.items()}
         assert serve(device, lanes, width)["transactions"] == len(units)
     assert serve("h100", lanes, width)["bytes_distinct"] == width * len({*addresses.values()})
+
+
+@pytest.mark.parametrize(
+    ("lanes", "packed"),
+    [
+        (warp(stride=0), 1),  # one sector is touched
+        (warp(stride=4), 4),
+        (warp(stride=128), 4),  # 32 words of 4 bytes
+        (warp(addresses=[BASE + 64 * (n % 2) for n in range(32)]), 2),  # two are
+        (warp(stride=128, lanes=range(9)), 2),  # 36 bytes
+    ],
+)
+def test_packed_transactions_give_every_lane_its_own_bytes(lanes: Warp, packed: int) -> None:
+    for access, collision in (("load", ""), ("reduction", "serial")):
+        found = serve("h200", lanes, access=access, collision=collision)
+        assert found["packed_transactions"] == packed

@@ -73,6 +73,8 @@ def test_a_result_that_is_read_leaves_one_lane_of_additions_only() -> None:
         ("atom.shared.add.u32 %r9, [%rd6], 2", False, "serial"),
         ("atom.shared.add.u32 %r9, [%rd6], -1", False, "serial"),
         ("atom.shared.inc.u32 %r9, [%rd6], 1", False, "serial"),
+        ("atom.shared.inc.u32 %r9, [%rd6], -1", False, "counted"),
+        ("red.shared.inc.u32 [%rd6], 4294967295", False, "counted"),
         ("atom.shared.add.u32 %r9, [%rd1], %r3", False, "elected"),
         ("atom.shared.add.u32 %r9, [counter], 2", False, "elected"),
     ],
