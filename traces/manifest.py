@@ -67,6 +67,8 @@ def encode(value: Any, kind: Any, where: str) -> Any:
     if isinstance(kind, type) and is_dataclass(kind) and isinstance(value, kind):
         hints = _hints(kind)
         return {k: encode(getattr(value, k), hints[k], f"{where}.{k}") for k in hints}
+    if kind == tuple[int, ...] and isinstance(value, tuple) and {*map(type, value)} <= {int}:
+        return list(value)
     if get_origin(kind) is tuple and isinstance(value, tuple):
         kinds = _element_kinds(kind, len(value), where)
         return [encode(item, kinds[i], f"{where}[{i}]") for i, item in enumerate(value)]

@@ -21,7 +21,7 @@ from .arguments import ArgumentError, pack_arguments
 from .array import DeviceArray
 from .choice import choose_kept, count_executed
 from .configuration import Dim3, Limits, check_configuration, check_cost, read_dimensions
-from .kept_rows import KeptRows
+from .kept_rows import KeptRows, drops_nothing
 from .recording import Recording
 from .signature import Signature
 from .surface import Surface
@@ -151,7 +151,7 @@ class ConfiguredFunction:
         )
         with self.recording.trace.launch(self._describe(described, kept)) as rows:
             rows.instructions(self.linked.instructions)
-            sink = rows if kept.is_whole else KeptRows(rows, kept, self.linked.instructions)
+            sink = rows if drops_nothing(kept) else KeptRows(rows, kept, self.linked.instructions)
             run(self.linked.kernel, request, self.recording.memory, self.linked.loaded, sink)
         self.recording.resources.append(self.linked.resources)
 

@@ -18,6 +18,11 @@ from .spare import SparePaths, SparePatterns
 Columns = NDArray[Any]
 
 
+def drops_nothing(kept: Kept) -> bool:
+    """Whether all that is run is kept: also of a sample, if its blocks alone are run."""
+    return kept == Kept(sample=kept.sample) and not kept.sample.all_ran
+
+
 class KeptRows:
     """A sink that hands on what `kept` says of a kernel with these `instructions`."""
 
