@@ -11,13 +11,10 @@ nvprof's flop_count metrics (Profiler User's Guide 7.5).
 
 from collections.abc import Mapping
 
-import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from ..models.replay.device import Device
-from ..models.replay.place import place
-from ..traces.reader import LaunchTrace
+from ..models.replay.counts import LaunchCounts
 
 OPERATIONS: Mapping[str, int] = {
     **dict.fromkeys(("add", "sub", "mul", "div", "rcp", "sqrt", "rsqrt"), 1),
@@ -50,26 +47,24 @@ def flops_of(instructions: pa.Table) -> pl.DataFrame:
     return pl.DataFrame(rows, schema, orient="row")
 
 
-def with_lanes(
-    counts: pl.DataFrame, trace: LaunchTrace, device: Device, profiled_blocks: int | None
-) -> pl.DataFrame:
+def with_lanes(counts: LaunchCounts, instructions: pa.Table) -> pl.DataFrame:
     """The counts of a launch with `lanes` beside them: those that ran an instruction.
 
     They are the models' `thread_instructions`, or for predicated instructions (other than those of
     memory and branches, which have 0) the lanes whose predicate was on.
     """
     predicated = (
-        pl.DataFrame(trace.instructions().select(["pc", "predicate"]))
+        pl.DataFrame(instructions.select(["pc", "predicate"]))
         .filter(pl.col("predicate") != "")
         .select("pc", predicated=pl.lit(True))
     )
-    lanes = _lanes_on(trace, predicated["pc"], device, profiled_blocks)
-    joined = counts.join(predicated, on="pc", how="left").join(
+    lanes = counts.lanes_on.join(predicated, on="pc").select("pc", "scope", "lanes")
+    joined = counts.counts.join(predicated, on="pc", how="left").join(
         lanes, on=["pc", "scope"], how="left"
     )
     on = pl.when("predicated").then(pl.col("lanes").fill_null(0)).otherwise("thread_instructions")
     own = pl.when(pl.col("array") == "").then(on).otherwise(0)
-    return joined.with_columns(lanes=own).select(*counts.columns, "lanes")
+    return joined.with_columns(lanes=own).select(*counts.counts.columns, "lanes")
 
 
 def with_flops(counts: pl.DataFrame, instructions: pa.Table) -> pl.DataFrame:
@@ -82,29 +77,3 @@ def with_flops(counts: pl.DataFrame, instructions: pa.Table) -> pl.DataFrame:
 def without_flops(counts: pl.DataFrame) -> pl.DataFrame:
     """Counts of accesses alone, with COLUMNS of zeros: no access computes."""
     return counts.with_columns([pl.lit(0, pl.Int64).alias(name) for name in COLUMNS])
-
-
-def _lanes_on(
-    trace: LaunchTrace, predicated: pl.Series, device: Device, profiled_blocks: int | None
-) -> pl.DataFrame:
-    """Lanes whose predicate was on: `pc`, `scope`, `lanes`."""
-    schema = {"pc": pl.UInt32, "scope": pl.String, "lanes": pl.Int64}
-    wanted = predicated.to_numpy()
-    placement = place(device.chip, trace.launch.blocks, profiled_blocks, trace.launch.kept.sample)
-    parts = [pl.DataFrame(schema=schema)]
-    for batch in trace.lanes_on_batches() if len(wanted) else ():
-        pc = batch["pc"].to_numpy()
-        chosen = np.flatnonzero(np.isin(pc, wanted))
-        block = batch["block"].to_numpy()[chosen].astype(np.int64)
-        scope = np.array(placement.names)[placement.scope(block)]
-        lanes = batch["lanes"].to_numpy()[chosen].astype(np.int64)
-        weight = placement.weight(block)
-        lanes = lanes if weight is None else lanes * weight
-        columns = {"pc": pc[chosen], "scope": scope.tolist(), "lanes": lanes}
-        parts.append(_sum_lanes(pl.DataFrame(columns, schema)))
-    return _sum_lanes(pl.concat(parts))
-
-
-def _sum_lanes(lanes: pl.DataFrame) -> pl.DataFrame:
-    """Add up the lanes of each pc and scope."""
-    return lanes.group_by("pc", "scope").agg(pl.col("lanes").sum())

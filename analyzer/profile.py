@@ -15,7 +15,7 @@ from ..models.replay.device import Device, load_devices
 from ..models.replay.options import SCHEDULES, ReplayOptions
 from ..models.replay.replay import replay
 from ..models.replay.suppose import suppose
-from ..traces.reader import LaunchTrace, Trace, read_trace
+from ..traces.reader import Trace, read_trace
 from ..traces.schema import Launch, Manifest
 from .arithmetic import with_flops, with_lanes, without_flops
 from .evaluate import Definitions, Raw, Value, by, totals
@@ -200,54 +200,70 @@ def analyze(
 
     Raises `CutraceError` for a trace that cannot be read and for unknown devices and values.
     """
+    question = read_question(
+        device, profiled_blocks, scope, dlcm, cache_config, schedule, registers, set, as_if
+    )
+    opened = suppose(trace if isinstance(trace, Trace) else read_trace(trace), pad, align)
+    launches = (
+        launch_profile(question, counts, launch.instructions(), places, touched, launch.supposed)
+        for launch in opened.launches
+        for places in [find_places(launch.instructions(), opened.manifest)]
+        for touched in [cache(partial(count_touched, launch))]
+        for counts in replay(launch, list(question.devices.values()), question.options)
+    )
+    return Profile(tuple(launches), opened.manifest)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked of every launch: the devices by key, and how to replay and count."""
+
+    devices: Mapping[str, Device]
+    options: ReplayOptions
+    scope: str
+
+
+def read_question(
+    device: str | Sequence[str] = (),
+    profiled_blocks: int | None = None,
+    scope: str = "cluster",
+    dlcm: str = "ca",
+    cache_config: str | None = None,
+    schedule: str = "round-robin",
+    registers: int | None = None,
+    set: Mapping[str, object] = {},
+    as_if: bool = False,
+) -> Question:
+    """Read arguments of `analyze`. `CutraceError` for unknown devices and values."""
     for name, value, known in (("scope", scope, SCOPES), ("schedule", schedule, SCHEDULES)):
         if value not in known:
             raise CutraceError(f"{name} is {value!r}; expected {' or '.join(known)}")
     options = ReplayOptions(profiled_blocks, dlcm, cache_config, registers, as_if, schedule)
     names = (device,) if isinstance(device, str) else device
     names = names or (environ.get("CUTRACE_DEVICE") or DEFAULT_DEVICE,)
-    devices = {found.key: found for found in load_devices(names, set)}
-    opened = suppose(trace if isinstance(trace, Trace) else read_trace(trace), pad, align)
-    launches = (
-        _launch_profile(
-            replace(counts, counts=_with_computing(counts, launch, device, profiled_blocks)),
-            device,
-            launch.instructions(),
-            places,
-            touched,
-            scope,
-            as_if,
-            launch.supposed,
-        )
-        for launch in opened.launches
-        for places in [_places(launch, opened.manifest)]
-        for touched in [cache(partial(count_touched, launch))]
-        for counts in replay(launch, list(devices.values()), options)
-        for device in [devices[counts.device]]
-    )
-    return Profile(tuple(launches), opened.manifest)
+    return Question({found.key: found for found in load_devices(names, set)}, options, scope)
 
 
-def _with_computing(
-    counts: LaunchCounts, trace: LaunchTrace, device: Device, profiled_blocks: int | None
-) -> pl.DataFrame:
+def _with_computing(counts: LaunchCounts, instructions: pa.Table) -> pl.DataFrame:
     """The models' counts, and beside them what the instructions computed."""
-    instructions = trace.instructions()
-    lanes = with_lanes(counts.counts, trace, device, profiled_blocks)
+    lanes = with_lanes(counts, instructions)
     return with_levels(with_mix(with_flops(lanes, instructions), instructions).drop("lanes"))
 
 
-def _launch_profile(
+def launch_profile(
+    question: Question,
     counts: LaunchCounts,
-    device: Device,
     instructions: pa.Table,
     places: pl.DataFrame,
-    touched: Callable[[], pl.DataFrame],
-    scope: str,
-    as_if: bool,
+    touched: Callable[[], pl.DataFrame] | None,
     supposed: tuple[str, ...],
 ) -> LaunchProfile:
-    """One launch on one device, its counts joined with the places of its instructions."""
+    """One launch on one device, its counts joined with the places of its instructions.
+
+    What is `supposed` of the launch is said before all else.
+    """
+    device, as_if = question.devices[counts.device], question.options.as_if
+    counts = replace(counts, counts=_with_computing(counts, instructions))
     left_out = find_left_out(counts.launch, instructions, counts.counts.columns, places)
     return LaunchProfile(
         number=counts.number,
@@ -258,7 +274,7 @@ def _launch_profile(
         raw=Raw(
             counts.counts.join(places, on="pc", how="left"),
             launch_facts(counts, device),
-            whole=scope == "all",
+            whole=question.scope == "all",
             left_out=left_out,
         ),
         mixed=with_levels(without_mix(without_flops(counts.mixed))).join(
@@ -290,9 +306,9 @@ def _remarks(counts: LaunchCounts, device: Device, as_if: bool) -> Iterator[str]
         yield str(roof)
 
 
-def _places(trace: LaunchTrace, manifest: Manifest) -> pl.DataFrame:
+def find_places(instructions: pa.Table, manifest: Manifest) -> pl.DataFrame:
     """For each pc the source line that it came from: `file`, `line`, `text`, and the PTX `ptx`."""
-    chosen = trace.instructions().select(["pc", "file", "line", "text"])
+    chosen = instructions.select(["pc", "file", "line", "text"])
     table = pl.DataFrame(chosen).rename({"text": "ptx"})
     lines = {
         name: text.encode(errors="replace").decode().splitlines()  # no table holds half a pair

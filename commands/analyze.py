@@ -6,8 +6,10 @@ from typing import Annotated
 
 import typer
 
+from ..errors import CutraceError
 from ._advice import advise_here
 from ._complete import counters, formats, last_of, starting
+from ._live import render_live
 from ._progress import progress
 from ._quote import quote
 from ._recording import Recording, records, trace_of
@@ -56,14 +58,23 @@ def command(
     advice: Annotated[
         bool, typer.Option("--advice", help="Say what to change instead, with the evidence.")
     ] = False,
+    no_trace: Annotated[
+        bool,
+        typer.Option("--no-trace", help="Count a source while it runs, and write no trace of it."),
+    ] = False,
 ) -> str:
     """Show what a kernel does to the memory of any device."""
     from ..analyzer.report import check_format
 
     check_format(format)
-    typed = f"cutrace analyze {quote(source)}{recording.typed()}{replay.typed()}"
+    live = " --no-trace" if no_trace else ""
+    typed = f"cutrace analyze {quote(source)}{recording.typed()}{replay.typed()}{live}"
     view = view_here(by, names, replay.first_line(), typed, sort, threshold)
     arguments = replay.arguments()
+    if no_trace:
+        if advice:
+            raise CutraceError("--advice reads the trace again; leave --no-trace away")
+        return render_live(source, recording, arguments, view, format)
     with trace_of(source, recording, replay.asked) as trace, progress("replaying"):
         from ..analyzer.profile import analyze
         from ..analyzer.report import render

@@ -5,12 +5,12 @@ integers entered in each device's ledger. Stages that keep state, and those behi
 `ordered.py`'s.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import lcm
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 
 from .arrays import Zones
 from .counts import Groups, Ledger, group_rows
@@ -21,11 +21,8 @@ from .schedule import Schedule
 from .seam import Ints, Kind
 from .sites import Sites
 from .stages import Answers, Stages
-from .tally import SLICE, Chunk, Distinct, join, read_chunk, tally
+from .tally import SLICE, Distinct, join, read_chunk, tally
 from .wiring import Wire
-
-if TYPE_CHECKING:
-    from ...traces.reader import LaunchTrace
 
 HELD = 1 << 17
 """Distinct rows that are kept before the models are asked about them."""
@@ -54,27 +51,32 @@ class Track:
     local_bytes: int
 
 
-def count_accesses(
-    trace: "LaunchTrace", tracks: Sequence[Track], sites: Sites, zones: Zones
-) -> None:
-    """Read all access rows once, and enter every device's counts."""
-    shapes = Shapes(trace.pattern_store())
-    period = lcm(*(wire.period for track in tracks for wire in track.repeating))
-    placements = [track.placement for track in tracks]
-    held: list[Distinct] = []
-    for chunk in _chunks(trace, sites, shapes, zones):
-        held.append(tally(chunk, period, len(zones.names), placements))
-        if sum(map(len, held)) > HELD:
-            _settle(join(held), period, tracks, sites, shapes)
-            held.clear()
-    if held:
-        _settle(join(held), period, tracks, sites, shapes)
+class AccessCounter:
+    """Counts the accesses of a launch for all devices, batch by batch."""
 
+    def __init__(self, tracks: Sequence[Track], sites: Sites, zones: Zones, shapes: Shapes) -> None:
+        self._tracks = tracks
+        self._sites = sites
+        self._zones = zones
+        self._shapes = shapes
+        self._period = lcm(*(wire.period for track in tracks for wire in track.repeating))
+        self._held: list[Distinct] = []
 
-def _chunks(trace: "LaunchTrace", sites: Sites, shapes: Shapes, zones: Zones) -> Iterator[Chunk]:
-    for batch in trace.access_batches():
+    def take(self, batch: pa.RecordBatch) -> None:
+        """Count rows of ACCESSES."""
+        placements = [track.placement for track in self._tracks]
         for start in range(0, batch.num_rows, SLICE):
-            yield read_chunk(batch.slice(start, SLICE), sites, shapes, zones)
+            part = batch.slice(start, SLICE)
+            chunk = read_chunk(part, self._sites, self._shapes, self._zones)
+            self._held.append(tally(chunk, self._period, len(self._zones.names), placements))
+            if sum(map(len, self._held)) > HELD:
+                self.close()
+
+    def close(self) -> None:
+        """Enter what is held in every device's ledger."""
+        if self._held:
+            _settle(join(self._held), self._period, self._tracks, self._sites, self._shapes)
+            self._held.clear()
 
 
 def _settle(

@@ -27,6 +27,9 @@ class LaunchCounts:
     have, zero where nothing was counted. `mixed` has the same columns: the rows over several
     arrays once more, under the array "mixed", not to be added to `counts`.
 
+    `lanes_on` has for predicated instructions other than memory and branches the columns pc, scope
+    and lanes, those whose predicate held.
+
     `refusal` says why the device cannot launch, or is empty; then, unless counted `as_if`, there
     are no rows. `blocks_of_sm` and `blocks_of_cluster` are those of the profiled ones.
     """
@@ -36,6 +39,7 @@ class LaunchCounts:
     number: int
     counts: pl.DataFrame
     mixed: pl.DataFrame
+    lanes_on: pl.DataFrame
     occupancy: Occupancy
     refusal: str
     substitutions: tuple[str, ...]

@@ -4,24 +4,27 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import polars as pl
 import pyarrow as pa
 
 from ...traces.schema import Launch
 from ..control import COUNTERS
 from ..occupancy import Occupancy, launch_occupancy, refuse_launch
-from .accesses import Track, count_accesses
-from .arrays import Zones, cut_zones
+from .accesses import AccessCounter, Track
+from .arrays import cut_zones
 from .counts import LaunchCounts, Ledger
 from .device import Device
-from .histories import count_histories
+from .histories import HistoryCounter
 from .intervals import Intervals
 from .lacking import adapt_kinds, substitute
+from .lanes_on import SCHEMA, LanesOnCounter
 from .options import ReplayOptions
 from .ordered import count_ordered
+from .patterns import Shapes
 from .place import place
-from .samples import count_samples
+from .samples import SampleCounter
 from .schedule import read_barriers, schedule
-from .sites import Sites, read_sites
+from .sites import read_sites
 from .stages import split_wires, with_sources
 from .texels import texture_arrays
 from .wiring import wire
@@ -34,6 +37,100 @@ LOCAL_BYTES = 1 << 20
 """Local memory of a thread where the launch does not say how much it has."""
 
 
+class LaunchReplay:
+    """The models of several devices at work on one launch, of which rows are taken in any order."""
+
+    def __init__(
+        self,
+        launch: Launch,
+        instructions: pa.Table,
+        devices: Sequence[Device],
+        options: ReplayOptions,
+        shapes: Shapes,
+        intervals: Intervals | None = None,
+    ) -> None:
+        self._instructions = instructions
+        self._options = options
+        self.sites = read_sites(instructions, options.dlcm)
+        self.zones = cut_zones([*launch.arrays, *texture_arrays(launch.textures)])
+        fits = [self._fit(device, launch) for device in devices]
+        self._tracks = [
+            self._track(device, fit, launch, intervals)
+            for device, fit in zip(devices, fits, strict=True)
+        ]
+        running = [t for t in self._tracks if options.as_if or not refuse_launch(t.device, launch)]
+        self.running = running
+        self.accesses = AccessCounter(running, self.sites, self.zones, shapes)
+        self.samples = SampleCounter(launch, instructions, running, self.sites, self.zones)
+        self.histories = HistoryCounter(launch, instructions, running)
+        self.lanes_on = LanesOnCounter(running)
+
+    def close(self) -> None:
+        """Enter all that was taken."""
+        if self.running:
+            self.accesses.close()
+            self.histories.close()
+
+    def results(self, launch: Launch, number: int) -> list[LaunchCounts]:
+        """Return what was counted of launch `number`, by device."""
+        lanes = {
+            track.device.key: table
+            for track, table in zip(self.running, self.lanes_on.close(), strict=True)
+        }
+        return [
+            self._result(track, launch, number, lanes.get(track.device.key))
+            for track in self._tracks
+        ]
+
+    def _fit(self, device: Device, launch: Launch) -> Occupancy:
+        named = {n for n in self._instructions["barrier"].to_pylist() if n is not None}
+        return launch_occupancy(device, launch, max(1, len(named)), self._options)
+
+    def _track(
+        self, device: Device, fit: Occupancy, launch: Launch, intervals: Intervals | None
+    ) -> Track:
+        """Set up one device."""
+        options = self._options
+        wires = wire([stage.without(fit.carveout) for stage in device.stages], device.file)
+        repeating, lasting = split_wires(wires)
+        if not options.caches:
+            wires, lasting = repeating, ()
+        placement = place(device.chip, launch.blocks, options.profiled_blocks, launch.kept.sample)
+        names = [*COUNTERS, *(name for w in wires for name in w.names())]
+        ordered = placement if lasting else place(device.chip, 0)
+        return Track(
+            device,
+            adapt_kinds(self.sites.kinds, device.capability, options.dlcm),
+            placement,
+            Ledger(self.sites, self.zones, names, placement.names),
+            repeating,
+            lasting,
+            tuple(w for w in with_sources(lasting, wires) if w not in lasting),
+            schedule(ordered, fit.blocks, launch.warps, options.schedule, intervals),
+            launch.local_bytes or LOCAL_BYTES,
+        )
+
+    def _result(
+        self, track: Track, launch: Launch, number: int, lanes: pl.DataFrame | None
+    ) -> LaunchCounts:
+        """Close one device's ledger."""
+        counts, mixed = track.ledger.close()
+        on_sm, beside = track.placement.count_profiled()
+        return LaunchCounts(
+            track.device.key,
+            launch,
+            number,
+            counts,
+            mixed,
+            pl.DataFrame(schema=SCHEMA) if lanes is None else lanes,
+            self._fit(track.device, launch),
+            refuse_launch(track.device, launch),
+            substitute(self._instructions, track.device.capability),
+            on_sm,
+            on_sm + beside,
+        )
+
+
 def replay(
     launch_trace: "LaunchTrace", devices: Sequence[Device], options: ReplayOptions | None = None
 ) -> list[LaunchCounts]:
@@ -42,84 +139,28 @@ def replay(
     Raises `CutraceError` for a broken trace. A device that cannot launch it says so in `refusal`.
     """
     options = options or ReplayOptions()
-    if not launch_trace.launch.kept.is_whole:  # what keeps state needs all that came before
+    launch = launch_trace.launch
+    if not launch.kept.is_whole:  # what keeps state needs all that came before
         options = replace(options, caches=False)
-    launch, instructions = launch_trace.launch, launch_trace.instructions()
-    sites = read_sites(instructions, options.dlcm)
-    zones = cut_zones([*launch.arrays, *texture_arrays(launch.textures)])
+    shapes = Shapes(launch_trace.pattern_store())
     intervals = read_barriers(launch_trace) if options.caches else None
-    named = _barriers(instructions)
-    resident = [launch_occupancy(device, launch, named, options) for device in devices]
-    tracks = [
-        _track(device, fit, launch, sites, zones, options, intervals)
-        for device, fit in zip(devices, resident, strict=True)
-    ]
-    refusals = [refuse_launch(device, launch) for device in devices]
-    running = [t for t, no in zip(tracks, refusals, strict=True) if options.as_if or not no]
-    if running:
-        count_accesses(launch_trace, running, sites, zones)
-        count_samples(launch_trace, running, sites, zones)
-        count_ordered(launch_trace, running, sites, zones)
-        count_histories(launch_trace, running, instructions)
-    return [
-        _result(launch_trace, track, fit, refusal, instructions)
-        for track, fit, refusal in zip(tracks, resident, refusals, strict=True)
-    ]
+    instructions = launch_trace.instructions()
+    counting = LaunchReplay(launch, instructions, devices, options, shapes, intervals)
+    if counting.running:
+        _read(launch_trace, counting)
+    return counting.results(launch, launch_trace.number)
 
 
-def _track(
-    device: Device,
-    fit: Occupancy,
-    launch: Launch,
-    sites: Sites,
-    zones: Zones,
-    options: ReplayOptions,
-    intervals: Intervals | None,
-) -> Track:
-    """Set up one device."""
-    wires = wire([stage.without(fit.carveout) for stage in device.stages], device.file)
-    repeating, lasting = split_wires(wires)
-    if not options.caches:
-        wires, lasting = repeating, ()
-    placement = place(device.chip, launch.blocks, options.profiled_blocks, launch.kept.sample)
-    return Track(
-        device,
-        adapt_kinds(sites.kinds, device.capability, options.dlcm),
-        placement,
-        Ledger(
-            sites,
-            zones,
-            [*COUNTERS, *(name for w in wires for name in w.names())],
-            placement.names,
-        ),
-        repeating,
-        lasting,
-        tuple(w for w in with_sources(lasting, wires) if w not in lasting),
-        schedule(placement, fit.blocks, launch.warps, options.schedule, intervals),
-        launch.local_bytes or LOCAL_BYTES,
-    )
-
-
-def _result(
-    trace: "LaunchTrace", track: Track, fit: Occupancy, refusal: str, instructions: pa.Table
-) -> LaunchCounts:
-    """Close one device's ledger."""
-    counts, mixed = track.ledger.close()
-    on_sm, beside = track.placement.count_profiled()
-    return LaunchCounts(
-        track.device.key,
-        trace.launch,
-        trace.number,
-        counts,
-        mixed,
-        fit,
-        refusal,
-        substitute(instructions, track.device.capability),
-        on_sm,
-        on_sm + beside,
-    )
-
-
-def _barriers(instructions: pa.Table) -> int:
-    """Return how many barriers of a block a kernel names, at least the one that all have."""
-    return max(1, len({n for n in instructions["barrier"].to_pylist() if n is not None}))
+def _read(trace: "LaunchTrace", counting: LaunchReplay) -> None:
+    """Take all rows of a trace."""
+    for batch in trace.access_batches():
+        counting.accesses.take(batch)
+    for batch in trace.texel_batches():
+        counting.samples.take(batch)
+    paths = trace.path_store()
+    for batch in trace.control_batches():
+        counting.histories.take(batch, paths)
+    for batch in trace.lanes_on_batches():
+        counting.lanes_on.take(batch)
+    counting.close()
+    count_ordered(trace, counting.running, counting.sites, counting.zones)

@@ -4,31 +4,45 @@ Samples rarely repeat, so each row is asked about; devices with like stages shar
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 
-from ...traces.schema import Space
+from ...traces.schema import Launch, Space
 from .accesses import Track, enter, group_places
 from .arrays import SPACE_SHIFT, Zones
 from .seam import Ints
 from .sites import Sites
 from .stages import Answers, Stages
-from .texels import Samples, read_samples, window
-
-if TYPE_CHECKING:
-    from ...traces.reader import LaunchTrace
+from .texels import SampleReader, Samples, window
 
 
-def count_samples(
-    trace: "LaunchTrace", tracks: Sequence[Track], sites: Sites, zones: Zones
-) -> None:
-    """Read all texel rows once, and enter every device's counts."""
-    for samples in read_samples(trace):
-        site, zone = locate(samples, sites, zones)
+class SampleCounter:
+    """Counts the texture samples of a launch for all devices, batch by batch."""
+
+    def __init__(
+        self,
+        launch: Launch,
+        instructions: pa.Table,
+        tracks: Sequence[Track],
+        sites: Sites,
+        zones: Zones,
+    ) -> None:
+        self._reader = SampleReader(launch, instructions)
+        self._tracks = tracks
+        self._sites = sites
+        self._zones = zones
+
+    def take(self, batch: pa.RecordBatch) -> None:
+        """Count rows of TEXELS."""
+        for samples in self._reader.read(batch):
+            self._count(samples)
+
+    def _count(self, samples: Samples) -> None:
+        site, zone = locate(samples, self._sites, self._zones)
         groups = group_places(site, zone, np.zeros(len(site), np.bool_))
         known: dict[str, Answers] = {}
-        for track in tracks:
+        for track in self._tracks:
             wires = [wire for wire in track.repeating if "texture" in wire.spaces]
             stages = repr([wire.stage for wire in wires])
             if stages not in known:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from ...traces.schema import LANES, Array, Space, Texture
+from ...traces.schema import LANES, Array, Launch, Space, Texture
 from .seam import ROW_SHIFT, SLICE_SHIFT, Batch, Bools, Image, Ints, Kind
 
 if TYPE_CHECKING:
@@ -55,14 +55,27 @@ def window(texture: int) -> int:
     return (texture + 1) << WINDOW
 
 
+class SampleReader:
+    """Reads the texture samples of a launch."""
+
+    def __init__(self, launch: Launch, instructions: pa.Table) -> None:
+        self._textures = launch.textures
+        mnemonics = instructions["mnemonic"].to_pylist()
+        self._way = np.array([_way(mnemonic) for mnemonic in mnemonics], np.int64)
+        self._kinds = [_kind(launch, number) for number in range(len(launch.textures))]
+
+    def read(self, batch: pa.RecordBatch) -> Iterator[Samples]:
+        """Yield the samples of rows of TEXELS in their order, a few at a time."""
+        for start in range(0, batch.num_rows, SAMPLES):
+            part = batch.slice(start, SAMPLES)
+            yield from _split(part, self._way, self._kinds, self._textures)
+
+
 def read_samples(trace: "LaunchTrace") -> Iterator[Samples]:
     """Yield the texture samples of a launch in the order of the trace, a few at a time."""
-    mnemonics = trace.instructions()["mnemonic"].to_pylist()
-    way = np.array([_way(mnemonic) for mnemonic in mnemonics], np.int64)
-    kinds = [_kind(trace, number) for number in range(len(trace.launch.textures))]
+    reader = SampleReader(trace.launch, trace.instructions())
     for batch in trace.texel_batches():
-        for start in range(0, batch.num_rows, SAMPLES):
-            yield from _split(batch.slice(start, SAMPLES), way, kinds, trace.launch.textures)
+        yield from reader.read(batch)
 
 
 FETCHES, FILTERS, GATHERS = range(3)
@@ -76,14 +89,14 @@ def _way(mnemonic: str) -> int:
     return FETCHES if is_fetch else FILTERS
 
 
-def _kind(trace: "LaunchTrace", number: int) -> Kind:
+def _kind(launch: Launch, number: int) -> Kind:
     """Return the kind of all samples of a texture."""
-    texture = trace.launch.textures[number]
+    texture = launch.textures[number]
     bits, channels = re.fullmatch(r"\D*(\d+)(?:x(\d+))?", texture.format).groups()  # type: ignore[union-attr]
     width = int(bits) // 8 * int(channels or 1)
     row_bytes = texture.extent[0] * width
     rows = texture.extent[1] if len(texture.extent) > 1 else 1
-    under = next((a for a in trace.launch.arrays if a.name == texture.array), None)
+    under = next((a for a in launch.arrays if a.name == texture.array), None)
     if under is not None:
         image = Image(under.offset, row_bytes, rows, under.pitch or row_bytes)
     else:

@@ -10,9 +10,9 @@ import pyarrow as pa
 from ...errors import CutraceError
 from ...traces.kept import lines_of
 from ...traces.schema import Array, Event, Resources
-from ...traces.writer import TraceWriter
 from ..engine.launch import Watch
 from ..engine.memory import Memory
+from .recorder import Recorder
 from .wish import Wish, check_wish
 
 
@@ -26,7 +26,7 @@ class Recording:
     assembler will have said by the end.
     """
 
-    trace: TraceWriter
+    trace: Recorder
     output: Callable[[str], None]
     watch: Watch = field(default_factory=Watch)
     wish: Wish = field(default_factory=Wish)

@@ -22,6 +22,7 @@ from .array import DeviceArray, Shape, allocate_array
 from .destination import choose_trace
 from .module import Module
 from .path import is_path, read_text
+from .recorder import LISTENER, Recorder
 from .recording import Recording
 from .surface import Surface, make_surface
 from .texel import TexelForm
@@ -74,6 +75,7 @@ class Session:
         self._output = output
         self._exits = ExitStack()
         self._opened: Recording | None = None
+        self._listener: Recorder | None = None
 
     def __repr__(self) -> str:
         state = (
@@ -90,9 +92,11 @@ class Session:
     def __enter__(self) -> "Session":
         if self._opened:
             raise CutraceError(f"{self.trace}: a session is opened once; make another Session()")
-        writer = self._exits.enter_context(TraceWriter(self.trace, self._wish.max_bytes))
+        self._listener = LISTENER.get()
+        recorder = self._listener or TraceWriter(self.trace, self._wish.max_bytes)
+        self._exits.enter_context(recorder)
         self._opened = Recording(
-            writer, self._print, self._watch, self._wish, Memory(self._watch.uninitialized)
+            recorder, self._print, self._watch, self._wish, Memory(self._watch.uninitialized)
         )
         return self
 
@@ -108,7 +112,7 @@ class Session:
             return
         with self._exits:
             self._recording.finish()
-        for act in self.at_close:
+        for act in self.at_close if self._listener is None else ():
             act(self.trace)
 
     def compile(

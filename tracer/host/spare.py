@@ -1,21 +1,13 @@
 """Patterns and paths that have a number but are not in the trace: nothing kept needs them yet."""
 
-from collections import deque
 from collections.abc import Sequence
-from tempfile import TemporaryFile
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...traces.schema import LANES
+from ...traces.spill import PatternSpill
 from ..engine.launch import Sink
-
-HELD_BYTES = 1 << 25
-"""Bytes of patterns that are kept in memory; older ones go to a temporary file."""
-
-WIDTH = LANES + 1
-"""A pattern as 32-bit integers: the mask, then the offsets."""
 
 Ids = NDArray[np.uint32]
 _NOWHERE = np.uint32(0xFFFFFFFF)
@@ -56,55 +48,21 @@ class SparePatterns:
     def __init__(self, sink: Sink) -> None:
         self._sink = sink
         self._numbers = _Numbers()
-        self._held: deque[tuple[int, NDArray[np.int32]]] = deque()
-        self._held_bytes = 0
-        self._file: BinaryIO | None = None
+        self._spill = PatternSpill()
 
     def add(self, active: NDArray[Any], offsets: NDArray[Any]) -> int:
         """Number patterns (n,), (n, 32); return the number of the first."""
-        rows = np.empty((len(active), WIDTH), np.int32)
-        rows[:, 0] = active.view(np.int32)
-        rows[:, 1:] = offsets
-        first = self._numbers.give(len(rows))
-        self._held.append((first, rows))
-        self._held_bytes += rows.nbytes
-        while self._held_bytes > HELD_BYTES and len(self._held) > 1:
-            self._spill()
-        return first
-
-    def _spill(self) -> None:
-        """Move the oldest patterns in memory to the file: it holds them in order of number."""
-        if self._file is None:
-            self._file = TemporaryFile(prefix="cutrace-")  # noqa: SIM115 (closed when dropped)
-        _, rows = self._held.popleft()
-        self._held_bytes -= rows.nbytes
-        self._file.seek(0, 2)
-        self._file.write(rows.tobytes())
+        self._numbers.give(len(active))
+        return self._spill.add(active, offsets)
 
     def write(self, numbers: Ids) -> Ids:
         """Write what of these is not in the trace yet; return their identifiers there."""
         missing = self._numbers.missing(numbers)
         if len(missing):
-            rows = self._find(missing)
-            active = np.ascontiguousarray(rows[:, 0]).view(np.uint32)
-            first = self._sink.patterns(active, np.ascontiguousarray(rows[:, 1:]))
+            active, offsets = self._spill.take(missing.astype(np.int64))
+            first = self._sink.patterns(active, np.ascontiguousarray(offsets))
             self._numbers.set(missing, first)
         return self._numbers.places(numbers)
-
-    def _find(self, numbers: Ids) -> NDArray[np.int32]:
-        """Return patterns (n, 1 + 32) by their rising numbers."""
-        begin = self._held[0][0]
-        spilled = int(np.searchsorted(numbers, begin))
-        parts = [self._read(number) for number in numbers[:spilled].tolist()]
-        for first, rows in self._held:
-            chosen = numbers[(numbers >= first) & (numbers < first + len(rows))]
-            parts.append(rows[chosen - first])
-        return np.concatenate(parts)
-
-    def _read(self, number: int) -> NDArray[np.int32]:
-        assert self._file is not None
-        self._file.seek(number * 4 * WIDTH)
-        return np.frombuffer(self._file.read(4 * WIDTH), np.int32).reshape(1, WIDTH)
 
 
 class SparePaths:

@@ -1,0 +1,43 @@
+"""A profile of a program that runs now, without a trace of it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import CutraceError
+from ..models.replay.live import LiveTrace
+from .profile import Profile, Question, find_places, launch_profile, read_question
+
+SAID = "counted while it ran, without a trace: what caches hold is not counted"
+
+
+@dataclass(frozen=True, slots=True)
+class Listener:
+    """What listens to a session (`trace` takes the place of a trace), and what is asked of it."""
+
+    question: Question
+    trace: LiveTrace
+
+    def profile(self) -> Profile:
+        """Return the profile of all launches, once the session has ended."""
+        manifest = self.trace.manifest
+        launches = (
+            launch_profile(self.question, counts, launch.table, places, None, (SAID,))
+            for launch in self.trace.launches
+            for places in [find_places(launch.table, manifest)]
+            for counts in launch.results()
+        )
+        return Profile(tuple(launches), manifest)
+
+
+def listen(arguments: Mapping[str, Any]) -> Listener:
+    """Make ready to listen; `arguments` are those of `analyze`.
+
+    Raises `CutraceError` for what needs a trace, and for unknown devices and values.
+    """
+    for name in ("pad", "align"):
+        if arguments.get(name):
+            raise CutraceError(f"{name} reads the trace again; leave --no-trace away")
+    rest = {name: value for name, value in arguments.items() if name not in ("pad", "align")}
+    question = read_question(**rest)
+    return Listener(question, LiveTrace(list(question.devices.values()), question.options))

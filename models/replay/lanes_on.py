@@ -1,0 +1,47 @@
+"""Counting lanes whose predicate was on, for instructions that have no rows of their own."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+
+from .accesses import Track
+from .place import Placement
+
+SCHEMA = {"pc": pl.UInt32, "scope": pl.String, "lanes": pl.Int64}
+
+
+class LanesOnCounter:
+    """Adds up lanes for all devices, batch by batch."""
+
+    def __init__(self, tracks: Sequence[Track]) -> None:
+        self._placements = [track.placement for track in tracks]
+        self._sums = [pl.DataFrame(schema=SCHEMA) for _ in tracks]
+
+    def take(self, batch: pa.RecordBatch) -> None:
+        """Count rows of LANES_ON."""
+        for number, placement in enumerate(self._placements):
+            parts = [self._sums[number], _table(batch, placement)]
+            self._sums[number] = _sum(pl.concat(parts))
+
+    def close(self) -> list[pl.DataFrame]:
+        """Return for each device a table of `pc`, `scope` and `lanes`."""
+        return self._sums
+
+
+def _table(batch: pa.RecordBatch, placement: Placement) -> pl.DataFrame:
+    block = batch["block"].to_numpy().astype(np.int64)
+    lanes = batch["lanes"].to_numpy().astype(np.int64)
+    weight = placement.weight(block)
+    columns = {
+        "pc": batch["pc"].to_numpy(),
+        "scope": np.array(placement.names)[placement.scope(block)].tolist(),
+        "lanes": lanes if weight is None else lanes * weight,
+    }
+    return _sum(pl.DataFrame(columns, SCHEMA))
+
+
+def _sum(lanes: pl.DataFrame) -> pl.DataFrame:
+    """Add up the lanes of each pc and scope."""
+    return lanes.group_by("pc", "scope").agg(pl.col("lanes").sum())

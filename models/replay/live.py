@@ -1,0 +1,188 @@
+"""Replay without a trace: the rows of launches go to the models as the engine makes them.
+
+Nothing is written. What keeps state (caches) needs the rows of all blocks that run at once in an
+order that is known only later, and is not counted. Patterns that the engine may name again are
+kept: the last ones in memory, older ones, of irregular kernels, in a temporary file.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from ...traces.column import to_batch, to_list_batch
+from ...traces.dictionary import Part
+from ...traces.schema import (
+    ACCESSES,
+    CONTROL,
+    LANES_ON,
+    PATHS,
+    TEXELS,
+    Compiler,
+    Event,
+    Launch,
+    Manifest,
+    Resources,
+)
+from ...traces.spill import PatternSpill
+from .counts import LaunchCounts
+from .device import Device
+from .options import ReplayOptions
+from .patterns import Shapes
+from .replay import LaunchReplay
+from .seam import Ints
+
+Columns = npt.NDArray[Any]
+
+
+class LiveLaunch:
+    """Takes the rows of launch `number`, as `traces.launch_writer.LaunchWriter` does."""
+
+    def __init__(
+        self, number: int, launch: Launch, devices: Sequence[Device], options: ReplayOptions
+    ) -> None:
+        self.number = number
+        self.launch = launch
+        self.table = pa.table({})
+        self._devices = devices
+        self._options = options
+        self._patterns = PatternSpill()
+        self._paths = _LastPaths()
+
+    def instructions(self, table: pa.Table) -> None:
+        """Take the instructions of the kernel; before all other rows."""
+        self.table = table
+        self._replay = LaunchReplay(
+            self.launch, table, self._devices, self._options, Shapes(self._patterns)
+        )
+
+    def patterns(self, active: Columns, offsets: Columns) -> int:
+        """Take address patterns; return the identifier of the first."""
+        return self._patterns.add(active, offsets)
+
+    def accesses(self, *columns: Columns) -> None:
+        """Count accesses."""
+        self._replay.accesses.take(to_batch(ACCESSES, columns, "accesses"))
+
+    def paths(self, lengths: Columns, *columns: Columns) -> int:
+        """Take paths, to be named until others come; return the identifier of the first."""
+        return self._paths.add(to_list_batch(PATHS, lengths, columns, "paths"))
+
+    def control(self, *columns: Columns) -> None:
+        """Count what warps ran."""
+        self._replay.histories.take(to_batch(CONTROL, columns, "control"), self._paths)
+
+    def texels(self, *columns: Any) -> None:
+        """Count texture samples."""
+        self._replay.samples.take(to_batch(TEXELS, columns, "texels"))
+
+    def lanes_on(self, *columns: Columns) -> None:
+        """Count lanes whose predicate held."""
+        self._replay.lanes_on.take(to_batch(LANES_ON, columns, "lanes_on"))
+
+    def results(self) -> list[LaunchCounts]:
+        """Return what was counted, by device."""
+        return self._replay.results(self.launch, self.number)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if kind is None:
+            self._replay.close()
+
+
+class _LastPaths:
+    """The paths that came last, by identifier."""
+
+    def __init__(self) -> None:
+        self._batch = pa.RecordBatch.from_pylist([], PATHS)
+        self._first = 0
+
+    def add(self, batch: pa.RecordBatch) -> int:
+        """Take paths in place of those before; return the identifier of the first."""
+        self._first += self._batch.num_rows
+        self._batch = batch
+        return self._first
+
+    def parts(self, identifiers: Ints) -> Iterator[Part]:
+        """Yield those with identifiers (n,)."""
+        if len(identifiers) and identifiers.min() < self._first:
+            raise AssertionError(f"path {identifiers.min()} is named after others have come")
+        yield Part(self._batch, identifiers - self._first, np.arange(len(identifiers)))
+
+
+@dataclass(slots=True)
+class LiveTrace:
+    """Takes what a session records, as `traces.writer.TraceWriter` does, and counts it at once."""
+
+    devices: Sequence[Device]
+    options: ReplayOptions
+    launches: list[LiveLaunch] = field(default_factory=list)
+    _compilers: list[Compiler] = field(default_factory=list)
+    _events: list[Event] = field(default_factory=list)
+    _sources: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Leave out what keeps state."""
+        self.options = replace(self.options, caches=False)
+
+    def compiler(self, compiler: Compiler) -> None:
+        """Keep who compiled."""
+        if compiler not in self._compilers:
+            self._compilers.append(compiler)
+
+    def source(self, name: str, text: str) -> str:
+        """Keep a source text; return its key in the manifest."""
+        key, number = name, 1
+        while self._sources.get(key, text) != text:
+            number += 1
+            key = f"{name} ({number})"
+        self._sources[key] = text
+        return key
+
+    def event(self, event: Event) -> None:
+        """Append a copy or a set."""
+        self._events.append(event)
+
+    def launch(self, launch: Launch) -> LiveLaunch:
+        """Begin the next launch."""
+        number = len(self.launches)
+        self._events.append(Event(kind="launch", launch=number))
+        self.launches.append(LiveLaunch(number, launch, self.devices, self.options))
+        return self.launches[-1]
+
+    def resources(self, launch: int, resources: tuple[Resources, ...]) -> None:
+        """Set what the assembler made of the kernel of a launch."""
+        held = self.launches[launch]
+        held.launch = replace(held.launch, resources=resources)
+
+    @property
+    def manifest(self) -> Manifest:
+        """What a trace's manifest would say."""
+        return Manifest(
+            compilers=tuple(self._compilers),
+            events=tuple(self._events),
+            launches=tuple(launch.launch for launch in self.launches),
+            sources=self._sources,
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        return None

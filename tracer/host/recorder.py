@@ -1,0 +1,40 @@
+"""What takes the recording of a session: the writer of a trace, or whoever listens instead."""
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar
+from typing import Any, Protocol
+
+from ...traces.schema import Compiler, Event, Launch, Resources
+
+
+class Recorder(AbstractContextManager["Recorder"], Protocol):
+    """Takes what a session does, from `with` to its end."""
+
+    def compiler(self, compiler: Compiler) -> None:
+        """Take who compiled."""
+
+    def source(self, name: str, text: str) -> str:
+        """Take a source text; return the name that it has from now on."""
+
+    def event(self, event: Event) -> None:
+        """Take a copy or a set."""
+
+    def launch(self, launch: Launch) -> Any:
+        """Take the next launch; return what takes its rows, as a `LaunchWriter` does."""
+
+    def resources(self, launch: int, resources: tuple[Resources, ...]) -> None:
+        """Take what the assembler made of the kernel of a launch, by its number."""
+
+
+LISTENER: ContextVar[Recorder | None] = ContextVar("cutrace_listener", default=None)
+
+
+@contextmanager
+def recording_into(recorder: Recorder) -> Iterator[None]:
+    """While the body runs, a session that opens writes no trace: `recorder` takes its place."""
+    token = LISTENER.set(recorder)
+    try:
+        yield
+    finally:
+        LISTENER.reset(token)
