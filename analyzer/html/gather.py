@@ -1,46 +1,20 @@
 """From traces and profiles to the value that the templates show, within bounds."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
-from ...models.replay.device import Device, load_device
-from ...models.replay.options import ReplayOptions
 from ...traces.reader import Trace
 from ..advice import Finding, advise
 from ..comparison import compare_profiles
-from ..flow import trace_flow
 from ..launch_text import launch_text
-from ..occupancy import draw_curves, from_launch
-from ..occupancy_text import share
-from ..profile import LaunchProfile, Profile
-from ..why.explain import Explanation, explain_worst
-from ..why.svg import draw
-from .curve_svg import draw_curve
-from .figures import cell, compare_table, full_tables, glance, moved_bytes, tiles
-from .flow_svg import draw_flow
-from .source import Found, costly_rows, draw_source
-from .value import (
-    Advice,
-    Bounds,
-    Cell,
-    Comparison,
-    CostlyLine,
-    Curves,
-    DevicePart,
-    LaunchPart,
-    Listed,
-    Picture,
-    Report,
-    Variant,
-)
+from ..profile import Profile
+from .device_part import PartMaker
+from .figures import cell, compare_table, full_tables, glance, moved_bytes
+from .value import Bounds, Cell, Comparison, LaunchPart, Listed, Report, Variant
 
 NAMED = 3
 """Kernels in the title."""
-COSTLY = 5
-"""Lines in the summary of a launch."""
-DRAWN = 6
-"""Accesses that are drawn of a launch on a device."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,27 +26,25 @@ class Subject:
     profile: Profile
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Gatherer:
     """Gathers within bounds; `options` are further arguments of the `analyze()` that was called."""
 
     options: Mapping[str, Any]
     bounds: Bounds
-    _pictures: int = 0
-    _devices: dict[str, Device] = field(default_factory=dict)
-    _parts: int = 1
 
     def gather(self, subjects: Sequence[Subject], command: str) -> Report:
         """The whole page."""
         chosen = [self._choose(subject.profile) for subject in subjects]
-        self._parts = sum(
+        parts = sum(
             not launch.refusal
             for subject, numbers in zip(subjects, chosen, strict=True)
             for number in numbers
             for launch in subject.profile.of(number)
         )
+        make = PartMaker(self.options, self.bounds.share(parts))
         variants = tuple(
-            self._variant(index, subject, numbers)
+            self._variant(index, subject, numbers, make)
             for index, (subject, numbers) in enumerate(zip(subjects, chosen, strict=True))
         )
         comparisons, remarks = self._compare(subjects)
@@ -107,26 +79,21 @@ class Gatherer:
         kept = {min(group)[1]: len(group) for group in ordered[: self.bounds.launches]}
         return dict(sorted(kept.items()))
 
-    def _variant(self, index: int, subject: Subject, numbers: Mapping[int, int]) -> Variant:
+    def _variant(
+        self, index: int, subject: Subject, numbers: Mapping[int, int], make: PartMaker
+    ) -> Variant:
         profile = subject.profile
         shown = tuple(p for p in profile.launches if p.number in numbers)
         dlcm, settings = self.options.get("dlcm", "ca"), self.options.get("set", {})
         advised = advise(subject.trace, replace(profile, launches=shown), dlcm, settings)
         findings = {(p.number, p.device): found for p, found in advised}
         launches = tuple(
-            self._launch(f"v{index}-{number}", subject, number, alike, findings)
+            _launch(f"v{index}-{number}", subject, number, alike, findings, make)
             for number, alike in numbers.items()
         )
         keys = {launch.number: launch.key for launch in launches}
         listed = tuple(self._list(profile, keys))
-        compilers = (" ".join((c.name, c.version, c.target)) for c in profile.manifest.compilers)
-        return Variant(
-            subject.name,
-            ", ".join(compilers),
-            launches,
-            listed,
-            len(profile.numbers) - len(listed),
-        )
+        return Variant(subject.name, launches, listed, len(profile.numbers) - len(listed))
 
     def _list(self, profile: Profile, keys: Mapping[int, str]) -> Iterator[Listed]:
         """A line a launch, the first of them."""
@@ -143,121 +110,6 @@ class Gatherer:
             )
             key = keys.get(number, "")
             yield Listed(number, launch_text(on[0].launch), tuple(cells), key)
-
-    def _launch(
-        self,
-        key: str,
-        subject: Subject,
-        number: int,
-        alike: int,
-        findings: Mapping[tuple[int, str], Sequence[Finding]],
-    ) -> LaunchPart:
-        on = subject.profile.of(number)
-        launch = on[0].launch
-        tables, zeros = full_tables(on)
-        return LaunchPart(
-            key=key,
-            variant=subject.name,
-            number=number,
-            heading=launch_text(launch),
-            signature=launch.signature or launch.kernel,
-            facts=(
-                ("grid", " x ".join(map(str, launch.grid))),
-                ("block", " x ".join(map(str, launch.block))),
-                ("threads", str(launch.blocks * launch.threads)),
-                ("shared memory", f"{launch.shared_static + launch.shared_dynamic} bytes a block"),
-            ),
-            alike=alike,
-            glance=glance(on),
-            tables=tables,
-            zeros=zeros,
-            devices=tuple(
-                self._device(f"{key}-{p.device}", subject, p, findings.get((number, p.device), ()))
-                for p in on
-            ),
-        )
-
-    def _device(
-        self, key: str, subject: Subject, profile: LaunchProfile, findings: Sequence[Finding]
-    ) -> DevicePart:
-        if profile.refusal:
-            return DevicePart(key, profile.device, profile.device_name, profile.refusal)
-        device = self._load(profile)
-        pictures = self._draw(key, subject, profile, device)
-        by_access = {p.access: p.key for p in pictures}
-        by_place = {p.place or p.ptx: p for p in pictures}
-
-        def target(row: Found) -> str:
-            found = by_place.get(_name_place(row))
-            return found.key if found else ""
-
-        costly = tuple(
-            CostlyLine(
-                _name_place(row) if row.get("line") else "",
-                str(row.get("text") or row.get("ptx") or "").strip(),
-                part,
-                what,
-                by_place[place].sentence if (place := _name_place(row)) in by_place else "",
-                target(row),
-            )
-            for row, part, what in costly_rows(profile, COSTLY)
-        )
-        rows = self.bounds.rows // max(1, self._parts)
-        sources = profile_sources(subject)
-        return DevicePart(
-            key=key,
-            device=profile.device,
-            name=profile.device_name,
-            refusal="",
-            notes=(*profile.substitutions, *profile.remarks),
-            tiles=tuple(tiles(profile)),
-            costly=costly,
-            advice=tuple(_advice(finding, by_access) for finding in findings),
-            source=draw_source(profile, sources, rows, self.bounds, target),
-            flow=draw_flow(
-                trace_flow(profile.raw.counts, device), f"memory flow on {profile.device_name}"
-            ),
-            pictures=pictures,
-            curves=self._curves(subject, profile, device),
-        )
-
-    def _load(self, profile: LaunchProfile) -> Device:
-        name = profile.device_file or profile.device
-        if name not in self._devices:
-            self._devices[name] = load_device(name, self.options.get("set", {}))
-        return self._devices[name]
-
-    def _draw(
-        self, key: str, subject: Subject, profile: LaunchProfile, device: Device
-    ) -> tuple[Picture, ...]:
-        """The worst accesses of the lines that waste most, then of those that move most."""
-        table = profile.instructions
-        groups: dict[str, list[Found]] = {}
-        for row in table.iter_rows(named=True):
-            if row["memory_requests"]:
-                groups.setdefault(_name_place(row), []).append(row)
-        ordered = sorted(groups.values(), key=_waste, reverse=True)
-        room = max(0, self.bounds.pictures - self._pictures)
-        chosen = [[int(str(row["pc"])) for row in rows] for rows in ordered[: min(DRAWN, room)]]
-        dlcm = self.options.get("dlcm", "ca")
-        found = explain_worst(subject.trace, profile.number, device, dlcm, chosen)
-        drawn = [explanation for explanation in found if explanation]
-        self._pictures += len(drawn)
-        return tuple(_picture(f"{key}-p{n}", one) for n, one in enumerate(drawn))
-
-    def _curves(self, subject: Subject, profile: LaunchProfile, device: Device) -> Curves:
-        known = {k: v for k, v in self.options.items() if k in ("cache_config", "registers")}
-        options = ReplayOptions(**known)
-        resident = from_launch(subject.trace.launches[profile.number], device, options)
-        found = resident.found
-        blocks = "1 block" if found.blocks == 1 else f"{found.blocks} blocks"
-        return Curves(
-            f"{blocks} of {found.need.threads} threads on an SM: {found.active_warps} of"
-            f" {found.max_warps} warps, {share(found, found.active_warps)}, limited by"
-            f" {', '.join(found.limited_by)}",
-            tuple((name, room, room == found.blocks) for name, room in found.limits.items()),
-            tuple(draw_curve(curve, found.max_warps) for curve in draw_curves(resident, options)),
-        )
 
     def _compare(
         self, subjects: Sequence[Subject]
@@ -280,50 +132,38 @@ def _title(kernels: Sequence[str]) -> str:
     return ", ".join(kernels[:NAMED]) + more or "no launches"
 
 
-def profile_sources(subject: Subject) -> Mapping[str, str]:
-    """The texts of a trace's sources by name."""
-    return subject.trace.manifest.sources
-
-
-def _name_place(row: Found) -> str:
-    """`FILE:LINE`, or for an instruction without a line its text."""
-    return f"{row['file']}:{row['line']}" if row.get("line") else str(row.get("ptx", ""))
-
-
-def _waste(rows: Sequence[Found]) -> tuple[float, float]:
-    """How much too much the instructions of a line cost, then how much they move."""
-
-    def total(*names: str) -> float:
-        return sum(float(str(row.get(name) or 0)) for row in rows for name in names)
-
-    excess = total("global_excess_transactions", "shared_conflicts", "constant_passes")
-    moved = total("global_bytes_moved", "local_load_bytes_moved", "local_store_bytes_moved")
-    return excess - total("constant_ideal_passes"), moved + total("memory_requests")
-
-
-def _picture(key: str, found: Explanation) -> Picture:
-    assert found.access is not None
-    return Picture(
-        key,
-        str(found.place) if found.place else "",
-        found.source,
-        found.sentence,
-        found.reason,
-        f"block {found.block}, warp {found.access.warp}",
-        found.access.identifier,
-        found.ptx,
-        draw(found),
-    )
-
-
-def _advice(finding: Finding, by_access: Mapping[str, str]) -> Advice:
-    return Advice(
-        finding.rule,
-        finding.place,
-        finding.what,
-        finding.evidence,
-        finding.change,
-        finding.share,
-        finding.access,
-        by_access.get(finding.access, ""),
+def _launch(
+    key: str,
+    subject: Subject,
+    number: int,
+    alike: int,
+    findings: Mapping[tuple[int, str], Sequence[Finding]],
+    make: PartMaker,
+) -> LaunchPart:
+    """A launch in full, on every device."""
+    on = subject.profile.of(number)
+    launch = on[0].launch
+    tables, zeros = full_tables(on)
+    compilers = (f"{c.name} {c.version} {c.target}" for c in subject.trace.manifest.compilers)
+    return LaunchPart(
+        key=key,
+        variant=subject.name,
+        number=number,
+        heading=launch_text(launch),
+        signature=launch.signature or launch.kernel,
+        facts=(
+            ("grid", " x ".join(map(str, launch.grid))),
+            ("block", " x ".join(map(str, launch.block))),
+            ("threads", str(launch.blocks * launch.threads)),
+            ("shared memory", f"{launch.shared_static + launch.shared_dynamic} bytes a block"),
+            *(("compiled by", compiler) for compiler in compilers),
+        ),
+        alike=alike,
+        glance=glance(on),
+        tables=tables,
+        zeros=zeros,
+        devices=tuple(
+            make.part(f"{key}-{p.device}", subject.trace, p, findings.get((number, p.device), ()))
+            for p in on
+        ),
     )

@@ -34,9 +34,9 @@ Target = Callable[[Found], str]
 
 
 def draw_source(
-    launch: LaunchProfile, sources: Mapping[str, str], rows: int, bounds: Bounds, target: Target
+    launch: LaunchProfile, sources: Mapping[str, str], bounds: Bounds, target: Target
 ) -> Source:
-    """The pages of a launch on a device, `rows` lines at most; the costliest file first.
+    """The pages of a launch on a device within bounds, the costliest file first.
 
     `target` names the picture of a row's worst access, or is empty.
     """
@@ -51,6 +51,7 @@ def draw_source(
         files.setdefault(str(row["file"]) if has_lines else "", []).append(row)
     ordered = sorted(files.items(), key=lambda pair: -_weight(pair[1], totals))
     shown = []
+    rows = bounds.rows
     for name, found in ordered:
         text = sources.get(name, "").splitlines() if has_lines else []
         page = _file(name, text, found, names, totals, max(rows, 0), bounds, target)

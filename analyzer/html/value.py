@@ -1,9 +1,12 @@
 """What the page shows, chosen and bounded: plain values for the templates."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..evaluate import Value
+
+DRAWN = 6
+"""Accesses that are drawn of a launch on a device."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +22,12 @@ class Bounds:
     rows: int = 4000
     pictures: int = 48
     text: int = 2000
+
+    def share(self, parts: int) -> "Bounds":
+        """The bounds of one of so many launches on devices: a part has DRAWN pictures at most."""
+        parts = max(1, parts)
+        pictures = min(DRAWN, max(1, self.pictures // parts)) if self.pictures else 0
+        return replace(self, rows=self.rows // parts, pictures=pictures)
 
     def smaller(self) -> "Bounds":
         """Half of everything that can fill a page."""
@@ -200,7 +209,6 @@ class Variant:
     """A trace: its launches in full and in lines, and how many of the latter are left out."""
 
     name: str
-    compiler: str
     launches: tuple[LaunchPart, ...]
     listed: tuple[Listed, ...]
     left_out: int

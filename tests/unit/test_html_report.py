@@ -213,6 +213,8 @@ def test_thousands_of_lines_and_hundreds_of_launches_stay_small(tmp_path: Path) 
     root = check_offline(text)
     assert "more lines of this file cost less" in text
     assert "and 10 more launches, which" in root.text
+    # 48 pictures for 12 launches, 4 each: of 1500 lines so many, of 2 lines both
+    assert len(root.find("figure")) == 4 + 11 * 2
     # of 15 kernels the 12 that move most are shown, each for its 4 launches
     assert len(root.find("option")) == 12 + 1
     assert root.text.count("which moves most of 4 of this kernel and shape") == 12

@@ -1,0 +1,157 @@
+"""One launch on one device: its figures, lines, advice, source, flow, pictures and curves."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ...models.replay.device import Device, load_device
+from ...models.replay.options import ReplayOptions
+from ...traces.reader import LaunchTrace, Trace
+from ..advice import Finding
+from ..flow import trace_flow
+from ..occupancy import draw_curves, from_launch
+from ..occupancy_text import share
+from ..profile import LaunchProfile
+from ..why.explain import Explanation, explain_worst
+from ..why.svg import draw
+from .curve_svg import draw_curve
+from .figures import tiles
+from .flow_svg import draw_flow
+from .source import Found, costly_rows, draw_source
+from .value import Advice, Bounds, CostlyLine, Curves, DevicePart, Picture
+
+COSTLY = 5
+"""Lines in the summary of a launch."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartMaker:
+    """Makes parts; `options` are those of the profiles' `analyze()`, `bounds` those of one part."""
+
+    options: Mapping[str, Any]
+    bounds: Bounds
+    _devices: dict[str, Device] = field(default_factory=dict)
+
+    def part(
+        self, key: str, trace: Trace, profile: LaunchProfile, findings: Sequence[Finding]
+    ) -> DevicePart:
+        """Everything about a launch on a device; `key` begins the names of its link targets."""
+        if profile.refusal:
+            return DevicePart(key, profile.device, profile.device_name, profile.refusal)
+        device = self._load(profile)
+        pictures = self._draw(key, trace, profile, device)
+        by_access = {p.access: p.key for p in pictures}
+        by_place = {p.place or p.ptx: p for p in pictures}
+
+        def target(row: Found) -> str:
+            found = by_place.get(_name_place(row))
+            return found.key if found else ""
+
+        title = f"memory flow on {profile.device_name}"
+        return DevicePart(
+            key=key,
+            device=profile.device,
+            name=profile.device_name,
+            refusal="",
+            notes=(*profile.substitutions, *profile.remarks),
+            tiles=tuple(tiles(profile)),
+            costly=tuple(_costly(profile, by_place)),
+            advice=tuple(_advice(finding, by_access) for finding in findings),
+            source=draw_source(profile, trace.manifest.sources, self.bounds, target),
+            flow=draw_flow(trace_flow(profile.raw.counts, device), title),
+            pictures=pictures,
+            curves=self._curves(trace.launches[profile.number], device),
+        )
+
+    def _load(self, profile: LaunchProfile) -> Device:
+        name = profile.device_file or profile.device
+        if name not in self._devices:
+            self._devices[name] = load_device(name, self.options.get("set", {}))
+        return self._devices[name]
+
+    def _draw(
+        self, key: str, trace: Trace, profile: LaunchProfile, device: Device
+    ) -> tuple[Picture, ...]:
+        """The worst accesses of the lines that waste most, then of those that move most."""
+        groups: dict[str, list[Found]] = {}
+        for row in profile.instructions.iter_rows(named=True):
+            if row["memory_requests"]:
+                groups.setdefault(_name_place(row), []).append(row)
+        ordered = sorted(groups.values(), key=_waste, reverse=True)[: self.bounds.pictures]
+        chosen = [[int(str(row["pc"])) for row in rows] for rows in ordered]
+        dlcm = self.options.get("dlcm", "ca")
+        found = explain_worst(trace, profile.number, device, dlcm, chosen)
+        drawn = [explanation for explanation in found if explanation]
+        return tuple(_picture(f"{key}-p{n}", one) for n, one in enumerate(drawn))
+
+    def _curves(self, launch: LaunchTrace, device: Device) -> Curves:
+        known = {k: v for k, v in self.options.items() if k in ("cache_config", "registers")}
+        options = ReplayOptions(**known)
+        resident = from_launch(launch, device, options)
+        found = resident.found
+        blocks = "1 block" if found.blocks == 1 else f"{found.blocks} blocks"
+        return Curves(
+            f"{blocks} of {found.need.threads} threads on an SM: {found.active_warps} of"
+            f" {found.max_warps} warps, {share(found, found.active_warps)}, limited by"
+            f" {', '.join(found.limited_by)}",
+            tuple((name, room, room == found.blocks) for name, room in found.limits.items()),
+            tuple(draw_curve(curve, found.max_warps) for curve in draw_curves(resident, options)),
+        )
+
+
+def _costly(profile: LaunchProfile, by_place: Mapping[str, Picture]) -> Iterator[CostlyLine]:
+    """The costliest lines, each with the sentence of its picture if it has one."""
+    for row, part, what in costly_rows(profile, COSTLY):
+        picture = by_place.get(_name_place(row))
+        yield CostlyLine(
+            _name_place(row) if row.get("line") else "",
+            str(row.get("text") or row.get("ptx") or "").strip(),
+            part,
+            what,
+            picture.sentence if picture else "",
+            picture.key if picture else "",
+        )
+
+
+def _name_place(row: Found) -> str:
+    """`FILE:LINE`, or for an instruction without a line its text."""
+    return f"{row['file']}:{row['line']}" if row.get("line") else str(row.get("ptx", ""))
+
+
+def _waste(rows: Sequence[Found]) -> tuple[float, float]:
+    """How much too much the instructions of a line cost, then how much they move."""
+
+    def total(*names: str) -> float:
+        return sum(float(str(row.get(name) or 0)) for row in rows for name in names)
+
+    excess = total("global_excess_transactions", "shared_conflicts", "constant_passes")
+    moved = total("global_bytes_moved", "local_load_bytes_moved", "local_store_bytes_moved")
+    return excess - total("constant_ideal_passes"), moved + total("memory_requests")
+
+
+def _picture(key: str, found: Explanation) -> Picture:
+    assert found.access is not None
+    return Picture(
+        key,
+        str(found.place) if found.place else "",
+        found.source,
+        found.sentence,
+        found.reason,
+        f"block {found.block}, warp {found.access.warp}",
+        found.access.identifier,
+        found.ptx,
+        draw(found),
+    )
+
+
+def _advice(finding: Finding, by_access: Mapping[str, str]) -> Advice:
+    return Advice(
+        finding.rule,
+        finding.place,
+        finding.what,
+        finding.evidence,
+        finding.change,
+        finding.share,
+        finding.access,
+        by_access.get(finding.access, ""),
+    )
