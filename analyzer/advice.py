@@ -14,10 +14,14 @@ from textwrap import wrap
 import polars as pl
 
 from ..models.replay.device import Device, load_device
+from ..models.replay.seam import ACCESSES
 from ..traces.reader import LaunchTrace, Trace
+from ..traces.schema import Space
 from . import rules
+from .address_use import AddressUse, Key, read_address_use
 from .launch_text import launch_text
 from .profile import LaunchProfile, Profile
+from .trial import Trials
 from .why.picture import draw_groups
 from .why.search import Access, Searcher
 from .why.sentence import give_reason, say
@@ -31,10 +35,11 @@ SENTENCE = 100
 class Finding:
     """What a rule found: at an instruction, or (`pc` None) in the launch as a whole.
 
-    `what` is wrong, `evidence` shows it, `change` is the advice; `share` is the part of the
-    launch's traffic of that kind, 0 to 1, None where it has no part in any. `access` is what
-    `why --access` takes. `rule`, `place` (FILE:LINE) and the number of `others`, further
-    instructions of the line with the same, are filled in by `advise`.
+    `what` is wrong, `evidence` shows it, `change` is the advice, and `proof` what a replay with the
+    change gave, or empty; `share` is the part of the launch's traffic of that kind, 0 to 1, None
+    where it has no part in any. `access` is what `why --access` takes. `rule`, `place` (FILE:LINE)
+    and the number of `others`, further instructions of the line with the same, are filled in by
+    `advise`.
     """
 
     what: str
@@ -43,6 +48,7 @@ class Finding:
     pc: int | None = None
     share: float | None = None
     access: str = ""
+    proof: str = ""
     rule: str = ""
     place: str = ""
     others: int = 0
@@ -61,6 +67,7 @@ class Evidence:
     device: Device
     worst: Sequence[Access]
     sums: pl.DataFrame
+    trials: Trials
 
     def total(self, counter: str) -> int:
         """The sum of a raw counter over the launch; 0 where the device does not have it."""
@@ -81,11 +88,35 @@ class Evidence:
         """The row of each pc."""
         return {pc: row for row, pc in enumerate(self.sums["pc"].to_list())}
 
+    def fills_device(self) -> bool:
+        """Whether blocks wait for room on an SM: else more room would be no use."""
+        facts = self.profile.raw.facts
+        room = (facts.get("resident_blocks") or 0) * (facts.get("sms") or 0)
+        return self.profile.launch.blocks > room
+
+    @cached_property
+    def use(self) -> Mapping[Key, AddressUse]:
+        """How many places the lanes of each instruction want, by pc and space."""
+        return read_address_use(self.trace)
+
+    def use_of(self, access: Access) -> AddressUse:
+        """How many places the lanes of an access's instruction want."""
+        return self.use[access.pc, Space[access.kind.space.upper()]]
+
+    def array_of(self, access: Access) -> str:
+        """The array that an instruction goes to, mostly; empty where it goes to none."""
+        counter = f"{access.kind.prefix}requests"
+        rows = self.profile.raw.counts.filter(pl.col("pc") == access.pc, pl.col("array") != "")
+        if not rows.height or counter not in rows.columns:
+            return ""
+        by_array = rows.group_by("array").agg(pl.col(counter).sum()).sort(counter, "array")
+        name: str = by_array["array"][-1]
+        return name if by_array[counter][-1] and name in self.trials.arrays else ""
+
     def share(self, access: Access, what: str) -> float:
         """An access's part of all that its space counts: `bytes_moved`, `passes`."""
         space = access.kind.space
-        names = [c for c in self.sums.columns if c.startswith(f"{space}_") and c.endswith(what)]
-        total = sum(self.total(name) for name in names)
+        total = sum(self.total(f"{space}_{act}_{what}") for act in ACCESSES[space])
         return self.of(access.pc, access.kind.prefix + what) / total if total else 0.0
 
     def describe(self, access: Access) -> str:
@@ -123,7 +154,8 @@ def _ask(
     worst = Searcher(opened, device, dlcm).worst(None)
     numbers = [c for c, t in launch.raw.counts.schema.items() if t == pl.Int64]
     sums = launch.raw.counts.group_by("pc").agg(pl.col(numbers).sum()).sort("pc")
-    evidence = Evidence(launch, opened, device, worst, sums)
+    trials = Trials(opened, device, dlcm)
+    evidence = Evidence(launch, opened, device, worst, sums, trials)
     places = opened.instructions().select(["file", "line"]).to_pylist()
     found: dict[tuple[str, str], list[Finding]] = {}
     for name in rule_names():
@@ -166,6 +198,8 @@ def _finding(finding: Finding, width: int | None) -> Iterator[str]:
     seen = f" (cutrace why TRACE --access {finding.access})" if finding.access else ""
     yield from _wrapped(f"seen: {finding.evidence}{seen}", width, "  ")
     yield from _wrapped(f"change: {finding.change}", width, "  ")
+    if finding.proof:
+        yield from _wrapped(f"tried: {finding.proof}", width, "  ")
 
 
 def _wrapped(text: str, width: int | None, indent: str) -> list[str]:

@@ -1,67 +1,124 @@
 """Lanes that meet in a bank of shared memory, and the padding of rows that parts them.
 
-The padding is tried: the worst access is asked of the device's model again with every row of the
-lanes' stride so many words longer.
+The padding is tried: the launch is replayed with the array's rows so many elements longer, rows as
+the array's accesses show them, or of as many words as there are banks. Where the trace knows of no
+array there, the worst access alone is asked again.
 """
 
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 
 from ...models.replay.seam import Batch
 from ..advice import Evidence, Finding
+from ..trial import Trial
 from ..why.search import Access
 
-WORD = 4
 PADS = (1, 2, 3, 4)
+CONFLICTS = tuple(f"shared_{what}_conflicts" for what in ("load", "store", "atomic", "reduction"))
+OTHERWISE = "let the lanes take words of different banks: exchange or permute indices"
+REMAINING = 0.5
+"""The padding is advice if this part of the conflicts remains at most."""
+BANKS, WORD = 32, 4
 
 
 def find(evidence: Evidence) -> Iterator[Finding]:
-    """Look at every access to shared memory."""
+    """Look at every load and store of shared memory; lanes of atomics meet as their data does."""
     for access in evidence.worst:
         conflicts = evidence.of(access.pc, access.kind.prefix + "conflicts")
-        if access.kind.space != "shared" or not conflicts or access.cost <= access.ideal:
+        if access.kind.space != "shared" or not conflicts:
             continue
+        if access.kind.access in ("atomic", "reduction") or access.cost <= _at_best(access):
+            continue
+        name = evidence.array_of(access)
+        change, proof = _change(evidence, access, name) if name else (_change_unnamed(access), "")
         requests = evidence.of(access.pc, access.kind.prefix + "passes")
         yield Finding(
             f"lanes meet in banks: {conflicts} of {requests} passes are conflicts",
             evidence.describe(access),
-            _change(access),
+            change,
             access.pc,
             evidence.share(access, "passes"),
             access.identifier,
+            proof,
         )
 
 
-def _change(access: Access) -> str:
-    """The padding that helps, tried out; else a general word."""
-    if access.kind.access in ("atomic", "reduction"):
-        return "give each warp a copy of its own, or combine the lanes' values before"
+def _at_best(access: Access) -> int:
+    """What the access costs if its lanes take words in order: 1.x parts wide ones in any case."""
+    in_order = tuple(
+        None if a is None else n * access.kind.width for n, a in enumerate(access.addresses)
+    )
+    return max(access.ideal, _passes(access, in_order))
+
+
+def _change(evidence: Evidence, access: Access, name: str) -> tuple[str, str]:
+    """The padding that helps, and what its replay gave; else a general word."""
+    before = evidence.trials.as_recorded().total(*CONFLICTS)
+    best: tuple[int, Trial, int, int] | None = None
+    for row, pad in _candidates(evidence, access, name):
+        trial = _try(evidence, name, row, pad)
+        if trial and (best is None or trial.total(*CONFLICTS) < best[0]):
+            best = trial.total(*CONFLICTS), trial, row, pad
+        if best and not best[0]:
+            break
+    if best is None or best[0] > REMAINING * before:
+        return OTHERWISE, ""
+    after, trial, row, pad = best
+    elements = "one element" if pad == 1 else f"{pad} elements"
+    size = evidence.trials.element(name)
+    return (
+        f"make rows of `{name}`, {row // size} elements, {elements} longer",
+        f"{trial.typed}: shared_conflicts from {before} to {after}",
+    )
+
+
+def _candidates(evidence: Evidence, access: Access, name: str) -> Iterator[tuple[int, int]]:
+    """Rows in bytes, and paddings in elements, that may help."""
+    trials = evidence.trials
+    size = trials.element(name)
+    step = max(1, trials.usage[name].widest // size)
     asked = [a for a in access.addresses if a is not None]
-    rows = {b - a for a, b in pairwise(asked) if b > a}
+    strides = sorted({b - a for a, b in pairwise(asked) if b - a > size}, reverse=True)
+    found = trials.usage[name].find_row(trials.arrays[name])
+    banks = BANKS * max(size, WORD)
+    for row in dict.fromkeys((*([found] if found else []), *strides, banks)):
+        if row % size == 0:
+            yield from ((row, pad * step) for pad in PADS)
+
+
+def _try(evidence: Evidence, name: str, row: int, pad: int) -> Trial | None:
+    """Replay with the padding; without a length where the accesses tell the same one."""
+    trials = evidence.trials
+    size = trials.element(name)
+    known = trials.usage[name].find_row(trials.arrays[name]) == row
+    return trials.suppose(pad={name: pad if known else f"{row // size}+{pad}"})
+
+
+def _change_unnamed(access: Access) -> str:
+    """The padding of whatever lies there that helps the worst access; else a general word."""
+    asked = [a for a in access.addresses if a is not None]
+    rows = {b - a for a, b in pairwise(asked) if b - a > WORD and (b - a) % WORD == 0}
     for row in sorted(rows, reverse=True):
         for pad in PADS:
-            passes = _passes(access, row, pad * WORD)
-            if row % WORD == 0 and row > WORD and passes <= access.ideal:
+            moved = (None if a is None else a + a // row * pad * WORD for a in access.addresses)
+            if (passes := _passes(access, tuple(moved))) <= access.ideal:
                 words = "one word" if pad == 1 else f"{pad} words"
                 return (
                     f"make rows of {row} bytes {words} longer: the same access then takes {passes}"
                     f" instead of {access.cost} passes (tried)"
                 )
-    return "let the lanes of a request take words of different banks: exchange or permute indices"
+    return OTHERWISE
 
 
-def _passes(access: Access, row: int, pad: int) -> int:
-    """The passes of the access if each row were `pad` bytes longer."""
-    moved = tuple(None if a is None else a + a // row * pad for a in access.addresses)
-    padded = replace(access, addresses=moved)
+def _passes(access: Access, addresses: tuple[int | None, ...]) -> int:
+    """The passes of the access if its lanes went elsewhere."""
     batch = Batch(
-        (padded.kind,),
+        (access.kind,),
         np.zeros(1, np.int64),
-        np.array([[a or 0 for a in moved]], np.int64),
-        np.array([[a is not None for a in moved]], np.bool_),
+        np.array([[a or 0 for a in addresses]], np.int64),
+        np.array([[a is not None for a in addresses]], np.bool_),
         np.zeros(1, np.int64),
     )
     return int(access.model.step(batch).counts["passes"][0])

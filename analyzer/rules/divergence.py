@@ -1,9 +1,11 @@
 """Branches that send neighbouring lanes of a warp different ways: by an even or odd number, say.
 
 Only a pattern that repeats every few lanes is told: then threads can be renumbered so that whole
-warps go one way. A warp at the edge of its data diverges once and is left alone.
+warps go one way. A warp at the edge of its data diverges once and is left alone, and so is the edge
+of a block's rows, which repeats with them.
 """
 
+from collections import Counter
 from collections.abc import Iterator
 
 import numpy as np
@@ -12,18 +14,24 @@ from ..advice import Evidence, Finding
 
 PERIODS = (2, 4, 8, 16)
 FULL = (1 << 32) - 1
+OFTEN = 0.05
+"""The part of a branch's runs that makes it worth a word."""
 
 
 def find(evidence: Evidence) -> Iterator[Finding]:
     """Look at the branches that split whole warps by a repeating pattern."""
-    splits = dict(_periodic(evidence))
+    splits = _splits(evidence)
     for row in evidence.sums.filter(evidence.sums["divergent_branches"] > 0).rows(named=True):
         block = evidence.trace.instructions()["block"][row["pc"]].as_py()
-        if block in splits and row["branches"]:
-            taken, period = splits[block]
+        found = splits.get(block, Counter())
+        width = evidence.profile.launch.block[0]
+        periodic = {taken: n for taken, n in found.items() if period(taken, width)}
+        times, branches = sum(periodic.values()), row["branches"]
+        if 2 * times >= found.total() and times > OFTEN * branches:
+            taken = max(periodic, key=lambda mask: (periodic[mask], mask))
             yield Finding(
-                f"{row['divergent_branches']} of {row['branches']} branches split their warp,"
-                f" by a pattern of {period} lanes",
+                f"{row['divergent_branches']} of {branches} branches split their warp, by a pattern"
+                f" of {period(taken, width)} lanes",
                 f"lanes {taken:#010x} of a full warp take the branch",
                 "number the work so that the threads of a warp go one way: whole warps for each"
                 " case, not every other thread",
@@ -31,17 +39,46 @@ def find(evidence: Evidence) -> Iterator[Finding]:
             )
 
 
-def _periodic(evidence: Evidence) -> Iterator[tuple[int, tuple[int, int]]]:
-    """Yield basic blocks whose branch splits a full warp periodically: lanes taken, the period."""
-    paths = evidence.trace.paths()
+def period(taken: int, width: int) -> int:
+    """The lanes after which a mask repeats, 0 if it does not, or is the edge of a block's rows.
+
+    >>> period(0x55555555, 128), period(0xff, 128), period(0x0fff0fff, 16), period(0x0fff0fff, 128)
+    (2, 0, 0, 16)
+    """
+    for lanes in PERIODS:
+        if ((taken >> lanes) | (taken << (32 - lanes))) & FULL == taken:
+            row = taken & ((1 << lanes) - 1)
+            is_edge = row & (row + 1) == 0 or _is_suffix(row, lanes)
+            return 0 if lanes == width and is_edge else lanes
+    return 0
+
+
+def _is_suffix(row: int, lanes: int) -> bool:
+    other = ~row & ((1 << lanes) - 1)
+    return other & (other + 1) == 0
+
+
+def _splits(evidence: Evidence) -> dict[int, Counter[int]]:
+    """How often each mask of a full warp was taken, by basic block, where it split the warp."""
+    times = _path_times(evidence)
+    paths = evidence.trace.paths().combine_chunks()
     flat = {
         name: paths[name].combine_chunks().flatten().to_numpy()
-        for name in ("blocks", "active", "taken", "targets")
+        for name in ("blocks", "active", "taken", "targets", "repeat")
     }
-    split = (flat["targets"] > 1) & (flat["active"] == FULL)
-    pairs = np.stack([flat["blocks"][split], flat["taken"][split]], axis=1)
-    for block, taken in np.unique(pairs, axis=0).tolist():
-        for period in PERIODS:
-            if ((taken >> period) | (taken << (32 - period))) & FULL == taken:
-                yield block, (taken, period)
-                break
+    lengths = paths["blocks"].combine_chunks().value_lengths().to_numpy()
+    weight = flat["repeat"].astype(np.int64) * np.repeat(times, lengths)
+    split = np.flatnonzero((flat["targets"] > 1) & (flat["active"] == FULL) & (weight > 0))
+    found: dict[int, Counter[int]] = {}
+    for entry in split.tolist():
+        block, taken = int(flat["blocks"][entry]), int(flat["taken"][entry])
+        found.setdefault(block, Counter())[taken] += int(weight[entry])
+    return found
+
+
+def _path_times(evidence: Evidence) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """How many rows of control have each path."""
+    times = np.zeros(evidence.trace.count("paths"), np.int64)
+    for batch in evidence.trace.control_batches():
+        times += np.bincount(batch["path"].to_numpy(), minlength=len(times))
+    return times

@@ -5,6 +5,9 @@ from collections.abc import Iterator
 from ..advice import Evidence, Finding
 
 LITTLE = 0.5
+KNOWN_SINCE = (3, 0)
+"""For older devices nobody assembles any more, and other counts say little about theirs."""
+GIVEN = "(given)"
 
 
 def find(evidence: Evidence) -> Iterator[Finding]:
@@ -12,7 +15,9 @@ def find(evidence: Evidence) -> Iterator[Finding]:
     facts = evidence.profile.raw.facts
     active, most, registers = (facts.get(k) for k in ("active_warps", "max_warps", "registers"))
     remark = next((r for r in evidence.profile.remarks if "limited by registers" in r), "")
-    if active and most and remark and active <= LITTLE * most:
+    if evidence.device.capability < KNOWN_SINCE and GIVEN not in remark:
+        return
+    if active and most and remark and active <= LITTLE * most and evidence.fills_device():
         yield Finding(
             f"registers leave room for {active} of {most} warps",
             remark,

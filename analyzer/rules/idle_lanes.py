@@ -10,14 +10,15 @@ IDLE = 0.1
 
 
 def find(evidence: Evidence) -> Iterator[Finding]:
-    """Look at the block's size."""
+    """Look at the block's size; a launch that would fit in one warp is what it is."""
     launch = evidence.profile.launch
     lanes = launch.warps * LANES
     idle = lanes - launch.threads
-    if launch.threads > LANES and idle > IDLE * lanes:
+    if launch.threads * launch.blocks > LANES and idle > IDLE * lanes:
         last = launch.threads % LANES
+        warps = f"the last of {launch.warps} warps" if launch.warps > 1 else "its only warp"
         yield Finding(
             f"{idle} of {lanes} lanes of a block are idle",
-            f"{launch.threads} threads a block: the last of {launch.warps} warps has {last}",
+            f"{launch.threads} threads a block: {warps} has {last}",
             f"launch blocks of a multiple of {LANES} threads",
         )

@@ -6,9 +6,13 @@ from ..advice import Evidence, Finding
 
 
 def find(evidence: Evidence) -> Iterator[Finding]:
-    """Look at accesses to local memory; one finding a launch, at the costliest of them."""
+    """Look at accesses to local memory; one finding a launch, at the costliest of them.
+
+    Where every instruction goes to one place the assembler keeps registers: only what it passes to
+    functions (the arguments of `printf`) is in memory, and needs to be.
+    """
     local = [access for access in evidence.worst if access.kind.space == "local"]
-    if not local:
+    if all(evidence.use_of(access).first is not None for access in local):
         return
     names = ("local_load_requests", "local_store_requests")
     requests = sum(evidence.total(name) for name in names)
@@ -16,7 +20,7 @@ def find(evidence: Evidence) -> Iterator[Finding]:
     size = evidence.profile.launch.local_bytes
     yield Finding(
         f"an array of each thread lives in local memory: {requests} requests",
-        f"{size} bytes a thread; the assembler may still keep a small array in registers",
+        f"{size} bytes a thread, indexed at run time",
         "unroll the loops so that every index is known when compiling, or keep it in shared memory",
         top.pc,
         evidence.share(top, "bytes_moved"),

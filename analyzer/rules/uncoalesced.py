@@ -1,14 +1,19 @@
 """Lanes of a warp that lie apart in global memory: far more transactions than their bytes need."""
 
+import re
 from collections.abc import Iterator
 
 from ..advice import Evidence, Finding
+from ..why.search import Access
 from ..why.sentence import stride
+from . import misaligned, texture
 
 EXCESS = 2
 """How many times as many transactions as would do make it worth a word."""
 FEW, SHARED = "one address", 2
 """Lanes that share one address or two are served by so many transactions: that is a broadcast."""
+FIELDS = 64
+"""Bytes of a structure whose fields may as well be arrays of their own."""
 
 
 def find(evidence: Evidence) -> Iterator[Finding]:
@@ -18,20 +23,35 @@ def find(evidence: Evidence) -> Iterator[Finding]:
         if kind.space != "global" or kind.access not in ("load", "store"):
             continue
         found = stride(access.addresses)
-        if found == f"stride {kind.width} bytes" or (FEW in found and access.cost <= SHARED):
+        if misaligned.follows(access) or (FEW in found and access.cost <= SHARED):
             continue
         cost, ideal = (
             evidence.of(access.pc, kind.prefix + name)
             for name in ("transactions", "ideal_transactions")
         )
-        if ideal and cost >= EXCESS * ideal:
+        if ideal and cost >= EXCESS * ideal and texture.helps(evidence, access) is None:
             yield Finding(
                 f"{kind.access}s of neighbouring lanes lie apart: {cost} transactions where"
                 f" {ideal} would do",
                 evidence.describe(access),
-                "let neighbouring lanes take neighbouring words: exchange the indices, keep an"
-                " array for each field, or pass tiles through shared memory",
+                _change(access, found),
                 access.pc,
                 evidence.share(access, "bytes_moved"),
                 access.identifier,
             )
+
+
+def _change(access: Access, found: str) -> str:
+    """What to do about lanes that lie so."""
+    if FEW in found and access.kind.access == "load":
+        return "keep what all lanes read in constant or shared memory, which give it to all at once"
+    step = re.match(r"stride (\d+) bytes", found)
+    if step and access.kind.width < int(step[1]) <= FIELDS:
+        return (
+            "let neighbouring lanes take neighbouring words: keep an array for each field of a"
+            " structure, or load all of it at once as a vector"
+        )
+    return (
+        "let neighbouring lanes take neighbouring words: exchange the indices, or pass tiles"
+        " through shared memory"
+    )

@@ -53,8 +53,9 @@ class _Made:
 
 @dataclass(frozen=True)
 class MovedLaunch(LaunchTrace):
-    """A launch on disk, read as `layout` says; `launch` has the arrays where they would lie."""
+    """A launch, `before`, read as `layout` says; `launch` has the arrays where they would lie."""
 
+    before: LaunchTrace = field(kw_only=True, repr=False)
     layout: Layout = field(kw_only=True, repr=False)
 
     def patterns(self) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int32]]:
@@ -71,7 +72,7 @@ class MovedLaunch(LaunchTrace):
     def access_batches(self) -> Iterator[pa.RecordBatch]:
         """Yield memory accesses with the base and pattern that they would have."""
         taken = len(self._recorded.active) + len(self._made.keys)
-        for batch in super().access_batches():
+        for batch in self.before.access_batches():
             at = self._locate(batch)
             pattern = at.pattern.copy()
             keys = np.searchsorted(self._made.keys, self._keys(at))
@@ -87,14 +88,14 @@ class MovedLaunch(LaunchTrace):
 
     @cached_property
     def _recorded(self) -> Patterns:
-        return read_patterns(*super().patterns())
+        return read_patterns(*self.before.patterns())
 
     @cached_property
     def _made(self) -> _Made:
         """Read all accesses once, and make the patterns that they need."""
         keys: list[Ints] = [np.zeros(0, np.int64)]
         over: list[tuple[Ints, Ints]] = []
-        for batch in super().access_batches():
+        for batch in self.before.access_batches():
             at = self._locate(batch)
             keys.append(np.unique(self._keys(at)))
             over.append((at.place[at.over], at.pattern[at.over]))

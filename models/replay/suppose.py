@@ -1,6 +1,6 @@
 """Suppose: what if an array had longer rows, or began elsewhere, and the code were the same?"""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ...errors import CutraceError, nearest
@@ -21,14 +21,21 @@ def suppose(trace: Trace, pad: Mapping[str, Wish] = {}, align: Mapping[str, Wish
     changes = read_changes(pad, align)
     if not changes.names():
         return trace
-    known = sorted({array.name for one in trace.launches for array in one.launch.arrays})
+    return replace(trace, launches=suppose_launches(trace.launches, changes, f"{trace.path}: "))
+
+
+def suppose_launches(
+    launches: Sequence[LaunchTrace], changes: Changes, where: str = ""
+) -> tuple[LaunchTrace, ...]:
+    """Return launches with these changes; `where` begins the message about an unknown array."""
+    known = sorted({array.name for one in launches for array in one.launch.arrays})
     for name in sorted(changes.names() - {*known}):
-        raise CutraceError(f"{trace.path}: no array `{name}` to change{nearest(name, known)}")
-    plans = [_plan(launch, changes) for launch in trace.launches]
+        raise CutraceError(f"{where}no array `{name}` to change{nearest(name, known)}")
+    plans = [_plan(launch, changes) for launch in launches]
     for name, wish in changes.pads.items():
         if not any(name in plan.rows for plan in plans):
             raise CutraceError(_no_rows(wish, plans))
-    return replace(trace, launches=tuple(_move(plan) for plan in plans))
+    return tuple(_move(plan) for plan in plans)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +105,7 @@ def _move(plan: _Plan) -> LaunchTrace:
         _launch(trace.launch, layout),
         trace.folder,
         (*trace.supposed, *_tell(plan, layout)),
+        before=trace,
         layout=layout,
     )
 

@@ -113,6 +113,23 @@ def test_a_branch_by_the_threads_number_is_told(taken: int, period: int, tmp_pat
     assert bad.what == f"4 of 4 branches split their warp, by a pattern of {period} lanes"
 
 
+def test_the_edge_of_a_blocks_rows_repeats_with_them_and_is_left_alone(tmp_path: Path) -> None:
+    def in_rows_of(width: int, taken: int) -> list[Finding]:
+        made = launch(block=(width, 64 // width, 1))
+        table = [instruction(0, "bra", predicate="%p1", bytes=0), instruction(1, "ret", block=1)]
+        paths = [[(0, FULL, taken, 2, 1), (1, FULL, 0, 0, 1)]]
+        control = [(0, 0, 0, 0), (0, 1, 0, 0)]
+        folder = tmp_path / f"{width}-{taken}.cutrace"
+        return found(
+            hand_trace(folder, launch=made, instructions=table, paths=paths, control=control)
+        )
+
+    assert in_rows_of(16, 0x0FFF0FFF) == in_rows_of(16, 0xFFF0FFF0) == []
+    assert in_rows_of(8, 0x03030303) == []
+    assert [bad.rule for bad in in_rows_of(16, 0x55555555)] == ["divergence"]
+    assert [bad.rule for bad in in_rows_of(64, 0x0FFF0FFF)] == ["divergence"]
+
+
 @pytest.mark.parametrize(("taken", "active"), [(0x000000FF, FULL), (FULL, FULL), (0x5, 0xF)])
 def test_the_edge_of_the_data_and_whole_warps_are_left_alone(
     taken: int, active: int, tmp_path: Path
@@ -121,14 +138,30 @@ def test_the_edge_of_the_data_and_whole_warps_are_left_alone(
 
 
 def test_few_warps_for_want_of_registers(tmp_path: Path) -> None:
-    def with_registers(count: int) -> Trace:
-        made = launch(block=(256, 1, 1), resources=(Resources("sm_90", count, 0, 0, 0),))
-        return hand_trace(tmp_path / f"{count}.cutrace", launch=made, instructions=[instruction(0)])
+    def with_registers(count: int, blocks: int = 4096) -> Trace:
+        own = (Resources("sm_90", count, 0, 0, 0),)
+        made = launch(grid=(blocks, 1, 1), block=(256, 1, 1), resources=own)
+        folder = tmp_path / f"{count} {blocks}.cutrace"
+        return hand_trace(folder, launch=made, instructions=[instruction(0)])
 
     # 4096 registers a warp: 4 a partition, 16 of 64 warps; 40: 48 of 64
     (bad,) = found(with_registers(128))
     assert (bad.rule, bad.what) == ("few_registers", "registers leave room for 16 of 64 warps")
     assert found(with_registers(40)) == []
+    assert found(with_registers(128, blocks=2 * 132)) == []  # all fit at once as it is
+
+
+def test_few_warps_for_want_of_shared_memory(tmp_path: Path) -> None:
+    def with_shared(size: int, blocks: int = 4096) -> Trace:
+        made = launch(grid=(blocks, 1, 1), block=(256, 1, 1), shared_static=size)
+        folder = tmp_path / f"{size} {blocks}.cutrace"
+        return hand_trace(folder, launch=made, instructions=[instruction(0)])
+
+    # of 228 KiB, each block takes 48 and one more: 4 blocks of 8 warps
+    (bad,) = found(with_shared(48 << 10))
+    assert (bad.rule, bad.what) == ("much_shared", "shared memory leaves room for 32 of 64 warps")
+    assert found(with_shared(20 << 10)) == []
+    assert found(with_shared(48 << 10, blocks=4 * 132)) == []
 
 
 def test_idle_lanes_of_the_last_warp(tmp_path: Path) -> None:
@@ -140,17 +173,78 @@ def test_idle_lanes_of_the_last_warp(tmp_path: Path) -> None:
     assert (bad.rule, bad.what) == ("idle_lanes", "28 of 128 lanes of a block are idle")
     assert found(with_threads(128)) == []
     assert found(with_threads(1000)) == []  # 24 of 1024
+    assert found(with_threads(6)) == []  # one block: there is no more to do
+
+
+def test_blocks_of_less_than_a_warp_are_idle_where_there_are_several(tmp_path: Path) -> None:
+    made = launch(grid=(9, 1, 1), block=(6, 1, 1))
+    trace = hand_trace(tmp_path / "k.cutrace", launch=made, instructions=[instruction(0)])
+    (bad,) = found(trace)
+    assert (bad.what, bad.evidence) == (
+        "26 of 32 lanes of a block are idle",
+        "6 threads a block: its only warp has 6",
+    )
 
 
 def test_an_array_in_local_memory(tmp_path: Path) -> None:
-    lanes = warp(addresses=[8] * 32)
+    lanes = warp(addresses=[8 * (lane % 3) for lane in range(32)])
     assert rules(one(tmp_path, lanes, "st.local.f32", Space.LOCAL)) == {"local_array"}
+    # each instruction goes to one place: what is passed to printf, not an array
+    lanes = warp(addresses=[8] * 32)
+    assert rules(one(tmp_path, lanes, "st.local.f32", Space.LOCAL)) == set()
+
+
+def test_one_place_in_every_round_is_no_array_and_another_in_each_is(tmp_path: Path) -> None:
+    def rounds(*places: int) -> set[str]:
+        accesses = [
+            Access(warp(addresses=[place] * 32), step=n, space=Space.LOCAL)
+            for n, place in enumerate(places)
+        ]
+        folder = tmp_path / f"{'-'.join(map(str, places))}.cutrace"
+        table = [instruction(0, "ld.local.f32")]
+        return rules(hand_trace(folder, accesses, instructions=table))
+
+    assert rounds(8, 8, 8) == set()
+    assert rounds(8, 12, 8) == {"local_array"}
+
+
+@pytest.mark.parametrize("mnemonic", ["atom.global.add.u32", "red.shared.max.u32"])
+def test_lanes_on_one_address_contend_until_there_are_few(mnemonic: str, tmp_path: Path) -> None:
+    space = Space.GLOBAL if "global" in mnemonic else Space.SHARED
+    start = 0x1000_0000 if space is Space.GLOBAL else 0
+
+    def among(places: int) -> set[str]:
+        own = [start + 4 * (lane % places) for lane in range(32)]
+        # the address comes from a thread's number: the assembler cannot combine
+        table = [instruction(0, "mov.u32", text="mov.u32 %rd1, %tid.x;", bytes=0)]
+        table += [instruction(1, mnemonic, text=f"{mnemonic} %r1, [%rd1], %r2;")]
+        folder = tmp_path / f"{places}.cutrace"
+        accesses = [Access(warp(addresses=own), pc=1, space=space)]
+        return rules(hand_trace(folder, accesses, instructions=table))
+
+    assert among(1) == {"contention"}
+    assert among(8) == {"contention"}  # 4 lanes each
+    assert among(16) == set()
+
+
+def test_a_gather_from_near_places_goes_through_a_texture_where_order_counts(
+    tmp_path: Path,
+) -> None:
+    # sixteen words out of order: 16 transactions of 32 bytes, or 2 sectors that a cache keeps
+    lanes = warp(addresses=[0x1000_0000 + 64 * (n // 16) + n * 7 % 16 * 4 for n in range(32)])
+    trace = one(tmp_path, lanes, "ld.global.f32")
+    (bad,) = found(trace, "8800gtx")
+    assert (bad.rule, bad.proof) == (
+        "texture",
+        "the same reads through a texture and its cache: from 1024 to 128 bytes",
+    )
+    assert rules(trace, "gtx580") == rules(trace, "h200") == set()
 
 
 def test_every_rule_is_tested_above() -> None:
     assert rule_names() == (
-        *("bank_conflicts", "divergence", "divergent_constant", "few_registers", "idle_lanes"),
-        *("local_array", "misaligned", "uncoalesced"),
+        *("bank_conflicts", "contention", "divergence", "divergent_constant", "few_registers"),
+        *("idle_lanes", "local_array", "misaligned", "much_shared", "texture", "uncoalesced"),
     )
 
 

@@ -1,0 +1,21 @@
+"""Shared memory that keeps warps off an SM: half of it or more stays empty for want of it."""
+
+from collections.abc import Iterator
+
+from ..advice import Evidence, Finding
+
+LITTLE = 0.5
+
+
+def find(evidence: Evidence) -> Iterator[Finding]:
+    """Look at what limits the resident blocks."""
+    facts, launch = evidence.profile.raw.facts, evidence.profile.launch
+    active, most = (facts.get(k) for k in ("active_warps", "max_warps"))
+    remark = next((r for r in evidence.profile.remarks if "limited by shared" in r), "")
+    if active and most and remark and active <= LITTLE * most and evidence.fills_device():
+        yield Finding(
+            f"shared memory leaves room for {active} of {most} warps",
+            remark,
+            f"use less than {launch.shared_static + launch.shared_dynamic} bytes a block: smaller"
+            " tiles, narrower types, or more threads that share one",
+        )

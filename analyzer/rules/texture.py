@@ -1,0 +1,47 @@
+"""Loads from places near one another, in no order, on devices that coalesce by order only.
+
+On 1.x a half-warp whose lanes do not follow one another makes a transaction for each lane or
+segment; a texture's cache takes any order. It is tried: the same addresses go through the device's
+texture unit and its cache. Later devices have an L1 for such loads.
+"""
+
+from collections.abc import Iterator
+
+from ..advice import Evidence, Finding
+from ..why.search import Access
+from ..why.sentence import stride
+
+BEFORE = (2, 0)
+REMAINING = 0.5
+"""A texture is advice if it leaves this part of the bytes at most."""
+ORDERLESS = "no stride"
+
+
+def find(evidence: Evidence) -> Iterator[Finding]:
+    """Look at loads that no order of lanes explains."""
+    for access in evidence.worst:
+        if (helped := helps(evidence, access)) is not None:
+            before, after = helped
+            name = evidence.array_of(access)
+            yield Finding(
+                f"lanes read near places of `{name}` in no order: {before} bytes move",
+                evidence.describe(access),
+                f"read `{name}` through a texture, whose cache takes any order",
+                access.pc,
+                evidence.share(access, "bytes_moved"),
+                access.identifier,
+                f"the same reads through a texture and its cache: from {before} to {after} bytes",
+            )
+
+
+def helps(evidence: Evidence, access: Access) -> tuple[int, int] | None:
+    """Bytes moved now and through a texture, if that is far fewer; else None."""
+    if evidence.device.capability >= BEFORE:
+        return None
+    if (access.kind.space, access.kind.access) != ("global", "load"):
+        return None
+    name = evidence.array_of(access)
+    if not name or access.cost <= access.ideal or ORDERLESS not in stride(access.addresses):
+        return None
+    before, after = evidence.trials.through_texture(access.pc, name)
+    return (before, after) if after and after <= REMAINING * before else None
