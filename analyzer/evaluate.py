@@ -67,12 +67,14 @@ def totals(raw: Raw, definitions: Definitions) -> dict[str, Value]:
     found: dict[str, Value] = dict.fromkeys(definitions)
     unknown = raw.left_out.anywhere()
     for scope in SCOPES:
-        table = _with_zeros(_masked(raw, scope)).with_columns(facts)
         wanted = {
             heading: counter.formula
             for heading, counter in definitions.items()
             if counter and counter.scope == scope and raw.knows(counter, unknown)
         }
+        if not wanted:
+            continue
+        table = _with_zeros(_masked(raw, scope)).with_columns(facts)
         for row in table.select(_expressions(wanted, table)).iter_rows(named=True):
             found |= row
     return found
@@ -87,13 +89,15 @@ def by(raw: Raw, definitions: Definitions, keys: Sequence[str]) -> pl.DataFrame:
     missing_at = raw.left_out.by(keys)
     unknown = raw.left_out.anywhere() if missing_at is None else raw.left_out.columns
     for scope in SCOPES:
-        table = _masked(raw, scope)
         wanted = {
             heading: counter.formula
             for heading, counter in definitions.items()
             if counter and counter.scope == scope and not counter.whole_launch
             if raw.knows(counter, unknown)
         }
+        if not wanted:
+            continue
+        table = _masked(raw, scope)
         grouped = table.group_by(keys, maintain_order=True).agg(_expressions(wanted, table))
         frame = frame.with_columns(grouped.drop(keys).get_columns())
     missing = [pl.lit(None, pl.Int64).alias(h) for h in definitions if h not in frame.columns]

@@ -14,21 +14,25 @@ PANEL = "Look up"
 def command(
     name: Annotated[
         str | None,
-        typer.Argument(help="A device, or a file of your own", autocompletion=starting(devices)),
+        typer.Argument(
+            help="A device, a file of your own, or a pattern such as 'sm_*'",
+            autocompletion=starting(devices),
+        ),
     ] = None,
     toml: Annotated[
         bool,
         typer.Option("--toml", help="Print its files, in which every number has its source."),
     ] = False,
 ) -> str:
-    """List the devices, or print the limits and the wiring of one."""
+    """List devices, or print the limits and the wiring of one."""
     from ..analyzer.device_text import describe_device, list_devices
-    from ..models.replay.catalog import find_device
+    from ..models.replay.catalog import EVERY, find_device, match_devices
     from ..models.replay.device import load_device, load_devices
     from ..models.replay.layers import read_layers
 
-    if name is None:
-        return "\n".join((*list_devices(load_devices(["all"])), "", "next: cutrace devices NAME"))
+    if name is None or match_devices(name) is not None:
+        listed = list_devices(load_devices([name or EVERY]))
+        return "\n".join((*listed, "", "next: cutrace devices NAME"))
     device, layers = load_device(name), read_layers(find_device(name))
     if toml:
         texts = [layer.path.read_text(encoding="utf-8") for layer in layers]

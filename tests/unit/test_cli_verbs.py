@@ -144,6 +144,8 @@ def test_info_tells_what_is_in_a_trace_and_verifies_it(trace: Path, capsys: Capt
 @pytest.mark.document("003.6", "cutrace devices NAME")
 def test_devices_and_counters_are_listed_and_explained(capsys: Captured) -> None:
     assert "8800gtx    GeForce 8800 GTX         1.0   16   86.4\n" in printed(capsys, "devices")
+    some = printed(capsys, "devices", "h?00").splitlines()
+    assert [line.split(" ")[0] for line in some] == ["name", "h100", "h200", "", "next:"]
     assert "warps_per_sm          24\n" in printed(capsys, "devices", "8800 GTX")
     files = printed(capsys, "devices", "8800 GTX", "--toml")
     assert files.index('base = "sm_10"') < files.index("[stage.coalescer]")
