@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
+import bench_data
 import numpy as np
 from numpy.typing import NDArray
 
@@ -25,7 +26,8 @@ Argument: TypeAlias = NDArray[Any] | np.int32
 
 @dataclass(frozen=True)
 class Twin:
-    """A kernel of scripts/bench_opencl: arrays and scalars in order, and what it should give."""
+    """A kernel of scripts/bench_opencl: arrays and scalars in order, and what the first array
+    should hold afterwards. With `steps` it runs once for each, given as its last argument."""
 
     file: str
     kernel: str
@@ -33,6 +35,7 @@ class Twin:
     global_size: tuple[int, ...]
     local_size: tuple[int, ...]
     expected: Callable[[], NDArray[Any]]
+    steps: tuple[int, ...] = ()
 
 
 def reverse_array() -> Twin:
@@ -48,6 +51,13 @@ def reverse_array() -> Twin:
     )
 
 
+def transpose() -> Twin:
+    values = np.arange(1 << 20, dtype=np.float32).reshape(1024, 1024)
+    arguments: list[Argument] = [np.zeros_like(values), values, np.int32(1024), np.int32(1024)]
+    sizes = (1024, 1024), (16, 16)
+    return Twin("transpose.cl", "transposeShared", arguments, *sizes, lambda: values.T)
+
+
 def tiled_product() -> Twin:
     n = 256
     a = (np.arange(n * n, dtype=np.float32) % 7).reshape(n, n)
@@ -56,37 +66,56 @@ def tiled_product() -> Twin:
     return Twin("tiled_product.cl", "productTiled", arguments, (n, n), (16, 16), lambda: a @ b)
 
 
-def mandelbrot_counts(size: int, limit: int) -> NDArray[np.int32]:
-    """Iterations of each point in float32, every operation rounded: NumPy's answer."""
-    scale = np.float32(0.005859375)
-    ci, cr = np.meshgrid(
-        np.arange(size, dtype=np.float32) * scale - np.float32(1.5),
-        np.arange(size, dtype=np.float32) * scale - np.float32(2.0),
-        indexing="ij",
-    )
-    zr, zi = np.zeros_like(cr), np.zeros_like(ci)
-    counts = np.zeros(cr.shape, dtype=np.int32)
-    inside = np.ones(cr.shape, dtype=np.bool_)
-    for _ in range(limit):
-        inside &= zr * zr + zi * zi < 4
-        counts += inside
-        following = np.where(inside, zr * zr - zi * zi + cr, zr)
-        zi = np.where(inside, 2 * zr * zi + ci, zi)
-        zr = following
-    return counts
+def histogram() -> Twin:
+    values = bench_data.keys(1 << 20)
+    arguments: list[Argument] = [np.zeros(256, np.uint32), values, np.int32(values.size)]
+    sizes = (1 << 16,), (256,)
+    counted = np.bincount(values % 256, minlength=256).astype(np.uint32)
+    return Twin("histogram.cl", "histogramStatic", arguments, *sizes, lambda: counted)
+
+
+def bitonic_sort() -> Twin:
+    values = bench_data.keys(1 << 20)
+    ordered = np.sort(values.reshape(-1, 256), axis=1).reshape(-1)
+    sizes = (values.size,), (256,)
+    return Twin("bitonic_sort.cl", "bitonicSort", [values.copy()], *sizes, lambda: ordered)
 
 
 def mandelbrot() -> Twin:
     counts = np.zeros((512, 512), dtype=np.int32)
-    arguments: list[Argument] = [counts, np.int32(512), np.int32(256)]
     return Twin(
         "mandelbrot.cl",
         "mandelbrot",
-        arguments,
+        [counts, np.int32(512), np.int32(256)],
         (512, 512),
         (16, 16),
-        lambda: mandelbrot_counts(512, 256),
+        lambda: bench_data.mandelbrot_counts(512, 256),
     )
+
+
+def sparse_product() -> Twin:
+    a, rows = bench_data.matrix(), bench_data.ROWS
+    values = np.ones(a.column.size, np.float32)
+    ones = np.ones(rows, np.float32)
+    arguments: list[Argument] = [
+        np.zeros_like(ones),
+        a.start,
+        a.column,
+        values,
+        ones,
+        np.int32(rows),
+    ]
+    sizes = (-(-rows // 256) * 256,), (256,)
+    return Twin("sparse_product.cl", "sparseProduct", arguments, *sizes, bench_data.row_sums)
+
+
+def search() -> Twin:
+    edges, nodes = bench_data.graph(), bench_data.NODES
+    first = bench_data.first_levels()
+    arguments: list[Argument] = [first, edges.start, edges.column, np.int32(nodes), np.int32(0)]
+    sizes = (-(-nodes // 256) * 256,), (256,)
+    steps = tuple(range(int(bench_data.levels().max()) + 1))
+    return Twin("search.cl", "search", arguments, *sizes, bench_data.levels, steps)
 
 
 def handle(function: str, *arguments: object) -> ctypes.c_void_p:
@@ -125,11 +154,35 @@ def bind(
             buffers.append(buffer)
             status = cl.clSetKernelArg(kernel, index, ctypes.c_size_t(8), ctypes.byref(buffer))
         else:
-            number = ctypes.c_int32(int(value))
             buffers.append(None)
-            status = cl.clSetKernelArg(kernel, index, ctypes.c_size_t(4), ctypes.byref(number))
+            set_number(kernel, index, int(value))
+            continue
         check("clSetKernelArg", status)
     return buffers
+
+
+def set_number(kernel: ctypes.c_void_p, index: int, value: int) -> None:
+    """Set an argument of 32 bits."""
+    size, number = ctypes.c_size_t(4), ctypes.c_int32(value)
+    check("clSetKernelArg", cl.clSetKernelArg(kernel, index, size, ctypes.byref(number)))
+
+
+def enqueue(queue: ctypes.c_void_p, kernel: ctypes.c_void_p, twin: Twin) -> None:
+    """Start the kernel once."""
+    rank = len(twin.global_size)
+    sizes = ctypes.c_size_t * rank
+    status = cl.clEnqueueNDRangeKernel(
+        queue,
+        kernel,
+        rank,
+        None,
+        sizes(*twin.global_size),
+        sizes(*twin.local_size),
+        0,
+        None,
+        None,
+    )
+    check("clEnqueueNDRangeKernel", status)
 
 
 def run(twin: Twin, times: int) -> list[float]:
@@ -142,23 +195,13 @@ def run(twin: Twin, times: int) -> list[float]:
     queue = handle("clCreateCommandQueue", context, device, ctypes.c_uint64(0))
     kernel = build(context, twin)
     buffers = bind(context, kernel, twin)
-    rank = len(twin.global_size)
-    sizes = ctypes.c_size_t * rank
     seconds = []
     for _ in range(times):
         start = time.perf_counter()
-        status = cl.clEnqueueNDRangeKernel(
-            queue,
-            kernel,
-            rank,
-            None,
-            sizes(*twin.global_size),
-            sizes(*twin.local_size),
-            0,
-            None,
-            None,
-        )
-        check("clEnqueueNDRangeKernel", status)
+        for step in twin.steps or (None,):
+            if step is not None:
+                set_number(kernel, len(twin.arguments) - 1, step)
+            enqueue(queue, kernel, twin)
         check("clFinish", cl.clFinish(queue))
         seconds.append(time.perf_counter() - start)
     compare(queue, buffers[0], twin)
@@ -166,7 +209,7 @@ def run(twin: Twin, times: int) -> list[float]:
 
 
 def compare(queue: ctypes.c_void_p, buffer: ctypes.c_void_p | None, twin: Twin) -> None:
-    expected = twin.expected()
+    expected = np.ascontiguousarray(twin.expected())
     result = np.empty_like(expected)
     size, data = ctypes.c_size_t(result.nbytes), result.ctypes.data_as(ctypes.c_void_p)
     offset = ctypes.c_size_t(0)
@@ -177,8 +220,10 @@ def compare(queue: ctypes.c_void_p, buffer: ctypes.c_void_p | None, twin: Twin) 
 
 if __name__ == "__main__":
     TWINS = {
-        "mandelbrot": mandelbrot,
-        "reverse_array": reverse_array,
-        "tiled_product": tiled_product,
+        twin.__name__: twin
+        for twin in (
+            *(mandelbrot, reverse_array, transpose, tiled_product),
+            *(histogram, bitonic_sort, sparse_product, search),
+        )
     }
     print(json.dumps(run(TWINS[sys.argv[1]](), int(sys.argv[2]))))
