@@ -38,6 +38,7 @@ def listen(arguments: Mapping[str, Any]) -> Listener:
     for name in ("pad", "align"):
         if arguments.get(name):
             raise CutraceError(f"{name} reads the trace again; leave --no-trace away")
-    rest = {name: value for name, value in arguments.items() if name not in ("pad", "align")}
+    left_out = ("pad", "align", "jobs")
+    rest = {name: value for name, value in arguments.items() if name not in left_out}
     question = read_question(**rest)
     return Listener(question, LiveTrace(list(question.devices.values()), question.options))

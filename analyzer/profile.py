@@ -12,8 +12,8 @@ from ..errors import CutraceError, nearest
 from ..models.replay.change import Wish
 from ..models.replay.counts import LaunchCounts
 from ..models.replay.device import Device, load_devices
+from ..models.replay.jobs import replay_in_jobs
 from ..models.replay.options import SCHEDULES, ReplayOptions
-from ..models.replay.replay import replay
 from ..models.replay.suppose import suppose
 from ..traces.reader import Trace, read_trace
 from ..traces.schema import Launch, Manifest
@@ -185,6 +185,7 @@ def analyze(
     as_if: bool = False,
     pad: Mapping[str, Wish] = {},
     align: Mapping[str, Wish] = {},
+    jobs: int = 1,
 ) -> Profile:
     """Replay a trace on one device or several and count.
 
@@ -197,19 +198,21 @@ def analyze(
     gives values in place of a device file's, `{"coalescer.load": "sector"}`. `as_if` counts what a
     device would refuse. `pad` and `align` suppose other arrays: `{"tile": 1}` rows one element
     longer, `{"in": 128}` a base at a multiple of 128 bytes (`models.replay.suppose` has the rest).
+    Several devices are served by `jobs` processes at once.
 
     Raises `CutraceError` for a trace that cannot be read and for unknown devices and values.
     """
     question = read_question(
         device, profiled_blocks, scope, dlcm, cache_config, schedule, registers, set, as_if
     )
+    devices = list(question.devices.values())
     opened = suppose(trace if isinstance(trace, Trace) else read_trace(trace), pad, align)
     launches = (
         launch_profile(question, counts, launch.instructions(), places, touched, launch.supposed)
         for launch in opened.launches
         for places in [find_places(launch.instructions(), opened.manifest)]
         for touched in [cache(partial(count_touched, launch))]
-        for counts in replay(launch, list(question.devices.values()), question.options)
+        for counts in replay_in_jobs(launch, devices, question.options, jobs)
     )
     return Profile(tuple(launches), opened.manifest)
 

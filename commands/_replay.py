@@ -132,6 +132,9 @@ def replay_options(
             help="What if an array began at a multiple of BYTES, or so many bytes beyond one?",
         ),
     ] = None,
+    jobs: Annotated[
+        int | None, _option(metavar="N", help="Serve several devices in N processes at once.")
+    ] = None,
 ) -> Replay:
     """Gather the options; only what was given is kept."""
     given = {
@@ -146,6 +149,7 @@ def replay_options(
         "set": dict(_pair("set", text, "STAGE.KEY=VALUE") for text in set_ or ()),
         "pad": dict(_pair("pad", text, "ARRAY=[ROW+]N") for text in pad or ()),
         "align": dict(_pair("align", text, "ARRAY=BYTES[+BEYOND]") for text in align or ()),
+        "jobs": jobs,
     }
     return Replay({name: value for name, value in given.items() if value not in (None, (), {})})
 

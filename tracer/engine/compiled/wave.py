@@ -9,7 +9,6 @@ from ....traces.schema import Space
 from ..access_rows import ROWS
 from ..array import LANES, Array
 from ..barrier import DONE, WAITING
-from ..decode import decode
 from ..fact import Facts
 from ..fault import check_lanes
 from ..group import Group
@@ -185,7 +184,6 @@ class CompiledWave(Wave):
         m = self._machine
         warps = m.chosen[: m.count].astype(np.intp)
         group = Group(self, warps, m.active[: m.count].copy())
-        decode(self.program)
         self.program.blocks[m.number].terminator(group)
 
     def _report_fault(self) -> NoReturn:

@@ -1,0 +1,85 @@
+"""Replay on several devices in several processes: each reads the trace for a part of the devices.
+
+A process of its own is started for each part but one: it takes a second to load, so this pays for
+replays that take many, with caches or on many devices. Results are the same whatever the number.
+"""
+
+import os
+import pickle
+import subprocess
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ...errors import CutraceError
+from .counts import LaunchCounts
+from .device import Device
+from .options import ReplayOptions
+from .replay import replay
+
+if TYPE_CHECKING:
+    from ...traces.reader import LaunchTrace
+
+_WORK = f"from {__name__} import work; work()"
+
+
+def replay_in_jobs(
+    trace: "LaunchTrace", devices: Sequence[Device], options: ReplayOptions, jobs: int = 1
+) -> list[LaunchCounts]:
+    """Count one launch on each device, in at most so many processes at once."""
+    if jobs < 1:
+        raise CutraceError(f"jobs is {jobs}; expected 1 or more")
+    parts = [devices[number::jobs] for number in range(min(jobs, len(devices)))]
+    if len(parts) < 2:
+        return replay(trace, devices, options)
+    children = [_start(trace, part, options) for part in parts[1:]]
+    try:
+        found = replay(trace, parts[0], options)
+        found += [counts for child in children for counts in _finish(child)]
+    finally:
+        for child in children:
+            child.kill()
+            child.wait()
+            if child.stdout is not None:
+                child.stdout.close()
+    by_device = {counts.device: counts for counts in found}
+    return [by_device[device.key] for device in devices]
+
+
+def _start(
+    trace: "LaunchTrace", devices: Sequence[Device], options: ReplayOptions
+) -> "subprocess.Popen[bytes]":
+    """Start a process that replays on some devices."""
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    child = subprocess.Popen(
+        [sys.executable, "-c", _WORK],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env=environment,
+    )
+    assert child.stdin is not None
+    child.stdin.write(pickle.dumps((trace, list(devices), options)))
+    child.stdin.close()
+    child.stdin = None
+    return child
+
+
+def _finish(child: "subprocess.Popen[bytes]") -> list[LaunchCounts]:
+    """Wait for a process and return what it found, or raise what it raised."""
+    answer, _ = child.communicate()
+    if child.returncode or not answer:
+        raise CutraceError(f"a process that replays ended with status {child.returncode}")
+    found = pickle.loads(answer)
+    if isinstance(found, Exception):
+        raise found
+    return list(found)
+
+
+def work() -> None:
+    """What such a process does: the question on stdin, the answer on stdout."""
+    trace, devices, options = pickle.load(sys.stdin.buffer)
+    try:
+        answer: object = replay(trace, devices, options)
+    except CutraceError as error:
+        answer = error
+    sys.stdout.buffer.write(pickle.dumps(answer))

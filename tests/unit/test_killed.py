@@ -1,0 +1,83 @@
+"""Recordings that end in the middle: killed, or out of room. None leaves half a trace."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from cutrace.errors import CutraceError
+from cutrace.traces.reader import read_trace
+from cutrace.traces.verify import verify
+
+KILLS = int(os.environ.get("CUTRACE_KILLS", "4"))
+RECORD = """
+import sys, time
+import numpy as np
+import cutrace
+
+with cutrace.Session(sys.argv[1]) as warm:
+    warm.compile("__global__ void k(int *a) { *a = 1; }\\n")
+print("ready", flush=True)
+while True:
+    with cutrace.Session(sys.argv[1]) as gpu:
+        module = gpu.compile(
+            "__global__ void k(int *a, const int *w)"
+            "{ int i = blockIdx.x * 256 + threadIdx.x; a[w[i]] = i; }\\n"
+        )
+        a = gpu.device_array(1 << 16, "i4")
+        w = gpu.to_device(np.random.default_rng(1).permutation(1 << 16).astype("i4"))
+        module.get_function("k")[256, 256](a, w)
+        module.get_function("k")[256, 256](a, w)
+"""
+LIMITED = """
+import resource, signal, sys
+from cutrace.cli import run
+
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))
+sys.exit(run(["record", "k.cu", "-o", "k.cutrace"]))
+"""
+
+
+@pytest.mark.parametrize("number", range(KILLS))
+def test_a_recording_that_is_killed_leaves_a_whole_trace_or_none(
+    number: int, tmp_path: Path
+) -> None:
+    """$CUTRACE_KILLS says how often; traces of one name replace one another all the while."""
+    target = tmp_path / "a.cutrace"
+    child = subprocess.Popen(
+        [sys.executable, "-c", RECORD, str(target)], stdout=subprocess.PIPE, text=True
+    )
+    assert child.stdout is not None
+    assert child.stdout.readline() == "ready\n"
+    time.sleep(random.Random(number).random() * 0.8)
+    child.send_signal(signal.SIGKILL)
+    child.wait()
+    child.stdout.close()
+    try:
+        trace = read_trace(target)
+    except CutraceError:
+        assert not target.exists()
+        return
+    assert verify(trace) == []
+    assert len(trace.launches) in (0, 2)
+
+
+def test_a_disk_that_is_full_leaves_no_trace_and_says_so(tmp_path: Path) -> None:
+    (tmp_path / "k.cu").write_text(
+        "// cutrace: k<<<2048, 256>>>(a:i32[524288], w:i32[524288]=random:1)\n"
+        "__global__ void k(int *a, const int *w)\n"
+        "{ int i = blockIdx.x * 256 + threadIdx.x; a[w[i] & 524287] = i; }\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", LIMITED], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert done.stderr.startswith("cutrace: k.cutrace/0/")
+    assert "cannot write it: File too large" in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["k.cu"]

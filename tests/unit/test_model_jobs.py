@@ -1,0 +1,41 @@
+"""Several devices in several processes: the same integers, in the same order."""
+
+from pathlib import Path
+
+import pytest
+from hand_trace import Access, hand_trace
+from warps import warp
+
+from cutrace.analyzer.profile import analyze
+from cutrace.cli import run
+from cutrace.errors import CutraceError
+from cutrace.traces.reader import Trace
+
+DEVICES = ("8800gtx", "h200", "k20")
+
+
+@pytest.fixture
+def trace(tmp_path: Path) -> Trace:
+    accesses = [Access(warp(stride=4 * n), step=n) for n in range(1, 40)]
+    return hand_trace(tmp_path / "a.cutrace", accesses)
+
+
+@pytest.mark.parametrize("jobs", [2, 64])
+def test_the_number_of_processes_changes_nothing(trace: Trace, jobs: int) -> None:
+    alone = analyze(trace, device=DEVICES)
+    shared = analyze(trace, device=DEVICES, jobs=jobs)
+    assert [p.device for p in shared.launches] == list(DEVICES)
+    for ours, theirs in zip(shared.launches, alone.launches, strict=True):
+        assert ours.counters == theirs.counters
+        assert ours.instructions.equals(theirs.instructions)
+
+
+def test_what_a_process_raises_is_raised_here(trace: Trace) -> None:
+    (trace.path / "0" / "accesses.arrow").write_bytes(b"ARROW1" + bytes(64) + b"ARROW1")
+    with pytest.raises(CutraceError, match="damaged or not from a trace"):
+        analyze(trace, device=DEVICES, jobs=3)
+
+
+def test_no_process_at_all_is_refused(trace: Trace, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["analyze", str(trace.path), "--jobs", "0"]) == 2
+    assert "jobs is 0; expected 1 or more" in capsys.readouterr().err
