@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import CutraceError
-from .divergence import has_divergent_loop
+from .alike import alike, may_diverge
+from .decode import decode
 from .launch import Sink
-from .memory import LoadedModule
 from .pattern import PatternTable
 from .program import Program
 from .wave import Wave
@@ -25,16 +25,17 @@ MakeWave: TypeAlias = Callable[[NDArray[np.int64], PatternTable, Sink], Wave]
 """Makes a wave of the thread blocks with these numbers."""
 
 
-def choose_engine(program: Program, loaded: LoadedModule, blocks: int) -> MakeWave:
+def choose_engine(program: Program, blocks: int) -> MakeWave:
     """Return what makes the waves of a launch, of `blocks` thread blocks at most.
 
-    CutraceError where the launch asks for the compiled engine and that does not know the kernel.
+    CutraceError for instructions that cutrace does not know, and where the launch asks for the
+    compiled engine and that does not know the kernel.
     """
     asked = program.launch.watch.engine
     if asked == "array" or (asked == "auto" and not _is_worth_compiling(program)):
         return _array(program)
     try:
-        return _compiled(program, loaded, blocks)
+        return _compiled(program, blocks)
     except CutraceError:
         if asked == "compiled":
             raise
@@ -42,16 +43,16 @@ def choose_engine(program: Program, loaded: LoadedModule, blocks: int) -> MakeWa
 
 
 def _array(program: Program) -> MakeWave:
+    decode(program)
     return lambda numbers, patterns, sink: Wave(program, numbers, patterns, sink)
 
 
-def _compiled(program: Program, loaded: LoadedModule, blocks: int) -> MakeWave:
-    from .compiled.code import Buffers, Same, compile_kernel, refuse_launch, symbols_of
+def _compiled(program: Program, blocks: int) -> MakeWave:
+    from .compiled.code import Buffers, compile_kernel, refuse_launch
     from .compiled.wave import CompiledWave
 
     refuse_launch(program)
-    symbols = tuple(symbols_of(program.kernel, loaded).items())
-    code = compile_kernel(Same(program.kernel), symbols, program.waiting)
+    code = compile_kernel(program)
     code.refuse_large(min(blocks, program.launch.executed) * -(-program.launch.threads // 32))
     buffers = Buffers()
     return lambda numbers, patterns, sink: CompiledWave(
@@ -62,4 +63,4 @@ def _compiled(program: Program, loaded: LoadedModule, blocks: int) -> MakeWave:
 def _is_worth_compiling(program: Program) -> bool:
     """Whether the launch is likely to take longer in the array engine than compiling does."""
     lanes = program.launch.executed * program.launch.threads
-    return lanes >= MANY_LANES and has_divergent_loop(program.kernel)
+    return lanes >= MANY_LANES and may_diverge(alike(program.kernel))

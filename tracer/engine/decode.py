@@ -33,6 +33,7 @@ from . import (
     surface_access,
     warp,
 )
+from .alike import alike, waits_of
 from .alu import decode_alu
 from .array import DTYPES, Array, scalar
 from .frame import levels_within, recursive_functions, restore_frame
@@ -47,7 +48,6 @@ from .passing import take_returned
 from .pointer import function_address, parameter_places
 from .program import BlockPlan, Program, Step, Terminator, spoken_name
 from .slot import Fetch, Slots, Store, immediate
-from .spin import waiting_blocks
 
 
 class Decoder:
@@ -63,11 +63,11 @@ class Decoder:
         self.shared = shared_layout(kernel)
         self.local = local_layout(kernel)
         self.shared_bytes = self.shared.size + launch.shared_dynamic
-        self.local_stride = -(-self.local.size // 16) * 16
+        self.local_stride = _local_stride(kernel)
         self.slots = Slots(kernel, launch)
         self.parameters = parameter_places(kernel)
         self.recursive = recursive_functions(kernel)
-        self.levels = levels_within(self.local_stride) if self.recursive else 1
+        self.levels = _levels(kernel)
         self.saved: dict[int, tuple[int, ...]] = {}
         self.returned: dict[int, list[tuple[int, int]]] = {}
         self.function = 0
@@ -210,30 +210,49 @@ def constant(value: Array) -> Fetch:
     return lambda frame: value
 
 
-def decode(kernel: Kernel, launch: Launch, memory: Memory, loaded: LoadedModule) -> Program:
-    """Make a kernel ready to run; CutraceError for instructions that cutrace does not know."""
-    decoder = Decoder(kernel, launch, memory, loaded)
-    plans = {block.number: _plan(decoder, block) for block in kernel.blocks}
-    slots = decoder.slots
+def prepare(kernel: Kernel, launch: Launch, memory: Memory, loaded: LoadedModule) -> Program:
+    """Lay out a launch; its basic blocks are not decoded yet."""
     ranks = np.zeros(max(span.exit for span in kernel.functions) + 1, dtype=np.int32)
     for block in kernel.blocks:
         ranks[block.number] = block.rank
-    waiting = waiting_blocks(kernel)
+    shared_bytes = shared_layout(kernel).size + launch.shared_dynamic
+    waiting = waits_of(alike(kernel))
     return Program(
         kernel=kernel,
         launch=launch,
         memory=memory,
-        blocks=plans,
-        zeros=slots.zeros,
-        specials=slots.specials,
+        loaded=loaded,
+        blocks={},
+        zeros=[],
+        specials={},
         ranks=ranks,
         entry=kernel.functions[0].entry,
         exit=kernel.functions[0].exit,
-        shared_bytes=-(-decoder.shared_bytes // 16) * 16,
-        local_bytes=decoder.local_stride * decoder.levels,
+        shared_bytes=-(-shared_bytes // 16) * 16,
+        local_bytes=_local_stride(kernel) * _levels(kernel),
         waiting=waiting,
         waits=np.isin(np.arange(len(ranks)), list(waiting)),
     )
+
+
+def _local_stride(kernel: Kernel) -> int:
+    return -(-local_layout(kernel).size // 16) * 16
+
+
+def _levels(kernel: Kernel) -> int:
+    """Return how deep functions may call themselves."""
+    return levels_within(_local_stride(kernel)) if recursive_functions(kernel) else 1
+
+
+def decode(program: Program) -> None:
+    """Make a program's basic blocks ready to run, once; CutraceError for instructions that cutrace
+    does not know."""
+    if program.blocks:
+        return
+    kernel = program.kernel
+    decoder = Decoder(kernel, program.launch, program.memory, program.loaded)
+    program.blocks = {block.number: _plan(decoder, block) for block in kernel.blocks}
+    program.zeros, program.specials = decoder.slots.zeros, decoder.slots.specials
 
 
 def _plan(decoder: Decoder, block: BasicBlock) -> BlockPlan:

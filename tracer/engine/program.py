@@ -11,7 +11,7 @@ from ..ptx.kernel import Kernel
 from ..ptx.scope import VECTOR_SPECIALS
 from .array import LANES, Array, Bits, Mask, scalar
 from .launch import Launch
-from .memory import Memory
+from .memory import LoadedModule, Memory
 
 if TYPE_CHECKING:
     from .group import Group
@@ -41,11 +41,12 @@ class BlockPlan:
 
 @dataclass(slots=True)
 class Program:
-    """Everything that waves of one launch share."""
+    """Everything that waves of one launch share; `blocks`, `zeros` and `specials` once decoded."""
 
     kernel: Kernel
     launch: Launch
     memory: Memory
+    loaded: LoadedModule
     blocks: dict[int, BlockPlan]
     zeros: list[Array]
     specials: dict[str, int]

@@ -5,7 +5,7 @@ import numpy as np
 from ...errors import CutraceError, KernelFault
 from ..ptx.kernel import Kernel
 from .choice import MakeWave, choose_engine
-from .decode import decode
+from .decode import prepare
 from .launch import Launch, Sink
 from .memory import LoadedModule, Memory
 from .pattern import PatternTable
@@ -33,9 +33,9 @@ def run(kernel: Kernel, launch: Launch, memory: Memory, loaded: LoadedModule, si
             f"kernel `{spoken_name(kernel, launch)}` takes {len(kernel.parameters)} arguments, "
             f"{len(launch.arguments)} were given"
         )
-    program = decode(kernel, launch, memory, loaded)
+    program = prepare(kernel, launch, memory, loaded)
     blocks = blocks_a_wave(program)
-    make = choose_engine(program, loaded, blocks)
+    make = choose_engine(program, blocks)
     with np.errstate(all="ignore"):
         _run_waves(program, blocks, make, sink)
 

@@ -3,9 +3,8 @@
 import ctypes
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache, lru_cache
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +13,8 @@ from ....errors import CutraceError
 from ....traces.schema import Space
 from ...ptx.kernel import BasicBlock, Immediate, Instruction, Kernel
 from ..access_rows import ROWS
+from ..alike import KERNELS, Alike, alike
+from ..decode import decode
 from ..history import RUNS
 from ..layout import local_layout, shared_layout
 from ..memory import LoadedModule
@@ -26,13 +27,8 @@ from .reach import touch
 from .schedule import account, run_warps
 from .translate import translate
 
-T = TypeVar("T")
-
 BUFFER_BYTES = 1 << 28
 """Bytes of registers and rows that a wave may need; a kernel that needs more is not compiled."""
-
-KERNELS = 256
-"""Kernels whose code is found again without reading it from the disk."""
 
 _NAME = "kernel_under_way"
 _SPACES = {
@@ -57,19 +53,6 @@ class Buffers:
         return held
 
 
-@dataclass(frozen=True, slots=True)
-class Same(Generic[T]):
-    """Something that equals itself alone, whatever it holds."""
-
-    value: T
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Same) and other.value is self.value
-
-    def __hash__(self) -> int:
-        return id(self.value)
-
-
 @cache
 def routines() -> tuple[Callable[[int], int], Callable[[int], int]]:
     """Return what runs a wave until Python is needed, and what counts one basic block."""
@@ -78,13 +61,20 @@ def routines() -> tuple[Callable[[int], int], Callable[[int], int]]:
     return kind(find("run_warps")), kind(find("account"))
 
 
-@lru_cache(maxsize=KERNELS)
-def compile_kernel(
-    kernel: "Same[Kernel]", symbols: tuple[tuple[tuple[int, str], int], ...], waits: frozenset[int]
-) -> "CompiledKernel":
-    """Return the code of a kernel whose variables have these addresses, and in which these basic
-    blocks wait for others; CutraceError names what is not compiled."""
-    return CompiledKernel(kernel.value, dict(symbols), waits)
+def compile_kernel(program: Program) -> "CompiledKernel":
+    """Return the code of a program's kernel; CutraceError names what is not compiled, or what no
+    engine knows."""
+    symbols = symbols_of(program.kernel, program.loaded)
+    key = alike(program.kernel), tuple(symbols.items())
+    if key not in _CODE:
+        decode(program)
+        while len(_CODE) >= KERNELS:
+            _CODE.pop(next(iter(_CODE)))
+        _CODE[key] = CompiledKernel(program.kernel, symbols, program.waiting)
+    return _CODE[key]
+
+
+_CODE: dict[tuple[Alike, tuple[tuple[tuple[int, str], int], ...]], "CompiledKernel"] = {}
 
 
 class CompiledKernel:

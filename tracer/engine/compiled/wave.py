@@ -9,6 +9,7 @@ from ....traces.schema import Space
 from ..access_rows import ROWS
 from ..array import LANES, Array
 from ..barrier import DONE, WAITING
+from ..decode import decode
 from ..fact import Facts
 from ..fault import check_lanes
 from ..group import Group
@@ -184,6 +185,7 @@ class CompiledWave(Wave):
         m = self._machine
         warps = m.chosen[: m.count].astype(np.intp)
         group = Group(self, warps, m.active[: m.count].copy())
+        decode(self.program)
         self.program.blocks[m.number].terminator(group)
 
     def _report_fault(self) -> NoReturn:
