@@ -14,6 +14,7 @@ import polars as pl
 from ..errors import CutraceError, nearest
 from .evaluate import Raw, Value
 from .launch_text import launch_text
+from .likeness import tell_differences
 from .profile import LaunchProfile, Profile
 from .vocabulary import Counter, check_parts, find_counters, heading, vocabularies
 
@@ -112,7 +113,8 @@ def compare_profiles(
         if table.rows or any(table.refusals)
     )
     launches = {n: tuple(_heading(profile, n) for profile in every) for n in together}
-    return Comparison(names, base, tables, launches, tuple(_notes(names, numbers)))
+    notes = (*_notes(names, numbers), *tell_differences(profiles, base))
+    return Comparison(names, base, tables, launches, notes)
 
 
 def _heading(profile: Profile, number: int | None) -> str:

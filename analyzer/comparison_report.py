@@ -112,7 +112,9 @@ FORMATS: Mapping[str, Callable[[Comparison, View], str]] = {
 def _heading(comparison: Comparison, table: Table, view: View) -> Iterator[str]:
     """The device, what each variant launched or which line it has, and refusals."""
     if table.places:
-        yield f"{table.device}  {table.text}"
+        several = len(comparison.launches) > 1 and table.launch is not None
+        launch = f", launch {table.launch}" if several else ""
+        yield f"{table.device}{launch}  {table.text}"
     else:
         number = "all launches" if table.launch is None else f"launch {table.launch}"
         yield f"{table.device}, {number}"

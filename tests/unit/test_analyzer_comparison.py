@@ -2,6 +2,7 @@
 
 import csv
 import json
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from cutrace.analyzer.profile import Profile, analyze
 from cutrace.analyzer.view import View
 from cutrace.cli import run
 from cutrace.errors import CutraceError
+from cutrace.traces.schema import Argument
 from cutrace.traces.writer import TraceWriter
 
 Captured = pytest.CaptureFixture[str]
@@ -204,3 +206,50 @@ def test_what_cannot_be_compared_is_answered(
 def test_a_baseline_that_does_not_exist_is_an_error() -> None:
     with pytest.raises(CutraceError, match="no variant 'nave'; nearest: naive"):
         three(baseline="nave")
+
+
+def launched(signature: str, types: tuple[str, ...], **numbers: int) -> Profile:
+    """A profile of one launch; `numbers` are its scalar arguments."""
+    arguments = tuple(
+        Argument(name, type_, numbers.get(name, name))
+        for name, type_ in zip((*"ab", *numbers), types, strict=True)
+    )
+    found = made(4, 128)
+    own = replace(found.launches[0].launch, signature=signature, arguments=arguments)
+    return replace(found, launches=(replace(found.launches[0], launch=own),))
+
+
+POINTERS = ("float *", "const float *")
+
+
+def notes_on(one: Profile, other: Profile) -> tuple[str, ...]:
+    return compare_profiles({"one": one, "other": other}, counters=ASKED).notes
+
+
+def test_kernels_of_other_names_and_other_arguments_are_doubted() -> None:
+    turn = launched("turn(float *a, const float *b)", POINTERS)
+    total = launched("total(int *a, const int *b)", ("int *", "const int *"))
+    assert notes_on(turn, total) == (
+        "launch 0: different kernels, one launches turn(float *a, const float *b) and other"
+        " launches total(int *a, const int *b): do they do the same work?",
+    )
+    # another name for the same arguments, and other arguments under one name, are variants
+    assert notes_on(turn, launched("turnTiled<16>(float *a, const float *b)", POINTERS)) == ()
+    assert notes_on(turn, launched("turn<int>(int *a, int *b)", ("int *", "int *"))) == ()
+
+
+def test_numbers_that_both_take_and_that_differ_are_told() -> None:
+    types = (*POINTERS, "int")
+    small = launched("turn(float *a, const float *b, int n)", types, n=64)
+    large = launched("turnTiled(float *a, const float *b, int n)", types, n=128)
+    assert notes_on(small, large) == ("launch 0: one and other have other numbers, n=64 and 128",)
+    assert notes_on(small, small) == ()
+
+
+def test_lines_of_several_launches_name_the_launch() -> None:
+    profiles = {"a": made(4, 128), "b": made(8, 256)}
+    first = compare_profiles(profiles, counters=ASKED)
+    table = replace(first.tables[0], places=("k.cu:1", "k.cu:1"), text="x = 1;")
+    several = replace(first, tables=(table,), launches={0: ("", ""), 1: ("", "")})
+    assert render(several, "table", View()).startswith("h200, launch 0  x = 1;\n")
+    assert render(replace(several, launches={0: ("", "")}), "table", View()).startswith("h200  x")
