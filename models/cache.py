@@ -42,18 +42,18 @@ from .replay import lines as plain
 from .replay.compiled import compile_module
 from .replay.episodes import list_ranges
 from .replay.seam import ACCESSES, Batch, Ints, Kind, Step
+from .replay.tally import number_rows
 
+Kinds = tuple[Sequence[int], ...]
 POLICIES = {"pass": plain.HERE, "evict": plain.EVICT, "through": plain.THROUGH, "back": plain.BACK}
 ACTS = {"load": plain.READ, "store": plain.WRITE}
 MOVES = {plain.FETCH: "load", plain.WRITE_BACK: "store"}
 SLICE = 1 << 12
 """Requests that are served at a time."""
-SKEW = 7
-"""By how many sets lines that are a round of all sets apart lie apart."""
 MOST_SECTORS = 32
 """Sectors of a line: what the masks hold."""
-WORTH = 1 << 18
-"""Requests after which the compiled loop is worth its start of about a second."""
+WORTH = 1 << 16
+"""Requests from which on the compiled loop is worth its start of about a second."""
 
 
 @dataclass
@@ -83,6 +83,7 @@ class Cache:
     local_store: str = ""
     fetch: int = 0
     dirty_bytes: int = 0
+    on_the_way: Sequence[int] = ()
 
     counters: ClassVar[tuple[str, ...]] = (
         "reads",
@@ -98,7 +99,9 @@ class Cache:
     serves_units: ClassVar[bool] = True
     _sets: int = field(default=0, init=False, repr=False)
     _ways: int = field(default=0, init=False, repr=False)
-    _lines: Any = field(default_factory=list, init=False, repr=False)
+    _state: Any = field(default_factory=lambda: ([], [], []), init=False, repr=False)
+    _used: int = field(default=0, init=False, repr=False)
+    _passed: Any = field(default=(), init=False, repr=False)
     _now: int = field(default=0, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -146,82 +149,87 @@ class Cache:
 
     @property
     def _most(self) -> int:
-        """What one request can pass on: sectors replaced, cleaned and fetched, and itself."""
-        return 3 * (self.line // self.sector) + 1
+        """What one request can pass on: two lines cleaned, one fetched, and itself."""
+        return 5 * (self.line // self.sector) + 1
 
     @property
     def _shape(self) -> tuple[int, ...]:
         """The cache as `replay/lines.py` wants it."""
-        a_way = self.line * self._sets
-        dirty = self.dirty_bytes // a_way if self.dirty_bytes else self._ways
         logs = [value.bit_length() - 1 for value in (self.line, self.sector)]
-        return self._ways, *logs, max(1, self.fetch // self.sector), max(1, dirty)
+        portion = max(1, self.fetch // self.sector)
+        dirty = divmod(self.dirty_bytes // self.line, self._sets)
+        most = dirty if self.dirty_bytes else (self._ways, 0)
+        return self._ways, *logs, portion, *(self.on_the_way or (0, 0)), self._sets, *most
 
     def step(self, batch: Batch) -> Step:
         """Serve the requests in order, with the compiled loop if there are many in all."""
         pieces, whose = _cut(batch, self.line)
-        requests = self._list(pieces)
+        Cache.served += len(pieces)
+        unit = np.zeros(len(pieces), np.int64) if pieces.unit is None else pieces.unit
+        acts = [(kind.filled or kind.width, *self._act(kind)) for kind in pieces.kinds]
+        kinds = tuple(map(tuple, np.array(acts, np.int64).reshape(-1, 3).T.tolist()))
         counts = np.zeros((len(pieces), plain.COLUMNS), np.int64)
         passed = [np.zeros((0, plain.FIELDS), np.int64)]
         for part in _slices(pieces.row):
-            columns = tuple(np.ascontiguousarray(column[part]) for column in requests)
-            flow = self._serve(columns, counts[part].reshape(-1))
+            told = (pieces.addresses[:, 0], pieces.kind, pieces.row, unit)
+            requests = tuple(np.ascontiguousarray(column[part]) for column in told)
+            flow = self._serve(requests, kinds, counts[part].reshape(-1))
             flow[:, 0] += part.start
             passed.append(flow)
-        sums = [np.bincount(whose, column, len(batch)).astype(np.int64) for column in counts.T]
         out = self._pass_on(pieces, np.concatenate(passed)) if batch.passes_on else None
-        return Step(dict(zip(self.counters, sums, strict=True)), out)
+        if len(whose) > len(batch):
+            first = np.flatnonzero(np.diff(whose, prepend=-1))
+            counts = np.add.reduceat(counts, first, axis=0)
+        columns = np.ascontiguousarray(counts.T)
+        return Step(dict(zip(self.counters, columns, strict=True)), out)
 
-    def _list(self, batch: Batch) -> tuple[Ints, ...]:
-        """Return the requests as `replay/lines.py` wants them."""
-        told = [(kind.filled or kind.width, *self._act(kind)) for kind in batch.kinds]
-        unit = np.zeros(len(batch), np.int64) if batch.unit is None else batch.unit
-        self._make_room(1 + int(unit.max(initial=0)))
-        acts = np.array(told, np.int64).reshape(-1, 3).T[:, batch.kind]
-        address = batch.addresses[:, 0]
-        turn, place = np.divmod(address // self.line, self._sets)
-        of_set = unit * self._sets + (place + SKEW * turn) % self._sets
-        return (address, *acts, batch.row, of_set * (self._ways * plain.STATE))
-
-    def _serve(self, requests: tuple[Ints, ...], counts: Ints) -> Ints:
+    def _serve(self, requests: tuple[Ints, ...], kinds: Kinds, counts: Ints) -> Ints:
         """Serve a slice: count it, and return what is passed on (m, FIELDS)."""
         many = len(requests[0])
-        Cache.served += many
+        self._make_room(many, 1 + int(requests[-1].max()))
         compiled = compile_module(plain.__name__) if Cache.served > WORTH else None
-        room = many * self._most * plain.FIELDS + plain.HEAD
+        head = [0, self._now, self._used]
+        room = plain.HEAD + many * self._most * plain.FIELDS
         if compiled is None:
-            passed = self._serve_plain(requests, counts, room)
+            passed = self._serve_plain(requests, kinds, counts, head + [0] * (room - plain.HEAD))
         else:
-            passed = np.empty(room, np.int64)
-            passed[: plain.HEAD] = 0, self._now
-            self._lines = np.asarray(self._lines, np.int64)
-            compiled.serve(requests, self._lines, self._shape, counts, passed)
-        self._now = int(passed[1])
+            if len(self._passed) < room:
+                self._passed = np.empty(room, np.int64)
+            passed = self._passed
+            passed[: plain.HEAD] = head
+            told = tuple(np.array(column, np.int64) for column in kinds)
+            self._state = tuple(np.asarray(column, np.int64) for column in self._state)
+            compiled.serve(requests, told, *self._state, self._shape, counts, passed)
+        self._now, self._used = int(passed[1]), int(passed[2])
         return passed[plain.HEAD : passed[0] + plain.HEAD].reshape(-1, plain.FIELDS).copy()
 
-    def _serve_plain(self, requests: tuple[Ints, ...], counts: Ints, room: int) -> Ints:
+    def _serve_plain(
+        self, requests: tuple[Ints, ...], kinds: Kinds, counts: Ints, passed: list[int]
+    ) -> Ints:
         """Serve without compiling: lists are faster than arrays then."""
-        if not isinstance(self._lines, list):
-            self._lines = self._lines.tolist()
-        tally, passed = counts.tolist(), [0, self._now] + [0] * (room - plain.HEAD)
-        columns = tuple(column.tolist() for column in requests)
-        plain.serve(columns, self._lines, self._shape, tally, passed)
+        lines, sets, clocks = self._state = tuple(map(_as_list, self._state))
+        tally, columns = counts.tolist(), tuple(map(_as_list, requests))
+        plain.serve(columns, kinds, lines, sets, clocks, self._shape, tally, passed)
         counts[:] = tally
         return np.array(passed[: passed[0] + plain.HEAD], np.int64)
 
-    def _make_room(self, units: int) -> None:
-        """Have lines for so many units, those of new ones empty."""
-        missing = units * self._sets * self._ways - len(self._lines) // plain.STATE
-        if missing > 0:
-            empty = np.tile(np.array([plain.EMPTY, 0, 0, 0], np.int64), missing)
-            self._lines = np.concatenate([np.asarray(self._lines, np.int64), empty])
+    def _make_room(self, requests: int, units: int) -> None:
+        """Have sets for so many units, and lines for as many new sets as there can be."""
+        lines, sets, clocks = self._state
+        clocks = _extend(clocks, units, [0])
+        sets = _extend(sets, units * self._sets, [-1])
+        size = self._ways * plain.STATE
+        most = min(self._used + requests * size, units * self._sets * size)
+        lines = _extend(lines, most, [plain.EMPTY, 0, 0, 0, 0])
+        self._state = lines, sets, clocks
 
     def _pass_on(self, batch: Batch, flow: Ints) -> Batch:
         """Return what goes to the next stage, rows of FIELDS, as requests of one lane."""
         number, address, what = flow.T
-        kinds = [self._kind(kind, cause) for kind in batch.kinds for cause in range(3)]
+        causes = len(MOVES) + 1
+        found, kind = number_rows(batch.kind[number] * causes + what, len(batch.kinds) * causes)
+        kinds = [self._kind(batch.kinds[k // causes], k % causes) for k in found.tolist()]
         lanes = np.ones((len(flow), 1), np.bool_)
-        kind = batch.kind[number] * 3 + what
         return Batch(tuple(kinds), kind, address[:, None], lanes, batch.row[number])
 
     def _kind(self, cause: Kind, what: int) -> Kind:
@@ -248,20 +256,34 @@ def _slices(row: Ints) -> Iterator[slice]:
     yield from map(slice, starts, starts[1:])
 
 
+def _extend(values: Any, size: int, more: list[int]) -> Any:
+    """Return a list or an array with `more` repeated behind it, `size` long or longer."""
+    missing = -(-(size - len(values)) // len(more))
+    if missing <= 0:
+        return values
+    missing = max(missing, len(values) // len(more) // 2)
+    if isinstance(values, list):
+        return values + more * missing
+    return np.concatenate([values, np.tile(np.array(more, np.int64), missing)])
+
+
+def _as_list(values: Any) -> list[int]:
+    return values if isinstance(values, list) else values.tolist()
+
+
 def _cut(batch: Batch, line: int) -> tuple[Batch, Ints]:
     """Return requests that lie in one line each, and the row of the batch that each is of."""
     widths = np.array([kind.width for kind in batch.kinds] or [0], np.int64)[batch.kind]
     address = batch.addresses[:, 0]
-    over = (address % line + widths - 1) // line
-    whose = np.repeat(np.arange(len(batch)), over + 1)
-    if len(whose) == len(batch):
+    whose = np.arange(len(batch))
+    if not ((address & (line - 1)) + widths > line).any():
         return batch, whose
+    over = (address % line + widths - 1) // line
+    whose = np.repeat(whose, over + 1)
     pieces = batch.take(whose)
     start = list_ranges(address // line, over + 1) * line
-    begin, end = (
-        np.maximum(address[whose], start),
-        np.minimum((address + widths)[whose], start + line),
-    )
+    begin = np.maximum(address[whose], start)
+    end = np.minimum((address + widths)[whose], start + line)
     many = int(widths.max()) + 1
     pairs, kind = np.unique(pieces.kind * many + end - begin, return_inverse=True)
     kinds = tuple(replace(batch.kinds[p // many], width=p % many) for p in pairs.tolist())

@@ -210,7 +210,8 @@ def _stage(name: str, table: Table) -> Stage:
             f"{where.of('beside_shared')}: beside_shared = {beside_shared!r}; expected true or "
             "false, and a key `bytes` to be shared"
         )
-    _choose(scope, SCOPES, where, "scope")
+    if type(scope) is not int or scope < 1:
+        _choose(scope, SCOPES, where, "scope")
     if not isinstance(model, str):
         raise CutraceError(f"{where.of('model')}: model = {model!r}; expected a string")
     if not isinstance(sources, list) or not sources:

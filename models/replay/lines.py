@@ -3,17 +3,21 @@
 All functions here take and give integers and flat sequences of them, so that `compiled.py` can
 compile them as they stand, and small traces do without.
 
-- `requests`: (address, bytes, act, policy, cause, set), each (n,). Act is PASS, READ, WRITE or
-  ATOMIC, and policy what becomes of a store, HERE to BACK. Cause is the instruction of a warp: what
-  it stores to one line, in requests that follow one another, is looked up together. Set is where
-  the lines of the request's set begin.
-- `lines`: STATE integers for each line, in units and sets: its number or EMPTY, masks of the
-  sectors that are here and of those not yet written, and when it was last used (0: never).
-- `shape`: (ways, log2 of a line's bytes, of a sector's, sectors fetched together, most dirty ways).
+- `requests`: (address, kind, cause, unit), each (n,). Cause is the instruction of a warp: what it
+  stores to one line, in requests that follow one another, is looked up together.
+- `kinds`: (bytes, act, policy), each (kinds,). Act is PASS, READ, WRITE or ATOMIC, and policy what
+  becomes of a store, HERE to BACK.
+- `lines`: STATE integers for each line of a set: its number or EMPTY, masks of the sectors that are
+  here and of those not yet written, and when it was last used and last stored to (0: never), the
+  first by a clock of all units, the second by its own unit's. There is room for more sets than are
+  in use.
+- `sets`: for each set of each unit where its lines begin, -1 if nothing has been asked of it.
+- `clocks`: for each unit how many lines were looked up in it.
+- `shape`: the numbers that are the same for all requests, in the order of their names below.
 - `counts`: COLUMNS integers for each request, zeros at first.
-- `passed`: HEAD integers, how many behind them are used and the time; then FIELDS for each thing
-  that goes to the next stage: the request that caused it, its address, and FETCH, OWN (the request
-  itself) or WRITE_BACK, which are of a sector.
+- `passed`: HEAD integers, how many behind them are used, the time, and how many of `lines` are in
+  use; then FIELDS for each thing that goes to the next stage: the request that caused it, its
+  address, and FETCH, OWN (the request itself) or WRITE_BACK, which are of a sector.
 """
 
 from typing import Any
@@ -21,53 +25,95 @@ from typing import Any
 PASS, READ, WRITE, ATOMIC = 0, 1, 2, 3
 HERE, EVICT, THROUGH, BACK = 0, 1, 2, 3
 FETCH, OWN, WRITE_BACK = 0, 1, 2
-TAG, VALID, DIRTY, USED, STATE = 0, 1, 2, 3, 4
-WAYS, LINE, SECTOR, PORTION, MOST_DIRTY = 0, 1, 2, 3, 4
+TAG, VALID, DIRTY, USED, STORED, STATE = 0, 1, 2, 3, 4, 5
+WAYS, LINE, SECTOR, PORTION, NEAR, FAR, SETS, DIRTY_WAYS, DIRTY_REST = 0, 1, 2, 3, 4, 5, 6, 7, 8
 READS, READ_HITS, WRITES, WRITE_HITS, FILLS, WRITE_BACKS = 0, 1, 2, 3, 4, 5
-COLUMNS, FIELDS, HEAD, EMPTY = 6, 3, 2, -1
+COLUMNS, FIELDS, HEAD, EMPTY = 6, 3, 3, -1
+SKEW = 7
+"""By how many sets lines that are a round of all sets apart lie apart."""
 
 
-def serve(requests: Any, lines: Any, shape: Any, counts: Any, passed: Any) -> None:
+def serve(
+    requests: Any,
+    kinds: Any,
+    lines: Any,
+    sets: Any,
+    clocks: Any,
+    shape: Any,
+    counts: Any,
+    passed: Any,
+) -> None:
     """Serve requests in order."""
-    address, size, act, policy, cause, of_set = requests
-    now, line, place, found = passed[1], EMPTY, 0, False
-    for number in range(len(address)):
-        if act[number] == PASS:
-            emit(passed, number, address[number], OWN)
+    addresses, kind, cause, units = requests
+    size, acts, policies = kinds
+    now, line, place, base, number_of_set, found = passed[1], EMPTY, 0, 0, 0, False
+    for number in range(len(addresses)):
+        act, policy = acts[kind[number]], policies[kind[number]]
+        if act == PASS:
+            emit(passed, number, addresses[number], OWN)
             continue
         now += 1
-        wanted = address[number] >> shape[LINE]
-        base = of_set[number]
+        unit, wanted = units[number], addresses[number] >> shape[LINE]
         together = number > 0 and wanted == line and cause[number] == cause[number - 1]
+        if not together:
+            number_of_set = find_set(shape, wanted)
+            base = open_set(sets, shape, passed, unit * shape[SETS] + number_of_set)
         if not together or lines[place + TAG] != wanted:
             line, place = wanted, find(lines, shape, base, wanted)
-        found = found if together else place >= 0
-        if place < 0 and keeps(act[number], policy[number]):
+        if not together:
+            clocks[unit] += 1
+            found = place >= 0 and is_settled(lines, shape, place, clocks[unit])
+        if place < 0 and keeps(act, policy):
             place = replace(lines, shape, counts, passed, number, base, wanted)
         if place >= 0:
             lines[place + USED] = now
-        first = (address[number] - (wanted << shape[LINE])) >> shape[SECTOR]
-        last = (address[number] - (wanted << shape[LINE]) + size[number] - 1) >> shape[SECTOR]
+        offset = addresses[number] - (wanted << shape[LINE])
+        first, last = offset >> shape[SECTOR], (offset + size[kind[number]] - 1) >> shape[SECTOR]
         mask = (2 << last) - (1 << first)
-        if act[number] == READ:
-            fetch(lines, shape, counts, passed, number, place, mask, READS)
-        elif act[number] == ATOMIC and policy[number] == BACK:
-            fetch(lines, shape, counts, passed, number, place, mask, WRITES)
-            soil(lines, shape, counts, passed, number, base, place, mask)
-        elif act[number] == ATOMIC:
+        if act == READ:
+            fetch(lines, shape, counts, passed, number, place, mask, READS, shape[PORTION])
+        elif act == ATOMIC and policy == BACK:
+            portion = shape[PORTION] if wanted & 1 else 1
+            fetch(lines, shape, counts, passed, number, place, mask, WRITES, portion)
+            limit = most_dirty(shape, number_of_set)
+            soil(lines, shape, counts, passed, number, base, place, mask, limit)
+        elif act == ATOMIC:
             if place >= 0:
                 lines[place + VALID] &= ~mask
-            emit(passed, number, address[number], OWN)
+            emit(passed, number, addresses[number], OWN)
         else:
-            whole = size[number] == (last - first + 1) << shape[SECTOR]
+            whole = size[kind[number]] == (last - first + 1) << shape[SECTOR]
             counts[number * COLUMNS + WRITES] += ones(mask)
-            counts[number * COLUMNS + WRITE_HITS] += ones(mask) * found
-            store(lines, shape, counts, passed, number, base, place, mask, policy[number], whole)
-            if policy[number] != BACK:
-                emit(passed, number, address[number], OWN)
+            counts[number * COLUMNS + WRITE_HITS] += ones(mask) * (found or policy == BACK)
+            store(lines, place, mask, policy, whole, clocks[unit])
+            if policy == BACK:
+                limit = most_dirty(shape, number_of_set)
+                soil(lines, shape, counts, passed, number, base, place, mask, limit)
+            else:
+                emit(passed, number, addresses[number], OWN)
         if place < 0:
             line, place = EMPTY, 0
     passed[1] = now
+
+
+def find_set(shape: Any, line: int) -> int:
+    """Return the set of a line: each round of all sets begins SKEW sets further on."""
+    turn = line // shape[SETS]
+    return (line - turn * shape[SETS] + SKEW * turn) % shape[SETS]  # type: ignore[no-any-return]
+
+
+def open_set(sets: Any, shape: Any, passed: Any, number: int) -> int:
+    """Return where the lines of a set begin, taking the next free ones if it is new."""
+    if sets[number] < 0:
+        sets[number] = passed[2]
+        passed[2] += shape[WAYS] * STATE
+    return sets[number]  # type: ignore[no-any-return]
+
+
+def most_dirty(shape: Any, number: int) -> int:
+    """Return how many lines of a set may be dirty; what the division leaves is spread evenly."""
+    more = number * shape[DIRTY_REST] % shape[SETS] < shape[DIRTY_REST]
+    return max(1, shape[DIRTY_WAYS] + more)  # type: ignore[no-any-return]
 
 
 def keeps(act: int, policy: int) -> bool:
@@ -83,6 +129,12 @@ def find(lines: Any, shape: Any, base: int, line: int) -> int:
     return -1
 
 
+def is_settled(lines: Any, shape: Any, place: int, clock: int) -> bool:
+    """Whether what was last stored to a line is still at hand, or has arrived behind this cache."""
+    stored = lines[place + STORED]
+    return bool(stored == 0 or clock - stored <= shape[NEAR] or clock - stored > shape[FAR])
+
+
 def replace(
     lines: Any, shape: Any, counts: Any, passed: Any, number: int, base: int, line: int
 ) -> int:
@@ -95,6 +147,7 @@ def replace(
         clean(lines, shape, counts, passed, number, place)
     lines[place + TAG] = line
     lines[place + VALID] = 0
+    lines[place + STORED] = 0
     return place
 
 
@@ -107,6 +160,7 @@ def fetch(
     place: int,
     mask: int,
     counted: int,
+    portion: int,
 ) -> None:
     """Look for sectors in a line, and fetch those that are missing, each with its portion."""
     valid = lines[place + VALID]
@@ -115,39 +169,25 @@ def fetch(
     counts[number * COLUMNS + counted + 1] += ones(mask & valid)
     sector = 0
     while missing >> sector:
-        if missing >> sector & ((1 << shape[PORTION]) - 1):
-            for one in range(sector, sector + shape[PORTION]):
-                if not valid >> one & 1:
-                    address = (lines[place + TAG] << shape[LINE]) + (one << shape[SECTOR])
-                    emit(passed, number, address, FETCH)
-                    counts[number * COLUMNS + FILLS] += 1
-                    lines[place + VALID] |= 1 << one
-        sector += shape[PORTION]
+        if missing >> sector & ((1 << portion) - 1):
+            wanted = ((1 << portion) - 1) << sector & ~valid
+            emit_sectors(lines, shape, passed, number, place, wanted, FETCH)
+            counts[number * COLUMNS + FILLS] += ones(wanted)
+            lines[place + VALID] |= wanted
+        sector += portion
 
 
-def store(
-    lines: Any,
-    shape: Any,
-    counts: Any,
-    passed: Any,
-    number: int,
-    base: int,
-    place: int,
-    mask: int,
-    policy: int,
-    whole: bool,
-) -> None:
+def store(lines: Any, place: int, mask: int, policy: int, whole: bool, clock: int) -> None:
     """Store to a line, if it is here; `whole` says that the sectors are filled."""
     if place < 0:
         return
     if policy == EVICT:
         lines[place + TAG] = EMPTY
         lines[place + USED] = 0
-    elif policy == BACK:
-        lines[place + VALID] |= mask
-        soil(lines, shape, counts, passed, number, base, place, mask)
     elif whole:
         lines[place + VALID] |= mask
+    if policy == THROUGH:
+        lines[place + STORED] = clock
 
 
 def soil(
@@ -159,10 +199,11 @@ def soil(
     base: int,
     place: int,
     mask: int,
+    limit: int,
 ) -> None:
     """Mark sectors as not yet written; clean another line if too many of the set are waiting."""
     lines[place + DIRTY] |= mask
-    if shape[MOST_DIRTY] >= shape[WAYS]:
+    if limit >= shape[WAYS]:
         return
     many, longest = 0, place
     for way in range(base, base + shape[WAYS] * STATE, STATE):
@@ -170,19 +211,31 @@ def soil(
             many += 1
             if lines[way + USED] < lines[longest + USED]:
                 longest = way
-    if many > shape[MOST_DIRTY]:
+    if many > limit:
         clean(lines, shape, counts, passed, number, longest)
 
 
 def clean(lines: Any, shape: Any, counts: Any, passed: Any, number: int, place: int) -> None:
-    """Write the sectors of a line that are waiting."""
-    waiting, sector = lines[place + DIRTY], 0
+    """Write the sectors of a line that are waiting; those stored in part are fetched first."""
+    waiting = lines[place + DIRTY]
+    parts = waiting & ~lines[place + VALID]
+    emit_sectors(lines, shape, passed, number, place, parts, FETCH)
+    emit_sectors(lines, shape, passed, number, place, waiting, WRITE_BACK)
+    counts[number * COLUMNS + FILLS] += ones(parts)
+    counts[number * COLUMNS + WRITE_BACKS] += ones(waiting)
+    lines[place + VALID] |= parts
     lines[place + DIRTY] = 0
-    while waiting >> sector:
-        if waiting >> sector & 1:
+
+
+def emit_sectors(
+    lines: Any, shape: Any, passed: Any, number: int, place: int, mask: int, what: int
+) -> None:
+    """Pass sectors of a line on."""
+    sector = 0
+    while mask >> sector:
+        if mask >> sector & 1:
             address = (lines[place + TAG] << shape[LINE]) + (sector << shape[SECTOR])
-            emit(passed, number, address, WRITE_BACK)
-            counts[number * COLUMNS + WRITE_BACKS] += 1
+            emit(passed, number, address, what)
         sector += 1
 
 

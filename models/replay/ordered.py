@@ -32,6 +32,8 @@ TAKEN = 1 << 15
 """Rows in order that are sent through the stages at a time."""
 ASKED = 1 << 12
 """Distinct rows that the stages in front are asked about at a time."""
+HELD = 1 << 24
+"""Rows that are held at most: those of a wave with more are put in order so many at a time."""
 SAMPLED = -1
 """The pattern of a row of texels."""
 CONST, LOCAL = 1 << 59, 1 << 55
@@ -71,6 +73,7 @@ class Ordering:
     sites: Sites
     shapes: Shapes
     _stages: Stages = field(init=False)
+    _heard: Bools = field(init=False)
     _held: list[Rows] = field(default_factory=list)
     _flows: dict[str, list[Batch]] = field(default_factory=dict)
     _samples: int = 0
@@ -78,10 +81,15 @@ class Ordering:
     def __post_init__(self) -> None:
         """Set up the stages that keep state."""
         self._stages = Stages(self.track.lasting)
+        spaces = {space for wire in self.track.lasting for space in wire.spaces}
+        self._heard = np.zeros(SPACES, np.bool_)
+        self._heard[[space for space in Space if space.name.lower() in spaces]] = True
 
     def take(self, rows: Rows) -> None:
-        """Hold rows of accesses."""
-        self._held.append(rows)
+        """Hold rows of accesses to the spaces that any stage with state hears of."""
+        heard = self._heard[rows.site % SPACES]
+        if heard.any():
+            self._held.append(rows if heard.all() else rows.take(heard))
 
     def take_samples(self, samples: Samples, sites: Sites, zones: Zones) -> None:
         """Hold rows of texels, which go through the stages in front at once."""
@@ -101,6 +109,8 @@ class Ordering:
         """Count the waves of which no block comes any more: those before block `settled`."""
         order = self.track.order
         ends = order.ends
+        if sum(map(len, self._held)) > HELD:
+            settled = None
         done = len(ends) if settled is None else int(np.searchsorted(ends, settled, side="right"))
         if not self._held or not done or ends[done - 1] <= min(r.block.min() for r in self._held):
             return
@@ -169,6 +179,11 @@ class Ordering:
         """Send some rows through the stages that keep state, and enter what they say."""
         track = self.track
         units = {"sm": track.order.sm[rows.block], "cluster": track.placement.cluster(rows.block)}
+        units |= {
+            wire.stage.scope: rows.block % track.device.chip.sms // int(wire.stage.scope)
+            for wire in track.lasting
+            if wire.stage.scope.isdecimal()
+        }
         batch = self._rebuild(rows)
         answers = self._stages.run(batch, units, flows, rows=len(rows))
         self._enter(rows, np.arange(len(rows)), answers, False)

@@ -60,7 +60,8 @@ class Schedule:
         """Return the rows in the order in which they happen, all (n,); those of a step as given."""
         interval, since = self._since(block, warp, step)
         if self.policy == SCHEDULES[0]:
-            return _sort([self.wave[block], interval, since, self.seat(block, warp)])
+            seats = [warp ^ 1, self.slot[block], self.sm[block]]
+            return _sort([self.wave[block], interval, since, *seats])
         seat = self.sm[block] * self.resident + self.slot[block]
         alone = _sort([self.wave[block], seat, interval, warp, since])
         turn = np.empty(len(block), np.int64)
