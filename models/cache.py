@@ -122,6 +122,8 @@ class Cache:
         self._divide()
         if min(self.fetch, self.dirty_bytes) < 0:
             raise CutraceError("cache: fetch and dirty_bytes: expected no number below zero")
+        if (ages := list(self.on_the_way)) and (len(ages) != 2 or not 0 <= ages[0] <= ages[1]):
+            raise CutraceError(f"cache: on_the_way = {ages}; expected two ages, the lesser first")
         for policy in (self.store, self.local_store or self.store):
             if policy not in POLICIES:
                 raise CutraceError(
@@ -219,7 +221,7 @@ class Cache:
         clocks = _extend(clocks, units, [0])
         sets = _extend(sets, units * self._sets, [-1])
         size = self._ways * plain.STATE
-        most = min(self._used + requests * size, units * self._sets * size)
+        most = min(self._used + requests * size, len(sets) * size)
         lines = _extend(lines, most, [plain.EMPTY, 0, 0, 0, 0])
         self._state = lines, sets, clocks
 
@@ -251,8 +253,9 @@ class Cache:
 
 def _slices(row: Ints) -> Iterator[slice]:
     """Yield parts of about SLICE requests, the requests of a row together."""
-    opens = np.flatnonzero(np.diff(row, prepend=-1))
-    starts = [*np.unique(opens[np.searchsorted(opens, np.arange(0, len(row), SLICE))]), len(row)]
+    opens = np.append(np.flatnonzero(np.diff(row, prepend=-1)), len(row))
+    at = np.searchsorted(opens, np.arange(0, len(row), SLICE))
+    starts = list(dict.fromkeys([*opens[at].tolist(), len(row)]))
     yield from map(slice, starts, starts[1:])
 
 

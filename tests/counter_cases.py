@@ -136,20 +136,15 @@ def record_rounds(path: Path, constants: Constants) -> Path:
     a_round = (
         *(f"ld.global.f32 %f1, [%rd4+{128 * n}];" for n in loads),
         *(f"st.global.f32 [%rd4+{128 * (len(loads) + n)}], %f1;" for n in stores),
-        *(f"ld.const.f32 %f1, [table+{64 * n}];" for n in constants_),
+        *(f"ld.const.f32 %f1, [table+{256 * n}];" for n in constants_),
     )
     body = "\n".join(a_round * constants["rounds"])
-    table = f".const .align 4 .b8 table[{64 * len(constants_)}];\n"
+    table = f".const .align 4 .b8 table[{256 * len(constants_)}];\n"
     ptx = ARITHMETIC.replace("BODY", body).replace(HEAD, HEAD + table)
     with cutrace.Session(path) as gpu:
         data = gpu.device_array(32 * (len(loads) + len(stores)), np.float32, name="data")
         gpu.load_ptx(ptx).get_function("compute")[1, 32](data)
     return path
-
-
-def _lines_of_constants(c: Constants) -> int:
-    """Lines of 256 bytes, 8 sectors, that constants 64 bytes apart lie in."""
-    return -(-c["constants"] // 4)
 
 
 def flops(c: Constants) -> int:
@@ -237,17 +232,17 @@ CASES = [
             "l1_hit_rate": lambda c: (c["rounds"] - 1) / c["rounds"],
             "constant_cache_misses": lambda c: c["constants"],
             "constant_cache_hits": lambda c: c["constants"] * (c["rounds"] - 1),
-            # constants are read in the lines of their second cache; of the other sectors each
-            # second was fetched with the one before it
-            "l2_reads": lambda c: 4 * c["loads"] + 8 * _lines_of_constants(c),
+            # a constant's line of 256 bytes is eight sectors; of the others each second was fetched
+            # with the one before it
+            "l2_reads": lambda c: 4 * c["loads"] + 8 * c["constants"],
             "l2_read_hits": lambda c: 2 * c["loads"],
-            "l2_hit_rate": lambda c: 2 * c["loads"] / (4 * c["loads"] + 8 * _lines_of_constants(c)),
-            "dram_bytes_read": lambda c: 128 * c["loads"] + 256 * _lines_of_constants(c),
+            "l2_hit_rate": lambda c: 2 * c["loads"] / (4 * c["loads"] + 8 * c["constants"]),
+            "dram_bytes_read": lambda c: 128 * c["loads"] + 256 * c["constants"],
             "l2_writes": lambda c: 4 * c["stores"] * c["rounds"],
-            "l2_write_hits": lambda c: 4 * c["stores"] * (c["rounds"] - 1),
+            "l2_write_hits": lambda c: 4 * c["stores"] * c["rounds"],  # nothing to fetch
             # two lines may wait: all others are written, each round anew
             "dram_bytes_written": lambda c: 128 * (c["stores"] * c["rounds"] - 2),
         },
-        options={"set": {"l2.sets": 1, "l2.bytes": 64 * 128, "l2.dirty_bytes": 2 * 128}},
+        options={"set": {"l2.ways": 64, "l2.bytes": 64 * 128, "l2.dirty_bytes": 2 * 128}},
     ),
 ]

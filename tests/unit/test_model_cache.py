@@ -1,6 +1,9 @@
 """Caches on requests written by hand; sectors of 32 bytes in lines of 128."""
 
+import itertools
+import re
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,8 +20,13 @@ from cache_case import (
     passed,
     totals,
 )
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from cutrace.models.replay.seam import Kind
+from cutrace.errors import CutraceError
+from cutrace.models import cache as cache_module
+from cutrace.models.cache import WORTH, Cache
+from cutrace.models.replay.seam import Batch, Kind
 
 
 def test_the_first_load_of_a_sector_misses_and_the_second_hits() -> None:
@@ -171,6 +179,155 @@ def test_a_request_over_several_lines_looks_up_each() -> None:
     assert column(step, "reads") == [1, 4]
     assert column(step, "read_hits") == [0, 1]
     assert passed(step) == [("load", a, 32) for a in (64, 0, 32, 96)]
+
+
+def test_a_sector_stored_in_part_is_fetched_when_it_is_read() -> None:
+    part = Kind("global", "store", "", 32, filled=4)
+    step = ask(make_cache(store="back"), (part, 0), (LOAD, 0), (LOAD, 0))
+    assert column(step, "write_hits") == [1, 0, 0]  # a store that stays has nothing to fetch
+    assert column(step, "read_hits") == [0, 0, 1]
+    assert passed(step) == [("load", 0, 32)]
+
+
+def test_a_sector_stored_in_part_is_fetched_before_it_is_written() -> None:
+    part = Kind("global", "store", "", 32, filled=4)
+    cache = make_cache(store="back")
+    step = ask(cache, (part, 0), (STORE, 32), (LOAD, 128), (LOAD, 256))
+    assert passed(step)[1:] == [
+        ("load", 0, 32),
+        ("store", 0, 32),
+        ("store", 32, 32),
+        ("load", 256, 32),
+    ]
+    assert column(step, "fills") == [0, 0, 1, 2]
+    assert column(step, "write_backs") == [0, 0, 0, 2]
+
+
+def test_a_second_store_to_a_line_is_no_hit_while_the_first_is_on_its_way() -> None:
+    """Ages in lines looked up: 1 is near, 2 and 3 are on the way, 4 has arrived."""
+    for between, hits in ((0, 1), (1, 0), (2, 0), (3, 1)):
+        cache = make_cache(store="through", bytes=128 * 8, on_the_way=[1, 3])
+        others = [(LOAD, 128 * (1 + n)) for n in range(between)]
+        step = ask(cache, (STORE, 0), *others, (STORE, 0))
+        assert column(step, "write_hits")[-1] == hits, between
+
+
+def test_a_store_after_a_load_is_a_hit_at_once() -> None:
+    step = ask(make_cache(store="through", on_the_way=[1, 9]), (LOAD, 0), (LOAD, 128), (STORE, 0))
+    assert column(step, "write_hits") == [0, 0, 1]
+
+
+def test_an_atomic_fetches_its_portion_in_every_second_line() -> None:
+    cache = make_cache(store="back", fetch=64, bytes=1024)
+    step = ask(cache, *((ATOMIC, 128 * line) for line in range(4)))
+    assert column(step, "fills") == [1, 2, 1, 2]  # 48 bytes on average
+
+
+def test_what_the_limit_leaves_over_is_spread_over_the_sets() -> None:
+    """Three dirty lines for two sets of four: one set may have two, the other one."""
+    cache = make_cache(store="back", bytes=1024, sets=2, dirty_bytes=3 * 128)
+    step = ask(cache, *((STORE, 256 * line) for line in range(8)))
+    waiting = 8 - totals(step)["write_backs"]
+    assert waiting == 2 + 1
+
+
+def test_ways_say_how_many_sets_there_are() -> None:
+    """Three sets of two lines: 0 and 3 share a set no more than 0 and 1 do, each round being
+    moved on by 7 sets, that is by 1.
+    """
+    cache = make_cache(sets=0, ways=2, bytes=3 * 2 * 128)
+    again = [(LOAD, 128 * line) for line in (0, 1, 2, 3, 4, 5)] * 2
+    assert totals(ask(cache, *again)) == {"reads": 12, "read_hits": 6, "fills": 6}
+
+
+@pytest.mark.parametrize(
+    ("keys", "said"),
+    [
+        ({"line": 96}, "line = 96; expected a power of two"),
+        ({"sector": 0}, "sector = 0; expected a power of two"),
+        ({"sector": 256}, "lines of 128 bytes in sectors of 256; expected 1 to"),
+        ({"line": 8192, "sector": 32}, "lines of 8192 bytes in sectors of 32; expected 1 to"),
+        ({"sets": 0}, "sets = 0, ways = 0; expected one of them, at least 1"),
+        ({"sets": -4}, "sets = -4, ways = 0; expected one of them, at least 1"),
+        ({"ways": 2}, "sets = 1, ways = 2; expected one of them, at least 1"),
+        ({"sets": 3}, "256 bytes are too few; expected 384 at least, 3 lines of 128"),
+        ({"sets": 0, "ways": 4}, "256 bytes are too few; expected 512 at least, 4 lines of 128"),
+        ({"fetch": 48}, "48 bytes fetched together; expected whole sectors of 32 bytes"),
+        ({"fetch": 96}, "and a line of 128 in equal parts"),
+        ({"fetch": -32}, "fetch and dirty_bytes: expected no number below zero"),
+        ({"dirty_bytes": -1}, "fetch and dirty_bytes: expected no number below zero"),
+        ({"store": "thru"}, "no policy `thru` for stores; there are pass, evict, through, back"),
+        (
+            {"store": "back", "local_store": "bach"},
+            "no policy `bach` for stores; there are pass, evict, through, back; nearest: back",
+        ),
+        ({"serves": ["globl"]}, "no state space 'globl'"),
+        ({"on_the_way": [4]}, "on_the_way = [4]; expected two ages, the lesser first"),
+        ({"on_the_way": [9, 4]}, "on_the_way = [9, 4]; expected two ages, the lesser first"),
+    ],
+)
+def test_a_cache_that_there_cannot_be_is_refused(keys: dict[str, Any], said: str) -> None:
+    with pytest.raises(CutraceError, match=re.escape(said)):
+        make_cache(**keys)
+
+
+@given(st.data())
+@settings(max_examples=60, deadline=None)
+def test_counts_do_not_depend_on_batches_nor_on_the_compiler(data: st.DataObject) -> None:
+    keys = data.draw(st.sampled_from(GEOMETRIES))
+    kinds = (LOAD, STORE, ATOMIC, LOCAL_LOAD, LOCAL_STORE, replace(STORE, filled=4))
+    many = data.draw(st.integers(1, 60))
+    requests = data.draw(
+        st.lists(
+            st.tuples(st.sampled_from(kinds), st.integers(0, 40).map(lambda n: 32 * n)),
+            min_size=many,
+            max_size=many,
+        )
+    )
+    steps = data.draw(st.lists(st.integers(0, 1), min_size=many, max_size=many))
+    units = data.draw(st.lists(st.integers(0, 2), min_size=many + 1, max_size=many + 1))
+    rows = np.cumsum(steps)
+    batch = replace(batch_of(requests, rows.tolist()), unit=np.array(units)[rows])
+    whole, slices = (
+        serve_in_parts(batch, keys, [many]),
+        serve_in_parts(batch, keys, data.draw(CUTS)),
+    )
+    assert whole == slices
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Cache, "served", WORTH)
+        assert serve_in_parts(batch, keys, [many]) == whole
+        patch.setattr(cache_module, "SLICE", 7)
+        assert serve_in_parts(batch, keys, [many]) == whole
+
+
+GEOMETRIES: tuple[dict[str, Any], ...] = (
+    {"store": "through", "bytes": 512, "on_the_way": [1, 4]},
+    {"store": "evict", "local_store": "back", "sector": 128, "bytes": 1024, "sets": 4},
+    {"store": "back", "fetch": 64, "dirty_bytes": 384, "bytes": 1536, "sets": 3},
+    {"store": "back", "serves": ["global"], "line": 64, "bytes": 256},
+)
+CUTS = st.lists(st.integers(1, 20), min_size=1, max_size=5)
+
+
+def serve_in_parts(
+    batch: Batch, keys: dict[str, Any], sizes: list[int]
+) -> tuple[dict[str, list[int]], list[tuple[str, int, int]]]:
+    """Serve a batch in parts of about so many rows, a row's requests together."""
+    cache, steps = make_cache(**keys), []
+    ends = np.append(np.flatnonzero(np.diff(batch.row)) + 1, len(batch))
+    begin = 0
+    for size in itertools.cycle(sizes):
+        end = next(int(e) for e in [*ends, len(batch)] if e >= min(begin + size, len(batch)))
+        part = batch.take(slice(begin, end))
+        steps.append(cache.step(part))
+        begin = end
+        if begin == len(batch):
+            break
+    counts = {
+        name: [int(value) for step in steps for value in step.counts[name]]
+        for name in Cache.counters
+    }
+    return counts, [request for step in steps for request in passed(step)]
 
 
 def test_units_find_nothing_of_each_other() -> None:

@@ -1,0 +1,24 @@
+import numpy as np
+from cache_case import ATOMIC, LOAD, STORE, batch_of, column
+
+from cutrace.models.memory import Memory
+from cutrace.models.replay.seam import Kind
+
+
+def test_loads_are_read_and_stores_are_written() -> None:
+    wide = Kind("texture", "load", "", 128)
+    step = Memory().step(batch_of([(LOAD, 0), (STORE, 64), (wide, 0)]))
+    assert column(step, "bytes_read") == [32, 0, 128]
+    assert column(step, "bytes_written") == [0, 32, 0]
+
+
+def test_an_atomic_that_no_cache_does_reads_and_writes() -> None:
+    step = Memory().step(batch_of([(ATOMIC, 0), (Kind("global", "reduction", "", 32), 0)]))
+    assert column(step, "bytes_read") == [32, 32]
+    assert column(step, "bytes_written") == [32, 32]
+
+
+def test_memory_keeps_nothing_in_mind() -> None:
+    batch = batch_of([(LOAD, 0)] * 3)
+    counts = [Memory().step(batch.take(np.array([n]))).counts["bytes_read"][0] for n in range(3)]
+    assert counts == [32, 32, 32] == column(Memory().step(batch), "bytes_read")
