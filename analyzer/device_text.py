@@ -92,7 +92,8 @@ def _table(name: str, values: Any, columns: int) -> Iterator[str]:
 def _stage(stage: Stage, columns: int) -> Iterator[str]:
     """A stage: what it is, where it comes from, and its keys."""
     yield ""
-    yield f"[{stage.name}] {stage.model}, {SCOPES[stage.scope]}, from {', '.join(stage.sources)}"
+    scope = SCOPES.get(stage.scope, f"one for {stage.scope} SMs")
+    yield f"[{stage.name}] {stage.model}, {scope}, from {', '.join(stage.sources)}"
     keys = {**stage.keys, **({"beside_shared": True} if stage.beside_shared else {})}
     words = (f"{key} = {_text(value)}".replace(" ", NO_BREAK) for key, value in keys.items())
     lines = wrap(", ".join(words), columns, initial_indent="  ", subsequent_indent="  ")

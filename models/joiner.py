@@ -78,7 +78,7 @@ class Joiner:
         equal = np.all(seen[1:, order[1:]] == seen[1:, order[:-1]], axis=0)
         again = np.zeros(len(order), np.int64)
         again[order[1:]] = equal & (np.diff(seen[0, order]) <= self.window)
-        self._recent = seen[:, seen[0] > self._turns[seen[1]] - self.window]
+        self._recent = seen[:, seen[0] >= self._turns[seen[1]] - self.window]
         return again[len(again) - len(turn) :]
 
     def _take_turns(self, unit: Ints) -> Ints:

@@ -25,7 +25,8 @@ class Stage:
     """`[stage.NAME]` of a device: a model, where its rows come from, and the model's own keys.
 
     `sources` are state spaces and names of other stages. `scope` says how many of it there are:
-    one for each `sm` or `cluster`, or one for the `gpu`. If it is `beside_shared`, its key `bytes`
+    one for each `sm` or `cluster`, one for the `gpu`, or a number: one for so many SMs that
+    receive blocks one after another. If it is `beside_shared`, its key `bytes`
     includes what a launch sets apart for shared memory.
     """
 

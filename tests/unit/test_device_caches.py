@@ -187,15 +187,15 @@ a100    192 -    2   64  40960
 rtx3090 128 -    2   64  6144
 sm_87   192 -    2   64  4096
 rtx4090 128 -    2   64  73728
-h100    256 -    2   64  51200
-h200    256 -    2   64  40960
-b200    256 -    2   64  129024
-sm_110  256 -    2   64  32768
+h100    242 -    2   64  47616
+h200    242 -    2   64  47616
+b200    242 -    2   64  129024
+sm_110  242 -    2   64  32768
 rtx5090 128 -    2   64  98304
 """
 """KB, shared memory included where it takes its part of L1: PG 4.2 and 7.5, tables of technical
 specifications (1.x to 5.x); 10.1 and 13 (7.0 on); mt4g on a K20c, P6000, V100, A100 and H100 for
-constants and L2; boards' specifications; 40 MB of the H200's L2, which were measured."""
+constants and L2; boards' specifications; what was measured on an H200 of its 256 KB and 50 MB."""
 
 
 @pytest.mark.parametrize("row", [line.split() for line in SIZES.split("\n")[2:-1]])

@@ -32,9 +32,12 @@ from cutrace.models.replay.device import load_device
         ("sampler.fetch_lanes=[8,4]", "texture: fetch_lanes = 8, 4; expected 3 of the divisors"),
         ("sampler.tile=", "texture: tile = ''; expected letters x and y"),
         ("l1.line=96", "cache: line = 96; expected a power of two"),
-        ("l1.sets=0", "cache: sets = 0, ways = 0; expected one of them"),
+        ("l1.ways=0", "cache: sets = 0, ways = 0; expected one of them"),
+        ("l1.sets=32", "cache: sets = 32, ways = 4; expected one of them"),
+        ("lrc.window=0", "joiner: window = 0; expected 1 at least"),
+        ("lrc.scope=0", r"\[stage\.lrc\]: scope = 0; expected one of sm, cluster, gpu"),
         ("l1.sector=256", "cache: lines of 128 bytes in sectors of 256"),
-        ("l1.bytes=1", "cache: 1 bytes are too few; expected 16384 at least"),
+        ("l1.bytes=1", "cache: 1 bytes are too few; expected 512 at least"),
         ("l1.serves=['globe']", "cache: no state space 'globe'; nearest: global"),
         ("l1.store=threw", "cache: no policy `threw` for stores; .*; nearest: through"),
         ("l2.scope=chip", r"\[stage\.l2\]: scope = 'chip'; expected one of sm, cluster, gpu"),
@@ -52,8 +55,8 @@ def test_a_setting_that_no_chip_can_have_is_refused(setting: str, message: str) 
 
 
 def test_l1_must_leave_room_beside_the_largest_shared_memory() -> None:
-    # 228 KB of shared memory leave 28 KB of 256, but nothing of 228
-    assert load_device("h100", {"l1.sets": 32}).key == "h100"
+    # 228 KB of shared memory leave 14 KB of 242, but nothing of 228
+    assert load_device("h100", {"l1.ways": 28}).key == "h100"
     with pytest.raises(CutraceError, match=r"--set: \[stage\.l1\]: .*, beside 233472 bytes of"):
         load_device("h100", {"l1.bytes": 233472})
 
