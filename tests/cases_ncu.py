@@ -9,7 +9,6 @@ from cases_nvprof import (
     MORE_OWN,
     MORE_WORDS,
     OWN,
-    TWO_WAIT,
     WORDS,
     found_again,
     in_precision,
@@ -45,6 +44,8 @@ from hand_trace import hand_trace, instruction, launch
 ATOMICS = {"global_op_atom": ("atomics", "swaps"), "global_op_red": ("reductions",)}
 SHARED_OPS = {"ld": SHARED[:1], "st": SHARED[1:2], "atom": SHARED[2:]}
 LSU = "pipe_lsu_mem"
+TWO_WAIT = {"set": {"l2.ways": 64, "l2.bytes": 64 * 128, "l2.dirty_bytes": 2 * 128}}
+"""An L2 in which two lines may wait to be written."""
 
 
 def of_global(op: str, access: str) -> dict[str, Formula]:
@@ -312,17 +313,22 @@ def lookups(op: str, access: str) -> dict[str, Formula]:
     }
 
 
+def groups(c: Constants) -> int:
+    """Four SMs that read the same in turn read it once."""
+    return -(-c["blocks"] // 4)
+
+
 OF_LINES: dict[str, Formula] = {
     **lookups("global_op_ld", "loads"),
     **lookups("global_op_st", "stores"),
     "l1tex__t_sector_hit_rate.pct": found_again,
     # stores go on to L2 each time, where all but two lines are written
-    "lts__t_sectors_srcunit_tex_op_read.sum": lambda c: 4 * c["blocks"] * c["loads"],
+    "lts__t_sectors_srcunit_tex_op_read.sum": lambda c: 4 * groups(c) * c["loads"],
     "lts__t_sectors_srcunit_tex_op_write.sum": lambda c: (
         4 * c["blocks"] * c["stores"] * c["rounds"]
     ),
     "lts__t_sectors_srcunit_tex.sum": lambda c: (
-        4 * c["blocks"] * (c["loads"] + c["stores"] * c["rounds"])
+        4 * (groups(c) * c["loads"] + c["blocks"] * c["stores"] * c["rounds"])
     ),
     "dram__bytes_read.sum": lambda c: 128 * c["loads"],
     "dram__bytes_write.sum": lambda c: 128 * (c["stores"] * c["rounds"] - 2),

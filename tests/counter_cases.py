@@ -239,7 +239,7 @@ CASES = [
             "l2_hit_rate": lambda c: 2 * c["loads"] / (4 * c["loads"] + 8 * c["constants"]),
             "dram_bytes_read": lambda c: 128 * c["loads"] + 256 * c["constants"],
             "l2_writes": lambda c: 4 * c["stores"] * c["rounds"],
-            "l2_write_hits": lambda c: 4 * c["stores"] * c["rounds"],  # nothing to fetch
+            "l2_write_hits": lambda c: 4 * c["stores"] * (c["rounds"] - 1),
             # two lines may wait: all others are written, each round anew
             "dram_bytes_written": lambda c: 128 * (c["stores"] * c["rounds"] - 2),
         },

@@ -84,7 +84,7 @@ def serve(
         else:
             whole = size[kind[number]] == (last - first + 1) << shape[SECTOR]
             counts[number * COLUMNS + WRITES] += ones(mask)
-            counts[number * COLUMNS + WRITE_HITS] += ones(mask) * (found or policy == BACK)
+            counts[number * COLUMNS + WRITE_HITS] += ones(mask) * found
             store(lines, place, mask, policy, whole, clocks[unit])
             if policy == BACK:
                 limit = most_dirty(shape, number_of_set)
