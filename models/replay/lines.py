@@ -46,7 +46,7 @@ def serve(
     """Serve requests in order."""
     addresses, kind, cause, units = requests
     size, acts, policies = kinds
-    now, line, place, base, number_of_set, found = passed[1], EMPTY, 0, 0, 0, False
+    now, line, whose, place, base, number_of_set, found = passed[1], EMPTY, -1, 0, 0, 0, False
     for number in range(len(addresses)):
         act, policy = acts[kind[number]], policies[kind[number]]
         if act == PASS:
@@ -54,7 +54,8 @@ def serve(
             continue
         now += 1
         unit, wanted = units[number], addresses[number] >> shape[LINE]
-        together = number > 0 and wanted == line and cause[number] == cause[number - 1]
+        together = wanted == line and cause[number] == whose
+        whose = cause[number]
         if not together:
             number_of_set = find_set(shape, wanted)
             base = open_set(sets, shape, passed, unit * shape[SETS] + number_of_set)
