@@ -129,7 +129,11 @@ class Batch:
 
 
 def join_batches(batches: Sequence[Batch]) -> Batch:
-    """Join batches with equally many lanes, in the order of the rows that they belong to."""
+    """Join batches with equally many lanes, in the order of the rows that they belong to.
+
+    Empty ones may have any number of lanes.
+    """
+    batches = [batch for batch in batches if len(batch)] or batches[:1]
     kinds = tuple(dict.fromkeys(kind for batch in batches for kind in batch.kinds))
     place = {kind: number for number, kind in enumerate(kinds)}
     renumbered = [
