@@ -2,7 +2,7 @@
 
 import re
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
@@ -32,15 +32,14 @@ def find_device(name: str) -> Path:
     if is_path(name):
         return Path(name)
     plain = _plain(name)
-    known = {_plain(stem): stem for stem in device_names()}
-    if plain not in known:
-        known = dict(_spellings())
-    if plain not in known:
+    known: Mapping[str, str] = {_plain(stem): stem for stem in device_names()}
+    found = known.get(plain) or _spellings().get(plain)
+    if found is None:
         raise CutraceError(
-            f"no device {name!r}{nearest(plain, known)}; `cutrace devices` lists all, and the "
-            "path of a TOML file names one of your own"
+            f"no device {name!r}{nearest(name.lower(), _names())}; `cutrace devices` lists all, "
+            "and the path of a TOML file names one of your own"
         )
-    return FOLDER / f"{known[plain]}.toml"
+    return FOLDER / f"{found}.toml"
 
 
 def match_devices(name: str) -> Sequence[str] | None:
@@ -62,12 +61,25 @@ def match_devices(name: str) -> Sequence[str] | None:
 def _spellings() -> Mapping[str, str]:
     """Map every plain spelling of every device to its file's stem."""
     known: dict[str, str] = {}
-    for stem in device_names():
-        head = tomllib.loads((FOLDER / f"{stem}.toml").read_text(encoding="utf-8"))
-        spellings: Iterable[str] = (stem, head["name"], *head.get("aliases", ()))
-        for spelling in spellings:
+    for stem, spellings in _heads().items():
+        for spelling in (stem, *spellings):
             known.setdefault(_plain(spelling), stem)
     return known
+
+
+def _names() -> Sequence[str]:
+    """Return what may be typed for a device, its maker's name left out."""
+    return [name for stem, (_, *aliases) in _heads().items() for name in (stem, *aliases)]
+
+
+@cache
+def _heads() -> Mapping[str, Sequence[str]]:
+    """Map the stem of every device's file to its maker's name and its aliases."""
+    heads = {
+        stem: tomllib.loads((FOLDER / f"{stem}.toml").read_text(encoding="utf-8"))
+        for stem in device_names()
+    }
+    return {stem: (head["name"], *head.get("aliases", ())) for stem, head in heads.items()}
 
 
 def _plain(name: str) -> str:

@@ -23,8 +23,8 @@ CONSTANT, ATOMIC = Kind("const", "load", "", 4), Kind("global", "atomic", "", 4)
 class Chip:
     """The stages of a device, that keep what they have seen."""
 
-    def __init__(self, name: str) -> None:
-        self.device = load_device(name)
+    def __init__(self, name: str, settings: dict[str, object] | None = None) -> None:
+        self.device = load_device(name, settings)
         self.wires = wire(self.device.stages, name)
         self.stages = Stages(self.wires)
 
@@ -116,6 +116,13 @@ def test_l1_of_5_x_is_for_read_only_loads_and_local_memory_passes_it(name: str) 
     assert chip.see(READ_ONLY) == {"l1_reads": 4, "l1_read_hits": 4}
     assert chip.see(LOCAL_LOAD, 1 << 20)["l2_reads"] == 4
     assert "l1_reads" not in chip.see(LOCAL_LOAD, 1 << 20)
+
+
+@pytest.mark.parametrize("name", ["sm_52", "sm_53", "sm_61"])
+def test_l1_of_5_2_keeps_global_loads_where_they_are_opted_in(name: str) -> None:
+    chip = Chip(name, {"l1.operators": '["ca", "nc"]'})
+    assert chip.see(LOAD)["l1_fills"] == 4
+    assert chip.see(LOAD) == {"l1_reads": 4, "l1_read_hits": 4}
 
 
 def test_6_0_keeps_global_loads_in_l1() -> None:

@@ -45,6 +45,8 @@ def test_an_unknown_device_names_the_nearest() -> None:
         CutraceError, match=r"no device '8800gtz'; nearest: 8800gtx.*cutrace devices"
     ):
         load_device("8800gtz")
+    with pytest.raises(CutraceError, match=r"no device 'SM_91'; nearest: sm_90"):
+        load_device("SM_91")
 
 
 def test_a_device_by_path(tmp_path: Path) -> None:
