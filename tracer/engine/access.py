@@ -107,6 +107,8 @@ def describe(decoder: "Decoder", instruction: Instruction, operand: Operand) -> 
 def address_of(decoder: "Decoder", operand: Address) -> tuple[Fetch, int]:
     """Return a function to the value that addresses are made from, and the bytes to add."""
     if isinstance(operand.base, Register):
+        if TYPE_BYTES[operand.base.type] not in (4, 8):
+            raise decoder.refuse(f"`{operand.base.name}` is .{operand.base.type}, and no address")
         slot = decoder.slots.read(decoder.slots.of(decoder.function, operand.base))
         return (lambda frame: frame[slot]), operand.offset
     start = 0

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import KernelFault
-from ..ptx.kernel import Address, Bucket, Instruction, Kernel, Register
+from ..ptx.kernel import TYPE_BYTES, Address, Bucket, Instruction, Kernel, Register
 from .access import elements
 from .array import DTYPES, Array
 from .fault import source_line
@@ -40,6 +40,8 @@ def decode_pointed_parameter(decoder: "Decoder", instruction: Instruction) -> St
     if not isinstance(address, Address) or not isinstance(address.base, Register):
         return None
     kind, offset, pc = instruction.type, address.offset, decoder.pc
+    if TYPE_BYTES[address.base.type] not in (4, 8):
+        raise decoder.refuse(f"`{address.base.name}` is .{address.base.type}, and no address")
     fetch = decoder.fetch(address.base, address.base.type)
     stores = [None if isinstance(e, Bucket) else decoder.store(e, kind) for e in elements(to)]
     guard, size = decoder.guard(), DTYPES[kind].itemsize

@@ -5,6 +5,9 @@ from .cursor import Cursor
 from .kernel import Location
 from .lexer import Tokens
 
+_MOST = (1 << 32) - 1
+"""Files, lines and columns are numbered with 32 bits."""
+
 
 class SourceLines:
     """The files of a text, and the places that its `.loc` directives have named so far."""
@@ -42,7 +45,7 @@ class SourceLines:
         return Location(self._files.get(file, ""), line, column, chain)
 
     def _read_place(self, cursor: Cursor) -> tuple[int, int, int]:
-        file, line, column = (_number(cursor) for _ in range(3))
+        file, line, column = (_number(cursor, _MOST) for _ in range(3))
         return file, line, column
 
 
@@ -76,10 +79,10 @@ def _file_name(first: str, second: str) -> str:
     return inner if inner.startswith("/") else f"{name}/{inner}"
 
 
-def _number(cursor: Cursor) -> int:
+def _number(cursor: Cursor, most: int | None = None) -> int:
     number = integer_literal(cursor.next)
-    if number is None:
-        raise cursor.error("a number")
+    if number is None or (most is not None and number > most):
+        raise cursor.error("a number" if most is None else f"a number up to {most}")
     cursor.take()
     return number
 

@@ -201,6 +201,9 @@ def _touched(
     rule = SPACES.get(instruction.space)
     if rule is None or not isinstance(operand, Address):
         raise refuse("an access without a state space")
+    base = operand.base
+    if instruction.space == "global" and isinstance(base, Register) and TYPE_BYTES[base.type] == 4:
+        raise refuse("an address of 32 bits")
     addresses, offset = _addresses(text, operand, refuse)
     mask = text.lanes_on(instruction)
     numbers = f"i64 %place, i64 {number}, i64 {position}, i64 {mask}, ptr {addresses}"

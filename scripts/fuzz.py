@@ -1,0 +1,99 @@
+"""Look for kernels on which cutrace errs: `python scripts/fuzz.py [--kernels N] [--mutations N]`.
+
+Random kernels are compared with a scalar reference, in either engine; mutated PTX has to run or to
+be refused in one sentence, soon. The tests do the same to a few: tests/fuzz. What fails is written
+to the folder of `--out`.
+"""
+
+import argparse
+import signal
+import sys
+import traceback
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import FrameType
+
+from hypothesis import HealthCheck, Phase, given, seed, settings
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "tests"))
+
+from fuzz.nearly import nearly, refusal  # noqa: E402
+from fuzz.run import check  # noqa: E402
+from fuzz.strategy import programs  # noqa: E402
+from fuzz.syntax import Program  # noqa: E402
+from fuzz.writer import write  # noqa: E402
+
+SECONDS = 30
+"""A mutated text that takes longer hangs."""
+
+
+def main() -> int:
+    """Run both searches; 1 if anything was found."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--kernels", type=int, default=1000)
+    parser.add_argument("--mutations", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--engine", default="array", choices=["array", "compiled", "auto"])
+    parser.add_argument("--out", type=Path, default=Path("fuzz-found"))
+    asked = parser.parse_args()
+    found = try_kernels(asked.kernels, asked.seed, asked.engine, asked.out)
+    found += try_mutations(asked.mutations, asked.seed, asked.out)
+    return 1 if found else 0
+
+
+def try_kernels(count: int, first: int, engine: str, out: Path) -> int:
+    """Compare random kernels with the reference; return how many differ."""
+    failed: list[Program] = []
+
+    @seed(first)
+    @settings(
+        max_examples=max(count, 1), deadline=None, database=None,
+        phases=[Phase.generate], suppress_health_check=list(HealthCheck),
+    )  # fmt: skip
+    @given(programs())
+    def one(program: Program) -> None:
+        try:
+            with TemporaryDirectory() as folder:
+                check(program, Path(folder), engine)
+        except Exception as error:
+            failed.append(program)
+            keep(out, f"kernel{len(failed)}.ptx", write(program), error)
+
+    if count:
+        one()
+    print(f"{count} kernels, {len(failed)} differ")
+    return len(failed)
+
+
+def try_mutations(count: int, first: int, out: Path) -> int:
+    """Load and launch mutated PTX; return how many end in anything but a sentence."""
+    failed = 0
+    signal.signal(signal.SIGALRM, _give_up)
+    for number in range(first, first + count):
+        signal.alarm(SECONDS)
+        try:
+            refusal(nearly(number))
+        except Exception as error:
+            failed += 1
+            keep(out, f"mutation{number}.ptx", nearly(number), error)
+        finally:
+            signal.alarm(0)
+    print(f"{count} mutations, {failed} fail")
+    return failed
+
+
+def _give_up(number: int, frame: FrameType | None) -> None:
+    raise TimeoutError(f"not done after {SECONDS} seconds")
+
+
+def keep(out: Path, name: str, text: str, error: Exception) -> None:
+    """Write a text with the reason why it is kept."""
+    out.mkdir(parents=True, exist_ok=True)
+    reason = "".join(f"// {line}\n" for line in traceback.format_exception(error)[-2:])
+    (out / name).write_text(reason.replace("\n ", "\n//  ") + text, encoding="utf-8")
+    print(f"{out / name}: {type(error).__name__}: {str(error).splitlines()[0][:200]}", flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
