@@ -26,7 +26,7 @@ from .why.picture import draw_groups
 from .why.search import Access, Searcher
 from .why.sentence import give_reason, say
 
-LEAST = 0.02
+LEAST = 0.05
 """The share of its traffic from which on an access is worth a word."""
 SENTENCE = 100
 

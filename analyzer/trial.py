@@ -113,6 +113,16 @@ class Trials:
             moved[1] += int(fills) * SECTOR
         return moved[0], moved[1]
 
+    def starts(self, pc: int, array: Array) -> Ints:
+        """The places of an array, in bytes from its first, at which an instruction begins."""
+        found = [np.zeros(0, np.int64)]
+        for batch, _ in self._rows(pc):
+            first = batch.active.argmax(axis=1)
+            found.append(np.unique(batch.addresses[np.arange(len(batch)), first]))
+        into = np.unique(np.concatenate(found)) - array.offset
+        inside: Ints = into[(into >= 0) & (into < array.bytes)]
+        return inside
+
     def _image(self, name: str) -> Image | None:
         array = self.arrays.get(name)
         if array is None or name not in self.usage:

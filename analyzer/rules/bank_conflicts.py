@@ -21,6 +21,8 @@ OTHERWISE = "let the lanes take words of different banks: exchange or permute in
 REMAINING = 0.5
 """The padding is advice if this part of the conflicts remains at most."""
 BANKS, WORD = 32, 4
+SHORTEST = 8
+"""Elements of the shortest row that is padded: shorter ones are fields of a structure."""
 
 
 def find(evidence: Evidence) -> Iterator[Finding]:
@@ -84,7 +86,7 @@ def _candidates(evidence: Evidence, access: Access, name: str) -> Iterator[tuple
     found = trials.usage[name].find_row(trials.arrays[name])
     banks = BANKS * max(size, WORD)
     for row in dict.fromkeys((*([found] if found else []), *strides, banks)):
-        if row % size == 0:
+        if row % size == 0 and row >= SHORTEST * size:
             yield from ((row, pad * step) for pad in PADS)
 
 

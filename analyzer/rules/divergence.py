@@ -48,14 +48,15 @@ def period(taken: int, width: int) -> int:
     for lanes in PERIODS:
         if ((taken >> lanes) | (taken << (32 - lanes))) & FULL == taken:
             row = taken & ((1 << lanes) - 1)
-            is_edge = row & (row + 1) == 0 or _is_suffix(row, lanes)
+            is_edge = _is_run(row) or _is_run(~row & ((1 << lanes) - 1))
             return 0 if lanes == width and is_edge else lanes
     return 0
 
 
-def _is_suffix(row: int, lanes: int) -> bool:
-    other = ~row & ((1 << lanes) - 1)
-    return other & (other + 1) == 0
+def _is_run(row: int) -> bool:
+    """Whether the lanes of a row are neighbours: its edge is the rest, at one end or both."""
+    above = row + (row & -row)
+    return above & (above - 1) == 0
 
 
 def _splits(evidence: Evidence) -> dict[int, Counter[int]]:

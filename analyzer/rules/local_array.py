@@ -14,8 +14,14 @@ def find(evidence: Evidence) -> Iterator[Finding]:
     local = [access for access in evidence.worst if access.kind.space == "local"]
     if all(evidence.use_of(access).first is not None for access in local):
         return
-    names = ("local_load_requests", "local_store_requests")
-    requests = sum(evidence.total(name) for name in names)
+    requests, moved, others = (
+        sum(evidence.total(f"{space}_{act}_{what}") for act in ("load", "store"))
+        for space, what in (
+            ("local", "requests"),
+            ("local", "bytes_moved"),
+            ("global", "bytes_moved"),
+        )
+    )
     top = max(local, key=lambda a: evidence.of(a.pc, a.kind.prefix + "bytes_moved"))
     size = evidence.profile.launch.local_bytes
     yield Finding(
@@ -23,6 +29,6 @@ def find(evidence: Evidence) -> Iterator[Finding]:
         f"{size} bytes a thread, indexed at run time",
         "unroll the loops so that every index is known when compiling, or keep it in shared memory",
         top.pc,
-        evidence.share(top, "bytes_moved"),
+        moved / max(1, moved + others),
         top.identifier,
     )

@@ -1,12 +1,15 @@
 """Neighbouring words that begin beside a boundary: a transaction more for every request.
 
 Both cures are tried: longer rows, so that each begins at a boundary, and another base, so that the
-element with which warps begin lies at one. Where neither helps and the array is also read from
-other places (a stencil), nothing would, and nothing is said.
+element with which warps begin lies at one. An array of one dimension may have rows too: as long as
+a number that the kernel takes, or as the places show where its blocks begin. Where neither cure
+helps (rows that begin anywhere, a stencil), nothing is said.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import islice, product
 
+from ...traces.schema import LANES, Array
 from ..advice import Evidence, Finding
 from ..trial import Trial
 from ..why.search import Access
@@ -16,7 +19,14 @@ EXCESS = 1.1
 """The excess from which on it is worth a word: the odd edge of an array is not."""
 GAIN = 0.95
 """A cure leaves this part of the launch's loads, or stores, at most."""
-HALF = 16
+HALF, LONGEST, FITTING = 16, 1 << 16, 3
+WIDTHS, ANY_WIDTH = (4, 8, 16), (1, 2)
+"""Bytes a lane that 1.0 and 1.1 coalesce, and the first that coalesce others."""
+BLOCKS = "launch blocks of a multiple of 32 threads, so that each begins at a boundary"
+GENERAL = (
+    "begin rows at a multiple of 128 bytes (cudaMallocPitch, padding), or shift the work so that"
+    " warps begin there"
+)
 BOUNDARIES = (32, 64, 128)
 TRANSACTIONS = ("global_load_transactions", "global_store_transactions")
 
@@ -27,7 +37,7 @@ def find(evidence: Evidence) -> Iterator[Finding]:
         kind = access.kind
         if kind.space != "global" or kind.access not in ("load", "store"):
             continue
-        if not follows(access):
+        if not follows(evidence, access):
             continue
         cost, ideal = (
             evidence.of(access.pc, kind.prefix + name)
@@ -35,10 +45,14 @@ def find(evidence: Evidence) -> Iterator[Finding]:
         )
         if not ideal or cost <= EXCESS * ideal:
             continue
-        cure = _cure(evidence, access)
-        if cure is None and (not is_whole(access) or _is_stencil(evidence, access)):
+        if evidence.profile.launch.threads % LANES:
+            change, proof = BLOCKS, ""
+        elif cure := _cure(evidence, access):
+            change, proof = cure
+        elif not evidence.array_of(access) and is_whole(access):
+            change, proof = GENERAL, ""
+        else:
             continue
-        change, proof = cure or (_general(evidence), "")
         yield Finding(
             f"{kind.access}s begin beside a boundary: {cost} transactions where {ideal} would do",
             evidence.describe(access),
@@ -55,8 +69,13 @@ def is_whole(access: Access) -> bool:
     return stride(access.addresses) == f"stride {access.kind.width} bytes"
 
 
-def follows(access: Access) -> bool:
-    """Whether the lanes of each half-warp do so: two rows of a block that is 16 threads wide."""
+def follows(evidence: Evidence, access: Access) -> bool:
+    """Whether the lanes of each half-warp do so: two rows of a block that is 16 threads wide.
+
+    Lanes of one or two bytes do not, where words alone are ever coalesced.
+    """
+    if evidence.device.capability < ANY_WIDTH and access.kind.width not in WIDTHS:
+        return False
     runs = f"stride {access.kind.width} bytes in runs of {HALF} lanes"
     return is_whole(access) or stride(access.addresses) == runs
 
@@ -85,16 +104,16 @@ def _trials(evidence: Evidence, access: Access, name: str) -> Iterator[tuple[str
     """Each cure in words, and its replay."""
     trials = evidence.trials
     array, size = trials.arrays[name], trials.element(name)
-    if len(array.shape) > 1 or array.pitch:
-        row = array.pitch or array.shape[-1] * size
-        for boundary in BOUNDARIES:
-            longer = -row % boundary
-            if longer and longer % size == 0 and longer <= row:
-                word = (
-                    f"begin the rows of `{name}`, {row} bytes, at multiples of {boundary} bytes:"
-                    " cudaMallocPitch, or padding"
-                )
-                yield word, trials.suppose(pad={name: longer // size})
+    for row, boundary in product(_rows(evidence, access, array, size), BOUNDARIES):
+        longer = -row % boundary
+        if longer and longer % size == 0 and longer <= row:
+            word = (
+                f"begin the rows of `{name}`, {row} bytes, at multiples of {boundary} bytes:"
+                " cudaMallocPitch, or padding"
+            )
+            own = _shape_row(array, size) == row
+            wish = longer // size if own else f"{row // size}+{longer // size}"
+            yield word, trials.suppose(pad={name: wish})
     start = next(a for a in access.addresses if a is not None)
     beyond = (array.offset - start) % BOUNDARIES[-1]
     if beyond % size == 0:
@@ -106,20 +125,20 @@ def _trials(evidence: Evidence, access: Access, name: str) -> Iterator[tuple[str
         yield word, trials.suppose(align={name: wish})
 
 
-def _is_stencil(evidence: Evidence, access: Access) -> bool:
-    """Whether the array is also read or written from other places, without a gap too."""
-    name, own = evidence.array_of(access), access.addresses[0]
-    return any(
-        evidence.array_of(other) == name and other.addresses[0] != own and follows(other)
-        for other in evidence.worst
-        if other.pc != access.pc and other.kind.space == "global"
-    )
+def _rows(evidence: Evidence, access: Access, array: Array, size: int) -> Sequence[int]:
+    """Lengths in bytes that the array's rows may have."""
+    if row := _shape_row(array, size):
+        return [row]
+    launch, words = evidence.profile.launch, array.bytes // size
+    numbers = [a.value for a in launch.arguments if isinstance(a.value, int)]
+    taken = [n for n in numbers if HALF < n < words and words % n == 0]
+    starts = evidence.trials.starts(access.pc, array) // size
+    step = min(launch.block[0], LANES)
+    shown = (n for n in range(step + 1, min(words, LONGEST)) if words % n == 0)
+    fitting = (n for n in shown if not (starts % n % step).any())
+    return [n * size for n in dict.fromkeys((*taken, *islice(fitting, FITTING)))]
 
 
-def _general(evidence: Evidence) -> str:
-    if evidence.profile.launch.block[0] % HALF:
-        return "launch blocks of a multiple of 32 threads, so that each begins at a boundary"
-    return (
-        "begin rows at a multiple of 128 bytes (cudaMallocPitch, padding), or shift the work so"
-        " that warps begin there"
-    )
+def _shape_row(array: Array, size: int) -> int:
+    """The bytes of a row, as the array's shape has it; 0 if it has one dimension."""
+    return array.pitch or (array.shape[-1] * size if len(array.shape) > 1 else 0)

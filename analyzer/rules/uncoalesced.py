@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 
+from ...models.replay.device import Device
 from ..advice import Evidence, Finding
 from ..why.search import Access
 from ..why.sentence import stride
@@ -10,8 +11,8 @@ from . import misaligned, texture
 
 EXCESS = 2
 """How many times as many transactions as would do make it worth a word."""
-FEW, SHARED = "one address", 2
-"""Lanes that share one address or two are served by so many transactions: that is a broadcast."""
+FEW, SHARED = "one address", 4
+"""Lanes that share a few addresses are served by so many transactions: that is a broadcast."""
 FIELDS = 64
 """Bytes of a structure whose fields may as well be arrays of their own."""
 
@@ -23,7 +24,7 @@ def find(evidence: Evidence) -> Iterator[Finding]:
         if kind.space != "global" or kind.access not in ("load", "store"):
             continue
         found = stride(access.addresses)
-        if misaligned.follows(access) or (FEW in found and access.cost <= SHARED):
+        if misaligned.follows(evidence, access) or (FEW in found and access.cost <= SHARED):
             continue
         cost, ideal = (
             evidence.of(access.pc, kind.prefix + name)
@@ -34,17 +35,19 @@ def find(evidence: Evidence) -> Iterator[Finding]:
                 f"{kind.access}s of neighbouring lanes lie apart: {cost} transactions where"
                 f" {ideal} would do",
                 evidence.describe(access),
-                _change(access, found),
+                _change(evidence.device, access, found),
                 access.pc,
                 evidence.share(access, "bytes_moved"),
                 access.identifier,
             )
 
 
-def _change(access: Access, found: str) -> str:
+def _change(device: Device, access: Access, found: str) -> str:
     """What to do about lanes that lie so."""
     if FEW in found and access.kind.access == "load":
         return "keep what all lanes read in constant or shared memory, which give it to all at once"
+    if device.capability < misaligned.ANY_WIDTH and access.kind.width not in misaligned.WIDTHS:
+        return "let each thread take 4 bytes at once, or 8, or 16: no others are coalesced"
     step = re.match(r"stride (\d+) bytes", found)
     if step and access.kind.width < int(step[1]) <= FIELDS:
         return (
