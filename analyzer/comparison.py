@@ -13,7 +13,9 @@ import polars as pl
 
 from ..errors import CutraceError, nearest
 from .evaluate import Raw, Value
+from .kept_text import kept_text
 from .launch_text import launch_text
+from .left_out import LeftOut
 from .likeness import tell_differences
 from .profile import LaunchProfile, Profile
 from .vocabulary import Counter, check_parts, find_counters, heading, vocabularies
@@ -113,7 +115,8 @@ def compare_profiles(
         if table.rows or any(table.refusals)
     )
     launches = {n: tuple(_heading(profile, n) for profile in every) for n in together}
-    notes = (*_notes(names, numbers), *tell_differences(profiles, base))
+    kept = (text for name in names for text in _kept_notes(name, profiles[name]))
+    notes = (*_notes(names, numbers), *kept, *tell_differences(profiles, base))
     return Comparison(names, base, tables, launches, notes)
 
 
@@ -128,6 +131,13 @@ def _notes(names: Sequence[str], numbers: Sequence[Sequence[int]]) -> Iterator[s
     if len({*map(len, numbers)}) > 1:
         told = ", ".join(f"{n} has {len(k)}" for n, k in zip(names, numbers, strict=True))
         yield f"unequally many launches ({told}): compared as the sums of all"
+
+
+def _kept_notes(name: str, profile: Profile) -> Iterator[str]:
+    """What a variant's trace leaves out, once for all launches of which it is true."""
+    launches = [profile.of(number)[0].launch for number in profile.numbers]
+    told = dict.fromkeys(text for launch in launches for text in kept_text(launch))
+    yield from (f"{name}: {text}" for text in told)
 
 
 def _sides(
@@ -151,14 +161,24 @@ def sum_launches(launches: Sequence[LaunchProfile]) -> LaunchProfile:
     }
     return replace(
         first,
-        raw=Raw(_stack([p.raw.counts for p in launches]), facts, first.raw.whole),
+        raw=Raw(
+            _stack([p.raw.counts for p in launches]), facts, first.raw.whole, _left_out(launches)
+        ),
         mixed=_stack([p.mixed for p in launches]),
         refusal=next((f"launch {p.number}: {p.refusal}" for p in launches if p.refusal), ""),
     )
 
 
+def _left_out(launches: Sequence[LaunchProfile]) -> LeftOut:
+    """What some of the launches leave out, or do not count, is unknown of their sum."""
+    counted = [frozenset(p.raw.counts.columns) for p in launches]
+    partly = frozenset.union(*counted) - frozenset.intersection(*counted)
+    unknown = partly.union(*(p.raw.left_out.anywhere() for p in launches))
+    return LeftOut(unknown, scoped=any(p.raw.left_out.scoped for p in launches))
+
+
 def _stack(tables: Sequence[pl.DataFrame]) -> pl.DataFrame:
-    return pl.concat(tables, how="vertical")
+    return pl.concat(tables, how="diagonal")
 
 
 def _tables(

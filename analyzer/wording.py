@@ -2,6 +2,7 @@
 
 from .block import Block, Row, Section
 from .evaluate import Value
+from .interval import Interval
 from .sheet import Sheet
 from .view import View
 from .vocabulary import Counter
@@ -32,12 +33,15 @@ def number(value: Value, counter: Counter) -> str:
 
 def estimate(row: Row, device: int) -> str:
     """A cell of a table: a value as it is written, with its interval in brackets if it has one."""
-    text = number(row.values[device], row.counter)
-    interval = row.interval(device)
-    if interval is None or not text:
-        return text
-    low, high = (number(end, row.counter) for end in interval)
-    return f"{text} [{low}, {high}]"
+    return bracket(row.values[device], row.interval(device), row.counter)
+
+
+def bracket(value: Value, interval: Interval | None, counter: Counter) -> str:
+    """A value as it is written, with its interval in brackets if it has one."""
+    if interval is None or value is None:
+        return number(value, counter)
+    low, high = (number(end, counter) for end in interval)
+    return f"{number(value, counter)} [{low}, {high}]"
 
 
 def title(block: Block) -> str:

@@ -27,9 +27,27 @@ _NAMES = {
 
 
 def to_json(manifest: Manifest) -> str:
-    """Return the manifest as JSON text: ASCII, one order of keys, the sources sorted by name."""
+    """Return the manifest as JSON text: ASCII, one order of keys, the sources sorted by name.
+
+    Each launch, event and source has a line.
+    """
     value = encode(manifest, Manifest, "manifest")
-    return json.dumps(value, indent=1, allow_nan=False) + "\n"
+    keys = (f" {_dump(key)}: {_spread(item)}" for key, item in value.items())
+    return "{\n" + ",\n".join(keys) + "\n}\n"
+
+
+def _spread(value: Any) -> str:
+    """Return a list or an object with a line for each item."""
+    if isinstance(value, list) and value:
+        return "[\n  " + ",\n  ".join(map(_dump, value)) + "\n ]"
+    if isinstance(value, dict) and value:
+        items = (f"{_dump(key)}: {_dump(item)}" for key, item in value.items())
+        return "{\n  " + ",\n  ".join(items) + "\n }"
+    return _dump(value)
+
+
+def _dump(value: Any) -> str:
+    return json.dumps(value, allow_nan=False)
 
 
 def from_json(text: str | bytes, where: str) -> Manifest:

@@ -11,7 +11,7 @@ from ..comparison import Table as ComparedTable
 from ..evaluate import Value
 from ..profile import LaunchProfile
 from ..vocabulary import Counter, era, find_counters, heading, vocabularies
-from ..wording import number
+from ..wording import bracket, number
 from .drawing import count_bytes
 from .value import Cell, Comparison, Row, Table, Tile
 
@@ -168,12 +168,14 @@ def _compare(row: ComparedRow, baseline: int) -> Row:
 
 
 def _row(counter: Counter, on: Sequence[LaunchProfile]) -> Row:
-    values = [p.counters[heading(counter)] for p in on]
+    name = heading(counter)
+    values = [p.counters[name] for p in on]
     most = max((abs(v) for v in values if v is not None), default=0) or 1
     cells = tuple(
-        cell(value, abs(value) / most if value is not None else 0.0, counter) for value in values
+        Cell(value, bracket(value, p.intervals.get(name), counter), abs(value or 0) / most)
+        for value, p in zip(values, on, strict=True)
     )
-    return Row(heading(counter), counter.doc, cells)
+    return Row(name, counter.doc, cells)
 
 
 @cache

@@ -8,6 +8,7 @@ import pytest
 
 import cutrace
 from cutrace.analyzer import interval, report
+from cutrace.analyzer.comparison import compare_profiles, sum_launches
 from cutrace.analyzer.interval import Interval
 from cutrace.analyzer.profile import LaunchProfile, analyze
 from cutrace.analyzer.view import View
@@ -223,3 +224,29 @@ def test_groups_are_spread_over_the_grid_and_ends_are_by_themselves() -> None:
     assert divided is not None
     assert divided.group[[0, 49]].tolist() == [0, 0]
     assert np.bincount(divided.group)[1:].tolist() == [3] * 8 + [2] * 12  # 48 in 20 groups
+
+
+def test_a_sample_compared_with_the_whole_says_that_it_is_one(tmp_path: Path) -> None:
+    loops = np.arange(1, 101) % 7 + 1
+    sample_rows(tmp_path / "whole.cutrace", loops)
+    sample_rows(tmp_path / "part.cutrace", loops, sample_blocks=10)
+    profiles = {
+        name: analyze(tmp_path / f"{name}.cutrace", device="h200") for name in ("whole", "part")
+    }
+    comparison = compare_profiles(profiles, counters=("global_store_requests", "l2_reads"))
+    assert any(note.startswith("part: estimated from 12 of 100") for note in comparison.notes)
+    rows = {row.counter.name: row.cells for table in comparison.tables for row in table.rows}
+    assert rows["global_store_requests"][0].value == loops.sum()
+    assert rows["l2_reads"][0].value is not None
+    assert rows["l2_reads"][1].value is None
+
+
+def test_what_one_launch_leaves_out_is_unknown_of_the_sum(tmp_path: Path) -> None:
+    source = "__global__ void k(int *a) { a[blockIdx.x * 32 + threadIdx.x] = 1; }\n"
+    with cutrace.Session(tmp_path / "a.cutrace", only={"launches": "0"}) as gpu:
+        kernel = gpu.compile(source).get_function("k")
+        for grid in (4, 8):
+            kernel[grid, 32](gpu.device_array(32 * grid, np.int32))
+    total = sum_launches(analyze(tmp_path / "a.cutrace", device="h200").launches)
+    assert total.counters["global_store_requests"] is None
+    assert total.counters["blocks_launched"] == 12
