@@ -99,7 +99,8 @@ def render(profile: Profile, config: Sequence[str] | None = None, is_csv: bool =
     known = _known(device)
     if config is None:
         own = era(device.capability) if device else None
-        config = [c.name for c in own.of(device.capability)] if device and own else []
+        its = own.of(device.capability) if device and own else ()
+        config = [c.name for c in its if c.section != "metric"]
     asked = {*ALWAYS, *_asked(config, known)}
     form = [line.split()[1:] for line in config if line.split()[0] == "profilelogformat"]
     is_csv = form[-1] == ["CSV"] if form else is_csv

@@ -19,6 +19,10 @@ HEAD = (
 )
 DETAILS = ("Section Name", "Metric Name", "Metric Unit", "Metric Value")
 SECTION = "Command line profiler metrics"
+UNITS = {
+    **{"ratio": "%", "instructions": "inst", "thread instructions": "inst"},
+    **{"wavefronts": "", "branches": "", "waves": ""},
+}
 HOST = ("0", "cutrace", "127.0.0.1")
 
 
@@ -40,7 +44,11 @@ def render_raw(profile: Profile, names: Sequence[str] = ()) -> str:
 
 
 def render_details(profile: Profile, names: Sequence[str] = ()) -> str:
-    """`ncu --page details --csv`, as it is for `--metrics`: a row a launch, device and metric."""
+    """`ncu --page details --csv`: a row a launch, device and metric.
+
+    `names` are the counters to export, as for `--metrics`; without them all that ncu has, those
+    that its sections have words for under these.
+    """
     return _write([(*HEAD, *DETAILS), *_details(profile, names)])
 
 
@@ -50,8 +58,9 @@ def _details(profile: Profile, names: Sequence[str]) -> Iterator[tuple[str, ...]
         for counter in chosen_counters("ncu", launch.capability, names):
             value = launch.counters[heading(counter)]
             if value is not None:
-                unit = _unit(counter)
-                yield (*head, SECTION, counter.name, unit, _number(value, counter))
+                worded = counter.label and not names
+                place = (counter.section, counter.label) if worded else (SECTION, counter.name)
+                yield (*head, *place, _unit(counter), _number(value, counter))
 
 
 def _running(profile: Profile) -> list[LaunchProfile]:
@@ -73,8 +82,15 @@ def _extent(extent: tuple[int, ...]) -> str:
 
 
 def _unit(counter: Counter) -> str:
-    """ncu's spelling: singular, and per cent for ratios."""
-    return {"ratio": "%", "bytes": "byte"}.get(counter.unit, counter.unit.removesuffix("s"))
+    """ncu's spelling: singular, nothing for wavefronts, per cent for ratios.
+
+    >>> from cutrace.analyzer.vocabulary import find_counters
+    >>> names = ("launch__registers_per_thread", "launch__waves_per_multiprocessor")
+    >>> [_unit(counter) for counter in find_counters(names)]
+    ['register/thread', '']
+    """
+    parts = (UNITS.get(part, part.removesuffix("s")) for part in counter.unit.split("/"))
+    return "/".join(parts)
 
 
 def _number(value: Value, counter: Counter) -> str:

@@ -16,6 +16,7 @@ from .profile import LaunchProfile, Profile
 from .vocabulary import Counter, heading
 
 METRICS = ("Device", "Kernel", "Invocations", "Metric Name", "Metric Description")
+EVENTS = ("Device", "Kernel", "Invocations", "Event Name")
 SPREAD = ("Min", "Max", "Avg")
 COLUMNS = (
     *("Start", "Duration", "Grid X", "Grid Y", "Grid Z", "Block X", "Block Y", "Block Z"),
@@ -28,19 +29,26 @@ KILOBYTE = 1024
 
 
 def render_metrics(profile: Profile, names: Sequence[str] = ()) -> str:
-    """`nvprof --metrics ... --csv`: a row a device, kernel and metric, over all its launches.
+    """`nvprof --events ... --metrics ... --csv`: a row a device, kernel and event or metric.
 
     `names` are the counters to export; without them all that nvprof had, or cutrace's own where
-    the device has none of those.
+    the device has none of those. Values are over all launches of a kernel; a table that has no row
+    is left out.
     """
-    lines = ["==0== Metric result:", _join((*METRICS, *SPREAD))]
+    events: list[str] = []
+    metrics: list[str] = []
     for number, device in enumerate(profile.devices):
         launches = [p for p in profile.launches if p.device == device and not p.refusal]
         for kernel in dict.fromkeys(demangled(p.launch) for p in launches):
             same = [p for p in launches if demangled(p.launch) == kernel]
             for counter in chosen_counters("nvprof", same[0].capability, names):
                 place = (f"{same[0].device_name} ({number})", kernel, len(same))
-                lines += _metric(place, counter, same)
+                (events if counter.section == "event" else metrics).extend(
+                    _metric(place, counter, same)
+                )
+    lines = ["==0== Event result:", _join((*EVENTS, *SPREAD)), *events] if events else []
+    if metrics or not events:
+        lines += ["==0== Metric result:", _join((*METRICS, *SPREAD)), *metrics]
     return "\n".join(lines) + "\n"
 
 
@@ -67,7 +75,8 @@ def _metric(
         average = sum(values) / len(values)
         whole = int(average) if all(isinstance(v, int) for v in values) else average
         spread = (_number(v, counter) for v in (min(values), max(values), whole))
-        yield f"{_join((*place, counter.name, counter.doc))},{','.join(spread)}"
+        described = () if counter.section == "event" else (counter.label or counter.doc,)
+        yield f"{_join((*place, counter.name, *described))},{','.join(spread)}"
 
 
 def _number(value: Value, counter: Counter) -> str:

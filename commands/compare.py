@@ -23,7 +23,10 @@ def command(
     replay: Replay,
     variants: Annotated[
         list[str],
-        typer.Argument(metavar="[NAME=]TRACE...", help="Traces, or sources with launch comments"),
+        typer.Argument(
+            metavar="[NAME=]TRACE...",
+            help="Traces, sources with launch comments, or CSV files of ncu and nvprof",
+        ),
     ],
     baseline: Annotated[
         str | None, typer.Option(metavar="NAME", help="Compare with this one, not the first.")
@@ -43,11 +46,16 @@ def command(
     ] = "table",
 ) -> str:
     """Compare variants of a kernel: differences, ratios, the best marked."""
+    from ..analyzer.beside import compare_measured
     from ..analyzer.comparison import compare_profiles
     from ..analyzer.comparison_report import check_format, render
+    from ..analyzer.measured import read_measured
 
     check_format(format)
     paths = named(variants)
+    files = {n: read_measured(path) for n, path in paths.items() if path.suffix == ".csv"}
+    if files and by != "launch":
+        raise CutraceError(f"{next(iter(files))} has launches only: no --by {by}")
     if baseline is not None and baseline not in paths and (found := Path(baseline).stem) in paths:
         baseline = found
     words = " ".join(map(quote, variants))
@@ -60,8 +68,15 @@ def command(
         profiles = {
             name: analyze(stack.enter_context(trace_of(path, nothing, replay.asked)), **arguments)
             for name, path in paths.items()
+            if name not in files
         }
-        comparison = compare_profiles(profiles, baseline, by, view.counters)
+        if files:
+            every = {name: files.get(name) or profiles[name] for name in paths}
+            comparison = compare_measured(every, baseline, view.counters)
+            shown = dict.fromkeys(row.counter.name for t in comparison.tables for row in t.rows)
+            view = replace(view, counters=tuple(shown), last="cutrace counters NAME")
+        else:
+            comparison = compare_profiles(profiles, baseline, by, view.counters)
     if by == "line":
         view = replace(view, last=f"cutrace why {quote(next(iter(paths.values())))} FILE:LINE")
     return render(comparison, format, view)

@@ -120,15 +120,17 @@ def choose_carveout(limits: Limits, need: Need, cache_config: str | None = None)
     """Return the bytes that an SM sets apart for shared memory.
 
     What was preferred, if anything was. Else the driver of devices that say `carveout_roomy` takes
-    the smallest size that holds the blocks that threads and shared memory leave room for; twice as
-    many, up to `carveout_roomy` bytes, unless a block has all the threads that it may have. Without
-    shared memory it is the reserved bytes of 32 blocks, halved for each 256 threads of a block
-    beyond the first. Other devices have all that there is.
+    the smallest size that holds the blocks that threads, registers and shared memory leave room
+    for; twice as many, up to `carveout_roomy` bytes, unless a block has all the threads that it may
+    have. Without shared memory it is the reserved bytes of 32 blocks, halved for each 256 threads
+    of a block beyond the first. Other devices have all that there is.
     """
     sizes, taken = limits.shared_carveouts, _taken(limits, need)
     if cache_config is not None or not limits.carveout_roomy:
         return _carveout(limits, taken, cache_config)
     most = min(limits.blocks_per_sm, limits.warps_per_sm // need.warps)
+    if need.registers:
+        most = min(most, max(1, _CALCULATORS[limits.calculator](limits, need)))
     if not need.shared:
         wanted = limits.shared_reserved * 32 >> max(0, need.threads // 256 - 1)
     else:

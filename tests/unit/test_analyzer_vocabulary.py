@@ -1,5 +1,8 @@
 """Vocabularies: what the TOML files must hold, and how names find their definitions."""
 
+import runpy
+from pathlib import Path
+
 import pytest
 
 from cutrace.analyzer.evaluate import columns
@@ -16,6 +19,7 @@ from cutrace.errors import CutraceError
 from cutrace.models.replay.catalog import device_names
 from cutrace.models.replay.device import load_devices
 
+ROOT = Path(__file__).parents[2]
 HEAD = '[vocabulary]\nname = "mine"\ndoc = "d"\ndevices = "1.0-"\n'
 ENTRY = (
     '[[counter]]\nname = "a"\ndoc = "d"\nunit = "u"\ndevices = "{}"\n'
@@ -108,6 +112,15 @@ def test_a_name_may_mean_different_things_on_different_devices() -> None:
     found = read_vocabulary(HEAD + ENTRY.format("1.0-1.3") + ENTRY.format("2.0-"), "mine.toml")
     assert [c.devices for c in found.of((1, 3))] == ["1.0-1.3"]
     assert [c.devices for c in found.of((2, 0))] == ["2.0-"]
+
+
+def test_the_document_of_vocabularies_is_current() -> None:
+    script = ROOT / "scripts" / "write_vocabularies.py"
+    if not script.exists():
+        pytest.skip("the scripts are not beside the tests")
+    wanted = runpy.run_path(str(script))["text"]().rstrip() + "\n"
+    page = (ROOT / "docs" / "vocabularies.md").read_text(encoding="utf-8")
+    assert page == wanted, "python scripts/write_vocabularies.py renews it"
 
 
 def test_capability_ranges_are_inclusive_and_may_be_open() -> None:

@@ -1,0 +1,270 @@
+"""docs/validation.md: what the pairs of silicon.py say, in words and tables."""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+
+from silicon import BY_ADDRESSES, FOLDER, TIMED, WAVEFRONTS, Launched, Pair
+
+FILES = ("h200.json", "h200_programs.json", "h200_caches.json")
+TEXTURES = "h200_footprints.json"
+SHOWN = 4
+"""Kernels that a row names at most."""
+
+HEAD = """# Compared with a chip
+
+Made by `scripts/write_validation.py` from what Nsight Compute {ncu} counted on an {device} (driver
+{driver}), kernel by kernel, caches flushed before each launch (`scripts/capture_counters.py`;
+`tests/validate/counters/*.json`). {launches} launches of {kernels} kernels: small ones of every
+width, stride, mask and collision (`tests/validate/counters/*.cu`), those that ask about caches
+(`tests/validate/caches/*.cu`), the gallery's, and the programs of `tests/programs`, for which no
+model was made.
+
+ptxas stands between PTX and the chip: it merges, unrolls, predicates and removes accesses. The
+capture therefore has the machine instructions that ran too, and a count is *comparable* only if the
+warp instructions of its class (say, loads from global memory) agree in number and width between the
+PTX that cutrace ran and the chip's code. Facts of the launch are always comparable. Two kernels
+whose addresses are up to time, and wavefronts in {waits} launches of which the profiler's own two
+counts differ, are [listed apart](#what-is-not-comparable) too.
+
+Of {compared} comparable counts that are not zero on both sides **{equal} are equal: {percent} %**.
+`tests/validate/test_counters.py` holds this to 99 %, each counter by itself to 90 %, and wants a
+reason for each that is not equal.
+
+## Counter by counter
+
+*equal* of those that are comparable and not zero on both sides; then those that are zero on both,
+and those that are not comparable, of which some are equal all the same.
+
+| counter | equal | % | zero | not comparable (equal) |
+|---|---:|---:|---:|---:|
+"""
+
+NOT_COMPARED = """
+Not held to equality, because PTX is not the chip's code: counts of all instructions, of arithmetic
+and of branches (`smsp__inst_executed.sum` and those like it). The chip runs {ratio} instructions
+for each that cutrace counts (the median of the launches; one in ten has fewer than {low}, one in
+ten more than {high}).
+"""
+
+CACHES = """
+## Caches
+
+How near the caches come, where there is something to find (caches follow the order of warps, which
+on the chip follows time):
+
+| counter | near | of launches | share |
+|---|---|---:|---:|
+"""
+NEAR = {
+    "l1tex__t_sector_hit_rate.pct": ("5 points", 1, 0, 5),
+    "lts__t_sectors_srcunit_tex_op_read.sum": ("15 %, of more than 1 MB", 1 << 15, 0.15, 0),
+    "dram__bytes_read.sum": ("15 %, of more than 1 MB", 1 << 20, 0.15, 0),
+}
+"""Words; the least that is looked at; and what is near, as a part and in the counter's unit."""
+
+UNEQUAL = """
+## What is not equal
+
+| kernel | counter | chip | cutrace | why |
+|---|---|---:|---:|---|
+"""
+
+APART = """
+## What is not comparable
+
+Kernels whose addresses are up to time: {timed}.
+
+Where the hardware counted more wavefronts of shared memory than the addresses account for (the
+profiler counts them in both ways, and in all other launches they are equal):
+
+| kernel | chip, hardware | chip, addresses | cutrace |
+|---|---:|---:|---:|
+{waited}
+
+What ptxas made of the accesses of others: warp instructions by bytes a lane, `times x bytes`.
+
+| kernel | class | PTX | chip |
+|---|---|---|---|
+"""
+
+KERNELS = """
+## Kernel by kernel
+
+Counts that are comparable and not zero on both sides, over all launches of a kernel.
+
+| source | kernel | launches | equal | not equal |
+|---|---|---:|---:|---:|
+"""
+
+FINDINGS = """
+## What the comparison taught
+
+Rules that no document has, found by comparing patterns, and used for the capabilities that the
+device files say:
+
+- *Pairs of lanes.* If all active lanes n and n ^ 1, or all n and n ^ 2, load from one address in
+  shared memory, accesses of 8 and 16 bytes a lane take half as many wavefronts on 9.0 too.
+- *Atomics.* Lanes on one address are served one after another: a sector moves as often as its most
+  wanted address. The assembler combines 32-bit integer atomics on an address that is one for the
+  whole warp, and counts lanes that add one to a word of shared memory. Compare and swap in shared
+  memory takes two wavefronts for each of others.
+- *Local memory.* Each word of 4 bytes of an access is a request of its own.
+- *Bytes.* `smsp__sass_data_bytes_*` and the averages over sectors and wavefronts count a byte once
+  a request, however many lanes want it; in local memory, lanes at one offset want the same.
+- *Ideal sectors.* `memory_l2_theoretical_sectors_global_ideal` gives each active lane its own
+  bytes, one lane after another, but never more sectors than the access touches.
+- *Textures.* A quad of threads is a request; fetches by number are served by 8 lanes.
+- *Registers.* No kernel has fewer than 16 on 9.0.
+- *Shared memory.* The driver sets apart room for as many blocks as threads and registers allow,
+  often twice that.
+- *L1.* A store takes a line, and finds it again; an atomic removes its sectors. L2 fetches 64
+  bytes.
+"""
+
+
+def page(launches: Sequence[Launched], compared: Sequence[Pair]) -> str:
+    """The whole page."""
+    return "\n".join(
+        (
+            _head(launches, compared).rstrip("\n"),
+            *_counters(compared),
+            *_textures(),
+            _not_compared(launches).rstrip("\n"),
+            CACHES.rstrip("\n"),
+            *_caches(launches),
+            UNEQUAL.rstrip("\n"),
+            *_unequal(compared),
+            APART.format(timed=_timed(), waited=_waited(launches)).rstrip("\n"),
+            *_apart(launches, compared),
+            FINDINGS.rstrip("\n"),
+            KERNELS.rstrip("\n"),
+            *_kernels(compared),
+            "",
+        )
+    )
+
+
+def share(compared: Iterable[Pair]) -> tuple[int, int]:
+    """How many are equal, of those that are comparable and not zero on both sides."""
+    verdicts = Counter(pair.verdict for pair in compared)
+    return verdicts["equal"], verdicts["equal"] + verdicts["unequal"]
+
+
+def by_metric(compared: Iterable[Pair]) -> dict[str, list[Pair]]:
+    """The pairs of each metric."""
+    found: dict[str, list[Pair]] = {}
+    for pair in compared:
+        found.setdefault(pair.metric, []).append(pair)
+    return found
+
+
+def _head(launches: Sequence[Launched], compared: Sequence[Pair]) -> str:
+    told = json.loads((FOLDER / FILES[0]).read_text())
+    equal, of = share(compared)
+    return HEAD.format(
+        **{key: told[key] for key in ("ncu", "device", "driver")},
+        launches=len(launches),
+        kernels=len({(launch.source, launch.kernel) for launch in launches}),
+        waits=sum(launch.waited for launch in launches),
+        compared=of,
+        equal=equal,
+        percent=_percent(equal, of),
+    )
+
+
+def _counters(compared: Sequence[Pair]) -> Iterator[str]:
+    for metric, mine in by_metric(compared).items():
+        equal, of = share(mine)
+        zero = sum(pair.verdict == "zero" for pair in mine)
+        apart = [pair for pair in mine if pair.verdict == "apart"]
+        same = sum(pair.theirs == pair.ours for pair in apart)
+        if of or apart:
+            cells = (f"{equal} of {of}", _percent(equal, of), zero, f"{len(apart)} ({same})")
+            yield f"| `{metric}` | {' | '.join(map(str, cells))} |"
+
+
+def _textures() -> Iterator[str]:
+    """Samples were captured apart, by scripts/capture_footprints.py."""
+    cases = json.loads((FOLDER / TEXTURES).read_text())
+    for what in ("requests", "sectors"):
+        many = len(cases)
+        name = f"l1tex__t_{what}_pipe_tex_mem_texture.sum"
+        yield f"| `{name}` | {many} of {many} | 100.0 | 0 | 0 (0) |"
+
+
+def _not_compared(launches: Sequence[Launched]) -> str:
+    metric = "smsp__inst_executed.sum"
+    ratios = sorted(
+        (launch.counted[metric] or 0) / (launch.ours.counters[metric] or 1) for launch in launches
+    )
+    low, middle, high = (ratios[len(ratios) * part // 10] for part in (1, 5, 9))
+    return NOT_COMPARED.format(ratio=f"{middle:.2f}", low=f"{low:.2f}", high=f"{high:.2f}")
+
+
+def _caches(launches: Sequence[Launched]) -> Iterator[str]:
+    for metric, (words, least, part, more) in NEAR.items():
+        counts = [(la.counted.get(metric) or 0, la.ours.counters[metric] or 0) for la in launches]
+        seen = [(theirs, ours) for theirs, ours in counts if max(theirs, ours) >= least]
+        near = sum(abs(theirs - ours) <= part * theirs + more for theirs, ours in seen)
+        yield f"| `{metric}` | {words} | {near} of {len(seen)} | {_percent(near, len(seen))} |"
+
+
+def _unequal(compared: Sequence[Pair]) -> Iterator[str]:
+    for pair in compared:
+        if pair.verdict == "unequal":
+            place = f"{pair.launched.source} {pair.launched.kernel} {pair.launched.number}"
+            counts = f"{_number(pair.theirs)} | {_number(pair.ours)}"
+            yield f"| {place} | `{pair.metric}` | {counts} | {pair.reason} |"
+
+
+def _timed() -> str:
+    return "; ".join(f"`{kernel}` ({what})" for kernel, what in TIMED.items())
+
+
+def _waited(launches: Sequence[Launched]) -> str:
+    rows = []
+    for launch in (launch for launch in launches if launch.waited):
+        hardware = sum(launch.counted[name] or 0 for name in WAVEFRONTS)
+        cells = (hardware, launch.counted[BY_ADDRESSES], launch.ours.counters[BY_ADDRESSES])
+        rows.append(f"| {launch.source} {launch.kernel} | {' | '.join(map(str, cells))} |")
+    return "\n".join(rows)
+
+
+def _apart(launches: Sequence[Launched], compared: Sequence[Pair]) -> Iterator[str]:
+    wanted = {(p.launched.source, p.launched.number) for p in compared if p.verdict == "apart"}
+    seen = set()
+    for launch in launches:
+        if (launch.source, launch.number) not in wanted or (launch.source, launch.kernel) in seen:
+            continue
+        seen.add((launch.source, launch.kernel))
+        for name in sorted({*launch.ptx, *launch.machine}):
+            mine, theirs = launch.ptx.get(name, {}), launch.machine.get(name, {})
+            if dict(mine) != dict(theirs) and f"{launch.source} {launch.kernel}" not in TIMED:
+                place = f"{launch.source} {launch.kernel}"
+                yield f"| {place} | {name} | {_widths(mine)} | {_widths(theirs)} |"
+
+
+def _kernels(compared: Sequence[Pair]) -> Iterator[str]:
+    found: dict[tuple[str, str], list[Pair]] = {}
+    for pair in compared:
+        found.setdefault((pair.launched.source, pair.launched.kernel), []).append(pair)
+    for (source, kernel), mine in found.items():
+        equal, of = share(mine)
+        launches = len({pair.launched.number for pair in mine})
+        yield f"| {source} | `{kernel}` | {launches} | {equal} | {of - equal} |"
+
+
+def _widths(widths: object) -> str:
+    """`64 x 4, 8 x 16`; texture instructions and loops do not say their width."""
+    assert isinstance(widths, dict)
+    said = (f"{n} x {width}" if width else str(n) for width, n in sorted(widths.items()))
+    return ", ".join(said) or "none"
+
+
+def _percent(part: int, of: int) -> str:
+    return f"{100 * part / of:.1f}" if of else ""
+
+
+def _number(value: float) -> str:
+    return f"{value:.2f}" if isinstance(value, float) else str(value)

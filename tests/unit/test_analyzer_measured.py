@@ -1,0 +1,213 @@
+"""Profilers' files as variants: read as the tools print them, matched, compared."""
+
+from pathlib import Path
+
+import pytest
+from hand_trace import Access, instruction, launch, write_rows
+from warps import warp
+
+from cutrace.analyzer.beside import Variant, compare_measured
+from cutrace.analyzer.measured import read_measured
+from cutrace.analyzer.ncu_csv import render_details, render_raw
+from cutrace.analyzer.nvprof_csv import render_metrics
+from cutrace.analyzer.profile import Profile, analyze
+from cutrace.analyzer.vocabulary import heading, vocabularies
+from cutrace.cli import run
+from cutrace.errors import CutraceError
+from cutrace.traces.schema import Argument
+from cutrace.traces.writer import TraceWriter
+
+Captured = pytest.CaptureFixture[str]
+SECTORS = "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"
+REQUESTS = "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"
+RAW = f"""==PROF== Connected to process 912 (/usr/bin/python3)
+answer: 42
+"ID","Process ID","Process Name","Host Name","Kernel Name","Context","Stream","Block Size",\
+"Grid Size","Device","CC","{SECTORS}","dram__bytes_read.sum","launch__func_cache_config"
+"","","","","","","","","","","","sector","Kbyte",""
+"0","912","python3","127.0.0.1","void k<(int)4>(float *, int)","1","7","(32, 1, 1)",\
+"(1, 1, 1)","0","9.0","1,004","1.25","CachePreferNone"
+"1","912","python3","127.0.0.1","void k<(int)4>(float *, int)","1","7","(32, 1, 1)",\
+"(1, 1, 1)","0","9.0","32","n/a","CachePreferNone"
+"""
+DETAILS = f"""==PROF== Disconnected
+"ID","Process ID","Process Name","Host Name","Kernel Name","Kernel Time","Context","Stream",\
+"Section Name","Metric Name","Metric Unit","Metric Value"
+"0","1","p","127.0.0.1","k(float *, int)","2020-May-29","1","7","Launch Statistics",\
+"Registers Per Thread","register/thread","16"
+"0","1","p","127.0.0.1","k(float *, int)","2020-May-29","1","7","Occupancy",\
+"Theoretical Active Warps per SM","warp","64"
+"0","1","p","127.0.0.1","k(float *, int)","2020-May-29","1","7",\
+"Command line profiler metrics","{SECTORS}","sector","1.234.567"
+"1","1","p","127.0.0.1","k(float *, int)","2020-May-29","1","7","Occupancy",\
+"Theoretical Occupancy","%","81,25"
+"""
+NVPROF = """==20858== Profiling application: ./k
+==20858== Event result:
+"Device","Kernel","Invocations","Event Name","Min","Max","Avg"
+"Tesla K20c (0)","k(float*, int)",2,"gld_request",1,1,1
+==20858== Metric result:
+"Device","Kernel","Invocations","Metric Name","Metric Description","Min","Max","Avg"
+"Tesla K20c (0)","k(float*, int)",2,"gld_transactions","Global Load Transactions",1,32,16
+"Tesla K20c (0)","k(float*, int)",2,"gld_efficiency","Global Load Efficiency",12.500000%,\
+100.000000%,56.250000%
+"Tesla K20c (0)","k(float*, int)",2,"dram_read_throughput","Device Read",1.0GB/s,2.0GB/s,1.5GB/s
+"""
+
+
+def written(path: Path, text: str) -> Path:
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def trace(tmp_path: Path) -> Path:
+    """Two launches of k, whose load touches 4 sectors and 32."""
+    told = launch(
+        kernel="_Z1kILi4EEvPfi",
+        signature="k<4>(float *data, int n)",
+        arguments=(Argument("data", "float *", "data"), Argument("n", "int", 4)),
+    )
+    path = tmp_path / "t.cutrace"
+    with TraceWriter(path) as trace:
+        for stride in (4, 128):
+            with trace.launch(told) as rows:
+                write_rows(rows, [Access(warp(stride=stride))], [instruction(0)])
+    return path
+
+
+def profiled(trace: Path, device: str) -> Profile:
+    return analyze(trace, device)
+
+
+def test_the_raw_page_is_read_with_separators_and_units(tmp_path: Path) -> None:
+    found = read_measured(written(tmp_path / "a.csv", RAW))
+    assert found.vocabulary == "ncu"
+    first, second = found.launches
+    assert first.values == {SECTORS: 1004, "dram__bytes_read.sum": 1250}
+    assert second.values == {SECTORS: 32}
+    assert (first.kernel, first.capability) == ("void k<(int)4>(float *, int)", "9.0")
+
+
+def test_the_details_page_is_read_by_its_words_and_in_other_languages(tmp_path: Path) -> None:
+    first, second = read_measured(written(tmp_path / "a.csv", DETAILS)).launches
+    assert first.values == {
+        "launch__registers_per_thread": 16,
+        "sm__maximum_warps_avg_per_active_cycle": 64,
+        SECTORS: 1234567,
+    }
+    assert second.values == {"sm__maximum_warps_per_active_cycle_pct": 81.25}
+
+
+def test_nvprofs_events_and_metrics_are_one_launch_a_kernel(tmp_path: Path) -> None:
+    (found,) = read_measured(written(tmp_path / "a.csv", NVPROF)).launches
+    assert found.times == 2
+    assert found.values["gld_request"] == 1
+    assert (found.values["gld_transactions"], found.values["gld_efficiency"]) == (16, 56.25)
+
+
+def test_launches_are_matched_by_kernel_and_number(trace: Path, tmp_path: Path) -> None:
+    variants: dict[str, Variant] = {
+        "ours": profiled(trace, "h200"),
+        "chip": read_measured(written(tmp_path / "a.csv", RAW)),
+    }
+    found = compare_measured(variants)
+    rows = [row for t in found.tables for row in t.rows if row.counter.name == SECTORS]
+    cells = [row.cells for row in rows]
+    assert [[c.value for c in row] for row in cells] == [[4, 1004], [32, 32]]
+    assert [[c.difference for c in row] for row in cells] == [[0, 1000], [0, 0]]
+    assert [row[1].ratio for row in cells] == [1004 / 4, 1]
+    assert found.launches[1] == ("k<4><<<1, 32>>>(data, n=4)", "void k<(int)4>(float *, int)")
+    # the other way round: against the chip
+    turned = compare_measured(variants, baseline="chip").tables[0].rows[0]
+    assert [c.difference for c in turned.cells] == [-1000, 0]
+
+
+def test_an_average_is_said_to_be_one(trace: Path, tmp_path: Path) -> None:
+    variants: dict[str, Variant] = {
+        "ours": profiled(trace, "k20"),
+        "chip": read_measured(written(tmp_path / "a.csv", NVPROF)),
+    }
+    found = compare_measured(variants)
+    assert [t.launch for t in found.tables] == [0]
+    (transactions,) = (r for r in found.tables[0].rows if r.counter.name == "gld_transactions")
+    # one line, and 32
+    assert [c.value for c in transactions.cells] == [(1 + 32) / 2, 16]
+    assert found.launches[0] == (
+        "k<4><<<1, 32>>>(data, n=4) (average of 2)",
+        "k(float*, int) (average of 2)",
+    )
+
+
+def test_another_capability_is_noted(trace: Path, tmp_path: Path) -> None:
+    variants: dict[str, Variant] = {
+        "ours": profiled(trace, "v100"),
+        "chip": read_measured(written(tmp_path / "a.csv", RAW)),
+    }
+    assert compare_measured(variants).notes == (
+        "chip was measured on compute capability 9.0, replayed as 7.0",
+    )
+
+
+@pytest.mark.parametrize("form", ["raw", "details", "metrics"])
+def test_what_is_exported_is_read_back(form: str, trace: Path, tmp_path: Path) -> None:
+    device, vocabulary, render = {
+        "raw": ("h200", "ncu", render_raw),
+        "details": ("h200", "ncu", render_details),
+        "metrics": ("k20", "nvprof", render_metrics),
+    }[form]
+    profile = profiled(trace, device)
+    found = read_measured(written(tmp_path / "a.csv", render(profile))).launches
+    (own,) = (v for v in vocabularies() if v.name == vocabulary)
+    first, second = (launch.counters for launch in profile.launches)
+    for counter in own.of(profile.launches[0].capability):
+        here = [first[heading(counter)], second[heading(counter)]]
+        known = [value for value in here if value is not None]
+        if not known:
+            assert all(counter.name not in launch.values for launch in found)
+        elif vocabulary == "ncu":
+            told = [launch.values.get(counter.name) for launch in found]
+            assert told == pytest.approx(here, abs=1e-6), counter.name
+        else:
+            mean = sum(known) / len(known)
+            whole = int(mean) if all(isinstance(v, int) for v in known) else mean
+            assert found[0].values[counter.name] == pytest.approx(whole, abs=1e-6), counter.name
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("nothing\n", "no table of a profiler"),
+        (RAW[: RAW.index('"0","912"')], "a profiler's table without a launch in it"),
+        (RAW.replace(" k<", " other<"), "no launch matches: the trace has k<4>; a has other<4>"),
+        (RAW.replace(SECTORS, "my__own.sum").replace("dram__bytes", "mine__bytes"), "mine__bytes"),
+    ],
+)
+def test_a_file_that_does_not_fit_is_answered(
+    text: str, complaint: str, trace: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(CutraceError, match=complaint):
+        compare_measured(
+            {
+                "t": profiled(trace, "h200"),
+                "a": read_measured(written(tmp_path / "a.csv", text)),
+            }
+        )
+
+
+def test_the_verb_puts_a_file_beside_a_trace(trace: Path, tmp_path: Path, capsys: Captured) -> None:
+    file = written(tmp_path / "chip.csv", RAW)
+    assert run(["compare", str(trace), str(file), "-d", "h200"]) == 0
+    said = capsys.readouterr().out
+    (row, _) = (line.split() for line in said.splitlines() if line.startswith(SECTORS))
+    assert row[1:] == ["4", "1004", "+1000", "x", "251"]
+    assert run(["compare", str(trace), str(file), "-d", "h200", "--counters", REQUESTS]) == 0
+    assert REQUESTS in capsys.readouterr().out
+    for words, complaint in (
+        (["--by", "line"], "chip has launches only: no --by line"),
+        (["--baseline", "chop"], "no variant 'chop'; nearest: chip"),
+    ):
+        assert run(["compare", str(trace), str(file), "-d", "h200", *words]) == 2
+        assert complaint in capsys.readouterr().err
+    assert run(["compare", str(file), f"b={file}"]) == 2
+    assert "give a trace to compare them with" in capsys.readouterr().err
