@@ -12,7 +12,7 @@ compile them as they stand, and small traces do without.
   first by a clock of all units, the second by its own unit's. There is room for more sets than are
   in use.
 - `sets`: for each set of each unit where its lines begin, -1 if nothing has been asked of it.
-- `clocks`: for each unit how many lines were looked up in it.
+- `clocks`: for each unit how many lines were looked up in it, or could have been.
 - `shape`: the numbers that are the same for all requests, in the order of their names below.
 - `counts`: COLUMNS integers for each request, zeros at first.
 - `passed`: HEAD integers, how many behind them are used, the time, and how many of `lines` are in
@@ -29,6 +29,7 @@ TAG, VALID, DIRTY, USED, STORED, STATE = 0, 1, 2, 3, 4, 5
 WAYS, LINE, SECTOR, PORTION, NEAR, FAR, SETS, DIRTY_WAYS, DIRTY_REST = 0, 1, 2, 3, 4, 5, 6, 7, 8
 READS, READ_HITS, WRITES, WRITE_HITS, FILLS, WRITE_BACKS = 0, 1, 2, 3, 4, 5
 COLUMNS, FIELDS, HEAD, EMPTY = 6, 3, 3, -1
+BANKS, BANK_BITS = 4, 15
 SKEW = 7
 """By how many sets lines that are a round of all sets apart lie apart."""
 
@@ -47,6 +48,7 @@ def serve(
     addresses, kind, cause, units = requests
     size, acts, policies = kinds
     now, line, whose, place, base, number_of_set, found = passed[1], EMPTY, -1, 0, 0, 0, False
+    owner, looked, banks = 0, 0, 0
     for number in range(len(addresses)):
         act, policy = acts[kind[number]], policies[kind[number]]
         if act == PASS:
@@ -55,8 +57,13 @@ def serve(
         now += 1
         unit, wanted = units[number], addresses[number] >> shape[LINE]
         together = wanted == line and cause[number] == whose
+        if cause[number] != whose:
+            clocks[owner] += crowding(looked, banks)
+            owner, looked, banks = unit, 0, 0
         whose = cause[number]
         if not together:
+            looked += 1
+            banks += 1 << BANK_BITS * bank_of(wanted)
             number_of_set = find_set(shape, wanted)
             base = open_set(sets, shape, passed, unit * shape[SETS] + number_of_set)
         if not together or lines[place + TAG] != wanted:
@@ -94,7 +101,29 @@ def serve(
                 emit(passed, number, addresses[number], OWN)
         if place < 0:
             line, place = EMPTY, 0
+    if looked:
+        clocks[owner] += crowding(looked, banks)
     passed[1] = now
+
+
+def bank_of(line: int) -> int:
+    """Return the bank of tags that a line belongs to: all bits of its number, two at a time."""
+    for shift in (32, 16, 8, 4, 2):
+        line ^= line >> shift
+    return line & BANKS - 1
+
+
+def crowding(looked: int, banks: int) -> int:
+    """Return how many lines more could have been looked up in an instruction's time.
+
+    The tags of a line in each bank are looked up at once; `banks` holds how many lines were in
+    each, BANK_BITS apart.
+    """
+    most = 0
+    for _ in range(BANKS):
+        most = max(most, banks & (1 << BANK_BITS) - 1)
+        banks >>= BANK_BITS
+    return max(0, BANKS * (most - 1) + 1 - looked)
 
 
 def find_set(shape: Any, line: int) -> int:

@@ -60,8 +60,8 @@ class Schedule:
         """Return the rows in the order in which they happen, all (n,); those of a step as given."""
         interval, since = self._since(block, warp, step)
         if self.policy == SCHEDULES[0]:
-            seats = [warp ^ 1, self.slot[block], self.sm[block]]
-            return _sort([self.wave[block], interval, since, *seats])
+            turn = shuffle(self.resident * self.warps)[self.slot[block] * self.warps + warp]
+            return _sort([self.wave[block], interval, since, turn, self.sm[block]])
         seat = self.sm[block] * self.resident + self.slot[block]
         alone = _sort([self.wave[block], seat, interval, warp, since])
         turn = np.empty(len(block), np.int64)
@@ -94,6 +94,13 @@ def schedule(
     position[order] = _number_within(sm[order])
     held = max(1, resident)
     return Schedule(sm, position // held, position % held, held, warps, policy, intervals)
+
+
+def shuffle(seats: int) -> Ints:
+    """Return the numbers below `seats` in no order, (seats,), the same on every machine."""
+    mixed = np.arange(seats, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    mixed ^= mixed >> np.uint64(32)
+    return np.argsort(mixed * np.uint64(0xD6E8FEB86659FD93), kind="stable")
 
 
 def _sort(columns: Sequence[Ints]) -> Ints:
