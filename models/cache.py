@@ -50,7 +50,7 @@ ACTS = {"load": plain.READ, "store": plain.WRITE}
 MOVES = {plain.FETCH: "load", plain.WRITE_BACK: "store"}
 SLICE = 1 << 12
 """Requests that are served at a time."""
-MOST_SECTORS = 32
+MOST_SECTORS = 8
 """Sectors of a line: what the masks hold."""
 WORTH = 1 << 16
 """Requests from which on the compiled loop is worth its start of about a second."""
@@ -222,7 +222,7 @@ class Cache:
         sets = _extend(sets, units * self._sets, [-1])
         size = self._ways * plain.STATE
         most = min(self._used + requests * size, len(sets) * size)
-        lines = _extend(lines, most, [plain.EMPTY, 0, 0, 0, 0])
+        lines = _extend(lines, most, [plain.EMPTY, 0, 0, 0, 0, 0])
         self._state = lines, sets, clocks
 
     def _pass_on(self, batch: Batch, flow: Ints) -> Batch:

@@ -269,7 +269,7 @@ class Coalescer:
         counts: Mapping[str, Ints],
         rows: Ints,
     ) -> tuple[Transactions, Ints]:
-        """Add the counts of one kind's rows; return their transactions and what stores fill."""
+        """Add the counts of one kind's rows; return their transactions and what is used of each."""
         rule, size_class = self._rule(kind), (width > 4) + (width > 8)
         lanes = self.merge_lanes[size_class]
         groups, mask = addresses.reshape(-1, lanes), active.reshape(-1, lanes)
@@ -280,8 +280,8 @@ class Coalescer:
         asking: Bools = np.any(active.reshape(-1, self.request_lanes[size_class]), axis=1)
         for name, values in _count(rule, found, ideal, packed, asking).items():
             counts[name][rows] += values.reshape(len(rows), -1).sum(axis=1)
-        is_store = kind.access == "store"
-        return found, _fill(found, groups, mask, width) if is_store else np.zeros_like(found.size)
+        plain = kind.access in ("load", "store")
+        return found, _fill(found, groups, mask, width) if plain else np.zeros_like(found.size)
 
     def _rule(self, kind: Kind) -> str:
         """Return the name of the rule that serves a kind."""
@@ -338,7 +338,7 @@ def _touched_by(rule: str, found: Transactions) -> Ints:
 def _pass_on(kind: Kind, found: Transactions, filled: Ints, rows: Ints, batch: Batch) -> Batch:
     """Return the transactions of one kind as rows of one lane, for the next stage.
 
-    `filled` (groups, k) is how many bytes of each the lanes of a store write, 0 for all.
+    `filled` (groups, k) is how many bytes of each the lanes read or write, 0 for all.
     """
     size = found.size.reshape(len(rows), -1)
     at, column = np.nonzero(size)
@@ -354,7 +354,7 @@ def _pass_on(kind: Kind, found: Transactions, filled: Ints, rows: Ints, batch: B
 
 
 def _fill(found: Transactions, addresses: Ints, active: Bools, width: int) -> Ints:
-    """Return how many bytes of each sector lanes write, 0 where all; of larger ones nothing."""
+    """Return how many bytes of each sector lanes use, 0 where all; of larger ones nothing."""
     ordered = np.sort(np.where(active, addresses, NONE), axis=1)
     opens = np.flatnonzero(_is_new(ordered // SECTOR))
     filled = np.zeros_like(found.size)

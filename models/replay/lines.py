@@ -8,8 +8,9 @@ compile them as they stand, and small traces do without.
 - `kinds`: (bytes, act, policy), each (kinds,). Act is PASS, READ, WRITE or ATOMIC, and policy what
   becomes of a store, HERE to BACK.
 - `lines`: STATE integers for each line of a set: its number or EMPTY, masks of the sectors that are
-  here and of those not yet written, and when it was last used and last stored to (0: never), the
-  first by a clock of all units, the second by its own unit's. There is room for more sets than are
+  here and of those not yet written, when it was last used and last stored to (0: never), the first
+  by a clock of all units, the second by its own unit's, and PART_BITS for each sector that say how
+  many of PARTS of it were stored. There is room for more sets than are
   in use.
 - `sets`: for each set of each unit where its lines begin, -1 if nothing has been asked of it.
 - `clocks`: for each unit how many lines were looked up in it, or could have been.
@@ -25,11 +26,12 @@ from typing import Any
 PASS, READ, WRITE, ATOMIC = 0, 1, 2, 3
 HERE, EVICT, THROUGH, BACK = 0, 1, 2, 3
 FETCH, OWN, WRITE_BACK = 0, 1, 2
-TAG, VALID, DIRTY, USED, STORED, STATE = 0, 1, 2, 3, 4, 5
+TAG, VALID, DIRTY, USED, STORED, FILLED, STATE = 0, 1, 2, 3, 4, 5, 6
 WAYS, LINE, SECTOR, PORTION, NEAR, FAR, SETS, DIRTY_WAYS, DIRTY_REST = 0, 1, 2, 3, 4, 5, 6, 7, 8
 READS, READ_HITS, WRITES, WRITE_HITS, FILLS, WRITE_BACKS = 0, 1, 2, 3, 4, 5
 COLUMNS, FIELDS, HEAD, EMPTY = 6, 3, 3, -1
 BANKS, BANK_BITS = 4, 15
+PARTS, PART_BITS = 32, 6
 SKEW = 7
 """By how many sets lines that are a round of all sets apart lie apart."""
 
@@ -78,22 +80,27 @@ def serve(
         offset = addresses[number] - (wanted << shape[LINE])
         first, last = offset >> shape[SECTOR], (offset + size[kind[number]] - 1) >> shape[SECTOR]
         mask = (2 << last) - (1 << first)
+        parts = -(-size[kind[number]] * PARTS >> shape[SECTOR])
         if act == READ:
-            fetch(lines, shape, counts, passed, number, place, mask, READS, shape[PORTION])
+            valid = lines[place + VALID]
+            if first == last and parts_of(lines, place, first) >= parts:
+                valid |= mask
+            fetch(lines, shape, counts, passed, number, place, mask, READS, shape[PORTION], valid)
         elif act == ATOMIC and policy == BACK:
             portion = shape[PORTION] if wanted & 1 else 1
-            fetch(lines, shape, counts, passed, number, place, mask, WRITES, portion)
+            valid = lines[place + VALID]
+            fetch(lines, shape, counts, passed, number, place, mask, WRITES, portion, valid)
             limit = most_dirty(shape, number_of_set)
             soil(lines, shape, counts, passed, number, base, place, mask, limit)
         elif act == ATOMIC:
             if place >= 0:
                 lines[place + VALID] &= ~mask
+                lines[place + FILLED] = 0
             emit(passed, number, addresses[number], OWN)
         else:
-            whole = size[kind[number]] == (last - first + 1) << shape[SECTOR]
             counts[number * COLUMNS + WRITES] += ones(mask)
             counts[number * COLUMNS + WRITE_HITS] += ones(mask) * found
-            store(lines, place, mask, policy, whole, clocks[unit])
+            store(lines, place, mask, policy, first, last, parts, clocks[unit])
             if policy == BACK:
                 limit = most_dirty(shape, number_of_set)
                 soil(lines, shape, counts, passed, number, base, place, mask, limit)
@@ -178,6 +185,7 @@ def replace(
     lines[place + TAG] = line
     lines[place + VALID] = 0
     lines[place + STORED] = 0
+    lines[place + FILLED] = 0
     return place
 
 
@@ -191,9 +199,9 @@ def fetch(
     mask: int,
     counted: int,
     portion: int,
+    valid: int,
 ) -> None:
     """Look for sectors in a line, and fetch those that are missing, each with its portion."""
-    valid = lines[place + VALID]
     missing = mask & ~valid
     counts[number * COLUMNS + counted] += ones(mask)
     counts[number * COLUMNS + counted + 1] += ones(mask & valid)
@@ -207,17 +215,29 @@ def fetch(
         sector += portion
 
 
-def store(lines: Any, place: int, mask: int, policy: int, whole: bool, clock: int) -> None:
-    """Store to a line, if it is here; `whole` says that the sectors are filled."""
+def store(
+    lines: Any, place: int, mask: int, policy: int, first: int, last: int, parts: int, clock: int
+) -> None:
+    """Store so many parts to sectors of a line, if it is here."""
     if place < 0:
         return
     if policy == EVICT:
         lines[place + TAG] = EMPTY
         lines[place + USED] = 0
-    elif whole:
+        return
+    if first == last:
+        have = parts_of(lines, place, first)
+        lines[place + FILLED] += (min(PARTS, have + parts) - have) << first * PART_BITS
+        parts = have + parts
+    if parts >= (last - first + 1) * PARTS:
         lines[place + VALID] |= mask
     if policy == THROUGH:
         lines[place + STORED] = clock
+
+
+def parts_of(lines: Any, place: int, sector: int) -> int:
+    """Return how many parts of a sector were stored."""
+    return lines[place + FILLED] >> sector * PART_BITS & (1 << PART_BITS) - 1  # type: ignore[no-any-return]
 
 
 def soil(

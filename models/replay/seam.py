@@ -62,8 +62,8 @@ class Kind:
     `cache` is the operator in effect (`ca`, `cg`, `nc`, ...; a global load without one has that
     of `dlcm`), or empty. `width` is in bytes a lane; for a texture it is a texel's, and `image`
     says where the texels lie. `collision` is how an atomic serves lanes that share an address, a
-    key of COLLISIONS, or empty. `filled` are the bytes of a store's transaction that its lanes
-    write, where that is less than all; else 0.
+    key of COLLISIONS, or empty. `filled` are the bytes of a transaction
+    that its lanes read or write, where that is less than all; else 0.
     """
 
     space: str

@@ -96,6 +96,26 @@ def test_a_store_through_to_part_of_a_sector_leaves_nothing_to_find() -> None:
     assert passed(step) == [("store", 0, 32), ("load", 0, 32)]
 
 
+def test_a_load_finds_what_was_stored_to_part_of_a_sector() -> None:
+    part, more = (Kind("global", access, "ca", 32, filled=4) for access in ("store", "load"))
+    eight = Kind("global", "load", "ca", 32, filled=8)
+    cache = make_cache(store="through")
+    step = ask(cache, (part, 0), (more, 0), (eight, 0), (part, 32), (part, 32), (eight, 32))
+    assert column(step, "read_hits") == [0, 1, 0, 0, 0, 1]
+
+
+def test_a_sector_stored_piece_by_piece_is_here_as_a_whole() -> None:
+    """Eight times 4 bytes; a constant's word of a longer line is never taken to be stored."""
+    part = Kind("global", "store", "", 32, filled=4)
+    step = ask(make_cache(store="through"), *[(part, 0)] * 7, (LOAD, 0))
+    assert column(step, "read_hits")[-1] == 0
+    step = ask(make_cache(store="through"), *[(part, 0)] * 8, (LOAD, 0))
+    assert column(step, "read_hits")[-1] == 1
+    byte = Kind("const", "load", "", 1)
+    step = ask(make_cache(sector=128, serves=["const"]), (byte, 0), (byte, 9))
+    assert column(step, "read_hits") == [0, 1]
+
+
 def test_what_one_instruction_stores_to_a_line_is_looked_up_together() -> None:
     apart = ask(make_cache(store="through"), (STORE, 0), (STORE, 32))
     assert column(apart, "write_hits") == [0, 1]
