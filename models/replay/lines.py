@@ -83,7 +83,7 @@ def serve(
         parts = -(-size[kind[number]] * PARTS >> shape[SECTOR])
         if act == READ:
             valid = lines[place + VALID]
-            if first == last and parts_of(lines, place, first) >= parts:
+            if policy == THROUGH and first == last and parts_of(lines, place, first) >= parts:
                 valid |= mask
             fetch(lines, shape, counts, passed, number, place, mask, READS, shape[PORTION], valid)
         elif act == ATOMIC and policy == BACK:

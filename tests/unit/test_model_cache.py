@@ -202,6 +202,7 @@ def test_a_request_over_several_lines_looks_up_each() -> None:
 
 
 def test_a_sector_stored_in_part_is_fetched_when_it_is_read() -> None:
+    """Where stores stay, whole sectors are asked for."""
     part = Kind("global", "store", "", 32, filled=4)
     step = ask(make_cache(store="back"), (part, 0), (LOAD, 0), (LOAD, 0))
     assert column(step, "read_hits") == [0, 0, 1]
