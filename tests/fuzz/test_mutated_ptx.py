@@ -1,4 +1,4 @@
-"""PTX that is nearly right runs, or ends in one sentence; scripts/fuzz.py tries more of it."""
+"""PTX that is nearly right runs or ends in a sentence; scripts/fuzz_kernels.py tries more."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Random kernels leave what a scalar reference says; scripts/fuzz.py runs more of them."""
+"""Random kernels leave what a scalar reference says; scripts/fuzz_kernels.py runs more of them."""
 
 from pathlib import Path
 from tempfile import TemporaryDirectory

@@ -1,4 +1,4 @@
-"""Look for kernels on which cutrace errs: `python scripts/fuzz.py [--kernels N] [--mutations N]`.
+"""Look for kernels on which cutrace errs: `scripts/fuzz_kernels.py [--kernels N] [--mutations N]`.
 
 Random kernels are compared with a scalar reference, in either engine; mutated PTX has to run or to
 be refused in one sentence, soon. The tests do the same to a few: tests/fuzz. What fails is written
