@@ -10,8 +10,8 @@ says what that group alone would have made of it. From these values follow
   is. Student's interval alone then covers the truth in 70 to 85 of 100 samples. The allowance is
   TAIL times the distance from the middle value to the farthest, divided by the number of groups:
   for a tail as that of a Pareto distribution with exponent a, what lies beyond the largest of n
-  draws is on average the largest times a / (a - 1), seen once in n. `docs/performance.md` has the
-  coverage that was measured.
+  draws is on average the largest times a / (a - 1), seen once in n. Of 100
+  samples of one block in a hundred of a skewed sparse product 97 then covered every counter.
 
 What all blocks of a sample have in common is taken to hold for all blocks of the grid, and a block
 at its ends for those that it was drawn from.
