@@ -1,25 +1,15 @@
-"""The command line: assembles the verbs of `commands/` and turns errors into exit codes.
+"""The command line: runs what `commands/` assembles and turns errors into exit codes.
 
 0 done; 1 a check or the kernel failed; 2 cutrace could not; 130 Ctrl-C; 141 the reader of a pipe
-went away. A verb returns what it prints. Heavy packages are imported inside verbs only.
+went away. A verb returns what it prints. Heavy packages are imported inside functions only: Ctrl-C
+is one line from the first moment on.
 """
 
 import os
+import signal
 import sys
 from collections.abc import Sequence
-from importlib import import_module
-from pkgutil import iter_modules
-from typing import Annotated
-
-import typer
-from typer.main import get_command
-
-from . import __doc__ as about
-from . import __version__, commands
-from .errors import CutraceError
-
-PANELS = ("Record", "Ask", "Compare", "Look up")
-"""The groups of verbs in the help, in order."""
+from types import FrameType
 
 INTERRUPTED = 130
 PIPE_CLOSED = 141
@@ -28,15 +18,23 @@ COULD_NOT = 2
 
 def main() -> None:
     """Run the command line and leave with its exit status."""
-    sys.exit(run(sys.argv[1:]))
+    listens = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if listens:
+        signal.signal(signal.SIGINT, _leave)
+    status = run(sys.argv[1:])
+    if listens:
+        signal.signal(signal.SIGINT, _leave)
+    sys.exit(status)
 
 
 def run(arguments: Sequence[str]) -> int:
     """Run one command line; return its exit status. Messages go to stderr, never a traceback."""
     try:
-        result = get_command(assemble()).main(
-            list(arguments) or ["--help"], prog_name="cutrace", standalone_mode=False
-        )
+        from .commands._application import call
+
+        if signal.getsignal(signal.SIGINT) is _leave:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+        result = call(list(arguments))
         if isinstance(result, str):
             sys.stdout.write(result if result.endswith("\n") else f"{result}\n")
         sys.stdout.flush()
@@ -49,38 +47,24 @@ def run(arguments: Sequence[str]) -> int:
         if isinstance(leaving.__context__, BrokenPipeError):
             return _pipe_closed()
         raise
-    except (KeyboardInterrupt, typer.Abort):
-        print("cutrace: interrupted", file=sys.stderr)
-        return INTERRUPTED
+    except KeyboardInterrupt:
+        return _interrupted()
     except Exception as error:
+        if type(error).__name__ == "Abort":  # typer's word for Ctrl-C
+            return _interrupted()
         print(f"cutrace: {_message(error)}", file=sys.stderr)
         return getattr(error, "exit_status", COULD_NOT)
 
 
-def assemble() -> typer.Typer:
-    """The application: every module of `commands/` whose name has no underscore before it."""
-    app = typer.Typer(help=about, add_completion=True, pretty_exceptions_enable=False)
-    app.callback()(_options)
-    names = [m.name for m in iter_modules(commands.__path__) if not m.name.startswith("_")]
-    verbs = [import_module(f"{commands.__name__}.{name}") for name in names]
-    for verb in sorted(verbs, key=lambda verb: PANELS.index(verb.PANEL)):
-        name = verb.__name__.rpartition(".")[2]
-        app.command(name, rich_help_panel=verb.PANEL)(verb.command)
-    return app
+def _leave(number: int, frame: FrameType | None) -> None:
+    """End at once on Ctrl-C while nothing has begun, or everything is done."""
+    os.write(2, b"cutrace: interrupted\n")
+    os._exit(INTERRUPTED)
 
 
-def _show_version(wanted: bool) -> None:
-    if wanted:
-        print(f"cutrace {__version__}")
-        raise typer.Exit
-
-
-def _options(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print it.")
-    ] = False,
-) -> None:
-    """Take the options before the verb."""
+def _interrupted() -> int:
+    print("cutrace: interrupted", file=sys.stderr)
+    return INTERRUPTED
 
 
 def _pipe_closed() -> int:
@@ -91,6 +75,8 @@ def _pipe_closed() -> int:
 
 def _message(error: Exception) -> str:
     """One message for whatever went wrong."""
+    from .errors import CutraceError
+
     if isinstance(error, CutraceError):
         return str(error)
     if usage := getattr(error, "format_message", None):

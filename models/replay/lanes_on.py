@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
+from ...errors import CutraceError
 from .accesses import Track
 from .place import Placement
 
@@ -18,15 +19,30 @@ class LanesOnCounter:
     def __init__(self, tracks: Sequence[Track]) -> None:
         self._placements = [track.placement for track in tracks]
         self._sums = [pl.DataFrame(schema=SCHEMA) for _ in tracks]
+        self._rows = [np.empty((2, 0), np.int64)]
 
     def take(self, batch: pa.RecordBatch) -> None:
         """Count rows of LANES_ON."""
+        whose = [batch[name].to_numpy().astype(np.int64) for name in ("block", "pc")]
+        self._rows.append(np.stack(whose))
         for number, placement in enumerate(self._placements):
             parts = [self._sums[number], _table(batch, placement)]
             self._sums[number] = _sum(pl.concat(parts))
 
     def close(self) -> list[pl.DataFrame]:
-        """Return for each device a table of `pc`, `scope` and `lanes`."""
+        """Return for each device a table of `pc`, `scope` and `lanes`.
+
+        CutraceError if a block has two sums for an instruction.
+        """
+        rows = np.concatenate(self._rows, axis=1)
+        rows = rows[:, np.lexsort(rows)]
+        twice = np.flatnonzero((rows[:, 1:] == rows[:, :-1]).all(axis=0))
+        if len(twice):
+            block, pc = rows[:, twice[0]]
+            raise CutraceError(
+                f"broken trace: lanes_on has two rows of block {block} and instruction {pc}; "
+                "`cutrace info --verify` lists what is wrong"
+            )
         return self._sums
 
 

@@ -80,7 +80,8 @@ def test_a_limit_on_threads_that_makes_no_sense_is_refused(most: int) -> None:
 
 @pytest.mark.parametrize("size", [1 << 18, 1 << 40])
 def test_a_gigantic_shared_array_is_refused(size: int) -> None:
-    with pytest.raises(CutraceError, match=rf"k<<<1, 32, 0>>>: {size} bytes of shared memory"):
+    named = rf"k<<<1, 32, 0>>>: {size} bytes of shared memory.*`line`, {size} bytes \(PTX line 7\)"
+    with pytest.raises(CutraceError, match=named):
         launch_ptx(f".shared .b8 line[{size}]; .reg .b32 %r; ld.shared.u32 %r, [line];")
 
 
@@ -91,7 +92,8 @@ def test_gigantic_dynamic_shared_memory_is_refused() -> None:
 
 @pytest.mark.parametrize("size", [(1 << 19) + 1, 1 << 40])
 def test_a_gigantic_local_array_is_refused(size: int) -> None:
-    with pytest.raises(CutraceError, match=rf"{size} bytes of local memory a thread.*524288"):
+    named = rf"{size} bytes of local memory a thread.*524288.*`depot`, {size} bytes \(PTX line 7\)"
+    with pytest.raises(CutraceError, match=named):
         launch_ptx(f".local .b8 depot[{size}]; .reg .b32 %r; ld.local.u32 %r, [depot];")
 
 
@@ -106,8 +108,18 @@ def test_the_largest_local_array_that_a_device_has_is_not() -> None:
 
 @pytest.mark.parametrize("size", [1 << 40, 1 << 44])
 def test_a_gigantic_global_array_is_refused(size: int) -> None:
-    with pytest.raises(CutraceError, match=rf"`table` needs {size} bytes of global memory"):
+    named = rf"^PTX line 4: `table` needs {size} bytes of global memory"
+    with pytest.raises(CutraceError, match=named):
         launch_ptx("", outside=f".global .b8 table[{size}];")
+
+
+def test_constants_of_more_than_64_kilobytes_name_the_line_of_the_one_too_many() -> None:
+    # 65536 - 40000 = 25536
+    outside = ".const .b8 some[40000];\n.const .b8 more[30000];"
+    named = "^PTX line 5: `more` needs 30000 bytes of const memory; 25536 of 65536 are free"
+    with pytest.raises(CutraceError, match=named):
+        launch_ptx("", outside=outside)
+    launch_ptx("", outside=".const .b8 all[65536];")
 
 
 @pytest.mark.parametrize("size", [1 << 40, 1 << 60])

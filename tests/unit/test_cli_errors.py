@@ -165,3 +165,21 @@ def test_ctrl_c_is_status_130_and_leaves_nothing(folder: Path) -> None:
     assert recording.communicate(timeout=30)[1] == b"cutrace: interrupted\n"
     assert recording.returncode == 130
     assert set(folder.iterdir()) == before
+
+
+@pytest.mark.parametrize("module", ["typer", "cutrace.commands.analyze", "numpy", "pyarrow"])
+def test_ctrl_c_while_it_starts_is_one_line(trace: Path, module: str) -> None:
+    press = f"""
+import os, signal as s, sys
+class Press:
+    def find_spec(self, name, path=None, target=None):
+        if name == {module!r}:
+            os.kill(os.getpid(), s.SIGINT)
+s.signal(s.SIGINT, s.default_int_handler)
+sys.meta_path.insert(0, Press())
+from cutrace.cli import main
+main()
+"""
+    command = [sys.executable, "-c", press, "analyze", trace.name]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (130, "cutrace: interrupted\n")

@@ -319,3 +319,16 @@ def _random_launch(path: Path, seed: int) -> LaunchTrace:
     return hand_trace(
         path, rows, launch=launch(grid=(30, 1, 1), arrays=ARRAYS), instructions=table
     ).launches[0]
+
+
+def test_two_sums_of_one_instruction_in_a_block_are_refused(tmp_path: Path) -> None:
+    code = [instruction(0, "mov.u32"), instruction(1, "add.u32", predicate="%p1", text="add")]
+    for name, pcs in (("once", [1]), ("twice", [1, 1])):
+        with TraceWriter(tmp_path / f"{name}.cutrace") as trace, trace.launch(launch()) as writer:
+            writer.instructions(instruction_table(code))
+            writer.lanes_on(block=0, pc=pcs, lanes=5)
+    (once,) = read_trace(tmp_path / "once.cutrace").launches
+    assert one(once, "h200").lanes_on["lanes"].to_list() == [5]
+    (twice,) = read_trace(tmp_path / "twice.cutrace").launches
+    with pytest.raises(CutraceError, match="two rows of block 0 and instruction 1"):
+        one(twice, "h200")

@@ -83,6 +83,8 @@ def _runtime_call(decoder: "Decoder", instruction: Instruction) -> Step:
         if isinstance(o, Symbol)
     ]
     if name == "vprintf":
+        if len(arguments) != 2 or len(target.returns) != 1:
+            raise decoder.refuse("expected a format, a buffer and a result")
         result = decoder.slots.of_parameter((decoder.function, _name(target.returns[0]), 0, 4))
         decoder.slots.write(result, maybe=True)
         for slot in arguments:

@@ -211,7 +211,10 @@ class Memory:
         space = Space.CONST if variable.space == "const" else Space.GLOBAL
         align = max(variable.align, ALIGNMENT) if space == Space.GLOBAL else max(variable.align, 1)
         itemsize = TYPE_BYTES.get(variable.element, 0)
-        allocation = self.arena(space).allocate(variable.size, variable.name, align, itemsize)
+        try:
+            allocation = self.arena(space).allocate(variable.size, variable.name, align, itemsize)
+        except CutraceError as error:
+            raise CutraceError(f"PTX line {variable.line}: {error}") from None
         data = np.frombuffer(variable.initializer, dtype=np.uint8)
         self.view(allocation)[: data.size] = data
         self.mark_written(allocation)
@@ -236,5 +239,5 @@ def _meets_grid(function: Function) -> bool:
     return any(
         isinstance(i.operands[-1], Special) and i.operands[-1].name == "%envreg2"
         for i in function.instructions
-        if i.opcode == "mov"
+        if i.opcode == "mov" and i.operands
     )

@@ -26,13 +26,16 @@ A single device's own, narrower limits are the replay's business: one recording 
 class Limits:
     """What the kernel itself allows: `.maxntid`, `.reqntid` (() where absent); what it needs.
 
-    That is static shared memory, bytes a block, and local memory, bytes a thread.
+    That is static shared memory, bytes a block, and local memory, bytes a thread; the largest
+    variable of each in words.
     """
 
     max_block: tuple[int, ...] = ()
     required_block: tuple[int, ...] = ()
     shared_static: int = 0
     local: int = 0
+    largest_shared: str = ""
+    largest_local: str = ""
 
 
 def read_dimensions(value: Dimensions, what: str) -> Dim3:
@@ -57,8 +60,8 @@ def check_configuration(kernel: str, grid: Dim3, block: Dim3, dynamic: int, own:
         or _outside("block", block, MAX_BLOCK)
         or _too_many_threads(block)
         or _against_directives(block, own)
-        or _too_much_shared(dynamic, own.shared_static)
-        or _too_much_local(own.local)
+        or _too_much_shared(dynamic, own)
+        or _too_much_local(own)
     )
     if problem:
         raise CutraceError(f"{kernel}<<<{_show(grid)}, {_show(block)}, {dynamic}>>>: {problem}")
@@ -133,21 +136,22 @@ def _against_directives(block: Dim3, own: Limits) -> str:
     return ""
 
 
-def _too_much_shared(dynamic: int, static: int) -> str:
+def _too_much_shared(dynamic: int, own: Limits) -> str:
+    static = own.shared_static
     if dynamic < 0:
         return f"{dynamic} bytes of dynamic shared memory, expected 0 or more"
     if static + dynamic <= MAX_SHARED_BYTES:
         return ""
     return (
         f"{static + dynamic} bytes of shared memory a block ({static} static, {dynamic} dynamic), "
-        f"no device has over {MAX_SHARED_BYTES} (227 KB)"
+        f"no device has over {MAX_SHARED_BYTES} (227 KB){own.largest_shared}"
     )
 
 
-def _too_much_local(size: int) -> str:
-    if size <= MAX_LOCAL_BYTES:
+def _too_much_local(own: Limits) -> str:
+    if own.local <= MAX_LOCAL_BYTES:
         return ""
     return (
-        f"{size} bytes of local memory a thread (arrays of the kernel and its functions), "
-        f"no device has over {MAX_LOCAL_BYTES} (512 KB)"
+        f"{own.local} bytes of local memory a thread (arrays of the kernel and its functions), "
+        f"no device has over {MAX_LOCAL_BYTES} (512 KB){own.largest_local}"
     )

@@ -25,7 +25,7 @@ from .kept_rows import KeptRows, drops_nothing
 from .recording import Recording
 from .signature import Signature
 from .surface import Surface
-from .symbol import describe_shared, describe_symbols
+from .symbol import describe_shared, describe_symbols, plain_name
 from .texture import Texture
 
 
@@ -53,11 +53,14 @@ class Linked:
     def limits(self) -> Limits:
         """What it says of its blocks."""
         directives = self.kernel.functions[0].function.directives
+        local = local_layout(self.kernel)
         return Limits(
             directives.get("maxntid", ()),
             directives.get("reqntid", ()),
             self.shared.size,
-            local_layout(self.kernel).size,
+            local.size,
+            _largest(self.shared),
+            _largest(local),
         )
 
     @property
@@ -195,6 +198,16 @@ class ConfiguredFunction:
             parameter_bytes=linked.parameter_bytes,
             kept=kept,
         )
+
+
+def _largest(layout: Layout) -> str:
+    """The largest variable in words, or `""`."""
+    found = max(layout.variables.values(), key=lambda v: v.size, default=None)
+    if found is None or not found.size:
+        return ""
+    return (
+        f"; the largest is `{plain_name(found.name)}`, {found.size} bytes (PTX line {found.line})"
+    )
 
 
 _KINDS: Mapping[type, str] = {

@@ -239,7 +239,8 @@ class Variable:
 
     `count` bytes of `initializer` may be shorter than `size`: the rest is zero. A relocation is
     (byte offset, symbol, addend): the symbol's generic or space address goes there, 8 bytes wide.
-    `size` is 0 for an `extern` shared array of open size. `element` is the declared type.
+    `size` is 0 for an `extern` shared array of open size. `element` is the declared type, `line` the
+    PTX line (0: unknown).
     """
 
     name: str
@@ -251,6 +252,7 @@ class Variable:
     relocations: tuple[tuple[int, str, int], ...] = ()
     is_extern: bool = False
     pointer_space: str | None = None
+    line: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

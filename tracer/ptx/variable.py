@@ -67,15 +67,16 @@ def read_names(cursor: Cursor, declared: Declaration) -> list[Variable]:
 
 def read_name(cursor: Cursor, declared: Declaration) -> list[Variable]:
     """Read one name with its dimensions and initialiser; `name<4>` is four variables."""
+    line = cursor.line
     name = cursor.name("the name of a variable")
     if cursor.next == "<":
         count = read_count(cursor, _MOST_NUMBERED)
-        return [_make(declared, f"{name}{number}", (), Data()) for number in range(count)]
+        return [_make(declared, f"{name}{number}", (), Data(), line) for number in range(count)]
     dims = _read_dimensions(cursor)
     data = Data()
     if cursor.accept("="):
         data = _read_value(cursor, declared, dims)
-    return [_make(declared, name, dims, data)]
+    return [_make(declared, name, dims, data, line)]
 
 
 def read_count(cursor: Cursor, most: int) -> int:
@@ -141,7 +142,9 @@ def _read_value(cursor: Cursor, declared: Declaration, dims: tuple[int, ...]) ->
     return read_initializer(cursor, declared.element, declared.width, dims + vector)
 
 
-def _make(declared: Declaration, name: str, dims: tuple[int, ...], data: Data) -> Variable:
+def _make(
+    declared: Declaration, name: str, dims: tuple[int, ...], data: Data, line: int
+) -> Variable:
     unit = declared.width * declared.vector
     if dims[:1] == (0,):  # open: as long as its values
         row = unit * prod(dims[1:])
@@ -158,4 +161,5 @@ def _make(declared: Declaration, name: str, dims: tuple[int, ...], data: Data) -
         tuple(data.relocations),
         declared.is_extern,
         declared.pointer_space,
+        line,
     )

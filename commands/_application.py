@@ -1,0 +1,47 @@
+"""The application of the command line, assembled from the verbs beside this file."""
+
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import Annotated
+
+import typer
+from typer.main import get_command
+
+from .. import __doc__ as about
+from .. import __version__, commands
+
+PANELS = ("Record", "Ask", "Compare", "Look up")
+"""The groups of verbs in the help, in order."""
+
+
+def call(arguments: list[str]) -> object:
+    """Run one command line; return what its verb returns, raise what it raises."""
+    return get_command(assemble()).main(
+        arguments or ["--help"], prog_name="cutrace", standalone_mode=False
+    )
+
+
+def assemble() -> typer.Typer:
+    """The application: every module of `commands/` whose name has no underscore before it."""
+    app = typer.Typer(help=about, add_completion=True, pretty_exceptions_enable=False)
+    app.callback()(_options)
+    names = [m.name for m in iter_modules(commands.__path__) if not m.name.startswith("_")]
+    verbs = [import_module(f"{commands.__name__}.{name}") for name in names]
+    for verb in sorted(verbs, key=lambda verb: PANELS.index(verb.PANEL)):
+        name = verb.__name__.rpartition(".")[2]
+        app.command(name, rich_help_panel=verb.PANEL)(verb.command)
+    return app
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        print(f"cutrace {__version__}")
+        raise typer.Exit
+
+
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print it.")
+    ] = False,
+) -> None:
+    """Take the options before the verb."""
