@@ -239,8 +239,8 @@ class Variable:
 
     `count` bytes of `initializer` may be shorter than `size`: the rest is zero. A relocation is
     (byte offset, symbol, addend): the symbol's generic or space address goes there, 8 bytes wide.
-    `size` is 0 for an `extern` shared array of open size. `element` is the declared type, `line` the
-    PTX line (0: unknown).
+    `size` is 0 for an `extern` shared array of open size. `element` is the declared type, `line`
+    the PTX line (0: unknown).
     """
 
     name: str
