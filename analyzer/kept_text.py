@@ -7,6 +7,11 @@ from ..traces.schema import Kept, Launch, Range
 
 def kept_text(launch: Launch) -> Iterator[str]:
     """Say what the trace has of a launch, a sentence a restriction; nothing if it has all."""
+    if launch.partly_written:
+        yield (
+            f"{', '.join(launch.partly_written)}: of a launch before, only a sample of blocks wrote"
+            " here: what depends on these values is not what a whole run would do"
+        )
     if launch.kept.is_whole:
         return
     yield from _restrictions(launch)

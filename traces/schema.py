@@ -262,6 +262,7 @@ class Launch:
     source: str = ""  # key in Manifest.sources
     parameter_bytes: int = 0  # of all kernel parameters together, padding included
     kept: Kept = Kept()
+    partly_written: tuple[str, ...] = ()  # arrays that sampled launches before left unfinished
 
     @property
     def blocks(self) -> int:

@@ -250,3 +250,20 @@ def test_what_one_launch_leaves_out_is_unknown_of_the_sum(tmp_path: Path) -> Non
     total = sum_launches(analyze(tmp_path / "a.cutrace", device="h200").launches)
     assert total.counters["global_store_requests"] is None
     assert total.counters["blocks_launched"] == 12
+
+
+def test_a_launch_that_reads_what_a_sample_wrote_says_so(tmp_path: Path) -> None:
+    n = 100 * 32
+    with cutrace.Session(tmp_path / "a.cutrace", sample_blocks=4) as gpu:
+        kernel = gpu.compile(ADD).get_function("add")
+        a, b, c = (gpu.device_array(n, np.int32, name=name) for name in "abc")
+        kernel[100, 32](b, a, n)
+        kernel[100, 32](c, b, n)  # reads what 6 of 100 blocks wrote
+        b.copy_to_device(np.arange(n, dtype=np.int32))
+        c.fill(0)
+        kernel[100, 32](c, b, n)
+    launches = read_trace(tmp_path / "a.cutrace").launches
+    assert [x.launch.partly_written for x in launches] == [(), ("b",), ()]
+    profile = analyze(tmp_path / "a.cutrace", device="h200")
+    said = [any("only a sample of blocks wrote" in r for r in p.remarks) for p in profile.launches]
+    assert said == [False, True, False]

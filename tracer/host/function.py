@@ -157,6 +157,13 @@ class ConfiguredFunction:
             sink = rows if drops_nothing(kept) else KeptRows(rows, kept, self.linked.instructions)
             run(self.linked.kernel, request, self.recording.memory, self.linked.loaded, sink)
         self.recording.resources.append(self.linked.resources)
+        if request.chosen:
+            self.recording.partly_written.update(self._arrays(described))
+
+    def _arrays(self, arguments: tuple[schema.Argument, ...]) -> set[str]:
+        """Return the names of the device arrays among the arguments."""
+        names = {array.name for array in self.recording.arrays}
+        return names & {str(argument.value) for argument in arguments}
 
     def _refuse_strangers(self, arguments: tuple[object, ...]) -> None:
         for number, argument in enumerate(arguments, 1):
@@ -197,6 +204,7 @@ class ConfiguredFunction:
             source=linked.source,
             parameter_bytes=linked.parameter_bytes,
             kept=kept,
+            partly_written=tuple(sorted(self._arrays(arguments) & self.recording.partly_written)),
         )
 
 

@@ -21,6 +21,8 @@ class Recording:
     """The state of a session: device memory, the trace being written, and names given out.
 
     `launched` are the names of the kernels so far, `lines_met` the source lines that they have.
+    `partly_written` are arrays that a launch was given of which only a sample of blocks ran, and
+    that the host has not written since.
 
     `arrays` are the device arrays so far, in order; `resources` holds, for each launch, what the
     assembler will have said by the end.
@@ -36,12 +38,15 @@ class Recording:
     resources: list[Future[tuple[Resources, ...]]] = field(default_factory=list)
     is_open: bool = True
     launched: set[str] = field(default_factory=set)
+    partly_written: set[str] = field(default_factory=set)
     lines_met: set[str] = field(default_factory=set)
 
     def note(self, event: Event) -> None:
         """Record an event; CutraceError once the session is closed."""
         self.check_open()
         self.trace.event(event)
+        if event.kind == "set" or event.direction == "HtoD":
+            self.partly_written.discard(event.array)
 
     def check_open(self) -> None:
         """Raise CutraceError unless inside the `with` block."""
