@@ -62,5 +62,5 @@ def _compiled(program: Program, blocks: int) -> MakeWave:
 
 def _is_worth_compiling(program: Program) -> bool:
     """Whether the launch is likely to take longer in the array engine than compiling does."""
-    lanes = program.launch.executed * program.launch.threads
+    lanes = program.launch.blocks * program.launch.threads  # a sample's few blocks may run long
     return lanes >= MANY_LANES and may_diverge(alike(program.kernel))

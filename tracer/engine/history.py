@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from .array import Bits
 from .launch import Sink
 
-RUNS = 1 << 20
+RUNS = 1 << 18
 """Runs of a basic block by a warp that wait at most."""
 
 _WEIGHTS = np.random.default_rng(7).integers(1, 1 << 62, size=3, dtype=np.uint64) | np.uint64(1)
