@@ -1,0 +1,250 @@
+"""Measure how cost grows: time against threads, iterations, warps and devices as straight lines;
+bytes of trace; peak memory; and what a sample of blocks costs and covers. Results are JSON.
+
+Times are CPU seconds of one process, warm, the best of some runs: what else the machine does
+changes them little. Memory is of a process for each.
+"""
+
+import argparse
+import json
+import platform
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+from scale_kernels import Record, record_loop, record_spmv, record_transpose
+
+import cutrace
+from cutrace.models.replay.device import load_devices
+from cutrace.models.replay.options import ReplayOptions
+from cutrace.models.replay.replay import replay
+from cutrace.traces.reader import LaunchTrace, read_trace
+
+ROOT = Path(__file__).parents[1]
+JSON = ROOT / "docs" / "scale.json"
+RUNS = 3
+DEVICES = (
+    *("8800gtx", "gtx280", "m2070", "k20", "gtx980", "p100", "v100", "t4", "a100", "rtx4090"),
+    *("h100", "h200"),
+)
+SAMPLED = "v100"
+KINDS = {
+    "stream": "regular",
+    "gather": "random",
+    "spmv": "irregular",
+    "wander": "each lane branches at random",
+}
+Measured = dict[str, Any]
+
+
+def fit(what: str, unit: str, xs: Sequence[int], seconds: Sequence[float]) -> Measured:
+    """A straight line by least squares: seconds a `unit`, seconds before any, and R squared."""
+    slope, offset = np.polyfit(xs, seconds, 1)
+    residual = np.array(seconds) - (slope * np.array(xs) + offset)
+    spread = np.array(seconds) - np.mean(seconds)
+    return {
+        "what": what,
+        "unit": unit,
+        "x": list(xs),
+        "seconds": [round(s, 4) for s in seconds],
+        "slope": float(slope),
+        "offset": float(offset),
+        "r2": float(1 - (residual**2).sum() / (spread**2).sum()),
+    }
+
+
+def best(run: Callable[[], float], runs: int = RUNS) -> float:
+    """The least of some runs, after one to warm up."""
+    run()
+    return min(run() for _ in range(runs))
+
+
+def measure_recording(trace: Path) -> list[Measured]:
+    """Recording against threads, iterations, and warps that diverge."""
+    threads = [1 << 17, 1 << 18, 1 << 19, 1 << 20]
+    rounds = [8, 16, 32, 64]
+    found = []
+    for kernel in ("stream", "gather", "wander"):
+        times = [best(lambda n=n, k=kernel: record_loop(trace, k, n, 8)) for n in threads]  # type: ignore[misc]
+        found.append(fit(f"record {kernel}, 8 iterations", "thread", threads, times))
+        times = [best(lambda r=r, k=kernel: record_loop(trace, k, 1 << 17, r)) for r in rounds]  # type: ignore[misc]
+        found.append(fit(f"record {kernel}, 131072 threads", "iteration", rounds, times))
+    return found
+
+
+def measure_replay(trace: Path) -> list[Measured]:
+    """Replay without caches against rows and against devices."""
+    found = []
+    for kernel in ("stream", "gather"):
+        rows, times = [], []
+        for threads in (1 << 15, 1 << 16, 1 << 17):
+            record_loop(trace, kernel, threads, 16)
+            launch = read_trace(trace).launches[0]
+            rows.append(launch.count("accesses"))
+            times.append(best(lambda launch=launch: replay_seconds(launch, 1)))  # type: ignore[misc]
+        found.append(fit(f"replay {kernel} on an H200", "access row", rows, times))
+        counts = [1, 3, 6, 12]
+        times = [best(lambda n=n, launch=launch: replay_seconds(launch, n)) for n in counts]  # type: ignore[misc]
+        found.append(fit(f"replay {rows[-1]} rows of {kernel}", "device", counts, times))
+    return found
+
+
+def replay_seconds(launch: LaunchTrace, devices: int) -> float:
+    """CPU seconds that a replay takes on so many devices, caches left out."""
+    chosen = load_devices(DEVICES[-devices:], {})
+    start = time.process_time()
+    replay(launch, chosen, ReplayOptions(caches=False))
+    return time.process_time() - start
+
+
+def measure_bytes(trace: Path) -> list[Measured]:
+    """Bytes of trace for a lane's access and for a warp's instruction."""
+    found = []
+    for kernel, kind in KINDS.items():
+        if kernel == "spmv":
+            record_spmv(trace)
+        else:
+            record_loop(trace, kernel, 1 << 18, 32)
+        launch = cutrace.read_trace(trace).launches[0]
+        (counted,) = replay(launch, load_devices(("h200",), {}), ReplayOptions(caches=False))
+        names = ("global_load_lanes", "global_store_lanes", "ptx_instructions")
+        loads, stores, warps = (int(counted.counts[name].sum()) for name in names)
+        lanes = loads + stores
+        size = {path.stem: path.stat().st_size for path in launch.folder.iterdir()}
+        found.append(
+            {
+                "kernel": kernel,
+                "kind": kind,
+                "bytes_a_lane_access": (size["accesses"] + size["patterns"]) / lanes,
+                "bytes_a_warp_instruction": (size["control"] + size["paths"]) / warps,
+            }
+        )
+    return found
+
+
+MEMORY = """
+import json, sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[4])
+from scale_kernels import record_loop
+def peak():
+    for line in open("/proc/self/status"):
+        if line.startswith("VmHWM"):
+            return int(line.split()[1]) * 1024
+if sys.argv[1] == "record":
+    seconds = record_loop(Path(sys.argv[2]), sys.argv[5], 1 << 20, int(sys.argv[3]))
+else:
+    import time
+    import cutrace.analyzer.profile
+    from cutrace.models.replay.device import load_devices
+    from cutrace.models.replay.options import ReplayOptions
+    from cutrace.models.replay.replay import replay
+    from cutrace.traces.reader import read_trace
+    start = time.process_time()
+    replay(read_trace(sys.argv[2]).launches[0], load_devices(("h200",), {}),
+           ReplayOptions(caches=sys.argv[1] == "caches"))
+    seconds = time.process_time() - start
+print(json.dumps([peak(), seconds]))
+"""
+
+
+def measure_memory(trace: Path) -> list[Measured]:
+    """Peak memory of processes that record and replay 10^7 and 10^8 accesses of lanes."""
+    found = []
+    for kernel in ("stream", "gather", "wander"):
+        peaks: dict[str, list[int]] = {"record": [], "replay": []}
+        seconds: dict[str, list[float]] = {"record": [], "replay": []}
+        for rounds in (10, 100):
+            for what in peaks:
+                words = [what, str(trace), str(rounds), str(ROOT / "scripts"), kernel]
+                done = subprocess.run(
+                    [sys.executable, "-c", MEMORY, *words],
+                    check=True,
+                    capture_output=True,
+                    text=True,
+                )
+                peak, took = json.loads(done.stdout)
+                peaks[what].append(peak)
+                seconds[what].append(took)
+        found += [
+            {
+                "kernel": kernel,
+                "what": what,
+                "lane_accesses": [10**7, 10**8],
+                "peak_bytes": peaks[what],
+                "seconds": seconds[what],
+                "growth": peaks[what][1] / peaks[what][0] - 1,
+            }
+            for what in peaks
+        ]
+    return found
+
+
+def measure_sampling(trace: Path, name: str, record: Record, seeds: int) -> Measured:
+    """How often intervals of a 1 % sample cover the truth, and how much less time it takes."""
+    whole = best(lambda: record(trace), 2)
+    (truth,) = cutrace.analyze(trace, device=SAMPLED).launches
+    times: list[float] = []
+    inside: dict[str, list[bool]] = {}
+    widths: dict[str, list[float]] = {}
+    for seed in range(seeds):
+        times.append(record(trace, sample_blocks="1%", sample_seed=seed))
+        (found,) = cutrace.analyze(trace, device=SAMPLED).launches
+        for counter, interval in found.intervals.items():
+            value = truth.counters[counter]
+            if interval is not None and value is not None:
+                inside.setdefault(counter, []).append(interval.low <= value <= interval.high)
+                width = (interval.high - interval.low) / 2 / value if value else 0.0
+                widths.setdefault(counter, []).append(width)
+    coverage = {counter: sum(hits) / len(hits) for counter, hits in inside.items()}
+    return {
+        "kernel": name,
+        "seeds": seeds,
+        "blocks": truth.launch.blocks,
+        "sampled": len(found.launch.kept.sample.blocks),
+        "seconds_whole": whole,
+        "seconds_sample": median(times),
+        "times_faster": whole / median(times),
+        "counters": len(coverage),
+        "least_coverage": min(coverage.values()),
+        "worst": sorted(coverage, key=lambda counter: coverage[counter])[:5],
+        "coverage": coverage,
+        "half_width": {counter: median(values) for counter, values in widths.items()},
+    }
+
+
+def main() -> None:
+    """Measure all and write it."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--json", type=Path, default=JSON, help="where the results go")
+    parser.add_argument("--quick", action="store_true", help="few seeds")
+    arguments = parser.parse_args()
+    seeds = (5, 10) if arguments.quick else (20, 100)
+    found: Measured = {
+        "machine": f"{platform.machine()}, {platform.system()}, Python {platform.python_version()}"
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        trace = Path(folder) / "scale.cutrace"
+        parts: dict[str, Callable[[], object]] = {
+            "bytes": lambda: measure_bytes(trace),
+            "memory": lambda: measure_memory(trace),
+            "lines": lambda: [*measure_recording(trace), *measure_replay(trace)],
+            "sampling": lambda: [
+                measure_sampling(trace, "transpose 4096 x 4096", record_transpose, seeds[0]),
+                measure_sampling(trace, "spmv 100000 rows", record_spmv, seeds[1]),
+            ],
+        }
+        for name, measure in parts.items():
+            print(f"{name} ...", file=sys.stderr)
+            found[name] = measure()
+            arguments.json.write_text(json.dumps(found, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,211 @@
+"""Write docs/performance.md from docs/scale.json (and docs/bench.json, of scripts/bench --json)."""
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+DOCS = Path(__file__).parents[1] / "docs"
+PAGE = DOCS / "performance.md"
+BILLION = 10**9
+BARS = {"regular": (0.15, 0.05), "random": (5.0, 0.05), "irregular": (5.0, 1.0)}
+"""Bytes a lane's access, and a warp's instruction, at most, as asked."""
+
+Measured = dict[str, Any]
+
+
+def write() -> str:
+    """The page."""
+    found = json.loads((DOCS / "scale.json").read_text())
+    bench = DOCS / "bench.json"
+    parts = [
+        HEAD.format(machine=found["machine"]),
+        *(_bench(json.loads(bench.read_text())) if bench.is_file() else ()),
+        *_lines(found["lines"]),
+        *_billion(found["lines"], found["bytes"]),
+        *_bytes(found["bytes"]),
+        *_memory(found["memory"]),
+        *_sampling(found["sampling"]),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+HEAD = """# How fast, how large, how sure
+
+Written from measurements by `scripts/scale` ({machine}). Times are CPU seconds of a warm process
+on one of two cores that others used too: the best of three runs, from the launch to the closed
+trace."""
+
+
+def _bench(rows: Sequence[Measured]) -> Iterator[str]:
+    """What scripts/bench measured."""
+    yield "## Against others\n\n`scripts/bench`: medians; a ratio is the other's time by cutrace's."
+    yield _table(
+        ("what", "cutrace", "Oclgrind", "ratio", "bar"),
+        ((r["what"], _short(r["cutrace"]), *(_short(r.get(k)) for k in COLUMNS)) for r in rows),
+    )
+
+
+COLUMNS = ("oclgrind", "ratio", "bar")
+
+
+def _lines(lines: Sequence[Measured]) -> Iterator[str]:
+    yield (
+        "## Cost is a straight line\n\nSeconds are `offset + slope x`; R² says how straight: 1 is a"
+        " line. Replay is without caches."
+    )
+    yield _table(
+        ("what", "from - to", "a", "slope", "offset, s", "R²"),
+        (
+            (
+                line["what"],
+                f"{line['x'][0]} - {line['x'][-1]}",
+                line["unit"],
+                f"{_time(line['slope'])}",
+                f"{line['offset']:.3f}",
+                f"{line['r2']:.3f}",
+            )
+            for line in lines
+        ),
+    )
+
+
+def _billion(lines: Sequence[Measured], sizes: Sequence[Measured]) -> Iterator[str]:
+    """What 10^9 accesses of lanes cost, by the slopes."""
+    slopes = {line["what"]: line["slope"] for line in lines}
+    yield "## What 10^9 accesses of lanes cost\n\nBy the slopes above: none of this is measured."
+    rows = []
+    for size in sizes:
+        kernel = size["kernel"]
+        if f"record {kernel}, 131072 threads" not in slopes:
+            continue
+        record = slopes[f"record {kernel}, 131072 threads"] / 131072 * BILLION
+        replay = slopes.get(f"replay {kernel} on an H200")
+        rows.append(
+            (
+                f"{kernel} ({size['kind']})",
+                _time(record),
+                "" if replay is None else _time(replay * BILLION / 32),
+                f"{size['bytes_a_lane_access']:.2g} GB",
+            )
+        )
+    yield _table(("kernel", "record", "replay, one device", "trace"), rows)
+
+
+def _bytes(sizes: Sequence[Measured]) -> Iterator[str]:
+    yield "## Bytes of trace"
+    rows = []
+    for size in sizes:
+        access, control = BARS.get(size["kind"], ("", ""))
+        rows.append(
+            (
+                f"{size['kernel']} ({size['kind']})",
+                f"{size['bytes_a_lane_access']:.3f}",
+                access,
+                f"{size['bytes_a_warp_instruction']:.4f}",
+                control,
+            )
+        )
+    yield _table(("kernel", "a lane access", "at most", "a warp instruction", "at most"), rows)
+
+
+def _memory(found: Sequence[Measured]) -> Iterator[str]:
+    yield (
+        "## Memory\n\nPeak of a process's memory, interpreter and libraries (100 to 170 MB)"
+        " included; 1 GiB and 10 % of growth are the most allowed. Replay is without caches, which"
+        " hold the rows of all blocks that are resident at once."
+    )
+    yield _table(
+        ("kernel", "", "10^7 accesses", "10^8", "growth"),
+        (
+            (
+                m["kernel"],
+                m["what"],
+                *(f"{peak / 1e6:.0f} MB" for peak in m["peak_bytes"]),
+                f"{100 * m['growth']:.0f} %",
+            )
+            for m in found
+        ),
+    )
+
+
+def _sampling(found: Sequence[Measured]) -> Iterator[str]:
+    yield SAMPLING
+    yield _table(
+        ("kernel", "blocks", "run", "whole, s", "sample, s", "faster", "least coverage"),
+        (
+            (
+                m["kernel"],
+                m["blocks"],
+                m["sampled"],
+                f"{m['seconds_whole']:.3f}",
+                f"{m['seconds_sample']:.3f}",
+                f"{m['times_faster']:.0f} x",
+                f"{100 * m['least_coverage']:.0f} of 100 ({m['seeds']} seeds)",
+            )
+            for m in found
+        ),
+    )
+    for measured in found:
+        yield _widths(measured)
+
+
+SAMPLING = """## Samples of blocks
+
+`--sample-blocks 1%` runs the blocks at the grid's ends and one of each of so many equal stretches
+between; the others are not run. Of every counter of every vocabulary that has an interval, the
+share of seeds is counted for which it holds the true value; *least coverage* is that of the worst
+counter, and 95 of 100 is asked.
+
+Student's interval alone would not do: with rows of Pareto's lengths (exponent 1.3) it covers the
+truth in 70 to 85 of 100 samples, since a few blocks do much of the work and most samples have none
+of them. `analyzer/interval.py` therefore adds an allowance for what was not drawn, ten times the
+distance from the middle group to the farthest, divided by the number of groups. That costs width
+where a sample is small and blocks differ much: with four blocks an interval may reach from almost
+nothing to three times the value, which is what four blocks of such a matrix are worth. Where
+blocks are alike, as in the transpose, it costs nothing.
+
+What the allowance cannot do: blocks so rare that no sample is likely to meet them, and unlike all
+others, are not foreseen (1 block in 100 with 100 times the work is missed by most samples of 40
+blocks); and of a side of a large grid one block stands for all."""
+
+
+def _widths(measured: Measured) -> str:
+    """Half the median width of some counters, as a part of the value."""
+    widths, coverage = measured["half_width"], measured["coverage"]
+    names = [name for name in SHOWN if name in widths]
+    rows = [(f"`{n}`", f"{100 * widths[n]:.1f} %", f"{100 * coverage[n]:.0f}") for n in names]
+    return f"{measured['kernel']}:\n\n" + _table(("counter", "± half width", "coverage"), rows)
+
+
+SHOWN = (
+    *("global_load_requests", "global_load_transactions", "global_load_bytes_asked"),
+    *("global_store_transactions", "bus_utilization", "shared_passes", "instructions"),
+    *("thread_instructions", "divergent_branches"),
+)
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(map(str, line))} |" for line in lines)
+
+
+def _short(value: float | None) -> str:
+    return "" if value is None else f"{value:.4g}"
+
+
+def _time(seconds: float) -> str:
+    """A time in the unit that fits."""
+    for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
+        if abs(seconds) >= size:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds * 1e9:.3g} ns"
+
+
+def main() -> None:
+    """Write the page."""
+    PAGE.write_text(write())
+
+
+if __name__ == "__main__":
+    main()
