@@ -7,6 +7,8 @@ every machine.
 """
 
 import ctypes
+import hashlib
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -164,22 +166,52 @@ def _processor() -> str:
     return f"{llvm.get_default_triple()} {llvm.get_host_cpu_name()} {_features()} {version}"
 
 
+def symbol(name: str, assembly: str) -> str:
+    """Return what a function that a text defines is called once it is compiled.
+
+    A process has one table of compiled functions for everyone who compiles, so that a name has
+    the hash of its text in it: texts that both define `fill` never reach the other's.
+    """
+    return f"{name}.{hashlib.sha256(assembly.encode()).hexdigest()[:24]}"
+
+
 def compile_assembly(assembly: str, vectors: bool = True, effort: int = 2) -> Callable[[str], int]:
     """Compile LLVM assembly, optimised for this processor; return what finds a function in it.
 
-    With `effort` 0 machine code is made in a quarter of the time, and a little less tight.
+    Other texts may call what it defines by `symbol`. With `effort` 0 machine code is made in a
+    quarter of the time, and a little less tight.
     """
     import llvmlite.binding as llvm
 
     engine = _engine()
-    key = cache_key(_processor(), str(vectors), str(effort), assembly)
-    code = load_object(key)
-    if code is None:
-        code = _compile(assembly, vectors, effort)
-        keep_object(key, code)
-    engine.add_object_file(llvm.ObjectFileRef.from_data(code))
-    engine.finalize_object()
-    return cast(Callable[[str], int], engine.get_function_address)
+    text = _with_symbols(assembly)
+    key = cache_key(_processor(), str(vectors), str(effort), text)
+    if key not in _LOADED:
+        code = load_object(key)
+        if code is None:
+            code = _compile(text, vectors, effort)
+            keep_object(key, code)
+        engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+        engine.finalize_object()
+        _LOADED.add(key)
+    return lambda name: _address(engine, symbol(name, assembly))
+
+
+def _address(engine: Any, name: str) -> int:
+    found = int(engine.get_function_address(name))
+    assert found, f"nothing compiled is called {name}"
+    return found
+
+
+_LOADED: set[str] = set()
+_DEFINED = re.compile(r"^define (?!internal )[^@\n]*@([\w.]+)", re.MULTILINE)
+_NAME = re.compile(r"@([\w.]+)")
+
+
+def _with_symbols(assembly: str) -> str:
+    """Return a text with each function that it exports under its symbol."""
+    symbols = {name: symbol(name, assembly) for name in _DEFINED.findall(assembly)}
+    return _NAME.sub(lambda found: "@" + symbols.get(found[1], found[1]), assembly)
 
 
 def _compile(assembly: str, vectors: bool, effort: int) -> bytes:

@@ -1,6 +1,7 @@
 """The text of loads, stores and atomics of one warp: checked, recorded, then done."""
 
 from dataclasses import dataclass
+from functools import cache
 
 from ...ptx.kernel import (
     TYPE_BYTES,
@@ -20,6 +21,8 @@ from ..slot import immediate
 from .compute import Fragments
 from .frame import Frame
 from .lane import Refuse
+from .reach import touch
+from .translate import translate
 
 _GATHER = """
 declare <32 x i{n}> @llvm.masked.gather.v32i{n}.v32p0(<32 x ptr>, i32, <32 x i1>, <32 x i{n}>)
@@ -40,6 +43,7 @@ _POINTERS = """
 """
 _LANES = ", ".join(f"i64 {lane}" for lane in range(32))
 _TYPES = "i64, i64, ptr, i64, ptr"
+_TOUCH = "ptr, i64, i64, i64, i64, ptr, i64, i64, i64, i64"
 _FILL = """
 define void @fill(ptr %p, i64 %x) {
   %i = insertelement <32 x i64> poison, i64 %x, i64 0
@@ -132,8 +136,8 @@ class WarpText:
 
     def fill(self, to: str, number: int) -> None:
         """Put a number of 64 bits into 32 lanes."""
-        self.fragments.once("fill", "ptr, i64", _FILL)
-        self.add(f"call void @fill(ptr {to}, i64 {number})")
+        called = self.fragments.once("fill", "ptr, i64", _FILL)
+        self.add(f"call void @{called}(ptr {to}, i64 {number})")
 
     def place(self, register: Register) -> str:
         """Return a pointer to a register's lanes."""
@@ -178,10 +182,10 @@ def add_access(
         start = text.emit(f"add i64 {reach.start}, {k * size}")
         given = f"i64 {start}, i64 {reach.step}, ptr {reach.addresses}, i64 {reach.mask}"
         if is_load:
-            name, place = _load(text, instruction.type, element, refuse)
+            called, place = _load(text, instruction.type, element, refuse)
         else:
-            name, place = _store(text, instruction.type, element, refuse)
-        text.add(f"call void @{name}({given}, ptr {place})")
+            called, place = _store(text, instruction.type, element, refuse)
+        text.add(f"call void @{called}({given}, ptr {place})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,9 +212,15 @@ def _touched(
     mask = text.lanes_on(instruction)
     numbers = f"i64 %place, i64 {number}, i64 {position}, i64 {mask}, ptr {addresses}"
     fixed = f"i64 {offset}, i64 {bytes_}, i64 {rule.window}, i64 {rule.arena}"
-    kept = text.emit(f"call i64 @touch(ptr %m, {numbers}, {fixed})")
+    called = text.fragments.once("touch", _TOUCH, _touch(), "i64")
+    kept = text.emit(f"call i64 @{called}(ptr %m, {numbers}, {fixed})")
     start, step = _start(text, instruction.space)
     return Reached(text.emit(f"add i64 {start}, {offset}"), step, addresses, kept)
+
+
+@cache
+def _touch() -> str:
+    return translate([touch])
 
 
 def _addresses(text: WarpText, operand: Address, refuse: Refuse) -> tuple[str, int]:
@@ -224,8 +234,8 @@ def _addresses(text: WarpText, operand: Address, refuse: Refuse) -> tuple[str, i
         if size != 4:
             raise refuse("an address of this size")
         grow = "sext" if DTYPES[base.type].kind == "i" else "zext"
-        text.fragments.once(f"widen_{grow}", "ptr, ptr", _WIDEN.format(grow=grow))
-        text.add(f"call void @widen_{grow}(ptr {place}, ptr %scratch)")
+        called = text.fragments.once(f"widen_{grow}", "ptr, ptr", _WIDEN.format(grow=grow))
+        text.add(f"call void @{called}(ptr {place}, ptr %scratch)")
         return "%scratch", operand.offset
     start = 0
     if isinstance(base, Symbol):
@@ -254,7 +264,7 @@ def _load(text: WarpText, kind: str, element: Operand, refuse: Refuse) -> tuple[
     result = f"%v = {grow} <32 x i{bits}> %x to <32 x i{wide}>"
     if bits == wide:
         result = f"%v = bitcast <32 x i{bits}> %x to <32 x i{wide}>"
-    text.fragments.once(name, _TYPES, f"""{_GATHER.format(n=bits)}
+    called = text.fragments.once(name, _TYPES, f"""{_GATHER.format(n=bits)}
 define void @{name}({_ARGUMENTS}) {{
 {_POINTERS.format(lanes=_LANES)}  %x = call <32 x i{bits}> @llvm.masked.gather.v32i{bits}.v32p0(
     <32 x ptr> %p, i32 1, <32 x i1> %m, <32 x i{bits}> zeroinitializer)
@@ -265,7 +275,7 @@ define void @{name}({_ARGUMENTS}) {{
   ret void
 }}
 """)  # fmt: skip
-    return name, text.place(element)
+    return called, text.place(element)
 
 
 def _store(text: WarpText, kind: str, element: Operand, refuse: Refuse) -> tuple[str, str]:
@@ -273,7 +283,7 @@ def _store(text: WarpText, kind: str, element: Operand, refuse: Refuse) -> tuple
     wide, place = _value(text, kind, element, "%values", refuse)
     name = f"store{bits}_{wide}"
     cut = "bitcast" if bits == wide else "trunc"
-    text.fragments.once(name, _TYPES, f"""{_GATHER.format(n=bits)}
+    called = text.fragments.once(name, _TYPES, f"""{_GATHER.format(n=bits)}
 define void @{name}({_ARGUMENTS}) {{
 {_POINTERS.format(lanes=_LANES)}  %v = load <32 x i{wide}>, ptr %lanes, align 8
   %x = {cut} <32 x i{wide}> %v to <32 x i{bits}>
@@ -282,7 +292,7 @@ define void @{name}({_ARGUMENTS}) {{
   ret void
 }}
 """)  # fmt: skip
-    return name, place
+    return called, place
 
 
 def _value(
@@ -325,13 +335,13 @@ def add_atomic(
     values = [_same_size(text, kind, o, f"%values{k}", refuse) for k, o in enumerate(operands[1:3])]
     name = f"atomic_{operation}_{kind}_{instruction.space}"
     element, body, definitions = found
-    text.fragments.once(
+    called = text.fragments.once(
         name,
         f"{_TYPES}, ptr, ptr",
         definitions + _ATOMIC.format(name=name, t=element, body=body, arguments=_ARGUMENTS),
     )
     given = f"i64 {reach.start}, i64 {reach.step}, ptr {reach.addresses}, i64 {reach.mask}"
-    text.add(f"call void @{name}({given}, ptr %olds, ptr {values[0]}, ptr {values[-1]})")
+    text.add(f"call void @{called}({given}, ptr %olds, ptr {values[0]}, ptr {values[-1]})")
     if isinstance(to, Register):
         _keep_old(text, to, kind, reach.mask, refuse)
     elif not isinstance(to, Bucket):
@@ -344,8 +354,7 @@ def _same_size(text: WarpText, kind: str, element: Operand, scratch: str, refuse
     wide, place = _value(text, kind, element, scratch, refuse)
     if wide == bits:
         return place
-    text.add(f"call void @cut{wide}_{bits}(ptr {place}, ptr {scratch})")
-    text.fragments.once(f"cut{wide}_{bits}", "ptr, ptr", f"""
+    called = text.fragments.once(f"cut{wide}_{bits}", "ptr, ptr", f"""
 define void @cut{wide}_{bits}(ptr %from, ptr %to) {{
   %v = load <32 x i{wide}>, ptr %from, align 8
   %x = trunc <32 x i{wide}> %v to <32 x i{bits}>
@@ -353,6 +362,7 @@ define void @cut{wide}_{bits}(ptr %from, ptr %to) {{
   ret void
 }}
 """)  # fmt: skip
+    text.add(f"call void @{called}(ptr {place}, ptr {scratch})")
     return scratch
 
 
@@ -363,7 +373,7 @@ def _keep_old(text: WarpText, to: Register, kind: str, mask: str, refuse: Refuse
     grow = "sext" if kind[0] == "s" else "zext"
     name = f"keep{bits}_{grow}{wide}"
     result = f"{grow if wide > bits else 'bitcast'} <32 x i{bits}> %x to <32 x i{wide}>"
-    text.fragments.once(name, "i64, ptr, ptr", f"""
+    called = text.fragments.once(name, "i64, ptr, ptr", f"""
 define void @{name}(i64 %mask, ptr %from, ptr %to) {{
   %m32 = trunc i64 %mask to i32
   %m = bitcast i32 %m32 to <32 x i1>
@@ -375,4 +385,4 @@ define void @{name}(i64 %mask, ptr %from, ptr %to) {{
   ret void
 }}
 """)  # fmt: skip
-    text.add(f"call void @{name}(i64 {mask}, ptr %olds, ptr {text.place(to)})")
+    text.add(f"call void @{called}(i64 {mask}, ptr %olds, ptr {text.place(to)})")

@@ -1,7 +1,6 @@
 """A kernel compiled: the code of its basic blocks, and buffers that its waves use in turn."""
 
 import ctypes
-import hashlib
 from collections.abc import Callable
 from functools import cache, lru_cache
 from typing import Any
@@ -23,14 +22,13 @@ from ..program import Program
 from .frame import Frame
 from .kernel_text import KernelText, write_kernel
 from .machine import DIVIDE, JUMP, LEAVE, LEAVE_SOME, MEET, OTHER
-from .reach import touch
 from .schedule import account, run_warps
 from .translate import translate
 
 BUFFER_BYTES = 1 << 28
 """Bytes of registers and rows that a wave may need; a kernel that needs more is not compiled."""
 
-_NAME = "kernel_under_way"
+_NAME = "kernel"
 _SPACES = {
     "global": Space.GLOBAL,
     "shared": Space.SHARED,
@@ -56,7 +54,7 @@ class Buffers:
 @cache
 def routines() -> tuple[Callable[[int], int], Callable[[int], int]]:
     """Return what runs a wave until Python is needed, and what counts one basic block."""
-    find = compile_assembly(translate([run_warps, account, touch]), vectors=False)
+    find = compile_assembly(translate([run_warps, account]), vectors=False)
     kind = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)
     return kind(find("run_warps")), kind(find("account"))
 
@@ -144,22 +142,15 @@ def symbols_of(kernel: Kernel, loaded: LoadedModule) -> dict[tuple[int, str], in
 
 def _compile(made: KernelText, blocks: int) -> NDArray[np.int64]:
     """Return where the functions of the basic blocks lie."""
-    routines()
-    for name, text in made.support.items():
-        _load_support(name, text)
+    for definition in made.support.values():
+        compile_assembly(definition, vectors=False)
     return np.array(_load_kernel(made.text, blocks), dtype=np.int64)
-
-
-@cache
-def _load_support(name: str, text: str) -> int:
-    return compile_assembly(text, vectors=False)(name)
 
 
 @lru_cache(maxsize=KERNELS)
 def _load_kernel(text: str, blocks: int) -> list[int]:
-    name = "kernel_" + hashlib.sha256(text.encode()).hexdigest()[:24]
-    find = compile_assembly(text.replace(_NAME, name), effort=0)
-    return [find(f"{name}.{number}") for number in range(blocks)]
+    find = compile_assembly(text, effort=0)
+    return [find(f"{_NAME}.{number}") for number in range(blocks)]
 
 
 _ENDINGS = {

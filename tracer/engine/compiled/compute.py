@@ -6,7 +6,7 @@ What is not here is not compiled: a kernel that has it runs in the array engine.
 import re
 
 from ...ptx.kernel import Instruction
-from ..native import Fragment, fragment_of
+from ..native import Fragment, fragment_of, symbol
 from ..op.bits import INTEGERS
 from ..op.rule import Rule
 from .integer import INTEGER
@@ -66,10 +66,13 @@ class Fragments:
         rest = "\n".join(line for line in lines if not line.startswith("declare"))
         return _NAME.sub(lambda m: f"@{prefix}.{m[1]}", rest)
 
-    def once(self, name: str, parameters: str, definition: str) -> None:
-        """Call for a function that is compiled by itself, once for all kernels."""
-        self.support.setdefault(name, definition)
-        self._declare(f"declare void @{name}({parameters})")
+    def once(self, name: str, parameters: str, definition: str, result: str = "void") -> str:
+        """Call for a function that is compiled by itself, once for all kernels; return what it is
+        called."""
+        called = symbol(name, definition)
+        self.support[called] = definition
+        self._declare(f"declare {result} @{called}({parameters})")
+        return called
 
     def _define(self, name: str, fragment: Fragment) -> str:
         sources, (result,) = fragment.types(fragment.sources), fragment.types(fragment.results)

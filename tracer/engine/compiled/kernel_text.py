@@ -31,7 +31,6 @@ from .part import ACCESS, ATOMIC, COUNT, RUN, Part, cut_parts, reads_parameter, 
 _FIELDS = {name: number for number, name in enumerate(Machine.__annotations__)}
 
 _SUPPORT = """
-declare i64 @touch(ptr, i64, i64, i64, i64, ptr, i64, i64, i64, i64)
 define internal i32 @pack(ptr %p) alwaysinline {
   %a = load <32 x i8>, ptr %p, align 8
   %c = icmp ne <32 x i8> %a, zeroinitializer
