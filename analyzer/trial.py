@@ -28,7 +28,7 @@ from ..models.replay.wiring import wire
 from ..traces.reader import LaunchTrace
 from ..traces.schema import Array, Space
 
-ENOUGH = 1 << 16
+ENOUGH = 1 << 14
 """Rows of an instruction from which the rest may be told."""
 ASKED = 1 << 12
 MOVED, SECTOR = "bytes_moved", 32
@@ -55,6 +55,7 @@ class Trials:
     device: Device
     dlcm: str
     _made: dict[str, Trial | None] = field(default_factory=dict)
+    _textured: dict[tuple[int, str], tuple[int, int]] = field(default_factory=dict)
 
     @cached_property
     def usage(self) -> Mapping[str, Usage]:
@@ -97,6 +98,11 @@ class Trials:
         A texture of two dimensions where the array has rows, else of one. Zeros where the device
         has no such cache.
         """
+        if (pc, name) not in self._textured:
+            self._textured[pc, name] = self._through_texture(pc, name)
+        return self._textured[pc, name]
+
+    def _through_texture(self, pc: int, name: str) -> tuple[int, int]:
         image, wires = self._image(name), wire(self.device.stages, self.device.file)
         plain = next((w for w in wires if "global" in w.direct and MOVED in w.counters), None)
         unit = next((w for w in wires if "texture" in w.direct and MOVED in w.counters), None)

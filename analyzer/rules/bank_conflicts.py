@@ -5,6 +5,7 @@ the array's accesses show them, or of as many words as there are banks. Where th
 array there, the worst access alone is asked again.
 """
 
+from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
 
@@ -14,13 +15,19 @@ from ...models.replay.seam import Batch
 from ..advice import Evidence, Finding
 from ..trial import Trial
 from ..why.search import Access
+from ..why.sentence import stride
 
 PADS = (1, 2, 3, 4)
 CONFLICTS = tuple(f"shared_{what}_conflicts" for what in ("load", "store", "atomic", "reduction"))
+ORDERLESS = "no stride"
+"""Lanes that go where the data say, to a table's entries, meet by chance."""
 OTHERWISE = "let the lanes take words of different banks: exchange or permute indices"
+NARROW = "let a warp take one row: blocks 32 threads wide"
 REMAINING = 0.5
 """The padding is advice if this part of the conflicts remains at most."""
 BANKS, WORD = 32, 4
+MOST = 2
+"""Strides of an access that are tried as rows."""
 SHORTEST = 8
 """Elements of the shortest row that is padded: shorter ones are fields of a structure."""
 
@@ -35,6 +42,8 @@ def find(evidence: Evidence) -> Iterator[Finding]:
             continue
         name = evidence.array_of(access)
         change, proof = _change(evidence, access, name) if name else (_change_unnamed(access), "")
+        if change == OTHERWISE and ORDERLESS in stride(access.addresses):
+            continue
         requests = evidence.of(access.pc, access.kind.prefix + "passes")
         yield Finding(
             f"lanes meet in banks: {conflicts} of {requests} passes are conflicts",
@@ -66,7 +75,9 @@ def _change(evidence: Evidence, access: Access, name: str) -> tuple[str, str]:
         if best and not best[0]:
             break
     if best is None or best[0] > REMAINING * before:
-        return OTHERWISE, ""
+        width = evidence.profile.launch.block[0]
+        rows = f"stride {access.kind.width} bytes in runs of {width} lanes"
+        return NARROW if stride(access.addresses) == rows else OTHERWISE, ""
     after, trial, row, pad = best
     elements = "one element" if pad == 1 else f"{pad} elements"
     size = evidence.trials.element(name)
@@ -82,7 +93,8 @@ def _candidates(evidence: Evidence, access: Access, name: str) -> Iterator[tuple
     size = trials.element(name)
     step = max(1, trials.usage[name].widest // size)
     asked = [a for a in access.addresses if a is not None]
-    strides = sorted({b - a for a, b in pairwise(asked) if b - a > size}, reverse=True)
+    steps = Counter(b - a for a, b in pairwise(asked) if b - a > size)
+    strides = [step for step, _ in steps.most_common(MOST)]
     found = trials.usage[name].find_row(trials.arrays[name])
     banks = BANKS * max(size, WORD)
     for row in dict.fromkeys((*([found] if found else []), *strides, banks)):

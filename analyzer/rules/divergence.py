@@ -2,11 +2,13 @@
 
 Only a pattern that repeats every few lanes is told: then threads can be renumbered so that whole
 warps go one way. A warp at the edge of its data diverges once and is left alone, and so is the edge
-of a block's rows, which repeats with them.
+of a block's rows, which repeats with them, and a leader that acts for its group while the others
+wait.
 """
 
 from collections import Counter
 from collections.abc import Iterator
+from itertools import takewhile
 
 import numpy as np
 
@@ -14,8 +16,10 @@ from ..advice import Evidence, Finding
 
 PERIODS = (2, 4, 8, 16)
 FULL = (1 << 32) - 1
-OFTEN = 0.05
-"""The part of a branch's runs that makes it worth a word."""
+OFTEN, TIMES = 0.25, 4
+"""The part of a branch's runs, and how many, that make it worth a word: data repeat by chance."""
+GROUP = 4
+"""Lanes of the smallest group that has a leader."""
 
 
 def find(evidence: Evidence) -> Iterator[Finding]:
@@ -27,7 +31,10 @@ def find(evidence: Evidence) -> Iterator[Finding]:
         width = evidence.profile.launch.block[0]
         periodic = {taken: n for taken, n in found.items() if period(taken, width)}
         times, branches = sum(periodic.values()), row["branches"]
-        if 2 * times >= found.total() and times > OFTEN * branches:
+        only = next(iter(periodic)) if len(periodic) == 1 else None
+        if only is not None and _leads(only, width) and _waits(evidence, block, only):
+            continue
+        if 2 * times >= found.total() and times >= max(TIMES, OFTEN * branches):
             taken = max(periodic, key=lambda mask: (periodic[mask], mask))
             yield Finding(
                 f"{row['divergent_branches']} of {branches} branches split their warp, by a pattern"
@@ -57,6 +64,30 @@ def _is_run(row: int) -> bool:
     """Whether the lanes of a row are neighbours: its edge is the rest, at one end or both."""
     above = row + (row & -row)
     return above & (above - 1) == 0
+
+
+def _leads(taken: int, width: int) -> bool:
+    """Whether a mask is one lane of each group, or all but one."""
+    lanes = period(taken, width)
+    alone = (taken & ((1 << lanes) - 1)).bit_count()
+    return lanes >= GROUP and alone in (1, lanes - 1)
+
+
+def _waits(evidence: Evidence, block: int, taken: int) -> bool:
+    """Whether one side of a split does nothing until the warp is whole again."""
+    for path in evidence.trace.paths().select(["blocks", "active", "taken"]).to_pylist():
+        entries = list(zip(path["blocks"], path["active"], path["taken"], strict=True))
+        for number, entry in enumerate(entries):
+            if entry == (block, FULL, taken):
+                alone = [mask for _, mask, _ in takewhile(_is_part, entries[number + 1 :])]
+                busy = [any(mask & side for mask in alone) for side in (taken, FULL & ~taken)]
+                if all(busy):
+                    return False
+    return True
+
+
+def _is_part(entry: tuple[int, int, int]) -> bool:
+    return entry[1] != FULL
 
 
 def _splits(evidence: Evidence) -> dict[int, Counter[int]]:

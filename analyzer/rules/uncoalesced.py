@@ -13,6 +13,8 @@ EXCESS = 2
 """How many times as many transactions as would do make it worth a word."""
 FEW, SHARED = "one address", 4
 """Lanes that share a few addresses are served by so many transactions: that is a broadcast."""
+WIDEST = 16
+"""Bytes that a lane loads at most: elements of twice as many take two loads that share sectors."""
 FIELDS = 64
 """Bytes of a structure whose fields may as well be arrays of their own."""
 
@@ -30,6 +32,8 @@ def find(evidence: Evidence) -> Iterator[Finding]:
             evidence.of(access.pc, kind.prefix + name)
             for name in ("transactions", "ideal_transactions")
         )
+        if kind.width == WIDEST and cost <= EXCESS * ideal:
+            continue
         if ideal and cost >= EXCESS * ideal and texture.helps(evidence, access) is None:
             yield Finding(
                 f"{kind.access}s of neighbouring lanes lie apart: {cost} transactions where"
