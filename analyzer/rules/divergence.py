@@ -7,19 +7,22 @@ wait.
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import takewhile
 
 import numpy as np
 
+from ...traces.schema import LANES
 from ..advice import Evidence, Finding
 
 PERIODS = (2, 4, 8, 16)
 FULL = (1 << 32) - 1
-OFTEN, TIMES = 0.25, 4
-"""The part of a branch's runs, and how many, that make it worth a word: data repeat by chance."""
-GROUP = 4
-"""Lanes of the smallest group that has a leader."""
+OFTEN = 0.25
+"""The part of a branch's runs that makes it worth a word."""
+PAIR, TIMES = 2, 4
+"""So many lanes lie half a warp apart by chance, if data choose them, but not so many times."""
+GROUP, ALONE = 4, 0.3
+"""Lanes of the smallest group that has a leader, and the part of the steps that are its own."""
 
 
 def find(evidence: Evidence) -> Iterator[Finding]:
@@ -34,7 +37,9 @@ def find(evidence: Evidence) -> Iterator[Finding]:
         only = next(iter(periodic)) if len(periodic) == 1 else None
         if only is not None and _leads(only, width) and _waits(evidence, block, only):
             continue
-        if 2 * times >= found.total() and times >= max(TIMES, OFTEN * branches):
+        if 2 * times < found.total() or times < OFTEN * branches:
+            continue
+        if times >= TIMES or not _is_pair(periodic):
             taken = max(periodic, key=lambda mask: (periodic[mask], mask))
             yield Finding(
                 f"{row['divergent_branches']} of {branches} branches split their warp, by a pattern"
@@ -66,6 +71,11 @@ def _is_run(row: int) -> bool:
     return above & (above - 1) == 0
 
 
+def _is_pair(masks: Iterable[int]) -> bool:
+    """Whether two lanes, or all but two, are all that was seen to go their own way."""
+    return all(taken.bit_count() in (PAIR, LANES - PAIR) for taken in masks)
+
+
 def _leads(taken: int, width: int) -> bool:
     """Whether a mask is one lane of each group, or all but one."""
     lanes = period(taken, width)
@@ -74,16 +84,20 @@ def _leads(taken: int, width: int) -> bool:
 
 
 def _waits(evidence: Evidence, block: int, taken: int) -> bool:
-    """Whether one side of a split does nothing until the warp is whole again."""
+    """Whether one side of a split does little, the other nothing, until the warp is whole again."""
+    lengths = Counter(evidence.trace.instructions()["block"].to_pylist())
+    alone = steps = 0
     for path in evidence.trace.paths().select(["blocks", "active", "taken"]).to_pylist():
         entries = list(zip(path["blocks"], path["active"], path["taken"], strict=True))
-        for number, entry in enumerate(entries):
-            if entry == (block, FULL, taken):
-                alone = [mask for _, mask, _ in takewhile(_is_part, entries[number + 1 :])]
-                busy = [any(mask & side for mask in alone) for side in (taken, FULL & ~taken)]
-                if all(busy):
-                    return False
-    return True
+        steps += sum(lengths[number] for number in path["blocks"])
+        for place, entry in enumerate(entries):
+            if entry != (block, FULL, taken):
+                continue
+            part = list(takewhile(_is_part, entries[place + 1 :]))
+            if all(any(mask & side for _, mask, _ in part) for side in (taken, FULL & ~taken)):
+                return False
+            alone += sum(lengths[number] for number, _, _ in part)
+    return alone <= ALONE * steps
 
 
 def _is_part(entry: tuple[int, int, int]) -> bool:

@@ -96,10 +96,14 @@ def test_different_constants_are_told_and_one_for_all_is_not(device: str, tmp_pa
 
 
 def branching(path: Path, taken: int, active: int = FULL) -> Trace:
-    """A warp at a branch that these lanes take."""
-    table = [instruction(0, "bra", predicate="%p1", bytes=0), instruction(1, "ret", block=1)]
+    """A warp four times at a branch that these lanes take, each side to a block of its own."""
+    table = [instruction(0, "bra", predicate="%p1", bytes=0)]
+    table += [instruction(pc, "add", space="", bytes=0, block=pc) for pc in (1, 2)]
+    table += [instruction(3, "ret", block=3)]
     targets = 2 if taken not in (0, active) else 1
-    entries = [(0, active, taken, targets, 4), (1, active, 0, 0, 1)]
+    sides = [(1, taken, 0, 0, 1), (2, active & ~taken, 0, 0, 1)]
+    entries = [(0, active, taken, targets, 1), *(side for side in sides if side[1])] * 4
+    entries += [(3, active, 0, 0, 1)]
     folder = path / f"{len([*path.iterdir()])}.cutrace"
     return hand_trace(folder, instructions=table, paths=[entries], control=[(0, 0, 0, 0)])
 
