@@ -5,6 +5,7 @@ live after such a call is put aside before it, in a stack for each lane, and tak
 call returns; its local variables lie further up for each level.
 """
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 
 from ...errors import KernelFault
 from ..ptx.kernel import Kernel
+from .alike import KERNELS, Alike, alike
 from .array import LANES, Array
 from .fault import source_line
 from .pointer import calls
@@ -35,8 +37,14 @@ def levels_within(frame: int) -> int:
 
 def recursive_functions(kernel: Kernel) -> frozenset[int]:
     """Return the indices of the functions that can call themselves."""
+    return _recursive(alike(kernel))
+
+
+@lru_cache(maxsize=KERNELS)
+def _recursive(like: Alike) -> frozenset[int]:
     import networkx as nx
 
+    kernel = like.kernel
     graph: nx.DiGraph[int] = nx.DiGraph((caller, callee) for caller, _, callee in calls(kernel))
     groups = nx.strongly_connected_components(graph)
     return frozenset(f for group in groups for f in group if len(group) > 1 or graph.has_edge(f, f))

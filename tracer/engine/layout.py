@@ -2,8 +2,10 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 
 from ..ptx.kernel import Address, Instruction, Kernel, Operand, Symbol, Variable
+from .alike import KERNELS, Alike, alike
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +22,17 @@ class Layout:
 
 def shared_layout(kernel: Kernel) -> Layout:
     """Lay out the shared variables that the kernel declares or names."""
+    return _shared(alike(kernel))
+
+
+def local_layout(kernel: Kernel) -> Layout:
+    """Lay out the local variables of the kernel's functions: one frame for each function."""
+    return _local(alike(kernel))
+
+
+@lru_cache(maxsize=KERNELS)
+def _shared(like: Alike) -> Layout:
+    kernel = like.kernel
     named = set(_symbols(kernel.instructions))
     module = {
         (-1, v.name): v
@@ -29,9 +42,9 @@ def shared_layout(kernel: Kernel) -> Layout:
     return _lay_out({**module, **_own_variables(kernel, "shared")})
 
 
-def local_layout(kernel: Kernel) -> Layout:
-    """Lay out the local variables of the kernel's functions: one frame for each function."""
-    return _lay_out(_own_variables(kernel, "local"))
+@lru_cache(maxsize=KERNELS)
+def _local(like: Alike) -> Layout:
+    return _lay_out(_own_variables(like.kernel, "local"))
 
 
 def _own_variables(kernel: Kernel, space: str) -> dict[tuple[int, str], Variable]:

@@ -3,78 +3,36 @@
 from collections.abc import Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
-from functools import cached_property
 from math import prod
 from typing import Any
-
-import pyarrow as pa
 
 from ...errors import CutraceError
 from ...traces import schema
 from ..engine import launch as engine
-from ..engine.layout import Layout, local_layout, shared_layout
 from ..engine.memory import LoadedModule
 from ..engine.run import run
-from ..ptx.kernel import Kernel
-from ..ptx.table import instruction_table
 from .arguments import ArgumentError, pack_arguments
 from .array import DeviceArray
 from .choice import choose_kept, count_executed
-from .configuration import Dim3, Limits, check_configuration, check_cost, read_dimensions
+from .configuration import Dim3, check_configuration, check_cost, read_dimensions
 from .kept_rows import KeptRows, drops_nothing
+from .known import Known
 from .recording import Recording
 from .signature import Signature
 from .surface import Surface
-from .symbol import describe_shared, describe_symbols, plain_name
+from .symbol import describe_shared, describe_symbols
 from .texture import Texture
 
 
 @dataclass(frozen=True)
 class Linked:
-    """A kernel with all that its launches share; `source` is its key among the trace's sources."""
+    """A kernel in a session; `source` is its key among the trace's sources."""
 
-    kernel: Kernel
+    known: Known
     loaded: LoadedModule
     signature: Signature
     source: str
     resources: "Future[tuple[schema.Resources, ...]]"
-
-    @cached_property
-    def instructions(self) -> pa.Table:
-        """Its instructions, as the trace has them."""
-        return instruction_table(self.kernel)
-
-    @cached_property
-    def shared(self) -> Layout:
-        """Its variables in shared memory."""
-        return shared_layout(self.kernel)
-
-    @cached_property
-    def limits(self) -> Limits:
-        """What it says of its blocks."""
-        directives = self.kernel.functions[0].function.directives
-        local = local_layout(self.kernel)
-        return Limits(
-            directives.get("maxntid", ()),
-            directives.get("reqntid", ()),
-            self.shared.size,
-            local.size,
-            _largest(self.shared),
-            _largest(local),
-        )
-
-    @property
-    def min_blocks(self) -> int:
-        """`.minnctapersm`, or 0."""
-        return self.kernel.functions[0].function.directives.get("minnctapersm", (0,))[0]
-
-    @property
-    def parameter_bytes(self) -> int:
-        """Bytes of its parameters, each at its own alignment."""
-        end = 0
-        for variable in self.kernel.parameters:
-            end = -(-end // variable.align) * variable.align + variable.size
-        return end
 
 
 class Function:
@@ -110,13 +68,13 @@ class Function:
         block = read_dimensions(configuration[1], "block")
         dynamic = configuration[3] if len(configuration) == 4 else 0
         shared = read_dimensions(dynamic, "shared_bytes")[0]
-        check_configuration(self.name, grid, block, shared, self._linked.limits)
+        check_configuration(self.name, grid, block, shared, self._linked.known.limits)
         check_cost(self.name, grid, block, self._recording.watch.max_threads, self._count(grid))
         return ConfiguredFunction(self._recording, self._linked, grid, block, shared)
 
     def _count(self, grid: Dim3) -> int:
         """Return how many blocks of a grid would be run, 0: all."""
-        return count_executed(self._recording.wish, grid, self._linked.instructions)
+        return count_executed(self._recording.wish, grid, self._linked.known)
 
     def __call__(self, *arguments: object) -> None:
         """Refuse: a launch needs a configuration."""
@@ -152,10 +110,11 @@ class ConfiguredFunction:
             self.linked.signature.name,
             () if kept.sample.all_ran else kept.sample.blocks,
         )
+        known = self.linked.known
         with self.recording.trace.launch(self._describe(described, kept)) as rows:
-            rows.instructions(self.linked.instructions)
-            sink = rows if drops_nothing(kept) else KeptRows(rows, kept, self.linked.instructions)
-            run(self.linked.kernel, request, self.recording.memory, self.linked.loaded, sink)
+            rows.instructions(known.instructions)
+            sink = rows if drops_nothing(kept) else KeptRows(rows, kept, known.instructions)
+            run(known.kernel, request, self.recording.memory, self.linked.loaded, sink)
         self.recording.resources.append(self.linked.resources)
         if request.chosen:
             self.recording.partly_written.update(self._arrays(described))
@@ -182,40 +141,30 @@ class ConfiguredFunction:
         linked, number = self.linked, len(self.recording.resources)
         name = linked.signature.name
         names = (name, name.partition("<")[0], linked.signature.mangled)
-        self.recording.note_launch(names, linked.instructions)
-        return choose_kept(self.recording.wish, names, number, self.grid, linked.instructions)
+        self.recording.note_launch(names, linked.known.instructions)
+        return choose_kept(self.recording.wish, names, number, self.grid, linked.known)
 
     def _describe(self, arguments: tuple[schema.Argument, ...], kept: schema.Kept) -> schema.Launch:
         linked = self.linked
-        shared = describe_shared(linked.shared, self.shared_dynamic)
+        shared = describe_shared(linked.known.shared, self.shared_dynamic)
         return schema.Launch(
             kernel=linked.signature.mangled,
             signature=str(linked.signature),
             grid=self.grid,
             block=self.block,
-            shared_static=linked.shared.size,
+            shared_static=linked.known.shared.size,
             shared_dynamic=self.shared_dynamic,
-            local_bytes=local_layout(linked.kernel).size,
+            local_bytes=linked.known.local.size,
             arguments=arguments,
             arrays=_distinct((*self.recording.arrays, *describe_symbols(linked.loaded), *shared)),
             textures=tuple(texture.description for texture in self.recording.memory.textures),
-            max_threads=prod(linked.limits.max_block) if linked.limits.max_block else 0,
-            min_blocks=linked.min_blocks,
+            max_threads=prod(linked.known.limits.max_block) if linked.known.limits.max_block else 0,
+            min_blocks=linked.known.min_blocks,
             source=linked.source,
-            parameter_bytes=linked.parameter_bytes,
+            parameter_bytes=linked.known.parameter_bytes,
             kept=kept,
             partly_written=tuple(sorted(self._arrays(arguments) & self.recording.partly_written)),
         )
-
-
-def _largest(layout: Layout) -> str:
-    """The largest variable in words, or `""`."""
-    found = max(layout.variables.values(), key=lambda v: v.size, default=None)
-    if found is None or not found.size:
-        return ""
-    return (
-        f"; the largest is `{plain_name(found.name)}`, {found.size} bytes (PTX line {found.line})"
-    )
 
 
 _KINDS: Mapping[type, str] = {

@@ -4,9 +4,8 @@ import re
 
 from ...errors import CutraceError, nearest
 from ..front.source import Compiled, KernelSignature
-from ..ptx.link import link_kernel
-from ..ptx.parse import parse_module
 from .function import Function, Linked
+from .known import known_kernel, known_module
 from .listing import explain_missing, list_templates
 from .recording import Recording
 from .reference import bind, bind_surface
@@ -24,7 +23,7 @@ class Module:
         self._recording = recording
         self._compiled = compiled
         self._source = source
-        self._loaded = recording.memory.load(parse_module(compiled.ptx))
+        self._loaded = recording.memory.load(known_module(compiled.ptx))
         self._functions: dict[str, Function] = {}
 
     @property
@@ -75,10 +74,11 @@ class Module:
         bind_surface(self._recording, self._loaded, name, surface)
 
     def _link(self, spoken: KernelSignature) -> Function:
-        kernel = link_kernel(self._loaded.module, spoken.mangled)
-        signature = read_signature(spoken, kernel.parameters, self._loaded.module.address_size)
+        known = known_kernel(self._compiled.ptx, spoken.mangled)
+        parameters = known.kernel.parameters
+        signature = read_signature(spoken, parameters, self._loaded.module.address_size)
         answer = ask_resources(self._compiled.ptx, spoken.mangled)
-        linked = Linked(kernel, self._loaded, signature, self._source, answer)
+        linked = Linked(known, self._loaded, signature, self._source, answer)
         return Function(self._recording, linked)
 
     def _find(self, name: str) -> KernelSignature:

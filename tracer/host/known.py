@@ -1,0 +1,96 @@
+"""What is found out of a kernel once, for all its launches and all sessions that load its text."""
+
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+import pyarrow as pa
+
+from ..engine.layout import Layout, local_layout, shared_layout
+from ..ptx.kernel import Kernel, Module
+from ..ptx.link import link_kernel
+from ..ptx.parse import parse_module
+from ..ptx.table import instruction_table
+from .configuration import Limits
+from .independence import why_dependent
+from .symbol import plain_name
+
+TEXTS = 16
+"""PTX texts remembered at most; a text may have many kernels."""
+
+KERNELS = 64
+"""Kernels remembered at most."""
+
+
+@lru_cache(maxsize=TEXTS)
+def known_module(ptx: str) -> Module:
+    """Parse a PTX text, once; see `parse_module` for what it raises."""
+    return parse_module(ptx)
+
+
+@lru_cache(maxsize=KERNELS)
+def known_kernel(ptx: str, mangled: str) -> "Known":
+    """Link a kernel of a PTX text, once."""
+    return Known(link_kernel(known_module(ptx), mangled))
+
+
+@dataclass(frozen=True)
+class Known:
+    """A linked kernel with what follows from its text alone."""
+
+    kernel: Kernel
+
+    @cached_property
+    def instructions(self) -> pa.Table:
+        """Its instructions, as the trace has them."""
+        return instruction_table(self.kernel)
+
+    @cached_property
+    def dependence(self) -> str:
+        """What makes its blocks depend on one another; empty if nothing does."""
+        return why_dependent(self.instructions)
+
+    @cached_property
+    def shared(self) -> Layout:
+        """Its variables in shared memory."""
+        return shared_layout(self.kernel)
+
+    @cached_property
+    def local(self) -> Layout:
+        """Its variables in local memory."""
+        return local_layout(self.kernel)
+
+    @cached_property
+    def limits(self) -> Limits:
+        """What it says of its blocks."""
+        directives = self.kernel.functions[0].function.directives
+        return Limits(
+            directives.get("maxntid", ()),
+            directives.get("reqntid", ()),
+            self.shared.size,
+            self.local.size,
+            _largest(self.shared),
+            _largest(self.local),
+        )
+
+    @property
+    def min_blocks(self) -> int:
+        """`.minnctapersm`, or 0."""
+        return self.kernel.functions[0].function.directives.get("minnctapersm", (0,))[0]
+
+    @property
+    def parameter_bytes(self) -> int:
+        """Bytes of its parameters, each at its own alignment."""
+        end = 0
+        for variable in self.kernel.parameters:
+            end = -(-end // variable.align) * variable.align + variable.size
+        return end
+
+
+def _largest(layout: Layout) -> str:
+    """The largest variable in words, or `""`."""
+    found = max(layout.variables.values(), key=lambda v: v.size, default=None)
+    if found is None or not found.size:
+        return ""
+    return (
+        f"; the largest is `{plain_name(found.name)}`, {found.size} bytes (PTX line {found.line})"
+    )
