@@ -1,6 +1,6 @@
 """A kernel made ready for one launch: a plan for each basic block, over numbered register slots."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -86,6 +86,15 @@ _ZEROS = (
     *(f"%pm{number}_64" for number in range(8)),
 )
 _ONES = ("%cluster_nctarank", *(f"%cluster_nctaid.{axis}" for axis in AXES))
+_ZERO, _ONE = scalar(0, np.dtype(np.uint32)), scalar(1, np.dtype(np.uint32))
+_SAME_EVERYWHERE: Mapping[str, Array] = {
+    **dict.fromkeys(_ZEROS, _ZERO),
+    **dict.fromkeys(_ONES, _ONE),
+    **{f"{name}.w": _ZERO for name in VECTOR_SPECIALS},
+    "%smid": _ZERO,
+    "%nsmid": _ONE,
+    "%gridid": scalar(0, np.dtype(np.uint64)),
+}
 """Every block is a cluster of its own; nothing counts performance, no driver sets registers."""
 
 
@@ -95,15 +104,11 @@ def special_values(launch: Launch, numbers: NDArray[np.int64]) -> dict[str, Arra
     thread = np.arange(columns, dtype=np.uint32)[None]
     block = numbers.astype(np.uint64)[:, None]
     values = {
+        **_SAME_EVERYWHERE,
         "%laneid": thread % LANES,
         "%warpid": thread // LANES,
         "%nwarpid": scalar(-(-launch.threads // LANES), np.dtype(np.uint32)),
-        "%smid": scalar(0, np.dtype(np.uint32)),
-        "%nsmid": scalar(1, np.dtype(np.uint32)),
-        "%gridid": scalar(0, np.dtype(np.uint64)),
         "%dynamic_smem_size": scalar(launch.shared_dynamic, np.dtype(np.uint32)),
-        **dict.fromkeys(_ZEROS, scalar(0, np.dtype(np.uint32))),
-        **dict.fromkeys(_ONES, scalar(1, np.dtype(np.uint32))),
     }
     for axis, name in enumerate(AXES):
         before = int(np.prod(launch.block[:axis], dtype=np.int64))
@@ -114,7 +119,6 @@ def special_values(launch: Launch, numbers: NDArray[np.int64]) -> dict[str, Arra
         values[f"%nclusterid.{name}"] = scalar(launch.grid[axis], np.dtype(np.uint32))
         values[f"%ntid.{name}"] = scalar(launch.block[axis], np.dtype(np.uint32))
         values[f"%nctaid.{name}"] = scalar(launch.grid[axis], np.dtype(np.uint32))
-    values |= {f"{name}.w": scalar(0, np.dtype(np.uint32)) for name in VECTOR_SPECIALS}
     lane = thread % LANES
     one, low = np.uint32(1), (np.uint32(1) << lane) - np.uint32(1)
     values["%lanemask_eq"] = one << lane

@@ -8,6 +8,7 @@ many equal stretches.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from hashlib import blake2b
 from itertools import pairwise, product
 from typing import TypeAlias
@@ -43,6 +44,7 @@ class _Box:
         return row * self.width + self.x[0] + x
 
 
+@lru_cache(maxsize=64)
 def draw(grid: tuple[int, int, int], count: int, seed: int, launch: int) -> Sample:
     """Draw `count` blocks from the inside of a grid, and its ends; an empty sample if that is all.
 
