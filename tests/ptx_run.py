@@ -1,7 +1,8 @@
 """Run instructions in the engine, below the session: bytes in, bytes out."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,40 +18,64 @@ HEADER = ".version 8.6\n.target sm_90a\n.address_size 64\n"
 BLOCK = 128
 
 
-class NoTrace:
-    """Takes the rows of a launch and keeps none."""
+class Rows:
+    """Takes the rows of a launch; `seen` has every call and its columns as bytes."""
 
     def __init__(self) -> None:
+        self.seen: list[tuple[str, list[bytes]]] = []
         self._patterns = 0
         self._paths = 0
 
     def patterns(self, active: NDArray[Any], offsets: NDArray[Any]) -> int:
         first, self._patterns = self._patterns, self._patterns + len(active)
+        self._see("patterns", active, offsets)
         return first
 
     def paths(self, lengths: NDArray[Any], *columns: NDArray[Any]) -> int:
         first, self._paths = self._paths, self._paths + len(lengths)
+        self._see("paths", lengths, *columns)
         return first
 
     def accesses(self, *columns: NDArray[Any]) -> None:
-        pass
+        self._see("accesses", *columns)
 
     def control(self, *columns: NDArray[Any]) -> None:
-        pass
+        self._see("control", *columns)
 
     def texels(self, *columns: Any) -> None:
-        pass
+        self._see("texels", *columns)
 
     def lanes_on(self, *columns: NDArray[Any]) -> None:
-        pass
+        self._see("lanes_on", *columns)
+
+    def _see(self, table: str, *columns: Any) -> None:
+        self.seen.append((table, [np.asarray(column).tobytes() for column in columns]))
 
 
-def run_case(case: Case, sources: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
+def same_under_both(run: Callable[[Rows], list[NDArray[Any]]]) -> list[NDArray[Any]]:
+    """Run in the array engine, then in the compiled one if that knows the kernel: both have to
+    leave the same arrays, which are returned, and hand over the same rows."""
+    results, rows = [], []
+    for is_compiled in (False, True):
+        rows.append(Rows())
+        with patch(_CHOICE, lambda program, chosen=is_compiled: chosen):
+            results.append(run(rows[-1]))
+    assert [a.tobytes() for a in results[0]] == [a.tobytes() for a in results[1]]
+    assert rows[0].seen == rows[1].seen
+    return results[0]
+
+
+_CHOICE = "cutrace.tracer.engine.choice._is_worth_compiling"
+
+
+def run_case(
+    case: Case, sources: Sequence[NDArray[Any]], sink: Rows | None = None
+) -> list[NDArray[Any]]:
     """Run one instruction on arrays of bit patterns; return an array a result."""
     lanes = len(sources[0]) if sources else 32
     outputs = [np.zeros(lanes, stored_dtype(kind)) for kind in case.results]
     arrays = [*sources, *outputs, np.zeros(lanes * SCRATCH, np.uint8)]
-    found = run_kernel(HEADER + kernel_text(case, "case"), "case", lanes, arrays)
+    found = run_kernel(HEADER + kernel_text(case, "case"), "case", lanes, arrays, sink=sink)
     return found[len(sources) : len(sources) + len(outputs)]
 
 
@@ -62,6 +87,7 @@ def run_kernel(
     block: int = BLOCK,
     memory: Memory | None = None,
     handles: Mapping[str, int] | None = None,
+    sink: Rows | None = None,
 ) -> list[NDArray[Any]]:
     """Run a kernel that takes pointers to `arrays`; return what lies there afterwards.
 
@@ -77,7 +103,7 @@ def run_kernel(
     block = min(block, lanes)
     arguments = tuple(place.address.to_bytes(8, "little") for place in places)
     launch = Launch((lanes // block, 1, 1), (block, 1, 1), 0, arguments, print)
-    run(link_kernel(module, name), launch, memory, loaded, NoTrace())
+    run(link_kernel(module, name), launch, memory, loaded, sink or Rows())
     return [
         memory.view(place).view(array.dtype).copy()
         for place, array in zip(places, arrays, strict=True)

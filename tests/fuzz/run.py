@@ -47,16 +47,18 @@ def without_assembler() -> Iterator[None]:
         yield
 
 
-def check(program: Program, folder: Path, engine: str = "array") -> None:
-    """Run a program here and in the reference; AssertionError where they differ.
+def check(program: Program, folder: Path, engine: str = "array") -> Path:
+    """Run a program here and in the reference; return the trace, AssertionError where they differ.
 
     A kernel that the compiled engine does not know passes.
     """
+    path = folder / "t.cutrace"
     try:
-        _check(program, folder / "t.cutrace", engine)
+        _check(program, path, engine)
     except CutraceError as error:
         if engine != "compiled" or "the compiled engine" not in str(error):
             raise
+    return path
 
 
 def _check(program: Program, path: Path, engine: str) -> None:

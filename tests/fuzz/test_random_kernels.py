@@ -3,6 +3,7 @@
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from engines import compiled_where_known, files_of
 from fuzz.run import check
 from fuzz.strategy import programs
 from fuzz.syntax import Program
@@ -15,5 +16,8 @@ from hypothesis import HealthCheck, given, settings
 )  # fmt: skip
 @given(programs())
 def test_a_random_kernel_leaves_what_the_reference_leaves(program: Program) -> None:
-    with TemporaryDirectory() as folder:
-        check(program, Path(folder), "compiled" if program.seed % 4 == 0 else "array")
+    traces = []
+    for engine in ("array", "auto"):
+        with TemporaryDirectory() as folder, compiled_where_known():
+            traces.append(files_of(check(program, Path(folder), engine)))
+    assert [name for name in traces[0] if traces[0][name] != traces[1][name]] == []

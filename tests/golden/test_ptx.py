@@ -20,7 +20,7 @@ import pytest
 from image_run import record_nothing
 from numpy.typing import NDArray
 from ptx_case import ALIASES, bits_of, read_case, stored_dtype
-from ptx_run import run_case, run_kernel
+from ptx_run import Rows, run_case, run_kernel, same_under_both
 
 from cutrace.tracer.engine.op.catalogue import families
 from cutrace.tracer.host.recording import Recording
@@ -68,9 +68,8 @@ def test_an_instruction_of_the_tables(line: str) -> None:
         np.array([bits(row[0].split(",")[k].strip(), kind) for row in rows], stored_dtype(kind))
         for k, kind in enumerate(case.sources)
     ]
-    found = run_case(
-        case, [s.astype(f"u{bits_of(k) // 8}") for s, k in zip(sources, case.sources, strict=True)]
-    )
+    given = [s.astype(f"u{bits_of(k) // 8}") for s, k in zip(sources, case.sources, strict=True)]
+    found = same_under_both(lambda rows: run_case(case, given, rows))
     for row, *ours in zip(rows, *found, strict=True):
         wanted = [
             bits(text.strip(), f"{kind[0]}32" if kind in ("u8", "s8") else kind)
@@ -127,8 +126,12 @@ def test_a_kernel(path: Path) -> None:
     block = next((int(value) for word, value in said if word == "block"), 32)
     arrays = [*sources, *(np.zeros_like(a) for a in wanted)]
     (name,) = re.findall(r"\.entry\s+(\w+)", text)
-    recording, handles = images(text)
-    found = run_kernel(text, name, block, arrays, block, recording.memory, handles)[len(sources) :]
+
+    def run(rows: Rows) -> list[NDArray[Any]]:
+        recording, handles = images(text)
+        return run_kernel(text, name, block, arrays, block, recording.memory, handles, rows)
+
+    found = same_under_both(run)[len(sources) :]
     for ours, expected in zip(found, wanted, strict=True):
         assert ours.tolist() == expected.tolist()
 

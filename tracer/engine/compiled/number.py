@@ -6,6 +6,7 @@ import numpy as np
 
 from ...ptx.kernel import Instruction, Pair
 from ..array import DTYPES
+from ..op.bits import INTEGERS
 from ..op.formula import literal
 from .integer import Emitter
 from .lane import Lane, llvm_type, width
@@ -37,7 +38,7 @@ def _outcome(lane: Lane, instruction: Instruction, a: str, b: str) -> str | None
         if operator not in _FLOAT:
             return None
         return lane.emit(f"fcmp {_FLOAT[operator]} {_REAL[kind]} {a}, {b}")
-    if kind[0] not in "bus" or kind.endswith("x2"):
+    if kind not in INTEGERS:
         return None
     sign = "s" if kind[0] == "s" else "u"
     relation = _UNSIGNED.get(operator, operator if operator in ("eq", "ne") else sign + operator)
