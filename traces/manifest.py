@@ -24,6 +24,8 @@ _NAMES = {
     list: "a list",
     dict: "a table of keys",
 }
+_PLAIN = frozenset({int, str, bool})
+"""What JSON takes as it is."""
 
 
 def to_json(manifest: Manifest) -> str:
@@ -82,19 +84,30 @@ def _check_version(value: object, where: str) -> None:
 
 def encode(value: Any, kind: Any, where: str) -> Any:
     """Return `value`, which must be of the annotated type `kind`, as JSON knows it."""
+    if kind in _PLAIN and type(value) is kind:
+        return value
     if isinstance(kind, type) and is_dataclass(kind) and isinstance(value, kind):
-        hints = _hints(kind)
-        return {k: encode(getattr(value, k), hints[k], f"{where}.{k}") for k in hints}
+        return _encode_record(value, kind, where)
     if kind == tuple[int, ...] and isinstance(value, tuple) and {*map(type, value)} <= {int}:
         return list(value)
-    if get_origin(kind) is tuple and isinstance(value, tuple):
+    if _origin(kind) is tuple and isinstance(value, tuple):
         kinds = _element_kinds(kind, len(value), where)
         return [encode(item, kinds[i], f"{where}[{i}]") for i, item in enumerate(value)]
-    if get_origin(kind) is dict and isinstance(value, Mapping):
+    if _origin(kind) is dict and isinstance(value, Mapping):
         return {key: encode(value[key], str, f"{where}[{key!r}]") for key in sorted(value)}
     if kind is Space and isinstance(value, Space):
         return value.name.lower()
     return _checked(_plain(value), kind, where)
+
+
+def _encode_record(value: Any, kind: type, where: str) -> dict[str, Any]:
+    """Return a dataclass; the place of a field is spelled only where it is looked at closely."""
+    encoded = {}
+    for name, hint in _hints(kind).items():
+        item = getattr(value, name)
+        is_plain = type(item) is hint and hint in _PLAIN
+        encoded[name] = item if is_plain else encode(item, hint, f"{where}.{name}")
+    return encoded
 
 
 def _plain(value: Any) -> Any:
@@ -162,6 +175,11 @@ def _checked(value: Any, kind: Any, where: str) -> Any:
         return value
     expected = " or ".join(_NAMES.get(k, f"a {k.__name__}") for k in kinds)
     raise CutraceError(f"{where}: expected {expected}, found {repr(value)[:60]}")
+
+
+@cache
+def _origin(kind: Any) -> Any:
+    return get_origin(kind)
 
 
 @cache
