@@ -48,13 +48,13 @@ def _array(program: Program) -> MakeWave:
 
 
 def _compiled(program: Program, blocks: int) -> MakeWave:
-    from .compiled.code import Buffers, compile_kernel, refuse_launch
+    from .compiled.code import buffers_of, compile_kernel, refuse_launch
     from .compiled.wave import CompiledWave
 
     refuse_launch(program)
     code = compile_kernel(program)
     code.refuse_large(min(blocks, program.launch.executed) * -(-program.launch.threads // 32))
-    buffers = Buffers()
+    buffers = buffers_of(program.memory)
     return lambda numbers, patterns, sink: CompiledWave(
         code, buffers, program, numbers, patterns, sink
     )

@@ -66,7 +66,7 @@ class Program:
     def initial_registers(self, numbers: NDArray[np.int64]) -> list[Array]:
         """Return zeroed registers, with the special registers of these blocks in their slots."""
         registers = list(self.zeros)
-        values = special_values(self.launch, numbers)
+        values = special_values(self.launch, numbers) if self.specials else {}
         for name, slot in self.specials.items():
             registers[slot] = values[name]
         return registers

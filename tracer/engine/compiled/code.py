@@ -4,6 +4,7 @@ import ctypes
 from collections.abc import Callable
 from functools import cache, lru_cache
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,7 @@ from ..alike import KERNELS, Alike, alike
 from ..decode import decode
 from ..history import RUNS
 from ..layout import local_layout, shared_layout
-from ..memory import LoadedModule
+from ..memory import LoadedModule, Memory
 from ..native import compile_assembly
 from ..program import Program
 from .frame import Frame
@@ -38,7 +39,7 @@ _SPACES = {
 
 
 class Buffers:
-    """Arrays that the waves of a launch use in turn, under names."""
+    """Arrays that the waves of a session use in turn, under names."""
 
     def __init__(self) -> None:
         self._held: dict[str, NDArray[Any]] = {}
@@ -49,6 +50,14 @@ class Buffers:
         if held is None or len(held) < size:
             held = self._held[name] = np.zeros(size, dtype=dtype)
         return held
+
+
+_BUFFERS: WeakKeyDictionary[Memory, Buffers] = WeakKeyDictionary()
+
+
+def buffers_of(memory: Memory) -> Buffers:
+    """Return the buffers of a session, known by its memory; they go with it."""
+    return _BUFFERS.setdefault(memory, Buffers())
 
 
 @cache

@@ -105,6 +105,9 @@ _RUN = """  br label %{run}
   br i1 %more.{run}, label %{run}, label %done.{run}, !llvm.loop !{loop}
 done.{run}:"""
 
+ABREAST = 16
+"""Lanes that one pass of a run's loop takes: wide enough that loading pointers does not count."""
+
 _OF_LANE = re.compile(r"%(lane\b|on\b|x\d+)")
 
 
@@ -154,8 +157,9 @@ class _Writer:
 
     def metadata(self) -> str:
         """Return what tells LLVM that the lanes of a run do not depend on one another."""
-        loops = (f"!{n + 2} = distinct !{{!{n + 2}, !1}}" for n in range(self._loops))
+        loops = (f"!{n + 3} = distinct !{{!{n + 3}, !1, !2}}" for n in range(self._loops))
         head = '!0 = distinct !{}\n!1 = !{!"llvm.loop.parallel_accesses", !0}\n'
+        head += f'!2 = !{{!"llvm.loop.vectorize.width", i32 {ABREAST}}}\n'
         return head + "\n".join(loops) + "\n"
 
     def block(self, block: BasicBlock, ends: bool) -> str:
@@ -239,7 +243,7 @@ class _Writer:
         self._keep(lane, block, later)
         run = f"run{self._loops}"
         lines = _OF_LANE.sub(rf"%\1.{run}", "\n".join(lane.lines))
-        loop = _RUN.format(run=run, before=self._last, lines=lines, loop=self._loops + 2)
+        loop = _RUN.format(run=run, before=self._last, lines=lines, loop=self._loops + 3)
         text.lines.append(loop)
         self._last = f"done.{run}"
         self._loops += 1

@@ -22,7 +22,8 @@ class Machine(Struct):
     Arrays over warps are those of SplitStacks; `order` is the rank of the warp's basic block, NEVER
     unless it is ready. Arrays over basic blocks: `codes` is where the compiled block lies (0:
     nowhere). Rows of the basic block in hand begin at `rows`: those of its first access by all
-    warps of the group, then those of its second.
+    warps of the group, then those of its second. `site_pattern` has the last pattern of each access
+    and warp, -1 for none.
     """
 
     warps: int

@@ -2,12 +2,13 @@
 
 from .language import I32, I64, assembly, trailing_zeros
 from .machine import Machine
-from .pattern_table import differ, find_pattern
+from .pattern_table import find_pattern
 
 
 @assembly("""
 define internal i64 @spread(
-  ptr %addresses, i64 %offset, i64 %start, i64 %limit, i64 %odd, i64 %mask, ptr %to
+  ptr %addresses, i64 %offset, i64 %start, i64 %limit, i64 %odd, i64 %mask,
+  ptr %known, ptr %to
 ) {
   %a = load <32 x i64>, ptr %addresses, align 8
   %m32 = trunc i64 %mask to i32
@@ -37,18 +38,27 @@ define internal i64 @spread(
   %wrong = or <32 x i1> %outside, %unaligned
   %bad = and <32 x i1> %wrong, %m
   %bits = bitcast <32 x i1> %bad to i32
-  %y = zext i32 %bits to i64
+  %wide = zext i32 %bits to i64
+  %k = load <32 x i32>, ptr %known, align 4
+  %n = icmp ne <32 x i32> %s, %k
+  %new = bitcast <32 x i1> %n to i32
+  %is_new = icmp ne i32 %new, 0
+  %flag = select i1 %is_new, i64 4294967296, i64 0
+  %y = or i64 %wide, %flag
   ret i64 %y
 }
 declare i32 @llvm.cttz.i32(i32, i1)
 """)
 def spread(
-    addresses: I64, offset: int, start: int, limit: int, odd: int, mask: int, to: I32
+    addresses: I64, offset: int, start: int, limit: int, odd: int, mask: int, known: I32, to: I32
 ) -> int:
     """Put the offsets of lanes `mask` from the lowest of them into `to`, 0 for others; return the
     lanes whose address plus `offset` lies outside of `start` to `start + limit`, or has a bit of
-    `odd`."""
+    `odd`, and NEW if the offsets are not `known`."""
     raise NotImplementedError
+
+
+NEW = 1 << 32
 
 
 def touch(
@@ -67,23 +77,21 @@ def touch(
         m.dropped = 1
         return 0
     site = m.first_site[m.number] + access
-    low = m.site_low[site]
-    limit = m.site_limit[site]
-    bad = spread(addresses, offset, low, limit, width - 1, mask, m.offsets)
-    if limit < 0:
-        bad = mask
-    if bad:
-        if is_arena:
-            bad = search(m, site, bad, addresses, offset, width, is_arena)
-        if bad:
-            note_fault(m, access, place, bad, mask, addresses, offset)
-            return int(mask & ~bad)
-    found = m.site_pattern[site]
-    table = m.table
-    if found < 0 or table.active[found] != mask or differ(table.offsets[32 * found :], m.offsets):
-        found = find_pattern(table, mask, m.offsets)
-        m.site_pattern[site] = found
     warp = m.chosen[place]
+    table = m.table
+    found = m.site_pattern[site * m.warps + warp]
+    known = table.offsets[32 * max(found, 0) :]
+    limit = m.site_limit[site]
+    seen = spread(addresses, offset, m.site_low[site], limit, width - 1, mask, known, m.offsets)
+    bad = mask if limit < 0 else seen & (NEW - 1)
+    if bad and is_arena:
+        bad = search(m, site, bad, addresses, offset, width, is_arena)
+    if bad:
+        note_fault(m, access, place, bad, mask, addresses, offset)
+        return int(mask & ~bad)
+    if found < 0 or seen >= NEW or table.active[found] != mask:
+        found = find_pattern(table, mask, m.offsets)
+        m.site_pattern[site * m.warps + warp] = found
     m.row_base[row] = addresses[trailing_zeros(mask)] + offset - window
     m.row_pattern[row] = found
     m.row_warp[row] = warp

@@ -104,7 +104,7 @@ class CompiledWave(Wave):
     def _bind_rows(self) -> None:
         m, code = self._machine, self._code
         m.table = self._patterns.store.table
-        m.site_pattern = np.full(len(code.made.sites) + 1, -1, dtype=np.int32)
+        m.site_pattern = np.full((len(code.made.sites) + 1) * self.warps, -1, dtype=np.int32)
         m.offsets = np.zeros(LANES, dtype=np.int32)
         capacity = code.capacity(self.warps)
         m.row_limit = ROWS
