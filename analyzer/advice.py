@@ -184,22 +184,36 @@ def render_advice(
         lines += _wrapped(f"{launch.device}  {launch_text(launch.launch)}", width, "")
         if not findings:
             lines.append("  nothing to advise")
-        for finding in findings:
-            lines += _finding(finding, width)
+        for alike in _gather(findings):
+            lines += _render_alike(alike, width)
         lines.append("")
     return "\n".join((*lines, f"next: {last}")) + "\n"
 
 
-def _finding(finding: Finding, width: int | None) -> Iterator[str]:
+def _gather(findings: Sequence[Finding]) -> Sequence[Sequence[Finding]]:
+    """Findings of which the same is to be said, line by line, in the order of the first of each."""
+    found: dict[tuple[str, str, str, str], list[Finding]] = {}
+    for each in findings:
+        found.setdefault((each.rule, each.evidence, each.change, each.proof), []).append(each)
+    return [*found.values()]
+
+
+def _render_alike(alike: Sequence[Finding], width: int | None) -> Iterator[str]:
+    for finding in alike:
+        yield from _wrapped(f"- {_head(finding)}", width, "")
+    first = alike[0]
+    seen = f" (cutrace why TRACE --access {first.access})" if first.access else ""
+    yield from _wrapped(f"seen: {first.evidence}{seen}", width, "  ")
+    yield from _wrapped(f"change: {first.change}", width, "  ")
+    if first.proof:
+        yield from _wrapped(f"tried: {first.proof}", width, "  ")
+
+
+def _head(finding: Finding) -> str:
     place = f"{finding.place}: " if finding.place else ""
     more = f", and {finding.others} more on this line" if finding.others else ""
     part = "" if finding.share is None else f", {100 * finding.share:.0f} % of its traffic"
-    yield from _wrapped(f"- {place}{finding.what}{more} ({finding.rule}{part})", width, "")
-    seen = f" (cutrace why TRACE --access {finding.access})" if finding.access else ""
-    yield from _wrapped(f"seen: {finding.evidence}{seen}", width, "  ")
-    yield from _wrapped(f"change: {finding.change}", width, "  ")
-    if finding.proof:
-        yield from _wrapped(f"tried: {finding.proof}", width, "  ")
+    return f"{place}{finding.what}{more} ({finding.rule}{part})"
 
 
 def _wrapped(text: str, width: int | None, indent: str) -> list[str]:

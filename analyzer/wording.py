@@ -14,6 +14,8 @@ PTX_IS_NOT_SASS = (
 
 IN_FULL = frozenset({"cuda-profiler"})
 """Vocabularies that show their zeros."""
+OURS, FEW = "plain", 8
+"""Zeros of other vocabularies that are named; of more the number is told."""
 
 
 def number(value: Value, counter: Counter) -> str:
@@ -67,15 +69,22 @@ def is_folded(row: Row, section: Section, view: View) -> bool:
 
 
 def zeros(sheet: Sheet, view: View) -> str:
-    """One sentence with the names of all folded counters that are zero on every device."""
-    names = [
-        row.counter.name
-        for block in sheet.blocks
-        for section in block.sections
-        for row in section.rows
-        if row.is_zero and is_folded(row, section, view)
-    ]
-    return f"0 on every device: {', '.join(names)}" if names else ""
+    """One sentence with the names of all folded counters that are zero on every device.
+
+    Of NVIDIA's, which are many and which ours repeat, it says how many there are.
+    """
+    found: dict[str, list[str]] = {}
+    for block in sheet.blocks:
+        for section in block.sections:
+            folded = [r for r in section.rows if r.is_zero and is_folded(r, section, view)]
+            found.setdefault(section.vocabulary, []).extend(r.counter.name for r in folded)
+    named = [name for vocabulary, names in found.items() if vocabulary == OURS for name in names]
+    for vocabulary, names in found.items():
+        if vocabulary != OURS and len(names) > FEW:
+            named.append(f"{len(names)} counters of {vocabulary}")
+        elif vocabulary != OURS:
+            named += names
+    return f"0 on every device: {', '.join(named)}" if named else ""
 
 
 def costs(sheet: Sheet) -> list[str]:

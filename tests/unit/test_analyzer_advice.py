@@ -297,3 +297,12 @@ def test_the_verb_prints_advice_and_what_to_type(tmp_path: Path, capsys: Capture
     assert "(cutrace why TRACE --access 0.0.0.0.0)" in joined
     narrow = render_advice(advise(trace, analyze(trace, "h200")), 60, last="x")
     assert max(map(len, narrow.splitlines())) <= 60
+
+
+def test_what_is_true_of_several_lines_is_said_once(tmp_path: Path) -> None:
+    table = [instruction(pc, "st.global.f32") for pc in (0, 1)]
+    rows = [Access(warp(stride=64), pc, step=pc) for pc in (0, 1)]
+    trace = hand_trace(tmp_path / "two.cutrace", rows, instructions=table)
+    said = render_advice(advise(trace, analyze(trace, "h200")), last="x")
+    assert [said.count(part) for part in ("- k.cu:1: ", "- k.cu:2: ")] == [1, 1]
+    assert [said.count(part) for part in ("  seen: ", "  change: ")] == [1, 1]

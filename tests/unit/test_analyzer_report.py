@@ -4,6 +4,7 @@ import csv
 import json
 import re
 from dataclasses import replace
+from itertools import product
 
 import pytest
 from profiles import counts, launch_profile, profile
@@ -93,6 +94,20 @@ def test_zeros_are_told_in_one_sentence_unless_asked_for_or_the_eras_own() -> No
         profile(launch_profile("8800gtx", (1, 0), counts(branches_taken=[0] * 4))), "table"
     )
     assert "0 on every device" not in alone
+
+
+def test_of_nvidias_many_zeros_their_number_is_told() -> None:
+    idle = {
+        f"{space}_{access}_{what}": [0] * 4
+        for space, what in product(("local", "global"), ("requests", "transactions", "bytes_moved"))
+        for access in ("load", "store", "atomic", "reduction")
+    }
+    h200 = launch_profile("h200", (9, 0), counts(instructions=[1, 2, 3, 5], **idle))
+    text = render(profile(h200), "table")
+    told = " ".join(text.partition("0 on every device: ")[2].partition("\n\n")[0].split())
+    assert re.search(r", \d\d counters of ncu$", told)
+    assert told.startswith("global_load_requests, ")
+    assert "smsp__" not in told
 
 
 def test_where_a_page_has_no_room_each_row_has_a_block_without_its_zeros() -> None:

@@ -111,6 +111,32 @@ def test_the_example_works_as_it_stands() -> None:
     assert record("a.cu", [example]).is_dir()
 
 
+def example(source: str) -> str:
+    write("a.cu", source)
+    return message().partition('--launch "')[2]
+
+
+def test_the_example_fits_types_two_dimensions_and_open_shared_memory() -> None:
+    counts = example("#include <cstdint>\n__global__ void k(const uint8_t *a, size_t n) {}")
+    assert counts.startswith("k<<<4, 256>>>(a:u8[1024]=arange, 1024)")
+    vectors = example("__global__ void k(const float4 *a, uchar3 *b) {}")
+    assert vectors.startswith("k<<<4, 256>>>(a:f32[1024,4]=arange, b:u8[1024,3])")
+    flat = example("__global__ void k(float *a, int n) { a[blockIdx.y * n + threadIdx.x] = 1; }")
+    assert flat.startswith("k<<<(4, 4), (16, 16)>>>(a:f32[64,64], 64)")
+    # 256 threads of 8 bytes
+    shared = example("__global__ void k(int *a) { extern __shared__ int s[]; a[0] = s[0]; }")
+    assert shared.startswith("k<<<4, 256, 2048>>>(a:i32[1024])")
+    structures = example("struct P { float x, y; };\n__global__ void k(P *p) { p->x = 0; }")
+    assert structures.startswith("k<<<4, 256>>>(p:u8[1024,64])")
+    assert "An array of `P` is written as its bytes, sizeof(P) each" in structures
+
+
+def test_the_programs_own_launch_is_shown_for_its_sizes() -> None:
+    program = "int main() { scale<float><<<n / 64,\n    64>>>(d, 2.f); }"
+    told = example("template <typename T> __global__ void scale(T *d, T k) {}\n" + program)
+    assert told.endswith("launches it so:\n  scale<float><<<n / 64, 64>>>(d, 2.f)")
+
+
 def test_a_source_without_kernels_says_so() -> None:
     write("a.cu", "__device__ int x;\n")
     assert message() == "a.cu has no kernel: expected a __global__ function"

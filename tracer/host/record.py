@@ -48,7 +48,7 @@ def record(
         module = _load(gpu, path, lines, arch, options)
         if not lines:
             kernels = (*module.signatures, *module.templates)
-            raise CutraceError(explain_launches(str(path), kernels))
+            raise CutraceError(explain_launches(str(path), kernels, read_text(path)))
         launcher = LineLauncher(gpu, module, Path() if launches else path.parent)
         for line in lines:
             launcher.launch(line)
@@ -91,4 +91,4 @@ def _explain_names(path: Path, lines: list[LaunchLine]) -> None:
         if not line.kernel.startswith("_Z") and not is_launchable(line.kernel, written):
             raise CutraceError(explain_missing(str(path), line.kernel, written))
     if not lines and all("<" in kernel.name for kernel in written):
-        raise CutraceError(explain_launches(str(path), written))
+        raise CutraceError(explain_launches(str(path), written, text))
