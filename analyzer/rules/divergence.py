@@ -1,9 +1,9 @@
 """Branches that send neighbouring lanes of a warp different ways: by an even or odd number, say.
 
-Only a pattern that repeats every few lanes is told: then threads can be renumbered so that whole
-warps go one way. A warp at the edge of its data diverges once and is left alone, and so is the edge
-of a block's rows, which repeats with them, and a leader that acts for its group while the others
-wait.
+A pattern that repeats every few lanes is told, and lanes that are the same in most warps while both
+sides have work to do: then threads can be renumbered so that whole warps go one way. A warp at the
+edge of its data diverges once and is left alone, and so is the edge of a block's rows, which
+repeats with them, and a leader that acts for its group while the others wait.
 """
 
 from collections import Counter
@@ -17,8 +17,10 @@ from ..advice import Evidence, Finding
 
 PERIODS = (2, 4, 8, 16)
 FULL = (1 << 32) - 1
-OFTEN = 0.25
-"""The part of a branch's runs that makes it worth a word."""
+OFTEN, MOST = 0.25, 0.5
+"""The part of a branch's runs that makes a pattern worth a word, and any other lanes."""
+BUSY = 6
+"""Instructions of each side, at least, where its lanes follow no pattern."""
 PAIR, TIMES = 2, 4
 """So many lanes lie half a warp apart by chance, if data choose them, but not so many times."""
 GROUP, ALONE = 4, 0.3
@@ -26,29 +28,56 @@ GROUP, ALONE = 4, 0.3
 
 
 def find(evidence: Evidence) -> Iterator[Finding]:
-    """Look at the branches that split whole warps by a repeating pattern."""
+    """Look at the branches that split whole warps by the number of the thread."""
     splits = _splits(evidence)
     for row in evidence.sums.filter(evidence.sums["divergent_branches"] > 0).rows(named=True):
         block = evidence.trace.instructions()["block"][row["pc"]].as_py()
         found = splits.get(block, Counter())
-        width = evidence.profile.launch.block[0]
-        periodic = {taken: n for taken, n in found.items() if period(taken, width)}
-        times, branches = sum(periodic.values()), row["branches"]
-        only = next(iter(periodic)) if len(periodic) == 1 else None
-        if only is not None and _leads(only, width) and _waits(evidence, block, only):
-            continue
-        if 2 * times < found.total() or times < OFTEN * branches:
-            continue
-        if times >= TIMES or not _is_pair(periodic):
-            taken = max(periodic, key=lambda mask: (periodic[mask], mask))
+        told = _periodic(evidence, block, found, row["branches"]) or _fixed(
+            evidence, block, found, row["branches"]
+        )
+        if told:
+            taken, pattern = told
             yield Finding(
-                f"{row['divergent_branches']} of {branches} branches split their warp, by a pattern"
-                f" of {period(taken, width)} lanes",
+                f"{row['divergent_branches']} of {row['branches']} branches split their warp,"
+                f" {pattern}",
                 f"lanes {taken:#010x} of a full warp take the branch",
                 "number the work so that the threads of a warp go one way: whole warps for each"
                 " case, not every other thread",
                 int(row["pc"]),
             )
+
+
+def _periodic(
+    evidence: Evidence, block: int, found: Counter[int], branches: int
+) -> tuple[int, str] | None:
+    """The lanes and the words for a pattern that repeats every few lanes."""
+    width = evidence.profile.launch.block[0]
+    periodic = {taken: n for taken, n in found.items() if period(taken, width)}
+    times = sum(periodic.values())
+    only = next(iter(periodic)) if len(periodic) == 1 else None
+    if only is not None and _leads(only, width) and _waits(evidence, block, only):
+        return None
+    if 2 * times < found.total() or times < OFTEN * branches:
+        return None
+    if times < TIMES and _is_pair(periodic):
+        return None
+    taken = max(periodic, key=lambda mask: (periodic[mask], mask))
+    return taken, f"by a pattern of {period(taken, width)} lanes"
+
+
+def _fixed(
+    evidence: Evidence, block: int, found: Counter[int], branches: int
+) -> tuple[int, str] | None:
+    """The lanes and the words for one split of most warps, both sides of which have work to do."""
+    taken, times = max(found.items(), key=lambda each: each[1], default=(0, 0))
+    if times < TIMES or times < MOST * branches:
+        return None
+    if period(taken, 0) and not period(taken, evidence.profile.launch.block[0]):
+        return None
+    if min(_measure_sides(evidence, block, taken)[:2]) < BUSY * times:
+        return None
+    return taken, "each time the same lanes"
 
 
 def period(taken: int, width: int) -> int:
@@ -85,22 +114,26 @@ def _leads(taken: int, width: int) -> bool:
 
 def _waits(evidence: Evidence, block: int, taken: int) -> bool:
     """Whether one side of a split does little, the other nothing, until the warp is whole again."""
+    one, other, all_steps = _measure_sides(evidence, block, taken)
+    return not (one and other) and one + other <= ALONE * all_steps
+
+
+def _measure_sides(evidence: Evidence, block: int, taken: int) -> tuple[int, int, int]:
+    """Steps of those who take a branch and of the others until they meet again; all steps."""
     lengths = Counter(evidence.trace.instructions()["block"].to_pylist())
-    alone = steps = 0
-    for path in evidence.trace.paths().select(["blocks", "active", "taken"]).to_pylist():
-        entries = list(zip(path["blocks"], path["active"], path["taken"], strict=True))
-        steps += sum(lengths[number] for number in path["blocks"])
+    sides, steps = [0, 0], 0
+    paths = evidence.trace.paths().select(["blocks", "active", "taken", "repeat"]).to_pylist()
+    for path, times in zip(paths, _path_times(evidence).tolist(), strict=True):
+        entries = [*zip(path["blocks"], path["active"], path["taken"], path["repeat"], strict=True)]
+        steps += times * sum(lengths[number] * repeat for number, _, _, repeat in entries)
         for place, entry in enumerate(entries):
-            if entry != (block, FULL, taken):
-                continue
-            part = list(takewhile(_is_part, entries[place + 1 :]))
-            if all(any(mask & side for _, mask, _ in part) for side in (taken, FULL & ~taken)):
-                return False
-            alone += sum(lengths[number] for number, _, _ in part)
-    return alone <= ALONE * steps
+            if entry[:3] == (block, FULL, taken):
+                for number, mask, _, repeat in takewhile(_is_part, entries[place + 1 :]):
+                    sides[0 if mask & taken else 1] += times * lengths[number] * repeat
+    return sides[0], sides[1], steps
 
 
-def _is_part(entry: tuple[int, int, int]) -> bool:
+def _is_part(entry: tuple[int, int, int, int]) -> bool:
     return entry[1] != FULL
 
 

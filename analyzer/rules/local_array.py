@@ -4,6 +4,14 @@ from collections.abc import Iterator
 
 from ..advice import Evidence, Finding
 
+SINE, LARGEST = "__cudart_i2opi", 40
+"""The table with which CUDA's sine brings large arguments into a period, and its array's bytes."""
+UNROLL = "unroll the loops so that every index is known when compiling, or keep it in shared memory"
+IN_PERIOD = (
+    "sine and cosine of arguments beyond 105615 go through it: bring them into a period before"
+    " (sinpif, cospif), or let the hardware approximate (__sinf, __cosf)"
+)
+
 
 def find(evidence: Evidence) -> Iterator[Finding]:
     """Look at accesses to local memory; one finding a launch, at the costliest of them.
@@ -24,11 +32,18 @@ def find(evidence: Evidence) -> Iterator[Finding]:
     )
     top = max(local, key=lambda a: evidence.of(a.pc, a.kind.prefix + "bytes_moved"))
     size = evidence.profile.launch.local_bytes
+    is_sine = size <= LARGEST and any(SINE in text for text in _texts(evidence))
     yield Finding(
         f"an array of each thread lives in local memory: {requests} requests",
         f"{size} bytes a thread, indexed at run time",
-        "unroll the loops so that every index is known when compiling, or keep it in shared memory",
+        IN_PERIOD if is_sine else UNROLL,
         top.pc,
         moved / max(1, moved + others),
         top.identifier,
     )
+
+
+def _texts(evidence: Evidence) -> list[str]:
+    """The instructions, as PTX has them."""
+    texts: list[str] = evidence.trace.instructions()["text"].to_pylist()
+    return texts

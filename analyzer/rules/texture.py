@@ -14,7 +14,9 @@ from ..why.sentence import stride
 BEFORE = (2, 0)
 REMAINING = 0.5
 """A texture is advice if it leaves this part of the bytes at most."""
-ORDERLESS = "no stride"
+ORDERLESS = ("no stride", "in runs of 2 lanes")
+NEAR = 2
+"""Lanes that share a transaction, on average, where a gather's places lie near one another."""
 
 
 def find(evidence: Evidence) -> Iterator[Finding]:
@@ -41,7 +43,20 @@ def helps(evidence: Evidence, access: Access) -> tuple[int, int] | None:
     if (access.kind.space, access.kind.access) != ("global", "load"):
         return None
     name = evidence.array_of(access)
-    if not name or access.cost <= access.ideal or ORDERLESS not in stride(access.addresses):
+    if not name or access.cost <= access.ideal or not is_orderless(access):
         return None
     before, after = evidence.trials.through_texture(access.pc, name)
     return (before, after) if after and after <= REMAINING * before else None
+
+
+def is_orderless(access: Access) -> bool:
+    """Whether no order of lanes explains an access; pairs of neighbours come about by chance."""
+    return stride(access.addresses).endswith(ORDERLESS)
+
+
+def is_near(evidence: Evidence, access: Access) -> bool:
+    """Whether it is a load in no order whose lanes share transactions, which an L1 then holds."""
+    if evidence.device.capability < BEFORE or access.kind.access != "load":
+        return False
+    transactions = evidence.of(access.pc, f"{access.kind.prefix}transactions")
+    return is_orderless(access) and NEAR * transactions < evidence.use_of(access).lanes

@@ -32,7 +32,7 @@ def find(evidence: Evidence) -> Iterator[Finding]:
             evidence.of(access.pc, kind.prefix + name)
             for name in ("transactions", "ideal_transactions")
         )
-        if kind.width == WIDEST and cost <= EXCESS * ideal:
+        if (kind.width == WIDEST and cost <= EXCESS * ideal) or texture.is_near(evidence, access):
             continue
         if ideal and cost >= EXCESS * ideal and texture.helps(evidence, access) is None:
             yield Finding(
