@@ -134,3 +134,49 @@ __global__ void machine(int *out, const unsigned char *code, int length, int ste
     }
     out[input] = stack[top];
 }
+
+struct Mixed {
+    signed char a, b;
+    short c;
+    int d;
+    double e;
+};
+
+__device__ __noinline__ Mixed grown(Mixed m, signed char by, int *which)
+{
+    m.a += by;
+    m.d *= 2;
+    which[0] += m.b;
+    return m;
+}
+
+struct Table {
+    int values[64];
+};
+
+__device__ __noinline__ int smoothed(Table t, int i)
+{
+    t.values[i] += 3;
+    return t.values[i / 2] + t.values[i];
+}
+
+__device__ __noinline__ int summed(const Table *t, int n)
+{
+    int sum = 0;
+    for (int i = 0; i < n; ++i)
+        sum += t->values[i];
+    return sum;
+}
+
+__global__ void by_value(double *sums, int *picked, Mixed m, Table t)
+{
+    int i = threadIdx.x, counted = 0;
+    Mixed g = grown(m, (signed char)i, &counted);
+    sums[i] = g.a + g.b + g.c + g.d + g.e + counted;
+    picked[i] = smoothed(t, i);
+}
+
+__global__ void by_reference(int *sums, const __grid_constant__ Table t)
+{
+    sums[threadIdx.x] = summed(&t, threadIdx.x);
+}

@@ -10,6 +10,7 @@ def run(program: Program) -> None:
     recursion(program)
     tree(program)
     machine(program)
+    parameters(program)
 
 
 def structs(program: Program) -> None:
@@ -76,3 +77,18 @@ def machine(program: Program) -> None:
     program.launch("machine", 3, 32, out, sent, len(code), 100)
     x = np.arange(96)
     program.same(out, ~-np.where(x % 2 == 1, 3 * x + 1, x // 2))
+
+
+def parameters(program: Program) -> None:
+    kinds = {"a": np.int8, "b": np.int8, "c": np.int16, "d": np.int32, "e": np.float64}
+    mixed = np.array((1, 2, 3, 4, 0.5), list(kinds.items()))[()]
+    values = program.integers(0, 1000, 64)
+    table = np.array((values,), [("values", np.int32, 64)])[()]
+    sums, picked = program.zeros(64, np.float64), program.zeros(64, np.int32)
+    program.launch("by_value", 1, 64, sums, picked, mixed, table)
+    lane = np.arange(64)
+    program.same(sums, (1 + lane) + 2 + 3 + 2 * 4 + 0.5 + 2)
+    bumped = np.where(lane // 2 == lane, 3, 0)  # the same element twice, for lane 0 only
+    program.same(picked, values[lane // 2] + bumped + values + 3)
+    program.launch("by_reference", 1, 64, picked, table)
+    program.same(picked, np.cumsum(values) - values)

@@ -270,3 +270,10 @@ def test_a_pointer_does_not_fit_into_four_bytes() -> None:
         cutrace.Session() as gpu,
     ):
         gpu.load_ptx(text).get_function("k")[1, 1](gpu.device_array(4, np.int32))
+
+
+def test_a_call_with_too_few_arguments_is_refused_with_its_line() -> None:
+    outside = ".func f(.param .b32 x, .param .b32 y) { ret; }"
+    named = "PTX line 7: call f, .1.; has 0 results and 1 arguments, f has 0 and 2"
+    with pytest.raises(CutraceError, match=named):
+        launch_ptx("call f, (1);", outside=outside)

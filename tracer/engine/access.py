@@ -27,8 +27,9 @@ _SPACES = {
     "shared": Space.SHARED,
     "local": Space.LOCAL,
     "const": Space.CONST,
+    "param": Space.LOCAL,
 }
-
+"""Spaces of addresses. Parameters of functions lie on the stack where something points at them."""
 
 _NEAR = (1 << 30) - 16
 """Lanes no further than this from one of them make one row: offsets in it are 32 bits, signed."""
@@ -38,8 +39,9 @@ _NEAR = (1 << 30) - 16
 class Access:
     """One memory instruction: `space` None is generic; `count` elements of `dtype` a lane.
 
-    A hidden one leaves no rows: it fetches the handle that stands for a texture reference. A narrow
-    one has an address of 32 bits, which in global memory are the lower ones (`.address_size 32`).
+    A hidden one leaves no rows: it fetches the handle that stands for a texture reference, or a
+    function's parameter. A narrow one has an address of 32 bits, which in global memory are the
+    lower ones (`.address_size 32`).
     """
 
     pc: int
@@ -68,13 +70,20 @@ class Access:
 
 def decode_access(decoder: "Decoder", instruction: Instruction) -> Step | None:
     """Return the step of a load or store outside parameters, or None if it is none."""
-    if instruction.space == "param":
+    if instruction.space == "param" and not _is_through_pointer(instruction):
         return None
     if instruction.opcode in ("ld", "ldu"):
         return _load(decoder, instruction)
     if instruction.opcode == "st":
         return _store(decoder, instruction)
     return None
+
+
+def _is_through_pointer(instruction: Instruction) -> bool:
+    return any(
+        isinstance(operand, Address) and isinstance(operand.base, Register)
+        for operand in instruction.operands
+    )
 
 
 def describe(decoder: "Decoder", instruction: Instruction, operand: Operand) -> Access:
@@ -99,7 +108,8 @@ def describe(decoder: "Decoder", instruction: Instruction, operand: Operand) -> 
         fetch,
         offset,
         decoder.guard(),
-        hidden=isinstance(operand.base, Symbol) and is_handle(operand.base.name),
+        hidden=instruction.space == "param"
+        or (isinstance(operand.base, Symbol) and is_handle(operand.base.name)),
         narrow=isinstance(operand.base, Register) and TYPE_BYTES[operand.base.type] == 4,
     )
 

@@ -13,7 +13,7 @@ from .array import LANES, Bits
 from .barrier import Arrival, Reduction
 from .fault import source_line
 from .frame import save_frame
-from .passing import pass_registers, returned_registers
+from .passing import frame_slots, pass_arguments, returned
 from .pointer import callees, function_address
 from .program import Terminator
 from .slot import Fetch
@@ -150,21 +150,16 @@ def _call(decoder: "Decoder", instruction: Instruction) -> Terminator | None:
         return None
     after = decoder.block.successors[0] if decoder.block.successors else None
     back = _exit(decoder, decoder.block) if after is None else after
-    guard = decoder.guard()
     save = None
     if after is not None and any(map(decoder.calls_itself, reached)):
-        if guard is not None:
-            raise decoder.refuse("cutrace does not run recursive calls under a predicate")
-        slots = decoder.live_slots(after)
+        slots = frame_slots(decoder, target, after)
         decoder.saved[after] = slots
         live = tuple(decoder.slots.read(slot) for slot in slots)
         save = save_frame(live, decoder.pc, decoder.levels)
     entered = _entered(decoder, [spans[k] for k in reached], through)
-    passes = [move for k in reached for move in pass_registers(decoder, target, k)]
-    returns = [pair for k in reached for pair in returned_registers(decoder, target, k)]
-    if returns and (guard is not None or after is None):
-        raise decoder.refuse("cutrace does not run calls under a predicate that return registers")
-    if returns and after is not None:
+    passes = [move for k in reached for move in pass_arguments(decoder, target, k)]
+    returns = [given for k in reached for given in returned(decoder, target, k)]
+    if after is not None:
         decoder.returned[after] = returns
 
     def call(group: "Group") -> None:
@@ -173,13 +168,11 @@ def _call(decoder: "Decoder", instruction: Instruction) -> Terminator | None:
             save(group)
         for move in passes:
             move(group)
-        lanes = group.active if guard is None else group.pack(guard(group.frame))
         stacks.block[group.warps] = back
-        for callee, chosen in entered(group, lanes):
+        for callee, chosen in entered(group, group.active):
             warps = group.warps[chosen != 0]
             if warps.size:
                 stacks.push(warps, callee.entry, callee.exit, chosen[chosen != 0], called=True)
-        stacks.go(group.warps[lanes == 0], back)
         return None
 
     return call

@@ -12,6 +12,8 @@ from ...errors import KernelFault
 from ..ptx.kernel import TYPE_BYTES, Address, CallTarget, Instruction, Operand, Symbol, Vector
 from .array import DTYPES, Array
 from .fault import source_line
+from .passing import place_of
+from .piece import Place, Span, fetch_bytes, store_bytes
 from .printf import print_lanes
 from .program import Step
 
@@ -29,25 +31,19 @@ def decode_call(decoder: "Decoder", instruction: Instruction) -> Step | None:
     return None
 
 
-def _variable(decoder: "Decoder", name: str) -> tuple[int, str]:
-    """Return whose parameter a name is: the caller's `.param` stands for the callee's own."""
-    return decoder.parameters.get((decoder.function, name), (decoder.function, name))
-
-
 def _parameter(decoder: "Decoder", instruction: Instruction) -> Step:
     load = instruction.opcode == "ld"
     value, address = instruction.operands if load else reversed(instruction.operands)
     if not isinstance(address, Address) or not isinstance(address.base, Symbol):
         raise decoder.refuse("cutrace does not reach parameters through pointers yet")
-    owner, name = _variable(decoder, address.base.name)
+    place = place_of(decoder, address.base.name)
     offset = address.base.offset + address.offset
-    kind = instruction.type
+    kind, size = instruction.type, TYPE_BYTES[instruction.type]
     elements = value.elements if isinstance(value, Vector) else (value,)
-    keys = [
-        (owner, name, offset + k * TYPE_BYTES[kind], TYPE_BYTES[kind]) for k in range(len(elements))
+    steps = [
+        _move(decoder, load, element, place, (offset + k * size, size), kind)
+        for k, element in enumerate(elements)
     ]
-    steps = [_move(decoder, load, element, key, kind)
-             for element, key in zip(elements, keys, strict=True)]  # fmt: skip
 
     def move_all(group: "Group") -> None:
         for step in steps:
@@ -57,13 +53,13 @@ def _parameter(decoder: "Decoder", instruction: Instruction) -> Step:
 
 
 def _move(
-    decoder: "Decoder", load: bool, element: Operand, key: tuple[int, str, int, int], kind: str
+    decoder: "Decoder", load: bool, element: Operand, place: Place, span: Span, kind: str
 ) -> Step:
-    slot = decoder.slots.of_parameter(key, decoder.argument_bytes(key))
     if load:
-        fetch, store = decoder.fetch_parameter(key, slot, kind), decoder.store(element, kind)
+        fetch = fetch_bytes(decoder, place, span, kind)
+        store = decoder.store(element, kind)
     else:
-        fetch, store = decoder.fetch(element, kind), decoder.store_slot(slot, kind)
+        fetch, store = decoder.fetch(element, kind), store_bytes(decoder, place, span, kind)
 
     def move(group: "Group") -> None:
         value = fetch(group.frame)
@@ -77,37 +73,35 @@ def _move(
 def _runtime_call(decoder: "Decoder", instruction: Instruction) -> Step:
     target = next(o for o in instruction.operands if isinstance(o, CallTarget))
     name = target.callee.name
-    arguments = [
-        decoder.slots.of_parameter((decoder.function, o.name, 0, 8))
-        for o in target.arguments
-        if isinstance(o, Symbol)
-    ]
     if name == "vprintf":
-        if len(arguments) != 2 or len(target.returns) != 1:
-            raise decoder.refuse("expected a format, a buffer and a result")
-        result = decoder.slots.of_parameter((decoder.function, _name(target.returns[0]), 0, 4))
-        decoder.slots.write(result, maybe=True)
-        for slot in arguments:
-            decoder.slots.read(slot)
-        return lambda group: _printf(group, arguments, result)
+        return _printf(decoder, target)
     if name == "__assertfail":
         pc = decoder.pc
         return lambda group: _assertion(group, pc)
     raise decoder.refuse(f"cutrace does not have the function `{name}`")
 
 
+def _printf(decoder: "Decoder", target: CallTarget) -> Step:
+    if len(target.arguments) != 2 or len(target.returns) != 1:
+        raise decoder.refuse("expected a format, a buffer and a result")
+    places = [place_of(decoder, _name(o)) for o in (*target.arguments, *target.returns)]
+    takes = [fetch_bytes(decoder, place, (0, 8), "s64") for place in places[:2]]
+    give = store_bytes(decoder, places[2], (0, 4), "b32")
+
+    def printf(group: "Group") -> None:
+        frame = group.frame
+        shape = (group.rows, group.columns)
+        form, values = (np.broadcast_to(take(frame), shape) for take in takes)
+        lanes = np.broadcast_to(True if group.lanes is None else group.lanes, shape)
+        counts: Array = np.zeros(shape, dtype=DTYPES["b32"])
+        counts[lanes] = print_lanes(group, form[lanes], values[lanes], np.flatnonzero(lanes))
+        give(frame, counts)
+
+    return printf
+
+
 def _name(operand: Operand) -> str:
     return operand.name if isinstance(operand, Symbol) else ""
-
-
-def _printf(group: "Group", arguments: list[int], result: int) -> None:
-    frame = group.frame
-    shape = (group.rows, group.columns)
-    form, values = (np.broadcast_to(frame[slot].view(np.int64), shape) for slot in arguments)
-    lanes = np.broadcast_to(True if group.lanes is None else group.lanes, shape)
-    counts: Array = np.zeros(shape, dtype=DTYPES["b32"])
-    counts[lanes] = print_lanes(group, form[lanes], values[lanes], np.flatnonzero(lanes))
-    frame[result] = counts
 
 
 def _assertion(group: "Group", pc: int) -> None:

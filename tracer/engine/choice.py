@@ -14,6 +14,7 @@ from ...errors import CutraceError
 from .alike import alike, may_diverge
 from .decode import decode
 from .launch import Sink
+from .memory import takes_parameter_address
 from .pattern import PatternTable
 from .program import Program
 from .wave import Wave
@@ -32,6 +33,10 @@ def choose_engine(program: Program, blocks: int) -> MakeWave:
     compiled engine and that does not know the kernel.
     """
     asked = program.launch.watch.engine
+    if any(map(takes_parameter_address, program.kernel.instructions)):
+        if asked == "compiled":
+            raise CutraceError("the compiled engine knows no generic address of a parameter")
+        return _array(program)
     if asked == "array" or (asked == "auto" and not _is_worth_compiling(program)):
         return _array(program)
     try:

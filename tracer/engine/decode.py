@@ -44,8 +44,9 @@ from .native import select
 from .op.family import find_rule
 from .op.left_out import left_out
 from .parameter import decode_pointed_parameter, parameter_offsets
-from .passing import take_returned
-from .pointer import function_address, parameter_places
+from .passing import Return, take_returned
+from .piece import parameter_pieces
+from .pointer import apart, function_address, parameter_places
 from .program import BlockPlan, Program, Step, Terminator, spoken_name
 from .slot import Fetch, Slots, Store, immediate
 
@@ -65,11 +66,13 @@ class Decoder:
         self.shared_bytes = self.shared.size + launch.shared_dynamic
         self.local_stride = _local_stride(kernel)
         self.slots = Slots(kernel, launch)
-        self.parameters = parameter_places(kernel)
         self.recursive = recursive_functions(kernel)
+        self.apart = apart(kernel, self.recursive)
+        self.parameters = parameter_places(kernel, self.apart)
+        self.pieces = parameter_pieces(kernel, parameter_places(kernel))
         self.levels = _levels(kernel)
         self.saved: dict[int, tuple[int, ...]] = {}
-        self.returned: dict[int, list[tuple[int, int]]] = {}
+        self.returned: dict[int, list[Return]] = {}
         self.function = 0
         self.pc = 0
         self.position = 0
@@ -192,10 +195,6 @@ class Decoder:
                 return scalar(piece, DTYPES[f"b{8 * size}"])
         return None
 
-    def fetch_parameter(self, key: tuple[int, str, int, int], slot: int, kind: str) -> Fetch:
-        """Return a function that takes bytes of a parameter out of a frame as type `kind`."""
-        return self.slots.fetch_slot(slot, DTYPES[kind])
-
     def guard(self) -> Fetch | None:
         """Return a function to the lanes where the guard of the instruction in hand holds."""
         guard = self.kernel.instructions[self.pc].guard
@@ -260,11 +259,13 @@ def _plan(decoder: Decoder, block: BasicBlock) -> BlockPlan:
     slots = decoder.slots
     slots.begin_block()
     steps: list[Step] = []
+    if block.number in decoder.returned:
+        steps += [
+            s for given in decoder.returned[block.number] for s in take_returned(decoder, *given)
+        ]
     if block.number in decoder.saved:
         taken_back = decoder.saved[block.number]
         steps.append(restore_frame(tuple(slots.write(s, maybe=True) for s in taken_back)))
-    if block.number in decoder.returned:
-        steps += [take_returned(slots, *pair) for pair in decoder.returned[block.number]]
     terminator = branch.fall_through(decoder, block)
     for pc in range(block.first, block.last):
         decoder.pc, decoder.position = pc, pc - block.first

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
-from ..ptx.kernel import Address, Instruction, Kernel, Operand, Symbol, Variable
+from ..ptx.kernel import Address, Function, Instruction, Kernel, Operand, Symbol, Variable
 from .alike import KERNELS, Alike, alike
 
 
@@ -26,7 +26,10 @@ def shared_layout(kernel: Kernel) -> Layout:
 
 
 def local_layout(kernel: Kernel) -> Layout:
-    """Lay out the local variables of the kernel's functions: one frame for each function."""
+    """Lay out the local variables of the kernel's functions: one frame for each function.
+
+    A parameter of a function whose address is taken lies there too.
+    """
     return _local(alike(kernel))
 
 
@@ -44,7 +47,25 @@ def _shared(like: Alike) -> Layout:
 
 @lru_cache(maxsize=KERNELS)
 def _local(like: Alike) -> Layout:
-    return _lay_out(_own_variables(like.kernel, "local"))
+    kernel = like.kernel
+    pointed = {
+        (index, v.name): v
+        for index, span in enumerate(kernel.functions)
+        if index
+        for v in pointed_parameters(span.function)
+    }
+    return _lay_out({**_own_variables(kernel, "local"), **pointed})
+
+
+def pointed_parameters(function: Function) -> tuple[Variable, ...]:
+    """Return the parameters of a function whose addresses it takes: `mov.b64 %rd1, f_param_0`."""
+    named = {
+        operand.name
+        for instruction in function.instructions
+        for operand in instruction.operands
+        if isinstance(operand, Symbol)
+    }
+    return tuple(v for v in function.parameters if v.space == "param" and v.name in named)
 
 
 def _own_variables(kernel: Kernel, space: str) -> dict[tuple[int, str], Variable]:

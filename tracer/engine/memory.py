@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ...errors import CutraceError
 from ...traces.schema import Space
-from ..ptx.kernel import TYPE_BYTES, Function, Module, Special, Variable
+from ..ptx.kernel import TYPE_BYTES, Function, Instruction, Module, Special, Variable
 from .pointer import function_address
 from .surface import Surface
 from .texture import Texture
@@ -89,6 +89,10 @@ class Arena:
         self._starts.append(allocation.address)
         return allocation
 
+    def widen(self, size: int) -> None:
+        """Allow `size` bytes more."""
+        self._limit += size
+
     def _grow(self, needed: int) -> None:
         if needed > self.bytes.size:
             size = max(needed, 2 * self.bytes.size)
@@ -126,6 +130,8 @@ class LoadedModule:
     symbols: Mapping[str, Allocation]
     handles: dict[str, int] = field(default_factory=dict)
     """What is bound to the texture and surface references (`.texref`, `.surfref`) of the PTX."""
+    parameters: Allocation | None = None
+    """Where a launch's arguments lie for kernels that take a generic address of a parameter."""
     workspace: Allocation | None = None
     """Memory through which the blocks of a grid meet (`grid.sync()`): its size, then a barrier.
 
@@ -195,11 +201,23 @@ class Memory:
         placed = {v.name: self._place(v) for v in module.variables.values() if _has_place(v)}
         meets = any(map(_meets_grid, module.functions.values()))
         workspace = self._grid_workspace() if meets else None
-        loaded = LoadedModule(module, placed, workspace=workspace)
+        loaded = LoadedModule(module, placed, parameters=self._bank(module), workspace=workspace)
         for variable in module.variables.values():
             if variable.relocations and variable.name in placed:
                 self._relocate(variable, loaded)
         return loaded
+
+    def _bank(self, module: Module) -> Allocation | None:
+        """Reserve room behind the constants for the arguments of any kernel with `cvta.param`."""
+        sizes = [
+            sum(p.size + p.align for p in function.parameters)
+            for function in module.functions.values()
+            if function.is_entry
+        ]
+        if not any(map(_points_at_parameters, module.functions.values())):
+            return None
+        self.const.widen(max(sizes, default=0) + ALIGNMENT)
+        return self.const.allocate(max(sizes, default=0), "kernel parameters", ALIGNMENT)
 
     def _grid_workspace(self) -> Allocation:
         allocation = self.allocate(WORKSPACE_BYTES, "grid workspace", itemsize=4)
@@ -241,3 +259,13 @@ def _meets_grid(function: Function) -> bool:
         for i in function.instructions
         if i.opcode == "mov" and i.operands
     )
+
+
+def _points_at_parameters(function: Function) -> bool:
+    return any(takes_parameter_address(i) for i in function.instructions)
+
+
+def takes_parameter_address(instruction: Instruction) -> bool:
+    """Whether it turns the address of a parameter into a generic one."""
+    modifiers = instruction.modifiers
+    return instruction.opcode == "cvta" and instruction.space == "param" and "to" not in modifiers

@@ -12,6 +12,7 @@ from ..ptx.kernel import TYPE_BYTES, Bucket, Instruction, Operand, Register, Spe
 from .array import DTYPES, Array, scalar
 from .frame import lane_numbers
 from .memory import WINDOWS
+from .parameter import place_parameters
 from .program import Step
 from .slot import Fetch, Store
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from .decode import Decoder
     from .group import Group
 
-_CLOCKS = frozenset({"%clock", "%clock64", "%clock_hi", "%globaltimer", "%globaltimer_lo"})
+_CLOCKS = frozenset({"%clock", "%clock64", "%globaltimer", "%globaltimer_lo"})
 NO_EFFECT = frozenset(
     {"membar", "fence", "prefetch", "prefetchu", "nanosleep", "pmevent", "discard"}
     | {"applypriority", "brkpt", "griddepcontrol", "setmaxnreg"}
@@ -186,6 +187,8 @@ def _convert_address(decoder: "Decoder", instruction: Instruction) -> Step:
     fetch, store = decoder.fetch(source, kind), decoder.store(to, kind)
     space = _SPACES.get(instruction.space)
     start = WINDOWS[space][0] if space else 0
+    if instruction.space == "param":
+        start = place_parameters(decoder)[0]
     shift = DTYPES[kind].type(start)
     back = "to" in instruction.modifiers
     slot = decoder.slots.of(decoder.function, source) if isinstance(source, Register) else None
@@ -214,7 +217,9 @@ def _is_in_space(decoder: "Decoder", instruction: Instruction) -> Step:
     kind = "u64" if isinstance(source, Register) and TYPE_BYTES[source.type] == 8 else "u32"
     fetch, store = decoder.fetch(source, kind), decoder.store(to, "pred")
     space = _SPACES.get(instruction.space)
-    windows = [WINDOWS[space]] if space else [WINDOWS[other] for other in _SPACES.values()]
+    others = [WINDOWS[space]] if space else [WINDOWS[other] for other in _SPACES.values()]
+    is_parameter = instruction.space == "param"
+    windows = [place_parameters(decoder)] if is_parameter else others
 
     def test(group: "Group") -> None:
         address = fetch(group.frame)
@@ -222,7 +227,7 @@ def _is_in_space(decoder: "Decoder", instruction: Instruction) -> Step:
         for start, end in windows:
             inside = inside | ((address >= start) & (address < end))
         if store is not None:
-            store(group.frame, inside if space else ~inside)
+            store(group.frame, inside if space or is_parameter else ~inside)
 
     return test
 

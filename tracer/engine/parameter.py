@@ -1,7 +1,8 @@
 """Kernel parameters reached through pointers: `mov.b64 %rd1, p; ld.param.u32 %r1, [%rd1+4]`.
 
 Their addresses are offsets in the parameters' own space, in which each lies at a multiple of its
-alignment after the one before. Loads of parameters leave no rows.
+alignment after the one before. Loads of parameters leave no rows; those through a generic address
+(`cvta.param`, of a `__grid_constant__`) do: it is one in the constant bank, where a copy lies.
 """
 
 from typing import TYPE_CHECKING
@@ -10,10 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import KernelFault
+from ...traces.schema import Space
 from ..ptx.kernel import TYPE_BYTES, Address, Bucket, Instruction, Kernel, Register
 from .access import elements
 from .array import DTYPES, Array
 from .fault import source_line
+from .memory import WINDOWS
 from .program import Step
 
 if TYPE_CHECKING:
@@ -32,9 +35,23 @@ def parameter_offsets(kernel: Kernel) -> dict[str, int]:
     return offsets
 
 
+def place_parameters(decoder: "Decoder") -> tuple[int, int]:
+    """Copy the arguments to where generic addresses of them point; return first address and end.
+
+    Without any `cvta.param` in the module no address is one.
+    """
+    place = decoder.loaded.parameters
+    if place is None:
+        return 0, 0
+    image = _image(decoder)
+    decoder.memory.view(place)[: image.size] = image
+    start = WINDOWS[Space.CONST][0] + place.address
+    return start, start + image.size
+
+
 def decode_pointed_parameter(decoder: "Decoder", instruction: Instruction) -> Step | None:
     """Return the step of a load of parameters through a register, or None if it is none."""
-    if instruction.opcode != "ld" or instruction.space != "param":
+    if instruction.opcode != "ld" or instruction.space != "param" or decoder.function:
         return None
     to, address = instruction.operands
     if not isinstance(address, Address) or not isinstance(address.base, Register):

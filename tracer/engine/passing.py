@@ -1,30 +1,76 @@
-"""Arguments and results in registers, as old PTX has them: `.func (.reg .u32 r) f (.reg .u32 a)`.
+"""What a call does besides: arguments and results in registers, parameters that need an address.
 
-Arguments are put into the callee's registers before the call; results are taken from them at the
-block after it.
+Old PTX has registers, `.func (.reg .u32 r) f (.reg .u32 a)`, and any PTX may pass one where a
+`.param` is taken. They are put into the callee's place before the call; results are taken from
+there at the block after it. A parameter whose address the callee takes gets a copy in local memory.
 """
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, TypeAlias
 
-from ..ptx.kernel import CallTarget, Register
+import numpy as np
+
+from ...traces.schema import Space
+from ..ptx.kernel import TYPE_BYTES, CallTarget, Operand, Register, Symbol, Variable
+from .array import Array
+from .frame import lane_numbers
+from .layout import pointed_parameters
+from .piece import Place, fetch_bytes, piece_slots, store_bytes
 from .program import Step
-from .slot import Fetch, Slots, Store
+from .slot import Fetch, Store
 
 if TYPE_CHECKING:
     from .decode import Decoder
     from .group import Group
 
+Return: TypeAlias = tuple[int, Variable, Register | Symbol]
+"""The callee, what it returns, and where the caller wants that."""
 
-def pass_registers(decoder: "Decoder", target: CallTarget, callee: int) -> list[Step]:
-    """Return what puts arguments into the callee's registers, where it takes them in registers."""
-    parameters = decoder.kernel.functions[callee].function.parameters
+
+def place_of(decoder: "Decoder", name: str, function: int | None = None) -> Place:
+    """Return the place of a parameter: the caller's `.param` stands for the callee's own."""
+    place = (decoder.function if function is None else function, name)
+    return decoder.parameters.get(place, place)
+
+
+def pass_arguments(decoder: "Decoder", target: CallTarget, callee: int) -> list[Step]:
+    """Return what a call does with its arguments before the callee runs."""
+    function = decoder.kernel.functions[callee].function
     steps: list[Step] = []
-    for operand, variable in zip(target.arguments, parameters, strict=True):
+    for operand, variable in zip(target.arguments, function.parameters, strict=True):
         if variable.space == "reg":
             slot = decoder.slots.of_passed((callee, variable.name))
             fetch = decoder.fetch(operand, variable.element)
             steps.append(_pass(fetch, decoder.store_slot(slot, variable.element)))
+        elif isinstance(operand, Symbol):
+            given = place_of(decoder, operand.name)
+            steps += _copy(decoder, given, place_of(decoder, variable.name, callee))
+        else:
+            steps.append(_pass_register(decoder, operand, variable, callee))
+    steps += [_copy_to_local(decoder, callee, v) for v in pointed_parameters(function)]
     return steps
+
+
+def _pass_register(decoder: "Decoder", operand: Operand, variable: Variable, callee: int) -> Step:
+    kind = variable.element
+    if variable.size != TYPE_BYTES[kind]:
+        raise decoder.refuse(f"`{variable.name}` takes {variable.size} bytes, no register")
+    place = place_of(decoder, variable.name, callee)
+    store = store_bytes(decoder, place, (0, variable.size), kind)
+    return _pass(decoder.fetch(operand, kind), store)
+
+
+def _copy(decoder: "Decoder", source: Place, to: Place) -> list[Step]:
+    """Return what copies a parameter, piece by piece; nothing where both are one place."""
+    if source == to:
+        return []
+    return [
+        _pass(
+            fetch_bytes(decoder, source, (offset, size), f"b{8 * size}"),
+            store_bytes(decoder, to, (offset, size), f"b{8 * size}"),
+        )
+        for offset, size in decoder.pieces[to]
+    ]
 
 
 def _pass(fetch: Fetch, store: Store) -> Step:
@@ -36,26 +82,85 @@ def _pass(fetch: Fetch, store: Store) -> Step:
     return move
 
 
-def returned_registers(
-    decoder: "Decoder", target: CallTarget, callee: int
-) -> list[tuple[int, int]]:
-    """Return pairs of slots, the callee's register and the caller's, for results in registers."""
-    returns = decoder.kernel.functions[callee].function.returns
+def _copy_to_local(decoder: "Decoder", callee: int, variable: Variable) -> Step:
+    """Copy what a call passes to local memory, as the stack has it: no access of the kernel's."""
+    place = place_of(decoder, variable.name, callee)
+    start = decoder.local.offsets[callee, variable.name]
+    parts = [
+        (start + offset, size, fetch_bytes(decoder, place, (offset, size), f"b{8 * size}"))
+        for offset, size in decoder.pieces.get(place, ())
+    ]
+    guard, stride = decoder.guard(), decoder.local_stride
+    calls_itself = callee in decoder.recursive
+
+    def copy(group: "Group") -> None:
+        shape = (group.rows, group.columns)
+        chosen = group.guarded(None if guard is None else guard(group.frame))
+        active = np.broadcast_to(True if chosen is None else chosen, shape)
+        lanes = lane_numbers(group)[active]
+        frames = group.wave.frames
+        level = frames.depth[lanes] * stride if calls_itself and frames is not None else 0
+        shadow = group.wave.shadow
+        written = None if shadow is None else shadow.of(Space.LOCAL)
+        for offset, size, fetch in parts:
+            value = np.broadcast_to(fetch(group.frame), shape)[active]
+            octets = np.ascontiguousarray(value).view(np.uint8).reshape(-1, size)
+            columns = np.reshape(level + offset, (-1, 1)) + np.arange(size)
+            group.wave.local[lanes[:, None], columns] = octets
+            if written is not None:
+                written[lanes[:, None], columns] = 1
+
+    return copy
+
+
+def returned(decoder: "Decoder", target: CallTarget, callee: int) -> list[Return]:
+    """Return what the caller has to take where the call comes back."""
+    variables = decoder.kernel.functions[callee].function.returns
     return [
-        (decoder.slots.of_passed((callee, v.name)), decoder.slots.of(decoder.function, operand))
-        for operand, v in zip(target.returns, returns, strict=True)
-        if v.space == "reg" and isinstance(operand, Register)
+        (callee, variable, operand)
+        for operand, variable in zip(target.returns, variables, strict=True)
+        if isinstance(operand, (Register, Symbol))
     ]
 
 
-def take_returned(slots: Slots, source: int, to: int) -> Step:
-    """Return what puts a callee's register into the caller's where the call has come back."""
-    fetch = slots.fetch_slot(source, slots.zeros[to].dtype)
-    slots.write(to)
+def take_returned(
+    decoder: "Decoder", callee: int, variable: Variable, to: Register | Symbol
+) -> Iterator[Step]:
+    """Yield what puts a result into the caller's place, in the block after the call."""
+    source = place_of(decoder, variable.name, callee)
+    if isinstance(to, Symbol):
+        yield from _copy(decoder, source, place_of(decoder, to.name))
+        return
+    slots = decoder.slots
+    slot = slots.of(decoder.function, to)
+    dtype = slots.zeros[slot].dtype
+    if variable.space == "reg":
+        fetch = slots.fetch_slot(slots.of_passed((callee, variable.name)), dtype)
+    else:
+        fetch = fetch_bytes(decoder, source, (0, variable.size), variable.element)
+    slots.write(slot)
 
     def take(group: "Group") -> None:
-        value = fetch(group.frame)
+        value: Array = fetch(group.frame)
         group.wave.owned.pop(id(value), None)
-        group.frame[to] = value
+        group.frame[slot] = value.astype(dtype, copy=False)
 
-    return take
+    yield take
+
+
+def frame_slots(decoder: "Decoder", target: CallTarget, after: int) -> tuple[int, ...]:
+    """Return the slots that a recursive call must find again, but for those of its results.
+
+    They are of registers that are live after it, and of the calling function's own parameters.
+    """
+    function = decoder.kernel.functions[decoder.function].function
+    taken = {
+        decoder.slots.of(decoder.function, r) for r in target.returns if isinstance(r, Register)
+    }
+    own = [
+        slot
+        for variable in (*function.returns, *function.parameters)
+        if variable.space == "param"
+        for slot in piece_slots(decoder, place_of(decoder, variable.name))
+    ]
+    return tuple(sorted({*decoder.live_slots(after), *own} - taken))

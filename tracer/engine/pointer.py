@@ -53,19 +53,40 @@ def _fits(caller: Function, target: CallTarget, callee: Function) -> bool:
 
 def calls(kernel: Kernel) -> Iterator[tuple[int, CallTarget, int]]:
     """Yield every way from a call to a function: the caller, the operands, the callee."""
+    for caller, target, reached in _sites(kernel):
+        for callee in reached:
+            yield caller, target, callee
+
+
+def _sites(kernel: Kernel) -> Iterator[tuple[int, CallTarget, list[int]]]:
+    """Yield every call: the caller, the operands, the functions that it may enter."""
     for block in kernel.blocks:
         for instruction in kernel.instructions[block.first : block.last]:
             for operand in instruction.operands:
                 if isinstance(operand, CallTarget):
-                    for callee in callees(kernel, block.function, operand):
-                        yield block.function, operand, callee
+                    yield block.function, operand, callees(kernel, block.function, operand)
 
 
-def parameter_places(kernel: Kernel) -> dict[tuple[int, str], tuple[int, str]]:
+def apart(kernel: Kernel, recursive: frozenset[int]) -> frozenset[int]:
+    """Return the functions whose parameters a call copies, since they are not the caller's place.
+
+    Those that can call themselves still read theirs when they have written their callee's; so do
+    functions that one pointer can reach along with them.
+    """
+    found = set(recursive)
+    groups = [set(reached) for _, _, reached in _sites(kernel)]
+    while more := {k for group in groups if found & group for k in group} - found:
+        found |= more
+    return frozenset(found)
+
+
+def parameter_places(
+    kernel: Kernel, copied: frozenset[int] = frozenset()
+) -> dict[tuple[int, str], tuple[int, str]]:
     """Map `.param` variables, (function, name), to the one that stands for all of their place.
 
-    What a caller passes and what its callee takes are one place; functions that one pointer can
-    reach share theirs.
+    What a caller passes and what its callee takes are one place, but for callees that get copies;
+    functions that one pointer can reach share theirs.
     """
     above: dict[tuple[int, str], tuple[int, str]] = {}
 
@@ -74,12 +95,27 @@ def parameter_places(kernel: Kernel) -> dict[tuple[int, str], tuple[int, str]]:
             key = above[key]
         return key
 
-    for caller, target, callee in calls(kernel):
-        function = kernel.functions[callee].function
-        theirs = (*function.returns, *function.parameters)
-        for mine, its in zip((*target.returns, *target.arguments), theirs, strict=True):
-            if isinstance(mine, Symbol):
-                place, other = root((caller, mine.name)), root((callee, its.name))
-                if place != other:
-                    above[place] = other
+    def join(places: list[tuple[int, str]], others: list[tuple[int, str]]) -> None:
+        for one, other in zip(places, others, strict=True):
+            place, its = root(one), root(other)
+            if place != its:
+                above[place] = its
+
+    for caller, target, reached in _sites(kernel):
+        taken = [_formals(kernel, callee) for callee in reached]
+        for formals in taken:
+            join(taken[0], formals)
+        given = (*target.returns, *target.arguments)
+        pairs = [
+            ((caller, mine.name), its)
+            for mine, its in zip(given, taken[0] if taken else [], strict=False)
+            if isinstance(mine, Symbol)
+        ]
+        if not copied & set(reached):
+            join([mine for mine, _ in pairs], [its for _, its in pairs])
     return {key: root(key) for key in above}
+
+
+def _formals(kernel: Kernel, callee: int) -> list[tuple[int, str]]:
+    function = kernel.functions[callee].function
+    return [(callee, variable.name) for variable in (*function.returns, *function.parameters)]

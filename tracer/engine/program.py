@@ -79,6 +79,7 @@ def spoken_name(kernel: Kernel, launch: Launch) -> str:
 
 _ZEROS = (
     *("%cluster_ctarank", "%is_explicit_cluster", "%current_graph_exec"),
+    *("%clock_hi", "%globaltimer_hi"),
     *(f"%cluster_ctaid.{axis}" for axis in AXES),
     *(f"%reserved_smem_offset_{name}" for name in ("begin", "end", "cap", "0", "1")),
     *(f"%envreg{number}" for number in range(32)),
@@ -95,7 +96,8 @@ _SAME_EVERYWHERE: Mapping[str, Array] = {
     "%nsmid": _ONE,
     "%gridid": scalar(0, np.dtype(np.uint64)),
 }
-"""Every block is a cluster of its own; nothing counts performance, no driver sets registers."""
+"""Every block is a cluster of its own; nothing counts performance, no driver sets registers, and
+clocks stay below 2^32."""
 
 
 def special_values(launch: Launch, numbers: NDArray[np.int64]) -> dict[str, Array]:

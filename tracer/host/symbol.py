@@ -84,6 +84,8 @@ def describe_symbols(loaded: LoadedModule) -> tuple[Array, ...]:
         described.append(
             Array(workspace.name, workspace.space, workspace.offset, workspace.size, 4)
         )
+    if bank := loaded.parameters:
+        described.append(Array(bank.name, bank.space, bank.offset, bank.size))
     return tuple(described)
 
 

@@ -9,7 +9,7 @@ from .isa import LABEL_OPERAND, LEAVES
 from .kernel import TYPE_BYTES, Function, Instruction, Location, Symbol, Variable
 from .label import Labels
 from .lines import SourceLines, read_file
-from .scope import Scope
+from .scope import Scope, part_names
 from .variable import (
     DECLARED_SPACES,
     element_bytes,
@@ -52,8 +52,8 @@ class Body:
         return Function(
             header.name,
             header.is_entry,
-            header.returns,
-            header.parameters,
+            _flat(header.returns),
+            _flat(header.parameters),
             registers,
             tuple(self._variables),
             tuple(self._instructions),
@@ -71,7 +71,7 @@ class Body:
         if variable.space in STATIC:
             name = f"{self._function}.{name}"
         if variable.space == "reg":
-            vector = variable.size // TYPE_BYTES[variable.element]
+            vector = _elements(variable)
             fresh = self._scope.declare_register(variable.name, variable.element, vector)
         else:
             symbol = Symbol(name, element=element_bytes(variable))
@@ -158,3 +158,20 @@ class Body:
             if cursor.accept(";"):
                 return
             cursor.expect(",")
+
+
+def _elements(register: Variable) -> int:
+    """Return how many elements a register parameter has: 2 for `.reg .v2 .u32 v`."""
+    return register.size // TYPE_BYTES[register.element]
+
+
+def _flat(parameters: tuple[Variable, ...]) -> tuple[Variable, ...]:
+    """Put the elements of each vector of registers in its place."""
+    flat: list[Variable] = []
+    for parameter in parameters:
+        names = [parameter.name]
+        if parameter.space == "reg":
+            names = part_names(parameter.name, _elements(parameter))
+        size = parameter.size // len(names)
+        flat += [replace(parameter, name=name, size=size) for name in names]
+    return tuple(flat)

@@ -18,6 +18,7 @@ from .kernel import (
     Symbol,
     Vector,
 )
+from .landing import separate_returns
 from .liveness import find_live
 
 _Live = list[frozenset[tuple[int, str]]]
@@ -29,8 +30,13 @@ def link_kernel(module: Module, entry_name: str) -> Kernel:
     Calls of functions without a body (`vprintf`, `malloc`) stay inside a block. An indirect call
     can reach the functions of its `.calltargets`, or else all whose address the module takes.
     """
-    functions = _reach(module, _find_entry(module, entry_name))
-    cuts = [cut_blocks(function, lambda call: has_body(module, call)) for function in functions]
+
+    def is_inner(call: Instruction) -> bool:
+        return has_body(module, call)
+
+    reached = _reach(module, _find_entry(module, entry_name))
+    functions = [separate_returns(function, is_inner) for function in reached]
+    cuts = [cut_blocks(function, is_inner) for function in functions]
     count = sum(map(len, cuts))
     instructions: list[Instruction] = []
     blocks: list[BasicBlock] = []
@@ -79,6 +85,13 @@ def _callee(module: Module, call: Instruction, target: CallTarget) -> Function:
         raise CutraceError(
             f"PTX line {call.ptx_line}: {call.text} calls {name}, expected a function"
             f"{nearest(name, module.functions)}"
+        )
+    given = (len(target.returns), len(target.arguments))
+    taken = (len(function.returns), len(function.parameters))
+    if given != taken:
+        raise CutraceError(
+            f"PTX line {call.ptx_line}: {call.text} has {given[0]} results and {given[1]} "
+            f"arguments, {name} has {taken[0]} and {taken[1]}"
         )
     return function
 

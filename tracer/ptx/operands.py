@@ -61,13 +61,14 @@ def read_call(cursor: Cursor, scope: Scope) -> CallTarget:
 
 
 def _read_list(cursor: Cursor, scope: Scope) -> tuple[Operand, ...]:
-    """Read `(a, b)`, perhaps empty."""
+    """Read `(a, b)`, perhaps empty; elements of a vector are operands of their own."""
     cursor.expect("(")
     items: list[Operand] = []
     while not cursor.accept(")"):
         if items:
             cursor.expect(",")
-        items.append(read_operand(cursor, scope))
+        item = read_operand(cursor, scope)
+        items += item.elements if isinstance(item, Vector) else [item]
     return tuple(items)
 
 

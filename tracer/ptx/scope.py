@@ -57,10 +57,8 @@ class Scope:
 
     def declare_register(self, name: str, type_: str, vector: int = 1) -> bool:
         """Declare a register; with `vector` > 1 its parts `name.x`, `name.y` ...; as `declare`."""
-        if vector == 1:
-            return self.declare(name, self._register(name, type_))
-        parts = (self._register(f"{name}.{part}", type_) for part in "xyzw"[:vector])
-        return self.declare(name, Vector(tuple(parts)))
+        parts = [self._register(part, type_) for part in part_names(name, vector)]
+        return self.declare(name, parts[0] if vector == 1 else Vector(tuple(parts)))
 
     def declare_range(self, prefix: str, count: int, type_: str) -> bool:
         """Declare registers `prefix0` to `prefix(count-1)`; False if one was declared already."""
@@ -116,6 +114,11 @@ class Scope:
         register = Register(self.unique(name), type_)
         self.registers[register.name] = type_
         return register
+
+
+def part_names(name: str, vector: int) -> list[str]:
+    """Return the names of the registers that a register of `vector` elements is."""
+    return [name] if vector == 1 else [f"{name}.{part}" for part in "xyzw"[:vector]]
 
 
 def builtin_scope() -> Scope:
