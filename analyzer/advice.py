@@ -21,6 +21,7 @@ from . import rules
 from .address_use import AddressUse, Key, read_address_use
 from .launch_text import launch_text
 from .profile import LaunchProfile, Profile
+from .repeated import digest
 from .trial import Trials
 from .why.picture import draw_groups
 from .why.search import Access, Searcher
@@ -139,18 +140,36 @@ def advise(
     Instructions of one line in which a rule finds the same are one finding, the worst of them, with
     the share of all.
     """
-    return [
-        (launch, sorted(_ask(trace, launch, dlcm, set), key=lambda f: -(f.share or 0)))
-        for launch in profile.launches
-        if not launch.refusal
-    ]
+    devices: dict[str, Device] = {}
+    known: dict[tuple[str, bytes], list[Finding]] = {}
+    found: list[tuple[LaunchProfile, list[Finding]]] = []
+    for launch in profile.launches:
+        if launch.refusal:
+            continue
+        name = launch.device_file or launch.device
+        if name not in devices:
+            devices[name] = load_device(name, set)
+        opened = trace.launches[launch.number]
+        same = name, digest(opened)
+        if same not in known:
+            known[same] = sorted(_ask(opened, launch, devices[name], dlcm), key=_order)
+        found.append((launch, [_move(finding, launch.number) for finding in known[same]]))
+    return found
+
+
+def _move(finding: Finding, number: int) -> Finding:
+    """The same in another launch, with which the names of accesses begin."""
+    rest = finding.access.partition(".")[2]
+    return replace(finding, access=f"{number}.{rest}") if rest else finding
+
+
+def _order(finding: Finding) -> float:
+    return -(finding.share or 0)
 
 
 def _ask(
-    trace: Trace, launch: LaunchProfile, dlcm: str, settings: Mapping[str, object]
+    opened: LaunchTrace, launch: LaunchProfile, device: Device, dlcm: str
 ) -> Iterator[Finding]:
-    device = load_device(launch.device_file or launch.device, settings)
-    opened = trace.launches[launch.number]
     worst = Searcher(opened, device, dlcm).worst(None)
     numbers = [c for c, t in launch.raw.counts.schema.items() if t == pl.Int64]
     sums = launch.raw.counts.group_by("pc").agg(pl.col(numbers).sum()).sort("pc")
@@ -180,14 +199,28 @@ def render_advice(
 ) -> str:
     """A paragraph a launch and device, an item a finding."""
     lines = [first, ""] if first else []
-    for launch, findings in found:
-        lines += _wrapped(f"{launch.device}  {launch_text(launch.launch)}", width, "")
+    for launch, findings, times in _count_repeats(found):
+        again = f"  ({times} launches, the first is {launch.number})" if times > 1 else ""
+        lines += _wrapped(f"{launch.device}  {launch_text(launch.launch)}{again}", width, "")
         if not findings:
             lines.append("  nothing to advise")
         for alike in _gather(findings):
             lines += _render_alike(alike, width)
         lines.append("")
     return "\n".join((*lines, f"next: {last}")) + "\n"
+
+
+def _count_repeats(
+    found: Sequence[tuple[LaunchProfile, Sequence[Finding]]],
+) -> Sequence[tuple[LaunchProfile, Sequence[Finding], int]]:
+    """Launches of which the same is to be said, once each, and how many they are."""
+    said: dict[tuple[object, ...], list[tuple[LaunchProfile, Sequence[Finding]]]] = {}
+    for launch, findings in found:
+        what = tuple(replace(finding, access="") for finding in findings)
+        said.setdefault((launch.device, launch_text(launch.launch), what), []).append(
+            (launch, findings)
+        )
+    return [(*alike[0], len(alike)) for alike in said.values()]
 
 
 def _gather(findings: Sequence[Finding]) -> Sequence[Sequence[Finding]]:

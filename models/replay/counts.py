@@ -157,10 +157,12 @@ class Ledger:
 
     def close(self) -> tuple[pl.DataFrame, pl.DataFrame]:
         """Return `counts` and `mixed`."""
+        counts = self._table(False)
+        if not self._entries[True] and not len(self._sums[True].rows):
+            return counts, counts.clear().select(*KEYS, *self._counters)
         mixed = self._table(True).with_columns(array=pl.lit(MIXED))
-        if not mixed.is_empty():
-            mixed = mixed.group_by(KEYS).agg(pl.col(self._counters).sum()).sort(KEYS)
-        return self._table(False), mixed.select(*KEYS, *self._counters)
+        mixed = mixed.group_by(KEYS).agg(pl.col(self._counters).sum()).sort(KEYS)
+        return counts, mixed.select(*KEYS, *self._counters)
 
     def _by_prefix(self, site: Ints) -> Iterator[tuple[Kind, Ints]]:
         """Yield the indices of sites, (g,), together where their counters have one prefix."""

@@ -306,3 +306,21 @@ def test_what_is_true_of_several_lines_is_said_once(tmp_path: Path) -> None:
     said = render_advice(advise(trace, analyze(trace, "h200")), last="x")
     assert [said.count(part) for part in ("- k.cu:1: ", "- k.cu:2: ")] == [1, 1]
     assert [said.count(part) for part in ("  seen: ", "  change: ")] == [1, 1]
+
+
+def test_launches_that_are_the_same_again_are_told_once_with_their_number(tmp_path: Path) -> None:
+    source = """
+// cutrace: bad<<<1, 32>>>(out:f32[1024])
+// cutrace: bad<<<1, 32>>>(out)
+// cutrace: bad<<<1, 32>>>(more:f32[2048])
+__global__ void bad(float *out) { out[threadIdx.x * 32] = 1; }
+"""
+    (tmp_path / "k.cu").write_text(source)
+    trace = read_trace(record(tmp_path / "k.cu", [], tmp_path / "t.cutrace"))
+    told = advise(trace, analyze(trace, "h200"))
+    assert [f.access.partition(".")[0] for _, found in told for f in found] == ["0", "1", "2"]
+    headings = [line for line in render_advice(told, last="x").splitlines() if "<<<" in line]
+    assert headings == [
+        "h200  bad<<<1, 32>>>(out)  (2 launches, the first is 0)",
+        "h200  bad<<<1, 32>>>(out=more)",
+    ]
