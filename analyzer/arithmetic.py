@@ -15,6 +15,7 @@ import polars as pl
 import pyarrow as pa
 
 from ..models.replay.counts import LaunchCounts
+from .widen import widen
 
 OPERATIONS: Mapping[str, int] = {
     **dict.fromkeys(("add", "sub", "mul", "div", "rcp", "sqrt", "rsqrt"), 1),
@@ -59,19 +60,20 @@ def with_lanes(counts: LaunchCounts, instructions: pa.Table) -> pl.DataFrame:
         .select("pc", predicated=pl.lit(True))
     )
     lanes = counts.lanes_on.join(predicated, on="pc").select("pc", "scope", "lanes")
-    joined = counts.counts.join(predicated, on="pc", how="left").join(
-        lanes, on=["pc", "scope"], how="left"
+    joined = (
+        counts.counts.select("pc", "array", "scope", "thread_instructions")
+        .join(predicated, on="pc", how="left", maintain_order="left")
+        .join(lanes, on=["pc", "scope"], how="left", maintain_order="left")
     )
     on = pl.when("predicated").then(pl.col("lanes").fill_null(0)).otherwise("thread_instructions")
     own = pl.when(pl.col("array") == "").then(on).otherwise(0)
-    return joined.with_columns(lanes=own).select(*counts.counts.columns, "lanes")
+    return counts.counts.hstack(joined.select(lanes=own))
 
 
 def with_flops(counts: pl.DataFrame, instructions: pa.Table) -> pl.DataFrame:
     """The counts of a launch with COLUMNS beside them: operations of a lane, times `lanes`."""
-    joined = counts.join(flops_of(instructions), on="pc", how="left")
     flops = [(pl.col(name).fill_null(0) * pl.col("lanes")).alias(name) for name in COLUMNS]
-    return joined.with_columns(flops).select(*counts.columns, *COLUMNS)
+    return widen(counts, flops_of(instructions), flops)
 
 
 def without_flops(counts: pl.DataFrame) -> pl.DataFrame:

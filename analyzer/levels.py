@@ -5,6 +5,7 @@ counter, `l2_reads`, is the sum of all of them: what stores, atomics and evictio
 """
 
 from collections.abc import Mapping
+from functools import lru_cache
 
 import polars as pl
 
@@ -16,7 +17,8 @@ COUNTED = (*Cache.counters, *Memory.counters)
 PREFIXES = tuple(f"{space}_{access}_" for space in ACCESSES for access in ACCESSES[space])
 
 
-def find_levels(columns: list[str]) -> Mapping[str, list[str]]:
+@lru_cache(maxsize=64)
+def find_levels(columns: tuple[str, ...]) -> Mapping[str, list[str]]:
     """Return the raw counters behind each level's counter: `l2_reads` to all that end in it."""
     found: dict[str, list[str]] = {}
     for column in columns:
@@ -29,7 +31,10 @@ def find_levels(columns: list[str]) -> Mapping[str, list[str]]:
 
 def with_levels(counts: pl.DataFrame) -> pl.DataFrame:
     """Add a column for each counter of each level that the device has."""
-    levels = find_levels(counts.columns)
-    return counts.with_columns(
-        pl.sum_horizontal(columns).cast(pl.Int64).alias(name) for name, columns in levels.items()
+    levels = find_levels(tuple(counts.columns))
+    return counts.hstack(
+        counts.select(
+            pl.sum_horizontal(columns).cast(pl.Int64).alias(name)
+            for name, columns in levels.items()
+        )
     )

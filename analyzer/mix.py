@@ -16,6 +16,7 @@ import pyarrow as pa
 from ..models.control import BRANCHES, FREE
 from ..models.replay.seam import ACCESSES
 from .arithmetic import PRECISIONS
+from .widen import widen
 
 Instruction = Mapping[str, object]
 
@@ -79,7 +80,6 @@ def with_mix(counts: pl.DataFrame, instructions: pa.Table) -> pl.DataFrame:
     """
     known = [name for name in LANES if name in counts.columns]
     accessed = pl.sum_horizontal(known) if known else pl.lit(0, pl.Int64)
-    joined = counts.join(_kinds(instructions), on="pc", how="left")
     whose = pl.col("role")
     executed = pl.when(whose != "free").then(pl.col("thread_instructions")).otherwise(0)
     on = (
@@ -115,7 +115,7 @@ def with_mix(counts: pl.DataFrame, instructions: pa.Table) -> pl.DataFrame:
         },
     }
     columns = [value.cast(pl.Int64).alias(name) for name, value in added.items()]
-    return joined.with_columns(columns).select(*counts.columns, *COLUMNS)
+    return widen(counts, _kinds(instructions), columns)
 
 
 def without_mix(counts: pl.DataFrame) -> pl.DataFrame:

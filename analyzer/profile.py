@@ -29,6 +29,7 @@ from .roofline import find_roof
 from .touched import count_touched, with_touched
 from .view import View
 from .vocabulary import Capability, headings
+from .widen import widen
 
 DEFAULT_DEVICE = "h100"
 SCOPES = ("cluster", "all")
@@ -267,6 +268,7 @@ def launch_profile(
     """
     device, as_if = question.devices[counts.device], question.options.as_if
     counts = replace(counts, counts=_with_computing(counts, instructions))
+    around = [pl.col(name) for name in places.columns if name != "pc"]
     left_out = find_left_out(counts.launch, instructions, counts.counts.columns, places)
     return LaunchProfile(
         number=counts.number,
@@ -275,14 +277,12 @@ def launch_profile(
         device_name=device.name,
         capability=device.capability,
         raw=Raw(
-            counts.counts.join(places, on="pc", how="left"),
+            widen(counts.counts, places, around),
             launch_facts(counts, device),
             whole=question.scope == "all",
             left_out=left_out,
         ),
-        mixed=with_levels(without_mix(without_flops(counts.mixed))).join(
-            places, on="pc", how="left"
-        ),
+        mixed=widen(with_levels(without_mix(without_flops(counts.mixed))), places, around),
         blocks={"sm": counts.blocks_of_sm, "cluster": counts.blocks_of_cluster},
         refusal="" if as_if else counts.refusal,
         substitutions=counts.substitutions,

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from functools import cache
 from importlib.resources import files
+from types import MappingProxyType
 
 from ..errors import CutraceError, nearest
 
@@ -131,13 +132,14 @@ def heading(counter: Counter) -> str:
     return counter.name
 
 
-def headings(of: Capability) -> dict[str, Counter | None]:
+@cache
+def headings(of: Capability) -> Mapping[str, Counter | None]:
     """Every heading, and its definition on such a device (None: the device does not have it)."""
     found: dict[str, Counter | None] = {}
     for counter in (c for vocabulary in vocabularies() for c in vocabulary.counters):
         name = heading(counter)
         found[name] = counter if counter.exists_on(of) else found.get(name)
-    return found
+    return MappingProxyType(found)
 
 
 def find_counters(names: Iterable[str]) -> tuple[Counter, ...]:

@@ -22,17 +22,18 @@ itself, unless the assembler has combined them or the chip counts them (`seam.CO
 and swap takes two passes for each of others.
 
 What is modelled. `split_requests` with an active lane; `passes`; `ideal_passes`, those without any
-conflict; `conflicts`, the turns beyond one a request: as many passes, or half as many of compare
-and swap; `serialized`, 1 for an instruction that has any. The broadcast word is that of the lowest
-lane not yet served: the hardware's choice is not documented, and matters where lanes share words in
-several places.
+conflict: a request each, and with `pair_merge` as many rows of all banks as the active lanes ask
+for, each for itself, or `passes` if that is less; `conflicts`, the turns beyond one a request: as
+many passes, or half as many of compare and swap; `serialized`, 1 for an instruction that has any.
+The broadcast word is that of the lowest lane not yet served: the hardware's choice is not
+documented, and matters where lanes share words in several places.
 
 What is not. On 2.x and 3.x atomics are loops of ordinary accesses, and here they are not; nor are
 those of 8 bytes that later devices do in a loop (all but exchange, and compare and swap).
 
 Source: CUDA C Programming Guide 4.2, F.3.3; 7.5, G.3.3, G.4.3 and G.5.3; Nsight Compute 2022.3
 Profiling Guide; forums.developer.nvidia.com, topic 77228, for pairs of lanes on 7.x;
-docs/validation.md for pairs of lanes on 9.0, and for atomics.
+docs/validation.md for pairs of lanes and ideal passes on 9.0, and for atomics.
 """
 
 from collections.abc import Sequence
@@ -102,15 +103,29 @@ class Banks:
     def step(self, batch: Batch) -> Step:
         """Serve each kind by its rule."""
         requests, turns = np.zeros(len(batch), np.int64), np.zeros(len(batch), np.int64)
-        cost = np.ones(len(batch), np.int64)
+        cost, ideal = np.ones(len(batch), np.int64), np.zeros(len(batch), np.int64)
         for kind, rows in batch.parts():
             serve = self._broadcast if self.rule == "broadcast" else self._multicast
             requests[rows], turns[rows] = serve(kind, batch.addresses[rows], batch.active[rows])
             cost[rows] += kind.collision == "compared"
+            ideal[rows] = self._ideal(kind, batch.active[rows], requests[rows], turns[rows])
         conflicts = turns - requests
         serialized = (conflicts > 0).astype(np.int64)
-        values = (requests, cost * turns, cost * requests, conflicts, serialized)
+        values = (requests, cost * turns, cost * ideal, conflicts, serialized)
         return Step(dict(zip(self.counters, values, strict=True)))
+
+    def _ideal(self, kind: Kind, active: Bools, requests: Ints, turns: Ints) -> Ints:
+        """Return the passes of each row without conflicts.
+
+        Where pairs of lanes can be merged, a request may save passes by what its addresses are:
+        what its lanes ask for then counts, a row of the banks in each pass, and what they take if
+        that is less.
+        """
+        if not self.pair_merge or kind.access not in ("load", "store"):
+            return requests
+        asked = np.count_nonzero(active, axis=1) * kind.width
+        fewest: Ints = np.minimum(-(-asked // self.row_bytes), turns)
+        return fewest
 
     def _broadcast(self, kind: Kind, addresses: Ints, active: Bools) -> tuple[Ints, Ints]:
         """1.x: return the requests and the passes of each row."""

@@ -48,6 +48,7 @@ WIDTHS = {
 TIMED = {
     "breadth_first_search.py expand": "which warp appends to the queue first",
     "atomics.py insert": "which lanes must try their compare and swap again",
+    "everyday.cu compact": "which block appends first",
 }
 """Kernels whose addresses are up to time, and what decides them."""
 WAVEFRONTS = tuple(
@@ -222,14 +223,10 @@ EXPLAINED = (
         r".*", "maximum_warps", "follows from the registers, or from how much is shared memory"
     ),
     Explanation(
-        r"histogram.py histogram_(global|peers)|kernels.cu histogram",
+        r"histogram.py histogram_(global|peers)|kernels.cu histogram|"
+        r"everyday.cu (count_in_global|float_sums|long_sums)",
         "sectors.*global_op_red",
-        "atomics on random addresses move up to 4 % more sectors than the rule found for patterns",
-    ),
-    Explanation(
-        r"matrix_product.py product_double",
-        "wavefronts_shared_ideal",
-        "the chip's ideal does not know that pairs of lanes on one address are merged",
+        "atomics on random words further apart than 512 bytes move up to 4 % more sectors",
     ),
 )
 

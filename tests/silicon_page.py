@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from silicon import BY_ADDRESSES, FOLDER, TIMED, WAVEFRONTS, Launched, Pair
 
-FILES = ("h200.json", "h200_programs.json", "h200_caches.json")
+FILES = ("h200.json", "h200_programs.json", "h200_caches.json", "h200_everyday.json")
 TEXTURES = "h200_footprints.json"
 SHOWN = 4
 """Kernels that a row names at most."""
@@ -18,14 +18,17 @@ Made by `scripts/write_validation.py` from what Nsight Compute {ncu} counted on 
 `tests/validate/counters/*.json`). {launches} launches of {kernels} kernels: small ones of every
 width, stride, mask and collision (`tests/validate/counters/*.cu`), those that ask about caches
 (`tests/validate/caches/*.cu`), the gallery's, and the programs of `tests/programs`, for which no
-model was made.
+model was made. The kernels of `everyday.cu` were written as people write them, captured last, and
+compared once before anything was changed: 1344 of 1356 counts were equal (99.1 %), the hit rate of
+L1 was within 5 points in 30 of 34 launches, and what L2 and memory were asked for within 15 % in
+all 19 where more than a megabyte moved.
 
 ptxas stands between PTX and the chip: it merges, unrolls, predicates and removes accesses. The
 capture therefore has the machine instructions that ran too, and a count is *comparable* only if the
 warp instructions of its class (say, loads from global memory) agree in number and width between the
-PTX that cutrace ran and the chip's code. Facts of the launch are always comparable. Two kernels
-whose addresses are up to time, and wavefronts in {waits} launches of which the profiler's own two
-counts differ, are [listed apart](#what-is-not-comparable) too.
+PTX that cutrace ran and the chip's code. Facts of the launch are always comparable. Three
+kernels whose addresses are up to time, and wavefronts in {waits} launches of which the profiler's
+own two counts differ, are [listed apart](#what-is-not-comparable) too.
 
 Of {compared} comparable counts that are not zero on both sides **{equal} are equal: {percent} %**.
 `tests/validate/test_counters.py` holds this to 99 %, each counter by itself to 90 %, and wants a
@@ -106,9 +109,13 @@ device files say:
 - *Pairs of lanes.* If all active lanes n and n ^ 1, or all n and n ^ 2, load from one address in
   shared memory, accesses of 8 and 16 bytes a lane take half as many wavefronts on 9.0 too.
 - *Atomics.* Lanes on one address are served one after another: a sector moves as often as its most
-  wanted address. The assembler combines 32-bit integer atomics on an address that is one for the
+  wanted address. That is exact while the words of a warp lie in the same aligned 512 bytes, and up
+  to three sectors short where they do not (`tests/validate/test_collisions.py`: a third rule, not
+  found). The assembler combines 32-bit integer atomics on an address that is one for the
   whole warp, and counts lanes that add one to a word of shared memory. Compare and swap in shared
   memory takes two wavefronts for each of others.
+- *Ideal wavefronts.* `memory_l1_wavefronts_shared_ideal` of 8 and 16 bytes a lane gives each active
+  lane its own bytes, 128 in a wavefront, but never more wavefronts than the access takes.
 - *Local memory.* Each word of 4 bytes of an access is a request of its own.
 - *Bytes.* `smsp__sass_data_bytes_*` and the averages over sectors and wavefronts count a byte once
   a request, however many lanes want it; in local memory, lanes at one offset want the same.

@@ -58,7 +58,7 @@ class LaunchTrace:
 
     def instructions(self) -> pa.Table:
         """Return all instructions of the kernel, in order of pc."""
-        return self._table("instructions")
+        return self._instructions
 
     def paths(self) -> pa.Table:
         """Return the paths that `control` refers to."""
@@ -118,6 +118,10 @@ class LaunchTrace:
         rows += [(name, "table", f"{self.count(name)} rows") for name in TABLES]
         caption = f"launch {self.number}: {_describe(self.launch)}"
         return render_table(caption, ("name", "what", "size"), rows, len(rows))
+
+    @cached_property
+    def _instructions(self) -> pa.Table:
+        return self._table("instructions")
 
     @cached_property
     def _limits(self) -> dict[str, dict[str, int]]:

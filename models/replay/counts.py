@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
 
 from ...traces.schema import Launch
 from ..occupancy import Occupancy
@@ -157,10 +158,10 @@ class Ledger:
 
     def close(self) -> tuple[pl.DataFrame, pl.DataFrame]:
         """Return `counts` and `mixed`."""
-        counts = self._table(False)
-        if not self._entries[True] and not len(self._sums[True].rows):
-            return counts, counts.clear().select(*KEYS, *self._counters)
-        mixed = self._table(True).with_columns(array=pl.lit(MIXED))
+        counts, mixed = self._table(False), self._table(True)
+        if mixed.is_empty():
+            return counts, mixed
+        mixed = mixed.with_columns(array=pl.lit(MIXED))
         mixed = mixed.group_by(KEYS).agg(pl.col(self._counters).sum()).sort(KEYS)
         return counts, mixed.select(*KEYS, *self._counters)
 
@@ -196,11 +197,11 @@ class Ledger:
         rows, table = self._sums[mixed].rows, np.ascontiguousarray(self._sums[mixed].sums.T)
         rest, scope = np.divmod(rows, len(self._scopes))
         pc, name = np.divmod(rest, len(self._names))
-        return pl.DataFrame(
-            {
-                "pc": pl.Series(pc, dtype=pl.UInt32),
-                "array": pl.Series([self._names[n] for n in name.tolist()], dtype=pl.String),
-                "scope": pl.Series([self._scopes[n] for n in scope.tolist()], dtype=pl.String),
-                **dict(zip(self._counters, table, strict=True)),
-            }
-        )
+        flat, size = pa.array(table.reshape(-1)), len(rows)
+        columns = [
+            pa.array(pc.astype(np.uint32)),
+            pa.array([self._names[n] for n in name.tolist()], pa.string()),
+            pa.array([self._scopes[n] for n in scope.tolist()], pa.string()),
+            *(flat.slice(size * number, size) for number in range(len(self._counters))),
+        ]
+        return pl.DataFrame(pa.RecordBatch.from_arrays(columns, [*KEYS, *self._counters]))

@@ -192,3 +192,18 @@ def test_scattered_words_agree_with_the_rule_in_plain_python(seed: int) -> None:
     assert passes("h100", lanes) == reference_passes(addresses, 128, 4)
     assert passes("k20", lanes, mode=4) == reference_passes(addresses, 256, 4)
     assert passes("k20", lanes, mode=8) == reference_passes(addresses, 256, 8)
+
+
+@pytest.mark.parametrize(
+    ("addresses", "lanes", "ideal", "taken"),
+    [
+        ([64 * (lane // 8) for lane in range(32)], range(32), 2, 2),  # 32 x 8 bytes are two rows
+        ([8 * (lane // 4) for lane in range(32)], range(32), 1, 1),  # and never more than taken
+        ([16 * lane for lane in range(32)], range(0, 32, 2), 1, 4),  # 16 x 8 bytes are one
+    ],
+)  # fmt: skip
+def test_the_ideal_of_doubles_on_7_x_counts_what_the_lanes_ask_for(
+    addresses: list[int], lanes: range, ideal: int, taken: int
+) -> None:
+    found = serve("h200", warp(addresses=addresses, lanes=lanes), 8, space="shared")
+    assert (found["ideal_passes"], found["passes"]) == (ideal, taken)
