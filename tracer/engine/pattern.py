@@ -9,13 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .array import Array, Bits
-from .compiled.pattern_table import PatternStore
+from .compiled.pattern_table import NONE, PatternStore, name_rows
 from .launch import Sink
 
 EPOCH = 1 << 16
 """Patterns remembered at most when a batch of rows has been written; then none is."""
-
-_NONE = np.iinfo(np.uint32).max
 
 
 class PatternTable:
@@ -52,28 +50,23 @@ class PatternTable:
     def write(self, numbers: NDArray[np.uint32], sink: Sink) -> NDArray[np.uint32]:
         """Return the identifiers of the patterns of rows, after handing new ones to the sink."""
         self._grow()
-        found: NDArray[np.uint32] = self._identifiers[numbers]
-        new = found == _NONE
-        if new.any():
-            fresh, first = np.unique(numbers[new], return_index=True)
-            fresh = fresh[np.argsort(first)]
-            self._identifiers[fresh] = self._hand_over(fresh, sink)
-            found = self._identifiers[numbers]
+        names, fresh = name_rows(numbers, self._identifiers, self._written)
+        if len(fresh):
+            self._hand_over(fresh, sink)
         if self._written - self._epoch_start >= EPOCH:
             self._forget()
-        return found
+        return names
 
-    def _hand_over(self, fresh: NDArray[np.uint32], sink: Sink) -> NDArray[np.uint32]:
-        first = sink.patterns(*self.store.take(fresh.astype(np.int64)))
+    def _hand_over(self, fresh: NDArray[np.int64], sink: Sink) -> None:
+        first = sink.patterns(*self.store.take(fresh))
         if first != self._written:
             raise AssertionError(f"pattern {self._written} was given the identifier {first}")
         self._written += len(fresh)
-        return np.arange(first, self._written, dtype=np.uint32)
 
     def _grow(self) -> None:
         """Make room for the identifiers of the patterns that have numbers by now."""
         if self.store.count > len(self._identifiers):
-            more = np.full(2 * self.store.count - len(self._identifiers), _NONE, dtype=np.uint32)
+            more = np.full(2 * self.store.count - len(self._identifiers), NONE, dtype=np.uint32)
             self._identifiers = np.concatenate((self._identifiers, more))
 
     def _forget(self) -> None:
@@ -81,6 +74,6 @@ class PatternTable:
         alone = self.waves <= 1
         self.store.forget(drop=alone)
         if alone:
-            self._identifiers[:] = _NONE
+            self._identifiers[:] = NONE
         self.epoch += 1
         self._epoch_start = self._written

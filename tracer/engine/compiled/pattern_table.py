@@ -13,6 +13,9 @@ from .language import I32, I64, U32, Struct, assembly
 from .translate import translate
 
 _ODD = (np.random.default_rng(20).integers(0, 1 << 31, size=LANES, dtype=np.int64) | 1).tolist()
+NONE = (1 << 32) - 1
+"""The identifier of a pattern that no row has named."""
+
 _WEIGHTS = ", ".join(f"i32 {weight}" for weight in _ODD)
 
 
@@ -85,12 +88,42 @@ def find_patterns(t: Table, count: int, active: U32, offsets: I32, numbers: I64)
         numbers[place] = find_pattern(t, active[place], offsets[32 * place :])
 
 
+def name_patterns(
+    numbers: U32, count: int, identifiers: U32, first: int, names: U32, fresh: I64
+) -> int:
+    """Put the identifiers of `count` rows' patterns into `names`; those that have none, NONE, get
+    the next from `first` on, in order, and go into `fresh`. Return how many these are."""
+    new = 0
+    for row in range(count):
+        number = numbers[row]
+        if identifiers[number] == NONE:
+            identifiers[number] = first + new
+            fresh[new] = number
+            new += 1
+        names[row] = identifiers[number]
+    return new
+
+
 @cache
-def _find_patterns() -> Callable[..., int]:
-    code = compile_assembly(translate([find_patterns]), vectors=False)("find_patterns")
-    kinds = ctypes.c_void_p, ctypes.c_int64, *(ctypes.c_void_p,) * 3
-    found: Callable[..., int] = ctypes.CFUNCTYPE(ctypes.c_int64, *kinds)(code)
-    return found
+def _routines() -> tuple[Callable[..., int], Callable[..., int]]:
+    """Return the compiled find_patterns and name_patterns."""
+    find = compile_assembly(translate([find_patterns, name_patterns]), vectors=False)
+    place, number = ctypes.c_void_p, ctypes.c_int64
+    look = ctypes.CFUNCTYPE(number, place, number, place, place, place)
+    name = ctypes.CFUNCTYPE(number, place, number, place, number, place, place)
+    return look(find("find_patterns")), name(find("name_patterns"))
+
+
+def name_rows(
+    numbers: NDArray[np.uint32], identifiers: NDArray[np.uint32], first: int
+) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+    """Return the identifiers of rows' patterns, and the numbers of those that were named now."""
+    names = np.empty(len(numbers), dtype=np.uint32)
+    fresh = np.empty(len(numbers), dtype=np.int64)
+    given = np.ascontiguousarray(numbers)
+    ours, theirs = address(given), address(identifiers)
+    new = _routines()[1](ours, len(given), theirs, first, address(names), address(fresh))
+    return names, fresh[:new]
 
 
 class PatternStore:
@@ -133,7 +166,7 @@ class PatternStore:
         numbers = np.empty(len(active), dtype=np.int64)
         masks, lanes = np.ascontiguousarray(active), np.ascontiguousarray(offsets)
         places = (address(array) for array in (masks, lanes, numbers))
-        _find_patterns()(self.table.address, len(masks), *places)
+        _routines()[0](self.table.address, len(masks), *places)
         return numbers
 
     def take(self, numbers: NDArray[np.int64]) -> tuple[NDArray[np.uint32], NDArray[np.int32]]:
