@@ -1,18 +1,18 @@
 """What each warp ran, run-length coded, and shared between warps that ran the same."""
 
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .array import Bits
+from .compiled.history_table import find_alike
 from .launch import Sink
 
 RUNS = 1 << 18
 """Runs of a basic block by a warp that wait at most."""
 
-_WEIGHTS = np.random.default_rng(7).integers(1, 1 << 62, size=3, dtype=np.uint64) | np.uint64(1)
 _HALF = np.uint64(32)
 
 
@@ -35,9 +35,6 @@ class Entries:
     block: NDArray[np.int32]
     masks: NDArray[np.uint64]
     repeat: NDArray[np.int64]
-
-
-_Shared: TypeAlias = tuple[NDArray[Any], NDArray[Any]]
 
 
 class HistoryRows:
@@ -85,12 +82,14 @@ class HistoryRows:
         if not self._runs:
             return
         alike = all(run.warps is None and len(run.masks) == 1 for run in self._runs)
-        self._write(self._one_for_all() if alike else self._in_order_of_warp(), alike)
+        entries = self._one_for_all() if alike else self._in_order_of_warp()
+        self._write(_join_repeats(entries), alike)
         self._runs.clear()
         self._pending = 0
 
     def write_log(self, log: "Entries", lengths: NDArray[Any], branches: NDArray[Any]) -> None:
-        """Write runs that lie in the order in which they were run.
+        """Write runs that lie in the order in which they were run, equal ones of a warp in a row
+        joined.
 
         `lengths` and `branches` say of each basic block its instructions, and if it has a branch.
         """
@@ -105,12 +104,12 @@ class HistoryRows:
 
     def _write(self, entries: Entries, alike: bool) -> None:
         """Write entries by warp; `alike`, those of one for all."""
-        entries = _join_repeats(entries)
         first = np.flatnonzero(np.diff(entries.warp, prepend=-1))
         lengths = np.diff(first, append=len(entries.warp))
         who = entries.warp[first]
-        path, chosen = _share(entries, first, lengths)
-        path = self._write_paths(entries, first[chosen], lengths[chosen])[path]
+        columns = entries.block, entries.masks, entries.repeat
+        alike_to, chosen = find_alike(first, lengths, *columns)
+        path = self._write_paths(entries, first[chosen], lengths[chosen])[alike_to]
         steps = self._lengths[entries.block] * entries.repeat
         ran = np.add.reduceat(steps, first).astype(np.uint32)
         if alike:
@@ -165,28 +164,6 @@ def _join_repeats(entries: Entries) -> Entries:
     starts = np.flatnonzero(np.concatenate(([True], changed)))
     repeat = np.add.reduceat(entries.repeat, starts)
     return Entries(warp[starts], block[starts], masks[starts], repeat)
-
-
-def _share(entries: Entries, first: NDArray[Any], lengths: NDArray[Any]) -> _Shared:
-    """Find equal histories: return for each its number among the distinct ones, and which stand
-    for them. Equality is checked; if two that differ share a hash, nothing is shared."""
-    position = np.arange(len(entries.warp)) - np.repeat(first, lengths)
-    place = (2 * position + 1).astype(np.uint64)
-    mixed = entries.masks * _WEIGHTS[0] + entries.block.astype(np.uint64) * _WEIGHTS[1]
-    mixed += entries.repeat.astype(np.uint64) * _WEIGHTS[2]
-    mixed = (mixed ^ (mixed >> np.uint64(29))) * place * _WEIGHTS[0]
-    keys = np.add.reduceat(mixed ^ (mixed >> np.uint64(31)), first) + lengths.astype(np.uint64)
-    _, chosen, path = np.unique(keys, return_index=True, return_inverse=True)
-    if len(chosen) < len(first) and bool((lengths[chosen][path] == lengths).all()):
-        twin = _ranges(first[chosen][path], lengths)
-        columns = (entries.block, entries.masks, entries.repeat)
-        if all(bool((column[twin] == column).all()) for column in columns):
-            order = np.argsort(chosen, kind="stable")
-            rank = np.empty_like(order)
-            rank[order] = np.arange(len(order))
-            return rank[path], chosen[order]
-    everyone = np.arange(len(first))
-    return everyone, everyone
 
 
 def _ranges(first: NDArray[Any], lengths: NDArray[Any]) -> NDArray[Any]:

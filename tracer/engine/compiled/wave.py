@@ -128,22 +128,23 @@ class CompiledWave(Wave):
         m, frame = self._machine, self._code.frame
         m.frame_bytes = frame.size
         m.frames = self._buffers.take("frames", self.warps * frame.size + 64, "u1")
-        values = special_values(self.program.launch, self.numbers)
-        shape = (self.blocks, self.columns)
+        values = special_values(self.program.launch, self.numbers) if frame.specials else {}
         for name, place in frame.specials.items():
-            wanted = np.broadcast_to(values[name], shape).reshape(self.warps, LANES)
-            self._lanes_at(place.offset, wanted.dtype)[:] = wanted
+            value = values[name]
+            each = (1, 1) if value.shape[1] == 1 else (self.warps_a_block, LANES)
+            lanes = self._lanes_at(place.offset, value.dtype)
+            lanes[:] = value.reshape(len(value), *each)
         entry = self.program.kernel.blocks[self.program.entry]
         for function, name in self.program.kernel.live_in[entry.number]:
             place = frame.place(function, name)
             self._lanes_at(place.offset, np.dtype(f"u{place.size}"))[:] = 0
 
     def _lanes_at(self, offset: int, dtype: np.dtype[Any]) -> Array:
-        """Return a place of all frames, (warps, 32)."""
+        """Return a place of all frames, (blocks, warps a block, 32)."""
         m = self._machine
-        return np.ndarray(
-            (self.warps, LANES), dtype, m.frames, offset, (m.frame_bytes, dtype.itemsize)
-        )
+        shape = (self.blocks, self.warps_a_block, LANES)
+        steps = (m.frame_bytes * self.warps_a_block, m.frame_bytes, dtype.itemsize)
+        return np.ndarray(shape, dtype, m.frames, offset, steps)
 
     def run(self) -> bool:
         """Run until every warp has ended."""
