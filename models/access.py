@@ -35,6 +35,7 @@ class Access:
         asked, distinct = np.zeros_like(lanes), np.zeros_like(lanes)
         for kind, rows in batch.parts():
             asked[rows] = lanes[rows] * kind.width
-            distinct[rows] = distinct_bytes(batch.addresses[rows], batch.active[rows], kind.width)
+            mine = batch if len(rows) == len(batch) else batch.take(rows)
+            distinct[rows] = distinct_bytes(mine.addresses, mine.active, kind.width)
         ones = np.ones_like(lanes)
         return Step(dict(zip(self.counters, (ones, lanes, asked, distinct), strict=True)))

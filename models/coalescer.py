@@ -40,13 +40,15 @@ topic 49571, for the lanes of a request on 5.x and 6.x; docs/validation.md for a
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import ModuleType
 from typing import ClassVar
 
 import numpy as np
 
 from ..errors import CutraceError, nearest
-from .replay.lanes import NONE, check_lanes, distinct_bytes
+from .replay.lanes import NONE, check_lanes, distinct_bytes, touching_loops
 from .replay.seam import Batch, Bools, Ints, Kind, Step, join_batches
+from .replay.touching import make_table
 
 SECTOR = 32
 LINE = 128
@@ -67,6 +69,15 @@ class Transactions:
 
     address: Ints
     size: Ints
+    leaving: Ints
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Totals:
+    """Of n groups of lanes the number of transactions and their bytes, (n,), and `leaving`."""
+
+    transactions: Ints
+    bytes_moved: Ints
     leaving: Ints
 
 
@@ -190,6 +201,9 @@ def _count_sizes(group: Ints, size: Ints, groups: int) -> Ints:
     return times.reshape(groups, len(SIZES))
 
 
+UNITS: Mapping[str, int] = {"line": LINE, "sector": SECTOR}
+"""Rules by which each aligned unit that a group touches is a transaction, and its bytes."""
+
 RULES: Mapping[str, Rule] = {
     "half_warp": _half_warp,
     "segment": _segment,
@@ -198,6 +212,26 @@ RULES: Mapping[str, Rule] = {
     "collide": _collide,
     "each": _each,
 }
+
+
+def _total(found: Transactions) -> Totals:
+    """Add up what a rule made of groups."""
+    many = np.asarray(np.count_nonzero(found.size, axis=1), np.int64)
+    return Totals(many, found.size.sum(axis=1), found.leaving)
+
+
+def _total_units(
+    loops: ModuleType, addresses: Ints, active: Bools, width: int, unit: int
+) -> Totals:
+    """Add up what a rule of UNITS makes of groups, without listing it."""
+    units = LINE // unit
+    touched = np.zeros(len(addresses), np.int64)
+    together = np.zeros((len(addresses), units), np.int64)
+    shifts = unit.bit_length() - 1, units.bit_length() - 1
+    loops.count_units(addresses, active, width, shifts, *make_table(), touched, together)
+    leaving = np.zeros((len(addresses), len(SIZES)), np.int64)
+    leaving[:, unit // SECTOR - 1 :] = together
+    return Totals(touched, touched * unit, leaving)
 
 
 def _largest(rule: str, width: int) -> int:
@@ -254,34 +288,48 @@ class Coalescer:
         counts = {name: np.zeros(len(batch), np.int64) for name in self.counters}
         passed: list[Batch] = []
         for kind, rows in batch.parts():
-            for addresses, width in _words(kind, batch.addresses[rows]):
-                served = self._serve(kind, addresses, batch.active[rows], width, counts, rows)
+            rule, alone = self._rule(kind), len(rows) == len(batch)
+            active = batch.active if alone else batch.active[rows]
+            for addresses, width in _words(
+                kind, batch.addresses if alone else batch.addresses[rows]
+            ):
+                groups, mask = self._cut(addresses, active, width)
+                loops = None if batch.passes_on or rule not in UNITS else touching_loops(len(rows))
+                if loops:
+                    totals = _total_units(loops, groups, mask, width, UNITS[rule])
+                else:
+                    found = RULES[rule](groups, mask, width)
+                    totals = _total(found)
+                self._enter(rule, totals, groups, mask, width, rows, counts)
                 if batch.passes_on:
-                    passed.append(_pass_on(kind, *served, rows, batch))
+                    plain = kind.access in ("load", "store")
+                    used = _fill(found, groups, mask, width) if plain else np.zeros_like(found.size)
+                    passed.append(_pass_on(kind, found, used, rows, batch))
         return Step(counts, join_batches(passed) if passed else None)
 
-    def _serve(
+    def _cut(self, addresses: Ints, active: Bools, width: int) -> tuple[Ints, Bools]:
+        """Return addresses and active lanes by groups of lanes that share transactions."""
+        lanes = self.merge_lanes[(width > 4) + (width > 8)]
+        return addresses.reshape(-1, lanes), active.reshape(-1, lanes)
+
+    def _enter(
         self,
-        kind: Kind,
-        addresses: Ints,
-        active: Bools,
+        rule: str,
+        totals: Totals,
+        groups: Ints,
+        mask: Bools,
         width: int,
-        counts: Mapping[str, Ints],
         rows: Ints,
-    ) -> tuple[Transactions, Ints]:
-        """Add the counts of one kind's rows; return their transactions and what is used of each."""
-        rule, size_class = self._rule(kind), (width > 4) + (width > 8)
-        lanes = self.merge_lanes[size_class]
-        groups, mask = addresses.reshape(-1, lanes), active.reshape(-1, lanes)
-        found = RULES[rule](groups, mask, width)
+        counts: Mapping[str, Ints],
+    ) -> None:
+        """Add the counts of one kind's rows."""
         largest = _largest(rule, width)
         ideal = -(-distinct_bytes(groups, mask, width) // largest)
         packed = -(-np.count_nonzero(mask, axis=1) * width // largest)
-        asking: Bools = np.any(active.reshape(-1, self.request_lanes[size_class]), axis=1)
-        for name, values in _count(rule, found, ideal, packed, asking).items():
+        lanes = self.request_lanes[(width > 4) + (width > 8)]
+        asking: Bools = np.any(mask.reshape(-1, lanes), axis=1)
+        for name, values in _count(rule, totals, ideal, packed, asking).items():
             counts[name][rows] += values.reshape(len(rows), -1).sum(axis=1)
-        plain = kind.access in ("load", "store")
-        return found, _fill(found, groups, mask, width) if plain else np.zeros_like(found.size)
 
     def _rule(self, kind: Kind) -> str:
         """Return the name of the rule that serves a kind."""
@@ -306,19 +354,19 @@ def _words(kind: Kind, addresses: Ints) -> Iterator[tuple[Ints, int]]:
 
 
 def _count(
-    rule: str, found: Transactions, ideal: Ints, packed: Ints, asking: Bools
+    rule: str, totals: Totals, ideal: Ints, packed: Ints, asking: Bools
 ) -> Mapping[str, Ints]:
     """Return each counter by group of lanes or, if there are more of these, by request."""
-    sized = dict(zip(SIZES, found.leaving.T, strict=True))
+    sized = dict(zip(SIZES, totals.leaving.T, strict=True))
     nothing = np.zeros_like(ideal)
     old = rule in ("half_warp", "segment")
     alone = rule == "half_warp"  # where 32 bytes are the mark of a lane served by itself
     return {
         "split_requests": asking.astype(np.int64),
-        "transactions": np.count_nonzero(found.size, axis=1),
-        "bytes_moved": found.size.sum(axis=1),
+        "transactions": totals.transactions,
+        "bytes_moved": totals.bytes_moved,
         "ideal_transactions": ideal,
-        "packed_transactions": np.minimum(packed, _touched_by(rule, found)),
+        "packed_transactions": np.minimum(packed, _touched_by(rule, totals)),
         **{f"transactions_{size}": sized[size] for size in SIZES},
         "coherent_32": sized[32] if old and not alone else nothing,
         "coherent_64": sized[64] if old else nothing,
@@ -327,12 +375,12 @@ def _count(
     }
 
 
-def _touched_by(rule: str, found: Transactions) -> Ints:
+def _touched_by(rule: str, totals: Totals) -> Ints:
     """Return the transactions of each group; the sectors that it touches if lanes collide."""
     if rule == "collide":
-        sectors: Ints = found.leaving @ (np.array(SIZES) // SECTOR)
+        sectors: Ints = totals.leaving @ (np.array(SIZES) // SECTOR)
         return sectors
-    return np.asarray(np.count_nonzero(found.size, axis=1), np.int64)
+    return totals.transactions
 
 
 def _pass_on(kind: Kind, found: Transactions, filled: Ints, rows: Ints, batch: Batch) -> Batch:

@@ -7,9 +7,19 @@ What it compiles is kept on disk, beside the source or in the user's cache.
 import importlib.util
 import inspect
 import warnings
+from collections import Counter
 from functools import cache
 from types import ModuleType
 from typing import Any
+
+_asked: Counter[str] = Counter()
+
+
+def compile_if_worth(name: str, rows: int, worth: int) -> ModuleType | None:
+    """Return `compile_module(name)` once more than `worth` rows have come, these `rows` included;
+    None before."""
+    _asked[name] += rows
+    return compile_module(name) if _asked[name] > worth else None
 
 
 @cache

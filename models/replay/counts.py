@@ -71,8 +71,13 @@ class Groups:
         if not len(rows):
             return group, np.zeros((0, table.shape[1]), np.int64)
         starts = np.flatnonzero(np.diff(group, prepend=-1))
-        values = table[number[rows]] * times[rows, None]
-        return group[starts], np.add.reduceat(values, starts, axis=0)
+        sums = np.zeros((len(starts), table.shape[1]), np.int64)
+        asked, often = number[rows], times[rows]
+        once, answers = bool((often == 1).all()), np.ascontiguousarray(table.T)
+        for column in np.flatnonzero(answers.any(axis=1)).tolist():
+            values = answers[column][asked]
+            sums[:, column] = np.add.reduceat(values if once else values * often, starts)
+        return group[starts], sums
 
 
 def group_rows(site: Ints, zone: Ints, chosen: Bools) -> Groups:

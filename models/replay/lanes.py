@@ -4,11 +4,14 @@ Arrays are (n, lanes): `addresses` int64 in bytes, `active` bool. An inactive la
 """
 
 from collections.abc import Sequence
+from types import ModuleType
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import CutraceError
+from . import touching as plain
+from .compiled import compile_if_worth
 from .seam import Bools, Ints
 
 Masks = NDArray[np.uint32]
@@ -16,6 +19,11 @@ Masks = NDArray[np.uint32]
 WARP = 32
 NONE = np.iinfo(np.int64).max
 """Stands for a lane that has no value; it sorts behind all others."""
+
+WIDEST = 32
+"""Bytes a lane that the compiled loops know."""
+WORTH = 1 << 17
+"""Rows from which on loading the compiled loops pays: half a second of work."""
 
 
 def check_lanes(what: str, lanes: Sequence[int], sizes: int = 3) -> None:
@@ -61,12 +69,21 @@ def distinct_bytes(addresses: Ints, active: Bools, width: int) -> Ints:
     >>> distinct_bytes(np.array([[0, 2, 8, 8]]), np.full((1, 4), True), 4)
     array([10])
     """
+    if (loops := touching_loops(len(addresses))) is not None and width <= WIDEST:
+        distinct = np.zeros(len(addresses), np.int64)
+        loops.count_bytes(addresses, active, width, *plain.make_table(), distinct)
+        return distinct
     ordered = np.sort(np.where(active, addresses, NONE), axis=1)
     if not (addresses & (width - 1)).any():  # aligned: accesses are the same or apart
         return width * _count_changes(ordered)
     steps = np.minimum(np.diff(ordered, axis=1), width)
     steps[ordered[:, 1:] == NONE] = 0
     return np.asarray(steps.sum(axis=1) + width * active.any(axis=1), dtype=np.int64)
+
+
+def touching_loops(rows: int) -> ModuleType | None:
+    """Return the compiled loops of `touching.py`, if so many rows have come that they pay."""
+    return compile_if_worth(plain.__name__, rows, WORTH)
 
 
 def _count_changes(ordered: Ints) -> Ints:
