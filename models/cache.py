@@ -41,8 +41,8 @@ from ..errors import CutraceError, nearest
 from .replay import lines as plain
 from .replay.compiled import compile_module
 from .replay.episodes import list_ranges
+from .replay.numbering import number_rows
 from .replay.seam import ACCESSES, Batch, Ints, Kind, Step
-from .replay.tally import number_rows
 
 Kinds = tuple[Sequence[int], ...]
 POLICIES = {"pass": plain.HERE, "evict": plain.EVICT, "through": plain.THROUGH, "back": plain.BACK}

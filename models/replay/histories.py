@@ -9,8 +9,9 @@ import pyarrow as pa
 from ...traces.schema import Launch
 from ..control import count_control, count_launched, no_runs, sum_paths
 from .accesses import Track
+from .numbering import number_rows
 from .seam import Ints
-from .tally import count_scopes, number_rows
+from .tally import count_scopes
 
 if TYPE_CHECKING:
     from ...traces.dictionary import Part

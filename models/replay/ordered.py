@@ -15,6 +15,7 @@ import pyarrow as pa
 from ...traces.schema import Space
 from .accesses import Track
 from .arrays import Zones
+from .numbering import number_rows
 from .patterns import Shapes
 from .place import SCOPE_NAMES
 from .pool import Pool, join_flows, make_pool
@@ -22,7 +23,7 @@ from .samples import locate
 from .seam import Batch, Bools, Ints
 from .sites import SPACES, Sites
 from .stages import Answers, Stages
-from .tally import number_rows, read_chunk, scope_of
+from .tally import read_chunk, scope_of
 from .texels import Samples, read_samples
 
 if TYPE_CHECKING:

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .lanes import unpack_masks
+from .numbering import number_rows
 from .seam import Batch, Ints, Kind
 
 if TYPE_CHECKING:
@@ -38,10 +39,11 @@ class Shapes:
 
     def reach(self, pattern: Ints) -> tuple[Ints, Ints]:
         """Return the smallest and the greatest offset of the pattern of each row, both (n,)."""
-        distinct, number = np.unique(pattern, return_inverse=True)
-        if not len(distinct):
-            return distinct, distinct
-        offsets = self.store.take(distinct)[1]
+        if not len(pattern):
+            return pattern, pattern
+        first = int(pattern.min())
+        distinct, number = number_rows(pattern - first, int(pattern.max()) - first + 1)
+        offsets = self.store.take(distinct + first)[1]
         low, high = (end.astype(np.int64) for end in (offsets.min(axis=1), offsets.max(axis=1)))
         return low[number], high[number]
 

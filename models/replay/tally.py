@@ -14,6 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from .arrays import SPACE_SHIFT, Zones
+from .numbering import number_rows
 from .patterns import Shapes
 from .place import Placement
 from .seam import Bools, Ints
@@ -21,8 +22,6 @@ from .sites import Sites
 
 SLICE = 1 << 17
 """Rows that are numbered at a time: their columns stay in the processor's cache."""
-DENSE = 1 << 20
-"""A table of this many entries is always worth numbering rows with; beyond, they are sorted."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,19 +52,6 @@ class Distinct:
     def __len__(self) -> int:
         """Return the number of rows."""
         return len(self.site)
-
-
-def number_rows(keys: Ints, size: int) -> tuple[Ints, Ints]:
-    """Return the distinct keys, and for each row the index of its key; 0 <= keys < size."""
-    if size > max(DENSE, 4 * len(keys)):
-        distinct, number = np.unique(keys, return_inverse=True)
-        return distinct, number
-    seen = np.zeros(size, np.bool_)
-    seen[keys] = True
-    distinct = np.flatnonzero(seen)
-    table = np.empty(size, np.int64)
-    table[distinct] = np.arange(len(distinct))
-    return distinct, table[keys]
 
 
 def read_chunk(batch: pa.RecordBatch, sites: Sites, shapes: Shapes, zones: Zones) -> Chunk:
