@@ -205,7 +205,10 @@ def _check_use(variant: Variant, where: str) -> None:
     used = {name for text in texts for name in names_in(text, where)}
     for name in sorted(used - variant.axes.keys() - variant.defines.keys()):
         known = (*variant.axes, *variant.defines)
-        there_are = nearest(name, known) or f"; there are {', '.join(known)}"
+        given = (
+            f"there are {', '.join(known)}" if known else "`sizes`, `shapes`, `defines` give them"
+        )
+        there_are = nearest(name, known) or f"; {given}"
         raise CutraceError(f"{where}: no value for {{{name}}}{there_are}")
     for name in variant.axes:
         if name not in used:
