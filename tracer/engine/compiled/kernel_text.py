@@ -249,7 +249,8 @@ class _Writer:
         self._loops += 1
 
     def _keep(self, lane: Lane, block: BasicBlock, later: list[Part]) -> None:
-        """Store what later parts of the block read, or what outlives it."""
+        """Store what later parts of the block read, or what outlives it; a register that is live
+        anywhere keeps its value in lanes that are not active, which may have it still to read."""
         kernel = self._kernel
         read = {r.name for r in sources(kernel.instructions[block.last - 1])}
         for part in later:
@@ -259,9 +260,9 @@ class _Writer:
                 if instruction.guard is not None:
                     read |= {r.name for r in destinations(instruction)}
         for name, register in lane.written.items():
-            lasts = (block.function, name) in kernel.live_out[block.number]
-            if lasts or name in read:
-                lane.keep(register, blended=lasts)
+            key = block.function, name
+            if key in kernel.live_out[block.number] or name in read:
+                lane.keep(register, blended=key in self._made.frame.lasting)
 
     def _compute(self, lane: Lane, instruction: Instruction) -> None:
         guard = instruction.guard
