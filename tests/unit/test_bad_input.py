@@ -277,3 +277,9 @@ def test_a_call_with_too_few_arguments_is_refused_with_its_line() -> None:
     named = "PTX line 7: call f, .1.; has 0 results and 1 arguments, f has 0 and 2"
     with pytest.raises(CutraceError, match=named):
         launch_ptx("call f, (1);", outside=outside)
+
+
+def test_a_register_for_a_parameter_of_other_size_is_refused() -> None:
+    outside = ".func (.param .align 4 .b8 r[12]) f() { ret; }"
+    with pytest.raises(CutraceError, match="`r` has 12 bytes, and is no register's: `call .%r., f"):
+        launch_ptx(".reg .b32 %r; call (%r), f;", outside=outside)

@@ -53,11 +53,15 @@ def pass_arguments(decoder: "Decoder", target: CallTarget, callee: int) -> list[
 
 def _pass_register(decoder: "Decoder", operand: Operand, variable: Variable, callee: int) -> Step:
     kind = variable.element
-    if variable.size != TYPE_BYTES[kind]:
-        raise decoder.refuse(f"`{variable.name}` takes {variable.size} bytes, no register")
+    _require_register(decoder, variable)
     place = place_of(decoder, variable.name, callee)
     store = store_bytes(decoder, place, (0, variable.size), kind)
     return _pass(decoder.fetch(operand, kind), store)
+
+
+def _require_register(decoder: "Decoder", variable: Variable) -> None:
+    if variable.size != TYPE_BYTES[variable.element]:
+        raise decoder.refuse(f"`{variable.name}` has {variable.size} bytes, and is no register's")
 
 
 def _copy(decoder: "Decoder", source: Place, to: Place) -> list[Step]:
@@ -116,6 +120,9 @@ def _copy_to_local(decoder: "Decoder", callee: int, variable: Variable) -> Step:
 def returned(decoder: "Decoder", target: CallTarget, callee: int) -> list[Return]:
     """Return what the caller has to take where the call comes back."""
     variables = decoder.kernel.functions[callee].function.returns
+    for operand, variable in zip(target.returns, variables, strict=True):
+        if isinstance(operand, Register):
+            _require_register(decoder, variable)
     return [
         (callee, variable, operand)
         for operand, variable in zip(target.returns, variables, strict=True)
