@@ -40,6 +40,8 @@ def parameter_pieces(
     for block in kernel.blocks:
         for instruction in kernel.instructions[block.first : block.last]:
             for place, span in _touched(kernel, block.function, instruction):
+                if not span[1]:
+                    continue  # of a type that nobody knows, which is refused where it is decoded
                 spans[places.get(place, place)].add(span)
                 names.add(place)
     pieces = {place: cut(found) for place, found in spans.items()}
