@@ -2,11 +2,15 @@
 
 from pathlib import Path
 
+import numpy as np
+
 from cutrace.tracer.engine.op.catalogue import families
 from cutrace.tracer.engine.op.left_out import LEFT_OUT
 
 ROOT = Path(__file__).parents[1]
 TABLES = ROOT / "tests" / "validate" / "instructions"
+IMAGE_CASES = ROOT / "tests" / "validate" / "images.npz"
+ASKED_FORMS = ROOT / "tests" / "golden" / "instructions_asked.txt"
 
 HEAD = """# Instructions
 
@@ -20,6 +24,14 @@ message names the instruction, its line in the PTX and its line in the source.
 |---|---|
 """
 
+ASKED = """
+{forms} forms of instructions, with every modifier that the compilers write, each have a case with
+its arithmetic in `tests/golden/ptx` or a comparison with silicon. The list of them is
+`tests/golden/instructions_asked.txt`, and a test fails for one that has neither. Two f32 in a
+register (`.f32x2`), f32 with terms of f16 or bf16, `redux` of f32 (all of capability 10.0) and
+`mma.m8n8k4` of f16 (of 7.0) have the ISA's arithmetic only: no such device was at hand.
+"""
+
 COMPARED = """
 ## Compared with silicon
 
@@ -30,6 +42,13 @@ Approximate functions are within the bound that the PTX ISA states, written besi
 
 | table | forms |
 |---|---|
+"""
+
+IMAGES = """
+{images} forms of texture and surface instructions (geometries, formats, ways of addressing and
+filtering, also out of bounds) were run on the same device; `tests/validate/images.npz` keeps what
+they gave, which cutrace gives to the last bit but for the quirks named in
+`tests/validate/test_images.py`.
 """
 
 DETAILS = """
@@ -51,7 +70,16 @@ issued, waits take no time.
 
 ## What is left out on purpose
 
-The message says `cutrace leaves out` and this:
+The launch fails with the kernel, what is left out, the instruction, its line in the PTX and, where
+the compiler wrote one, its line in the source:
+
+    kernel `k`: cutrace leaves out clusters of blocks: `mapa.u64 %rd0, %rd1, 0;` (PTX line 8)
+
+A kernel that has such an instruction in code that it can never reach runs only if it lies in a
+function that nobody calls. Functions of the device's runtime that are not there (`malloc`, `free`,
+`cudaLaunchDevice`) are named in the same way: `cutrace does not have the function`. An opcode,
+modifier or type that is no instruction's gives `cutrace does not know this instruction`; operands
+that do not fit say what was expected.
 
 | instructions | what they are |
 |---|---|
@@ -70,21 +98,28 @@ def text() -> str:
         name = ".".join((opcode, *sorted(modifiers)))
         missing.setdefault(what, []).append(f"`{name}`")
     omitted = [f"| {' '.join(names)} | {what} |" for what, names in missing.items()]
-    return "\n".join([HEAD + "\n".join(runs), COMPARED + "\n".join(forms),
-                      DETAILS + "\n".join(omitted), ""])  # fmt: skip
+    asked = ASKED.format(forms=count(ASKED_FORMS, by_word=True))
+    images = IMAGES.format(images=len(np.load(IMAGE_CASES)["case"]))
+    return "\n".join([HEAD + "\n".join(runs), asked + COMPARED + "\n".join(forms),
+                      images + DETAILS + "\n".join(omitted), ""])  # fmt: skip
 
 
-def count(path: Path) -> int:
-    """Return how many forms a table has: braces multiply."""
+def count(path: Path, by_word: bool = False) -> int:
+    """Return how many forms a table has, of a line or of each word of it: braces multiply."""
     total = 0
     for line in path.read_text(encoding="utf-8").splitlines():
         line = line.partition("# ")[0].strip()
-        choices = 1
-        for part in line.split("{")[1:]:
-            inside, closed, _ = part.partition("}")
-            choices *= inside.count(",") + 1 if closed and "$" not in inside else 1
-        total += choices if line else 0
+        words = line.partition(": ")[2].split() if by_word else [line] if line else []
+        total += sum(map(_choices, words))
     return total
+
+
+def _choices(form: str) -> int:
+    choices = 1
+    for part in form.split("{")[1:]:
+        inside, closed, _ = part.partition("}")
+        choices *= inside.count(",") + 1 if closed and "$" not in inside else 1
+    return choices
 
 
 def main() -> None:

@@ -281,5 +281,6 @@ def test_a_call_with_too_few_arguments_is_refused_with_its_line() -> None:
 
 def test_a_register_for_a_parameter_of_other_size_is_refused() -> None:
     outside = ".func (.param .align 4 .b8 r[12]) f() { ret; }"
-    with pytest.raises(CutraceError, match="`r` has 12 bytes, and is no register's: `call .%r., f"):
+    named = r"`r` has 12 bytes, and is no register.s: `call .%r., f"
+    with pytest.raises(CutraceError, match=named):
         launch_ptx(".reg .b32 %r; call (%r), f;", outside=outside)

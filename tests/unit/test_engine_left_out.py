@@ -19,6 +19,9 @@ ROOT = Path(__file__).parents[2]
         ("wgmma.fence.sync.aligned;", "matrix products of warp groups"),
         ("tcgen05.wait::ld.sync.aligned;", "tensor memory"),
         ("barrier.cluster.arrive.aligned;", "clusters of blocks"),
+        ("cvt.rn.f16x2.e2m3x2 %r, %r;", "numbers of 4 and 6 bits"),
+        ("ldmatrix.sync.aligned.m16n16.x1.trans.shared.b8 {%r, %r}, [%r];",
+         "matrices of 8-bit elements"),
         ("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.u32 [%r], %r, [%r];",
          "stores to other blocks of a cluster"),
     ],
@@ -27,6 +30,15 @@ def test_the_message_names_what_is_left_out_and_where(instruction: str, said: st
     ptx = f"{HEADER}.visible .entry k(.param .u64 a)\n{{\n.reg .b32 %r;\n{instruction}\nret;\n}}\n"
     with pytest.raises(CutraceError, match=f"cutrace leaves out {said}.*PTX line 7"):
         run_kernel(ptx, "k", 1, [np.zeros(1, np.uint32)])
+
+
+def test_the_message_that_the_document_shows_is_the_one_that_comes() -> None:
+    text = (ROOT / "docs" / "instructions.md").read_text(encoding="utf-8")
+    body = "\n.reg .b64 %rd<2>;\nld.param.u64 %rd1, [a];\nmapa.u64 %rd0, %rd1, 0;\nret;\n"
+    ptx = f"{HEADER}.visible .entry k(.param .u64 a)\n{{{body}}}\n"
+    with pytest.raises(CutraceError) as raised:
+        run_kernel(ptx, "k", 1, [np.zeros(1, np.uint32)])
+    assert str(raised.value) in text
 
 
 def test_an_instruction_that_nobody_knows_is_named() -> None:

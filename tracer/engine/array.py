@@ -28,6 +28,7 @@ DTYPES: Mapping[str, np.dtype[Any]] = {
     "f64": np.dtype(np.float64),
     "bf16": np.dtype(np.uint16),
     "f16x2": np.dtype(np.uint32),
+    "f32x2": np.dtype(np.uint64),
     "bf16x2": np.dtype(np.uint32),
     "u16x2": np.dtype(np.uint32),
     "s16x2": np.dtype(np.uint32),

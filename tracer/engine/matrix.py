@@ -17,6 +17,7 @@ from .access import elements
 from .array import LANES, Array
 from .op import tensor
 from .program import Step
+from .quad import QuadProduct
 from .slot import Fetch
 from .warp import by_warp, put
 
@@ -28,6 +29,7 @@ _BITS = {
     **{"f16": 16, "bf16": 16, "tf32": 32, "f32": 32, "f64": 64, "s32": 32, "e4m3": 8, "e5m2": 8},
     **{"u8": 8, "s8": 8, "u4": 4, "s4": 4, "b1": 1},
 }
+_QUAD_TYPES = (("f16", "f16"), ("f32", "f32"), ("f32", "f16"))
 _SHAPE = re.compile(r"m(\d+)n8k(\d+)")
 _LANE = np.arange(LANES)
 
@@ -176,16 +178,25 @@ def _registers(group: "Group", fetches: list[Fetch]) -> Array:
     return np.stack([by_warp(group, fetch(group.frame)) for fetch in fetches])
 
 
-def _product(instruction: Instruction) -> Product | None:
+def _quad_product(
+    instruction: Instruction, factors: tuple[str, str], others: tuple[str, str]
+) -> QuadProduct | None:
+    by_rows = tuple(m == "row" for m in instruction.modifiers if m in ("row", "col"))
+    if factors != ("f16", "f16") or others not in _QUAD_TYPES or len(by_rows) != 2:
+        return None
+    return QuadProduct((by_rows[0], by_rows[1]), others)
+
+
+def _product(instruction: Instruction) -> Product | QuadProduct | None:
     modifiers = instruction.modifiers
     shape = next((m for m in map(_SHAPE.fullmatch, modifiers) if m), None)
     types = tuple(m for m in modifiers if m in _BITS)
     if shape is None or len(types) != 4 or "sp" in modifiers or len(instruction.operands) != 4:
         return None
     rows, inner = int(shape[1]), int(shape[2])
-    if (rows, inner) == (8, 4) and types[1] != "f64":
-        return None
     to, left, right, start = types
+    if (rows, inner) == (8, 4) and left != "f64":
+        return _quad_product(instruction, (left, right), (to, start))
     return Product(
         rows, inner, (to, left, right, start), "satfinite" in modifiers, "and" in modifiers
     )

@@ -17,6 +17,7 @@ TYPE_BYTES: Mapping[str, int] = {
     "tf32": 4,
     "f64": 8,
     "f16x2": 4,
+    "f32x2": 8,
     "bf16x2": 4,
     "u16x2": 4,
     "s16x2": 4,

@@ -25,6 +25,16 @@ LEFT_OUT: tuple[tuple[str, frozenset[str], str], ...] = (
     ("tex", frozenset({"2dms"}), "textures with several samples a texel"),
     ("tex", frozenset({"a2dms"}), "textures with several samples a texel"),
     ("cvt", frozenset({"rs"}), "conversions that round at random"),
+    ("cvt", frozenset({"e2m1x2"}), "numbers of 4 and 6 bits (compute capability 10.0)"),
+    ("cvt", frozenset({"e2m3x2"}), "numbers of 4 and 6 bits (compute capability 10.0)"),
+    ("cvt", frozenset({"e3m2x2"}), "numbers of 4 and 6 bits (compute capability 10.0)"),
+    ("cvt", frozenset({"ue8m0x2"}), "numbers that are an exponent only (compute capability 10.0)"),
+    ("mma", frozenset({"e2m1"}), "numbers of 4 and 6 bits (compute capability 10.0)"),
+    ("mma", frozenset({"e2m3"}), "numbers of 4 and 6 bits (compute capability 10.0)"),
+    ("mma", frozenset({"e3m2"}), "numbers of 4 and 6 bits (compute capability 10.0)"),
+    ("ldmatrix", frozenset({"m16n16"}), "matrices of 8-bit elements (compute capability 10.0)"),
+    ("ldmatrix", frozenset({"m8n16"}), "matrices of 8-bit elements (compute capability 10.0)"),
+    ("stmatrix", frozenset({"m16n8"}), "matrices of 8-bit elements (compute capability 10.0)"),
 )
 """Opcode, modifiers that it has, and what that is: the message begins `cutrace leaves out`."""
 
