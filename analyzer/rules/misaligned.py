@@ -2,8 +2,9 @@
 
 Both cures are tried: longer rows, so that each begins at a boundary, and another base, so that the
 element with which warps begin lies at one. An array of one dimension may have rows too: as long as
-a number that the kernel takes, or as the places show where its blocks begin. Where neither cure
-helps (rows that begin anywhere, a stencil), nothing is said.
+a number that the kernel takes, or as the places show where its blocks begin. Where neither helps a
+stencil on 1.0 and 1.1, a texture is tried. Where nothing helps (rows that begin anywhere), nothing
+is said.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,6 +15,7 @@ from ..advice import Evidence, Finding
 from ..trial import Trial
 from ..why.search import Access
 from ..why.sentence import stride
+from . import texture
 
 EXCESS = 1.1
 """The excess from which on it is worth a word: the odd edge of an array is not."""
@@ -47,7 +49,7 @@ def find(evidence: Evidence) -> Iterator[Finding]:
             continue
         if evidence.profile.launch.threads % LANES:
             change, proof = BLOCKS, ""
-        elif cure := _cure(evidence, access):
+        elif cure := _cure(evidence, access) or _texture(evidence, access):
             change, proof = cure
         elif not evidence.array_of(access) and is_whole(access):
             change, proof = GENERAL, ""
@@ -98,6 +100,16 @@ def _cure(evidence: Evidence, access: Access) -> tuple[str, str] | None:
     if after > GAIN * before:
         return None
     return word, f"{best.typed}: {counter} from {before} to {after}"
+
+
+def _texture(evidence: Evidence, access: Access) -> tuple[str, str] | None:
+    """For neighbours in all directions, on devices where a word's shift costs sixteen times."""
+    if evidence.device.capability >= ANY_WIDTH or not (found := texture.measure(evidence, access)):
+        return None
+    change = texture.THROUGH.format(evidence.array_of(access))
+    return f"{change}, or pass a block's stretch through shared memory", texture.TRIED.format(
+        *found
+    )
 
 
 def _trials(evidence: Evidence, access: Access, name: str) -> Iterator[tuple[str, Trial | None]]:

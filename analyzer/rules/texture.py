@@ -15,6 +15,8 @@ BEFORE = (2, 0)
 REMAINING = 0.5
 """A texture is advice if it leaves this part of the bytes at most."""
 ORDERLESS = ("no stride", "in runs of 2 lanes")
+THROUGH = "read `{}` through a texture, whose cache takes any order"
+TRIED = "the same reads through a texture and its cache: from {} to {} bytes"
 NEAR = 2
 """Lanes that share a transaction, on average, where a gather's places lie near one another."""
 
@@ -28,11 +30,11 @@ def find(evidence: Evidence) -> Iterator[Finding]:
             yield Finding(
                 f"lanes read near places of `{name}` in no order: {before} bytes move",
                 evidence.describe(access),
-                f"read `{name}` through a texture, whose cache takes any order",
+                THROUGH.format(name),
                 access.pc,
                 evidence.share(access, "bytes_moved"),
                 access.identifier,
-                f"the same reads through a texture and its cache: from {before} to {after} bytes",
+                TRIED.format(before, after),
             )
 
 
@@ -42,8 +44,15 @@ def helps(evidence: Evidence, access: Access) -> tuple[int, int] | None:
         return None
     if (access.kind.space, access.kind.access) != ("global", "load"):
         return None
+    if access.cost <= access.ideal or not is_orderless(access):
+        return None
+    return measure(evidence, access)
+
+
+def measure(evidence: Evidence, access: Access) -> tuple[int, int] | None:
+    """Bytes that a load moves now and through a texture, if that is far fewer; else None."""
     name = evidence.array_of(access)
-    if not name or access.cost <= access.ideal or not is_orderless(access):
+    if not name:
         return None
     before, after = evidence.trials.through_texture(access.pc, name)
     return (before, after) if after and after <= REMAINING * before else None
