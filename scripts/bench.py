@@ -1,271 +1,137 @@
-"""Measure recording against Oclgrind, and replay, in one run: medians, as a table and as JSON.
+"""Measure recording against Oclgrind, Numba's simulator and g++, in one run: medians, as a table
+and as JSON, from which scripts/write_performance.py makes a page.
 
 Recording is timed in a warm process from the launch to the closed trace on disk; Oclgrind, which
-records nothing, from clEnqueueNDRangeKernel to clFinish, in a warm process too. Both check what
-the kernel computed. Whole processes, from the shell and back, stand beside them without a bar.
+records nothing, from clEnqueueNDRangeKernel to clFinish; Numba's simulator, on smaller twins, from
+the launch to its return; a loop of the same work that g++ -O2 compiled stands for the limit. All
+check what was computed. Whole processes, from the shell and back, stand beside them without a bar.
 """
 
 import argparse
 import json
+import os
+import platform
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
-from typing import Any, TypeAlias
 
-import bench_data
+import numba
 import numpy as np
-from numpy.typing import NDArray
+from bench_cases import ROOT, Case, large_cases, small_cases
+from bench_native import build, native
 
-import cutrace
-from cutrace.models.replay.device import load_device
-from cutrace.models.replay.options import ReplayOptions
-from cutrace.models.replay.replay import replay
-
-ROOT = Path(__file__).parents[1]
-GALLERY = ROOT / "traces" / "gallery"
-CUDA = ROOT / "scripts" / "bench_cuda"
-HOST = ROOT / "scripts" / "bench_oclgrind.py"
+ORIGIN = ROOT / "scripts"
+PATIENCE = 25.0
+"""Seconds of Oclgrind after which a case is measured no more often."""
 ROUNDS = 3
-Size: TypeAlias = int | tuple[int, int]
 
 
 @dataclass(frozen=True)
-class Case:
-    """A kernel that cutrace records and Oclgrind runs; `bar` is the ratio to reach.
+class Process:
+    """A whole process: seconds on the clock and of processors, bytes of memory at its peak."""
 
-    `arrays` are given first, the result foremost; `launches` are grid, block and what follows.
-    """
+    wall: float
+    cpu: float
+    peak: int
+
+
+@dataclass
+class Result:
+    """What was measured of a case: medians in seconds; None where it was not."""
 
     name: str
-    source: Path
-    kernel: str
-    arrays: Callable[[], dict[str, NDArray[Any]]]
-    launches: Callable[[], list[tuple[Size, Size, tuple[int, ...]]]]
-    expected: Callable[[], NDArray[Any]]
-    line: str
-    bar: float
-
-    def record(self, trace: Path) -> float:
-        """Return the seconds from the first launch to the closed trace."""
-        templates = [self.kernel] if "<" in self.kernel else []
-        with cutrace.Session(trace) as gpu:
-            module = gpu.compile(self.source, name_expressions=templates)
-            kernel = module.get_function(self.kernel)
-            arrays = [gpu.to_device(values, name) for name, values in self.arrays().items()]
-            launches = self.launches()
-            start = time.perf_counter()
-            for grid, block, numbers in launches:
-                kernel[grid, block](*arrays, *numbers)
-            computed = arrays[0].copy_to_host()
-        seconds = time.perf_counter() - start
-        np.testing.assert_array_equal(computed, self.expected())
-        return seconds
-
-
-@dataclass(frozen=True)
-class Measurement:
-    """One row of the table: medians in seconds, or rows a second."""
-
-    what: str
-    cutrace: float
-    oclgrind: float | None
-    bar: float | None
+    cutrace: float = 0.0
+    bar: float = 0.0
+    oclgrind: float | None = None
+    native: float | None = None
+    trace_bytes: int = 0
+    whole: Process | None = None
+    whole_oclgrind: Process | None = None
+    small: float | None = None
+    simulator: float | None = None
+    small_bar: float = 1000.0
 
     @property
     def ratio(self) -> float | None:
-        """How many times faster than Oclgrind, if that was measured."""
+        """How many times faster than Oclgrind."""
         return None if self.oclgrind is None else self.oclgrind / self.cutrace
 
-
-def _reverse() -> dict[str, NDArray[Any]]:
-    values = np.arange(1 << 20, dtype=np.int32)
-    return {"out": np.zeros_like(values), "in": values}
-
-
-def _transposed() -> dict[str, NDArray[Any]]:
-    values = np.arange(1 << 20, dtype=np.float32).reshape(1024, 1024)
-    return {"out": np.zeros_like(values), "in": values}
+    @property
+    def small_ratio(self) -> float | None:
+        """How many times faster than the simulator, both on the smaller twin."""
+        return None if not self.small or not self.simulator else self.simulator / self.small
 
 
-def _product() -> dict[str, NDArray[Any]]:
-    n = 256
-    a = (np.arange(n * n, dtype=np.float32) % 7).reshape(n, n)
-    b = (np.arange(n * n, dtype=np.float32) % 5).reshape(n, n)
-    return {"c": np.zeros_like(a), "a": a, "b": b}
-
-
-def _counted() -> NDArray[Any]:
-    return np.bincount(bench_data.keys(1 << 20) % 256, minlength=256).astype(np.uint32)
-
-
-def _ordered() -> NDArray[Any]:
-    return np.sort(bench_data.keys(1 << 20).reshape(-1, 256), axis=1).reshape(-1)
-
-
-def _sparse() -> dict[str, NDArray[Any]]:
-    a = bench_data.matrix()
-    ones = np.ones(bench_data.ROWS, np.float32)
-    values = np.ones(a.column.size, np.float32)
-    return {"y": 0 * ones, "start": a.start, "column": a.column, "value": values, "x": ones}
-
-
-def _searched() -> dict[str, NDArray[Any]]:
-    edges = bench_data.graph()
-    return {"levels": bench_data.first_levels(), "start": edges.start, "edges": edges.column}
-
-
-CASES = (
-    Case(
-        "tiled_product",
-        GALLERY / "matrix_product" / "product_tiled.cu",
-        "productTiled<16>",
-        _product,
-        lambda: [((16, 16), (16, 16), (256,))],
-        lambda: _product()["a"] @ _product()["b"],
-        "productTiled<16><<<(16, 16), (16, 16)>>>"
-        "(c:f32[256,256], a:f32[256,256]=random:1, b:f32[256,256]=random:2, 256)",
-        80.0,
-    ),
-    Case(
-        "reverse_array",
-        GALLERY / "reverse_array" / "reverse_global.cu",
-        "reverseGlobal",
-        _reverse,
-        lambda: [(4096, 256, ())],
-        lambda: _reverse()["in"][::-1],
-        "reverseGlobal<<<4096, 256>>>(out:i32[1048576], in:i32[1048576]=arange)",
-        25.0,
-    ),
-    Case(
-        "transpose",
-        GALLERY / "transpose" / "transpose_shared.cu",
-        "transposeShared<16>",
-        _transposed,
-        lambda: [((64, 64), (16, 16), (1024, 1024))],
-        lambda: _transposed()["in"].T,
-        "transposeShared<16><<<(64, 64), (16, 16)>>>"
-        "(out:f32[1024,1024], in:f32[1024,1024]=arange, 1024, 1024)",
-        25.0,
-    ),
-    Case(
-        "histogram",
-        GALLERY / "histogram" / "histogram_static.cu",
-        "histogramStatic",
-        lambda: {"bins": np.zeros(256, np.uint32), "in": bench_data.keys(1 << 20)},
-        lambda: [(256, 256, (1 << 20,))],
-        _counted,
-        "histogramStatic<<<256, 256>>>(bins:u32[256], in:i32[1048576]=random:9, 1048576)",
-        20.0,
-    ),
-    Case(
-        "bitonic_sort",
-        GALLERY / "bitonic_sort" / "bitonic_sort.cu",
-        "bitonicSort",
-        lambda: {"keys": bench_data.keys(1 << 20)},
-        lambda: [(4096, 256, ())],
-        _ordered,
-        "bitonicSort<<<4096, 256>>>(keys:i32[1048576]=random:9)",
-        20.0,
-    ),
-    Case(
-        "mandelbrot",
-        CUDA / "mandelbrot.cu",
-        "mandelbrot",
-        lambda: {"counts": np.zeros((512, 512), np.int32)},
-        lambda: [((32, 32), (16, 16), (512, 256))],
-        lambda: bench_data.mandelbrot_counts(512, 256),
-        "mandelbrot<<<(32, 32), (16, 16)>>>(counts:i32[512,512], 512, 256)",
-        20.0,
-    ),
-    Case(
-        "sparse_product",
-        CUDA / "sparse_product.cu",
-        "sparseProduct",
-        _sparse,
-        lambda: [(391, 256, (bench_data.ROWS,))],
-        bench_data.row_sums,
-        "",
-        20.0,
-    ),
-    Case(
-        "search",
-        CUDA / "search.cu",
-        "search",
-        _searched,
-        lambda: [
-            (391, 256, (bench_data.NODES, level)) for level in range(bench_data.levels().max() + 1)
-        ],
-        bench_data.levels,
-        "",
-        20.0,
-    ),
-)
-
-
-def oclgrind(case: Case) -> float:
-    """Seconds of the case's OpenCL twin inside Oclgrind."""
-    command = ["oclgrind", sys.executable, str(HOST), case.name, "1"]
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
-    (seconds,) = json.loads(done.stdout)
-    return float(seconds)
-
-
-def whole_process(command: list[str]) -> float:
-    """Seconds from starting a command to its end."""
-    start = time.perf_counter()
-    subprocess.run(command, check=True, capture_output=True)
-    return time.perf_counter() - start
-
-
-def measure_recording(case: Case, folder: Path, runs: int) -> list[Measurement]:
-    """Kernel against kernel, then process against process, taking turns."""
-    trace = folder / f"{case.name}.cutrace"
-    program = shutil.which("cutrace") or "cutrace"
-    record = [program, "record", str(case.source), "--launch", case.line, "-o", str(trace)]
-    twin = ["oclgrind", sys.executable, str(HOST), case.name, "1"]
-    case.record(trace)
-    times: dict[str, list[float]] = {"ours": [], "theirs": [], "whole": [], "whole twin": []}
-    for _ in range(ROUNDS):
-        times["theirs"].append(oclgrind(case))
-        times["ours"] += [case.record(trace) for _ in range(runs)]
-        if case.line:
-            times["whole twin"].append(whole_process(twin))
-            times["whole"].append(whole_process(record))
-    ours, theirs = median(times["ours"]), median(times["theirs"])
-    measured = [Measurement(f"{case.name}: launch to closed trace, s", ours, theirs, case.bar)]
-    if case.line:
-        whole, other = median(times["whole"]), median(times["whole twin"])
-        measured.append(Measurement(f"{case.name}: whole process, s", whole, other, None))
-    return measured
-
-
-def measure_replay(folder: Path, runs: int, device: str = "h200") -> Measurement:
-    """Access rows a second through the models of one device."""
-    launch = cutrace.read_trace(folder / "tiled_product.cutrace").launches[0]
-    rows = sum(batch.num_rows for batch in launch.access_batches())
-    seconds = []
-    for _ in range(runs + 1):
+def run_process(command: list[str]) -> tuple[Process, str]:
+    """Run a command to its end; return what it took and printed. CalledProcessError if it fails."""
+    with tempfile.TemporaryFile() as printed:
         start = time.perf_counter()
-        replay(launch, [load_device(device)], ReplayOptions())
-        seconds.append(time.perf_counter() - start)
-    rate = rows / median(seconds[1:]) / 1e6
-    return Measurement(f"replay of {rows} rows on {device}, million rows/s", rate, None, 5.0)
+        child = subprocess.Popen(command, stdout=printed, stderr=subprocess.DEVNULL)
+        _, status, used = os.wait4(child.pid, 0)
+        wall = time.perf_counter() - start
+        child.returncode = os.waitstatus_to_exitcode(status)
+        if child.returncode:
+            raise subprocess.CalledProcessError(child.returncode, command)
+        printed.seek(0)
+        text = printed.read().decode()
+    return Process(wall, used.ru_utime + used.ru_stime, used.ru_maxrss * 1024), text
 
 
-def show(measured: list[Measurement]) -> None:
-    """Print the table; a row without Oclgrind is compared with its bar directly."""
-    print(f"{'':58} {'cutrace':>9} {'Oclgrind':>9} {'ratio':>8} {'bar':>5}")
-    for m in measured:
-        theirs = "" if m.oclgrind is None else f"{m.oclgrind:.3f}"
-        ratio = "" if m.ratio is None else f"{m.ratio:.1f}"
-        bar = "" if m.bar is None else f"{m.bar:g}"
-        print(f"{m.what:58} {m.cutrace:9.3f} {theirs:>9} {ratio:>8} {bar:>5}")
+def measure_large(case: Case, trace: Path, runs: int, result: Result) -> None:
+    """Kernel against kernel, taking turns; whole processes beside."""
+    twin = ["oclgrind", sys.executable, str(ORIGIN / "bench_oclgrind.py"), case.name, "1"]
+    case.record(trace)
+    ours: list[float] = []
+    theirs: list[float] = []
+    while len(theirs) < ROUNDS and sum(theirs) < PATIENCE:
+        result.whole_oclgrind, printed = run_process(twin)
+        theirs += json.loads(printed)
+        ours += [case.record(trace) for _ in range(runs)]
+    result.cutrace, result.oclgrind = median(ours), median(theirs)
+    result.trace_bytes = sum(path.stat().st_size for path in trace.rglob("*") if path.is_file())
+    if case.line:
+        program = shutil.which("cutrace") or "cutrace"
+        launch = ["--launch", case.line, "-o", str(trace)]
+        result.whole, _ = run_process([program, "record", str(case.source), *launch])
+
+
+def measure_small(case: Case, trace: Path, runs: int, result: Result) -> None:
+    """The smaller twin against Numba's simulator."""
+    command = [sys.executable, str(ORIGIN / "bench_simulator.py"), case.name]
+    _, printed = run_process(["env", "NUMBA_ENABLE_CUDASIM=1", *command])
+    case.record(trace)
+    result.simulator = float(printed)
+    result.small = median(case.record(trace) for _ in range(max(runs, 3)))
+    result.small_bar = case.bar
+
+
+def machine() -> dict[str, str | int]:
+    """What the measurements were made on."""
+    lines = Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else []
+    model = next((line.split(":")[1].strip() for line in lines if "model name" in line), "")
+    return {
+        "processor": model or platform.machine(),
+        "cores": os.cpu_count() or 0,
+        "system": platform.system(),
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "numba": numba.__version__,
+    }
+
+
+def show(results: list[Result]) -> None:
+    """Print the table."""
+    heads = ("cutrace s", "Oclgrind s", "ratio", "bar", "g++ s", "small", "Numba", "ratio")
+    print(f"{'':16}" + "".join(f"{head:>11}" for head in heads))
+    for r in results:
+        values = (r.cutrace, r.oclgrind, r.ratio, r.bar, r.native, r.small, r.simulator)
+        cells = ("" if v is None else f"{v:.4g}" for v in (*values, r.small_ratio))
+        print(f"{r.name:16}" + "".join(f"{cell:>11}" for cell in cells))
 
 
 def main() -> None:
@@ -274,20 +140,34 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="write the results there too")
     parser.add_argument("--cases", nargs="*", help="only these: search mandelbrot ...")
     parser.add_argument("--runs", type=int, default=5, help="recordings a round, of three rounds")
+    parser.add_argument("--against", nargs="*", default=["oclgrind", "simulator", "native"])
     arguments = parser.parse_args()
-    if not shutil.which("oclgrind"):
+    if "oclgrind" in arguments.against and not shutil.which("oclgrind"):
         raise SystemExit("Oclgrind is missing: apt install oclgrind")
+    results = []
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        cases = [c for c in CASES if not arguments.cases or c.name in arguments.cases]
-        measured = [m for case in cases for m in measure_recording(case, folder, arguments.runs)]
-        if not arguments.cases:
-            measured.append(measure_replay(folder, arguments.runs))
-    show(measured)
+        library = build(folder) if "native" in arguments.against else None
+        for large, small in zip(large_cases(), small_cases(), strict=True):
+            if arguments.cases and large.name not in arguments.cases:
+                continue
+            print(f"{large.name} ...", file=sys.stderr)
+            results.append(result := Result(large.name, bar=large.bar))
+            trace = folder / f"{large.name}.cutrace"
+            if library:
+                result.native = native(library, large, 3)
+            if "simulator" in arguments.against:
+                measure_small(small, trace, arguments.runs, result)
+            if "oclgrind" in arguments.against:
+                measure_large(large, trace, arguments.runs, result)
+            else:
+                large.record(trace)
+                result.cutrace = median(large.record(trace) for _ in range(arguments.runs))
+    show(results)
     if arguments.json:
-        arguments.json.write_text(
-            json.dumps([asdict(m) | {"ratio": m.ratio} for m in measured], indent=2) + "\n"
-        )
+        rows = [asdict(r) | {"ratio": r.ratio, "small_ratio": r.small_ratio} for r in results]
+        found = {"machine": machine(), "cases": rows}
+        arguments.json.write_text(json.dumps(found, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -30,23 +30,23 @@ def skewed_rows(rows: int, seed: int) -> Sparse:
 
 
 @cache
-def matrix() -> Sparse:
+def matrix(rows: int = ROWS) -> Sparse:
     """The matrix of the sparse product."""
-    return skewed_rows(ROWS, 1)
+    return skewed_rows(rows, 1)
 
 
 @cache
-def graph() -> Sparse:
+def graph(nodes: int = NODES) -> Sparse:
     """The graph of the search."""
-    return skewed_rows(NODES, 2)
+    return skewed_rows(nodes, 2)
 
 
 @cache
-def levels() -> NDArray[np.int32]:
+def levels(nodes: int = NODES) -> NDArray[np.int32]:
     """Distances from node 0, -1 where there is no way."""
-    edges = graph()
-    source = np.repeat(np.arange(NODES), np.diff(edges.start))
-    found: NDArray[np.int32] = np.full(NODES, -1, dtype=np.int32)
+    edges = graph(nodes)
+    source = np.repeat(np.arange(nodes), np.diff(edges.start))
+    found: NDArray[np.int32] = np.full(nodes, -1, dtype=np.int32)
     found[0] = level = 0
     while True:
         reached = edges.column[found[source] == level]
@@ -57,16 +57,16 @@ def levels() -> NDArray[np.int32]:
         found[new] = level
 
 
-def first_levels() -> NDArray[np.int32]:
+def first_levels(nodes: int = NODES) -> NDArray[np.int32]:
     """Distances before the search: that of node 0 is known."""
-    known: NDArray[np.int32] = np.full(NODES, -1, dtype=np.int32)
+    known: NDArray[np.int32] = np.full(nodes, -1, dtype=np.int32)
     known[0] = 0
     return known
 
 
-def row_sums() -> NDArray[Any]:
+def row_sums(rows: int = ROWS) -> NDArray[Any]:
     """The product of a matrix of ones with a vector of ones."""
-    return np.diff(matrix().start).astype(np.float32)
+    return np.diff(matrix(rows).start).astype(np.float32)
 
 
 def keys(count: int) -> NDArray[np.int32]:
