@@ -184,6 +184,7 @@ def analyze(
     registers: int | None = None,
     set: Mapping[str, object] = {},
     as_if: bool = False,
+    caches: bool = True,
     pad: Mapping[str, Wish] = {},
     align: Mapping[str, Wish] = {},
     jobs: int = 1,
@@ -197,14 +198,15 @@ def analyze(
     `cg`, `registers` a thread's instead of the assembler's. `schedule`, `round-robin` or
     `greedy-oldest`, is the order of warps that caches see (`models/replay/schedule.py`). `set`
     gives values in place of a device file's, `{"coalescer.load": "sector"}`. `as_if` counts what a
-    device would refuse. `pad` and `align` suppose other arrays: `{"tile": 1}` rows one element
+    device would refuse. Without `caches` hits and misses are None, and a replay takes a part of the
+    time. `pad` and `align` suppose other arrays: `{"tile": 1}` rows one element
     longer, `{"in": 128}` a base at a multiple of 128 bytes (`models.replay.suppose` has the rest).
     Several devices are served by `jobs` processes at once.
 
     Raises `CutraceError` for a trace that cannot be read and for unknown devices and values.
     """
     question = read_question(
-        device, profiled_blocks, scope, dlcm, cache_config, schedule, registers, set, as_if
+        device, profiled_blocks, scope, dlcm, cache_config, schedule, registers, set, as_if, caches
     )
     devices = list(question.devices.values())
     opened = suppose(trace if isinstance(trace, Trace) else read_trace(trace), pad, align)
@@ -237,12 +239,13 @@ def read_question(
     registers: int | None = None,
     set: Mapping[str, object] = {},
     as_if: bool = False,
+    caches: bool = True,
 ) -> Question:
     """Read arguments of `analyze`. `CutraceError` for unknown devices and values."""
     for name, value, known in (("scope", scope, SCOPES), ("schedule", schedule, SCHEDULES)):
         if value not in known:
             raise CutraceError(f"{name} is {value!r}; expected {' or '.join(known)}")
-    options = ReplayOptions(profiled_blocks, dlcm, cache_config, registers, as_if, schedule)
+    options = ReplayOptions(profiled_blocks, dlcm, cache_config, registers, as_if, schedule, caches)
     names = (device,) if isinstance(device, str) else device
     names = names or (environ.get("CUTRACE_DEVICE") or DEFAULT_DEVICE,)
     return Question({found.key: found for found in load_devices(names, set)}, options, scope)

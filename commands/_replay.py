@@ -55,8 +55,8 @@ class Replay:
                 words += ["-d", ",".join(value)]
             elif name in PAIRS:
                 words += [w for k, v in value.items() for w in (f"--{name}", f"{k}={v}")]
-            elif name == "as_if":
-                words += ["--as-if"]
+            elif isinstance(value, bool):
+                words += [f"--{'' if value else 'no-'}{name.replace('_', '-')}"]
             else:
                 words += [f"--{name.replace('_', '-')}", str(value)]
         return "".join(f" {quote(word)}" for word in words)
@@ -92,6 +92,10 @@ def replay_options(
             " warp as far as it goes.",
         ),
     ] = None,
+    no_caches: Annotated[
+        bool,
+        _option("--no-caches", help="Leave hits and misses out, which take most of a replay."),
+    ] = False,
     profiled_blocks: Annotated[
         int | None,
         _option(metavar="N", help="Blocks that the profiled cluster received, else an even share."),
@@ -142,6 +146,7 @@ def replay_options(
         "dlcm": dlcm,
         "cache_config": cache_config,
         "schedule": schedule,
+        "caches": False if no_caches else None,
         "profiled_blocks": profiled_blocks,
         "scope": scope,
         "registers": registers,

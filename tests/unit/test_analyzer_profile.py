@@ -251,6 +251,17 @@ def test_what_a_device_refuses_is_absent_unless_counted_as_if(tmp_path: Path) ->
     assert counted.remarks[0].startswith("cannot launch: 512 threads a block at most;")
 
 
+def test_without_caches_hits_are_unknown_and_all_else_is_the_same(tmp_path: Path) -> None:
+    ptx = COPY.replace("BITS", "b32").replace("BYTES", "4")
+    line = COPY_LINE.replace("TYPE", "i32")
+    whole = analyzed(tmp_path, ptx, line, "h200", {}).counters
+    part = analyzed(tmp_path, ptx, line, "h200", {"caches": False}).counters
+    lost = {name for name, value in whole.items() if part[name] is None and value is not None}
+    assert {"l1_reads", "l2_reads", "dram__bytes_read.sum"} <= lost
+    assert not {"global_load_transactions", "occupancy"} & lost
+    assert {part[name] == value for name, value in whole.items() if name not in lost} == {True}
+
+
 def test_the_default_device_is_the_environments_else_h100(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
