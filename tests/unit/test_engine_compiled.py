@@ -133,6 +133,43 @@ def test_lanes_that_leave_by_turns_leave_the_same_trace(tmp_path: Path) -> None:
     assert_same_under_both(tmp_path, run)
 
 
+CROSSING = """
+__global__ void crossing(const int *start, const int *column, const float *x, float *y, int rows,
+                         int *counts) {
+    int row = (blockIdx.x * blockDim.x + threadIdx.x) / 32, lane = threadIdx.x & 31;
+    if (row >= rows) return;
+    float sum = 0;
+    for (int k = start[row] + lane; k < start[row + 1]; k += 32) sum += x[column[k]];
+    for (int o = 16; o; o /= 2) sum += __shfl_down_sync(~0u, sum, o);
+    if (lane == 0) y[row] = sum;
+    unsigned large = __ballot_sync(~0u, sum > 3.0f);
+    if (__any_sync(~0u, sum > 5)) atomicAdd(counts, __popc(large) & __activemask());
+    if (lane < 11) {
+        int v = lane * 3;
+        v += __shfl_xor_sync(0x7ff, v, lane);
+        if (__all_sync(0x7ff, v > 2)) v = 7;
+        atomicAdd(counts + 1, v + __shfl_up_sync(0x7ff, v, 3));
+    }
+}
+"""
+
+
+def test_lanes_that_talk_to_one_another_leave_the_same_trace(tmp_path: Path) -> None:
+    def run(gpu: cutrace.Session) -> list[Any]:
+        random = np.random.default_rng(1)
+        lengths = random.integers(0, 90, 500)
+        start = np.concatenate(([0], np.cumsum(lengths))).astype(np.int32)
+        column = random.integers(0, 500, start[-1]).astype(np.int32)
+        given = [gpu.to_device(a) for a in (start, column, np.ones(500, np.float32))]
+        sums, counts = gpu.device_array(500, np.float32), gpu.device_array(2, np.int32)
+        kernel = gpu.compile(CROSSING).get_function("crossing")
+        kernel[127, 128](*given, sums, 500, counts)
+        np.testing.assert_array_equal(sums.copy_to_host(), lengths)  # sums of ones
+        return [sums.copy_to_host(), counts.copy_to_host()]
+
+    assert_same_under_both(tmp_path, run)
+
+
 WAITS = """
 __global__ void meet(int *out, int n) {
     __shared__ int s[128];

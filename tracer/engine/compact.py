@@ -22,7 +22,7 @@ class CompactRegisters:
     def __init__(self, wave: "Wave", warps: NDArray[np.intp]) -> None:
         self._wave = wave
         self.warps = warps
-        self._frame: list[Array] = list(wave.registers)
+        self.frame: list[Array] = list(wave.registers)
         self._here: set[int] = set()
         self._changed: set[int] = set()
 
@@ -31,16 +31,16 @@ class CompactRegisters:
         needed = plan.reads if lanes is None else plan.reads_and_commits
         for slot in needed:
             if slot not in self._here:
-                self._frame[slot] = self._gather(self._wave.registers[slot])
+                self.frame[slot] = self._gather(self._wave.registers[slot])
                 self._here.add(slot)
-        return self._frame if lanes is None else list(self._frame)
+        return self.frame if lanes is None else list(self.frame)
 
     def leave(self, plan: "BlockPlan", lanes: Mask | None, frame: list[Array]) -> None:
         """Keep what outlives the block."""
         if lanes is not None:
             for slot in plan.commits:
-                if frame[slot] is not self._frame[slot]:
-                    self._frame[slot] = select(lanes, frame[slot], self._frame[slot])
+                if frame[slot] is not self.frame[slot]:
+                    self.frame[slot] = select(lanes, frame[slot], self.frame[slot])
         self._here.update(plan.commits)
         self._changed.update(plan.commits)
         self._here.difference_update(plan.temporaries)
@@ -49,7 +49,7 @@ class CompactRegisters:
         """Put what has changed into the wave's registers."""
         registers = self._wave.registers
         for slot in sorted(self._changed):
-            registers[slot] = self._scatter(registers[slot], self._frame[slot])
+            registers[slot] = self._scatter(registers[slot], self.frame[slot])
 
     def _gather(self, value: Array) -> Array:
         wave = self._wave

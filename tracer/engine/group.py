@@ -43,6 +43,7 @@ class Group:
         first = self.step[0]
         self.common_step = int(first) if bool((self.step == first).all()) else None
         self.frame: list[Array] = []
+        self.committed: list[Array] = []
 
     def _lanes(self) -> Mask | None:
         if self.compacted:
@@ -91,12 +92,15 @@ class Group:
         return guard if self.lanes is None else self.lanes & guard
 
     def enter(self, plan: "BlockPlan") -> None:
-        """Make the frame from which the block reads."""
+        """Make the frame from which the block reads; `committed` has the registers as they are
+        until it ends."""
         registers = self.wave.registers
         if self.compacted:
-            self.frame = self.wave.compact(self.warps).enter(plan, self.lanes)
+            compact = self.wave.compact(self.warps)
+            self.frame, self.committed = compact.enter(plan, self.lanes), compact.frame
         else:
             self.wave.write_back()
+            self.committed = registers
             self.frame = registers if self.lanes is None else list(registers)
 
     def leave(self, plan: "BlockPlan") -> None:

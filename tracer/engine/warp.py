@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..ptx.kernel import Bucket, Instruction, Operand, Pair
-from .array import DTYPES, LANES, Array, Bits, Mask, pack
+from ..ptx.kernel import Bucket, Instruction, Operand, Pair, Register
+from .array import DTYPES, LANES, Array, Bits, Mask, pack, scalar
 from .op.extreme import chooser
 from .program import Step
 from .slot import Fetch, Store
@@ -80,12 +80,23 @@ def put(group: "Group", store: Store | None, value: Array) -> None:
         store(group.frame, by_lane(group, value))
 
 
+def _is_live(decoder: "Decoder", operand: Operand) -> bool:
+    """Whether an operand is a register that has a value when the basic block begins."""
+    if not isinstance(operand, Register):
+        return False
+    return (decoder.function, operand.name) in decoder.kernel.live_in[decoder.block.number]
+
+
 def _shuffle(decoder: "Decoder", instruction: Instruction) -> Step:
+    """A lane that is not active gives what its register held when the basic block began, 0 if
+    nothing that is read there: the ISA leaves it open."""
     to, *operands = instruction.operands
     mode = next(m for m in instruction.modifiers if m in ("up", "down", "bfly", "idx"))
     kinds = ("b32", "u32", "u32")
     value, step, clamp = (decoder.fetch(o, k) for o, k in zip(operands[:3], kinds, strict=True))
     store, store_valid = _outputs(decoder, to, ("b32", "pred"))
+    nothing = scalar(0, DTYPES["b32"])
+    before = value if _is_live(decoder, operands[0]) else lambda frame: nothing
 
     def shuffle(group: "Group") -> None:
         frame = group.frame
@@ -93,6 +104,9 @@ def _shuffle(decoder: "Decoder", instruction: Instruction) -> Step:
             mode, by_warp(group, step(frame)) & 31, by_warp(group, clamp(frame))
         )
         values = by_warp(group, value(frame))
+        if group.lanes is not None:
+            theirs = by_warp(group, before(group.committed))
+            values = np.where(by_warp(group, group.lanes), values, theirs)
         put(group, store, np.take_along_axis(values, source, axis=1))
         put(group, store_valid, valid)
 

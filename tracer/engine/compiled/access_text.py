@@ -332,7 +332,7 @@ def add_atomic(
         raise refuse("this form")
     size = TYPE_BYTES[kind]
     reach = _touched(text, instruction, operands[0], size, position, number, refuse)
-    values = [_same_size(text, kind, o, f"%values{k}", refuse) for k, o in enumerate(operands[1:3])]
+    values = [same_size(text, kind, o, f"%values{k}", refuse) for k, o in enumerate(operands[1:3])]
     name = f"atomic_{operation}_{kind}_{instruction.space}"
     element, body, definitions = found
     called = text.fragments.once(
@@ -343,12 +343,12 @@ def add_atomic(
     given = f"i64 {reach.start}, i64 {reach.step}, ptr {reach.addresses}, i64 {reach.mask}"
     text.add(f"call void @{called}({given}, ptr %olds, ptr {values[0]}, ptr {values[-1]})")
     if isinstance(to, Register):
-        _keep_old(text, to, kind, reach.mask, refuse)
+        keep_lanes(text, to, kind, reach.mask, refuse)
     elif not isinstance(to, Bucket):
         raise refuse("a result that is no register")
 
 
-def _same_size(text: WarpText, kind: str, element: Operand, scratch: str, refuse: Refuse) -> str:
+def same_size(text: WarpText, kind: str, element: Operand, scratch: str, refuse: Refuse) -> str:
     """Return the place of the lanes of an operand, each of the size of `kind`."""
     bits = 8 * TYPE_BYTES[kind]
     wide, place = _value(text, kind, element, scratch, refuse)
@@ -366,7 +366,8 @@ define void @cut{wide}_{bits}(ptr %from, ptr %to) {{
     return scratch
 
 
-def _keep_old(text: WarpText, to: Register, kind: str, mask: str, refuse: Refuse) -> None:
+def keep_lanes(text: WarpText, to: Register, kind: str, mask: str, refuse: Refuse) -> None:
+    """Put what lies in `%olds`, of type `kind`, into the lanes `mask` of a register."""
     bits, wide = 8 * TYPE_BYTES[kind], 8 * TYPE_BYTES[to.type]
     if wide < bits or to.type == "pred":
         raise refuse("a register narrower than its type")

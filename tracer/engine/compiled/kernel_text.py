@@ -27,6 +27,7 @@ from .frame import Frame
 from .lane import Lane, llvm_type, width
 from .machine import Machine
 from .part import ACCESS, ATOMIC, COUNT, RUN, Part, cut_parts, reads_parameter, spans_of
+from .warp_text import add_warp
 
 _FIELDS = {name: number for number, name in enumerate(Machine.__annotations__)}
 
@@ -116,7 +117,8 @@ class KernelText:
     """The assembly of a kernel, with what the engine has to know to run it.
 
     `sites` holds pc, state space and bytes of each access, `first_site` where those of each basic
-    block begin; `counted` the pcs whose lanes are counted; `support` functions that it calls.
+    block begin; `counted` the pcs whose lanes are counted; `support` functions that it calls;
+    `crosses_lanes` whether lanes may read registers of others.
     """
 
     frame: Frame
@@ -125,6 +127,7 @@ class KernelText:
     first_site: list[int] = field(default_factory=list)
     counted: list[int] = field(default_factory=list)
     support: dict[str, str] = field(default_factory=dict)
+    crosses_lanes: bool = False
 
 
 def write_kernel(
@@ -220,7 +223,14 @@ class _Writer:
             size = TYPE_BYTES[instruction.type] * instruction.vector
             self._made.sites.append((pc, instruction.space, size))
         else:
-            raise refuse("this instruction")
+            add_warp(text, instruction, self._is_live(block, instruction), refuse)
+            self._made.crosses_lanes = True
+
+    def _is_live(self, block: BasicBlock, instruction: Instruction) -> bool:
+        """Whether the register that a `shfl` reads has a value when the basic block begins."""
+        value = instruction.operands[1:2]
+        live = self._kernel.live_in[block.number]
+        return all(isinstance(v, Register) and (block.function, v.name) in live for v in value)
 
     def _add_count(self, text: WarpText, instruction: Instruction, pc: int) -> None:
         lanes = text.lanes_on(instruction)

@@ -128,6 +128,8 @@ class CompiledWave(Wave):
         m, frame = self._machine, self._code.frame
         m.frame_bytes = frame.size
         m.frames = self._buffers.take("frames", self.warps * frame.size + 64, "u1")
+        if self._code.made.crosses_lanes:
+            m.frames[: self.warps * frame.size] = 0
         values = special_values(self.program.launch, self.numbers) if frame.specials else {}
         for name, place in frame.specials.items():
             value = values[name]

@@ -1,0 +1,145 @@
+"""The text of instructions in which lanes of a warp talk to one another; see engine/warp.py."""
+
+from functools import cache
+
+from ...ptx.kernel import Bucket, Instruction, Not, Operand, Pair, Register
+from .access_text import WarpText, keep_lanes, same_size
+from .lane import Refuse
+from .language import U8, U32
+from .translate import translate
+
+IDX, UP, DOWN, BFLY = range(4)
+_MODES = {"idx": IDX, "up": UP, "down": DOWN, "bfly": BFLY}
+_VOTES = ("all", "any", "uni", "ballot")
+_EVERYONE = (1 << 32) - 1
+
+
+def add_warp(text: WarpText, instruction: Instruction, is_live: bool, refuse: Refuse) -> None:
+    """Add a `shfl`, `vote` or `activemask`; `is_live` tells whether a register that is shuffled had
+    a value when the basic block began."""
+    mask = text.lanes_on(instruction)
+    match instruction.opcode:
+        case "shfl":
+            _shuffle(text, instruction, mask, is_live, refuse)
+        case "vote":
+            _vote(text, instruction, mask, refuse)
+        case "activemask":
+            _give(text, instruction.operands[0], mask, mask, refuse)
+        case _:
+            raise refuse("this instruction")
+
+
+def shuffle(
+    mode: int, values: U32, steps: U32, clamps: U32, known: int, to: U32, valid: U8
+) -> None:
+    """Put into `to` the value of the lane that each lane reads, 0 from lanes not `known`, and into
+    `valid` whether that is in range (PTX ISA, shfl.sync)."""
+    for lane in range(32):
+        offset = steps[lane] & 31
+        segment = (clamps[lane] >> 8) & 31
+        last = (lane & segment) | (clamps[lane] & 31 & ~segment)
+        source = (lane & segment) | (offset & ~segment)
+        if mode == UP:
+            source = lane - offset
+        if mode == DOWN:
+            source = lane + offset
+        if mode == BFLY:
+            source = lane ^ offset
+        holds = 0
+        if (mode == UP and source >= last) or (mode != UP and source <= last):
+            holds = 1
+        else:
+            source = lane
+        to[lane] = values[source] if (known >> source) & 1 else 0
+        valid[lane] = holds
+
+
+@cache
+def _shuffle_text() -> str:
+    return translate([shuffle])
+
+
+def _shuffle(
+    text: WarpText, instruction: Instruction, mask: str, is_live: bool, refuse: Refuse
+) -> None:
+    to, value, step, clamp = instruction.operands[:4]
+    mode = next(_MODES[m] for m in instruction.modifiers if m in _MODES)
+    places = [
+        same_size(text, "b32", operand, scratch, refuse)
+        for operand, scratch in ((value, "%values"), (step, "%values0"), (clamp, "%values1"))
+    ]
+    known = str(_EVERYONE) if is_live else text.emit("zext i32 %active to i64")
+    valid = text.emit("getelementptr i8, ptr %olds, i64 128")
+    parameters = "i64, ptr, ptr, ptr, i64, ptr, ptr"
+    called = text.fragments.once("shuffle", parameters, _shuffle_text(), "i64")
+    given = f"i64 {mode}, {', '.join(f'ptr {place}' for place in places)}, i64 {known}"
+    text.emit(f"call i64 @{called}({given}, ptr %olds, ptr {valid})")
+    first, second = (to.first, to.second) if isinstance(to, Pair) else (to, Bucket())
+    if isinstance(first, Register):
+        keep_lanes(text, first, "b32", mask, refuse)
+    elif not isinstance(first, Bucket):
+        raise refuse("a result that is no register")
+    if isinstance(second, Register):
+        _keep_predicate(text, second, mask, valid, refuse)
+
+
+def _keep_predicate(text: WarpText, to: Register, mask: str, valid: str, refuse: Refuse) -> None:
+    if to.type != "pred":
+        raise refuse("a second result that is no predicate")
+    called = text.fragments.once("keep_predicate", "i64, ptr, ptr", """
+define void @keep_predicate(i64 %mask, ptr %from, ptr %to) {
+  %m32 = trunc i64 %mask to i32
+  %m = bitcast i32 %m32 to <32 x i1>
+  %x = load <32 x i8>, ptr %from, align 1
+  %old = load <32 x i8>, ptr %to, align 8
+  %y = select <32 x i1> %m, <32 x i8> %x, <32 x i8> %old
+  store <32 x i8> %y, ptr %to, align 8
+  ret void
+}
+""")  # fmt: skip
+    text.add(f"call void @{called}(i64 {mask}, ptr {valid}, ptr {text.place(to)})")
+
+
+def _vote(text: WarpText, instruction: Instruction, mask: str, refuse: Refuse) -> None:
+    to, source = instruction.operands[:2]
+    mode = next(m for m in instruction.modifiers if m in _VOTES)
+    register = source.register if isinstance(source, Not) else source
+    if not isinstance(register, Register):
+        raise refuse("an operand that it does not know")
+    yes = text.emit(f"zext i32 {text.packed(register, isinstance(source, Not))} to i64")
+    yes = text.emit(f"and i64 {yes}, {mask}")
+    if mode == "ballot":
+        _give(text, to, mask, yes, refuse)
+        return
+    every = text.emit(f"icmp eq i64 {yes}, {mask}")
+    some = text.emit(f"icmp ne i64 {yes}, 0")
+    outcome = {"all": every, "any": some}.get(mode)
+    if outcome is None:
+        none = text.emit(f"xor i1 {some}, true")
+        outcome = text.emit(f"or i1 {every}, {none}")
+    _give(text, to, mask, text.emit(f"zext i1 {outcome} to i64"), refuse)
+
+
+def _give(text: WarpText, to: Operand, mask: str, value: str, refuse: Refuse) -> None:
+    """Put one value into the lanes `mask` of a register."""
+    if isinstance(to, Bucket):
+        return
+    if not isinstance(to, Register):
+        raise refuse("a result that is no register")
+    bits = 8 * text.frame.place(text.function, to.name).size
+    if to.type != "pred" and bits < 32:
+        raise refuse("a register narrower than its type")
+    called = text.fragments.once(f"give{bits}", "i64, i64, ptr", f"""
+define void @give{bits}(i64 %mask, i64 %value, ptr %to) {{
+  %m32 = trunc i64 %mask to i32
+  %m = bitcast i32 %m32 to <32 x i1>
+  %x = trunc i64 %value to i{bits}
+  %i = insertelement <32 x i{bits}> poison, i{bits} %x, i64 0
+  %v = shufflevector <32 x i{bits}> %i, <32 x i{bits}> poison, <32 x i32> zeroinitializer
+  %old = load <32 x i{bits}>, ptr %to, align 8
+  %y = select <32 x i1> %m, <32 x i{bits}> %v, <32 x i{bits}> %old
+  store <32 x i{bits}> %y, ptr %to, align 8
+  ret void
+}}
+""".replace("trunc i64 %value to i64", "or i64 %value, 0"))  # fmt: skip
+    text.add(f"call void @{called}(i64 {mask}, i64 {value}, ptr {text.place(to)})")
