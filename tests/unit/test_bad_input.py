@@ -284,3 +284,10 @@ def test_a_register_for_a_parameter_of_other_size_is_refused() -> None:
     named = r"`r` has 12 bytes, and is no register.s: `call .%r., f"
     with pytest.raises(CutraceError, match=named):
         launch_ptx(".reg .b32 %r; call (%r), f;", outside=outside)
+
+
+@pytest.mark.parametrize("align", [3, 0, 1 << 25])
+def test_an_alignment_that_no_variable_has_is_refused(align: int) -> None:
+    named = f"PTX line 4: found `{align}`, expected a power of two up to 16777216"
+    with pytest.raises(CutraceError, match=named):
+        launch_ptx("", outside=f".global .align {align} .b32 x;")

@@ -121,3 +121,26 @@ def test_the_command_line_takes_a_budget_for_sources_and_scripts(
 def test_a_budget_without_sense_is_refused(limit: int) -> None:
     with pytest.raises(CutraceError, match=r"max_instructions is .*, expected 1 to 2147483648"):
         cutrace.Session(max_instructions=limit)
+
+
+def test_a_loop_that_nothing_leaves_is_a_fault_at_once() -> None:
+    # were it run, 2^28 instructions of a warp would take minutes
+    source = """
+    __global__ void k(int *data) {
+        if (threadIdx.x >= 32)
+            for (;;)
+                atomicAdd(data, 1);
+    }"""
+    text = fault(source, 1 << 28, 1, 64)
+    assert text.startswith("source.cu:")
+    assert "nothing leaves the loop in which warp 1 of block (0, 0, 0) is" in text
+
+
+def test_a_loop_that_a_trap_leaves_runs_on() -> None:
+    source = """
+    __global__ void k(int *data) {
+        for (;;)
+            if (++data[threadIdx.x] == 5)
+                __trap();
+    }"""
+    assert "`trap` was executed in block 0" in fault(source, 10_000, 1, 32)

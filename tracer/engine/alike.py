@@ -4,7 +4,7 @@ from functools import lru_cache
 
 from ..ptx.kernel import Kernel
 from .divergence import has_divergent_loop
-from .spin import waiting_blocks
+from .spin import endless_blocks, waiting_blocks
 
 KERNELS = 256
 """Kernels remembered at most."""
@@ -52,3 +52,9 @@ def waits_of(kernel: Alike) -> frozenset[int]:
 def may_diverge(kernel: Alike) -> bool:
     """Whether a kernel has loops that may diverge; see divergence.py."""
     return has_divergent_loop(kernel.kernel)
+
+
+@lru_cache(maxsize=KERNELS)
+def endless_of(kernel: Alike) -> frozenset[int]:
+    """Return the basic blocks of a kernel's loops that nothing leaves; see spin.py."""
+    return endless_blocks(kernel.kernel)

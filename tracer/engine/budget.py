@@ -8,6 +8,8 @@ from ..ptx.kernel import Kernel
 from .fault import source_line, triple
 
 if TYPE_CHECKING:
+    from .group import Group
+    from .program import Step
     from .wave import Wave
 
 
@@ -42,6 +44,21 @@ class Budget:
             " goes on here; if it is to run so long, record with a higher --max-instructions, or"
             " Session(max_instructions=...)"
         )
+
+
+def never_ends(kernel: Kernel, block: int) -> "Step":
+    """Return what stands before a basic block of a loop that nothing leaves: no need to go on."""
+
+    def stop(group: "Group") -> None:
+        wave = group.wave
+        program, index = wave.program, int(group.warps[0])
+        owner = triple(int(wave.numbers[wave.block_of_warp[index]]), program.launch.grid)
+        raise KernelFault(
+            f"{loop_line(kernel, block)}: kernel `{program.name}` does not end: nothing leaves the "
+            f"loop in which warp {index % wave.warps_a_block} of block {owner} is"
+        )
+
+    return stop
 
 
 def loop_line(kernel: Kernel, block: int) -> str:

@@ -33,9 +33,10 @@ from . import (
     surface_access,
     warp,
 )
-from .alike import alike, waits_of
+from .alike import alike, endless_of, waits_of
 from .alu import decode_alu
 from .array import DTYPES, Array, scalar
+from .budget import never_ends
 from .frame import levels_within, recursive_functions, restore_frame
 from .launch import Launch
 from .layout import local_layout, shared_layout
@@ -259,6 +260,8 @@ def _plan(decoder: Decoder, block: BasicBlock) -> BlockPlan:
     slots = decoder.slots
     slots.begin_block()
     steps: list[Step] = []
+    if block.number in endless_of(alike(decoder.kernel)):
+        steps.append(never_ends(decoder.kernel, block.number))
     if block.number in decoder.returned:
         steps += [
             s for given in decoder.returned[block.number] for s in take_returned(decoder, *given)

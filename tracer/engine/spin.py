@@ -7,10 +7,14 @@ so that a loop that merely runs long keeps its divergence.
 
 from collections.abc import Iterable, Iterator
 
-from ..ptx.isa import destinations, sources
+from ..ptx.isa import LEAVES, destinations, sources
 from ..ptx.kernel import BasicBlock, Instruction, Kernel, Register
 
 _SEES_OTHERS = frozenset({"volatile", "relaxed", "acquire", "mmio"})
+
+
+_OUT = LEAVES | {"call"}
+"""Opcodes with which a lane may leave a loop though no branch does."""
 
 
 def waiting_blocks(kernel: Kernel) -> frozenset[int]:
@@ -29,6 +33,19 @@ def loops(kernel: Kernel) -> Iterator[set[int]]:
         first = next(iter(members))
         if len(members) > 1 or graph.has_edge(first, first):
             yield members
+
+
+def endless_blocks(kernel: Kernel) -> frozenset[int]:
+    """Return the numbers of the basic blocks in loops that nothing leaves."""
+    return frozenset(n for loop in loops(kernel) if not _leaves(kernel, loop) for n in loop)
+
+
+def _leaves(kernel: Kernel, loop: set[int]) -> bool:
+    blocks = [kernel.blocks[number] for number in loop]
+    return any(
+        set(block.successors) - loop or {i.opcode for i in _instructions(kernel, block)} & _OUT
+        for block in blocks
+    )
 
 
 def _waits(kernel: Kernel, loop: set[int]) -> bool:

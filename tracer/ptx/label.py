@@ -72,7 +72,8 @@ class Labels:
         name = scope.find_label(self._cursor.texts[at])
         if name is None or name not in known:
             what = "a label" if known is self.places else "a list of targets or a prototype"
-            raise self._cursor.error(f"{what} of this function", known, at)
+            written = [label for label in known if "@" not in label]
+            raise self._cursor.error(f"{what} of this function", written, at)
         return name
 
     def _read_list(self, name: str, scope: Scope) -> None:

@@ -16,6 +16,7 @@ OPAQUE: Mapping[str, int] = {"texref": 8, "samplerref": 8, "surfref": 8}
 _WIDTHS: Mapping[str, int] = {".v2": 2, ".v4": 4, ".v8": 8}
 _MOST_NUMBERED = 1 << 16
 _LARGEST = 1 << 48
+_MOST_ALIGNED = 1 << 24
 
 
 @dataclass(slots=True)
@@ -114,8 +115,8 @@ def _read_alignment(cursor: Cursor, declared: Declaration) -> None:
     """Read the bytes after `.align`; after `.ptr` they are the pointed-to object's."""
     at = cursor.index
     align = integer_literal(cursor.take())
-    if not align or align & (align - 1):
-        raise cursor.error("a power of two", index=at)
+    if not align or align & (align - 1) or align > _MOST_ALIGNED:
+        raise cursor.error(f"a power of two up to {_MOST_ALIGNED}", index=at)
     if not declared.pointer_space:
         declared.align = align
 
