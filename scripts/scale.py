@@ -7,7 +7,6 @@ changes them little. Memory is of a process for each.
 
 import argparse
 import json
-import platform
 import subprocess
 import sys
 import tempfile
@@ -18,9 +17,12 @@ from statistics import median
 from typing import Any
 
 import numpy as np
+from bench import machine
+from scale_jobs import measure_jobs
 from scale_kernels import Record, record_loop, record_spmv, record_transpose
 
 import cutrace
+from cutrace.models.cache import Cache
 from cutrace.models.replay.device import load_devices
 from cutrace.models.replay.options import ReplayOptions
 from cutrace.models.replay.replay import replay
@@ -186,6 +188,41 @@ def measure_memory(trace: Path) -> list[Measured]:
     return found
 
 
+def measure_rates(trace: Path) -> list[Measured]:
+    """Lane instructions, access rows and cache requests a second, of one core."""
+    found = []
+    for kernel, kind in (("stream", "regular"), ("gather", "random")):
+        seconds = best(lambda kernel=kernel: record_loop(trace, kernel, 1 << 19, 64))  # type: ignore[misc]
+        launch = read_trace(trace).launches[0]
+        (counted,) = replay(launch, load_devices(("h200",), {}), ReplayOptions(caches=False))
+        lanes = 32 * int(counted.counts["ptx_instructions"].sum())
+        found.append(rate(f"lane instructions executed, {kernel}", "lanes", kind, lanes, seconds))
+        rows = launch.count("accesses")
+        plain = best(lambda launch=launch: replay_seconds(launch, 1), 2)  # type: ignore[misc]
+        found.append(rate(f"replay without caches, {kernel}", "rows", kind, rows, plain))
+    record_loop(trace, "stream", 1 << 18, 64)
+    launch = read_trace(trace).launches[0]
+    devices, served = load_devices(("h200",), {}), Cache.served
+    plain = best(lambda: replay_seconds(launch, 1), 2)
+    start = time.process_time()
+    replay(launch, devices, ReplayOptions())
+    seconds = time.process_time() - start - plain
+    found.append(rate("caches, stream", "requests", "regular", Cache.served - served, seconds))
+    return found
+
+
+def rate(what: str, unit: str, kind: str, count: int, seconds: float) -> Measured:
+    """So many of something in so many CPU seconds."""
+    return {
+        "what": what,
+        "unit": unit,
+        "kind": kind,
+        "count": count,
+        "seconds": seconds,
+        "rate": count / seconds,
+    }
+
+
 def measure_sampling(trace: Path, name: str, record: Record, seeds: int) -> Measured:
     """How often intervals of a 1 % sample cover the truth, and how much less time it takes."""
     whole = best(lambda: record(trace), 2)
@@ -223,15 +260,18 @@ def main() -> None:
     """Measure all and write it."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", type=Path, default=JSON, help="where the results go")
+    parser.add_argument("--parts", nargs="*", help="only these; the others are kept as they are")
     parser.add_argument("--quick", action="store_true", help="few seeds")
     arguments = parser.parse_args()
     seeds = (5, 10) if arguments.quick else (20, 100)
-    found: Measured = {
-        "machine": f"{platform.machine()}, {platform.system()}, Python {platform.python_version()}"
-    }
+    found: Measured = {}
+    if arguments.parts and arguments.json.is_file():
+        found = json.loads(arguments.json.read_text())
+    found["machine"] = machine()
     with tempfile.TemporaryDirectory() as folder:
         trace = Path(folder) / "scale.cutrace"
         parts: dict[str, Callable[[], object]] = {
+            "rates": lambda: measure_rates(trace),
             "bytes": lambda: measure_bytes(trace),
             "memory": lambda: measure_memory(trace),
             "lines": lambda: [*measure_recording(trace), *measure_replay(trace)],
@@ -239,10 +279,11 @@ def main() -> None:
                 measure_sampling(trace, "transpose 4096 x 4096", record_transpose, seeds[0]),
                 measure_sampling(trace, "spmv 100000 rows", record_spmv, seeds[1]),
             ],
+            "jobs": lambda: measure_jobs(trace),
         }
-        for name, measure in parts.items():
+        for name in arguments.parts or parts:
             print(f"{name} ...", file=sys.stderr)
-            found[name] = measure()
+            found[name] = parts[name]()
             arguments.json.write_text(json.dumps(found, indent=1) + "\n")
 
 
