@@ -110,13 +110,14 @@ def measure_small(case: Case, trace: Path, runs: int, result: Result) -> None:
     result.small_bar = case.bar
 
 
-def machine() -> dict[str, str | int]:
-    """What the measurements were made on."""
+def machine() -> dict[str, str | float]:
+    """What the measurements were made on, and how many processes others had running on it."""
     lines = Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else []
     model = next((line.split(":")[1].strip() for line in lines if "model name" in line), "")
     return {
         "processor": model or platform.machine(),
         "cores": os.cpu_count() or 0,
+        "load": round(os.getloadavg()[1]),
         "system": platform.system(),
         "python": platform.python_version(),
         "numpy": np.__version__,

@@ -1,9 +1,12 @@
 """Write docs/performance.md from docs/scale.json (and docs/bench.json, of scripts/bench --json)."""
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
+
+from performance_goals import bench_goals, scale_goals
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGE = DOCS / "performance.md"
@@ -16,37 +19,86 @@ Measured = dict[str, Any]
 
 def write() -> str:
     """The page."""
-    found = json.loads((DOCS / "scale.json").read_text())
+    scale = json.loads((DOCS / "scale.json").read_text())
     bench = DOCS / "bench.json"
+    cases = json.loads(bench.read_text()) if bench.is_file() else {"cases": [], "machine": {}}
     parts = [
-        HEAD.format(machine=found["machine"]),
-        *(_bench(json.loads(bench.read_text())) if bench.is_file() else ()),
-        *_lines(found["lines"]),
-        *_billion(found["lines"], found["bytes"]),
-        *_bytes(found["bytes"]),
-        *_memory(found["memory"]),
-        *_sampling(found["sampling"]),
+        HEAD.format(machine=_machine(scale["machine"])),
+        *_asked(cases["cases"], scale),
+        *(_bench(cases) if cases["cases"] else ()),
+        *(text for name, section in SECTIONS.items() if name in scale for text in section(scale)),
     ]
     return "\n\n".join(parts) + "\n"
 
 
 HEAD = """# How fast, how large, how sure
 
-Written from measurements by `scripts/scale` ({machine}). Times are CPU seconds of a warm process
-on one of two cores that others used too: the best of three runs, from the launch to the closed
-trace."""
+Written from measurements by `scripts/write_performance.py`: those of `scripts/bench --json` are
+medians of wall time, those of `scripts/scale` CPU seconds of one warm process, the best of three
+runs ({machine})."""
 
 
-def _bench(rows: Sequence[Measured]) -> Iterator[str]:
-    """What scripts/bench measured."""
-    yield "## Against others\n\n`scripts/bench`: medians; a ratio is the other's time by cutrace's."
-    yield _table(
-        ("what", "cutrace", "Oclgrind", "ratio", "bar"),
-        ((r["what"], _short(r["cutrace"]), *(_short(r.get(k)) for k in COLUMNS)) for r in rows),
+def _machine(machine: Mapping[str, object]) -> str:
+    return (
+        f"{machine['processor']}, {machine['cores']} cores, load {machine['load']},"
+        f" {machine['system']},"
+        f" Python {machine['python']}, NumPy {machine['numpy']}, Numba {machine['numba']}"
     )
 
 
-COLUMNS = ("oclgrind", "ratio", "bar")
+def _asked(cases: Sequence[Measured], scale: Measured) -> Iterator[str]:
+    """Every row of what was asked for, and what came of it."""
+    yield ASKED
+    rows = [*bench_goals(cases), *scale_goals(scale)]
+    yield _table(
+        ("work", "measured as", "asked", "found", ""),
+        ((g.work, g.measure, g.asked, g.found, "" if g.is_met else "**short**") for g in rows),
+    )
+    short = {g.reason: g.work for g in rows if not g.is_met}
+    if short:
+        yield "What fell short, and why:\n\n" + "\n".join(f"- {reason}" for reason in short)
+
+
+ASKED = """## What was asked, and what was found
+
+A ratio is the other's time by cutrace's: from the launch to the closed trace, in a warm process."""
+
+
+def _bench(bench: Measured) -> Iterator[str]:
+    """What scripts/bench measured."""
+    yield f"## Against others\n\nMedians, in seconds ({_machine(bench['machine'])})."
+    yield _table(
+        ("kernel", "cutrace", "Oclgrind", "ratio", "`g++ -O2`", "trace, MB"),
+        (
+            (
+                *(c["name"], _short(c["cutrace"]), _short(c["oclgrind"]), _short(c["ratio"])),
+                *(_short(c["native"]), _short(c["trace_bytes"] / 1e6)),
+            )
+            for c in bench["cases"]
+        ),
+    )
+    yield "Smaller twins (`bench_cases.SMALL`):"
+    yield _table(
+        ("kernel", "cutrace", "Numba's simulator", "ratio"),
+        (
+            (c["name"], _short(c["small"]), _short(c["simulator"]), _short(c["small_ratio"]))
+            for c in bench["cases"]
+        ),
+    )
+    yield "Whole processes, from the shell and back, start and compilation included:"
+    yield _table(
+        ("kernel", "cutrace, s", "CPU s", "peak, MB", "Oclgrind, s", "CPU s", "peak, MB"),
+        (
+            (c["name"], *_process(c["whole"]), *_process(c["whole_oclgrind"]))
+            for c in bench["cases"]
+        ),
+    )
+
+
+def _process(found: Measured | None) -> tuple[str, str, str]:
+    if found is None:
+        return "", "", ""
+    return _short(found["wall"]), _short(found["cpu"]), f"{found['peak'] / 1e6:.0f}"
 
 
 def _lines(lines: Sequence[Measured]) -> Iterator[str]:
@@ -178,11 +230,48 @@ def _widths(measured: Measured) -> str:
     return f"{measured['kernel']}:\n\n" + _table(("counter", "± half width", "coverage"), rows)
 
 
+def _jobs(found: Sequence[Measured]) -> Iterator[str]:
+    yield JOBS
+    yield _table(
+        ("kernel", "whole, s", "writing", "rows sent", "marks", "fork", "at best"),
+        (
+            (
+                m["kernel"],
+                *(f"{m[part]:.3f}" for part in ("whole", "write", "send", "mark", "fork")),
+                f"{m['best']:.2f} x",
+            )
+            for m in found
+        ),
+    )
+
+
+JOBS = """## Blocks of one launch in parallel
+
+Recording runs the blocks of a launch one wave after another, on one core. Two processes with
+shared memory would have to send their rows to the one that writes the trace, and mark every word
+of global memory that a block reads or writes, to see afterwards whether one read what another
+wrote. Below are CPU seconds of these parts, each measured by itself, and the best that two cores
+could make of their sum if nothing ever waited: half of all but the fork. Not in it is what
+numbering patterns and paths again in order of the blocks would cost, which the same bytes need, a
+copy of memory for the case that blocks clash, and that such a case is run twice. Recording has no
+`--jobs`; sweeps and several devices do run in parallel."""
+
+
 SHOWN = (
     *("global_load_requests", "global_load_transactions", "global_load_bytes_asked"),
     *("global_store_transactions", "bus_utilization", "shared_passes", "instructions"),
     *("thread_instructions", "divergent_branches"),
 )
+
+
+SECTIONS: Mapping[str, Callable[[Measured], Iterator[str]]] = {
+    "lines": lambda scale: chain(_lines(scale["lines"]), _billion(scale["lines"], scale["bytes"])),
+    "bytes": lambda scale: _bytes(scale["bytes"]),
+    "memory": lambda scale: _memory(scale["memory"]),
+    "sampling": lambda scale: _sampling(scale["sampling"]),
+    "jobs": lambda scale: _jobs(scale["jobs"]),
+}
+"""What to say of each part that scripts/scale measured."""
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:

@@ -1,0 +1,130 @@
+"""What was asked of speed, memory and size, beside what was found, and why some of it is short."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+Measured = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Goal:
+    """One thing that was asked for; `reason` is what to say if it was not reached."""
+
+    work: str
+    measure: str
+    asked: str
+    found: str
+    is_met: bool
+    reason: str
+
+
+NAMES = {
+    "tiled_product": "tiled product 256^3",
+    "reverse_array": "reverse array, 1 M",
+    "transpose": "transpose 1024^2",
+    "histogram": "histogram, 1 M",
+    "bitonic_sort": "bitonic sort, 1 M keys",
+    "mandelbrot": "Mandelbrot 512^2 x 256",
+    "sparse_product": "SpMV, 100 k rows",
+    "search": "BFS, 100 k nodes",
+}
+OCLGRIND = (
+    "Against Oclgrind: it uses both cores, and recording one. Short launches pay for the files of"
+    " the trace, some ten milliseconds; long ones are arrays over all lanes, which go through the"
+    " processor's caches once for each instruction."
+)
+SIMULATOR = (
+    "Against Numba's simulator: its twins have to be small for it to end soon, and opening and"
+    " closing a trace is then much of cutrace's time, which a larger launch pays no second time."
+)
+LANES = (
+    "Lane instructions: each is an operation on arrays over 65536 lanes, which reads and writes"
+    " the processor's caches; addresses are checked, and rows compressed and written, besides."
+)
+BYTES = (
+    "Bytes: warps that diverge each in their own way share no path, and lanes at random share no"
+    " pattern, so that each row has its own."
+)
+REPLAY = (
+    "Replay: a third of a regular trace's time is decompressing its rows; the rest is locating,"
+    " attributing and numbering them, in arrays. Where patterns never repeat, 32 offsets of each"
+    " row are read and unpacked besides, and two models go through its lanes."
+)
+CACHES = (
+    "Caches: ordering the rows by the schedule, splitting them into requests, and attributing the"
+    " answers take longer than the loop that serves them."
+)
+MEMORY = "Memory: buffers are bounded, and some of them are full only after many rows."
+SAMPLING = (
+    "Sampling: a launch has a floor of 8 to 12 ms, whatever its blocks: seven files and a manifest,"
+    " the decoded kernel, new pages of memory (a sample of the transpose touches all 64 MB that it"
+    " writes to). A sample has the blocks at the grid's ends besides: 6 of 391 for SpMV, so that 65"
+    " times less is the most without any floor."
+)
+
+
+def bench_goals(cases: Sequence[Measured]) -> Iterator[Goal]:
+    """What scripts/bench measures."""
+    for case in cases:
+        if case["ratio"] is not None:
+            yield _at_least(
+                NAMES[case["name"]], "Oclgrind", case["ratio"], case["bar"], " x", OCLGRIND
+            )
+    for case in cases:
+        if case["small_ratio"] is not None:
+            name = f"{NAMES[case['name']].partition(',')[0]}, smaller"
+            found, bar = case["small_ratio"], case["small_bar"]
+            yield _at_least(name, "Numba's simulator", found, bar, " x", SIMULATOR)
+
+
+def scale_goals(scale: Measured) -> Iterator[Goal]:
+    """What scripts/scale measures, of the parts that it was asked for."""
+    rates = {rate["what"]: rate["rate"] / 1e6 for rate in scale.get("rates", ())}
+    for what, bar, unit, reason in (
+        ("lane instructions executed, stream", 500.0, " M/s", LANES),
+        ("replay without caches, stream", 20.0, " M rows/s", REPLAY),
+        ("replay without caches, gather", 1.0, " M rows/s", REPLAY),
+        ("caches, stream", 15.0, " M requests/s", CACHES),
+    ):
+        if what in rates:
+            yield _at_least(what, "one core", rates[what], bar, unit, reason)
+    for size in scale.get("bytes", ()):
+        yield from _bytes(size)
+    for memory in scale.get("memory", ()):
+        yield from _memory(memory)
+    for sampled in scale.get("sampling", ()):
+        yield from _sampled(sampled)
+
+
+def _bytes(size: Measured) -> Iterator[Goal]:
+    is_regular = size["kind"] == "regular"
+    access, control = (0.15, 0.05) if is_regular else (5.0, 0.05 if size["kind"] == "random" else 1)
+    kernel = f"{size['kernel']} ({size['kind']})"
+    found = size["bytes_a_lane_access"], size["bytes_a_warp_instruction"]
+    yield _at_most(f"{kernel}: bytes a lane access", "trace", found[0], access, BYTES)
+    yield _at_most(f"{kernel}: bytes a warp instruction", "trace", found[1], control, BYTES)
+
+
+def _memory(memory: Measured) -> Iterator[Goal]:
+    what, peak = f"{memory['what']} {memory['kernel']}, 10^8", memory["peak_bytes"][-1] / 2**30
+    yield _at_most(f"{what}: peak memory, GiB", "process", peak, 1.0, MEMORY)
+    growth = memory["growth"]
+    yield _at_most(f"{what}: growth from 10^7", "process", growth, 0.1, MEMORY)
+
+
+def _sampled(sampled: Measured) -> Iterator[Goal]:
+    what = f"1 % of the blocks, {sampled['kernel']}"
+    yield _at_least(what, "whole recording", sampled["times_faster"], 50.0, " x", SAMPLING)
+    covered = 100 * sampled["least_coverage"]
+    yield _at_least(f"{what}: intervals", "worst counter", covered, 95.0, " of 100", SAMPLING)
+
+
+def _at_least(work: str, measure: str, found: float, bar: float, unit: str, reason: str) -> Goal:
+    return Goal(
+        work, measure, f"at least {bar:g}{unit}", f"{found:.3g}{unit}", found >= bar, reason
+    )
+
+
+def _at_most(work: str, measure: str, found: float, bar: float, reason: str) -> Goal:
+    return Goal(work, measure, f"at most {bar:g}", f"{found:.3g}", found <= bar, reason)

@@ -1,0 +1,48 @@
+"""docs/performance.md is what its script writes from the measurements beside it."""
+
+import runpy
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+SCRIPT = ROOT / "scripts" / "write_performance.py"
+
+pytestmark = pytest.mark.skipif(not SCRIPT.exists(), reason="the scripts are not beside the tests")
+
+
+@pytest.fixture
+def script(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """What the script defines; it imports from its own folder."""
+    monkeypatch.syspath_prepend(str(ROOT / "scripts"))
+    defined = runpy.run_path(str(SCRIPT))
+    monkeypatch.delitem(sys.modules, "performance_goals")
+    return defined
+
+
+def test_the_page_is_written_from_the_measurements(script: dict[str, Any]) -> None:
+    written = (DOCS / "performance.md").read_text()
+    assert written == script["write"](), "run scripts/write_performance.py"
+
+
+def test_what_is_short_is_said_with_its_reason(script: dict[str, Any]) -> None:
+    case = {"name": "histogram", "ratio": 19.9, "bar": 20.0, "small_ratio": None}
+    (short,) = script["bench_goals"]([case])
+    (met,) = script["bench_goals"]([case | {"ratio": 20.0}])
+    assert (short.is_met, met.is_met) == (False, True)
+    _, table, reasons = script["_asked"]([case], {})
+    assert "| histogram, 1 M | Oclgrind | at least 20 x | 19.9 x | **short** |" in table
+    assert short.reason in reasons
+    _, table = script["_asked"]([case | {"ratio": 20.0}], {})
+    assert "| histogram, 1 M | Oclgrind | at least 20 x | 20 x |  |" in table
+
+
+def test_memory_that_grows_falls_short(script: dict[str, Any]) -> None:
+    memory = {"kernel": "k", "what": "record", "peak_bytes": [100 << 20, 111 << 20], "growth": 0.11}
+    goals = script["scale_goals"]({"memory": [memory]})
+    peak, growth = goals
+    assert (peak.found, peak.is_met) == ("0.108", True)  # 111 / 1024
+    assert (growth.found, growth.is_met) == ("0.11", False)
