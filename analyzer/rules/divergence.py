@@ -23,6 +23,8 @@ BUSY = 6
 """Instructions of each side, at least, where its lanes follow no pattern."""
 PAIR, TIMES = 2, 4
 """So many lanes lie half a warp apart by chance, if data choose them, but not so many times."""
+FEW, HALF = 4, 0.5
+"""Lanes that do this part of all steps while the others wait."""
 GROUP, ALONE = 4, 0.3
 """Lanes of the smallest group that has a leader, and the part of the steps that are its own."""
 
@@ -69,15 +71,19 @@ def _periodic(
 def _fixed(
     evidence: Evidence, block: int, found: Counter[int], branches: int
 ) -> tuple[int, str] | None:
-    """The lanes and the words for one split of most warps, both sides of which have work to do."""
+    """The lanes and the words for one split of most warps: both sides have much to do, or a few."""
     taken, times = max(found.items(), key=lambda each: each[1], default=(0, 0))
     if times < TIMES or times < MOST * branches:
         return None
     if period(taken, 0) and not period(taken, evidence.profile.launch.block[0]):
         return None
-    if min(_measure_sides(evidence, block, taken)[:2]) < BUSY * times:
-        return None
-    return taken, "each time the same lanes"
+    *sides, steps = _measure_sides(evidence, block, taken)
+    if min(sides) >= BUSY * times:
+        return taken, "each time the same lanes"
+    few = (taken if sides[0] else FULL & ~taken).bit_count() <= FEW
+    return (
+        (taken, "each time for the same few lanes") if few and sum(sides) > HALF * steps else None
+    )
 
 
 def period(taken: int, width: int) -> int:

@@ -248,7 +248,8 @@ def test_a_gather_from_near_places_goes_through_a_texture_where_order_counts(
 def test_every_rule_is_tested_above() -> None:
     assert rule_names() == (
         *("bank_conflicts", "contention", "divergence", "divergent_constant", "few_registers"),
-        *("idle_lanes", "local_array", "misaligned", "much_shared", "texture", "uncoalesced"),
+        *("idle_lanes", "local_array", "misaligned", "much_shared", "small_blocks", "texture"),
+        "uncoalesced",
     )
 
 
