@@ -165,6 +165,39 @@ def _count(lane: Lane, instruction: Instruction, given: list[str]) -> list[str]:
     return [_resized(lane, counted, bits, 32)]
 
 
+def _find_leading(lane: Lane, instruction: Instruction, given: list[str]) -> list[str]:
+    """The place of the highest bit that is not the sign, or what shifts it up; -1 without one."""
+    bits, kind, value = width(instruction.type), _type(instruction), given[0]
+    if is_signed(instruction):
+        sign = lane.emit(f"ashr {kind} {value}, {bits - 1}")
+        value = lane.emit(f"xor {kind} {value}, {sign}")
+    above = lane.emit(f"call {kind} @llvm.ctlz.{kind}({kind} {value}, i1 false)")
+    above = _resized(lane, above, bits, 32)
+    if "shiftamt" not in instruction.modifiers:
+        return [lane.emit(f"sub i32 {bits - 1}, {above}")]
+    none = lane.emit(f"icmp eq i32 {above}, {bits}")
+    return [lane.emit(f"select i1 {none}, i32 -1, i32 {above}")]
+
+
+def _dot(lane: Lane, instruction: Instruction, given: list[str]) -> list[str]:
+    """Products of bytes with bytes (dp4a), or of halves with two bytes (dp2a), all added up."""
+    signed = [kind[0] == "s" for kind in instruction.types[:2]]
+    count, size = (4, 8) if instruction.opcode == "dp4a" else (2, 16)
+    first = 2 if "hi" in instruction.modifiers else 0
+    total = given[2]
+    for k in range(count):
+        left = _piece(lane, given[0], size, k, signed[0])
+        right = _piece(lane, given[1], 8, first + k, signed[1])
+        total = lane.emit(f"add i32 {total}, {lane.emit(f'mul i32 {left}, {right}')}")
+    return [total]
+
+
+def _piece(lane: Lane, word: str, size: int, place: int, signed: bool) -> str:
+    """Return the bits of a word at `place`, counted in pieces of `size`, extended."""
+    up = lane.emit(f"shl i32 {word}, {32 - size * (place + 1)}")
+    return lane.emit(f"{'ashr' if signed else 'lshr'} i32 {up}, {32 - size}")
+
+
 def _reverse(lane: Lane, instruction: Instruction, given: list[str]) -> list[str]:
     kind = _type(instruction)
     return [lane.emit(f"call {kind} @llvm.bitreverse.{kind}({kind} {given[0]})")]
@@ -284,6 +317,9 @@ INTEGER: Mapping[str, Emitter] = {
     "shf": _funnel,
     "popc": _count,
     "clz": _count,
+    "bfind": _find_leading,
+    "dp4a": _dot,
+    "dp2a": _dot,
     "brev": _reverse,
     "bfe": _extract,
     "bfi": _insert,

@@ -13,7 +13,7 @@ from ...ptx.kernel import Address, BasicBlock, Instruction, Kernel, Symbol
 from ..move import NO_EFFECT
 
 RUN, ACCESS, ATOMIC, COUNT, WARP = "run", "access", "atomic", "count", "warp"
-_ACROSS = frozenset({"shfl", "vote", "activemask"})
+_ACROSS = frozenset({"shfl", "vote", "activemask", "match", "redux"})
 
 
 @dataclass(frozen=True, slots=True)

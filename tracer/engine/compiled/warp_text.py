@@ -1,11 +1,12 @@
 """The text of instructions in which lanes of a warp talk to one another; see engine/warp.py."""
 
+from collections.abc import Callable
 from functools import cache
 
 from ...ptx.kernel import Bucket, Instruction, Not, Operand, Pair, Register
 from .access_text import WarpText, keep_lanes, same_size
 from .lane import Refuse
-from .language import U8, U32
+from .language import I32, I64, U8, U32, trailing_zeros
 from .translate import translate
 
 IDX, UP, DOWN, BFLY = range(4)
@@ -15,18 +16,17 @@ _EVERYONE = (1 << 32) - 1
 
 
 def add_warp(text: WarpText, instruction: Instruction, is_live: bool, refuse: Refuse) -> None:
-    """Add a `shfl`, `vote` or `activemask`; `is_live` tells whether a register that is shuffled had
-    a value when the basic block began."""
-    mask = text.lanes_on(instruction)
-    match instruction.opcode:
-        case "shfl":
-            _shuffle(text, instruction, mask, is_live, refuse)
-        case "vote":
-            _vote(text, instruction, mask, refuse)
-        case "activemask":
-            _give(text, instruction.operands[0], mask, mask, refuse)
-        case _:
-            raise refuse("this instruction")
+    """Add a `shfl`, `vote`, `activemask`, `match` or `redux`.
+
+    `is_live` tells whether a register that is shuffled had a value when the basic block began.
+    """
+    add = _ADDERS.get(instruction.opcode)
+    if instruction.opcode == "shfl":
+        _shuffle(text, instruction, text.lanes_on(instruction), is_live, refuse)
+    elif add is not None:
+        add(text, instruction, text.lanes_on(instruction), refuse)
+    else:
+        raise refuse("this instruction")
 
 
 def shuffle(
@@ -54,9 +54,74 @@ def shuffle(
         valid[lane] = holds
 
 
+def match_words(values: U32, active: int, to: U32) -> int:
+    """Put into `to` the lanes that have the value of each; return 1 if all active ones agree."""
+    agree = 1
+    for lane in range(32):
+        found = 0
+        for other in range(32):
+            if (active >> other) & 1 and values[other] == values[lane]:
+                found = found | (1 << other)
+        if (active >> lane) & 1 and found != active:
+            agree = 0
+        to[lane] = found
+    return agree
+
+
+def match_pairs(values: I64, active: int, to: U32) -> int:
+    """As match_words, of 64 bits."""
+    agree = 1
+    for lane in range(32):
+        found = 0
+        for other in range(32):
+            if (active >> other) & 1 and values[other] == values[lane]:
+                found = found | (1 << other)
+        if (active >> lane) & 1 and found != active:
+            agree = 0
+        to[lane] = found
+    return agree
+
+
+ADD, MIN, MAX, AND, OR, XOR = range(6)
+_REDUCTIONS = {"add": ADD, "min": MIN, "max": MAX, "and": AND, "or": OR, "xor": XOR}
+
+
+def reduce_words(operation: int, values: U32, active: int) -> int:
+    """Return the values of the active lanes put together."""
+    first = trailing_zeros(active | (1 << 31))
+    total = values[first]
+    for lane in range(first + 1, 32):
+        if (active >> lane) & 1:
+            total = combine(operation, total, values[lane])
+    return int(total)
+
+
+def reduce_signed(operation: int, values: I32, active: int) -> int:
+    """As reduce_words, of signed numbers."""
+    first = trailing_zeros(active | (1 << 31))
+    total = values[first]
+    for lane in range(first + 1, 32):
+        if (active >> lane) & 1:
+            total = combine(operation, total, values[lane])
+    return int(total)
+
+
+def combine(operation: int, a: int, b: int) -> int:
+    """Return two values put together."""
+    if operation == ADD:
+        return a + b
+    if operation == MIN:
+        return min(a, b)
+    if operation == MAX:
+        return max(a, b)
+    if operation == AND:
+        return a & b
+    return a | b if operation == OR else a ^ b
+
+
 @cache
-def _shuffle_text() -> str:
-    return translate([shuffle])
+def _written(routine: Callable[..., int | None]) -> str:
+    return translate([routine])
 
 
 def _shuffle(
@@ -71,7 +136,7 @@ def _shuffle(
     known = str(_EVERYONE) if is_live else text.emit("zext i32 %active to i64")
     valid = text.emit("getelementptr i8, ptr %olds, i64 128")
     parameters = "i64, ptr, ptr, ptr, i64, ptr, ptr"
-    called = text.fragments.once("shuffle", parameters, _shuffle_text(), "i64")
+    called = text.fragments.once("shuffle", parameters, _written(shuffle), "i64")
     given = f"i64 {mode}, {', '.join(f'ptr {place}' for place in places)}, i64 {known}"
     text.emit(f"call i64 @{called}({given}, ptr %olds, ptr {valid})")
     first, second = (to.first, to.second) if isinstance(to, Pair) else (to, Bucket())
@@ -81,6 +146,36 @@ def _shuffle(
         raise refuse("a result that is no register")
     if isinstance(second, Register):
         _keep_predicate(text, second, mask, valid, refuse)
+
+
+def _match(text: WarpText, instruction: Instruction, mask: str, refuse: Refuse) -> None:
+    to, source = instruction.operands[:2]
+    kind = instruction.type
+    if kind not in ("b32", "b64"):
+        raise refuse("this form")
+    place = same_size(text, kind, source, "%values", refuse)
+    routine = match_words if kind == "b32" else match_pairs
+    called = text.fragments.once(routine.__name__, "ptr, i64, ptr", _written(routine), "i64")
+    agree = text.emit(f"call i64 @{called}(ptr {place}, i64 {mask}, ptr %olds)")
+    first, second = (to.first, to.second) if isinstance(to, Pair) else (to, Bucket())
+    if "all" in instruction.modifiers:
+        chosen = text.emit(f"mul i64 {agree}, {mask}")
+        _give(text, first, mask, chosen, refuse)
+        _give(text, second, mask, agree, refuse)
+    elif isinstance(first, Register):
+        keep_lanes(text, first, "b32", mask, refuse)
+
+
+def _reduce(text: WarpText, instruction: Instruction, mask: str, refuse: Refuse) -> None:
+    to, source = instruction.operands[:2]
+    if instruction.type not in ("u32", "s32", "b32"):
+        raise refuse("this form")
+    operation = next(_REDUCTIONS[m] for m in instruction.modifiers if m in _REDUCTIONS)
+    place = same_size(text, "b32", source, "%values", refuse)
+    routine = reduce_signed if instruction.type == "s32" else reduce_words
+    called = text.fragments.once(routine.__name__, "i64, ptr, i64", _written(routine), "i64")
+    given = f"i64 {operation}, ptr {place}, i64 {mask}"
+    _give(text, to, mask, text.emit(f"call i64 @{called}({given})"), refuse)
 
 
 def _keep_predicate(text: WarpText, to: Register, mask: str, valid: str, refuse: Refuse) -> None:
@@ -143,3 +238,10 @@ define void @give{bits}(i64 %mask, i64 %value, ptr %to) {{
 }}
 """.replace("trunc i64 %value to i64", "or i64 %value, 0"))  # fmt: skip
     text.add(f"call void @{called}(i64 {mask}, i64 {value}, ptr {text.place(to)})")
+
+
+def _active(text: WarpText, instruction: Instruction, mask: str, refuse: Refuse) -> None:
+    _give(text, instruction.operands[0], mask, mask, refuse)
+
+
+_ADDERS = {"vote": _vote, "activemask": _active, "match": _match, "redux": _reduce}
