@@ -180,3 +180,20 @@ __global__ void by_reference(int *sums, const __grid_constant__ Table t)
 {
     sums[threadIdx.x] = summed(&t, threadIdx.x);
 }
+
+typedef int (*Step)(int, int);
+
+__device__ __noinline__ int plus(int a, int b) { return a + b; }
+__device__ __noinline__ int minus(int a, int b) { return a - b; }
+__device__ __noinline__ int times(int a, int b) { return a * b; }
+__device__ __noinline__ int larger(int a, int b) { return a > b ? a : b; }
+
+__device__ Step steps[] = {plus, minus, times, larger};
+
+__global__ void fold(int *out, const int *codes, int length)
+{
+    int value = threadIdx.x;
+    for (int i = 0; i < length; ++i)
+        value = steps[codes[(i + threadIdx.x) % length]](value, i);
+    out[threadIdx.x] = value;
+}

@@ -11,6 +11,7 @@ def run(program: Program) -> None:
     tree(program)
     machine(program)
     parameters(program)
+    pointers(program)
 
 
 def structs(program: Program) -> None:
@@ -92,3 +93,15 @@ def parameters(program: Program) -> None:
     program.same(picked, values[lane // 2] + bumped + values + 3)
     program.launch("by_reference", 1, 64, picked, table)
     program.same(picked, np.cumsum(values) - values)
+
+
+def pointers(program: Program) -> None:
+    codes = program.integers(0, 4, 11)
+    out = program.zeros(64, np.int32)
+    program.launch("fold", 1, 64, out, program.to_device(codes), 11)
+    steps = (np.add, np.subtract, np.multiply, np.maximum)
+    value = np.arange(64, dtype=np.int32)
+    for i in range(11):
+        chosen = codes[(i + np.arange(64)) % 11]
+        value = np.choose(chosen, [step(value, np.int32(i)) for step in steps])
+    program.same(out, value)
