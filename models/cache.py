@@ -10,17 +10,21 @@ What is modelled, by what the device's TOML says of each unit:
   a local one stays until its line is replaced (`back`). On 3.x L1 holds local memory only; from
   3.5 on the texture cache holds read-only loads.
 - L1 from 7.0 on: a store goes on to L2 (`through`), and takes a line too: a load finds the sectors
-  that were stored whole, and another store that finds the line is a hit. An atomic goes on to L2
-  and removes its sectors.
+  that were stored whole, or word by word, and another store that finds the line is a hit, except
+  while the one before it is on its way: between two ages in cycles, of which a store takes one more
+  than it has lines in the bank of tags that has most. An atomic goes on to L2 and removes its
+  sectors.
 - L2: a store stays until its line is replaced (`back`); atomics are done in it. No more than
-  `dirty_bytes` wait to be written, as lines of a set; the one longest unused goes first.
+  `dirty_bytes` wait to be written, and no more than `partial_bytes` of which a sector was stored
+  in part only, as lines of a set; the one longest unused goes first.
 - Constant and texture caches: loads only.
 
 `serves` are the state spaces that are looked up, `operators` the cache operators of global loads
 (none: all); everything else goes on to the next stage. `reads` and `read_hits`, `writes` and
 `write_hits` are the sectors looked up and found, `fills` those fetched, and `write_backs` those
-written because their line had to go. Neighbouring lines lie in neighbouring sets, and each round of
-all sets begins SKEW sets further on: no stride of a power of two fills a few sets only.
+written because their line had to go. A cache that `wavers` takes the line unused for longest or the
+one after it, as it comes. Neighbouring lines lie in neighbouring sets, and each round of
+all sets begins somewhere else: no stride fills a few sets only.
 
 What is not: time. A load whose sector is still on its way is a hit, as on the chip that was
 measured, but two SMs that ask L2 for one sector at once ask twice. The order of warps is
@@ -52,6 +56,8 @@ SLICE = 1 << 12
 """Requests that are served at a time."""
 MOST_SECTORS = 8
 """Sectors of a line: what the masks hold."""
+WORD = 4
+"""Bytes that are here or not as a whole, where stores go through."""
 WORTH = 1 << 16
 """Requests from which on the compiled loop is worth its start of about a second."""
 
@@ -66,7 +72,8 @@ class Cache:
     for all. `store`, and `local_store` where local memory
     differs: `pass` (stores and atomics are not looked up), `evict`, `through` or `back`. `fetch`:
     bytes that are fetched together, 0 for a sector. `dirty_bytes`: the most that may wait to be
-    written, 0 for all.
+    written, 0 for all; `partial_bytes`: the same for lines stored in part. `on_the_way`: the two
+    ages of a store in cycles. `wavers`: whether the line that makes room may be the second oldest.
 
     A stage has `model`, `from` and `scope` besides, and `beside_shared = true` where `bytes` are
     shared with shared memory: `models/replay/wiring.py`.
@@ -83,6 +90,8 @@ class Cache:
     local_store: str = ""
     fetch: int = 0
     dirty_bytes: int = 0
+    partial_bytes: int = 0
+    wavers: bool = False
     on_the_way: Sequence[int] = ()
 
     counters: ClassVar[tuple[str, ...]] = (
@@ -120,8 +129,10 @@ class Cache:
                 f"{self.sector} bytes, and a line of {self.line} in equal parts"
             )
         self._divide()
-        if min(self.fetch, self.dirty_bytes) < 0:
-            raise CutraceError("cache: fetch and dirty_bytes: expected no number below zero")
+        if min(self.fetch, self.dirty_bytes, self.partial_bytes) < 0:
+            raise CutraceError(
+                "cache: fetch, dirty_bytes and partial_bytes: expected no number below zero"
+            )
         if (ages := list(self.on_the_way)) and (len(ages) != 2 or not 0 <= ages[0] <= ages[1]):
             raise CutraceError(f"cache: on_the_way = {ages}; expected two ages, the lesser first")
         for policy in (self.store, self.local_store or self.store):
@@ -159,9 +170,13 @@ class Cache:
         """The cache as `replay/lines.py` wants it."""
         logs = [value.bit_length() - 1 for value in (self.line, self.sector)]
         portion = max(1, self.fetch // self.sector)
-        dirty = divmod(self.dirty_bytes // self.line, self._sets)
-        most = dirty if self.dirty_bytes else (self._ways, 0)
-        return self._ways, *logs, portion, *(self.on_the_way or (0, 0)), self._sets, *most
+        most = [self._share(many) for many in (self.dirty_bytes, self.partial_bytes)]
+        ages = self.on_the_way or (0, 0)
+        return self._ways, *logs, portion, *ages, self._sets, *most[0], *most[1], int(self.wavers)
+
+    def _share(self, many: int) -> tuple[int, int]:
+        """Return how many lines of each set so many bytes are, and how many are left over."""
+        return divmod(many // self.line, self._sets) if many else (self._ways, 0)
 
     def step(self, batch: Batch) -> Step:
         """Serve the requests in order, with the compiled loop if there are many in all."""
@@ -169,7 +184,10 @@ class Cache:
         Cache.served += len(pieces)
         unit = np.zeros(len(pieces), np.int64) if pieces.unit is None else pieces.unit
         acts = [(kind.filled or kind.width, *self._act(kind)) for kind in pieces.kinds]
-        kinds = tuple(map(tuple, np.array(acts, np.int64).reshape(-1, 3).T.tolist()))
+        acts = [
+            (*act, self._parts(kind, act)) for kind, act in zip(pieces.kinds, acts, strict=True)
+        ]
+        kinds = tuple(map(tuple, np.array(acts, np.int64).reshape(-1, 4).T.tolist()))
         counts = np.zeros((len(pieces), plain.COLUMNS), np.int64)
         passed = [np.zeros((0, plain.FIELDS), np.int64)]
         for part in _slices(pieces.row):
@@ -249,6 +267,13 @@ class Cache:
             return plain.PASS, policy
         chosen = kind.space != "global" or not self.operators or kind.cache in self.operators
         return (act if chosen or act != plain.READ else plain.PASS), policy
+
+    def _parts(self, kind: Kind, does: tuple[int, int, int]) -> int:
+        """Return how much of a sector a kind wants, or stores so that it can be found."""
+        size, act, policy = does
+        if act == plain.WRITE and policy == plain.THROUGH and kind.filled and 0 < kind.lane < WORD:
+            return 0
+        return -(-size * plain.PARTS // self.sector)
 
 
 def _slices(row: Ints) -> Iterator[slice]:

@@ -304,7 +304,8 @@ class Coalescer:
                 if batch.passes_on:
                     plain = kind.access in ("load", "store")
                     used = _fill(found, groups, mask, width) if plain else np.zeros_like(found.size)
-                    passed.append(_pass_on(kind, found, used, rows, batch))
+                    lane = replace(kind, lane=width)
+                    passed.append(_pass_on(lane, found, used, rows, batch))
         return Step(counts, join_batches(passed) if passed else None)
 
     def _cut(self, addresses: Ints, active: Bools, width: int) -> tuple[Ints, Bools]:

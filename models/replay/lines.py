@@ -5,15 +5,16 @@ compile them as they stand, and small traces do without.
 
 - `requests`: (address, kind, cause, unit), each (n,). Cause is the instruction of a warp: what it
   stores to one line, in requests that follow one another, is looked up together.
-- `kinds`: (bytes, act, policy), each (kinds,). Act is PASS, READ, WRITE or ATOMIC, and policy what
-  becomes of a store, HERE to BACK.
+- `kinds`: (bytes, act, policy, parts), each (kinds,). Act is PASS, READ, WRITE or ATOMIC, policy
+  what becomes of a store, HERE to BACK, and parts how many of PARTS of a sector are wanted, or are
+  stored so that they can be found.
 - `lines`: STATE integers for each line of a set: its number or EMPTY, masks of the sectors that are
   here and of those not yet written, when it was last used and last stored to (0: never), the first
   by a clock of all units, the second by its own unit's, and PART_BITS for each sector that say how
   many of PARTS of it were stored. There is room for more sets than are
   in use.
 - `sets`: for each set of each unit where its lines begin, -1 if nothing has been asked of it.
-- `clocks`: for each unit how many lines were looked up in it, or could have been.
+- `clocks`: for each unit how many cycles it has looked up tags, of a line in each bank at a time.
 - `shape`: the numbers that are the same for all requests, in the order of their names below.
 - `counts`: COLUMNS integers for each request, zeros at first.
 - `passed`: HEAD integers, how many behind them are used, the time, and how many of `lines` are in
@@ -27,13 +28,14 @@ PASS, READ, WRITE, ATOMIC = 0, 1, 2, 3
 HERE, EVICT, THROUGH, BACK = 0, 1, 2, 3
 FETCH, OWN, WRITE_BACK = 0, 1, 2
 TAG, VALID, DIRTY, USED, STORED, FILLED, STATE = 0, 1, 2, 3, 4, 5, 6
-WAYS, LINE, SECTOR, PORTION, NEAR, FAR, SETS, DIRTY_WAYS, DIRTY_REST = 0, 1, 2, 3, 4, 5, 6, 7, 8
+WAYS, LINE, SECTOR, PORTION, NEAR, FAR, SETS = 0, 1, 2, 3, 4, 5, 6
+DIRTY_WAYS, DIRTY_REST, PARTIAL_WAYS, PARTIAL_REST, WAVERS = 7, 8, 9, 10, 11
 READS, READ_HITS, WRITES, WRITE_HITS, FILLS, WRITE_BACKS = 0, 1, 2, 3, 4, 5
 COLUMNS, FIELDS, HEAD, EMPTY = 6, 3, 3, -1
 BANKS, BANK_BITS = 4, 15
 PARTS, PART_BITS = 32, 6
-SKEW = 7
-"""By how many sets lines that are a round of all sets apart lie apart."""
+GOLDEN, LOW = 0x9E3779B1, 0x7FFFFFFF
+"""2 ** 32 over the golden ratio, which leaves multiples far apart; and a mask for what it takes."""
 
 
 def serve(
@@ -48,9 +50,9 @@ def serve(
 ) -> None:
     """Serve requests in order."""
     addresses, kind, cause, units = requests
-    size, acts, policies = kinds
+    size, acts, policies, wholes = kinds
     now, line, whose, place, base, number_of_set, found = passed[1], EMPTY, -1, 0, 0, 0, False
-    owner, looked, banks = 0, 0, 0
+    owner, banks, clock = 0, 0, 0
     for number in range(len(addresses)):
         act, policy = acts[kind[number]], policies[kind[number]]
         if act == PASS:
@@ -60,27 +62,27 @@ def serve(
         unit, wanted = units[number], addresses[number] >> shape[LINE]
         together = wanted == line and cause[number] == whose
         if cause[number] != whose:
-            clocks[owner] += crowding(looked, banks)
-            owner, looked, banks = unit, 0, 0
+            clocks[owner] += cycles(banks)
+            owner, banks = unit, 0
         whose = cause[number]
         if not together:
-            looked += 1
-            banks += 1 << BANK_BITS * bank_of(wanted)
+            bank = BANK_BITS * bank_of(wanted)
+            clock = 1 + clocks[unit] + (banks >> bank & (1 << BANK_BITS) - 1)
+            banks += 1 << bank
             number_of_set = find_set(shape, wanted)
             base = open_set(sets, shape, passed, unit * shape[SETS] + number_of_set)
         if not together or lines[place + TAG] != wanted:
             line, place = wanted, find(lines, shape, base, wanted)
         if not together:
-            clocks[unit] += 1
-            found = place >= 0 and is_settled(lines, shape, place, clocks[unit])
+            found = place >= 0 and is_settled(lines, shape, place, clock)
         if place < 0 and keeps(act, policy):
-            place = replace(lines, shape, counts, passed, number, base, wanted)
+            place = replace(lines, shape, counts, passed, number, base, wanted, now)
         if place >= 0:
             lines[place + USED] = now
         offset = addresses[number] - (wanted << shape[LINE])
         first, last = offset >> shape[SECTOR], (offset + size[kind[number]] - 1) >> shape[SECTOR]
         mask = (2 << last) - (1 << first)
-        parts = -(-size[kind[number]] * PARTS >> shape[SECTOR])
+        parts = wholes[kind[number]]
         if act == READ:
             valid = lines[place + VALID]
             if policy == THROUGH and first == last and parts_of(lines, place, first) >= parts:
@@ -90,8 +92,8 @@ def serve(
             portion = shape[PORTION] if wanted & 1 else 1
             valid = lines[place + VALID]
             fetch(lines, shape, counts, passed, number, place, mask, WRITES, portion, valid)
-            limit = most_dirty(shape, number_of_set)
-            soil(lines, shape, counts, passed, number, base, place, mask, limit)
+            lines[place + DIRTY] |= mask
+            hurry(lines, shape, counts, passed, number, base, number_of_set)
         elif act == ATOMIC:
             if place >= 0:
                 lines[place + VALID] &= ~mask
@@ -100,16 +102,15 @@ def serve(
         else:
             counts[number * COLUMNS + WRITES] += ones(mask)
             counts[number * COLUMNS + WRITE_HITS] += ones(mask) * found
-            store(lines, place, mask, policy, first, last, parts, clocks[unit])
+            store(lines, place, mask, policy, first, last, parts, clock)
             if policy == BACK:
-                limit = most_dirty(shape, number_of_set)
-                soil(lines, shape, counts, passed, number, base, place, mask, limit)
+                lines[place + DIRTY] |= mask
+                hurry(lines, shape, counts, passed, number, base, number_of_set)
             else:
                 emit(passed, number, addresses[number], OWN)
         if place < 0:
             line, place = EMPTY, 0
-    if looked:
-        clocks[owner] += crowding(looked, banks)
+    clocks[owner] += cycles(banks)
     passed[1] = now
 
 
@@ -120,23 +121,21 @@ def bank_of(line: int) -> int:
     return line & BANKS - 1
 
 
-def crowding(looked: int, banks: int) -> int:
-    """Return how many lines more could have been looked up in an instruction's time.
-
-    The tags of a line in each bank are looked up at once; `banks` holds how many lines were in
-    each, BANK_BITS apart.
+def cycles(banks: int) -> int:
+    """Return how long an instruction takes: a cycle, and one for each line in the bank of tags that
+    has most; none if it looks up none. `banks` holds how many are in each, BANK_BITS apart.
     """
-    most = 0
+    most, looked = 0, banks > 0
     for _ in range(BANKS):
         most = max(most, banks & (1 << BANK_BITS) - 1)
         banks >>= BANK_BITS
-    return max(0, BANKS * (most - 1) + 1 - looked)
+    return most + looked
 
 
 def find_set(shape: Any, line: int) -> int:
-    """Return the set of a line: each round of all sets begins SKEW sets further on."""
+    """Return the set of a line: neighbours lie side by side, and each round begins elsewhere."""
     turn = line // shape[SETS]
-    return (line - turn * shape[SETS] + SKEW * turn) % shape[SETS]  # type: ignore[no-any-return]
+    return (line - turn * shape[SETS] + scatter(turn)) % shape[SETS]  # type: ignore[no-any-return]
 
 
 def open_set(sets: Any, shape: Any, passed: Any, number: int) -> int:
@@ -147,10 +146,9 @@ def open_set(sets: Any, shape: Any, passed: Any, number: int) -> int:
     return sets[number]  # type: ignore[no-any-return]
 
 
-def most_dirty(shape: Any, number: int) -> int:
-    """Return how many lines of a set may be dirty; what the division leaves is spread evenly."""
-    more = number * shape[DIRTY_REST] % shape[SETS] < shape[DIRTY_REST]
-    return max(1, shape[DIRTY_WAYS] + more)  # type: ignore[no-any-return]
+def share_of(shape: Any, number: int, ways: int, rest: int) -> int:
+    """Return a set's share of lines, `ways` each; `rest` more are spread evenly over all sets."""
+    return max(1, ways + (number * rest % shape[SETS] < rest))
 
 
 def keeps(act: int, policy: int) -> bool:
@@ -173,13 +171,20 @@ def is_settled(lines: Any, shape: Any, place: int, clock: int) -> bool:
 
 
 def replace(
-    lines: Any, shape: Any, counts: Any, passed: Any, number: int, base: int, line: int
+    lines: Any, shape: Any, counts: Any, passed: Any, number: int, base: int, line: int, now: int
 ) -> int:
-    """Put a line in the place of the least recently used one of its set, and return where."""
-    place = base
-    for way in range(base, base + shape[WAYS] * STATE, STATE):
+    """Put a line in the place of the least recently used one of its set, and return where.
+
+    A cache that wavers takes the next one every other time, at no regular times.
+    """
+    place, second = base, EMPTY
+    for way in range(base + STATE, base + shape[WAYS] * STATE, STATE):
         if lines[way + USED] < lines[place + USED]:
-            place = way
+            place, second = way, place
+        elif second < 0 or lines[way + USED] < lines[second + USED]:
+            second = way
+    if shape[WAVERS] and second >= 0 and lines[place + USED] and scatter(now) & 1:
+        place = second
     if lines[place + DIRTY]:
         clean(lines, shape, counts, passed, number, place)
     lines[place + TAG] = line
@@ -187,6 +192,11 @@ def replace(
     lines[place + STORED] = 0
     lines[place + FILLED] = 0
     return place
+
+
+def scatter(number: int) -> int:
+    """Return a number of 47 bits that looks like chance, and is always the same: 0 for 0."""
+    return ((number & LOW) * GOLDEN) >> 16
 
 
 def fetch(
@@ -240,28 +250,26 @@ def parts_of(lines: Any, place: int, sector: int) -> int:
     return lines[place + FILLED] >> sector * PART_BITS & (1 << PART_BITS) - 1  # type: ignore[no-any-return]
 
 
-def soil(
-    lines: Any,
-    shape: Any,
-    counts: Any,
-    passed: Any,
-    number: int,
-    base: int,
-    place: int,
-    mask: int,
-    limit: int,
+def hurry(
+    lines: Any, shape: Any, counts: Any, passed: Any, number: int, base: int, number_of_set: int
 ) -> None:
-    """Mark sectors as not yet written; clean another line if too many of the set are waiting."""
-    lines[place + DIRTY] |= mask
-    if limit >= shape[WAYS]:
+    """Write the line of a set that was unused for longest, if too many wait or are partial."""
+    if shape[DIRTY_WAYS] >= shape[WAYS] and shape[PARTIAL_WAYS] >= shape[WAYS]:
         return
-    many, longest = 0, place
+    dirty, partial, longest, oldest = 0, 0, EMPTY, EMPTY
     for way in range(base, base + shape[WAYS] * STATE, STATE):
         if lines[way + DIRTY]:
-            many += 1
-            if lines[way + USED] < lines[longest + USED]:
+            dirty += 1
+            if longest < 0 or lines[way + USED] < lines[longest + USED]:
                 longest = way
-    if many > limit:
+        if lines[way + DIRTY] & ~lines[way + VALID]:
+            partial += 1
+            if oldest < 0 or lines[way + USED] < lines[oldest + USED]:
+                oldest = way
+    if partial > share_of(shape, number_of_set, shape[PARTIAL_WAYS], shape[PARTIAL_REST]):
+        clean(lines, shape, counts, passed, number, oldest)
+        dirty -= 1
+    if dirty > share_of(shape, number_of_set, shape[DIRTY_WAYS], shape[DIRTY_REST]):
         clean(lines, shape, counts, passed, number, longest)
 
 

@@ -4,7 +4,9 @@ A trace has the order within each warp and no other. Here every SM holds as many
 when all of them have ended takes its next: a *wave*. Warps of a wave pass the barriers of their
 blocks together; between two of them
 
-- `round-robin`: every resident warp of every SM runs one instruction, then each its next;
+- `round-robin`: every resident warp of every SM runs TURN instructions, then each its next ones;
+  on an SM warps take turns in an order that is mixed, but always the same, and SMs take turns
+  access by access;
 - `greedy-oldest`: on each SM the oldest warp runs until it comes to a barrier or its end, then the
   next; the oldest block first. SMs take turns, an access each.
 
@@ -27,6 +29,12 @@ from .seam import Ints
 
 if TYPE_CHECKING:
     from ...traces.reader import LaunchTrace
+
+
+TURN = 4
+"""Instructions that a warp runs before it is another's turn: about as many as it has between two
+that wait for what a load brings.
+"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,7 +69,8 @@ class Schedule:
         interval, since = self._since(block, warp, step)
         if self.policy == SCHEDULES[0]:
             turn = shuffle(self.resident * self.warps)[self.slot[block] * self.warps + warp]
-            return _sort([self.wave[block], interval, since, turn, self.sm[block]])
+            begin, within = np.divmod(since, TURN)
+            return _sort([self.wave[block], interval, begin, turn, within, self.sm[block]])
         seat = self.sm[block] * self.resident + self.slot[block]
         alone = _sort([self.wave[block], seat, interval, warp, since])
         turn = np.empty(len(block), np.int64)

@@ -62,8 +62,9 @@ class Kind:
     `cache` is the operator in effect (`ca`, `cg`, `nc`, ...; a global load without one has that
     of `dlcm`), or empty. `width` is in bytes a lane; for a texture it is a texel's, and `image`
     says where the texels lie. `collision` is how an atomic serves lanes that share an address, a
-    key of COLLISIONS, or empty. `filled` are the bytes of a transaction
-    that its lanes read or write, where that is less than all; else 0.
+    key of COLLISIONS, or empty. `filled` are the bytes of a transaction that its lanes read or
+    write, where that is less than all; else 0. `lane` is how many of them each lane does, where
+    `width` is a transaction's.
     """
 
     space: str
@@ -73,6 +74,7 @@ class Kind:
     image: Image | None = None
     collision: str = ""
     filled: int = 0
+    lane: int = 0
 
     @property
     def prefix(self) -> str:

@@ -26,6 +26,7 @@ from hypothesis import strategies as st
 from cutrace.errors import CutraceError
 from cutrace.models import cache as cache_module
 from cutrace.models.cache import WORTH, Cache
+from cutrace.models.replay.lines import bank_of
 from cutrace.models.replay.seam import Batch, Kind
 
 
@@ -57,17 +58,22 @@ def test_the_least_recently_used_line_of_a_set_makes_room() -> None:
 
 
 def test_lines_of_one_set_drive_each_other_out_while_others_are_empty() -> None:
-    """Two sets of one line: 1 is alone in its own; 3, whose upper bit is folded in, lies in 0's."""
+    """Two sets of one line: 1 is alone in its own; 3 lies in 0's, where the second round begins."""
     cache = make_cache(sets=2)
     step = ask(cache, *((LOAD, line * 128) for line in (0, 1, 0, 3, 1, 0)))
     assert column(step, "read_hits") == [0, 0, 1, 0, 1, 0]
 
 
-def test_lines_a_power_of_two_apart_spread_over_the_sets() -> None:
-    """Four sets: 0, 4, 8, 12 have the lower bits 0 and the upper ones 0, 1, 2, 3."""
-    cache = make_cache(sets=4, bytes=4 * 128)
-    once = [(LOAD, line * 128) for line in (0, 4, 8, 12)]
-    assert totals(ask(cache, *once), ask(cache, *once)) == {"reads": 8, "read_hits": 4, "fills": 4}
+@pytest.mark.parametrize("sets", [47, 64, 211, 243])
+@pytest.mark.parametrize("stride", [1, 2, 3, 4, 5, 6, 8, 12, 16, 32, 33, 64, 128, 256])
+def test_lines_at_any_stride_spread_over_the_sets(sets: int, stride: int) -> None:
+    """A cache that is half full keeps seven in ten at least; without spreading, one in `stride`
+    sets is used where `stride` divides them: 64 sets of 8 would keep 64 of 256 lines 8 apart.
+    """
+    cache = make_cache(sets=sets, bytes=sets * 8 * 128)
+    once = [(LOAD, 128 * stride * line) for line in range(sets * 4)]
+    ask(cache, *once)
+    assert totals(ask(cache, *once))["read_hits"] >= 0.7 * len(once)
 
 
 def test_a_store_that_evicts_takes_the_line_away_and_goes_on() -> None:
@@ -224,12 +230,64 @@ def test_a_sector_stored_in_part_is_fetched_before_it_is_written() -> None:
 
 
 def test_a_second_store_to_a_line_is_no_hit_while_the_first_is_on_its_way() -> None:
-    """Ages in lines looked up: 1 is near, 2 and 3 are on the way, 4 has arrived."""
-    for between, hits in ((0, 1), (1, 0), (2, 0), (3, 1)):
-        cache = make_cache(store="through", bytes=128 * 8, on_the_way=[1, 3])
+    """An instruction of one line takes two cycles: near until 4, on the way until 8."""
+    for between, hits in ((0, 1), (1, 1), (2, 0), (3, 0), (4, 1)):
+        cache = make_cache(store="through", bytes=128 * 8, on_the_way=[4, 8])
         others = [(LOAD, 128 * (1 + n)) for n in range(between)]
         step = ask(cache, (STORE, 0), *others, (STORE, 0))
         assert column(step, "write_hits")[-1] == hits, between
+
+
+@pytest.mark.parametrize(("lines", "hits"), [(16, 16), (32, 0), (40, 40)])
+def test_stores_of_as_many_lines_as_are_on_the_way_never_find_them(lines: int, hits: int) -> None:
+    """4 banks of tags: 16 lines take 4 + 1 cycles, 32 take 8 + 1 and 40 take 10 + 1."""
+    cache = make_cache(store="through", bytes=128 * 64, on_the_way=[8, 10])
+    once = [(STORE, 128 * line) for line in range(lines)]
+    step = ask(cache, *once, *once, rows=[0] * lines + [1] * lines)
+    assert sum(column(step, "write_hits")) == hits
+
+
+def test_lines_crowded_in_one_bank_of_tags_take_longer() -> None:
+    """32 lines of one bank take 32 + 1 cycles, which is past the way; those of all four, 8 + 1."""
+    in_one = [line for line in range(1024) if bank_of(line) == 0][:32]
+    cache = make_cache(store="through", bytes=128 * 64, on_the_way=[8, 10])
+    once = [(STORE, 128 * line) for line in in_one]
+    step = ask(cache, *once, *once, rows=[0] * 32 + [1] * 32)
+    assert sum(column(step, "write_hits")) == 32
+
+
+def test_bytes_stored_to_a_word_leave_nothing_to_find() -> None:
+    """Where stores go through, words are here or not; where they stay, bytes are."""
+    byte = Kind("global", "store", "", 32, filled=8, lane=1)
+    word = Kind("global", "store", "", 32, filled=8, lane=4)
+    load = Kind("global", "load", "ca", 32, filled=8, lane=1)
+    assert column(ask(make_cache(store="through"), (byte, 0), (load, 0)), "read_hits") == [0, 0]
+    assert column(ask(make_cache(store="through"), (word, 0), (load, 0)), "read_hits") == [0, 1]
+    four = ask(make_cache(store="back"), *[(byte, 0)] * 4, (LOAD, 0))
+    assert column(four, "read_hits")[-1] == 1
+
+
+def test_no_more_lines_may_be_stored_in_part_than_the_limit() -> None:
+    """One line of four in part: storing to part of a second fetches and writes the first."""
+    part = Kind("global", "store", "", 32, filled=4)
+    cache = make_cache(store="back", bytes=512, partial_bytes=128)
+    step = ask(cache, (part, 0), (STORE, 128), (part, 256), (LOAD, 0))
+    assert column(step, "fills") == [0, 0, 1, 0]
+    assert column(step, "write_backs") == [0, 0, 1, 0]
+    assert passed(step) == [("load", 0, 32), ("store", 0, 32)]
+    assert column(step, "read_hits") == [0, 0, 0, 1]  # whole now, and still here
+
+
+def test_a_cache_that_wavers_keeps_some_of_what_goes_round_in_circles() -> None:
+    """Nine lines in turn through eight ways: the oldest always goes, and none is ever found; if
+    the second oldest may go, some are found, but never all.
+    """
+    rounds = [(LOAD, 128 * line) for line in range(9)] * 40
+    regular, wavering = (
+        totals(ask(make_cache(bytes=1024, wavers=wavers), *rounds)) for wavers in (False, True)
+    )
+    assert "read_hits" not in regular
+    assert 0 < wavering["read_hits"] < 8 * 39
 
 
 def test_a_store_after_a_load_is_a_hit_at_once() -> None:
@@ -252,9 +310,7 @@ def test_what_the_limit_leaves_over_is_spread_over_the_sets() -> None:
 
 
 def test_ways_say_how_many_sets_there_are() -> None:
-    """Three sets of two lines: 0 and 3 share a set no more than 0 and 1 do, each round being
-    moved on by 7 sets, that is by 1.
-    """
+    """Three sets of two lines: six neighbours fill them."""
     cache = make_cache(sets=0, ways=2, bytes=3 * 2 * 128)
     again = [(LOAD, 128 * line) for line in (0, 1, 2, 3, 4, 5)] * 2
     assert totals(ask(cache, *again)) == {"reads": 12, "read_hits": 6, "fills": 6}
@@ -274,8 +330,12 @@ def test_ways_say_how_many_sets_there_are() -> None:
         ({"sets": 0, "ways": 4}, "256 bytes are too few; expected 512 at least, 4 lines of 128"),
         ({"fetch": 48}, "48 bytes fetched together; expected whole sectors of 32 bytes"),
         ({"fetch": 96}, "and a line of 128 in equal parts"),
-        ({"fetch": -32}, "fetch and dirty_bytes: expected no number below zero"),
-        ({"dirty_bytes": -1}, "fetch and dirty_bytes: expected no number below zero"),
+        ({"fetch": -32}, "fetch, dirty_bytes and partial_bytes: expected no number below zero"),
+        ({"partial_bytes": -1}, "partial_bytes: expected no number below zero"),
+        (
+            {"dirty_bytes": -1},
+            "fetch, dirty_bytes and partial_bytes: expected no number below zero",
+        ),
         ({"store": "thru"}, "no policy `thru` for stores; there are pass, evict, through, back"),
         (
             {"store": "back", "local_store": "bach"},
@@ -295,7 +355,15 @@ def test_a_cache_that_there_cannot_be_is_refused(keys: dict[str, Any], said: str
 @settings(max_examples=60, deadline=None)
 def test_counts_do_not_depend_on_batches_nor_on_the_compiler(data: st.DataObject) -> None:
     keys = data.draw(st.sampled_from(GEOMETRIES))
-    kinds = (LOAD, STORE, ATOMIC, LOCAL_LOAD, LOCAL_STORE, replace(STORE, filled=4))
+    kinds = (
+        LOAD,
+        STORE,
+        ATOMIC,
+        LOCAL_LOAD,
+        LOCAL_STORE,
+        replace(STORE, filled=4),
+        replace(STORE, filled=8, lane=1),
+    )
     many = data.draw(st.integers(1, 60))
     requests = data.draw(
         st.lists(
@@ -321,9 +389,10 @@ def test_counts_do_not_depend_on_batches_nor_on_the_compiler(data: st.DataObject
 
 
 GEOMETRIES: tuple[dict[str, Any], ...] = (
-    {"store": "through", "bytes": 512, "on_the_way": [1, 4]},
+    {"store": "through", "bytes": 512, "on_the_way": [3, 6], "wavers": True},
     {"store": "evict", "local_store": "back", "sector": 128, "bytes": 1024, "sets": 4},
     {"store": "back", "fetch": 64, "dirty_bytes": 384, "bytes": 1536, "sets": 3},
+    {"store": "back", "partial_bytes": 128, "bytes": 512},
     {"store": "back", "serves": ["global"], "line": 64, "bytes": 256},
 )
 CUTS = st.lists(st.integers(1, 20), min_size=1, max_size=5)

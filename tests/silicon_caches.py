@@ -1,0 +1,117 @@
+"""How near the models of caches come to a chip, and why not nearer.
+
+Caches follow the order of warps, which on the chip follows time: they are held to be near, not
+equal. What is compared are launches whose accesses to global and local memory are, instruction by
+instruction, those that cutrace ran.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from silicon import GLOBAL, Launched
+
+HIT_RATE = "l1tex__t_sector_hit_rate.pct"
+ALL = (*GLOBAL, "local load", "local store")
+
+
+@dataclass(frozen=True, slots=True)
+class Nearness:
+    """What is near: so many percent of what the chip counted, or so much in the counter's unit.
+
+    Less than `least` on both sides is not looked at.
+    """
+
+    words: str
+    least: int
+    part: float
+    more: float
+
+
+MEGABYTE = "15 %, of more than 1 MB"
+NEAR = {
+    HIT_RATE: Nearness("5 points", 1, 0, 5),
+    "lts__t_sectors_srcunit_tex_op_read.sum": Nearness(MEGABYTE, 1 << 15, 0.15, 0),
+    "dram__bytes_read.sum": Nearness(MEGABYTE, 1 << 20, 0.15, 0),
+    "dram__bytes_write.sum": Nearness(MEGABYTE, 1 << 20, 0.15, 0),
+}
+
+PASSES = (
+    "the profiler runs a launch several times and leaves local memory in L1: on the chip only so "
+    "many of the 8 blocks miss as run on an SM where none ran before"
+)
+TIMING = "which of the warps that share lines stores first, and how long after the other"
+ON_THE_WAY = (
+    "how the stores of one warp, or of blocks on one SM, follow one another: a line stored 8 to 10 "
+    "cycles ago is not found"
+)
+REASONS = (
+    (r"local.cu one_u(8|16|32)", HIT_RATE, PASSES),
+    (r"local.cu (one_block|lines)_twice", HIT_RATE, "as much is read as L1 holds: some sets do"),
+    (r"local_array.cu", HIT_RATE, ON_THE_WAY),
+    (r"(lines.cu store_|kernels.cu transpose|transpose_naive.cu)", HIT_RATE, ON_THE_WAY),
+    (r"local.cu (same_line|store_store)", HIT_RATE, ON_THE_WAY),
+    (r"(by_warp|ways_by_warp|occupancy|global).cu|lines.cu shift", HIT_RATE, TIMING),
+    (r"kernels.cu product ", "op_read", "which blocks share an SM follows no published rule"),
+    (
+        r"kernels.cu structures",
+        "op_read",
+        "volatile loads of one sector, one right after another, are one read of L2",
+    ),
+    (
+        r"level2.cu far",
+        "bytes_write",
+        "the launch stores 1 MB in all, last: what was in L2 before it began is written too",
+    ),
+    (
+        r"level2.cu fill_(sectors|words)",
+        "bytes_write",
+        "of lines with one sector stored, fewer wait to be written than of full ones",
+    ),
+)
+"""Regular expressions for `source kernel ` and for the metric, and why they are not near."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cached:
+    """One counter of one launch."""
+
+    launched: Launched
+    metric: str
+    theirs: float
+    ours: float
+
+    @property
+    def is_near(self) -> bool:
+        """Whether ours is near enough."""
+        near = NEAR[self.metric]
+        return abs(self.theirs - self.ours) <= near.part * self.theirs + near.more
+
+    @property
+    def reason(self) -> str:
+        """Why it is not near; empty if nobody knows."""
+        name = f"{self.launched.source} {self.launched.kernel} "
+        found = (
+            why
+            for kernel, metric, why in REASONS
+            if re.match(kernel, name) and re.search(metric, self.metric)
+        )
+        return next(found, "")
+
+
+def compare(launches: Sequence[Launched]) -> Iterator[Cached]:
+    """Compare what can be, and is not nothing on both sides."""
+    for launch in launches:
+        if all(launch.agrees(name) for name in ALL):
+            for metric, near in NEAR.items():
+                theirs, ours = launch.counted.get(metric) or 0, launch.ours.counters[metric] or 0
+                if max(theirs, ours) >= near.least:
+                    yield Cached(launch, metric, theirs, ours)
+
+
+def by_kernel(compared: Sequence[Cached]) -> dict[tuple[str, str], bool]:
+    """Whether most launches of each kernel are near."""
+    found: dict[tuple[str, str], list[bool]] = {}
+    for one in compared:
+        found.setdefault((one.launched.source, one.launched.kernel), []).append(one.is_near)
+    return {kernel: 2 * sum(near) > len(near) for kernel, near in found.items()}
