@@ -3,6 +3,7 @@
 A warp of 32 neighbouring ints is one line of 128 bytes or 4 sectors of 32.
 """
 
+import numpy as np
 import pytest
 from stages import batch_of
 from warps import warp
@@ -62,6 +63,7 @@ def test_constants_of_the_first_devices_stay_in_a_cache_of_64_byte_lines(name: s
     assert chip.see(CONSTANT, 64)["idc_fills"] == 1
 
 
+@pytest.mark.document("004.2", "2.x: a store goes to L2 and takes the line of L1 away")
 @pytest.mark.parametrize("name", ["sm_20", "sm_21"])
 def test_2_x_keeps_lines_of_global_loads_until_a_store_takes_them_away(name: str) -> None:
     chip = Chip(name)
@@ -214,7 +216,49 @@ def test_caches_have_the_sizes_of_the_tables(row: list[str]) -> None:
     assert [found.get(stage) for stage in ("l1", "tex", "idc", "l15", "l2")] == expected
 
 
+@pytest.mark.document("004.2", "L1 and shared memory of 2.x: 16 and 48 KB, or 48 and 16")
 @pytest.mark.parametrize("shared", [16 * KB, 48 * KB])
 def test_l1_of_2_x_is_what_shared_memory_leaves_of_64_kilobytes(shared: int) -> None:
     (l1,) = (stage for stage in load_device("sm_20").stages if stage.name == "l1")
     assert l1.without(shared).keys["bytes"] == 64 * KB - shared
+
+
+@pytest.mark.document("004.2", "3.x: 16, 32 or 48 KB of 64 for L1")
+@pytest.mark.parametrize("shared", [16 * KB, 32 * KB, 48 * KB])
+def test_l1_of_3_x_is_what_shared_memory_leaves_of_64_kilobytes(shared: int) -> None:
+    device = load_device("sm_30")
+    (l1,) = (stage for stage in device.stages if stage.name == "l1")
+    assert l1.without(shared).keys["bytes"] == 64 * KB - shared
+    assert shared in device.limits.shared_carveouts
+
+
+@pytest.mark.document("004.2", "L2 is one for all SMs: what one has read another finds")
+def test_l2_is_shared_by_all_sms() -> None:
+    chip = Chip("sm_20")
+    units = {"sm": np.array([0]), "gpu": np.array([0])}
+    place = {w.stage.name: w.counters for w in chip.wires}
+    found = []
+    for sm in (0, 1, 1):
+        answers = chip.stages.run(batch_of(warp(base=0), kind=LOAD), units | {"sm": np.array([sm])})
+        hits = [answers[c][0][place[c].index("read_hits")] for c in ("l1", "l2")]
+        found.append([int(n) for n in hits])
+    assert found == [[0, 0], [0, 4], [1, 0]]  # SM 1 misses in its own L1, then hits there
+
+
+@pytest.mark.document("000.8", "8 KB of constants stay in the cache of 1.x, 64 bytes more do not")
+def test_the_constant_cache_of_1_x_holds_8_kilobytes() -> None:
+    for lines, kept in ((8 * KB // 64, True), (8 * KB // 64 + 1, False)):
+        chip = Chip("sm_10")
+        once = [chip.see(CONSTANT, 64 * line) for line in range(lines)]
+        assert all(seen["idc_fills"] == 1 for seen in once)
+        again = [chip.see(CONSTANT, 64 * line).get("idc_fills", 0) for line in range(lines)]
+        assert (sum(again) == 0) == kept
+
+
+@pytest.mark.document("004.5", "320 warps of an SM read one word: 1 miss, 319 hits")
+def test_320_warps_that_read_one_constant_miss_once() -> None:
+    chip = Chip("sm_20")
+    seen = [chip.see(CONSTANT) for _ in range(320)]
+    assert sum(s.get("idc_reads", 0) for s in seen) == 320
+    assert sum(s.get("idc_read_hits", 0) for s in seen) == 319
+    assert sum(s.get("idc_fills", 0) for s in seen) == 1
