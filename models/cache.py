@@ -183,11 +183,8 @@ class Cache:
         pieces, whose = _cut(batch, self.line)
         Cache.served += len(pieces)
         unit = np.zeros(len(pieces), np.int64) if pieces.unit is None else pieces.unit
-        acts = [(kind.filled or kind.width, *self._act(kind)) for kind in pieces.kinds]
-        acts = [
-            (*act, self._parts(kind, act)) for kind, act in zip(pieces.kinds, acts, strict=True)
-        ]
-        kinds = tuple(map(tuple, np.array(acts, np.int64).reshape(-1, 4).T.tolist()))
+        told = [self._tell(kind) for kind in pieces.kinds]
+        kinds = tuple(map(tuple, np.array(told, np.int64).reshape(-1, 4).T.tolist()))
         counts = np.zeros((len(pieces), plain.COLUMNS), np.int64)
         passed = [np.zeros((0, plain.FIELDS), np.int64)]
         for part in _slices(pieces.row):
@@ -268,12 +265,14 @@ class Cache:
         chosen = kind.space != "global" or not self.operators or kind.cache in self.operators
         return (act if chosen or act != plain.READ else plain.PASS), policy
 
-    def _parts(self, kind: Kind, does: tuple[int, int, int]) -> int:
-        """Return how much of a sector a kind wants, or stores so that it can be found."""
-        size, act, policy = does
-        if act == plain.WRITE and policy == plain.THROUGH and kind.filled and 0 < kind.lane < WORD:
-            return 0
-        return -(-size * plain.PARTS // self.sector)
+    def _tell(self, kind: Kind) -> tuple[int, int, int, int]:
+        """Return a kind as `replay/lines.py` wants it."""
+        size = kind.filled or kind.width
+        act, policy = self._act(kind)
+        lost = kind.filled and 0 < kind.lane < WORD
+        if act == plain.WRITE and policy == plain.THROUGH and lost:
+            return size, act, policy, 0
+        return size, act, policy, -(-size * plain.PARTS // self.sector)
 
 
 def _slices(row: Ints) -> Iterator[slice]:

@@ -148,7 +148,8 @@ def open_set(sets: Any, shape: Any, passed: Any, number: int) -> int:
 
 def share_of(shape: Any, number: int, ways: int, rest: int) -> int:
     """Return a set's share of lines, `ways` each; `rest` more are spread evenly over all sets."""
-    return max(1, ways + (number * rest % shape[SETS] < rest))
+    more = number * rest % shape[SETS] < rest
+    return max(1, ways + int(more))
 
 
 def keeps(act: int, policy: int) -> bool:
