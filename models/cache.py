@@ -183,8 +183,8 @@ class Cache:
         pieces, whose = _cut(batch, self.line)
         Cache.served += len(pieces)
         unit = np.zeros(len(pieces), np.int64) if pieces.unit is None else pieces.unit
-        told = [self._tell(kind) for kind in pieces.kinds]
-        kinds = tuple(map(tuple, np.array(told, np.int64).reshape(-1, 4).T.tolist()))
+        does = [self._tell(kind) for kind in pieces.kinds]
+        kinds = tuple(map(tuple, np.array(does, np.int64).reshape(-1, 4).T.tolist()))
         counts = np.zeros((len(pieces), plain.COLUMNS), np.int64)
         passed = [np.zeros((0, plain.FIELDS), np.int64)]
         for part in _slices(pieces.row):
