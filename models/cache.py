@@ -24,7 +24,7 @@ What is modelled, by what the device's TOML says of each unit:
 `write_hits` are the sectors looked up and found, `fills` those fetched, and `write_backs` those
 written because their line had to go. A cache that `wavers` takes the line unused for longest or the
 one after it, as it comes. Neighbouring lines lie in neighbouring sets, and each round of
-all sets begins somewhere else: no stride fills a few sets only.
+all sets begins somewhere else: no stride of a power of two fills a few sets only.
 
 What is not: time. A load whose sector is still on its way is a hit, as on the chip that was
 measured, but two SMs that ask L2 for one sector at once ask twice. The order of warps is
