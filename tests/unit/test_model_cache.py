@@ -67,13 +67,13 @@ def test_lines_of_one_set_drive_each_other_out_while_others_are_empty() -> None:
 @pytest.mark.parametrize("sets", [128, 211, 243])
 @pytest.mark.parametrize("stride", [1, 2, 3, 4, 5, 6, 8, 16, 32, 33, 64, 128, 256])
 def test_lines_at_a_stride_spread_over_the_sets(sets: int, stride: int) -> None:
-    """A cache that is half full keeps seven in ten at least; without spreading, one in `stride`
+    """A cache that is half full keeps six in ten at least; without spreading, one in `stride`
     sets is used where `stride` divides them: 128 sets of 8 would keep 128 of 512 lines 8 apart.
     """
     cache = make_cache(sets=sets, bytes=sets * 8 * 128)
     once = [(LOAD, 128 * stride * line) for line in range(sets * 4)]
     ask(cache, *once)
-    assert totals(ask(cache, *once))["read_hits"] >= 0.7 * len(once)
+    assert totals(ask(cache, *once))["read_hits"] >= 0.6 * len(once)
 
 
 def test_a_store_that_evicts_takes_the_line_away_and_goes_on() -> None:
