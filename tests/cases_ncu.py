@@ -46,6 +46,10 @@ SHARED_OPS = {"ld": SHARED[:1], "st": SHARED[1:2], "atom": SHARED[2:]}
 LSU = "pipe_lsu_mem"
 TWO_WAIT = {"set": {"l2.ways": 64, "l2.bytes": 64 * 128, "l2.dirty_bytes": 2 * 128}}
 """An L2 in which two lines may wait to be written."""
+AT_ONCE = {"set": {"l1.on_the_way": "[0, 0]"}}
+"""An L1 that finds what was stored, however long ago: a round of five lines takes the ten cycles in
+which it would not.
+"""
 
 
 def of_global(op: str, access: str) -> dict[str, Formula]:
@@ -339,7 +343,7 @@ OF_OWN = lookups("local_op_ld", "local_loads") | lookups("local_op_st", "local_s
 QUADS = 8
 NCU = [
     Case(record_lines, "h200", LINES, MORE_LINES, OF_LINES, TWO_WAIT),
-    Case(record_lines, "h200", OWN, MORE_OWN, OF_OWN),
+    Case(record_lines, "h200", OWN, MORE_OWN, OF_OWN, AT_ONCE),
     Case(record_everything, "h200", FIRST, SECOND, ON_H200),
     Case(
         record_words,
