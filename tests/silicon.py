@@ -224,8 +224,8 @@ EXPLAINED = (
     ),
     Explanation(
         r"histogram.py histogram_(global|peers)|kernels.cu histogram|"
-        r"everyday.cu (count_in_global|float_sums|long_sums)",
-        "sectors.*global_op_red",
+        r"everyday.cu (count_in_global|float_sums|long_sums)|collide.cu (red|atom)_at",
+        "sectors.*global_op_(red|atom)",
         "atomics on random words further apart than 512 bytes move up to 4 % more sectors",
     ),
 )

@@ -7,7 +7,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from silicon import BY_ADDRESSES, FOLDER, TIMED, WAVEFRONTS, Launched, Pair
 from silicon_caches import NEAR, by_kernel, compare
 
-FILES = ("h200.json", "h200_programs.json", "h200_caches.json", "h200_everyday.json")
+FILES = (
+    *("h200.json", "h200_collide.json", "h200_programs.json", "h200_caches.json"),
+    "h200_everyday.json",
+)
 TEXTURES = "h200_footprints.json"
 SHOWN = 4
 """Kernels that a row names at most."""

@@ -59,8 +59,8 @@ _SEGMENT = """  br label %each{n}
 each{n}:
   %place{n} = phi i64 [0, %{before}], [%next{n}, %{last}]
   %chosen.at{n} = getelementptr i32, ptr %chosen, i64 %place{n}
-  %warp32{n} = load i32, ptr %chosen.at{n}
-  %warp{n} = zext i32 %warp32{n} to i64
+  %narrow{n} = load i32, ptr %chosen.at{n}
+  %warp{n} = zext i32 %narrow{n} to i64
   %active.at{n} = getelementptr i32, ptr %actives, i64 %place{n}
   %active{n} = load i32, ptr %active.at{n}
   %frame.at{n} = mul i64 %warp{n}, FRAME_BYTES
