@@ -99,7 +99,7 @@ class Launched:
 
 
 @cache
-def launched(file: str, caches: bool = True) -> tuple[Launched, ...]:
+def launched(file: str) -> tuple[Launched, ...]:
     """Record and analyze everything that a capture has; sources are those of this tree."""
     told = json.loads((FOLDER / file).read_text())
     by_source: dict[str, list[dict[str, Any]]] = {}
@@ -107,16 +107,16 @@ def launched(file: str, caches: bool = True) -> tuple[Launched, ...]:
         by_source.setdefault(launch["source"], []).append(launch)
     found: list[Launched] = []
     for source, launches in by_source.items():
-        found += _launches(source, launches, told["metrics"], caches)
+        found += _launches(source, launches, told["metrics"])
     return tuple(found)
 
 
 def _launches(
-    source: str, launches: list[dict[str, Any]], metrics: list[str], caches: bool
+    source: str, launches: list[dict[str, Any]], metrics: list[str]
 ) -> Iterator[Launched]:
     with tempfile.TemporaryDirectory() as folder:
         trace = cutrace.read_trace(_record(source, Path(folder) / "t.cutrace"))
-        profile = cutrace.analyze(trace, DEVICE, caches=caches)
+        profile = cutrace.analyze(trace, DEVICE)
         for launch, traced, ours in zip(launches, trace.launches, profile.launches, strict=True):
             counted = dict(zip(metrics, launch["counters"], strict=True))
             ptx = _accesses(ours, traced.instructions().to_pylist())

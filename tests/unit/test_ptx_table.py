@@ -12,10 +12,11 @@ def test_the_table_has_a_row_for_each_instruction_of_each_function() -> None:
     body = "ld.global.nc.v2.f32 {%f1, %f2}, [%rd1]; @!%p1 bra END; call f; END: ret;"
     table = instruction_table(kernel_around(f".loc 1 7 3\n{body}", ".func f() { ret; }"))
     assert table.schema == INSTRUCTIONS
-    assert table["pc"].to_pylist() == [0, 1, 2, 3, 4]
-    assert table["block"].to_pylist() == [0, 0, 1, 2, 3]
-    assert table["function"].to_pylist() == ["k"] * 4 + ["f"]
-    assert table["predicate"].to_pylist() == ["", "!%p1", "", "", ""]
+    assert table["pc"].to_pylist() == [0, 1, 2, 3, 4, 5]
+    assert table["text"].to_pylist()[3] == "bra (after call 2);"  # where only what returns comes by
+    assert table["block"].to_pylist() == [0, 0, 1, 2, 3, 4]
+    assert table["function"].to_pylist() == ["k"] * 5 + ["f"]
+    assert table["predicate"].to_pylist() == ["", "!%p1", "", "", "", ""]
     load = table.slice(0, 1).to_pylist()[0]
     assert load == {
         "pc": 0,

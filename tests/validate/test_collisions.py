@@ -33,9 +33,7 @@ def compared(tmp_path_factory: pytest.TempPathFactory) -> Compared:
     trace = cutrace.read_trace(record(FOLDER / "collide.cu", [], path))
     profile = cutrace.analyze(trace, "h200", caches=False)
     found: Compared = []
-    for told, launch, ours in zip(
-        TOLD["launches"], trace.launches, profile.launches, strict=True
-    ):
+    for told, launch, ours in zip(TOLD["launches"], trace.launches, profile.launches, strict=True):
         kernel, counted = told["kernel"], dict(zip(TOLD["metrics"], told["counters"], strict=True))
         mask = [a.value for a in launch.launch.arguments if a.name == "mask"]
         word = 8 if kernel.endswith("u64") else 4
