@@ -20,6 +20,7 @@ import pytest
 from image_run import record_nothing
 from numpy.typing import NDArray
 from ptx_case import ALIASES, bits_of, read_case, stored_dtype
+from ptx_golden import read_array, read_golden
 from ptx_run import Rows, run_case, run_kernel, same_under_both
 
 from cutrace.errors import KernelFault
@@ -79,26 +80,6 @@ def test_an_instruction_of_the_tables(line: str) -> None:
         assert [hex(int(bits_)) for bits_ in ours] == [hex(bits_) for bits_ in wanted], row
 
 
-def array(text: str) -> NDArray[Any]:
-    """`u32 0..3 7*2` as an array: ranges, repetitions, plain values."""
-    kind, *words = text.split()
-    dtype = np.dtype({"u": "u", "s": "i", "i": "i", "f": "f"}[kind[0]] + str(int(kind[1:]) // 8))
-    values: list[Any] = []
-    for word in words:
-        value, _, times = word.partition("*")
-        first, _, last = value.partition("..")
-        if last:
-            step = 1 if int(last, 0) >= int(first, 0) else -1
-            piece: list[Any] = list(range(int(first, 0), int(last, 0) + step, step))
-        else:
-            piece = [float(first) if kind[0] == "f" else int(first, 0)]
-        values += piece * int(times or 1)
-    if kind[0] != "f":
-        bits = [value & (1 << 8 * dtype.itemsize) - 1 for value in values]
-        return np.array(bits, f"u{dtype.itemsize}").view(dtype)
-    return np.array(values).astype(dtype)
-
-
 def images(text: str) -> tuple[Recording, dict[str, int]]:
     """The textures and surfaces that a kernel's comments ask for, by the names of references."""
     recording, handles = record_nothing(), {}
@@ -108,7 +89,7 @@ def images(text: str) -> tuple[Recording, dict[str, int]]:
         texel, shape, *values = words[len(options) :]
         element, _, channels = texel.partition("x")
         extent = [*map(int, shape.split("x")), *([int(channels)] if channels else [])]
-        host = array(f"{element} {' '.join(values)}").reshape(extent)
+        host = read_array(f"{element} {' '.join(values)}").reshape(extent)
         form = TexelForm(int(channels or 1), "layered" in options, "cubemap" in options)
         if kind == "surface":
             handles[name] = make_surface(recording, host, form, name).handle
@@ -124,23 +105,20 @@ def images(text: str) -> tuple[Recording, dict[str, int]]:
 )
 def test_a_kernel(path: Path) -> None:
     text = path.read_text()
-    said = re.findall(r"^// (in|out|block): (.*?)\s*(?:#.*)?$", text, re.MULTILINE)
-    sources = [array(value) for word, value in said if word == "in"]
-    wanted = [array(value) for word, value in said if word == "out"]
-    block = next((int(value) for word, value in said if word == "block"), 32)
-    arrays = [*sources, *(np.zeros_like(a) for a in wanted)]
-    (name,) = re.findall(r"\.entry\s+(\w+)", text)
+    case = read_golden(text)
+    arrays = [*case.sources, *(np.zeros_like(a) for a in case.wanted)]
 
     def run(rows: Rows) -> list[NDArray[Any]]:
         recording, handles = images(text)
-        return run_kernel(text, name, block, arrays, block, recording.memory, handles, rows)
+        given = case.name, case.block, arrays, case.block
+        return run_kernel(text, *given, recording.memory, handles, rows)
 
-    if fault := re.search(r"^// fault: (.*)$", text, re.MULTILINE):
-        with pytest.raises(KernelFault, match=f"^{re.escape(fault[1])}$"):
+    if case.fault:
+        with pytest.raises(KernelFault, match=f"^{re.escape(case.fault)}$"):
             same_under_both(run)
         return
-    found = same_under_both(run)[len(sources) :]
-    for ours, expected in zip(found, wanted, strict=True):
+    found = same_under_both(run)[len(case.sources) :]
+    for ours, expected in zip(found, case.wanted, strict=True):
         assert ours.tolist() == expected.tolist()
 
 
