@@ -23,9 +23,9 @@ class Listener:
         manifest = self.trace.manifest
         launches = (
             launch_profile(self.question, counts, launch.table, places, None, (SAID,))
-            for launch in self.trace.launches
+            for launch, by_device in self.trace.results()
             for places in [find_places(launch.table, manifest)]
-            for counts in launch.results()
+            for counts in by_device
         )
         return Profile(tuple(launches), manifest)
 

@@ -160,7 +160,7 @@ class Trials:
     def _count(self, trace: LaunchTrace) -> Mapping[str, int]:
         direct = tuple(s for s in self.device.stages if {*s.sources} <= {*ACCESSES})
         device = replace(self.device, stages=direct)
-        (counts,) = replay(trace, [device], ReplayOptions(dlcm=self.dlcm, as_if=True))
+        (counts,) = replay(trace, [device], ReplayOptions(dlcm=self.dlcm, as_if=True, caches=False))
         numbers = [c for c, t in counts.counts.schema.items() if t == pl.Int64]
         return counts.counts.select(pl.col(numbers).sum()).row(0, named=True)
 

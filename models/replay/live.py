@@ -6,7 +6,7 @@ kept: the last ones in memory, older ones, of irregular kernels, in a temporary 
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from types import TracebackType
 from typing import Any, Self
 
@@ -16,17 +16,14 @@ import pyarrow as pa
 
 from ...traces.column import to_batch, to_list_batch
 from ...traces.dictionary import Part
+from ...traces.draft import Draft
 from ...traces.schema import (
     ACCESSES,
     CONTROL,
     LANES_ON,
     PATHS,
     TEXELS,
-    Compiler,
-    Event,
     Launch,
-    Manifest,
-    Resources,
 )
 from ...traces.spill import PatternSpill
 from .counts import LaunchCounts
@@ -46,8 +43,8 @@ class LiveLaunch:
         self, number: int, launch: Launch, devices: Sequence[Device], options: ReplayOptions
     ) -> None:
         self.number = number
-        self.launch = launch
         self.table = pa.table({})
+        self._launch = launch
         self._devices = devices
         self._options = options
         self._patterns = PatternSpill()
@@ -57,7 +54,7 @@ class LiveLaunch:
         """Take the instructions of the kernel; before all other rows."""
         self.table = table
         self._replay = LaunchReplay(
-            self.launch, table, self._devices, self._options, Shapes(self._patterns)
+            self._launch, table, self._devices, self._options, Shapes(self._patterns)
         )
 
     def patterns(self, active: Columns, offsets: Columns) -> int:
@@ -84,9 +81,9 @@ class LiveLaunch:
         """Count lanes whose predicate held."""
         self._replay.lanes_on.take(to_batch(LANES_ON, columns, "lanes_on"))
 
-    def results(self) -> list[LaunchCounts]:
-        """Return what was counted, by device."""
-        return self._replay.results(self.launch, self.number)
+    def results(self, launch: Launch) -> list[LaunchCounts]:
+        """Return what was counted, by device; `launch` knows its resources by now."""
+        return self._replay.results(launch, self.number)
 
     def __enter__(self) -> Self:
         return self
@@ -121,60 +118,25 @@ class _LastPaths:
         yield Part(self._batch, identifiers - self._first, np.arange(len(identifiers)))
 
 
-@dataclass(slots=True)
-class LiveTrace:
+class LiveTrace(Draft):
     """Takes what a session records, as `traces.writer.TraceWriter` does, and counts it at once."""
 
-    devices: Sequence[Device]
-    options: ReplayOptions
-    launches: list[LiveLaunch] = field(default_factory=list)
-    _compilers: list[Compiler] = field(default_factory=list)
-    _events: list[Event] = field(default_factory=list)
-    _sources: dict[str, str] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        """Leave out what keeps state."""
-        self.options = replace(self.options, caches=False)
-
-    def compiler(self, compiler: Compiler) -> None:
-        """Keep who compiled."""
-        if compiler not in self._compilers:
-            self._compilers.append(compiler)
-
-    def source(self, name: str, text: str) -> str:
-        """Keep a source text; return its key in the manifest."""
-        key, number = name, 1
-        while self._sources.get(key, text) != text:
-            number += 1
-            key = f"{name} ({number})"
-        self._sources[key] = text
-        return key
-
-    def event(self, event: Event) -> None:
-        """Append a copy or a set."""
-        self._events.append(event)
+    def __init__(self, devices: Sequence[Device], options: ReplayOptions) -> None:
+        super().__init__()
+        self.launches: list[LiveLaunch] = []
+        self._devices = devices
+        self._options = replace(options, caches=False)
 
     def launch(self, launch: Launch) -> LiveLaunch:
         """Begin the next launch."""
-        number = len(self.launches)
-        self._events.append(Event(kind="launch", launch=number))
-        self.launches.append(LiveLaunch(number, launch, self.devices, self.options))
+        number = self._begin(launch)
+        self.launches.append(LiveLaunch(number, launch, self._devices, self._options))
         return self.launches[-1]
 
-    def resources(self, launch: int, resources: tuple[Resources, ...]) -> None:
-        """Set what the assembler made of the kernel of a launch."""
-        held = self.launches[launch]
-        held.launch = replace(held.launch, resources=resources)
-
-    @property
-    def manifest(self) -> Manifest:
-        """What a trace's manifest would say."""
-        return Manifest(
-            compilers=tuple(self._compilers),
-            events=tuple(self._events),
-            launches=tuple(launch.launch for launch in self.launches),
-            sources=self._sources,
-        )
+    def results(self) -> Iterator[tuple[LiveLaunch, list[LaunchCounts]]]:
+        """Yield each launch with what was counted, by device."""
+        for live, launch in zip(self.launches, self._launches, strict=True):
+            yield live, live.results(launch)
 
     def __enter__(self) -> Self:
         return self
