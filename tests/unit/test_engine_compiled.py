@@ -264,9 +264,12 @@ __global__ void once(int *a, int n) { if (a[threadIdx.x]) a[threadIdx.x] = n; }
 
 @pytest.mark.parametrize(
     ("kernel", "blocks", "compiled"),
-    [("same", 64, False), ("skew", 64, True), ("skew", 63, False), ("once", 64, False)],
+    [
+        *(("same", 64, True), ("skew", 64, True), ("skew", 63, False)),
+        *(("once", 1024, True), ("once", 1023, False)),
+    ],
 )
-def test_large_launches_of_loops_that_may_diverge_are_compiled(
+def test_large_launches_are_compiled_and_those_of_loops_sooner(
     kernel: str, blocks: int, compiled: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = []

@@ -3,8 +3,7 @@
 from functools import lru_cache
 
 from ..ptx.kernel import Kernel
-from .divergence import has_divergent_loop
-from .spin import endless_blocks, waiting_blocks
+from .spin import endless_blocks, loops, waiting_blocks
 
 KERNELS = 256
 """Kernels remembered at most."""
@@ -49,9 +48,9 @@ def waits_of(kernel: Alike) -> frozenset[int]:
 
 
 @lru_cache(maxsize=KERNELS)
-def may_diverge(kernel: Alike) -> bool:
-    """Whether a kernel has loops that may diverge; see divergence.py."""
-    return has_divergent_loop(kernel.kernel)
+def has_loops(kernel: Alike) -> bool:
+    """Whether a kernel may run an instruction twice."""
+    return any(True for _ in loops(kernel.kernel))
 
 
 @lru_cache(maxsize=KERNELS)

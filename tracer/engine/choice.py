@@ -1,7 +1,7 @@
 """Which engine runs a launch: arrays over many warps at once, or compiled basic blocks.
 
 Both give the same trace to the last byte. The array engine is the definition and knows every
-instruction; it is quick where many warps stay together.
+instruction; it needs no compiler, which a short launch would wait for longer than it runs.
 """
 
 from collections.abc import Callable
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import CutraceError
-from .alike import alike, may_diverge
+from .alike import alike, has_loops
 from .decode import decode
 from .launch import Sink
 from .memory import takes_parameter_address
@@ -20,7 +20,10 @@ from .program import Program
 from .wave import Wave
 
 MANY_LANES = 1 << 14
-"""Lanes of a launch whose loops may be worth compiling."""
+"""Lanes of a launch whose loops are worth compiling."""
+
+VERY_MANY_LANES = 1 << 18
+"""Lanes of a launch that is worth compiling though each runs every instruction once at most."""
 
 MakeWave: TypeAlias = Callable[[NDArray[np.int64], PatternTable, Sink], Wave]
 """Makes a wave of the thread blocks with these numbers."""
@@ -68,4 +71,4 @@ def _compiled(program: Program, blocks: int) -> MakeWave:
 def _is_worth_compiling(program: Program) -> bool:
     """Whether the launch is likely to take longer in the array engine than compiling does."""
     lanes = program.launch.blocks * program.launch.threads  # a sample's few blocks may run long
-    return lanes >= MANY_LANES and may_diverge(alike(program.kernel))
+    return lanes >= (MANY_LANES if has_loops(alike(program.kernel)) else VERY_MANY_LANES)
