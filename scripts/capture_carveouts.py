@@ -1,0 +1,107 @@
+"""Record how much of an SM the driver sets apart for shared memory, launch by launch.
+
+    python scripts/capture_carveouts.py OUT.csv
+
+Needs an NVIDIA GPU whose counters may be read, `ncu` and CuPy. Blocks of many sizes with many
+amounts of dynamic shared memory are launched, of a kernel with few registers and of one with many;
+the result has a row for each launch: what was asked for, and what the profiler says was chosen.
+"""
+
+import csv
+import io
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+SOURCE = r"""
+extern "C" __global__ void few(float *out)
+{
+    extern __shared__ float s[];
+    if (out) { s[threadIdx.x] = out[threadIdx.x]; __syncthreads(); out[1] = s[threadIdx.x ^ 1]; }
+}
+#define MANY(NAME, N) \
+    extern "C" __global__ void __launch_bounds__(256) NAME(float *out) \
+    { \
+        extern __shared__ float s[]; \
+        float v[N]; \
+        if (!out) return; \
+        for (int k = 0; k < N; k++) v[k] = out[threadIdx.x + 1024 * k]; \
+        __syncthreads(); \
+        for (int k = 0; k < N; k++) v[k] = v[k] * v[(k + 7) % N] + 1.0f; \
+        float sum = 0; \
+        for (int k = 0; k < N; k++) sum += v[k]; \
+        s[threadIdx.x] = sum; \
+        __syncthreads(); \
+        out[threadIdx.x] = s[threadIdx.x ^ 1]; \
+    }
+MANY(many, 48)
+MANY(most, 120)
+"""
+THREADS = (32, 64, 96, 128, 160, 192, 224, 256, 320, 384, 448, 512, 640, 768, 896, 1024)
+SMALL = range(0, 3072, 128)
+LARGE = (4096, 5120, 6144, 7168, 8192, 10240, 12288, 16384, 20480, 24576, 32768, 49152)
+MANY_THREADS = (32, 64, 96, 128, 192, 256)
+GRIDS = (16, 132, 1056)
+METRICS = (
+    "launch__grid_size",
+    "launch__block_size",
+    "launch__registers_per_thread",
+    "launch__shared_mem_per_block_dynamic",
+    "launch__shared_mem_per_block_allocated",
+    "launch__occupancy_limit_warps",
+    "launch__occupancy_limit_registers",
+    "launch__occupancy_limit_shared_mem",
+    "launch__shared_mem_config_size",
+)
+
+
+def cases() -> Iterator[tuple[str, int, int, int]]:
+    """Yield kernel, blocks, threads a block and bytes of dynamic shared memory."""
+    for threads in THREADS:
+        for shared in (*SMALL, *LARGE):
+            yield "few", 1, threads, shared
+    for kernel in ("many", "most"):
+        for threads in MANY_THREADS:
+            for shared in (*SMALL[::3], *LARGE[::2]):
+                yield kernel, 1, threads, shared
+    for blocks in GRIDS:
+        for threads in (32, 128, 256):
+            for shared in (0, 128, 1024, 4096):
+                yield "few", blocks, threads, shared
+
+
+def launch_all() -> None:
+    """Launch every case: what the profiler watches."""
+    import cupy
+    import numpy as np
+
+    module = cupy.RawModule(code=SOURCE)
+    for kernel, blocks, threads, shared in cases():
+        function = module.get_function(kernel)
+        function((blocks,), (threads,), (np.uint64(0),), shared_mem=shared)
+    cupy.cuda.runtime.deviceSynchronize()
+
+
+def main(arguments: list[str]) -> None:
+    """Launch under the profiler's eyes, or ask it."""
+    if arguments == ["--launch"]:
+        launch_all()
+        return
+    command = [
+        "ncu", "--csv", "--page", "raw", "--print-units", "base", "--clock-control", "none",
+        "--metrics", ",".join(METRICS), "--kernel-name", "regex:^(few|many|most)$",
+        sys.executable, str(Path(__file__)), "--launch",
+    ]  # fmt: skip
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    rows = list(csv.reader(io.StringIO(said)))
+    start = next(i for i, row in enumerate(rows) if row and row[0] == "ID")
+    places = [rows[start].index(metric) for metric in METRICS]
+    with Path(arguments[0]).open("w", newline="") as target:
+        written = csv.writer(target, lineterminator="\n")
+        written.writerow(METRICS)
+        written.writerows([row[at].replace(",", "") for at in places] for row in rows[start + 2 :])
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
