@@ -89,6 +89,12 @@ def test_corners_and_sides_of_a_large_grid_are_drawn_by_themselves() -> None:
     assert sorted(by_block[end] for end in {*sample.ends} - corners) == [48, 48, 98, 98]
 
 
+def test_the_ends_are_among_the_blocks_asked_for_where_enough_are_left_inside() -> None:
+    assert len(draw((128, 128, 1), 164, seed=1, launch=0).blocks) == 164
+    assert len(draw((10_000, 1, 1), 21, seed=1, launch=0).blocks) == 20 + 2
+    assert len(draw((10_000, 1, 1), 23, seed=1, launch=0).blocks) == 21 + 2
+
+
 def test_the_seed_and_the_launch_say_which_blocks_are_drawn() -> None:
     first = draw((1000, 1, 1), 10, seed=1, launch=0)
     assert draw((1000, 1, 1), 10, seed=1, launch=0) == first

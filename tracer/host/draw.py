@@ -18,6 +18,9 @@ from ...traces.schema import Sample
 LONG = 32
 """Blocks from which on the two ends of one dimension of several are a small part of the grid."""
 
+ENOUGH = 20
+"""Blocks from the inside of a grid by which it can be told how blocks differ."""
+
 Stretch: TypeAlias = tuple[int, int]
 """The first of some blocks in a row, and how many there are."""
 
@@ -46,12 +49,14 @@ class _Box:
 
 @lru_cache(maxsize=64)
 def draw(grid: tuple[int, int, int], count: int, seed: int, launch: int) -> Sample:
-    """Draw `count` blocks from the inside of a grid, and its ends; an empty sample if that is all.
+    """Draw `count` blocks of a grid, its ends among them; an empty sample if that is all of it.
 
-    The same `seed` and number of the launch draw the same blocks on every machine.
+    At least ENOUGH come from the inside, or `count` if that is less, and the ends besides. The
+    same `seed` and number of the launch draw the same blocks on every machine.
     """
     dice = _throw(seed, launch)
     inside, *ends = _cut(grid)
+    count = max(count - len(ends), min(count, ENOUGH))
     if count >= len(inside):
         return Sample()
     borders = [number * len(inside) // count for number in range(count + 1)]

@@ -6,6 +6,7 @@ predicate, basic block. Register names keep their `%` and are unique inside a fu
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TypeAlias
 
 TYPE_BYTES: Mapping[str, int] = {
@@ -209,21 +210,18 @@ class Instruction:
     @property
     def types(self) -> tuple[str, ...]:
         """The modifiers that are types, in order: `("f32", "s32")` of `cvt.rn.f32.s32`."""
-        return tuple(m for m in self.modifiers if m in TYPE_BYTES)
+        return _types(self.modifiers)
 
     @property
     def type(self) -> str:
         """The last type among the modifiers, or `""`."""
-        return self.types[-1] if self.types else ""
+        types = _types(self.modifiers)
+        return types[-1] if types else ""
 
     @property
     def space(self) -> str:
         """The state space among the modifiers, or `""` (generic, or none)."""
-        for modifier in self.modifiers:
-            head = modifier.partition("::")[0]
-            if head in SPACES:
-                return head
-        return ""
+        return _space(self.modifiers)
 
     @property
     def vector(self) -> int:
@@ -232,6 +230,17 @@ class Instruction:
             if modifier in ("v2", "v4", "v8"):
                 return int(modifier[1:])
         return 1
+
+
+@lru_cache(maxsize=1024)
+def _types(modifiers: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(m for m in modifiers if m in TYPE_BYTES)
+
+
+@lru_cache(maxsize=1024)
+def _space(modifiers: tuple[str, ...]) -> str:
+    heads = (modifier.partition("::")[0] for modifier in modifiers)
+    return next((head for head in heads if head in SPACES), "")
 
 
 @dataclass(frozen=True, slots=True)

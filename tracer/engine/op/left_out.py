@@ -38,9 +38,13 @@ LEFT_OUT: tuple[tuple[str, frozenset[str], str], ...] = (
 )
 """Opcode, modifiers that it has, and what that is: the message begins `cutrace leaves out`."""
 
+_OPCODES = frozenset(opcode for opcode, _, _ in LEFT_OUT)
+
 
 def left_out(instruction: Instruction) -> str | None:
     """Return what is left out, None for instructions that cutrace means to run."""
+    if instruction.opcode not in _OPCODES:
+        return None
     named = {modifier.partition("::")[0] for modifier in instruction.modifiers}
     for opcode, modifiers, what in LEFT_OUT:
         if instruction.opcode == opcode and modifiers <= named:
