@@ -2,6 +2,7 @@
 
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,7 +15,7 @@ from cutrace.errors import CutraceError
 from cutrace.traces.reader import read_trace
 from cutrace.traces.verify import verify
 
-KILLS = int(os.environ.get("CUTRACE_KILLS", "4"))
+KILLS = int(os.environ.get("CUTRACE_KILLS", "3"))
 RECORD = """
 import sys, time
 import numpy as np
@@ -34,6 +35,15 @@ while True:
         module.get_function("k")[256, 256](a, w)
         module.get_function("k")[256, 256](a, w)
 """
+KERNEL = """// cutrace: k<<<1024, 256>>>(a:i32[262144], w:i32[262144]=random:1)
+// cutrace: k<<<512, 256>>>(a, w)
+__global__ void k(int *a, const int *w)
+{
+    int i = blockIdx.x * 256 + threadIdx.x;
+    a[w[i] & 262143] = i;
+}
+"""
+COMMAND = [sys.executable, "-m", "cutrace", "record", "k.cu", "-o", "k.cutrace"]
 LIMITED = """
 import resource, signal, sys
 from cutrace.cli import run
@@ -66,6 +76,47 @@ def test_a_recording_that_is_killed_leaves_a_whole_trace_or_none(
         return
     assert verify(trace) == []
     assert len(trace.launches) in (0, 2)
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, float]:
+    """A folder with a kernel, where `cutrace record` has run once, and how long that took."""
+    folder = tmp_path_factory.mktemp("recorded")
+    (folder / "k.cu").write_text(KERNEL)
+    took = []
+    for _ in range(2):  # what is compiled once for all is there by the second time
+        start = time.monotonic()
+        subprocess.run(COMMAND, cwd=folder, check=True, capture_output=True)
+        took.append(time.monotonic() - start)
+    return folder, took[-1]
+
+
+@pytest.mark.parametrize("number", range(KILLS))
+def test_whatever_opens_after_the_command_was_killed_is_whole(
+    number: int, recorded: tuple[Path, float]
+) -> None:
+    """Killed at any moment from its start to its end; what it had begun is looked at, too."""
+    folder, duration = recorded
+    child = subprocess.Popen(
+        COMMAND, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    time.sleep(random.Random(number).random() * duration)
+    child.send_signal(signal.SIGKILL)
+    child.wait()
+    begun = [*folder.glob(".*.partial")]
+    opened = 0
+    for trace in (folder / "k.cutrace", *(place / n for place in begun for n in ("new", "old"))):
+        try:
+            found = read_trace(trace)
+        except CutraceError:
+            continue
+        assert verify(found) == []
+        assert len(found.launches) == 2
+        opened += 1
+    assert opened, "neither the trace of before nor a new one is left"
+    print("killed" if child.returncode < 0 else "done", len(begun), "begun")
+    for place in begun:
+        shutil.rmtree(place)
 
 
 def test_a_disk_that_is_full_leaves_no_trace_and_says_so(tmp_path: Path) -> None:
