@@ -45,7 +45,7 @@ class Chip:
             )
         if self.sms < 1 or self.sms_per_cluster < 1 or self.sms % self.sms_per_cluster:
             raise CutraceError(
-                f"{self.sms} SMs in clusters of {self.sms_per_cluster}: expected a multiple"
+                f"{self.sms} SMs in clusters of {self.sms_per_cluster}: expected a multiple, not 0"
             )
 
     @property
