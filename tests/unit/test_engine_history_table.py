@@ -2,42 +2,77 @@
 
 import numpy as np
 
-from cutrace.tracer.engine.compiled.history_table import find_alike
+from cutrace.tracer.engine.compiled.history_table import Entries, Shared, share_paths
 from cutrace.tracer.engine.compiled.pattern_table import NONE, name_rows
 
 Entry = tuple[int, int, int]
 
 
-def shared(*histories: list[Entry]) -> tuple[list[int], list[int]]:
-    """Give histories of (block, masks, repeat) to find_alike."""
-    lengths = np.array([len(history) for history in histories])
-    entries = np.array([entry for history in histories for entry in history])
-    path, chosen = find_alike(
-        np.cumsum(lengths) - lengths,
-        lengths,
-        entries[:, 0].astype(np.int32),
-        entries[:, 1].astype(np.uint64),
-        entries[:, 2],
+def histories_of(runs: list[tuple[int, Entry]], warps: int) -> Shared:
+    """Give runs (warp, (block, masks, repeat)) to share_paths; block b has 10 + b instructions,
+    and blocks with an odd number have a branch."""
+    warp, entry = zip(*runs, strict=True)
+    block, masks, repeat = zip(*entry, strict=True)
+    entries = Entries(
+        np.array(warp, dtype=np.int32),
+        np.array(block, dtype=np.int32),
+        np.array(masks, dtype=np.uint64).view(np.int64),
+        np.array(repeat, dtype=np.int32),
     )
-    return path.tolist(), chosen.tolist()
+    blocks = np.arange(1001, dtype=np.int32)
+    return share_paths(entries, warps, 10 + blocks, blocks % 2)
+
+
+def shared(*histories: list[Entry]) -> tuple[list[int], list[list[Entry]]]:
+    """Give the histories of warps 0, 1 ... to share_paths; return their paths, and what these
+    are."""
+    found = histories_of(
+        [(warp, entry) for warp, history in enumerate(histories) for entry in history],
+        len(histories),
+    )
+    blocks, active, taken, _, repeat = (column.tolist() for column in found.columns)
+    masks = [(a << 32) | t for a, t in zip(active, taken, strict=True)]
+    flat = list(zip(blocks, masks, repeat, strict=True))
+    ends = np.cumsum(found.lengths).tolist()
+    paths = [flat[end - n : end] for end, n in zip(ends, found.lengths.tolist(), strict=True)]
+    return found.path.tolist(), paths
 
 
 def test_equal_histories_share_a_number_in_order_of_the_first() -> None:
     a, b = [(0, 7, 1), (2, 7, 9)], [(0, 7, 1)]
-    assert shared(b, a, b, a, a) == ([0, 1, 0, 1, 1], [0, 1])
+    assert shared(b, a, b, a, a) == ([0, 1, 0, 1, 1], [b, a])
 
 
 def test_histories_that_differ_in_one_number_are_apart() -> None:
     entries = [(0, 7, 1), (1, 7, 1), (0, 8, 1), (0, 7, 2)]
-    assert shared(*([entry] for entry in entries)) == ([0, 1, 2, 3], [0, 1, 2, 3])
-    assert shared([entries[0], entries[1]], [entries[1], entries[0]]) == ([0, 1], [0, 1])
+    alone = [[entry] for entry in entries]
+    assert shared(*alone) == ([0, 1, 2, 3], alone)
+    two, turned = entries[:2], entries[1::-1]
+    assert shared(two, turned) == ([0, 1], [two, turned])
+
+
+def test_runs_of_warps_in_turns_are_put_in_order_and_equal_neighbours_joined() -> None:
+    a, b = (4, 15 << 32, 1), (5, 15 << 32 | 3, 2)
+    found = histories_of([(2, a), (0, b), (2, a), (0, a), (2, b), (0, a)], warps=3)
+    assert found.path.tolist() == [0, -1, 1]
+    assert found.steps.tolist() == [2 * 15 + 2 * 14, 0, 2 * 14 + 2 * 15]
+    assert found.lengths.tolist() == [2, 2]
+    blocks, active, taken, targets, repeat = (column.tolist() for column in found.columns)
+    assert (blocks, repeat) == ([5, 4, 4, 5], [2, 2, 2, 2])
+    assert (active, taken) == ([15] * 4, [3, 0, 0, 3])
+    assert targets == [2, 0, 0, 2]  # lanes 0 and 1 of block 5 went one way, 2 and 3 the other
+
+
+def test_a_branch_that_all_lanes_took_or_none_has_one_target() -> None:
+    runs = [(0, (1, mask << 32 | taken, 1)) for mask, taken in ((7, 7), (7, 0), (0xFFFFFFFF, 1))]
+    assert histories_of(runs, 1).columns[3].tolist() == [1, 1, 2]
 
 
 def test_many_histories_find_their_own_among_others_in_the_way() -> None:
     histories = [[(k % 1000, 1, 1)] for k in range(5000)]
-    path, chosen = shared(*histories)
+    path, paths = shared(*histories)
     assert path == [k % 1000 for k in range(5000)]
-    assert chosen == list(range(1000))
+    assert paths == histories[:1000]
 
 
 def test_rows_name_patterns_in_the_order_in_which_they_come() -> None:

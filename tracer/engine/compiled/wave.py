@@ -13,7 +13,6 @@ from ..decode import decode
 from ..fact import Facts
 from ..fault import check_lanes
 from ..group import Group
-from ..history import Entries
 from ..launch import Sink
 from ..memory import Arena
 from ..native import address
@@ -21,6 +20,7 @@ from ..pattern import PatternTable
 from ..program import special_values
 from ..wave import FAIR, Wave
 from .code import Buffers, CompiledKernel, routines
+from .history_table import Entries
 from .machine import ENDED, ENDING, FAULT, IDLE, NEVER, Machine
 
 if TYPE_CHECKING:
@@ -261,10 +261,10 @@ class CompiledWave(Wave):
     def _write_history(self) -> None:
         m, code = self._machine, self._code
         log = Entries(
-            m.log_warp[: m.entries].astype(np.int64),
+            m.log_warp[: m.entries],
             m.log_block[: m.entries],
-            m.log_masks[: m.entries].view(np.uint64),
-            m.log_repeat[: m.entries].astype(np.int64),
+            m.log_masks[: m.entries],
+            m.log_repeat[: m.entries],
         )
         self.rows.history.write_log(log, code.lengths, code.branches)
         m.entries = m.logged = 0
