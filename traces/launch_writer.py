@@ -18,6 +18,7 @@ from ..errors import CutraceError, nearest
 from .column import to_batch, to_list_batch
 from .room import Room
 from .schema import INSTRUCTIONS, PATHS, TABLES
+from .scribe import Scribe
 from .table_file import TableFile
 
 
@@ -25,15 +26,21 @@ class LaunchWriter:
     """Writes the rows of launch `number` into its folder in `folder`; made by `TraceWriter.launch`.
 
     A context manager; `finish` is told whether its rows are whole, `room` is what is left for the
-    trace. Raises CutraceError for columns of unequal length, values out of range and a
-    full disk.
+    trace. Rows are checked and copied at once, compressed and written by the `scribe`. Raises
+    CutraceError for columns of unequal length, values out of range and, a while later, a full disk.
     """
 
     def __init__(
-        self, folder: Path, number: int, finish: Callable[[bool], None], room: Room
+        self,
+        folder: Path,
+        number: int,
+        finish: Callable[[bool], None],
+        room: Room,
+        scribe: Scribe,
     ) -> None:
         self.number = number
         self._room = room
+        self._scribe = scribe
         self._finish = finish
         self._ended = False
         self._files: dict[str, TableFile] = {}
@@ -41,13 +48,14 @@ class LaunchWriter:
             label = f"{room.label}/{number}/{name}.arrow"
             path = folder / str(number) / f"{name}.arrow"
             self._files[name] = TableFile(path, schema, label, room)
+        self._rows = dict.fromkeys(TABLES, 0)
 
     def instructions(self, table: pa.Table) -> None:
         """Write all instructions of the kernel: a table of schema INSTRUCTIONS, in order of pc."""
         if not table.schema.equals(INSTRUCTIONS):
             raise CutraceError(f"{self._where('instructions')}: {_difference(table.schema)}")
         for batch in table.combine_chunks().to_batches():
-            self._files["instructions"].append(batch)
+            self._put("instructions", batch)
 
     def patterns(self, active: npt.ArrayLike, offsets: npt.ArrayLike) -> int:
         """Append address patterns and return the identifier of the first.
@@ -69,8 +77,8 @@ class LaunchWriter:
         pattern: npt.ArrayLike,
     ) -> None:
         """Append memory accesses; rows of one warp in the order in which it executed them."""
-        self._room.reach(int(np.max(block, initial=0)))
-        self._append("accesses", block, warp, step, part, pc, space, base, pattern)
+        columns = (block, warp, step, part, pc, space, base, pattern)
+        self._append("accesses", *columns, reached=int(np.max(block, initial=0)))
 
     def paths(
         self,
@@ -87,7 +95,7 @@ class LaunchWriter:
         """
         columns = (blocks, active, taken, targets, repeat)
         batch = to_list_batch(PATHS, lengths, columns, self._where("paths"))
-        return self._files["paths"].append(batch)
+        return self._put("paths", batch)
 
     def control(
         self, block: npt.ArrayLike, warp: npt.ArrayLike, step: npt.ArrayLike, path: npt.ArrayLike
@@ -112,22 +120,35 @@ class LaunchWriter:
         """Append texture samples; `corner` (n, 32, 4) int32: i, j, k, layer of each lane."""
         self._append("texels", block, warp, step, pc, texture, active, corner)
 
-    def _append(self, name: str, *columns: npt.ArrayLike) -> int:
-        return self._files[name].append(to_batch(TABLES[name], columns, self._where(name)))
+    def _append(self, name: str, *columns: npt.ArrayLike, reached: int = 0) -> int:
+        return self._put(name, to_batch(TABLES[name], columns, self._where(name)), reached)
+
+    def _put(self, name: str, batch: pa.RecordBatch, reached: int = 0) -> int:
+        """Hand over a copy of a batch, with the last block that has come; return its first row."""
+        first = self._rows[name]
+        self._rows[name] += batch.num_rows
+        if batch.num_rows:
+            buffer = batch.serialize()
+            self._scribe.ask(lambda: self._write(name, buffer, reached), buffer.size)
+        return first
+
+    def _write(self, name: str, buffer: pa.Buffer, reached: int) -> None:
+        self._room.reach(reached)
+        self._files[name].append(buffer)
 
     def _where(self, name: str) -> str:
         return f"launch {self.number}: {name}"
 
     def close(self) -> None:
-        """Write what is held; the launch is whole."""
+        """Have written what is held; the launch is whole unless the scribe meets an error."""
         for file in self._files.values():
-            file.close()
+            self._scribe.ask(file.close)
         self._end(whole=True)
 
     def abandon(self) -> None:
         """Close the files as they are, and the trace will not be written; nothing once closed."""
         for file in self._files.values():
-            file.abandon()
+            self._scribe.always(file.abandon)
         self._end(whole=False)
 
     def _end(self, whole: bool) -> None:

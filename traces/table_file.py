@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
 
 import pyarrow as pa
@@ -27,38 +28,38 @@ class TableFile:
     """Writes one table to `path`; errors of the disk are CutraceErrors that begin with `label`.
 
     Its bytes are taken from `room`. A batch's columns are compressed one after another: handing
-    them to threads costs a fifth more processor time than it saves, as measured.
+    them to threads costs a fifth more processor time than it saves, as measured. The file appears
+    with its first bytes, at the latest when it is closed.
     """
 
     def __init__(self, path: Path, schema: pa.Schema, label: str, room: Room) -> None:
-        self.rows = 0
+        self._path = path
         self._room = room
         self._size = 0
         self._label = label
         self._schema = schema
         self._held: list[pa.Buffer] = []
-        with self._writing():
-            path.parent.mkdir(exist_ok=True)
-            self._file = pa.OSFile(str(path), "wb")
-            options = pa.ipc.IpcWriteOptions(compression="lz4", use_threads=False)
-            self._writer = pa.ipc.new_file(self._file, schema, options=options)
 
-    def append(self, batch: pa.RecordBatch) -> int:
-        """Append rows and return the number of the first; the caller may reuse its memory."""
-        first = self.rows
-        self.rows += batch.num_rows
+    @cached_property
+    def _stream(self) -> pa.OSFile:
+        self._path.parent.mkdir(exist_ok=True)
+        return pa.OSFile(str(self._path), "wb")
+
+    @cached_property
+    def _writer(self) -> pa.ipc.RecordBatchFileWriter:
+        options = pa.ipc.IpcWriteOptions(compression="lz4", use_threads=False)
+        return pa.ipc.new_file(self._stream, self._schema, options=options)
+
+    def append(self, buffer: pa.Buffer) -> None:
+        """Append the rows of a serialized record batch."""
+        batch = pa.ipc.read_record_batch(buffer, self._schema)
         if batch.nbytes < HELD_BYTES:
-            self._hold(batch)
+            self._held.append(buffer)
+            if sum(held.size for held in self._held) >= HELD_BYTES:
+                self._flush()
         else:
             self._flush()
             self._write(batch)
-        return first
-
-    def _hold(self, batch: pa.RecordBatch) -> None:
-        if batch.num_rows:
-            self._held.append(batch.serialize())
-        if sum(buffer.size for buffer in self._held) >= HELD_BYTES:
-            self._flush()
 
     def _flush(self) -> None:
         if not self._held:
@@ -72,34 +73,36 @@ class TableFile:
         for piece in _pieces(batch):
             if piece.nbytes > BATCH_BYTES:
                 raise CutraceError(f"{self._label}: a row of {piece.nbytes} bytes; split it")
-            with self._writing():
+            with self._naming_itself():
                 self._writer.write_batch(piece)
-                size = self._file.tell()
-            self._grow(size)
+            self._grow()
 
     def close(self) -> None:
         """Write what is held and the footer: from now on the file is whole."""
         self._flush()
-        with self._writing():
+        with self._naming_itself():
             self._writer.close()
-            size = self._file.tell()
-            self._file.close()
-        self._grow(size)
+        self._grow()
+        with self._naming_itself():
+            self._stream.close()
 
-    def _grow(self, size: int) -> None:
+    def _grow(self) -> None:
         """Take what the file has grown by from the room that is left."""
+        with self._naming_itself():
+            size = self._stream.tell()
         grown, self._size = size - self._size, size
         self._room.take(grown)
 
     def abandon(self) -> None:
         """Close the file as it is."""
         try:
-            self._file.close()
+            if "_stream" in self.__dict__:
+                self._stream.close()
         except BROKEN:
             return
 
     @contextmanager
-    def _writing(self) -> Iterator[None]:
+    def _naming_itself(self) -> Iterator[None]:
         try:
             yield
         except BROKEN as error:

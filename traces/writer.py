@@ -1,6 +1,7 @@
 """Writing a trace: `TraceWriter` for the folder and its manifest, `LaunchWriter` for the rows."""
 
 import os
+import weakref
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -12,6 +13,7 @@ from .launch_writer import LaunchWriter as LaunchWriter
 from .manifest import encode, to_json
 from .room import Room
 from .schema import Launch
+from .scribe import Scribe
 
 
 class TraceWriter(Draft):
@@ -30,6 +32,8 @@ class TraceWriter(Draft):
         self._workshop = Workshop(self.path)
         self._open: LaunchWriter | None = None
         self._unfinished = ""
+        self._scribe = Scribe()
+        weakref.finalize(self, self._scribe.stop)
 
     def launch(self, launch: Launch) -> LaunchWriter:
         """Begin the next launch; the writer of its rows is a context manager."""
@@ -38,8 +42,10 @@ class TraceWriter(Draft):
         encode(launch, Launch, f"launch of {launch.kernel}")
         number = self._begin(launch)
         self._unfinished = f"launch {number} ({launch.kernel}) did not finish"
-        self._room.begin(f"launch {number} ({launch.kernel})", launch.blocks)
-        self._open = LaunchWriter(self._workshop.folder, number, self._finish, self._room)
+        where = f"launch {number} ({launch.kernel})"
+        self._scribe.ask(lambda: self._room.begin(where, launch.blocks))
+        folder = self._workshop.folder
+        self._open = LaunchWriter(folder, number, self._finish, self._room, self._scribe)
         return self._open
 
     def _finish(self, whole: bool) -> None:
@@ -52,6 +58,7 @@ class TraceWriter(Draft):
         try:
             if self._unfinished:
                 raise CutraceError(f"{self.path}: no trace is written, since {self._unfinished}")
+            self._scribe.finish()
             self._write_manifest()
             self._workshop.publish()
         finally:
@@ -69,6 +76,7 @@ class TraceWriter(Draft):
         """Leave nothing; does nothing once the trace is closed."""
         if self._open is not None:
             self._open.abandon()
+        self._scribe.stop()
         self._workshop.discard()
 
     def __enter__(self) -> Self:

@@ -1,0 +1,100 @@
+"""The thread that writes a trace: in order, bounded, and never silent about an error."""
+
+import threading
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cutrace.errors import CutraceError
+from cutrace.traces import scribe as scribe_module
+from cutrace.traces.reader import read_trace
+from cutrace.traces.schema import Launch
+from cutrace.traces.scribe import Scribe
+from cutrace.traces.writer import TraceWriter
+
+
+@pytest.fixture
+def scribe() -> Iterator[Scribe]:
+    made = Scribe()
+    yield made
+    made.stop()
+
+
+def test_calls_are_made_in_order_and_all_by_the_end(scribe: Scribe) -> None:
+    made: list[int] = []
+    for number in range(100):
+        scribe.ask(partial(made.append, number))
+    scribe.finish()
+    assert made == list(range(100))
+
+
+def test_an_error_is_told_to_all_who_ask_and_what_was_asked_later_is_not_done(
+    scribe: Scribe,
+) -> None:
+    made: list[str] = []
+    may_fail = threading.Event()
+
+    def fail() -> None:
+        may_fail.wait()
+        raise CutraceError("the disk is full")
+
+    scribe.ask(fail)
+    scribe.ask(lambda: made.append("later"))
+    scribe.always(lambda: made.append("always"))
+    may_fail.set()
+    for _ in range(2):
+        with pytest.raises(CutraceError, match="the disk is full"):
+            scribe.finish()
+    with pytest.raises(CutraceError, match="the disk is full"):
+        scribe.ask(lambda: made.append("last"))
+    scribe.stop()
+    assert made == ["always"]
+
+
+def test_who_asks_waits_where_too_many_bytes_wait(
+    scribe: Scribe, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scribe_module, "WAITING_BYTES", 100)
+    may_go, asked = threading.Event(), threading.Event()
+    scribe.ask(may_go.wait, 60)
+
+    def ask() -> None:
+        scribe.ask(lambda: None, 60)
+        asked.set()
+
+    second = threading.Thread(target=ask)
+    second.start()
+    assert not asked.wait(0.05)
+    may_go.set()
+    second.join()
+    assert asked.is_set()
+
+
+def test_what_waits_when_it_is_stopped_is_dropped(scribe: Scribe) -> None:
+    made: list[int] = []
+    may_go = threading.Event()
+    scribe.ask(may_go.wait)
+    scribe.ask(lambda: made.append(1))
+    threading.Timer(0.05, may_go.set).start()
+    scribe.stop()
+    assert made == []
+    scribe.always(lambda: made.append(2))
+    assert made == [2]
+
+
+def test_launches_follow_one_another_before_the_first_is_on_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    launch = Launch("k", "k()", (1, 1, 1), (32, 1, 1), 0, 0, 0)
+    may_write = threading.Event()
+    with TraceWriter(tmp_path / "x.cutrace") as trace:
+        trace._scribe.ask(may_write.wait)
+        for number in range(3):
+            with trace.launch(launch) as rows:
+                rows.patterns(np.full(2, number + 1), np.zeros((2, 32), np.int32))
+        may_write.set()
+    read = read_trace(tmp_path / "x.cutrace")
+    assert [one.patterns()[0].tolist() for one in read.launches] == [[1, 1], [2, 2], [3, 3]]
