@@ -187,7 +187,9 @@ def test_a_header_that_a_wheel_would_bring_is_named_with_the_wheel() -> None:
     text = "#include <mma.h>\n__global__ void k(nvcuda::wmma::thing *a) { a[0] = 1; }\n"
     with pytest.raises(CutraceError, match=r"whole\.cu\(2\): error") as caught:
         compile_whole(text)
-    assert "pip install nvidia-cuda-nvcc-cu12" in str(caught.value)
+    first = str(caught.value).splitlines()[1]
+    assert first.startswith("whole.cu(1): the header crt/mma.h of CUDA's was not found")
+    assert first.endswith("python -m pip install nvidia-cuda-nvcc-cu12")
 
 
 def test_a_name_expression_that_names_nothing_is_told_with_the_nearest_kernel() -> None:
@@ -263,6 +265,27 @@ def test_a_library_that_device_code_needs_is_found_in_the_second_attempt() -> No
         "int main() { std::cout << 1; }\n"
     )
     assert kernels(compile_whole(text)) == ["k(float *a)"]
+
+
+def test_functors_may_inherit_what_the_c_library_no_longer_has() -> None:
+    text = (
+        "#include <thrust/functional.h>\n#include <thrust/device_vector.h>\n"
+        "struct square : std::unary_function<float, float> {\n"
+        "  __host__ __device__ float operator()(float x) const { return x * x; } };\n"
+        "struct twice : thrust::unary_function<float, float> {\n"
+        "  __host__ __device__ float operator()(float x) const { return x + x; } };\n"
+        "__global__ void k(square::result_type *a) { a[0] = square()(twice()(a[0])); }\n"
+        "int main() { thrust::device_vector<float> v(4); }\n"
+    )
+    assert kernels(compile_whole(text)) == ["k(square::result_type *a)"]
+
+
+def test_names_of_references_are_free_where_a_program_declares_none() -> None:
+    text = (
+        "struct surface { float height; };\nstruct texture { int side; };\n"
+        "__global__ void k(surface *a, texture *b) { a->height = b->side; }\nint main() {}\n"
+    )
+    assert kernels(compile_whole(text)) == ["k(surface *a, texture *b)"]
 
 
 def test_vector_arithmetic_stands_in_for_a_helper_header_that_is_left_behind() -> None:

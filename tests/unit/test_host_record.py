@@ -131,6 +131,25 @@ def test_the_example_fits_types_two_dimensions_and_open_shared_memory() -> None:
     assert "An array of `P` is written as its bytes, sizeof(P) each" in structures
 
 
+def test_the_example_knows_what_a_types_name_stands_for() -> None:
+    names = (
+        "typedef unsigned long long int word;\nusing key = word;\n#define REAL double\n"
+        "__global__ void k(key *a, const REAL *b, long unsigned int *c, cuFloatComplex *d) {}"
+    )
+    line = example("#include <cuComplex.h>\n" + names)
+    assert line.startswith(
+        "k<<<4, 256>>>(a:u64[1024], b:f64[1024]=arange, c:u64[1024], d:f32[1024,2])"
+    )
+    unknown = example("#include <utility>\n__global__ void k(std::pair<int, float> *p) {}")
+    assert unknown.startswith("k<<<4, 256>>>(p:u8[1024,64])")
+
+
+def test_the_example_reads_the_headers_that_a_source_reaches() -> None:
+    write("real.h", "typedef double real;\n#define SIDE 64\n")
+    told = example('#include "real.h"\n__global__ void k(real *a) { a[blockIdx.y] = 0; }')
+    assert told.startswith("k<<<(4, 4), (16, 16)>>>(a:f64[64,64])")
+
+
 def test_the_programs_own_launch_is_shown_for_its_sizes() -> None:
     program = "int main() { scale<float><<<n / 64,\n    64>>>(d, 2.f); }"
     told = example("template <typename T> __global__ void scale(T *d, T k) {}\n" + program)

@@ -29,6 +29,19 @@ __global__ void spill(cudaSurfaceObject_t image)
     surf2Dwrite(1.0f, image, threadIdx.x * 4, 0, cudaBoundaryModeZero);
 }
 """
+REFERENCES = """
+surface<void, 2> from, to;
+surface<void, cudaSurfaceType1D> row;
+
+__global__ void copy()
+{
+    uchar4 pixel;
+    surf2Dread(&pixel, from, threadIdx.x * 4, blockIdx.x);
+    pixel.w = surf1Dread<unsigned char>(row, threadIdx.x);
+    surf2Dwrite(pixel, to, threadIdx.x * 4, blockIdx.x, cudaBoundaryModeZero);
+}
+int main() { cudaBindSurfaceToArray(from, 0); copy<<<2, 8>>>(); }
+"""
 BOUND = """
 .version 8.0
 .target sm_80
@@ -181,3 +194,24 @@ def test_what_no_surface_is_made_of_is_refused(path: Path) -> None:
             kernel[1, 1](surface)
         with pytest.raises(CutraceError, match="over `s`: a surface of another session"):
             other.texture(surface)
+
+
+def test_surface_references_of_a_source_are_bound_by_name(path: Path) -> None:
+    pixels = np.arange(2 * 8 * 4, dtype=np.uint8).reshape(2, 8, 4)
+    with cutrace.Session(path) as gpu:
+        module = gpu.compile(REFERENCES)
+        image = gpu.surface(pixels, channels=4)
+        result = gpu.surface(np.zeros_like(pixels), channels=4)
+        module.bind_surface("from", image)
+        module.bind_surface("row", gpu.surface(np.arange(100, 108, dtype=np.uint8)))
+        with pytest.raises(KernelFault, match="cu:10: .* stores to a surface .* bound to nothing"):
+            module.get_function("copy")[2, 8]()
+        module.bind_surface("to", result)
+        module.get_function("copy")[2, 8]()
+        found = result.copy_to_host()
+        with pytest.raises(CutraceError, match="no surface reference `too`; nearest: to"):
+            module.bind_surface("too", result)
+    assert (found[..., :3] == pixels[..., :3]).all()
+    assert found[1, :, 3].tolist() == [*range(100, 108)]
+    # two loads and a store by each of two warps; the loads of the three handles are left out
+    assert launch_of(path).accesses().num_rows == 2 * 3

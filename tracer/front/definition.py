@@ -15,7 +15,10 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 MARKERS = frozenset(
-    {"__global__", "__device__", "__constant__", "__managed__", "__shared__", "cutrace_texture"}
+    {
+        *("__global__", "__device__", "__constant__", "__managed__", "__shared__"),
+        *("cutrace_texture", "cutrace_surface"),
+    }
 )
 """Words that make a definition device code."""
 

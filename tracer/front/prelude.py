@@ -1,8 +1,8 @@
 """What nvcc gives every CUDA program and NVRTC does not, for files that expect nvcc.
 
 `PRELUDE` is read before the source, as the header `NAME`: the C library's types and limits, which
-`cuda_runtime.h` brings along under nvcc, those functions of `std` that device code uses, the
-shuffles without a mask of the early books, and texture references (see texture.py).
+`cuda_runtime.h` brings along under nvcc, those functions of `std` that device code uses, and
+the shuffles without a mask of the early books.
 """
 
 NAME = "cutrace_prelude.h"
@@ -137,53 +137,9 @@ template <class T> __device__ constexpr const T &min(const T &a, const T &b)
 template <class T> __device__ constexpr const T &max(const T &a, const T &b)
 { return a < b ? b : a; }
 template <class T> __device__ constexpr void swap(T &a, T &b) { T c = a; a = b; b = c; }
+template <class A, class R> struct unary_function
+{ typedef A argument_type; typedef R result_type; };
+template <class A, class B, class R> struct binary_function
+{ typedef A first_argument_type; typedef B second_argument_type; typedef R result_type; };
 }
-
-template <class T> struct __cutrace_texel { typedef T type; enum { whole = 0 }; };
-template <class F> struct __cutrace_texel_of { typedef F type; enum { whole = 1 }; };
-#define CUTRACE_TEXELS(T, V)                                                          \\
-    template <> struct __cutrace_texel<T> : __cutrace_texel_of<float> {};             \\
-    template <> struct __cutrace_texel<V##1> : __cutrace_texel_of<float1> {};         \\
-    template <> struct __cutrace_texel<V##2> : __cutrace_texel_of<float2> {};         \\
-    template <> struct __cutrace_texel<V##4> : __cutrace_texel_of<float4> {};
-CUTRACE_TEXELS(signed char, char)
-CUTRACE_TEXELS(unsigned char, uchar)
-CUTRACE_TEXELS(short, short)
-CUTRACE_TEXELS(unsigned short, ushort)
-CUTRACE_TEXELS(int, int)
-CUTRACE_TEXELS(unsigned int, uint)
-CUTRACE_TEXELS(float, float)
-#undef CUTRACE_TEXELS
-template <> struct __cutrace_texel<char> : __cutrace_texel_of<float> {};
-
-template <class T, int kind = cudaTextureType1D,
-          cudaTextureReadMode mode = cudaReadModeElementType>
-struct texture
-{
-    static_assert(__cutrace_texel<T>::whole,
-                  "textures have texels of 1, 2 or 4 numbers of 8, 16 or 32 bits");
-    cudaTextureObject_t handle;
-};
-template <class T, cudaTextureReadMode mode> struct __cutrace_sample { typedef T type; };
-template <class T> struct __cutrace_sample<T, cudaReadModeNormalizedFloat>
-{ typedef typename __cutrace_texel<T>::type type; };
-
-#define CUTRACE_FETCH(FETCH, KIND, PARAMETERS, ...)                                         \\
-    template <class T, cudaTextureReadMode mode>                                            \\
-    __device__ __forceinline__ typename __cutrace_sample<T, mode>::type                     \\
-    FETCH(const texture<T, KIND, mode> &reference, PARAMETERS)                              \\
-    { return FETCH<typename __cutrace_sample<T, mode>::type>(reference.handle, __VA_ARGS__); }
-#define CUTRACE_LIST(...) __VA_ARGS__
-CUTRACE_FETCH(tex1Dfetch, 1, int x, x)
-CUTRACE_FETCH(tex1D, 1, float x, x)
-CUTRACE_FETCH(tex1DLod, 1, CUTRACE_LIST(float x, float level), x, level)
-CUTRACE_FETCH(tex2D, 2, CUTRACE_LIST(float x, float y), x, y)
-CUTRACE_FETCH(tex2DLod, 2, CUTRACE_LIST(float x, float y, float level), x, y, level)
-CUTRACE_FETCH(tex3D, 3, CUTRACE_LIST(float x, float y, float z), x, y, z)
-CUTRACE_FETCH(tex3DLod, 3, CUTRACE_LIST(float x, float y, float z, float level), x, y, z, level)
-CUTRACE_FETCH(tex1DLayered, 0xF1, CUTRACE_LIST(float x, int layer), x, layer)
-CUTRACE_FETCH(tex2DLayered, 0xF2, CUTRACE_LIST(float x, float y, int layer), x, y, layer)
-CUTRACE_FETCH(texCubemap, 0xC, CUTRACE_LIST(float x, float y, float z), x, y, z)
-#undef CUTRACE_FETCH
-#undef CUTRACE_LIST
 """

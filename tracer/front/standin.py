@@ -8,11 +8,13 @@ a second, which is why it comes second.
 
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
 from .prelude import NAME, PRELUDE, STANDARD
+from .reference_class import REFERENCE_CLASSES
+from .texture import declares_references
 from .toolkit import in_cuda, include_folders
 from .vector_math import HEADERS, vector_math
 
@@ -42,12 +44,13 @@ def local_files(name: str, text: str, folders: Iterable[str]) -> dict[str, str]:
     return found
 
 
-def stand_ins(texts: Iterable[str], folders: Iterable[str], full: bool) -> dict[str, str]:
+def stand_ins(texts: Sequence[str], folders: Iterable[str], full: bool) -> dict[str, str]:
     """Texts of headers by the name included: the prelude, and all that must not or cannot be read.
 
     `folders` are where the user's headers lie; a header found there is left alone.
     """
-    found = {NAME: PRELUDE}
+    classes = REFERENCE_CLASSES if any(map(declares_references, texts)) else ""
+    found = {NAME: PRELUDE + classes}
     found |= {name: _standard(name) if full else "" for name in STANDARD}
     places = tuple(folders)
     for name in dict.fromkeys(header for text in texts for header in included(text)):

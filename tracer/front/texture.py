@@ -1,10 +1,11 @@
-"""Texture references at file scope, which NVRTC 12 no longer has, turned into texture objects.
+"""Texture and surface references at file scope, which NVRTC 12 no longer has, turned into objects.
 
 `texture<float, 1> t;` becomes, on the same lines, a constant variable that holds a handle:
-`namespace cutrace_texture { __constant__ texture<float, 1> t; } using cutrace_texture::t;`. The
-prelude gives the class template and the fetches. So the PTX name of a handle is known by the
-namespace in it, `_ZN15cutrace_texture1tE` (`is_handle`), and the load that fetches it, which a
-real reference does not make, can be left out of a trace.
+`namespace cutrace_texture { __constant__ texture<float, 1> t; } using cutrace_texture::t;`, and
+`surface<void, 2> s;` likewise in `cutrace_surface`. The class templates and the fetches are in
+reference_class.py. So the PTX name of a handle is known by the namespace in it,
+`_ZN15cutrace_texture1tE` (`is_handle`), and the load that fetches it, which a real reference does
+not make, can be left out of a trace.
 """
 
 import re
@@ -19,7 +20,10 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 NAMESPACE = "cutrace_texture"
+_SURFACES = "cutrace_surface"
+_NAMESPACES = {b"texture": NAMESPACE, b"surface": _SURFACES}
 _MANGLED = f"{len(NAMESPACE)}{NAMESPACE}"
+_DECLARED = re.compile(r"\b(?:texture|surface)\s*<")
 _SYMBOL = re.compile(
     rf"^(?:\.visible |\.weak )?\.const \.align \d+ \.\w+ (\w*{_MANGLED}\w+)", re.MULTILINE
 )
@@ -31,13 +35,24 @@ _KINDS = {
 
 
 def is_handle(symbol: str) -> bool:
-    """Whether a PTX variable holds the handle of a texture reference."""
-    return _MANGLED in symbol
+    """Whether a PTX variable holds the handle of a texture or surface reference."""
+    return _MANGLED in symbol or bool(surface_name(symbol))
+
+
+def surface_name(symbol: str) -> str:
+    """The C name of the surface reference whose handle a PTX variable holds, or `""`."""
+    read = demangle(symbol) if _SURFACES in symbol else None
+    return read.name.replace(f"{_SURFACES}::", "") if read else ""
+
+
+def declares_references(text: str) -> bool:
+    """Whether a text may declare references."""
+    return _DECLARED.search(text) is not None
 
 
 def replace_references(text: str) -> tuple[str, dict[str, tuple[str, ...]]]:
     """The text with references turned into handles, and the template arguments of each by name."""
-    if not re.search(r"\btexture\s*<", text):
+    if not declares_references(text):
         return text, {}
     raw = text.encode()
     declared: dict[str, tuple[str, ...]] = {}
@@ -45,11 +60,12 @@ def replace_references(text: str) -> tuple[str, dict[str, tuple[str, ...]]]:
         names = [_name(each) for each in node.children_by_field_name("declarator")]
         kind = node.child_by_field_name("type")
         assert kind is not None
+        namespace = _NAMESPACES[_template(kind)]
         declared |= dict.fromkeys(names, _arguments(kind))
-        usings = " ".join(f"using {NAMESPACE}::{name};" for name in names)
+        usings = " ".join(f"using {namespace}::{name};" for name in names)
         handles = f"{(kind.text or b'').decode()} {', '.join(names)};"
         lines = "\n" * ((node.text or b"").count(b"\n") - (kind.text or b"").count(b"\n"))
-        new = f"namespace {NAMESPACE} {{ __constant__ {handles} }} {usings}{lines}"
+        new = f"namespace {namespace} {{ __constant__ {handles} }} {usings}{lines}"
         raw = raw[: node.start_byte] + new.encode() + raw[node.end_byte :]
     return raw.decode(), declared
 
@@ -79,10 +95,14 @@ def _references(node: "Node") -> Iterator["Node"]:
         kind = child.child_by_field_name("type")
         if child.type in CONTAINERS:
             yield from _references(child)
-        elif child.type == "declaration" and kind and kind.type == "template_type":
-            name = kind.child_by_field_name("name")
-            if name and name.text == b"texture":
-                yield child
+        elif child.type == "declaration" and kind and _template(kind) in _NAMESPACES:
+            yield child
+
+
+def _template(kind: "Node") -> bytes:
+    """`texture` of `texture<float, 1>`."""
+    name = kind.child_by_field_name("name") if kind.type == "template_type" else None
+    return (name.text if name else None) or b""
 
 
 def _arguments(kind: "Node") -> tuple[str, ...]:

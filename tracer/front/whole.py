@@ -28,6 +28,7 @@ from .toolkit import wheel_of
 
 _ROUNDS = 100
 _SHOWN = 5
+_INSTALL = "python -m pip install"
 _LIBRARY = re.compile(r"\b(?:std|cub|thrust|cuda)\b")
 
 
@@ -219,6 +220,8 @@ class _Program:
     def refusal(self, errors: Sequence[Diagnostic]) -> Iterator[str]:
         """The message: the compiler's own words, and what of the program was left out for them."""
         yield f"{self.source.name} does not compile"
+        missing = list(self.missing_headers())
+        yield from (each for each in missing if _INSTALL in each)
         yield from self._bad_instances(errors)
         own = [error for error in errors if not error.name_expression]
         own.sort(key=lambda error: "does not apply here" in error.words)
@@ -230,7 +233,7 @@ class _Program:
             for each, reason in file.cut.items():
                 if each.name and f'"{each.name}"' in said:
                     yield f"{name}({each.first}): {each.name} was left out as host code: {reason}"
-        yield from self.missing_headers()
+        yield from (each for each in missing if _INSTALL not in each)
 
     def _bad_instances(self, errors: Iterable[Diagnostic]) -> Iterator[str]:
         """A line for each name expression that names nothing, with the compiler's first word."""
@@ -252,12 +255,20 @@ class _Program:
             for line, text in enumerate(file.text.splitlines(), 1):
                 for header in included(text):
                     known = header in STANDARD or header.startswith(HOST_LIBRARIES)
+                    needed = [each for each in nested if each.endswith(f"/{header}")]
                     if self.headers.get(header) == "" and not known:
                         nested = [each for each in nested if each != header]
                         yield f"{name}({line}): the header {header} {_not_found(header)}"
-        yield from (f"the header {header} of CUDA's {_not_found(header)}" for header in nested)
+                    elif needed:
+                        nested.remove(needed[0])
+                        yield f"{name}({line}): {_of_cuda(needed[0])}"
+        yield from map(_of_cuda, nested)
+
+
+def _of_cuda(header: str) -> str:
+    return f"the header {header} of CUDA's {_not_found(header)}"
 
 
 def _not_found(header: str) -> str:
     wheel = wheel_of(header)
-    return "was not found and left out" + (f"; python -m pip install {wheel}" if wheel else "")
+    return "was not found and left out" + (f"; {_INSTALL} {wheel}" if wheel else "")

@@ -7,14 +7,20 @@ from .listing import example_name
 
 _TYPES = {
     **{"char": "i8", "signed char": "i8", "unsigned char": "u8", "bool": "u8"},
-    **{"short": "i16", "unsigned short": "u16", "int": "i32", "unsigned int": "u32"},
-    **{"unsigned": "u32", "long long": "i64", "unsigned long long": "u64", "size_t": "u64"},
+    **{"short": "i16", "unsigned short": "u16", "int": "i32", "signed": "i32", "unsigned": "u32"},
+    **{"long": "i64", "unsigned long": "u64", "long long": "i64", "unsigned long long": "u64"},
     **{"__half": "f16", "half": "f16", "float": "f32", "double": "f64"},
-    **{"uchar": "u8", "ushort": "u16", "uint": "u32", "long": "i64", "unsigned long": "u64"},
+    **{"uchar": "u8", "ushort": "u16", "uint": "u32", "ulong": "u64", "size_t": "u64"},
+    **{"clock_t": "i64", "ptrdiff_t": "i64", "__nv_bfloat16": "u16", "void": "u8"},
     **{f"int{bits}_t": f"i{bits}" for bits in (8, 16, 32, 64)},
     **{f"uint{bits}_t": f"u{bits}" for bits in (8, 16, 32, 64)},
 }
-_VECTOR = re.compile(r"(u?(?:char|short|int|long|longlong)|float|double)([1-4])")
+_VECTORS = {
+    **{"cuComplex": "float2", "cuFloatComplex": "float2", "cuDoubleComplex": "double2"},
+    **{"half2": "half2", "__half2": "half2", "__nv_bfloat162": "__nv_bfloat162"},
+}
+_VECTOR = re.compile(r"(u?(?:char|short|int|long|longlong)|float|double|half|__nv_bfloat16)([1-4])")
+_ALIASES = 8  # names that stand for names that stand for a type
 _FLAT = re.compile(r"(?:threadIdx|blockIdx|%tid|%ctaid)\.y")
 _COUNT, _SIDE, _SHARED, _STRUCTURE = 1024, 64, 2048, 64
 """Elements in a row and in each of two dimensions, bytes of shared memory and of a structure."""
@@ -45,7 +51,7 @@ def explain_launches(source: str, kernels: tuple[KernelSignature, ...], text: st
 
 def _explain_structures(kernel: KernelSignature, text: str) -> str:
     """How an array of structures is written."""
-    names = [_base(c_type) for c_type, _ in kernel.parameters if _is_structure(c_type, text)]
+    names = [_base(c) for c, _ in kernel.parameters if _is_structure(c, kernel.name, text)]
     return "".join(
         f"\nAn array of `{name}` is written as its bytes, sizeof({name}) each"
         for name in dict.fromkeys(names)
@@ -76,7 +82,9 @@ def example_line(kernel: KernelSignature, text: str = "") -> str:
     if "extern __shared__" in body:
         launch += f", {_SHARED}"
     arguments = (
-        _argument(name or f"p{number}", c_type, count, shape, text)
+        f"{name or f'p{number}'}:u8[{shape},{_STRUCTURE}]"
+        if _is_structure(c_type, kernel.name, text)
+        else _argument(name or f"p{number}", c_type, count, shape, text)
         for number, (c_type, name) in enumerate(kernel.parameters, 1)
     )
     return f"{example_name(kernel)}<<<{launch}>>>({', '.join(arguments)})"
@@ -90,28 +98,54 @@ def _body(kernel: KernelSignature, text: str) -> str:
 
 
 def _argument(name: str, c_type: str, count: int, shape: str, text: str) -> str:
-    base = _base(c_type)
+    base = _meaning(_base(c_type), text)
     if "*" not in c_type:
         return "1.0" if _TYPES.get(base, "").startswith("f") else str(count)
     initial = "=arange" if "const" in c_type else ""
     if vector := _VECTOR.fullmatch(base):
         element = vector[1].replace("longlong", "long long")
         element = f"unsigned {element[1:]}" if element.startswith("u") else element
-        return f"{name}:{_TYPES[element]}[{shape},{vector[2]}]{initial}"
-    if _is_structure(c_type, text):
-        return f"{name}:u8[{shape},{_STRUCTURE}]"
+        return f"{name}:{_TYPES[_plain(element)]}[{shape},{vector[2]}]{initial}"
     return f"{name}:{_TYPES.get(base, 'f32')}[{shape}]{initial}"
 
 
-def _is_structure(c_type: str, text: str) -> bool:
-    """Whether it points at a structure that the source defines."""
-    name = re.escape(_base(c_type))
-    opened = rf"\b(?:struct|class|union)\s+(?:__align__\(\d+\)\s*)?{name}\b[^;<>(),]*{{"
-    defined = rf"{opened}|}}\s*{name}\s*;"
-    return "*" in c_type and re.search(defined, text) is not None
+def _is_structure(c_type: str, kernel: str, text: str) -> bool:
+    """Whether it points at what is neither a number nor a vector nor a template's parameter."""
+    base = _base(c_type)
+    meaning = _meaning(base, text)
+    is_parameter = re.search(rf"<.*\b{re.escape(base)}\b.*>", kernel) is not None
+    known = meaning in _TYPES or _VECTOR.fullmatch(meaning) or is_parameter
+    return "*" in c_type and not known
+
+
+def _meaning(base: str, text: str) -> str:
+    """The number or vector that a type's name stands for, as far as `text` defines it."""
+    for _ in range(_ALIASES):
+        base = _VECTORS.get(_plain(base), _plain(base))
+        name = re.escape(base)
+        alias = re.search(
+            rf"\btypedef\s+([^;{{}}()]+?)\s*\b{name}\s*;|\busing\s+{name}\s*=([^;<>()]+);"
+            rf"|^[ \t]*#[ \t]*define[ \t]+{name}[ \t]+([\w ]+?)[ \t]*$",
+            text,
+            re.MULTILINE,
+        )
+        if base in _TYPES or not alias:
+            break
+        base = next(found for found in alias.groups() if found)
+    return base
+
+
+def _plain(base: str) -> str:
+    """One spelling for each integer: `long unsigned int` is `unsigned long`."""
+    words = base.split()
+    if not {*words} & {"short", "long", "signed", "unsigned"}:
+        return base
+    size = [word for word in words if word not in ("int", "unsigned", "signed")]
+    sign = "unsigned" if "unsigned" in words else "signed" if size in ([], ["char"]) else ""
+    return " ".join((*sign.split(), *size))
 
 
 def _base(c_type: str) -> str:
-    qualifiers = ("const", "volatile", "__restrict__")
+    qualifiers = ("const", "volatile", "__restrict__", "struct", "class")
     words = c_type.replace("*", " ").split()
     return " ".join(word for word in words if word not in qualifiers)

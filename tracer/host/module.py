@@ -70,7 +70,7 @@ class Module:
         bind(self._recording, self._compiled, self._loaded, name, texture)
 
     def bind_surface(self, name: str, surface: Surface) -> None:
-        """Bind a surface to a surface reference (`.surfref`) of the PTX."""
+        """Bind a surface to a reference of the source, or to a `.surfref` of the PTX."""
         bind_surface(self._recording, self._loaded, name, surface)
 
     def _link(self, spoken: KernelSignature) -> Function:

@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import TextIO
 
 from ...errors import CutraceError
-from ..front.source import DEFAULT_TARGET
+from ..front.source import DEFAULT_TARGET, read_options
+from ..front.standin import local_files
 from .example import explain_launches
 from .launch_comment import find_launch_comments
 from .launch_line import LaunchLine, parse_launch
@@ -48,7 +49,7 @@ def record(
         module = _load(gpu, path, lines, arch, options)
         if not lines:
             kernels = (*module.signatures, *module.templates)
-            raise CutraceError(explain_launches(str(path), kernels, read_text(path)))
+            raise CutraceError(explain_launches(str(path), kernels, _reached_text(path, options)))
         launcher = LineLauncher(gpu, module, Path() if launches else path.parent)
         for line in lines:
             launcher.launch(line)
@@ -76,6 +77,13 @@ def _load(
     except CutraceError:
         _explain_names(path, lines)
         raise
+
+
+def _reached_text(path: Path, options: Sequence[str]) -> str:
+    """The source's own text, and that of the user's headers that it reaches."""
+    text = read_text(path)
+    folders = (str(path.parent), *read_options(options).includes)
+    return "\n".join((text, *local_files(str(path), text, folders).values()))
 
 
 def _explain_names(path: Path, lines: list[LaunchLine]) -> None:

@@ -14,6 +14,7 @@ from ...traces import schema
 from ..engine.memory import LoadedModule
 from ..engine.texture import shape_words
 from ..front.source import Compiled, TextureReference
+from ..front.texture import surface_name
 from ..ptx.kernel import Variable
 from .recording import Recording
 from .surface import Surface
@@ -44,9 +45,7 @@ def bind(
     if name in handles:
         if problem := _misfit(handles[name], texture.description):
             raise CutraceError(f"bind_texture: reference `{name}` {problem}")
-        place = loaded.symbols[handles[name].symbol]
-        handle = np.array([texture.handle], dtype="<u8")
-        recording.memory.view(place)[:] = handle.view(np.uint8)
+        _write_handle(recording, loaded, handles[name].symbol, texture.handle)
     elif name in old:
         loaded.handles[old[name].name] = texture.handle
     else:
@@ -54,7 +53,7 @@ def bind(
 
 
 def bind_surface(recording: Recording, loaded: LoadedModule, name: str, surface: object) -> None:
-    """Bind a surface to the `.surfref` called `name`; CutraceError if there is none."""
+    """Bind a surface to the reference `name`; CutraceError if there is none."""
     recording.check_open()
     if not isinstance(surface, Surface):
         got = type(surface).__name__
@@ -64,10 +63,20 @@ def bind_surface(recording: Recording, loaded: LoadedModule, name: str, surface:
     if not surface.belongs_to(recording):
         raise CutraceError(f"bind_surface: `{surface.name}` is a surface of another session")
     variables = loaded.module.variables.values()
-    known = {plain_name(v.name): v.name for v in variables if v.element == "surfref"}
-    if name not in known:
-        raise _missing(name, known, "surface")
-    loaded.handles[known[name]] = surface.handle
+    handles = {surface_name(symbol): symbol for symbol in loaded.symbols if surface_name(symbol)}
+    old = {plain_name(v.name): v.name for v in variables if v.element == "surfref"}
+    if name in handles:
+        _write_handle(recording, loaded, handles[name], surface.handle)
+    elif name in old:
+        loaded.handles[old[name]] = surface.handle
+    else:
+        raise _missing(name, {**handles, **old}, "surface")
+
+
+def _write_handle(recording: Recording, loaded: LoadedModule, symbol: str, handle: int) -> None:
+    """Write a handle into the variable that the front end made of a reference."""
+    value = np.array([handle], dtype="<u8")
+    recording.memory.view(loaded.symbols[symbol])[:] = value.view(np.uint8)
 
 
 def is_reference(variable: Variable) -> bool:
