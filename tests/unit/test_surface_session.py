@@ -204,7 +204,7 @@ def test_surface_references_of_a_source_are_bound_by_name(path: Path) -> None:
         result = gpu.surface(np.zeros_like(pixels), channels=4)
         module.bind_surface("from", image)
         module.bind_surface("row", gpu.surface(np.arange(100, 108, dtype=np.uint8)))
-        with pytest.raises(KernelFault, match="cu:10: .* stores to a surface .* bound to nothing"):
+        with pytest.raises(KernelFault, match=r"cu:10: .* stores to a surface .* bound to nothing"):
             module.get_function("copy")[2, 8]()
         module.bind_surface("to", result)
         module.get_function("copy")[2, 8]()
