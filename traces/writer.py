@@ -31,7 +31,7 @@ class TraceWriter(Draft):
         self._room = Room(str(self.path), max_bytes)
         self._workshop = Workshop(self.path)
         self._open: LaunchWriter | None = None
-        self._unfinished = ""
+        self._unfinished: list[str] = []
         self._scribe = Scribe()
         weakref.finalize(self, self._scribe.stop)
 
@@ -41,8 +41,8 @@ class TraceWriter(Draft):
             raise CutraceError(f"{self.path}: launch {self._open.number} is still being written")
         encode(launch, Launch, f"launch of {launch.kernel}")
         number = self._begin(launch)
-        self._unfinished = f"launch {number} ({launch.kernel}) did not finish"
         where = f"launch {number} ({launch.kernel})"
+        self._unfinished.append(where)
         self._scribe.ask(lambda: self._room.begin(where, launch.blocks))
         folder = self._workshop.folder
         self._open = LaunchWriter(folder, number, self._finish, self._room, self._scribe)
@@ -51,13 +51,15 @@ class TraceWriter(Draft):
     def _finish(self, whole: bool) -> None:
         self._open = None
         if whole:
-            self._unfinished = ""
+            self._unfinished.pop()
 
     def close(self) -> None:
         """Write the manifest and give the trace its name; discard it if a launch is unfinished."""
         try:
             if self._unfinished:
-                raise CutraceError(f"{self.path}: no trace is written, since {self._unfinished}")
+                raise CutraceError(
+                    f"{self.path}: no trace is written, since {self._unfinished[0]} did not finish"
+                )
             self._scribe.finish()
             self._write_manifest()
             self._workshop.publish()

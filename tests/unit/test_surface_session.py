@@ -204,8 +204,6 @@ def test_surface_references_of_a_source_are_bound_by_name(path: Path) -> None:
         result = gpu.surface(np.zeros_like(pixels), channels=4)
         module.bind_surface("from", image)
         module.bind_surface("row", gpu.surface(np.arange(100, 108, dtype=np.uint8)))
-        with pytest.raises(KernelFault, match=r"cu:10: .* stores to a surface .* bound to nothing"):
-            module.get_function("copy")[2, 8]()
         module.bind_surface("to", result)
         module.get_function("copy")[2, 8]()
         found = result.copy_to_host()
@@ -215,3 +213,9 @@ def test_surface_references_of_a_source_are_bound_by_name(path: Path) -> None:
     assert found[1, :, 3].tolist() == [*range(100, 108)]
     # two loads and a store by each of two warps; the loads of the three handles are left out
     assert launch_of(path).accesses().num_rows == 2 * 3
+
+
+def test_a_surface_reference_that_nobody_bound_is_a_fault_with_its_line(path: Path) -> None:
+    source = "surface<void, 2> to;\n__global__ void k(cudaSurfaceObject_t)\n{\n"
+    with pytest.raises(KernelFault, match=r"cu:4: .* stores to a surface .* bound to nothing"):
+        run_on_surface(path, source + "    surf2Dwrite(1.0f, to, 0, 0);\n}\n")

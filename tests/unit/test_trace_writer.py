@@ -65,10 +65,16 @@ def test_a_writer_that_is_forgotten_leaves_nothing(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def test_a_launch_that_failed_keeps_the_trace_from_being_written(tmp_path: Path) -> None:
+@pytest.mark.parametrize("later", [0, 1])
+def test_a_launch_that_failed_keeps_the_trace_from_being_written(
+    later: int, tmp_path: Path
+) -> None:
     trace = TraceWriter(tmp_path / "x.cutrace")
     with pytest.raises(RuntimeError), trace.launch(launch()):
         raise RuntimeError
+    for _ in range(later):
+        with trace.launch(launch()) as rows:
+            rows.instructions(instruction_table([instruction(0)]))
     with pytest.raises(CutraceError, match=r"launch 0 \(k\) did not finish"):
         trace.close()
     assert not list(tmp_path.iterdir())
