@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from math import prod
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -102,9 +103,24 @@ clocks stay below 2^32."""
 
 def special_values(launch: Launch, numbers: NDArray[np.int64]) -> dict[str, Array]:
     """Return the special registers as uint32 of shape (blocks or 1, columns or 1)."""
+    return thread_values(launch) | block_values(launch, numbers)
+
+
+def block_values(launch: Launch, numbers: NDArray[np.int64]) -> dict[str, Array]:
+    """Return the special registers that differ from block to block, (blocks, 1)."""
+    block = numbers.astype(np.uint64)[:, None]
+    values = {}
+    for axis, name in enumerate(AXES):
+        before = prod(launch.grid[:axis])
+        values[f"%ctaid.{name}"] = (block // before % launch.grid[axis]).astype(np.uint32)
+        values[f"%clusterid.{name}"] = values[f"%ctaid.{name}"]
+    return values
+
+
+def thread_values(launch: Launch) -> dict[str, Array]:
+    """Return the special registers that are the same in all blocks, (1, columns) or (1, 1)."""
     columns = -(-launch.threads // LANES) * LANES
     thread = np.arange(columns, dtype=np.uint32)[None]
-    block = numbers.astype(np.uint64)[:, None]
     values = {
         **_SAME_EVERYWHERE,
         "%laneid": thread % LANES,
@@ -113,11 +129,7 @@ def special_values(launch: Launch, numbers: NDArray[np.int64]) -> dict[str, Arra
         "%dynamic_smem_size": scalar(launch.shared_dynamic, np.dtype(np.uint32)),
     }
     for axis, name in enumerate(AXES):
-        before = int(np.prod(launch.block[:axis], dtype=np.int64))
-        blocks_before = int(np.prod(launch.grid[:axis], dtype=np.int64))
-        values[f"%tid.{name}"] = thread // before % launch.block[axis]
-        values[f"%ctaid.{name}"] = (block // blocks_before % launch.grid[axis]).astype(np.uint32)
-        values[f"%clusterid.{name}"] = values[f"%ctaid.{name}"]
+        values[f"%tid.{name}"] = thread // prod(launch.block[:axis]) % launch.block[axis]
         values[f"%nclusterid.{name}"] = scalar(launch.grid[axis], np.dtype(np.uint32))
         values[f"%ntid.{name}"] = scalar(launch.block[axis], np.dtype(np.uint32))
         values[f"%nctaid.{name}"] = scalar(launch.grid[axis], np.dtype(np.uint32))
@@ -129,10 +141,3 @@ def special_values(launch: Launch, numbers: NDArray[np.int64]) -> dict[str, Arra
     values["%lanemask_gt"] = ~(low | (one << lane))
     values["%lanemask_ge"] = ~low
     return values
-
-
-def special_sizes() -> dict[str, int]:
-    """Return the bytes of each special register that `special_values` has."""
-    launch = Launch((1, 1, 1), (1, 1, 1), 0, (), print)
-    values = special_values(launch, np.zeros(1, dtype=np.int64))
-    return {name: value.dtype.itemsize for name, value in values.items()}

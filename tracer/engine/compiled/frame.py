@@ -5,12 +5,9 @@ from dataclasses import dataclass
 
 from ...ptx.kernel import TYPE_BYTES, Kernel, Operand, Special, Symbol
 from ..array import LANES
-from ..program import special_sizes
+from .special import BLOCK, THREAD, Specials
 
 ALIGN = 64
-
-SPECIALS = special_sizes()
-"""Bytes of the special registers that are fixed for a thread."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +20,7 @@ class Place:
 
 class Frame:
     """Places of registers, (function, name): those that outlive a basic block have their own, the
-    others share theirs between blocks. Special registers have their own, too.
+    others share theirs between blocks. `specials` are the places of special registers.
 
     `symbols` are the addresses of variables, (function, name).
     """
@@ -36,14 +33,11 @@ class Frame:
         self._kernel = kernel
         self._symbols = symbols
         self._places: dict[tuple[int, str], Place] = {}
-        self.specials: dict[str, Place] = {}
+        self.specials = Specials(special_names(kernel))
         self.lasting = frozenset().union(*kernel.live_in, *kernel.live_out)
         self.size = 0
         for key in sorted(self.lasting):
             self._places[key] = self._reserve(self._size(key))
-        for name in special_names(kernel):
-            if name in SPECIALS:
-                self.specials[name] = self._reserve(SPECIALS[name])
         self._lasting_size = self.size
 
     def _reserve(self, size: int) -> Place:
@@ -55,13 +49,19 @@ class Frame:
         function, name = key
         return TYPE_BYTES[self._kernel.functions[function].function.registers[name]]
 
+    @property
+    def row_bytes(self) -> dict[str, int]:
+        """Bytes of a warp's frame, and of the rows of tables of special registers."""
+        rows = self.specials.row_bytes
+        return {
+            "FRAME_BYTES": self.size,
+            "OF_WARP_BYTES": rows[THREAD],
+            "OF_BLOCK_BYTES": rows[BLOCK],
+        }
+
     def place(self, function: int, name: str) -> Place:
         """Return where a register lies."""
         return self._places[function, name]
-
-    def special(self, name: str) -> Place | None:
-        """Return where a special register lies, None if it is not known."""
-        return self.specials.get(name)
 
     def begin_block(self, spans: Iterable[tuple[tuple[int, str], int, int]]) -> None:
         """Give places to the registers of a block that do not outlive it: each with the first and

@@ -68,6 +68,11 @@ each{n}:
   %block{n} = udiv i64 %warp{n}, %a_block
   %shared.at{n} = mul i64 %block{n}, %shared_size
   %shared{n} = add i64 %shared_start, %shared.at{n}
+  %within{n} = urem i64 %warp{n}, %a_block
+  %of_warp.at{n} = mul i64 %within{n}, OF_WARP_BYTES
+  %of_warp{n} = getelementptr i8, ptr %warp_table, i64 %of_warp.at{n}
+  %of_block.at{n} = mul i64 %block{n}, OF_BLOCK_BYTES
+  %of_block{n} = getelementptr i8, ptr %block_table, i64 %of_block.at{n}
   %thread{n} = shl i64 %warp{n}, 5
   %local.at{n} = mul i64 %thread{n}, %local_size
   %local{n} = add i64 %local_start, %local.at{n}
@@ -82,8 +87,11 @@ end{n}:
 after{n}:
 """
 
-_OF_WARP = re.compile(r"%(place|warp|active|frame|block|shared|local)\b")
+_OF_WARP = re.compile(r"%(place|warp|active|frame|block|shared|local|of_block|of_warp)\b")
 """Names of a warp's values, which are those of the segment in hand."""
+
+_BYTES = re.compile(r"\b(FRAME|OF_WARP|OF_BLOCK)_BYTES\b")
+"""Sizes that are known when all basic blocks are written."""
 
 _VALUES = {
     **{"global": "global_bytes", "const": "const_bytes", "shared_start": "shared_bytes"},
@@ -92,7 +100,8 @@ _VALUES = {
 }
 _POINTERS = {
     **{"chosen": "chosen", "actives": "active", "takens": "taken", "frames": "frames"},
-    **{"parameters": "parameters", "lanes_on": "lanes_on"},
+    **{"parameters": "parameters", "lanes_on": "lanes_on", "of_launch": "launch_table"},
+    **{"block_table": "block_table", "warp_table": "warp_table"},
 }
 _RUN = """  br label %{run}
 {run}:
@@ -141,8 +150,8 @@ def write_kernel(
     made = KernelText(frame)
     writer = _Writer(kernel, made, name)
     blocks = [writer.block(block, ends(block)) for block in kernel.blocks]
-    blocks = [text.replace("FRAME_BYTES", str(frame.size)) for text in blocks]
-    made.text = "\n".join((_SUPPORT, writer.fragments.text(), *blocks, writer.metadata()))
+    text = "\n".join((_SUPPORT, writer.fragments.text(), *blocks, writer.metadata()))
+    made.text = _BYTES.sub(lambda found: str(frame.row_bytes[found[0]]), text)
     made.support = writer.fragments.support
     return made
 

@@ -11,7 +11,8 @@ from typing import TypeAlias
 from ...ptx.kernel import Immediate, Not, Operand, Part, Register, Special
 from ..array import DTYPES
 from ..slot import immediate
-from .frame import Frame, Place
+from .frame import Frame
+from .special import BLOCK, THREAD
 
 Refuse: TypeAlias = Callable[[str], Exception]
 
@@ -80,12 +81,16 @@ class Lane:
         return self.bitcast(str(number), f"i{8 * bits}", llvm_type(kind))
 
     def _special(self, name: str, kind: str) -> str:
-        place = self.frame.special(name)
+        place = self.frame.specials.places.get(name)
         if place is None:
             raise self.refuse(f"the special register `{name}`")
-        bits = 8 * place.size
-        value = self._load(place, f"i{bits}")
-        return self._cut(value, bits, kind)
+        stored = f"i{8 * place.size}"
+        if place.table == THREAD:
+            value = self._load("%of_warp", place.offset, stored)
+        else:
+            table = "%of_block" if place.table == BLOCK else "%of_launch"
+            value = self._load_fixed(table, place.offset, stored)
+        return self._cut(value, 8 * place.size, kind)
 
     def _cut(self, value: str, bits: int, kind: str) -> str:
         wanted = width(kind)
@@ -109,20 +114,25 @@ class Lane:
     def _fetched(self, register: Register) -> tuple[str, str]:
         place = self.frame.place(self.function, register.name)
         kind = llvm_type(register.type)
-        value = self._load(place, "i8" if kind == "i1" else kind)
+        value = self._load("%frame", place.offset, "i8" if kind == "i1" else kind)
         return (self.emit(f"trunc i8 {value} to i1") if kind == "i1" else value), kind
 
-    def _load(self, place: Place, kind: str) -> str:
-        at = self.emit(f"getelementptr i8, ptr %frame, i64 {place.offset}")
+    def _load(self, start: str, offset: int, kind: str) -> str:
+        """Return the lane's own of 32 values side by side."""
+        at = self.emit(f"getelementptr i8, ptr {start}, i64 {offset}")
         at = self.emit(f"getelementptr {kind}, ptr {at}, i64 %lane")
         return self.emit(f"load {kind}, ptr {at}, !llvm.access.group !0")
 
     def parameter(self, offset: int, kind: str) -> str:
         """Return bytes of the kernel's parameters."""
         stored = "i8" if kind == "pred" else llvm_type(kind)
-        at = self.emit(f"getelementptr i8, ptr %parameters, i64 {offset}")
+        return self._load_fixed("%parameters", offset, stored)
+
+    def _load_fixed(self, start: str, offset: int, kind: str) -> str:
+        """Return what all lanes have and nobody changes."""
+        at = self.emit(f"getelementptr i8, ptr {start}, i64 {offset}")
         return self.emit(
-            f"load {stored}, ptr {at}, align 1, !invariant.load !0, !llvm.access.group !0"
+            f"load {kind}, ptr {at}, align 1, !invariant.load !0, !llvm.access.group !0"
         )
 
     def write(self, register: Register, kind: str, value: str, guard: str | None) -> None:

@@ -18,7 +18,8 @@ its end is not; a lane reached memory that it must not; a warp ended while other
 class Machine(Struct):
     """A wave of `warps` warps, `blocks` thread blocks of `a_block` warps each.
 
-    A warp's registers lie in `frames`, `frame_bytes` each, a register's 32 lanes side by side.
+    A warp's registers lie in `frames`, `frame_bytes` each, a register's 32 lanes side by side;
+    special registers in tables of the launch, of the wave's blocks and of a block's warps.
     Arrays over warps are those of SplitStacks; `order` is the rank of the warp's basic block, NEVER
     unless it is ready. Arrays over basic blocks: `codes` is where the compiled block lies (0:
     nowhere). Rows of the basic block in hand begin at `rows`: those of its first access by all
@@ -68,6 +69,9 @@ class Machine(Struct):
     frames: U8
     frame_bytes: int
     parameters: U8
+    launch_table: U8
+    block_table: U8
+    warp_table: U8
     global_bytes: int
     const_bytes: int
     shared_bytes: int

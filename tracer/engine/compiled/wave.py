@@ -17,11 +17,11 @@ from ..launch import Sink
 from ..memory import Arena
 from ..native import address
 from ..pattern import PatternTable
-from ..program import special_values
 from ..wave import FAIR, Wave
 from .code import Buffers, CompiledKernel, routines
 from .history_table import Entries
 from .machine import ENDED, ENDING, FAULT, IDLE, NEVER, Machine
+from .special import BLOCK, LAUNCH, THREAD
 
 if TYPE_CHECKING:
     from ..program import Program
@@ -50,7 +50,7 @@ class CompiledWave(Wave):
         self._bind_blocks()
         self._bind_memory()
         self._bind_rows()
-        self._enter_specials()
+        self._bind_registers()
 
     def _bind_warps(self) -> None:
         m, stacks = self._machine, self.stacks
@@ -123,19 +123,16 @@ class CompiledWave(Wave):
         m.log_masks = self._buffers.take("log_masks", entries, "i8")
         m.log_repeat = self._buffers.take("log_repeat", entries, "i4")
 
-    def _enter_specials(self) -> None:
-        """Make the frames, with the special registers of these blocks in them."""
+    def _bind_registers(self) -> None:
+        """Make the frames, and tables of the special registers of these blocks."""
         m, frame = self._machine, self._code.frame
         m.frame_bytes = frame.size
         m.frames = self._buffers.take("frames", self.warps * frame.size + 64, "u1")
         if self._code.made.crosses_lanes:
             m.frames[: self.warps * frame.size] = 0
-        values = special_values(self.program.launch, self.numbers) if frame.specials else {}
-        for name, place in frame.specials.items():
-            value = values[name]
-            each = (1, 1) if value.shape[1] == 1 else (self.warps_a_block, LANES)
-            lanes = self._lanes_at(place.offset, value.dtype)
-            lanes[:] = value.reshape(len(value), *each)
+        tables = frame.specials.tables(self.program.launch, self.numbers)
+        m.launch_table, m.block_table = tables[LAUNCH], tables[BLOCK]
+        m.warp_table = tables[THREAD]
         entry = self.program.kernel.blocks[self.program.entry]
         for function, name in self.program.kernel.live_in[entry.number]:
             place = frame.place(function, name)
