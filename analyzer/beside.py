@@ -39,7 +39,7 @@ def compare_measured(
     if first is None:
         raise CutraceError("profilers' files alone: give a trace to compare them with")
     chosen = _chosen(variants, counters)
-    averaged = any(isinstance(v, Measured) and v.vocabulary == "nvprof" for v in variants.values())
+    averaged = any(isinstance(v, Measured) and v.is_averaged for v in variants.values())
     tables: list[Table] = []
     launches: dict[int | None, tuple[str, ...]] = {}
     without: set[str] = set()
@@ -119,29 +119,35 @@ def _pick(found: Sequence[Launched], which: int | None) -> Sequence[Launched]:
 
 
 def _of_file(measured: Sequence[MeasuredLaunch]) -> _Side:
-    times = sum(launch.times for launch in measured)
-    values = _average([launch.values for launch in measured])
-    return _Side(values, measured[0].kernel + _averaged(times), is_file=True)
+    times = [launch.times for launch in measured]
+    values = _average([launch.values for launch in measured], times)
+    return _Side(values, measured[0].kernel + _averaged(sum(times)), is_file=True)
 
 
 def _of_profile(ours: Sequence[LaunchProfile]) -> _Side:
     text = launch_text(ours[0].launch) + _averaged(len(ours))
     refusal = next((launch.refusal for launch in ours if launch.refusal), "")
-    return _Side(_average([launch.counters for launch in ours]), text, refusal=refusal)
+    values = _average([launch.counters for launch in ours], [1] * len(ours))
+    return _Side(values, text, refusal=refusal)
 
 
 def _averaged(times: int) -> str:
     return f" (average of {times})" if times > 1 else ""
 
 
-def _average(values: Sequence[Values]) -> Values:
-    """The mean of each value; of one launch the value itself."""
+def _average(values: Sequence[Values], times: Sequence[int]) -> Values:
+    """The mean of each value, those of `times` launches each; of one the value itself."""
     if len(values) == 1:
         return values[0]
     found: dict[str, Value] = {}
-    for name in values[0]:
-        known = [value for each in values if (value := each.get(name)) is not None]
-        found[name] = sum(known) / len(known) if known else None
+    for name in dict.fromkeys(name for each in values for name in each):
+        weighed = [
+            (value, weight)
+            for each, weight in zip(values, times, strict=True)
+            if (value := each.get(name)) is not None
+        ]
+        total = sum(weight for _, weight in weighed)
+        found[name] = sum(value * weight for value, weight in weighed) / total if total else None
     return found
 
 

@@ -106,6 +106,54 @@ def test_nvprofs_events_and_metrics_are_one_launch_a_kernel(tmp_path: Path) -> N
     assert (found.values["gld_transactions"], found.values["gld_efficiency"]) == (16, 56.25)
 
 
+SHAPES = f"""==PROF== Creating report from application replay data: 0%....100%
+"Process ID","Process Name","Host Name","Kernel Name","Block Size","Grid Size","Device","CC",\
+"Invocations","Section Name","Metric Name","Metric Unit","Minimum","Maximum","Average"
+"109","app","127.0.0.1","void k<(int)4>(float *, int)","(32, 1, 1)","(1, 1, 1)","0","9.0","3",\
+"Command line profiler metrics","{SECTORS}","sector","1,004","1,004","1,004.00"
+"109","app","127.0.0.1","void k<(int)4>(float *, int)","(32, 1, 1)","(1, 1, 1)","0","9.0","3",\
+"Occupancy","Theoretical Occupancy","%","50.00","50.00","50.00"
+"109","app","127.0.0.1","void k<(int)4>(float *, int)","(32, 1, 1)","(4, 1, 1)","0","9.0","1",\
+"Command line profiler metrics","{SECTORS}","sector","8","8","8.00"
+"""
+
+
+def test_a_summary_of_ncu_is_an_average_of_all_launches_of_a_kernel(
+    trace: Path, tmp_path: Path
+) -> None:
+    file = read_measured(written(tmp_path / "a.csv", SHAPES))
+    assert [(launch.times, launch.capability) for launch in file.launches] == [
+        (3, "9.0"),
+        (1, "9.0"),
+    ]
+    assert file.launches[0].values["sm__maximum_warps_per_active_cycle_pct"] == 50
+    found = compare_measured({"ours": profiled(trace, "h200"), "chip": file})
+    (row,) = (row for t in found.tables for row in t.rows if row.counter.name == SECTORS)
+    # ours touch 4 and 32 sectors; of the chip's four launches three had 1004 and one 8
+    assert [cell.value for cell in row.cells] == [(4 + 32) / 2, (3 * 1004 + 8) / 4]
+    assert "(average of 4)" in found.launches[0][1]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le"])
+def test_a_file_is_read_in_the_encodings_that_shells_write(encoding: str, tmp_path: Path) -> None:
+    mark = "\ufeff" if encoding == "utf-16-le" else ""
+    path = tmp_path / "a.csv"
+    path.write_bytes((mark + RAW).encode(encoding))
+    first, _ = read_measured(path).launches
+    assert first.values[SECTORS] == 1004
+
+
+def test_a_table_that_was_written_again_without_quotes_is_read(tmp_path: Path) -> None:
+    text = f""",ID,Process ID,Kernel Name,CC,{SECTORS},dram__bytes_read.sum
+0,,,,,sector,Kbyte
+1,0,912,"void k<(int)4>(float *, int)",9.0,1004.0,1.25
+2,1,912,"void k<(int)4>(float *, int)",9.0,3.2e+01,
+"""
+    first, second = read_measured(written(tmp_path / "a.csv", text)).launches
+    assert first.values == {SECTORS: 1004, "dram__bytes_read.sum": 1250}
+    assert second.values == {SECTORS: 32}
+
+
 def test_launches_are_matched_by_kernel_and_number(trace: Path, tmp_path: Path) -> None:
     variants: dict[str, Variant] = {
         "ours": profiled(trace, "h200"),
