@@ -1,7 +1,8 @@
 """The waist: every table of a trace, column by column, and the promises that they keep.
 
 A trace is a directory `NAME.cutrace/` with `manifest.json` and, for launch number N, a folder
-`N/` with Arrow IPC files (LZ4). Nothing here knows a device: no SM, line, sector or bank.
+`N/` with Arrow IPC files (LZ4; `paths` Zstandard). Nothing here knows a device: no SM, line, sector
+or bank.
 
 Promises of order: rows of `accesses` and of `control` that belong to one warp appear in the order
 in which that warp executed them (`step` never falls); between warps no order is promised.

@@ -32,8 +32,11 @@ class TableFile:
     with its first bytes, at the latest when it is closed.
     """
 
-    def __init__(self, path: Path, schema: pa.Schema, label: str, room: Room) -> None:
+    def __init__(
+        self, path: Path, schema: pa.Schema, label: str, room: Room, codec: str | pa.Codec = "lz4"
+    ) -> None:
         self._path = path
+        self._codec = codec
         self._room = room
         self._size = 0
         self._label = label
@@ -47,7 +50,7 @@ class TableFile:
 
     @cached_property
     def _writer(self) -> pa.ipc.RecordBatchFileWriter:
-        options = pa.ipc.IpcWriteOptions(compression="lz4", use_threads=False)
+        options = pa.ipc.IpcWriteOptions(compression=self._codec, use_threads=False)
         return pa.ipc.new_file(self._stream, self._schema, options=options)
 
     def append(self, buffer: pa.Buffer) -> None:

@@ -235,6 +235,19 @@ def test_a_path_takes_its_length_of_the_flat_columns(tmp_path: Path) -> None:
     assert paths["repeat"].to_pylist() == [[1, 9], [4]]
 
 
+def test_histories_are_compressed_by_zstandard_and_accesses_by_lz4(tmp_path: Path) -> None:
+    many = np.arange(1, 5001, dtype=np.uint32)
+    with TraceWriter(tmp_path / "x.cutrace") as trace, trace.launch(launch()) as rows:
+        rows.patterns(many, np.zeros((5000, 32), np.int32))
+        rows.paths([5000], np.zeros(5000, np.int64), many, many, 1, 1)
+    data = {n: (tmp_path / f"x.cutrace/0/{n}.arrow").read_bytes() for n in ("paths", "patterns")}
+    zstandard, lz4 = b"\x28\xb5\x2f\xfd", b"\x04\x22\x4d\x18"  # how their frames begin
+    assert {name: (zstandard in text, lz4 in text) for name, text in data.items()} == {
+        "paths": (True, False),
+        "patterns": (False, True),
+    }
+
+
 def test_the_caller_may_reuse_its_arrays(tmp_path: Path) -> None:
     step = np.zeros(1, np.uint32)
     with TraceWriter(tmp_path / "x.cutrace") as trace, trace.launch(launch()) as rows:
