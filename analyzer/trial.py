@@ -114,7 +114,7 @@ class Trials:
         for batch, block in self._rows(pc):
             units = {"sm": placement.sm(block), "cluster": placement.cluster(block)}
             answers = stages.run(_as_texels(batch, image), units)
-            fills = answers[cache.stage.name][:, cache.counters.index("fills")].sum()
+            fills = answers[cache.stage.name][cache.counters.index("fills")].sum()
             moved[0] += int(coalescer.step(batch).counts[MOVED].sum())
             moved[1] += int(fills) * SECTOR
         return moved[0], moved[1]

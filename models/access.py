@@ -18,7 +18,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from .replay.lanes import distinct_bytes
+from .replay.lanes import count_true, distinct_bytes, ordered_lanes
 from .replay.seam import Batch, Step
 
 
@@ -31,11 +31,11 @@ class Access:
 
     def step(self, batch: Batch) -> Step:
         """Count each row by itself."""
-        lanes = np.count_nonzero(batch.active, axis=1)
+        lanes, ordered = count_true(batch.active), ordered_lanes(batch)
         asked, distinct = np.zeros_like(lanes), np.zeros_like(lanes)
         for kind, rows in batch.parts():
             asked[rows] = lanes[rows] * kind.width
-            mine = batch if len(rows) == len(batch) else batch.take(rows)
-            distinct[rows] = distinct_bytes(mine.addresses, mine.active, kind.width)
+            mine = ordered if len(rows) == len(batch) else ordered[rows]
+            distinct[rows] = distinct_bytes(mine, kind.width)
         ones = np.ones_like(lanes)
         return Step(dict(zip(self.counters, (ones, lanes, asked, distinct), strict=True)))

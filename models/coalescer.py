@@ -38,209 +38,41 @@ Practices Guide 10.1, 9.2.1; Nsight Compute 2022.3 Profiling Guide; forums.devel
 topic 49571, for the lanes of a request on 5.x and 6.x; docs/validation.md for atomics.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from types import ModuleType
 from typing import ClassVar
 
 import numpy as np
 
 from ..errors import CutraceError, nearest
-from .replay.lanes import NONE, check_lanes, distinct_bytes, touching_loops
-from .replay.seam import Batch, Bools, Ints, Kind, Step, join_batches
-from .replay.touching import make_table
+from .replay.lanes import (
+    NONE,
+    check_lanes,
+    count_true,
+    distinct_bytes,
+    mark_new,
+    order_lanes,
+    ordered_lanes,
+)
+from .replay.seam import Batch, Ints, Kind, Step, join_batches
+from .replay.transactions import (
+    LINE,
+    RULES,
+    SECTOR,
+    SIZES,
+    UNITS,
+    Lanes,
+    Totals,
+    Transactions,
+    add_up,
+    count_units,
+    largest_size,
+)
 
-SECTOR = 32
-LINE = 128
-SIZES = (32, 64, 96, 128)
 _PAIRS = 1 << 10
 """More than any size: to put two in one number."""
 UNCACHED = frozenset({"cg", "cv", "nc"})
 """Cache operators of a load that L1 does not answer; `nc` goes to a cache of sectors."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Transactions:
-    """What a rule makes of n groups of lanes.
-
-    `address` and `size` (n, k) are bytes, size 0 where there is no transaction. `leaving`
-    (n, len(SIZES)) counts them by the size in which they go to memory.
-    """
-
-    address: Ints
-    size: Ints
-    leaving: Ints
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Totals:
-    """Of n groups of lanes the number of transactions and their bytes, (n,), and `leaving`."""
-
-    transactions: Ints
-    bytes_moved: Ints
-    leaving: Ints
-
-
-Rule = Callable[[Ints, Bools, int], Transactions]
-"""addresses (n, lanes) in bytes, active (n, lanes), bytes a lane -> transactions."""
-
-
-def _half_warp(addresses: Ints, active: Bools, width: int) -> Transactions:
-    """Compute capability 1.0 and 1.1."""
-    lanes = addresses.shape[1]
-    start = addresses - np.arange(lanes) * width
-    first = np.take_along_axis(start, active.argmax(axis=1)[:, None], axis=1)
-    in_order = np.all((start == first) | ~active, axis=1, keepdims=True)
-    aligned = first % (64 if width == 4 else 128) == 0
-    coalesced = in_order & aligned if width in (4, 8, 16) else np.zeros_like(in_order)
-    wanted = coalesced & active.any(axis=1, keepdims=True)
-    segment = 64 if width == 4 else 128
-    number = np.arange(lanes)
-    size = np.where(active, SECTOR, 0)
-    size = np.where(coalesced, 0, size) + np.where(
-        wanted & (number < lanes * width // segment), segment, 0
-    )
-    address = np.where(coalesced, first + number * segment, addresses // SECTOR * SECTOR)
-    return Transactions(address, size, _by_size(size))
-
-
-def _segment(addresses: Ints, active: Bools, width: int) -> Transactions:
-    """Compute capability 1.2 and 1.3."""
-    segment = {1: 32, 2: 64}.get(width, 128)
-    address, size = np.zeros_like(addresses), np.zeros_like(addresses)
-    pending = active.copy()
-    for number in range(addresses.shape[1]):
-        if not pending.any():
-            break
-        lowest = np.take_along_axis(addresses, pending.argmax(axis=1)[:, None], axis=1)
-        served = pending & (addresses // segment == lowest // segment)
-        start, bytes_ = _shrink(lowest // segment * segment, segment, addresses, served, width)
-        address[:, number] = start
-        size[:, number] = np.where(served.any(axis=1), bytes_, 0)
-        pending &= ~served
-    return Transactions(address, size, _by_size(size))
-
-
-def _shrink(
-    start: Ints, segment: int, addresses: Ints, served: Bools, width: int
-) -> tuple[Ints, Ints]:
-    """Halve each segment while the lanes that it serves touch one half of it only."""
-    low = np.where(served, addresses, NONE).min(axis=1)
-    high = np.where(served, addresses + width - 1, -1).max(axis=1)
-    start, size = start[:, 0].copy(), np.full(len(start), segment)
-    while segment > SECTOR:
-        segment //= 2
-        whole = size == 2 * segment
-        upper = whole & (low >= start + segment)
-        size[upper | (whole & (high < start + segment))] = segment
-        start[upper] += segment
-    return start, size
-
-
-def _line(addresses: Ints, active: Bools, width: int) -> Transactions:
-    """Whole 128-byte lines."""
-    number = _touched(addresses, active, width, LINE)
-    size = _is_new(number) * LINE
-    return Transactions(number * LINE, size, _by_size(size))
-
-
-def _sector(addresses: Ints, active: Bools, width: int) -> Transactions:
-    """32-byte sectors; those of one 128-byte line leave together."""
-    number = _touched(addresses, active, width, SECTOR)
-    new = _is_new(number)
-    first = np.flatnonzero(new & _is_new(number // (LINE // SECTOR)))  # of each line
-    before = np.cumsum(new.ravel())[first] - 1
-    sectors = np.diff(before, append=np.count_nonzero(new))
-    leaving = _count_sizes(first // number.shape[1], sectors * SECTOR, len(number))
-    return Transactions(number * SECTOR, new * SECTOR, leaving)
-
-
-def _collide(addresses: Ints, active: Bools, width: int) -> Transactions:
-    """32-byte sectors, once more for each further lane on an address."""
-    ordered = np.sort(np.where(active, addresses, NONE), axis=1)
-    place = np.arange(ordered.shape[1])
-    opens = np.where(_is_new(ordered), place, 0)
-    turn = place - np.maximum.accumulate(opens, axis=1)
-    key = np.sort(np.where(ordered == NONE, NONE, ordered // SECTOR * LINE + turn), axis=1)
-    size = _is_new(key) * SECTOR
-    return Transactions(key // LINE * SECTOR, size, _sector(addresses, active, width).leaving)
-
-
-def _each(addresses: Ints, active: Bools, width: int) -> Transactions:
-    """Every active lane on its own."""
-    size = np.where(active, SECTOR, 0)
-    return Transactions(addresses // SECTOR * SECTOR, size, _by_size(size))
-
-
-def _touched(addresses: Ints, active: Bools, width: int, unit: int) -> Ints:
-    """Return the numbers of the units that each group touches, sorted, NONE behind them."""
-    first, last = addresses // unit, (addresses + width - 1) // unit
-    if np.array_equal(first, last):
-        return np.sort(np.where(active, first, NONE), axis=1)
-    both = np.concatenate([first, last], axis=1)
-    return np.sort(np.where(np.tile(active, 2), both, NONE), axis=1)
-
-
-def _is_new(ordered: Ints) -> Bools:
-    """Whether each of the sorted numbers of a group is the first of its value, and not NONE."""
-    new = ordered < NONE // LINE
-    new[:, 1:] &= ordered[:, 1:] != ordered[:, :-1]
-    return new
-
-
-def _by_size(size: Ints) -> Ints:
-    """Count the transactions of each group by size, (n, len(SIZES))."""
-    group, number = np.nonzero(size)
-    return _count_sizes(group, size[group, number], len(size))
-
-
-def _count_sizes(group: Ints, size: Ints, groups: int) -> Ints:
-    """Return (groups, len(SIZES)): how many transactions of each size belong to each group."""
-    number = group * len(SIZES) + size // SECTOR - 1
-    times = np.bincount(number, minlength=groups * len(SIZES))
-    return times.reshape(groups, len(SIZES))
-
-
-UNITS: Mapping[str, int] = {"line": LINE, "sector": SECTOR}
-"""Rules by which each aligned unit that a group touches is a transaction, and its bytes."""
-
-RULES: Mapping[str, Rule] = {
-    "half_warp": _half_warp,
-    "segment": _segment,
-    "line": _line,
-    "sector": _sector,
-    "collide": _collide,
-    "each": _each,
-}
-
-
-def _total(found: Transactions) -> Totals:
-    """Add up what a rule made of groups."""
-    many = np.asarray(np.count_nonzero(found.size, axis=1), np.int64)
-    return Totals(many, found.size.sum(axis=1), found.leaving)
-
-
-def _total_units(
-    loops: ModuleType, addresses: Ints, active: Bools, width: int, unit: int
-) -> Totals:
-    """Add up what a rule of UNITS makes of groups, without listing it."""
-    units = LINE // unit
-    touched = np.zeros(len(addresses), np.int64)
-    together = np.zeros((len(addresses), units), np.int64)
-    shifts = unit.bit_length() - 1, units.bit_length() - 1
-    loops.count_units(addresses, active, width, shifts, *make_table(), touched, together)
-    leaving = np.zeros((len(addresses), len(SIZES)), np.int64)
-    leaving[:, unit // SECTOR - 1 :] = together
-    return Totals(touched, touched * unit, leaving)
-
-
-def _largest(rule: str, width: int) -> int:
-    """Return the largest transaction that a rule makes of `width` bytes a lane."""
-    if rule == "half_warp":
-        return 64 if width <= 4 else 128
-    if rule == "segment":
-        return {1: 32, 2: 64}.get(width, 128)
-    return LINE if rule == "line" else SECTOR
 
 
 @dataclass(frozen=True)
@@ -288,49 +120,47 @@ class Coalescer:
         counts = {name: np.zeros(len(batch), np.int64) for name in self.counters}
         passed: list[Batch] = []
         for kind, rows in batch.parts():
-            rule, alone = self._rule(kind), len(rows) == len(batch)
-            active = batch.active if alone else batch.active[rows]
-            for addresses, width in _words(
-                kind, batch.addresses if alone else batch.addresses[rows]
-            ):
-                groups, mask = self._cut(addresses, active, width)
-                loops = None if batch.passes_on or rule not in UNITS else touching_loops(len(rows))
-                if loops:
-                    totals = _total_units(loops, groups, mask, width, UNITS[rule])
+            rule = self._rule(kind)
+            for lanes in _words(kind, batch if len(rows) == len(batch) else batch.take(rows)):
+                group = self._cut(lanes)
+                if rule in UNITS and not batch.passes_on:
+                    totals = count_units(group, UNITS[rule])
                 else:
-                    found = RULES[rule](groups, mask, width)
-                    totals = _total(found)
-                self._enter(rule, totals, groups, mask, width, rows, counts)
+                    found = RULES[rule](group)
+                    totals = add_up(found)
+                for name, values in self._count(rule, totals, group).items():
+                    counts[name][rows] += _sum(values, len(rows))
                 if batch.passes_on:
                     plain = kind.access in ("load", "store")
-                    used = _fill(found, groups, mask, width) if plain else np.zeros_like(found.size)
-                    lane = replace(kind, lane=width)
+                    used = _fill(found, group) if plain else np.zeros_like(found.size)
+                    lane = replace(kind, lane=group.width)
                     passed.append(_pass_on(lane, found, used, rows, batch))
         return Step(counts, join_batches(passed) if passed else None)
 
-    def _cut(self, addresses: Ints, active: Bools, width: int) -> tuple[Ints, Bools]:
-        """Return addresses and active lanes by groups of lanes that share transactions."""
-        lanes = self.merge_lanes[(width > 4) + (width > 8)]
-        return addresses.reshape(-1, lanes), active.reshape(-1, lanes)
+    def _cut(self, lanes: Lanes) -> Lanes:
+        """Return the groups of lanes that share transactions."""
+        shape = -1, self.merge_lanes[_size_class(lanes.width)]
+        if shape[1] == lanes.addresses.shape[1]:
+            return lanes
+        addresses, active = lanes.addresses.reshape(shape), lanes.active.reshape(shape)
+        return Lanes(addresses, active, order_lanes(addresses, active), lanes.width)
 
-    def _enter(
-        self,
-        rule: str,
-        totals: Totals,
-        groups: Ints,
-        mask: Bools,
-        width: int,
-        rows: Ints,
-        counts: Mapping[str, Ints],
-    ) -> None:
-        """Add the counts of one kind's rows."""
-        largest = _largest(rule, width)
-        ideal = -(-distinct_bytes(groups, mask, width) // largest)
-        packed = -(-np.count_nonzero(mask, axis=1) * width // largest)
-        lanes = self.request_lanes[(width > 4) + (width > 8)]
-        asking: Bools = np.any(mask.reshape(-1, lanes), axis=1)
-        for name, values in _count(rule, totals, ideal, packed, asking).items():
-            counts[name][rows] += values.reshape(len(rows), -1).sum(axis=1)
+    def _count(self, rule: str, totals: Totals, group: Lanes) -> Mapping[str, Ints]:
+        """Return each counter that is not zero by group of lanes or by request."""
+        largest = largest_size(rule, group.width)
+        lanes = self.request_lanes[_size_class(group.width)]
+        asking = count_true(group.active.reshape(-1, lanes)) > 0
+        packed = -(-count_true(group.active) * group.width // largest)
+        sized = dict(zip(SIZES, totals.leaving.T, strict=True))
+        return {
+            "split_requests": asking.astype(np.int64),
+            "transactions": totals.transactions,
+            "bytes_moved": totals.bytes_moved,
+            "ideal_transactions": -(-distinct_bytes(group.ordered, group.width) // largest),
+            "packed_transactions": np.minimum(packed, _touched_by(rule, totals)),
+            **{f"transactions_{size}": sized[size] for size in SIZES},
+            **{name: sized[size] for name, size in _VERDICTS.get(rule, {}).items()},
+        }
 
     def _rule(self, kind: Kind) -> str:
         """Return the name of the rule that serves a kind."""
@@ -343,37 +173,36 @@ class Coalescer:
         return "sector" if self.atomic == "collide" and kind.collision == "elected" else self.atomic
 
 
-def _words(kind: Kind, addresses: Ints) -> Iterator[tuple[Ints, int]]:
-    """Yield what the coalescer sees of an access: (addresses, bytes a lane), a pair a pass."""
+_VERDICTS: Mapping[str, Mapping[str, int]] = {
+    "half_warp": {"incoherent_32": 32, "coherent_64": 64, "coherent_128": 128},
+    "segment": {"coherent_32": 32, "coherent_64": 64, "coherent_128": 128},
+}
+"""Counters of 1.x and the sizes that they count; 32 bytes can be a lane's that is served alone."""
+
+
+def _size_class(width: int) -> int:
+    """Return which of three numbers of lanes holds for an access of `width` bytes."""
+    return (width > 4) + (width > 8)
+
+
+def _words(kind: Kind, batch: Batch) -> Iterator[Lanes]:
+    """Yield what the coalescer sees of accesses of a kind, once for each pass."""
     if kind.space != "local":
-        yield addresses, kind.width
+        yield Lanes(batch.addresses, batch.active, ordered_lanes(batch), kind.width)
         return
-    lane = 4 * np.arange(addresses.shape[1])
+    lane = 4 * np.arange(batch.addresses.shape[1])
     for word in range(0, kind.width, 4):
-        offset = addresses + word
-        yield offset // 4 * LINE + lane + offset % 4, min(kind.width, 4)
+        offset = batch.addresses + word
+        addresses = offset // 4 * LINE + lane + offset % 4
+        ordered = order_lanes(addresses, batch.active)
+        yield Lanes(addresses, batch.active, ordered, min(kind.width, 4))
 
 
-def _count(
-    rule: str, totals: Totals, ideal: Ints, packed: Ints, asking: Bools
-) -> Mapping[str, Ints]:
-    """Return each counter by group of lanes or, if there are more of these, by request."""
-    sized = dict(zip(SIZES, totals.leaving.T, strict=True))
-    nothing = np.zeros_like(ideal)
-    old = rule in ("half_warp", "segment")
-    alone = rule == "half_warp"  # where 32 bytes are the mark of a lane served by itself
-    return {
-        "split_requests": asking.astype(np.int64),
-        "transactions": totals.transactions,
-        "bytes_moved": totals.bytes_moved,
-        "ideal_transactions": ideal,
-        "packed_transactions": np.minimum(packed, _touched_by(rule, totals)),
-        **{f"transactions_{size}": sized[size] for size in SIZES},
-        "coherent_32": sized[32] if old and not alone else nothing,
-        "coherent_64": sized[64] if old else nothing,
-        "coherent_128": sized[128] if old else nothing,
-        "incoherent_32": sized[32] if alone else nothing,
-    }
+def _sum(values: Ints, rows: int) -> Ints:
+    """Add up the groups or requests of each row, (rows,)."""
+    if len(values) == rows:
+        return values
+    return np.asarray(values.reshape(rows, -1).sum(axis=1), np.int64)
 
 
 def _touched_by(rule: str, totals: Totals) -> Ints:
@@ -402,16 +231,14 @@ def _pass_on(kind: Kind, found: Transactions, filled: Ints, rows: Ints, batch: B
     )
 
 
-def _fill(found: Transactions, addresses: Ints, active: Bools, width: int) -> Ints:
+def _fill(found: Transactions, group: Lanes) -> Ints:
     """Return how many bytes of each sector lanes use, 0 where all; of larger ones nothing."""
-    ordered = np.sort(np.where(active, addresses, NONE), axis=1)
-    opens = np.flatnonzero(_is_new(ordered // SECTOR))
+    ordered = group.ordered
+    opens = np.flatnonzero(mark_new(ordered // SECTOR, NONE // SECTOR))
     filled = np.zeros_like(found.size)
     if filled.shape != ordered.shape or not np.array_equal(np.flatnonzero(found.size), opens):
         return filled
-    same = np.zeros(ordered.shape, np.bool_)
-    same[:, 1:] = ordered[:, 1:] == ordered[:, :-1]
-    wants = np.where(same | (ordered == NONE), 0, width)
+    wants = mark_new(ordered) * group.width
     if len(opens):
         filled.ravel()[opens] = np.add.reduceat(wants.ravel(), opens)
     return np.where(filled < SECTOR, filled, 0)

@@ -30,7 +30,7 @@ from typing import ClassVar
 import numpy as np
 
 from ..errors import CutraceError
-from .replay.lanes import NONE, check_lanes, count_distinct
+from .replay.lanes import NONE, check_lanes, count_distinct, mark_new
 from .replay.seam import (
     ROW_SHIFT,
     SLICE_SHIFT,
@@ -78,7 +78,7 @@ class Texture:
             lanes, pairs, turns = self._serve(kind, kind.image)
             requests = addresses.reshape(-1, lanes * kind.image.taps)
             sectors = np.sort(requests.reshape(-1, pairs * kind.image.taps) // SECTOR, axis=1)
-            new = _is_new(sectors)
+            new = mark_new(sectors, NONE // SECTOR)
             asking: Bools = np.any(batch.active[rows].reshape(requests.shape), axis=1)
             counts["split_requests"][rows] = _sum(asking, len(rows))
             counts["sectors"][rows] = turns * _sum(new, len(rows))
@@ -120,13 +120,6 @@ class Texture:
             offset |= value << bit
             taken[letter] += 1
         return offset
-
-
-def _is_new(sectors: Ints) -> Bools:
-    """Whether each of the sorted sectors of a group is the first of its number, and one at all."""
-    new = sectors < NONE // SECTOR
-    new[:, 1:] &= sectors[:, 1:] != sectors[:, :-1]
-    return new
 
 
 def _sum(values: Ints | Bools, rows: int) -> Ints:

@@ -41,5 +41,7 @@ def serve(
         name: value
         for wired in wires
         if space in wired.spaces
-        for name, value in zip(wired.counters, answers[wired.stage.name][0].tolist(), strict=True)
+        for name, value in zip(
+            wired.counters, answers[wired.stage.name][:, 0].tolist(), strict=True
+        )
     }

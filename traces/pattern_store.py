@@ -54,6 +54,16 @@ class StoredPatterns:
         active = np.empty(len(identifiers), np.uint32)
         offsets = np.empty((len(identifiers), LANES), np.int32)
         for batch, place, which in self.table.parts(identifiers):
-            active[which] = batch["active"].to_numpy()[place]
-            offsets[which] = batch["offsets"].flatten().to_numpy().reshape(-1, LANES)[place]
+            rows, into = _as_slice(place), _as_slice(which)
+            masks = batch["active"].to_numpy()[rows]
+            lanes = batch["offsets"].flatten().to_numpy().reshape(-1, LANES)[rows]
+            if len(which) == len(identifiers):
+                return masks, lanes
+            active[into], offsets[into] = masks, lanes
         return active, offsets
+
+
+def _as_slice(places: npt.NDArray[np.int64]) -> npt.NDArray[np.int64] | slice:
+    """Return places that follow one another as a slice, which copies nothing."""
+    follow = bool((places[1:] - places[:-1] == 1).all())
+    return slice(int(places[0]), int(places[-1]) + 1) if follow else places

@@ -5,7 +5,7 @@ a file says is checked before it is believed.
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -13,7 +13,6 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from ..errors import CutraceError, nearest
 from .dictionary import Dictionary
@@ -82,9 +81,9 @@ class LaunchTrace:
         """Yield what warps ran, in record batches of schema CONTROL."""
         return self._batches("control")
 
-    def access_batches(self) -> Iterator[pa.RecordBatch]:
-        """Yield memory accesses, in record batches of schema ACCESSES."""
-        return self._batches("accesses")
+    def access_batches(self, columns: Sequence[str] = ()) -> Iterator[pa.RecordBatch]:
+        """Yield memory accesses, in record batches of schema ACCESSES or some of its columns."""
+        return self._batches("accesses", columns)
 
     def lanes_on_batches(self) -> Iterator[pa.RecordBatch]:
         """Yield lanes on by (block, pc), in record batches of schema LANES_ON."""
@@ -135,11 +134,12 @@ class LaunchTrace:
             "texels": {**warp, "pc": instructions, "texture": len(self.launch.textures)},
         }
 
-    def _batches(self, name: str) -> Iterator[pa.RecordBatch]:
+    def _batches(self, name: str, columns: Sequence[str] = ()) -> Iterator[pa.RecordBatch]:
         reader = self._reader(name)
         limits = self._limits.get(name, {})
-        for batch in reader.batches():
-            for column, limit in limits.items():
+        for batch in reader.batches(columns):
+            for column in limits.keys() & {*batch.schema.names}:
+                limit = limits[column]
                 _check_below(batch[column], limit, f"{reader.path}: column `{column}`")
             yield batch
 
@@ -230,7 +230,7 @@ def _check_inside(path: Path, folder: Path) -> None:
 
 
 def _check_below(column: pa.Array, limit: int, where: str) -> None:
-    if len(column) and (highest := pc.max(column).as_py()) >= limit:
+    if len(column) and (highest := int(column.to_numpy().max())) >= limit:
         raise CutraceError(f"{where}: {highest}, but there are {limit}, counted from 0")
 
 

@@ -7,7 +7,7 @@ count as the process's memory.
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -58,6 +58,7 @@ class TableReader:
     def __init__(self, path: Path, schema: pa.Schema) -> None:
         self.path = path
         self._schema = schema
+        self._begins = b""
         check_whole(path)
         with self._opened() as file:
             self.pieces = tuple(self._find_pieces(file))
@@ -67,29 +68,42 @@ class TableReader:
         """All rows of the table."""
         return sum(piece.rows for piece in self.pieces)
 
-    def batches(self) -> Iterator[pa.RecordBatch]:
-        """Yield the record batches one by one, each checked."""
+    def batches(self, columns: Sequence[str] = ()) -> Iterator[pa.RecordBatch]:
+        """Yield the record batches one by one, each checked; of some columns, if any are named."""
         for piece in self.pieces:
-            yield self.read(piece)
+            yield self.read(piece, columns)
 
-    def read(self, piece: Piece) -> pa.RecordBatch:
-        """Return one record batch. CutraceError if it lies about its sizes, or is damaged."""
+    def read(self, piece: Piece, columns: Sequence[str] = ()) -> pa.RecordBatch:
+        """Return one record batch. CutraceError if it lies about its sizes, or is damaged.
+
+        Columns that are not among those named, if any are, are not unpacked.
+        """
         with self._opened() as file:
-            message = _read_message(file, piece.place, piece.size)
-            _, size = declared_size(message)
+            packed = _read_bytes(file, piece.place, piece.size)
+            _, size = declared_size(pa.ipc.read_message(pa.py_buffer(packed)))
             if size > BATCH_BYTES:
                 raise ValueError(f"a record batch declares {size} bytes; {BATCH_BYTES} at most")
-            batch = pa.ipc.read_record_batch(message, self._schema)
+            batch = self._unpack(packed, columns)
             batch.validate(full=True)
             _check_nulls(batch)
         return batch
+
+    def _unpack(self, packed: bytes, columns: Sequence[str]) -> pa.RecordBatch:
+        """Unpack a message behind the schema's, as a stream of one record batch."""
+        fields = [self._schema.get_field_index(name) for name in columns]
+        options = pa.ipc.IpcReadOptions(included_fields=fields or None, use_threads=False)
+        stream = pa.py_buffer(self._begins + packed)
+        with pa.ipc.open_stream(stream, options=options) as reader:
+            return reader.read_next_batch()
 
     def _find_pieces(self, file: BinaryIO) -> Iterator[Piece]:
         """Yield where the record batches are, from their headers alone."""
         length, first = os.fstat(file.fileno()).st_size, 0
         for number, (place, size, header) in enumerate(_find_messages(file, length)):
             if number == 0:
-                _check_schema(_read_message(file, place, size), self._schema)
+                self._begins = _read_bytes(file, place, size)
+                message = pa.ipc.read_message(pa.py_buffer(self._begins))
+                _check_schema(message, self._schema)
                 continue
             rows = declared_rows(header)
             yield Piece(place, size, first, rows)
@@ -114,9 +128,9 @@ def _find_messages(file: BinaryIO, length: int) -> Iterator[tuple[int, int, byte
         place += head.size
 
 
-def _read_message(file: BinaryIO, place: int, size: int) -> pa.Message:
+def _read_bytes(file: BinaryIO, place: int, size: int) -> bytes:
     file.seek(place)
-    return pa.ipc.read_message(pa.py_buffer(file.read(size)))
+    return file.read(size)
 
 
 def _check_schema(message: pa.Message | None, expected: pa.Schema) -> None:

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from .arrays import Zones
+from .compiled_tally import CompiledTally, load_loops
 from .counts import Groups, Ledger, group_rows
 from .device import Device
 from .patterns import Shapes
@@ -26,7 +27,7 @@ from .wiring import Wire
 
 HELD = 1 << 17
 """Distinct rows that are kept before the models are asked about them."""
-ASKED = 1 << 13
+ASKED = 1 << 12
 """Rows that a model is asked about at a time: 2 MiB of addresses."""
 
 
@@ -60,17 +61,23 @@ class AccessCounter:
         self._zones = zones
         self._shapes = shapes
         self._period = lcm(*(wire.period for track in tracks for wire in track.repeating))
+        self._placements = [track.placement for track in tracks]
         self._held: list[Distinct] = []
+        self._compiled = CompiledTally(sites, shapes, zones, self._period, self._placements)
 
     def take(self, batch: pa.RecordBatch) -> None:
         """Count rows of ACCESSES."""
-        placements = [track.placement for track in self._tracks]
         for start in range(0, batch.num_rows, SLICE):
-            part = batch.slice(start, SLICE)
-            chunk = read_chunk(part, self._sites, self._shapes, self._zones)
-            self._held.append(tally(chunk, self._period, len(self._zones.names), placements))
+            self._held.append(self._count(batch.slice(start, SLICE)))
             if sum(map(len, self._held)) > HELD:
                 self.close()
+
+    def _count(self, batch: pa.RecordBatch) -> Distinct:
+        """Find the distinct rows of a batch."""
+        if (loops := load_loops(batch.num_rows)) is not None:
+            return self._compiled.count(loops, batch)
+        chunk = read_chunk(batch, self._sites, self._shapes, self._zones)
+        return tally(chunk, self._period, len(self._zones.names), self._placements)
 
     def close(self) -> None:
         """Enter what is held in every device's ledger."""
@@ -100,12 +107,17 @@ def _settle(
 
 def _ask(track: Track, shapes: Shapes, kind: Ints, base: Ints, pattern: Ints) -> Answers:
     """Return what stages without state say about rows, a few at a time."""
-    stages, parts = Stages(track.repeating), []
+    stages = Stages(track.repeating)
+    answers = {
+        wire.stage.name: np.empty((len(wire.counters), len(kind)), np.int64)
+        for wire in track.repeating
+    }
     for start in range(0, len(kind), ASKED):
         rows = slice(start, start + ASKED)
         batch = shapes.rebuild(track.kinds, kind[rows], base[rows], pattern[rows])
-        parts.append(stages.run(batch, {}))
-    return {stage: np.concatenate([part[stage] for part in parts]) for stage in parts[0]}
+        for stage, found in stages.run(batch, {}).items():
+            answers[stage][:, rows] = found
+    return answers
 
 
 def group_places(site: Ints, zone: Ints, mixed: np.ndarray) -> Mapping[bool, Groups]:
@@ -122,7 +134,7 @@ def enter(
     answers: Answers,
     number: Ints,
 ) -> None:
-    """Enter the answers to rows: those of row i are `answers[stage][number[i]]`."""
+    """Enter the answers to rows: those of row i are `answers[stage][:, number[i]]`."""
     for wire in wires:
         for mixed, members in groups.items():
             ledger.add(wire, members, times, answers[wire.stage.name], number, mixed)

@@ -62,20 +62,20 @@ class Groups:
     zone: Ints
 
     def sum(self, table: Ints, number: Ints, times: Ints) -> tuple[Ints, Ints]:
-        """Add up what the rows have: row i has `table[number[i]]`, `times[i]` times.
+        """Add up what the rows have: row i has `table[:, number[i]]`, `times[i]` times.
 
         Returns the groups in which any row occurred (g,), and their sums (g, columns).
         """
         occurred = np.flatnonzero(times[self.rows])
         rows, group = self.rows[occurred], self.group[occurred]
         if not len(rows):
-            return group, np.zeros((0, table.shape[1]), np.int64)
+            return group, np.zeros((0, len(table)), np.int64)
         starts = np.flatnonzero(np.diff(group, prepend=-1))
-        sums = np.zeros((len(starts), table.shape[1]), np.int64)
+        sums = np.zeros((len(starts), len(table)), np.int64)
         asked, often = number[rows], times[rows]
-        once, answers = bool((often == 1).all()), np.ascontiguousarray(table.T)
-        for column in np.flatnonzero(answers.any(axis=1)).tolist():
-            values = answers[column][asked]
+        once = bool((often == 1).all())
+        for column in np.flatnonzero(table.any(axis=1)).tolist():
+            values = table[column][asked]
             sums[:, column] = np.add.reduceat(values if once else values * often, starts)
         return group[starts], sums
 
@@ -136,7 +136,7 @@ class Ledger:
     ) -> None:
         """Add a stage's answers to rows that occurred `times` (n, scopes).
 
-        Row i has the answers `table[number[i]]`, a column for each counter of the wire.
+        Row i has the answers `table[:, number[i]]`, a row for each counter of the wire.
         """
         for scope in range(len(self._scopes)):
             seen, sums = groups.sum(table, number, times[:, scope])

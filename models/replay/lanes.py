@@ -4,26 +4,24 @@ Arrays are (n, lanes): `addresses` int64 in bytes, `active` bool. An inactive la
 """
 
 from collections.abc import Sequence
-from types import ModuleType
+from functools import reduce
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import CutraceError
-from . import touching as plain
-from .compiled import compile_if_worth
-from .seam import Bools, Ints
+from .seam import Batch, Bools, Ints
 
 Masks = NDArray[np.uint32]
 
 WARP = 32
-NONE = np.iinfo(np.int64).max
-"""Stands for a lane that has no value; it sorts behind all others."""
+NONE = (1 << 63) - (1 << 12)
+"""Stands for a lane that has no value: behind all others, and aligned however wide an access is."""
 
-WIDEST = 32
-"""Bytes a lane that the compiled loops know."""
-WORTH = 1 << 17
-"""Rows from which on loading the compiled loops pays: half a second of work."""
+_BYTES = 8
+_EACH_BYTE = np.uint64(0x0101010101010101)
+_WIDEST = 255
+"""Lanes that a byte counts."""
 
 
 def check_lanes(what: str, lanes: Sequence[int], sizes: int = 3) -> None:
@@ -41,7 +39,39 @@ def unpack_masks(masks: Masks) -> Bools:
 
 def count_lanes(masks: Masks) -> Ints:
     """Return how many bits of each mask are set, (n,)."""
-    return np.asarray(np.count_nonzero(unpack_masks(masks), axis=1), np.int64)
+    return count_true(unpack_masks(masks))
+
+
+def count_true(flags: Bools) -> Ints:
+    """Return how many lanes of each row are true, (n,); eight of them are added at a time."""
+    rows, lanes = flags.shape
+    if lanes % _BYTES or lanes > _WIDEST or not flags.flags.c_contiguous:
+        return np.asarray(np.count_nonzero(flags, axis=1), np.int64)
+    words = flags.view(np.uint64).reshape(rows, -1)
+    return np.asarray((reduce(np.add, words.T) * _EACH_BYTE) >> np.uint64(56), np.int64)
+
+
+def order_lanes(addresses: Ints, active: Bools) -> Ints:
+    """Return the active lanes' addresses of each row in rising order, (n, lanes), NONE behind."""
+    return np.sort(addresses if active.all() else np.where(active, addresses, NONE), axis=1)
+
+
+def ordered_lanes(batch: Batch) -> Ints:
+    """Return `order_lanes` of a batch, which most batches bring with them."""
+    if batch.ordered is None:
+        return order_lanes(batch.addresses, batch.active)
+    return batch.ordered
+
+
+def mark_new(ordered: Ints, none: int = NONE) -> Bools:
+    """Whether each of the sorted values of a row is the first of its kind, and not `none`."""
+    new = np.empty(ordered.shape, np.bool_)
+    flat = np.ascontiguousarray(ordered).reshape(-1)
+    np.not_equal(flat[1:], flat[:-1], out=new.reshape(-1)[1:])
+    new[:, 0] = True
+    if (ordered[:, -1] == none).any():
+        new &= ordered != none
+    return new
 
 
 def sort_distinct(values: Ints, active: Bools) -> Ints:
@@ -49,7 +79,7 @@ def sort_distinct(values: Ints, active: Bools) -> Ints:
 
     The NONE of a duplicate stays in its place: only the order of the values is promised.
     """
-    ordered = np.sort(np.where(active, values, NONE), axis=1)
+    ordered = order_lanes(values, active)
     ordered[:, 1:][ordered[:, 1:] == ordered[:, :-1]] = NONE
     return ordered
 
@@ -60,33 +90,23 @@ def count_distinct(values: Ints, active: Bools) -> Ints:
     >>> count_distinct(np.array([[4, 4, 8, 12]]), np.array([[True, True, True, False]]))
     array([2])
     """
-    return _count_changes(np.sort(np.where(active, values, NONE), axis=1))
+    return count_true(mark_new(order_lanes(values, active)))
 
 
-def distinct_bytes(addresses: Ints, active: Bools, width: int) -> Ints:
+def distinct_bytes(ordered: Ints, width: int) -> Ints:
     """Return how many different bytes each row touches with `width` bytes a lane, (n,).
 
-    >>> distinct_bytes(np.array([[0, 2, 8, 8]]), np.full((1, 4), True), 4)
+    >>> distinct_bytes(np.array([[0, 2, 8, 8, NONE]]), 4)
     array([10])
     """
-    if (loops := touching_loops(len(addresses))) is not None and width <= WIDEST:
-        distinct = np.zeros(len(addresses), np.int64)
-        loops.count_bytes(addresses, active, width, *plain.make_table(), distinct)
-        return distinct
-    ordered = np.sort(np.where(active, addresses, NONE), axis=1)
-    if not (addresses & (width - 1)).any():  # aligned: accesses are the same or apart
-        return width * _count_changes(ordered)
+    if is_aligned(ordered, width):  # accesses are the same or apart
+        return width * count_true(mark_new(ordered))
     steps = np.minimum(np.diff(ordered, axis=1), width)
     steps[ordered[:, 1:] == NONE] = 0
-    return np.asarray(steps.sum(axis=1) + width * active.any(axis=1), dtype=np.int64)
+    return np.asarray(steps.sum(axis=1) + width * (ordered[:, 0] != NONE), dtype=np.int64)
 
 
-def touching_loops(rows: int) -> ModuleType | None:
-    """Return the compiled loops of `touching.py`, if so many rows have come that they pay."""
-    return compile_if_worth(plain.__name__, rows, WORTH)
-
-
-def _count_changes(ordered: Ints) -> Ints:
-    """Return how many different values before NONE each sorted row has, (n,)."""
-    new = (ordered[:, 1:] != ordered[:, :-1]) & (ordered[:, 1:] != NONE)
-    return np.asarray(np.count_nonzero(new, axis=1) + (ordered[:, 0] != NONE), np.int64)
+def is_aligned(addresses: Ints, width: int) -> bool:
+    """Whether all addresses are multiples of a width that is a power of two."""
+    together = int(np.bitwise_or.reduce(addresses, axis=None))
+    return width.bit_count() == 1 and not together & (width - 1)

@@ -5,7 +5,7 @@ lies inside one array, its pattern depends on the place in the array's row at wh
 is made once for each; the few accesses that reach over several arrays are made row by row.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -69,8 +69,8 @@ class MovedLaunch(LaunchTrace):
         """Return the same, to be asked for some at a time."""
         return HeldPatterns(*self.patterns())
 
-    def access_batches(self) -> Iterator[pa.RecordBatch]:
-        """Yield memory accesses with the base and pattern that they would have."""
+    def access_batches(self, columns: Sequence[str] = ()) -> Iterator[pa.RecordBatch]:
+        """Yield memory accesses with the base and pattern that they would have, all columns."""
         taken = len(self._recorded.active) + len(self._made.keys)
         for batch in self.before.access_batches():
             at = self._locate(batch)

@@ -201,7 +201,7 @@ class Ordering:
         site, zone = np.divmod(rest, zones)
         for wire in self.track.lasting:
             sums = np.zeros((len(groups), len(wire.counters)), np.int64)
-            for place, column in enumerate(answers[wire.stage.name].T):
+            for place, column in enumerate(answers[wire.stage.name]):
                 if column.any():
                     sums[:, place] = np.bincount(number, column[which], len(groups))
             self.track.ledger.add_sums(wire, site, zone, scope, sums, mixed)
@@ -237,7 +237,8 @@ def count_ordered(
 
 def _with_floors(trace: "LaunchTrace") -> Iterator[tuple[pa.RecordBatch, int]]:
     """Yield each batch of accesses with the first block of which more may come behind it."""
-    lowest = [int(b["block"].to_numpy().min()) for b in trace.access_batches() if b.num_rows]
+    blocks = (batch["block"].to_numpy() for batch in trace.access_batches(["block"]))
+    lowest = [int(block.min()) for block in blocks if len(block)]
     floors = np.minimum.accumulate([np.iinfo(np.int64).max, *reversed(lowest)])[::-1]
     filled = (batch for batch in trace.access_batches() if batch.num_rows)
     yield from zip(filled, floors[1:].tolist(), strict=True)

@@ -1,12 +1,13 @@
 """The address patterns of a launch, and rows rebuilt from them."""
 
 from dataclasses import dataclass
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .lanes import unpack_masks
+from .lanes import order_lanes, unpack_masks
 from .numbering import number_rows
 from .seam import Batch, Ints, Kind
 
@@ -37,21 +38,32 @@ class Shapes:
         """Return the number of patterns."""
         return len(self.store)
 
-    def reach(self, pattern: Ints) -> tuple[Ints, Ints]:
-        """Return the smallest and the greatest offset of the pattern of each row, both (n,)."""
-        if not len(pattern):
-            return pattern, pattern
-        first = int(pattern.min())
-        distinct, number = number_rows(pattern - first, int(pattern.max()) - first + 1)
-        offsets = self.store.take(distinct + first)[1]
-        low, high = (end.astype(np.int64) for end in (offsets.min(axis=1), offsets.max(axis=1)))
-        return low[number], high[number]
+    def number(self, pattern: Ints) -> tuple[Ints, Ints]:
+        """Return the distinct patterns of rows, rising, and for each row its index there, (n,)."""
+        first, last = int(pattern.min()), int(pattern.max())
+        if first == last:
+            return np.array([first]), np.zeros(len(pattern), np.int64)
+        distinct, number = number_rows(pattern - first, last - first + 1)
+        return distinct + first, number
+
+    def reach(self, pattern: Ints, loops: ModuleType | None = None) -> tuple[Ints, Ints]:
+        """Return the smallest and the greatest offset of each pattern, both (n,).
+
+        `loops` are those of `counting.py`, if they are compiled.
+        """
+        offsets = self.store.take(pattern)[1]
+        if loops is None:
+            return offsets.min(axis=1).astype(np.int64), offsets.max(axis=1).astype(np.int64)
+        low, high = np.empty(len(pattern), np.int64), np.empty(len(pattern), np.int64)
+        loops.find_ends(offsets, low, high)
+        return low, high
 
     def rebuild(self, kinds: tuple[Kind, ...], kind: Ints, base: Ints, pattern: Ints) -> Batch:
         """Return the batch of the rows with these kinds, bases and patterns, all (n,)."""
         active, offsets = self.store.take(pattern)
-        rows = np.arange(len(kind))
-        return Batch(kinds, kind, base[:, None] + offsets, unpack_masks(active), rows)
+        on, addresses = unpack_masks(active), base[:, None] + offsets
+        ordered = order_lanes(addresses, on)
+        return Batch(kinds, kind, addresses, on, np.arange(len(kind)), ordered=ordered)
 
 
 def read_patterns(active: NDArray[np.uint32], offsets: NDArray[np.int32]) -> Patterns:

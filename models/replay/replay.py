@@ -26,6 +26,7 @@ from .samples import SampleCounter
 from .schedule import read_barriers, schedule
 from .sites import read_sites
 from .stages import split_wires, with_sources
+from .tally import READ
 from .texels import texture_arrays
 from .wiring import wire
 
@@ -153,7 +154,7 @@ def replay(
 
 def _read(trace: "LaunchTrace", counting: LaunchReplay) -> None:
     """Take all rows of a trace."""
-    for batch in trace.access_batches():
+    for batch in trace.access_batches(READ):
         counting.accesses.take(batch)
     for batch in trace.texel_batches():
         counting.samples.take(batch)

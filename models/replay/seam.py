@@ -92,7 +92,9 @@ class Batch:
     thread together, and texels' places (`x bytes | y << ROW_SHIFT | z << SLICE_SHIFT`). `row`
     (n,) is what replay attributes a row to: a model that passes rows on copies it. A model whose
     `passes_on` is set fills `Step.out`. `unit` (n,) is the SM or cluster that a row belongs to, for
-    a model that serves all units; else None.
+    a model that serves all units; else None. `ordered` (n, lanes) are the addresses of active lanes
+    in rising order, `lanes.NONE` behind, put in order once for all stages; where it is None,
+    `lanes.ordered_lanes` does it.
 
     A model with a period sees addresses that are right modulo that period only.
     """
@@ -104,6 +106,7 @@ class Batch:
     row: Ints
     passes_on: bool = False
     unit: Ints | None = None
+    ordered: Ints | None = None
 
     def __len__(self) -> int:
         """Return the number of rows."""
@@ -114,7 +117,7 @@ class Batch:
         if len(self.kinds) == 1 and len(self.kind):
             yield self.kinds[0], np.arange(len(self.kind))
             return
-        for number in np.unique(self.kind).tolist():
+        for number in np.flatnonzero(np.bincount(self.kind)).tolist():
             yield self.kinds[number], np.flatnonzero(self.kind == number)
 
     def take(self, rows: Ints | slice) -> "Batch":
@@ -127,6 +130,7 @@ class Batch:
             self.row[rows],
             self.passes_on,
             None if self.unit is None else self.unit[rows],
+            None if self.ordered is None else self.ordered[rows],
         )
 
 

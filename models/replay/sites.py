@@ -5,6 +5,7 @@ in several spaces, `cp.async` reads one and writes another.
 """
 
 from dataclasses import dataclass
+from typing import NoReturn
 
 import numpy as np
 import pyarrow as pa
@@ -57,11 +58,15 @@ class Sites:
         sites = np.where(space < SPACES, pc * SPACES + space, 0)  # 0: no space has number 0
         wrong = np.flatnonzero(self.kind[sites] < 0)
         if len(wrong):
-            raise CutraceError(
-                f"broken trace: instruction {pc[wrong[0]]} has no accesses to space "
-                f"{space[wrong[0]]}, but rows say so; `cutrace info --verify` lists what is wrong"
-            )
+            self.refuse(int(pc[wrong[0]]), int(space[wrong[0]]))
         return sites
+
+    def refuse(self, pc: int, space: int) -> NoReturn:
+        """Say that an instruction cannot reach the space that a row of it lies in."""
+        raise CutraceError(
+            f"broken trace: instruction {pc} has no accesses to space {space}, but rows say so; "
+            "`cutrace info --verify` lists what is wrong"
+        )
 
 
 def read_sites(instructions: pa.Table, dlcm: str) -> Sites:

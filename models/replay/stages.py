@@ -9,7 +9,7 @@ from .seam import Batch, Ints, Model, Step, join_batches
 from .wiring import Wire
 
 Answers = Mapping[str, Ints]
-"""For each stage by name, (n, counters): its answers to the n rows that went in."""
+"""For each stage by name, (counters, n): its answers to the n rows that went in."""
 
 
 def split_wires(wires: Sequence[Wire]) -> tuple[tuple[Wire, ...], tuple[Wire, ...]]:
@@ -97,24 +97,26 @@ class Stages:
 
 def _gather(wire: Wire, batch: Batch, passed: Mapping[str, Batch]) -> Batch:
     """Return what a stage sees: rows of its spaces, and what the stages before it passed on."""
-    heard = np.array([kind.space in wire.direct for kind in batch.kinds], np.bool_)
+    heard = np.array([kind.space in wire.direct for kind in batch.kinds] or [False])[batch.kind]
     parts = [passed[name] for name in wire.after if name in passed]
-    if wire.direct and heard.all():
+    if heard.all():
         parts.append(batch)
-    elif wire.direct:
-        parts.append(batch.take(np.flatnonzero(heard[batch.kind])))
+    elif heard.any():
+        parts.append(batch.take(np.flatnonzero(heard)))
     if not parts:
         return batch.take(np.zeros(0, np.int64))
     return parts[0] if len(parts) == 1 else join_batches(parts)
 
 
 def _sum_by_row(columns: Sequence[Ints], row: Ints, rows: int) -> Ints:
-    """Add up answers, (m,) each, that belong to one row; `row` (m,) rises: (rows, counters)."""
+    """Add up answers, (m,) each, that belong to one row; `row` (m,) rises: (counters, rows)."""
     total = np.zeros((len(columns), rows), np.int64)
     first = np.flatnonzero(np.diff(row, prepend=-1))
     for sums, column in zip(total, columns, strict=True):
-        if len(first) == len(row):
+        if len(first) == rows == len(row):
+            sums[:] = column
+        elif len(first) == len(row):
             sums[row] = column
         elif column.any():
             sums[row[first]] = np.add.reduceat(column, first)
-    return total.T
+    return total

@@ -20,7 +20,9 @@ from .place import Placement
 from .seam import Bools, Ints
 from .sites import Sites
 
-SLICE = 1 << 17
+READ = ("block", "pc", "space", "base", "pattern")
+"""The columns of ACCESSES that count where no order does."""
+SLICE = 1 << 15
 """Rows that are numbered at a time: their columns stay in the processor's cache."""
 
 
@@ -59,18 +61,19 @@ def read_chunk(batch: pa.RecordBatch, sites: Sites, shapes: Shapes, zones: Zones
 
     Raises `CutraceError` where a row lies in a space that its instruction cannot reach.
     """
-    space = _column(batch, "space")
-    site = sites.locate(_column(batch, "pc"), space)
-    base, pattern = _column(batch, "base"), _column(batch, "pattern")
+    space = read_column(batch, "space")
+    site = sites.locate(read_column(batch, "pc"), space)
+    base, pattern = read_column(batch, "base"), read_column(batch, "pattern")
     places = (space << SPACE_SHIFT) + base
     zone = zones.find(places)
-    low, high = shapes.reach(pattern)
-    mixed = zones.leave(places, zone, low, high + sites.width[site])
-    return Chunk(_column(batch, "block"), site, base, pattern, zone, mixed)
+    patterns, shape = shapes.number(pattern)
+    low, high = shapes.reach(patterns)
+    mixed = zones.leave(places, zone, low[shape], high[shape] + sites.width[site])
+    return Chunk(read_column(batch, "block"), site, base, pattern, zone, mixed)
 
 
 def tally(chunk: Chunk, period: int, zones: int, placements: Sequence[Placement]) -> Distinct:
-    """Find the distinct rows of a chunk."""
+    """Find the distinct rows of a chunk; `compiled_tally.py` does it where there are many."""
     first = int(chunk.pattern.min())
     span = int(chunk.pattern.max()) - first + 1
     pairs, pair = number_rows(
@@ -113,7 +116,7 @@ def join(parts: Sequence[Distinct]) -> Distinct:
     return Distinct(**columns, times=np.concatenate([p.times for p in parts], axis=1))
 
 
-def _column(batch: pa.RecordBatch, name: str) -> Ints:
+def read_column(batch: pa.RecordBatch, name: str) -> Ints:
     """Return a column as int64; 64-bit ones are not copied."""
     values: NDArray[np.unsignedinteger[Any]] = batch[name].to_numpy()
     return values.view(np.int64) if values.itemsize == 8 else values.astype(np.int64)

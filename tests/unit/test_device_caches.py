@@ -38,7 +38,7 @@ class Chip:
             f"{w.stage.name}_{counter}": value
             for w in self.wires
             if w.stage.model in ("cache", "memory")
-            for counter, value in zip(w.counters, answers[w.stage.name][0].tolist(), strict=True)
+            for counter, value in zip(w.counters, answers[w.stage.name][:, 0].tolist(), strict=True)
             if value
         }
 
@@ -158,8 +158,8 @@ def test_since_7_0_l2_fetches_two_sectors_at_a_time(name: str) -> None:
     batch = batch_of(warp(lanes=[0], base=0), kind=lane)
     answers = chip.stages.run(batch, {})
     place = {w.stage.name: w.counters for w in chip.wires}
-    assert answers["l2"][0][place["l2"].index("fills")] == 2
-    assert answers["dram"][0][place["dram"].index("bytes_read")] == 64
+    assert answers["l2"][place["l2"].index("fills")][0] == 2
+    assert answers["dram"][place["dram"].index("bytes_read")][0] == 64
 
 
 @pytest.mark.parametrize("name", ["sm_30", "sm_50", "sm_70", "sm_90", "sm_121"])
@@ -240,7 +240,7 @@ def test_l2_is_shared_by_all_sms() -> None:
     found = []
     for sm in (0, 1, 1):
         answers = chip.stages.run(batch_of(warp(base=0), kind=LOAD), units | {"sm": np.array([sm])})
-        hits = [answers[c][0][place[c].index("read_hits")] for c in ("l1", "l2")]
+        hits = [answers[c][place[c].index("read_hits")][0] for c in ("l1", "l2")]
         found.append([int(n) for n in hits])
     assert found == [[0, 0], [0, 4], [1, 0]]  # SM 1 misses in its own L1, then hits there
 

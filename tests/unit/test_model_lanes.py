@@ -1,11 +1,12 @@
-"""What lanes touch, counted by compiled loops, against sets of bytes and against arrays."""
+"""What lanes touch, counted over arrays, against sets of bytes."""
+
+from collections import Counter
 
 import numpy as np
 import pytest
 
 from cutrace.models.coalescer import Coalescer
-from cutrace.models.replay import lanes, touching
-from cutrace.models.replay.compiled import compile_if_worth
+from cutrace.models.replay.lanes import count_true, distinct_bytes, order_lanes
 from cutrace.models.replay.seam import Batch, Bools, Ints, Kind
 
 ROWS = 200
@@ -25,24 +26,16 @@ def units(row: Ints, active: Bools, width: int, unit: int) -> set[int]:
     return {byte // unit for start in row[active].tolist() for byte in range(start, start + width)}
 
 
-@pytest.fixture
-def compiled(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the first row be worth compiling for."""
-    monkeypatch.setattr(lanes, "WORTH", 0)
-
-
-@pytest.mark.usefixtures("compiled")
 @pytest.mark.parametrize("width", [1, 2, 4, 8, 16, 32])
 @pytest.mark.parametrize("spread", [64, 4096, 1 << 40])
 @pytest.mark.parametrize("seed", [0, 1])
 def test_distinct_bytes_are_those_of_a_set(width: int, spread: int, seed: int) -> None:
     addresses, active = draw(width, spread, seed)
-    found = lanes.distinct_bytes(addresses, active, width)
+    found = distinct_bytes(order_lanes(addresses, active), width)
     expected = [len(units(*pair, width, 1)) for pair in zip(addresses, active, strict=True)]
     assert found.tolist() == expected
 
 
-@pytest.mark.usefixtures("compiled")
 @pytest.mark.parametrize("rule", ["line", "sector"])
 @pytest.mark.parametrize("lanes_together", [32, 8])
 @pytest.mark.parametrize("width", [1, 4, 16])
@@ -72,18 +65,17 @@ def test_transactions_are_those_that_arrays_list(
     ]
     assert counted.counts["transactions"].tolist() == many
     assert counted.counts["bytes_moved"].tolist() == [size * transactions for transactions in many]
+    lines = [  # by sectors touched: those of one line leave together
+        Counter(sector // 4 for sector in units(a, m, width, 32)).values()
+        for a, m in zip(addresses, active, strict=True)
+    ]
+    if rule == "sector" and lanes_together == 32:
+        for sectors in range(1, 5):
+            of_size = [list(row).count(sectors) for row in lines]
+            assert counted.counts[f"transactions_{32 * sectors}"].tolist() == of_size
 
 
-def test_loops_are_compiled_once_enough_rows_have_come() -> None:
-    name = touching.__name__
-    assert compile_if_worth(name, 0, 1 << 60) is None
-    assert compile_if_worth(name, 1, 0) is not None
-
-
-def test_the_table_is_empty_again_after_each_group() -> None:
-    keys, masks, order = touching.make_table()
-    distinct = np.zeros(2, np.int64)
-    twice = np.array([[0, 40], [0, 40]])
-    touching.count_bytes(twice, np.ones((2, 2), np.bool_), 4, keys, masks, order, distinct)
-    assert distinct.tolist() == [8, 8]
-    assert (keys == touching.EMPTY).all()
+@pytest.mark.parametrize("lanes", [4, 8, 16, 32, 248, 256, 512])
+def test_lanes_that_are_on_are_counted_however_many_there_are(lanes: int) -> None:
+    flags = np.arange(lanes) < np.array([[0], [1], [lanes - 1], [lanes]])
+    assert count_true(flags).tolist() == [0, 1, lanes - 1, lanes]

@@ -1,0 +1,126 @@
+"""Distinct rows and how often each occurred: compiled loops against arrays."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from cutrace.errors import CutraceError
+from cutrace.models.replay import counting
+from cutrace.models.replay.arrays import Zones, cut_zones
+from cutrace.models.replay.compiled import compile_if_worth, compile_module
+from cutrace.models.replay.compiled_tally import CompiledTally
+from cutrace.models.replay.patterns import Shapes
+from cutrace.models.replay.place import Chip, Placement, place
+from cutrace.models.replay.seam import Kind
+from cutrace.models.replay.sites import SPACES, Sites
+from cutrace.models.replay.tally import Distinct, read_chunk, tally
+from cutrace.traces.pattern_store import HeldPatterns
+from cutrace.traces.schema import ACCESSES, Array, Sample, Space
+
+LOADS = Sites(
+    (Kind("global", "load", "ca", 4), Kind("shared", "load", "", 8)),
+    np.array([-1, 0, 1, -1, -1, -1, -1, -1] * 3),  # 3 instructions; global is 1, shared is 2
+    np.array([0, 4, 8, 0, 0, 0, 0, 0] * 3),
+)
+ZONES = cut_zones(
+    [
+        Array("in", Space.GLOBAL, 4096, 1024, 4),
+        Array("out", Space.GLOBAL, 5120, 1024, 4),
+        Array("tile", Space.SHARED, 0, 512, 4),
+    ]
+)
+BLOCKS = 40
+
+
+def draw(rows: int, patterns: int, seed: int) -> tuple[pa.RecordBatch, Shapes]:
+    """Rows of ACCESSES in and around the arrays, and the patterns that they name."""
+    random = np.random.default_rng([rows, patterns, seed])
+    columns = {
+        "block": random.integers(0, BLOCKS, rows),
+        "warp": np.zeros(rows),
+        "step": np.arange(rows),
+        "part": np.zeros(rows),
+        "pc": random.integers(0, 3, rows),
+        "space": random.choice([Space.GLOBAL, Space.SHARED], rows),
+        "base": 4 * random.integers(0, 1600, rows),
+        "pattern": np.sort(random.integers(0, patterns, rows)),
+    }
+    arrays = [
+        pa.array(columns[column.name].astype(column.type.to_pandas_dtype())) for column in ACCESSES
+    ]
+    offsets = 4 * random.integers(-8, 32, (patterns, 32)).astype(np.int32)
+    masks = np.full(patterns, 0xFFFFFFFF, np.uint32)
+    return pa.RecordBatch.from_arrays(arrays, schema=ACCESSES), Shapes(HeldPatterns(masks, offsets))
+
+
+def as_set(found: Distinct) -> dict[tuple[int, ...], list[list[int]]]:
+    """How often each distinct row occurred, for each device and scope."""
+    columns = (found.site, found.pattern, found.phase, found.zone, found.mixed)
+    keys = zip(*(column.tolist() for column in columns), strict=True)
+    return dict(zip(keys, found.times.transpose(1, 0, 2).tolist(), strict=True))
+
+
+def count_both(
+    batch: pa.RecordBatch,
+    shapes: Shapes,
+    period: int,
+    placements: list[Placement],
+    zones: Zones = ZONES,
+) -> tuple[Distinct, Distinct]:
+    """What the loops find, and what the arrays do."""
+    loops = compile_module(counting.__name__)
+    assert loops is not None
+    found = CompiledTally(LOADS, shapes, zones, period, placements).count(loops, batch)
+    chunk = read_chunk(batch, LOADS, shapes, zones)
+    return found, tally(chunk, period, len(zones.names), placements)
+
+
+@pytest.mark.parametrize("period", [128, 384, 1])
+@pytest.mark.parametrize("patterns", [1, 3, 500])
+@pytest.mark.parametrize("rows", [1, 2000])
+def test_the_loops_find_the_rows_that_the_arrays_find(
+    rows: int, patterns: int, period: int
+) -> None:
+    chips = [Chip(2, 1, 1.0), Chip(30, 3, 1.0)]
+    batch, shapes = draw(rows, patterns, period)
+    found, expected = count_both(batch, shapes, period, [place(chip, BLOCKS) for chip in chips])
+    assert as_set(found) == as_set(expected)
+    assert found.times.sum() == len(chips) * rows
+
+
+def test_the_loops_count_a_sampled_block_as_often_as_it_stands_for() -> None:
+    batch, shapes = draw(300, 2, 0)
+    sample = Sample(tuple(range(BLOCKS)), (3,) * BLOCKS)
+    placement = place(Chip(2, 1, 1.0), 3 * BLOCKS, None, sample)
+    found, expected = count_both(batch, shapes, 128, [placement])
+    assert as_set(found) == as_set(expected)
+    assert found.times.sum() == 3 * 300
+
+
+def test_the_tables_are_used_again_for_the_next_batch() -> None:
+    loops = compile_module(counting.__name__)
+    assert loops is not None
+    placements = [place(Chip(2, 1, 1.0), BLOCKS)]
+    batch, shapes = draw(500, 9, 1)
+    counter = CompiledTally(LOADS, shapes, ZONES, 128, placements)
+    first, second = counter.count(loops, batch), counter.count(loops, batch)
+    assert as_set(first) == as_set(second)
+
+
+def test_the_loops_refuse_a_row_in_a_space_that_its_instruction_cannot_reach() -> None:
+    batch, shapes = draw(50, 1, 2)
+    space = batch["space"].to_numpy().copy()
+    space[17] = Space.LOCAL
+    broken = batch.set_column(5, ACCESSES.field("space"), pa.array(space))
+    with pytest.raises(CutraceError, match=f"no accesses to space {Space.LOCAL.value}, but"):
+        count_both(broken, shapes, 128, [place(Chip(2, 1, 1.0), BLOCKS)])
+
+
+def test_loops_are_compiled_once_enough_rows_have_come() -> None:
+    name = counting.__name__
+    assert compile_if_worth(name, 0, 1 << 60) is None
+    assert compile_if_worth(name, 1, 0) is not None
+
+
+def test_the_loops_know_how_many_spaces_there_are() -> None:
+    assert counting.SPACES == SPACES
