@@ -122,6 +122,16 @@ def test_constants_of_more_than_64_kilobytes_name_the_line_of_the_one_too_many()
     launch_ptx("", outside=".const .b8 all[65536];")
 
 
+def test_too_many_constants_of_a_source_name_the_sources_line() -> None:
+    source = (
+        "__constant__ float some[10000];\n\nnamespace n {\n__constant__ double more[3750];\n}\n"
+        "__global__ void k(float *a) { a[0] = some[0] + n::more[1]; }\n"
+    )
+    named = "^source.cu:4: `.*more.*` needs 30000 bytes of const memory; 25536 of 65536 are free"
+    with pytest.raises(CutraceError, match=named), cutrace.Session() as gpu:
+        gpu.compile(source)
+
+
 @pytest.mark.parametrize("size", [1 << 40, 1 << 60])
 def test_a_gigantic_device_array_is_refused(size: int) -> None:
     with pytest.raises(CutraceError, match=rf"`big` needs {size} bytes"), cutrace.Session() as gpu:

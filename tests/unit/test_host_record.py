@@ -144,6 +144,24 @@ def test_the_example_knows_what_a_types_name_stands_for() -> None:
     assert unknown.startswith("k<<<4, 256>>>(p:u8[1024,64])")
 
 
+@pytest.mark.parametrize(
+    "source",
+    [
+        "struct P { float x; };\n__global__ void k(P p, int *a) { a[0] = p.x; }",
+        "typedef struct { float x; } P;\n__global__ void k(int *a, const P p) { a[0] = p.x; }",
+        "__global__ void k(float4 v, int *a) { a[0] = v.x; }",
+    ],
+)
+def test_a_structure_by_value_is_said_to_need_a_script(source: str) -> None:
+    write("a.cu", source)
+    told = message()
+    assert "by value is launched from a Python script" in told
+    assert "--launch" not in told
+    # a kernel beside it that a launch line can say is the example
+    write("a.cu", f"{source}\nenum mode {{ on }};\n__global__ void z(int *a, mode m) {{}}")
+    assert message().endswith('--launch "z<<<4, 256>>>(a:i32[1024], 1024)"')
+
+
 def test_the_example_reads_the_headers_that_a_source_reaches() -> None:
     write("real.h", "typedef double real;\n#define SIDE 64\n")
     told = example('#include "real.h"\n__global__ void k(real *a) { a[blockIdx.y] = 0; }')

@@ -51,6 +51,15 @@ class Allocation:
         return self.address - (GLOBAL_BASE if self.space == Space.GLOBAL else 0)
 
 
+class NoRoomError(CutraceError):
+    """Memory has no room for a module's variable."""
+
+    def __init__(self, problem: str, variable: Variable) -> None:
+        super().__init__(f"PTX line {variable.line}: {problem}")
+        self.problem = problem
+        self.variable = variable.name
+
+
 class Arena:
     """The bytes of one state space, and the allocations in them in order of address."""
 
@@ -232,7 +241,7 @@ class Memory:
         try:
             allocation = self.arena(space).allocate(variable.size, variable.name, align, itemsize)
         except CutraceError as error:
-            raise CutraceError(f"PTX line {variable.line}: {error}") from None
+            raise NoRoomError(str(error), variable) from None
         data = np.frombuffer(variable.initializer, dtype=np.uint8)
         self.view(allocation)[: data.size] = data
         self.mark_written(allocation)

@@ -48,6 +48,11 @@ class Diagnostic:
         _, _, rest = self.text.partition("#pragma nv_mangled_name ")
         return rest.partition("\n")[0].strip()
 
+    def at(self, path: str, line: int) -> "Diagnostic":
+        """The same words, said of another place alone, without what the compiler showed."""
+        text = f"{path}({line}): {self.kind}: {self.words}"
+        return Diagnostic(self.kind, self.words, ((path, line),), -1, text)
+
 
 def read_diagnostics(log: str) -> tuple[Diagnostic, ...]:
     """The messages of a log, in order; notes belong to the message before them."""

@@ -28,7 +28,8 @@ from .toolkit import wheel_of
 
 _ROUNDS = 100
 _SHOWN = 5
-_INSTALL = "python -m pip install"
+_BUILT_IN = "__nv_nvrtc_builtin_header.h"
+_ECHO = re.compile('does not apply here|incomplete type "void"')
 _LIBRARY = re.compile(r"\b(?:std|cub|thrust|cuda)\b")
 
 
@@ -220,11 +221,10 @@ class _Program:
     def refusal(self, errors: Sequence[Diagnostic]) -> Iterator[str]:
         """The message: the compiler's own words, and what of the program was left out for them."""
         yield f"{self.source.name} does not compile"
-        missing = list(self.missing_headers())
-        yield from (each for each in missing if _INSTALL in each)
+        yield from self.missing_headers()
         yield from self._bad_instances(errors)
-        own = [error for error in errors if not error.name_expression]
-        own.sort(key=lambda error: "does not apply here" in error.words)
+        own = [self._at_users_line(error) for error in errors if not error.name_expression]
+        own.sort(key=lambda error: _ECHO.search(error.words) is not None)
         yield from (error.text for error in own[:_SHOWN])
         if len(own) > _SHOWN:
             yield f"and {len(own) - _SHOWN} more errors"
@@ -233,7 +233,13 @@ class _Program:
             for each, reason in file.cut.items():
                 if each.name and f'"{each.name}"' in said:
                     yield f"{name}({each.first}): {each.name} was left out as host code: {reason}"
-        yield from (each for each in missing if _INSTALL not in each)
+
+    def _at_users_line(self, error: Diagnostic) -> Diagnostic:
+        """An error in what stands in for references, at the user's line that led there."""
+        if error.places[0][0] not in (NAME, _BUILT_IN):
+            return error
+        places = (place for place in error.places if self._open(place[0]))
+        return next((error.at(*place) for place in places), error)
 
     def _bad_instances(self, errors: Iterable[Diagnostic]) -> Iterator[str]:
         """A line for each name expression that names nothing, with the compiler's first word."""
@@ -271,4 +277,4 @@ def _of_cuda(header: str) -> str:
 
 def _not_found(header: str) -> str:
     wheel = wheel_of(header)
-    return "was not found and left out" + (f"; {_INSTALL} {wheel}" if wheel else "")
+    return "was not found and left out" + (f"; python -m pip install {wheel}" if wheel else "")

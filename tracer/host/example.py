@@ -34,18 +34,31 @@ def explain_launches(source: str, kernels: tuple[KernelSignature, ...], text: st
     if not kernels:
         return f"{source} has no kernel: expected a __global__ function"
     listed = "".join(f"\n  {each}" for each in kernels)
-    plain = [each for each in kernels if not _takes_texture(each)]
+    plain = [each for each in kernels if not (_takes_texture(each) or _takes_value(each, text))]
     if not plain:
         return (
             f"{source} does not say which kernel to launch. Its kernels:{listed}\n"
-            "A kernel that takes textures is launched from a Python script, which makes them with "
-            "gpu.texture(...):\n  cutrace gallery texture shows some"
+            f"{_explain_script(kernels[0])}"
         )
     return (
         f"{source} does not say which kernel to launch. Its kernels:{listed}\n"
         f"Write a launch into a comment of the source (// cutrace: ...) or on the command line:\n"
         f'  cutrace record {source} --launch "{example_line(plain[0], text)}"'
         f"{_explain_structures(plain[0], text)}{_show_own(plain[0], text)}"
+    )
+
+
+def _explain_script(kernel: KernelSignature) -> str:
+    """Why a launch line cannot say it, and what can."""
+    if _takes_texture(kernel):
+        return (
+            "A kernel that takes textures is launched from a Python script, which makes them with "
+            "gpu.texture(...):\n  cutrace gallery texture shows some"
+        )
+    return (
+        "A kernel that takes a structure by value is launched from a Python script, which passes "
+        "a NumPy scalar:\n"
+        '  p = np.array((1.5, 2), np.dtype([("x", "f4"), ("n", "i4")], align=True))'
     )
 
 
@@ -67,6 +80,20 @@ def _show_own(kernel: KernelSignature, text: str) -> str:
 
 def _takes_texture(kernel: KernelSignature) -> bool:
     return any("cudaTextureObject_t" in c_type for c_type, _ in kernel.parameters)
+
+
+def _takes_value(kernel: KernelSignature, text: str) -> bool:
+    """Whether it takes a vector, or a structure that the source defines, by value."""
+    names = [_meaning(_base(c_type), text) for c_type, _ in kernel.parameters if "*" not in c_type]
+    return any(
+        _VECTOR.fullmatch(name)
+        or re.search(
+            rf"\b(?:struct|class|union)\b[^;{{}}()]*\b{re.escape(name)}\s*(?::[^;]*)?{{", text
+        )
+        or re.search(rf"}}\s*{re.escape(name)}\s*;", text)
+        for name in names
+        if name not in _TYPES
+    )
 
 
 def example_line(kernel: KernelSignature, text: str = "") -> str:

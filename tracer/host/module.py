@@ -3,6 +3,7 @@
 import re
 
 from ...errors import CutraceError, nearest
+from ..engine.memory import NoRoomError
 from ..front.source import Compiled, KernelSignature
 from .function import Function, Linked
 from .known import known_kernel, known_module
@@ -12,7 +13,7 @@ from .reference import bind, bind_surface
 from .resources import ask_resources
 from .signature import read_signature
 from .surface import Surface
-from .symbol import Symbol, name_symbols
+from .symbol import Symbol, declared_at, name_symbols
 from .texture import Texture
 
 
@@ -23,7 +24,11 @@ class Module:
         self._recording = recording
         self._compiled = compiled
         self._source = source
-        self._loaded = recording.memory.load(known_module(compiled.ptx))
+        try:
+            self._loaded = recording.memory.load(known_module(compiled.ptx))
+        except NoRoomError as error:
+            place = declared_at(error.variable, compiled.sources)
+            raise CutraceError(f"{place}: {error.problem}") if place else error from None
         self._functions: dict[str, Function] = {}
 
     @property

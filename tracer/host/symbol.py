@@ -1,6 +1,7 @@
 """Variables that live in a module: `__device__`, `__constant__` and `__shared__` ones by C name."""
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from ...errors import CutraceError
 from ...traces.schema import Array, Event, Space
 from ..engine.layout import Layout
 from ..engine.memory import Allocation, LoadedModule
+from ..front.definition import definitions, marking_words
 from ..front.demangle import demangle
 from ..front.texture import is_handle
 from ..ptx.kernel import TYPE_BYTES, Variable
@@ -57,6 +59,17 @@ def plain_name(ptx_name: str) -> str:
         return found["rest"][: int(found["length"])] if found else ptx_name
     read = demangle(ptx_name)
     return read.name if read and read.arguments is None else ptx_name
+
+
+def declared_at(ptx_name: str, sources: Mapping[str, str]) -> str:
+    """Where the sources declare a variable, `table.cu:3`; `""` if they don't."""
+    word = re.compile(rf"\b{re.escape(plain_name(ptx_name).rpartition('::')[2])}\b".encode())
+    for path, text in sources.items():
+        for each in definitions(text, marking_words([text])):
+            is_variable = each.is_device and not each.is_function
+            if is_variable and word.search(text.encode()[each.start : each.end]):
+                return f"{path}:{each.first}"
+    return ""
 
 
 def name_symbols(loaded: LoadedModule) -> dict[str, Allocation]:
