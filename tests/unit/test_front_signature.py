@@ -71,3 +71,17 @@ def test_an_overload_takes_the_writing_with_its_own_types() -> None:
         "k(float *x, int m)",
         "k(int *a, int n)",
     ]
+
+
+def test_an_overload_by_an_array_or_a_handle_is_told_from_the_others() -> None:
+    text = (
+        "__global__ void k(float *a) {}\n__global__ void k(float b[R][16]) {}\n"
+        "__global__ void k(cudaSurfaceObject_t c) {}\n"
+    )
+    names = ("_Z1ky", "_Z1kPA16_f", "_Z1kPf")
+    ptx = "".join(f".visible .entry {name}(\n)\n" for name in names)
+    assert [str(kernel) for kernel in list_kernels(ptx, [text])] == [
+        "k(cudaSurfaceObject_t c)",
+        "k(float b[R][16])",
+        "k(float *a)",
+    ]

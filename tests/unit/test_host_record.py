@@ -144,6 +144,18 @@ def test_the_example_knows_what_a_types_name_stands_for() -> None:
     assert unknown.startswith("k<<<4, 256>>>(p:u8[1024,64])")
 
 
+def test_the_example_calls_one_of_several_of_a_name_by_its_ptx_name() -> None:
+    overloads = (
+        "__global__ void k(int n, float a[8][4]) { a[n][0] = 0; }\n"
+        "__global__ void k(int n, double *a) { a[n] = 0; }\n"
+    )
+    write("a.cu", overloads)
+    listed, _, line = message().partition("\nWrite a launch")
+    assert "\n  k(int n, float a[8][4])" in listed
+    assert "\n  k(int n, double *a)" in listed
+    assert '"_Z1kiPA4_f<<<4, 256>>>(1024, a:f32[1024])"' in line
+
+
 @pytest.mark.parametrize(
     "source",
     [

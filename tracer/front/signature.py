@@ -15,6 +15,8 @@ _ENTRY = re.compile(
 )
 _PARAMETER = re.compile(r"\.param[^,]*?\.([busf]\d+)\s[^,]*?([\w$]+(?:\[\d+\])?)\s*(?:,|$)")
 
+_OBJECT = re.compile(r"\bcuda(?:Texture|Surface)Object_t\b")
+
 
 def entries(ptx: str) -> dict[str, tuple[tuple[str, str], ...]]:
     """The PTX names of the kernels in `ptx`, in order, with their parameters as PTX types them."""
@@ -85,8 +87,12 @@ def _instance(ctype: str, kernel: Written, read: Demangled | None) -> str:
 
 
 def _words(ctype: str) -> list[str]:
-    """The words of a type, in any order, without those that a name does not carry."""
-    words = re.findall(r"\w+|[*&]", ctype.replace("unsigned int", "unsigned"))
+    """The words of a type, in any order, without those that a name does not carry.
+
+    An array is a pointer: `float [8][N]` and `float (*)[N]` have the same words.
+    """
+    pointers = re.sub(r"\[[^]]*\]", "*", ctype.replace("unsigned int", "unsigned"))
+    words = re.findall(r"\w+|[*&]", _OBJECT.sub("unsigned long long", pointers))
     return sorted(word for word in words if word not in ("__restrict__", "struct", "volatile"))
 
 

@@ -43,7 +43,7 @@ def explain_launches(source: str, kernels: tuple[KernelSignature, ...], text: st
     return (
         f"{source} does not say which kernel to launch. Its kernels:{listed}\n"
         f"Write a launch into a comment of the source (// cutrace: ...) or on the command line:\n"
-        f'  cutrace record {source} --launch "{example_line(plain[0], text)}"'
+        f'  cutrace record {source} --launch "{example_line(plain[0], text, kernels)}"'
         f"{_explain_structures(plain[0], text)}{_show_own(plain[0], text)}"
     )
 
@@ -84,7 +84,9 @@ def _takes_texture(kernel: KernelSignature) -> bool:
 
 def _takes_value(kernel: KernelSignature, text: str) -> bool:
     """Whether it takes a vector, or a structure that the source defines, by value."""
-    names = [_meaning(_base(c_type), text) for c_type, _ in kernel.parameters if "*" not in c_type]
+    names = [
+        _meaning(_base(c_type), text) for c_type, _ in kernel.parameters if not _points(c_type)
+    ]
     return any(
         _VECTOR.fullmatch(name)
         or re.search(
@@ -96,11 +98,14 @@ def _takes_value(kernel: KernelSignature, text: str) -> bool:
     )
 
 
-def example_line(kernel: KernelSignature, text: str = "") -> str:
+def example_line(
+    kernel: KernelSignature, text: str = "", kernels: tuple[KernelSignature, ...] = ()
+) -> str:
     """A launch of 1024 threads: arrays of 1024 elements, inputs counting from 0.
 
     Of 64 by 64 threads and elements where the kernel, as `text` has it, asks for its place in y;
-    with shared memory where it leaves the size of that open.
+    with shared memory where it leaves the size of that open. One of several of its name among
+    `kernels` is called by its PTX name.
     """
     body = _body(kernel, text)
     is_flat = _FLAT.search(body) is not None
@@ -114,7 +119,9 @@ def example_line(kernel: KernelSignature, text: str = "") -> str:
         else _argument(name or f"p{number}", c_type, count, shape, text)
         for number, (c_type, name) in enumerate(kernel.parameters, 1)
     )
-    return f"{example_name(kernel)}<<<{launch}>>>({', '.join(arguments)})"
+    is_overloaded = sum(each.name == kernel.name for each in kernels) > 1
+    name = kernel.mangled if is_overloaded else example_name(kernel)
+    return f"{name}<<<{launch}>>>({', '.join(arguments)})"
 
 
 def _body(kernel: KernelSignature, text: str) -> str:
@@ -126,7 +133,7 @@ def _body(kernel: KernelSignature, text: str) -> str:
 
 def _argument(name: str, c_type: str, count: int, shape: str, text: str) -> str:
     base = _meaning(_base(c_type), text)
-    if "*" not in c_type:
+    if not _points(c_type):
         return "1.0" if _TYPES.get(base, "").startswith("f") else str(count)
     initial = "=arange" if "const" in c_type else ""
     if vector := _VECTOR.fullmatch(base):
@@ -142,7 +149,12 @@ def _is_structure(c_type: str, kernel: str, text: str) -> bool:
     meaning = _meaning(base, text)
     is_parameter = re.search(rf"<.*\b{re.escape(base)}\b.*>", kernel) is not None
     known = meaning in _TYPES or _VECTOR.fullmatch(meaning) or is_parameter
-    return "*" in c_type and not known
+    return _points(c_type) and not known
+
+
+def _points(c_type: str) -> bool:
+    """Whether it is a pointer, or an array, which is one as a parameter."""
+    return "*" in c_type or "[" in c_type
 
 
 def _meaning(base: str, text: str) -> str:
@@ -174,5 +186,5 @@ def _plain(base: str) -> str:
 
 def _base(c_type: str) -> str:
     qualifiers = ("const", "volatile", "__restrict__", "struct", "class")
-    words = c_type.replace("*", " ").split()
+    words = re.sub(r"\(\*\)|\[[^]]*\]|[*&]", " ", c_type).split()
     return " ".join(word for word in words if word not in qualifiers)
