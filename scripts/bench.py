@@ -19,6 +19,7 @@ import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 import numba
 import numpy as np
@@ -135,13 +136,38 @@ def show(results: list[Result]) -> None:
         print(f"{r.name:16}" + "".join(f"{cell:>11}" for cell in cells))
 
 
+PARTS = {
+    "oclgrind": (
+        *("cutrace", "bar", "oclgrind", "trace_bytes", "whole", "whole_oclgrind", "ratio"),
+    ),
+    "simulator": ("small", "simulator", "small_bar", "small_ratio"),
+    "native": ("native",),
+}
+"""What is measured against each."""
+
+
+def keep(path: Path, results: list[Result], against: list[str]) -> None:
+    """Write the results to a JSON file; what was not measured now stays as it was there."""
+    found: dict[str, Any] = json.loads(path.read_text()) if path.is_file() else {"cases": []}
+    cases = {case["name"]: case for case in found["cases"]}
+    for result in results:
+        new = asdict(result) | {"ratio": result.ratio, "small_ratio": result.small_ratio}
+        old = cases.setdefault(result.name, new)
+        old |= {field: new[field] for part in against for field in PARTS[part]}
+    found["cases"] = [*cases.values()]
+    for part, name in (("oclgrind", "machine"), ("simulator", "small_machine")):
+        if part in against:
+            found[name] = machine()
+    path.write_text(json.dumps(found, indent=1) + "\n")
+
+
 def main() -> None:
     """Measure all and print it."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--json", type=Path, help="write the results there too")
+    parser.add_argument("--json", type=Path, help="put the results there, too")
     parser.add_argument("--cases", nargs="*", help="only these: search mandelbrot ...")
     parser.add_argument("--runs", type=int, default=5, help="recordings a round, of three rounds")
-    parser.add_argument("--against", nargs="*", default=["oclgrind", "simulator", "native"])
+    parser.add_argument("--against", nargs="*", choices=PARTS, default=[*PARTS])
     arguments = parser.parse_args()
     if "oclgrind" in arguments.against and not shutil.which("oclgrind"):
         raise SystemExit("Oclgrind is missing: apt install oclgrind")
@@ -161,14 +187,12 @@ def main() -> None:
                 measure_small(small, trace, arguments.runs, result)
             if "oclgrind" in arguments.against:
                 measure_large(large, trace, arguments.runs, result)
-            else:
+            elif not arguments.against:
                 large.record(trace)
                 result.cutrace = median(large.record(trace) for _ in range(arguments.runs))
     show(results)
     if arguments.json:
-        rows = [asdict(r) | {"ratio": r.ratio, "small_ratio": r.small_ratio} for r in results]
-        found = {"machine": machine(), "cases": rows}
-        arguments.json.write_text(json.dumps(found, indent=1) + "\n")
+        keep(arguments.json, results, arguments.against)
 
 
 if __name__ == "__main__":

@@ -190,16 +190,17 @@ def large_cases() -> list[Case]:
 
 
 SMALL = {
-    "tiled_product": 96,
-    "reverse_array": 1 << 15,
+    "tiled_product": 160,
+    "reverse_array": 1 << 17,
     "transpose": 192,
     "histogram": 1 << 15,
-    "bitonic_sort": 1 << 12,
-    "mandelbrot": 192,
-    "sparse_product": 1 << 14,
-    "search": 1 << 13,
+    "bitonic_sort": 1 << 14,
+    "mandelbrot": 384,
+    "sparse_product": 1 << 17,
+    "search": 1 << 14,
 }
-"""Sizes for which Numba's simulator needs some seconds each."""
+"""Sizes for which Numba's simulator needs half a minute each: ratios are not those of a launch's
+floor of some milliseconds."""
 
 
 def small_cases() -> list[Case]:

@@ -77,7 +77,8 @@ def _bench(bench: Measured) -> Iterator[str]:
             for c in bench["cases"]
         ),
     )
-    yield "Smaller twins (`bench_cases.SMALL`):"
+    load = (bench["small_machine"] if "small_machine" in bench else bench["machine"])["load"]
+    yield f"Smaller twins (`bench_cases.SMALL`), in a run of their own, load {load}:"
     yield _table(
         ("kernel", "cutrace", "Numba's simulator", "ratio"),
         (

@@ -265,7 +265,7 @@ __global__ void once(int *a, int n) { if (a[threadIdx.x]) a[threadIdx.x] = n; }
 @pytest.mark.parametrize(
     ("kernel", "blocks", "compiled"),
     [
-        *(("same", 64, True), ("skew", 64, True), ("skew", 63, False)),
+        *(("same", 16, True), ("skew", 16, True), ("skew", 15, False)),
         *(("once", 1024, True), ("once", 1023, False)),
     ],
 )

@@ -19,8 +19,9 @@ from .pattern import PatternTable
 from .program import Program
 from .wave import Wave
 
-MANY_LANES = 1 << 14
-"""Lanes of a launch whose loops are worth compiling."""
+MANY_LANES = 1 << 12
+"""Lanes of a launch whose loops are worth compiling: that takes some 0.1 s, once, while a skewed
+loop of as few lanes takes seconds where each step is a call of NumPy."""
 
 VERY_MANY_LANES = 1 << 18
 """Lanes of a launch that is worth compiling though each runs every instruction once at most."""
