@@ -39,7 +39,7 @@ class Dictionary:
     def parts(self, identifiers: Ints) -> Iterator[Part]:
         """Yield the rows with identifiers (n,), which exist, those of a record batch together."""
         piece = np.searchsorted(self._firsts, identifiers, "right") - 1
-        for number in np.unique(piece).tolist():
+        for number in np.flatnonzero(np.bincount(piece)).tolist():
             which = np.flatnonzero(piece == number)
             place = identifiers[which] - self._firsts[number]
             yield Part(self._unpack(number), place, which)

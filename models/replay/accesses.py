@@ -13,9 +13,10 @@ import numpy as np
 import pyarrow as pa
 
 from .arrays import Zones
-from .compiled_tally import CompiledTally, load_loops
+from .compiled_tally import CompiledTally
 from .counts import Groups, Ledger, group_rows
 from .device import Device
+from .loops import counting_loops
 from .patterns import Shapes
 from .place import Placement
 from .schedule import Schedule
@@ -74,7 +75,7 @@ class AccessCounter:
 
     def _count(self, batch: pa.RecordBatch) -> Distinct:
         """Find the distinct rows of a batch."""
-        if (loops := load_loops(batch.num_rows)) is not None:
+        if (loops := counting_loops(batch.num_rows)) is not None:
             return self._compiled.count(loops, batch)
         chunk = read_chunk(batch, self._sites, self._shapes, self._zones)
         return tally(chunk, self._period, len(self._zones.names), self._placements)
@@ -106,12 +107,11 @@ def _settle(
 
 
 def _ask(track: Track, shapes: Shapes, kind: Ints, base: Ints, pattern: Ints) -> Answers:
-    """Return what stages without state say about rows, a few at a time."""
-    stages = Stages(track.repeating)
-    answers = {
-        wire.stage.name: np.empty((len(wire.counters), len(kind)), np.int64)
-        for wire in track.repeating
-    }
+    """Return what the stages without state that hear of any row say, a few rows at a time."""
+    spaces = {track.kinds[number].space for number in np.flatnonzero(np.bincount(kind)).tolist()}
+    wires = tuple(wire for wire in track.repeating if spaces & {*wire.spaces})
+    answers = {w.stage.name: np.empty((len(w.counters), len(kind)), np.int64) for w in wires}
+    stages = Stages(wires)
     for start in range(0, len(kind), ASKED):
         rows = slice(start, start + ASKED)
         batch = shapes.rebuild(track.kinds, kind[rows], base[rows], pattern[rows])
@@ -134,7 +134,10 @@ def enter(
     answers: Answers,
     number: Ints,
 ) -> None:
-    """Enter the answers to rows: those of row i are `answers[stage][:, number[i]]`."""
+    """Enter the answers to rows: those of row i are `answers[stage][:, number[i]]`.
+
+    Stages that heard of none have no answers.
+    """
     for wire in wires:
-        for mixed, members in groups.items():
+        for mixed, members in groups.items() if wire.stage.name in answers else ():
             ledger.add(wire, members, times, answers[wire.stage.name], number, mixed)

@@ -11,22 +11,13 @@ from numpy.typing import NDArray
 
 from . import counting
 from .arrays import Zones
-from .compiled import compile_if_worth
 from .patterns import Shapes
 from .place import Placement
 from .seam import Ints
 from .sites import Sites
 from .tally import SLICE, Distinct, count_scopes, read_column
 
-WORTH = 1 << 18
-"""Rows from which on loading the loops pays: caches, if a device has any, load them anyway."""
-
 _NOTHING = np.zeros(0, np.int64)
-
-
-def load_loops(rows: int) -> ModuleType | None:
-    """Return the loops of `counting.py`, if so many rows have come that they pay."""
-    return compile_if_worth(counting.__name__, rows, WORTH)
 
 
 @dataclass(slots=True)

@@ -114,3 +114,22 @@ def find_ends(offsets: Any, low: Any, high: Any) -> None:
             greatest = max(greatest, offsets[row, lane])
         low[row] = least
         high[row] = greatest
+
+
+def sum_groups(
+    rows: Any, group: Any, table: Any, number: Any, times: Any, many: Any, sums: Any
+) -> None:
+    """Add up what rows of each group have, row i `table[:, number[i]]`, `times[i]` times.
+
+    `rows` and `group` (m,); `times` (n, scopes); `many` (scopes, groups), how often they occurred,
+    and `sums` (scopes, groups, columns) are zeros at first.
+    """
+    for place in range(len(rows)):
+        row, whose = rows[place], group[place]
+        asked = number[row]
+        for scope in range(times.shape[1]):
+            often = times[row, scope]
+            if often:
+                many[scope, whose] += often
+                for column in range(len(table)):
+                    sums[scope, whose, column] += often * table[column, asked]

@@ -10,6 +10,7 @@ import pyarrow as pa
 from ...traces.schema import Launch
 from ..occupancy import Occupancy
 from .arrays import MIXED, Zones
+from .loops import counting_loops
 from .seam import Bools, Ints, Kind
 from .sites import SPACES, Sites
 from .wiring import Wire
@@ -64,20 +65,20 @@ class Groups:
     def sum(self, table: Ints, number: Ints, times: Ints) -> tuple[Ints, Ints]:
         """Add up what the rows have: row i has `table[:, number[i]]`, `times[i]` times.
 
-        Returns the groups in which any row occurred (g,), and their sums (g, columns).
+        `times` (n, scopes). Returns how often rows of each group occurred, (scopes, groups), and
+        their sums, (scopes, groups, columns).
         """
-        occurred = np.flatnonzero(times[self.rows])
-        rows, group = self.rows[occurred], self.group[occurred]
-        if not len(rows):
-            return group, np.zeros((0, len(table)), np.int64)
-        starts = np.flatnonzero(np.diff(group, prepend=-1))
-        sums = np.zeros((len(starts), len(table)), np.int64)
-        asked, often = number[rows], times[rows]
-        once = bool((often == 1).all())
-        for column in np.flatnonzero(table.any(axis=1)).tolist():
-            values = table[column][asked]
-            sums[:, column] = np.add.reduceat(values if once else values * often, starts)
-        return group[starts], sums
+        many = np.zeros((times.shape[1], len(self.site)), np.int64)
+        sums = np.zeros((*many.shape, len(table)), np.int64)
+        if (loops := counting_loops(0)) is not None:
+            loops.sum_groups(self.rows, self.group, table, number, times, many, sums)
+            return many, sums
+        starts = np.flatnonzero(np.diff(self.group, prepend=-1))
+        answers = table[:, number[self.rows]]
+        for scope, often in enumerate(times[self.rows].T):
+            many[scope] = np.add.reduceat(often, starts)
+            sums[scope] = np.add.reduceat(answers * often, starts, axis=1).T
+        return many, sums
 
 
 def group_rows(site: Ints, zone: Ints, chosen: Bools) -> Groups:
@@ -138,10 +139,9 @@ class Ledger:
 
         Row i has the answers `table[:, number[i]]`, a row for each counter of the wire.
         """
-        for scope in range(len(self._scopes)):
-            seen, sums = groups.sum(table, number, times[:, scope])
-            scopes = np.full(len(seen), scope)
-            self.add_sums(wire, groups.site[seen], groups.zone[seen], scopes, sums, mixed)
+        many, sums = groups.sum(table, number, times)
+        scope, seen = np.nonzero(many)
+        self.add_sums(wire, groups.site[seen], groups.zone[seen], scope, sums[scope, seen], mixed)
 
     def add_sums(
         self, wire: Wire, site: Ints, zone: Ints, scope: Ints, sums: Ints, mixed: bool

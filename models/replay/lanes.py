@@ -10,12 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import CutraceError
+from . import touching
+from .loops import touching_loops
 from .seam import Batch, Bools, Ints
 
 Masks = NDArray[np.uint32]
 
 WARP = 32
-NONE = (1 << 63) - (1 << 12)
+NONE = touching.NONE
 """Stands for a lane that has no value: behind all others, and aligned however wide an access is."""
 
 _BYTES = 8
@@ -99,6 +101,10 @@ def distinct_bytes(ordered: Ints, width: int) -> Ints:
     >>> distinct_bytes(np.array([[0, 2, 8, 8, NONE]]), 4)
     array([10])
     """
+    if (loops := touching_loops(len(ordered))) is not None:
+        distinct = np.empty(len(ordered), np.int64)
+        loops.count_bytes(ordered, width, distinct)
+        return distinct
     if is_aligned(ordered, width):  # accesses are the same or apart
         return width * count_true(mark_new(ordered))
     steps = np.minimum(np.diff(ordered, axis=1), width)

@@ -9,12 +9,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from .lanes import NONE, count_true, is_aligned, mark_new
+from .loops import touching_loops
 from .seam import Bools, Ints
 
 SECTOR = 32
 LINE = 128
 SIZES = (32, 64, 96, 128)
 SECTORS = LINE // SECTOR
+_LINE_BITS = LINE.bit_length() - 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -163,9 +165,15 @@ def add_up(found: Transactions) -> Totals:
 
 def count_units(group: Lanes, unit: int) -> Totals:
     """Add up what a rule of UNITS makes of groups, without listing it."""
-    number, new = _touched(group, unit)
-    touched = count_true(new)
-    return Totals(touched, touched * unit, _together(number, new, unit))
+    loops = touching_loops(len(group))
+    if loops is None:
+        leaving = _together(*_touched(group, unit), unit)
+    else:
+        leaving = np.zeros((len(group), len(SIZES)), np.int64)
+        lines, shift = leaving[:, unit // SECTOR - 1 :], unit.bit_length() - 1
+        loops.count_units(group.ordered, group.width, shift, _LINE_BITS - shift, lines)
+    touched = leaving @ np.arange(1, SECTORS + 1) * SECTOR // unit
+    return Totals(touched, touched * unit, leaving)
 
 
 def largest_size(rule: str, width: int) -> int:

@@ -1,4 +1,4 @@
-"""What lanes touch, counted over arrays, against sets of bytes."""
+"""What lanes touch, counted by compiled loops and over arrays, against sets."""
 
 from collections import Counter
 
@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from cutrace.models.coalescer import Coalescer
+from cutrace.models.replay import loops
 from cutrace.models.replay.lanes import count_true, distinct_bytes, order_lanes
 from cutrace.models.replay.seam import Batch, Bools, Ints, Kind
 
@@ -26,6 +27,13 @@ def units(row: Ints, active: Bools, width: int, unit: int) -> set[int]:
     return {byte // unit for start in row[active].tolist() for byte in range(start, start + width)}
 
 
+@pytest.fixture(params=[0, 1 << 60], ids=["compiled", "arrays"])
+def worth(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
+    """Let the first row be worth compiling for, or none."""
+    monkeypatch.setattr(loops, "TOUCHING_WORTH", request.param)
+
+
+@pytest.mark.usefixtures("worth")
 @pytest.mark.parametrize("width", [1, 2, 4, 8, 16, 32])
 @pytest.mark.parametrize("spread", [64, 4096, 1 << 40])
 @pytest.mark.parametrize("seed", [0, 1])
@@ -36,6 +44,7 @@ def test_distinct_bytes_are_those_of_a_set(width: int, spread: int, seed: int) -
     assert found.tolist() == expected
 
 
+@pytest.mark.usefixtures("worth")
 @pytest.mark.parametrize("rule", ["line", "sector"])
 @pytest.mark.parametrize("lanes_together", [32, 8])
 @pytest.mark.parametrize("width", [1, 4, 16])
@@ -75,7 +84,7 @@ def test_transactions_are_those_that_arrays_list(
             assert counted.counts[f"transactions_{32 * sectors}"].tolist() == of_size
 
 
-@pytest.mark.parametrize("lanes", [4, 8, 16, 32, 248, 256, 512])
-def test_lanes_that_are_on_are_counted_however_many_there_are(lanes: int) -> None:
-    flags = np.arange(lanes) < np.array([[0], [1], [lanes - 1], [lanes]])
-    assert count_true(flags).tolist() == [0, 1, lanes - 1, lanes]
+@pytest.mark.parametrize("many", [4, 8, 16, 32, 248, 256, 512])
+def test_lanes_that_are_on_are_counted_however_many_there_are(many: int) -> None:
+    flags = np.arange(many) < np.array([[0], [1], [many - 1], [many]])
+    assert count_true(flags).tolist() == [0, 1, many - 1, many]

@@ -5,10 +5,11 @@ import pyarrow as pa
 import pytest
 
 from cutrace.errors import CutraceError
-from cutrace.models.replay import counting
+from cutrace.models.replay import counting, loops
 from cutrace.models.replay.arrays import Zones, cut_zones
 from cutrace.models.replay.compiled import compile_if_worth, compile_module
 from cutrace.models.replay.compiled_tally import CompiledTally
+from cutrace.models.replay.counts import group_rows
 from cutrace.models.replay.patterns import Shapes
 from cutrace.models.replay.place import Chip, Placement, place
 from cutrace.models.replay.seam import Kind
@@ -68,9 +69,9 @@ def count_both(
     zones: Zones = ZONES,
 ) -> tuple[Distinct, Distinct]:
     """What the loops find, and what the arrays do."""
-    loops = compile_module(counting.__name__)
-    assert loops is not None
-    found = CompiledTally(LOADS, shapes, zones, period, placements).count(loops, batch)
+    compiled = compile_module(counting.__name__)
+    assert compiled is not None
+    found = CompiledTally(LOADS, shapes, zones, period, placements).count(compiled, batch)
     chunk = read_chunk(batch, LOADS, shapes, zones)
     return found, tally(chunk, period, len(zones.names), placements)
 
@@ -98,12 +99,12 @@ def test_the_loops_count_a_sampled_block_as_often_as_it_stands_for() -> None:
 
 
 def test_the_tables_are_used_again_for_the_next_batch() -> None:
-    loops = compile_module(counting.__name__)
-    assert loops is not None
+    compiled = compile_module(counting.__name__)
+    assert compiled is not None
     placements = [place(Chip(2, 1, 1.0), BLOCKS)]
     batch, shapes = draw(500, 9, 1)
     counter = CompiledTally(LOADS, shapes, ZONES, 128, placements)
-    first, second = counter.count(loops, batch), counter.count(loops, batch)
+    first, second = counter.count(compiled, batch), counter.count(compiled, batch)
     assert as_set(first) == as_set(second)
 
 
@@ -124,3 +125,17 @@ def test_loops_are_compiled_once_enough_rows_have_come() -> None:
 
 def test_the_loops_know_how_many_spaces_there_are() -> None:
     assert counting.SPACES == SPACES
+
+
+@pytest.mark.parametrize("worth", [-1, 1 << 60], ids=["compiled", "arrays"])
+def test_sums_are_of_each_group_and_scope(worth: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loops, "COUNTING_WORTH", worth)
+    site, zone = np.array([8, 16, 8, 8]), np.array([0, 0, 1, 0])
+    times = np.array([[1, 0], [2, 3], [0, 5], [0, 7]])
+    table = np.array([[10, 20, 30], [1, 0, 0]])
+    groups = group_rows(site, zone, np.array([True, True, False, True]))
+    many, sums = groups.sum(table, np.array([0, 1, 2, 2]), times)
+    assert list(zip(groups.site, groups.zone, strict=True)) == [(8, 0), (16, 0)]
+    assert many.tolist() == [[1, 2], [7, 3]]
+    assert sums[0].tolist() == [[1 * 10, 1 * 1], [2 * 20, 0]]
+    assert sums[1].tolist() == [[7 * 30, 0], [3 * 20, 0]]
