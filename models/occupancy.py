@@ -121,9 +121,9 @@ def choose_carveout(limits: Limits, need: Need, cache_config: str | None = None)
 
     What was preferred, if anything was. Else the driver of devices that say `carveout_roomy` takes
     the smallest size that holds the blocks that threads, registers and shared memory leave room
-    for; twice as many, up to `carveout_roomy` bytes, unless a block has all the threads that it may
-    have. Without shared memory it is the reserved bytes of 32 blocks, halved for each 256 threads
-    of a block beyond the first. Other devices have all that there is.
+    for; twice as many, up to `carveout_roomy` bytes and to as many blocks as an SM may hold, less
+    one for each warp of a block. Without shared memory it is the reserved bytes of 32 blocks,
+    halved for each 256 threads of a block beyond the first. Other devices have all that there is.
     """
     sizes, taken = limits.shared_carveouts, _taken(limits, need)
     if cache_config is not None or not limits.carveout_roomy:
@@ -134,8 +134,7 @@ def choose_carveout(limits: Limits, need: Need, cache_config: str | None = None)
     if not need.shared:
         wanted = limits.shared_reserved * 32 >> max(0, need.threads // 256 - 1)
     else:
-        twice = 1 if need.threads == limits.threads_per_block else 2
-        room = min(twice * most, limits.blocks_per_sm) * taken
+        room = max(most, min(2 * most, limits.blocks_per_sm - need.warps)) * taken
         fitting = min(most, limits.shared_per_sm // taken) * taken
         wanted = max(fitting, min(room, limits.carveout_roomy))
     return next((size for size in sizes if size >= wanted), sizes[-1])

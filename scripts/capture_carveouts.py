@@ -43,17 +43,13 @@ SMALL = range(0, 3072, 128)
 LARGE = (4096, 5120, 6144, 7168, 8192, 10240, 12288, 16384, 20480, 24576, 32768, 49152)
 MANY_THREADS = (32, 64, 96, 128, 192, 256)
 GRIDS = (16, 132, 1056)
-METRICS = (
-    "launch__grid_size",
-    "launch__block_size",
-    "launch__registers_per_thread",
-    "launch__shared_mem_per_block_dynamic",
-    "launch__shared_mem_per_block_allocated",
-    "launch__occupancy_limit_warps",
-    "launch__occupancy_limit_registers",
-    "launch__occupancy_limit_shared_mem",
-    "launch__shared_mem_config_size",
-)
+COLUMNS = {
+    "blocks": "launch__grid_size",
+    "threads": "launch__block_size",
+    "registers": "launch__registers_per_thread",
+    "shared": "launch__shared_mem_per_block_dynamic",
+    "carveout": "launch__shared_mem_config_size",
+}
 
 
 def cases() -> Iterator[tuple[str, int, int, int]]:
@@ -90,16 +86,16 @@ def main(arguments: list[str]) -> None:
         return
     command = [
         "ncu", "--csv", "--page", "raw", "--print-units", "base", "--clock-control", "none",
-        "--metrics", ",".join(METRICS), "--kernel-name", "regex:^(few|many|most)$",
+        "--metrics", ",".join(COLUMNS.values()), "--kernel-name", "regex:^(few|many|most)$",
         sys.executable, str(Path(__file__)), "--launch",
     ]  # fmt: skip
     said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     rows = list(csv.reader(io.StringIO(said)))
     start = next(i for i, row in enumerate(rows) if row and row[0] == "ID")
-    places = [rows[start].index(metric) for metric in METRICS]
+    places = [rows[start].index(metric) for metric in COLUMNS.values()]
     with Path(arguments[0]).open("w", newline="") as target:
         written = csv.writer(target, lineterminator="\n")
-        written.writerow(METRICS)
+        written.writerow(COLUMNS)
         written.writerows([row[at].replace(",", "") for at in places] for row in rows[start + 2 :])
 
 

@@ -65,6 +65,19 @@ def test_an_architecture_whose_assembler_refuses_is_left_out(ptx: str) -> None:
     assert [each.arch for each in found] == ["sm_75", "sm_80"]
 
 
+def test_braces_of_inline_assembly_end_no_kernel() -> None:
+    text = """
+    extern "C" __global__ void braced(int *a)
+    {
+        asm("{\\n.reg .u32 t;\\nadd.u32 t, %0, 1;\\nmov.u32 %0, t;\\n}" : "+r"(a[0]));
+    }
+    extern "C" __global__ void after(int *a) { __shared__ int s[8]; a[0] = s[a[1]]; }
+    """
+    both = cuda.to_ptx(Source("k.cu", text), "compute_75").ptx
+    assert both.index("\n}\n\t// end inline asm") < both.index(".entry after")
+    assert [len(resources(both, name, ["sm_90"])) for name in ("braced", "after")] == [1, 1]
+
+
 @pytest.mark.document("000.12", "spills by a limit of registers")
 @pytest.mark.document("004.7", "maxrregcount spills")
 def test_a_limit_of_registers_spills() -> None:

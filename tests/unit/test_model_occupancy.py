@@ -7,6 +7,7 @@ from hand_trace import launch
 from cutrace.models.occupancy import (
     Need,
     Occupancy,
+    choose_carveout,
     launch_occupancy,
     occupancy,
     refuse_launch,
@@ -17,6 +18,8 @@ from cutrace.models.replay.options import ReplayOptions
 from cutrace.traces.schema import Resources
 
 RECORDED = Path(__file__).parents[1] / "validate" / "occupancy_header.csv"
+CARVEOUTS = Path(__file__).parents[1] / "validate" / "carveouts.csv"
+"""What the driver of an H200 chose, by scripts/capture_carveouts.py."""
 UNLIMITED = 2**31 - 1
 
 
@@ -41,6 +44,17 @@ def test_nvidias_own_header_gives_the_same_limits_for_recorded_launches() -> Non
         told |= {n: int(row[f"limit_{n}"]) for n in ("shared", "barriers")}
         expected = {n: blocks for n, blocks in told.items() if blocks != UNLIMITED}
         assert (dict(found.limits), found.blocks) == (expected, int(row["blocks"])), row
+
+
+def test_as_much_is_set_apart_for_shared_memory_as_the_driver_of_an_h200_does() -> None:
+    limits = load_device("h200").limits
+    with CARVEOUTS.open(newline="") as file:
+        rows = [{name: int(value) for name, value in row.items()} for row in csv.DictReader(file)]
+    assert len(rows) == 780
+    assert len({row["carveout"] for row in rows}) == len(limits.shared_carveouts) - 1  # never 0
+    needs = [Need(row["threads"], row["registers"], row["shared"]) for row in rows]
+    chosen = [choose_carveout(limits, need) for need in needs]
+    assert [pair for pair in zip(chosen, rows, strict=True) if pair[0] != pair[1]["carveout"]] == []
 
 
 @pytest.mark.document("000.4", "2 blocks, 33.3 %")

@@ -21,9 +21,8 @@ ARCHS = (
 """The architectures that are measured when nobody names others."""
 
 _TARGET = re.compile(r"^(\s*\.target\s+)sm_(\d+)([af]?)", re.MULTILINE)
-_BODY = re.compile(
-    r"^(?:\.(?:visible|weak)\s+)?\.entry\s+([\w$]+)\s*\(.*?^\}$", re.MULTILINE | re.DOTALL
-)
+_ENTRY = re.compile(r"^(?:\.(?:visible|weak)\s+)?\.entry\s+([\w$]+)", re.MULTILINE)
+_BRACE = re.compile(r"[{}]")
 _USED = re.compile(r"Used (\d+) registers")
 _SHARED = re.compile(r"(\d+) bytes smem")
 _FRAME = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
@@ -73,7 +72,22 @@ def _measure(ptx: str, kernel: str, arch: str, max_registers: int) -> Resources 
 
 def _alone(ptx: str, kernel: str) -> str:
     """The text without the other kernels, so that the assembler need not go through them."""
-    return _BODY.sub(lambda found: found[0] if found[1] == kernel else "", ptx)
+    kept, at = [], 0
+    for found in _ENTRY.finditer(ptx):
+        end = _end_of_body(ptx, found.end())
+        kept.append(ptx[at : end if found[1] == kernel else found.start()])
+        at = end
+    return "".join((*kept, ptx[at:]))
+
+
+def _end_of_body(ptx: str, at: int) -> int:
+    """Return where the body that begins behind `at` ends; inline assembly has braces of its own."""
+    depth = 0
+    for brace in _BRACE.finditer(ptx, at):
+        depth += 1 if brace[0] == "{" else -1
+        if not depth:
+            return brace.end()
+    return len(ptx)
 
 
 def _retarget(ptx: str, arch: str) -> str:
