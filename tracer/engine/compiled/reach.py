@@ -60,6 +60,50 @@ def spread(
 
 NEW = 1 << 32
 
+FEW = 8
+"""Lanes that are looked at one by one: vectors take as long for one lane as for 32."""
+
+
+def spread_few(
+    addresses: I64, offset: int, start: int, limit: int, odd: int, mask: int, known: I32
+) -> int:
+    """As spread, for few lanes; `known` has offsets of the same lanes, and nothing is put down."""
+    base = addresses[trailing_zeros(mask)]
+    bad = 0
+    new = 0
+    rest = mask
+    while rest:
+        lane = trailing_zeros(rest)
+        reached = addresses[lane] + offset
+        inside = reached - start
+        if inside < 0 or inside > limit or reached & odd:
+            bad = bad | (1 << lane)
+        new = new | (known[lane] ^ (addresses[lane] - base))
+        rest = rest & (rest - 1)
+    return bad | (NEW if new != 0 else 0)
+
+
+def put_few(addresses: I64, mask: int, to: I32) -> None:
+    """Put the offsets of lanes `mask` from the lowest of them into `to`, 0 for others."""
+    base = addresses[trailing_zeros(mask)]
+    clear(to)
+    rest = mask
+    while rest:
+        lane = trailing_zeros(rest)
+        to[lane] = addresses[lane] - base
+        rest = rest & (rest - 1)
+
+
+@assembly("""
+define internal i64 @clear(ptr %p) {
+  store <32 x i32> zeroinitializer, ptr %p, align 4
+  ret i64 0
+}
+""")
+def clear(lanes: I32) -> None:
+    """Put 0 into 32 elements."""
+    raise NotImplementedError
+
 
 def touch(
     m: Machine, place: int, access: int, position: int, mask: int, addresses: I64, offset: int,
@@ -82,14 +126,23 @@ def touch(
     found = m.site_pattern[site * m.warps + warp]
     known = table.offsets[32 * max(found, 0) :]
     limit = m.site_limit[site]
-    seen = spread(addresses, offset, m.site_low[site], limit, width - 1, mask, known, m.offsets)
+    low = m.site_low[site]
+    other = 1
+    if found >= 0 and table.active[found] == mask:
+        other = 0
+    if mask.bit_count() > FEW:
+        seen = spread(addresses, offset, low, limit, width - 1, mask, known, m.offsets)
+    else:
+        seen = spread_few(addresses, offset, low, limit, width - 1, mask, known)
+        if other or seen >= NEW:
+            put_few(addresses, mask, m.offsets)
     bad = mask if limit < 0 else seen & (NEW - 1)
     if bad and is_arena:
         bad = search(m, site, bad, addresses, offset, width, is_arena)
     if bad:
         note_fault(m, access, place, bad, mask, addresses, offset)
         return int(mask & ~bad)
-    if found < 0 or seen >= NEW or table.active[found] != mask:
+    if other or seen >= NEW:
         found = find_pattern(table, mask, m.offsets)
         m.site_pattern[site * m.warps + warp] = found
     m.row_base[row] = addresses[trailing_zeros(mask)] + offset - window
