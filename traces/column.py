@@ -16,12 +16,18 @@ def to_batch(schema: pa.Schema, columns: Sequence[npt.ArrayLike], where: str) ->
     Raises CutraceError if lengths differ or a value does not fit its type.
     """
     values = [np.asarray(column) for column in columns]
-    rows = max((len(value) for value in values if value.ndim), default=1)
+    rows = rows_of(values)
     arrays = [
         _to_array(value, rows, field.type, f"{where}: column `{field.name}`")
         for value, field in zip(values, schema, strict=True)
     ]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def rows_of(columns: Sequence[npt.ArrayLike]) -> int:
+    """Return how many rows columns have: one if all are single values."""
+    shapes = (np.shape(column) for column in columns)
+    return max((shape[0] for shape in shapes if shape), default=1)
 
 
 def to_list_batch(

@@ -2,10 +2,11 @@
 
 Columns are NumPy arrays of n values in the dtypes of `schema.py`, which are written without a
 copy; lists, other integer dtypes (checked for range) and single values that hold for all rows are
-taken too. The caller may reuse its arrays as soon as a method returns.
+taken too. The caller may reuse its arrays as soon as a method returns, unless it gave them away.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -15,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ..errors import CutraceError, nearest
-from .column import to_batch, to_list_batch
+from .column import rows_of, to_batch, to_list_batch
 from .room import Room
 from .schema import INSTRUCTIONS, PATHS, TABLES
 from .scribe import Scribe
@@ -31,7 +32,8 @@ class LaunchWriter:
     """Writes the rows of launch `number` into its folder in `folder`; made by `TraceWriter.launch`.
 
     A context manager; `finish` is told whether its rows are whole, `room` is what is left for the
-    trace. Rows are checked and copied at once, compressed and written by the `scribe`. Raises
+    trace. Rows are checked and copied at once, compressed and written by the `scribe`, which also
+    checks them where it `owns_columns`: arrays that nobody changes any more are not copied. Raises
     CutraceError for columns of unequal length, values out of range and, a while later, a full disk.
     """
 
@@ -42,10 +44,12 @@ class LaunchWriter:
         finish: Callable[[bool], None],
         room: Room,
         scribe: Scribe,
+        owns_columns: bool,
     ) -> None:
         self.number = number
         self._room = room
         self._scribe = scribe
+        self._owns_columns = owns_columns
         self._finish = finish
         self._ended = False
         self._files: dict[str, TableFile] = {}
@@ -60,7 +64,7 @@ class LaunchWriter:
         if not table.schema.equals(INSTRUCTIONS):
             raise CutraceError(f"{self._where('instructions')}: {_difference(table.schema)}")
         for batch in table.combine_chunks().to_batches():
-            self._put("instructions", batch)
+            self._put("instructions", partial(_same, batch), batch.num_rows, batch.nbytes)
 
     def patterns(self, active: npt.ArrayLike, offsets: npt.ArrayLike) -> int:
         """Append address patterns and return the identifier of the first.
@@ -99,8 +103,9 @@ class LaunchWriter:
         `lengths` (n,) says how many entries of the other, flat columns belong to each path.
         """
         columns = (blocks, active, taken, targets, repeat)
-        batch = to_list_batch(PATHS, lengths, columns, self._where("paths"))
-        return self._put("paths", batch)
+        where = self._where("paths")
+        make = partial(to_list_batch, PATHS, lengths, columns, where)
+        return self._put("paths", make, rows_of([lengths]), _bytes_of(columns))
 
     def control(
         self, block: npt.ArrayLike, warp: npt.ArrayLike, step: npt.ArrayLike, path: npt.ArrayLike
@@ -126,20 +131,24 @@ class LaunchWriter:
         self._append("texels", block, warp, step, pc, texture, active, corner)
 
     def _append(self, name: str, *columns: npt.ArrayLike, reached: int = 0) -> int:
-        return self._put(name, to_batch(TABLES[name], columns, self._where(name)), reached)
+        make = partial(to_batch, TABLES[name], columns, self._where(name))
+        return self._put(name, make, rows_of(columns), _bytes_of(columns), reached)
 
-    def _put(self, name: str, batch: pa.RecordBatch, reached: int = 0) -> int:
-        """Hand over a copy of a batch, with the last block that has come; return its first row."""
-        first = self._rows[name]
-        self._rows[name] += batch.num_rows
-        if batch.num_rows:
-            buffer = batch.serialize()
-            self._scribe.ask(lambda: self._write(name, buffer, reached), buffer.size)
+    def _put(
+        self, name: str, make: Callable[[], pa.RecordBatch], rows: int, size: int, reached: int = 0
+    ) -> int:
+        """Hand over a batch, with the last block that has come; return the number of its first
+        row."""
+        if not self._owns_columns:
+            make = partial(_same, _copied(make()))
+        if rows:
+            self._scribe.ask(lambda: self._write(name, make(), reached), size)
+        first, self._rows[name] = self._rows[name], self._rows[name] + rows
         return first
 
-    def _write(self, name: str, buffer: pa.Buffer, reached: int) -> None:
+    def _write(self, name: str, batch: pa.RecordBatch, reached: int) -> None:
         self._room.reach(reached)
-        self._files[name].append(buffer)
+        self._files[name].append(batch)
 
     def _where(self, name: str) -> str:
         return f"launch {self.number}: {name}"
@@ -175,6 +184,20 @@ class LaunchWriter:
                 self.close()
         finally:
             self.abandon()
+
+
+def _bytes_of(columns: Iterable[npt.ArrayLike]) -> int:
+    """Return the bytes of those columns that are arrays."""
+    return sum(column.nbytes for column in columns if isinstance(column, np.ndarray))
+
+
+def _same(batch: pa.RecordBatch) -> pa.RecordBatch:
+    return batch
+
+
+def _copied(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return a batch in memory of its own."""
+    return pa.ipc.read_record_batch(batch.serialize(), batch.schema)
 
 
 def _difference(found: pa.Schema) -> str:

@@ -41,7 +41,7 @@ class TableFile:
         self._size = 0
         self._label = label
         self._schema = schema
-        self._held: list[pa.Buffer] = []
+        self._held: list[pa.RecordBatch] = []
 
     @cached_property
     def _stream(self) -> pa.OSFile:
@@ -53,12 +53,11 @@ class TableFile:
         options = pa.ipc.IpcWriteOptions(compression=self._codec, use_threads=False)
         return pa.ipc.new_file(self._stream, self._schema, options=options)
 
-    def append(self, buffer: pa.Buffer) -> None:
-        """Append the rows of a serialized record batch."""
-        batch = pa.ipc.read_record_batch(buffer, self._schema)
+    def append(self, batch: pa.RecordBatch) -> None:
+        """Append rows, whose memory nobody changes from now on."""
         if batch.nbytes < HELD_BYTES:
-            self._held.append(buffer)
-            if sum(held.size for held in self._held) >= HELD_BYTES:
+            self._held.append(batch)
+            if sum(held.nbytes for held in self._held) >= HELD_BYTES:
                 self._flush()
         else:
             self._flush()
@@ -67,9 +66,9 @@ class TableFile:
     def _flush(self) -> None:
         if not self._held:
             return
-        held = [pa.ipc.read_record_batch(buffer, self._schema) for buffer in self._held]
+        held = pa.Table.from_batches(self._held, self._schema)
         self._held.clear()
-        for batch in pa.Table.from_batches(held, self._schema).combine_chunks().to_batches():
+        for batch in held.combine_chunks().to_batches():
             self._write(batch)
 
     def _write(self, batch: pa.RecordBatch) -> None:

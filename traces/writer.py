@@ -22,11 +22,15 @@ class TraceWriter(Draft):
     A context manager: leaving it closes the trace, an exception inside it discards the trace, and
     so does the end of the program. An existing trace of that name is replaced; anything else there
     is refused. Raises CutraceError for that, a full disk, values that do not fit, and a trace of
-    more than `max_bytes` (0: any size).
+    more than `max_bytes` (0: any size). With `owns_columns` the arrays of rows that it is given are
+    its own from then on: it reads them later, and says later what is wrong with them.
     """
 
-    def __init__(self, path: str | os.PathLike[str], max_bytes: int = 0) -> None:
+    def __init__(
+        self, path: str | os.PathLike[str], max_bytes: int = 0, owns_columns: bool = False
+    ) -> None:
         super().__init__()
+        self._owns_columns = owns_columns
         self.path = Path(path)
         self._room = Room(str(self.path), max_bytes)
         self._workshop = Workshop(self.path)
@@ -44,8 +48,10 @@ class TraceWriter(Draft):
         where = f"launch {number} ({launch.kernel})"
         self._unfinished.append(where)
         self._scribe.ask(lambda: self._room.begin(where, launch.blocks))
-        folder = self._workshop.folder
-        self._open = LaunchWriter(folder, number, self._finish, self._room, self._scribe)
+        self._open = LaunchWriter(
+            self._workshop.folder, number, self._finish, self._room, self._scribe,
+            self._owns_columns,
+        )  # fmt: skip
         return self._open
 
     def _finish(self, whole: bool) -> None:

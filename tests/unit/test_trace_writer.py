@@ -260,6 +260,30 @@ def test_the_caller_may_reuse_its_arrays(tmp_path: Path) -> None:
     assert steps == [[0, 1, 2]]
 
 
+def test_columns_that_are_given_away_make_the_same_bytes(tmp_path: Path) -> None:
+    for name, owns_columns in (("a", False), ("b", True)):
+        target = tmp_path / f"{name}.cutrace"
+        with (
+            TraceWriter(target, owns_columns=owns_columns) as trace,
+            trace.launch(launch()) as rows,
+        ):
+            assert rows.patterns([FULL], [warp(stride=4).offsets]) == 0
+            assert rows.patterns([FULL, 1], np.zeros((2, 32), np.int32)) == 1
+            rows.accesses(*_columns(50_000))
+            rows.paths([2, 1], [0, 1, 0], [FULL, 1, 3], 0, 0, 1)
+    assert files(tmp_path / "a.cutrace") == files(tmp_path / "b.cutrace")
+
+
+def test_what_is_wrong_with_columns_that_were_given_away_is_told_by_the_end(tmp_path: Path) -> None:
+    with (
+        pytest.raises(CutraceError, match="launch 0: patterns: column `active`: values"),
+        TraceWriter(tmp_path / "x.cutrace", owns_columns=True) as trace,
+        trace.launch(launch()) as rows,
+    ):
+        rows.patterns([-1], [[0] * 32])
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_single_values_hold_for_all_rows(tmp_path: Path) -> None:
     with TraceWriter(tmp_path / "x.cutrace") as trace, trace.launch(launch()) as rows:
         rows.instructions(instruction_table([instruction(0)]))

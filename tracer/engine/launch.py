@@ -67,7 +67,8 @@ class Launch:
 
 
 class Sink(Protocol):
-    """Takes rows, as NumPy arrays with the column types of traces/schema.py."""
+    """Takes rows, as NumPy arrays with the column types of traces/schema.py: they are the sink's
+    from then on, and nobody changes them."""
 
     def patterns(self, active: NDArray[Any], offsets: NDArray[Any]) -> int:
         """Add patterns (n,), (n, 32); return the identifier of the first."""

@@ -93,7 +93,9 @@ class Session:
         if self._opened:
             raise CutraceError(f"{self.trace}: a session is opened once; make another Session()")
         self._listener = LISTENER.get()
-        recorder = self._listener or TraceWriter(self.trace, self._wish.max_bytes)
+        recorder = self._listener or TraceWriter(
+            self.trace, self._wish.max_bytes, owns_columns=True
+        )
         self._exits.enter_context(recorder)
         self._opened = Recording(
             recorder, self._print, self._watch, self._wish, Memory(self._watch.uninitialized)
