@@ -137,7 +137,8 @@ def replay_options(
         ),
     ] = None,
     jobs: Annotated[
-        int | None, _option(metavar="N", help="Serve several devices in N processes at once.")
+        int | None,
+        _option(metavar="N", help="Serve several devices in N processes, a core each at most."),
     ] = None,
 ) -> Replay:
     """Gather the options; only what was given is kept."""

@@ -26,10 +26,11 @@ _WORK = f"from {__name__} import work; work()"
 def replay_in_jobs(
     trace: "LaunchTrace", devices: Sequence[Device], options: ReplayOptions, jobs: int = 1
 ) -> list[LaunchCounts]:
-    """Count one launch on each device, in at most so many processes at once."""
+    """Count one launch on each device, in at most so many processes at once, a core each."""
     if jobs < 1:
         raise CutraceError(f"jobs is {jobs}; expected 1 or more")
-    parts = [devices[number::jobs] for number in range(min(jobs, len(devices)))]
+    jobs = min(jobs, len(devices), os.cpu_count() or 1)
+    parts = [devices[number::jobs] for number in range(jobs)]
     if len(parts) < 2:
         return replay(trace, devices, options)
     children = [_start(trace, part, options) for part in parts[1:]]

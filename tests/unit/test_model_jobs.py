@@ -1,6 +1,7 @@
 """Several devices in several processes: the same integers, in the same order."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hand_trace import Access, hand_trace
@@ -9,6 +10,7 @@ from warps import warp
 from cutrace.analyzer.profile import analyze
 from cutrace.cli import run
 from cutrace.errors import CutraceError
+from cutrace.models.replay import jobs
 from cutrace.traces.reader import Trace
 
 DEVICES = ("8800gtx", "h200", "k20")
@@ -20,14 +22,32 @@ def trace(tmp_path: Path) -> Trace:
     return hand_trace(tmp_path / "a.cutrace", accesses)
 
 
-@pytest.mark.parametrize("jobs", [2, 64])
-def test_the_number_of_processes_changes_nothing(trace: Trace, jobs: int) -> None:
+@pytest.mark.parametrize("count", [2, 64])
+def test_the_number_of_processes_changes_nothing(trace: Trace, count: int) -> None:
     alone = analyze(trace, device=DEVICES)
-    shared = analyze(trace, device=DEVICES, jobs=jobs)
+    shared = analyze(trace, device=DEVICES, jobs=count)
     assert [p.device for p in shared.launches] == list(DEVICES)
     for ours, theirs in zip(shared.launches, alone.launches, strict=True):
         assert ours.counters == theirs.counters
         assert ours.instructions.equals(theirs.instructions)
+
+
+def test_there_are_no_more_processes_than_cores(
+    trace: Trace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started = []
+    start = jobs._start
+
+    def note(*given: Any) -> Any:
+        started.append(given[1])
+        return start(*given)
+
+    monkeypatch.setattr(jobs, "_start", note)
+    monkeypatch.setattr("os.cpu_count", lambda: 2)
+    profile = analyze(trace, device=DEVICES, jobs=64)
+    assert [p.device for p in profile.launches] == list(DEVICES)
+    # of 3 devices this process takes two, every second one, and the other takes the one between
+    assert [[device.key for device in part] for part in started] == [["h200"]]
 
 
 def test_what_a_process_raises_is_raised_here(trace: Trace) -> None:
