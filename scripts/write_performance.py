@@ -234,28 +234,26 @@ def _widths(measured: Measured) -> str:
 def _jobs(found: Sequence[Measured]) -> Iterator[str]:
     yield JOBS
     yield _table(
-        ("kernel", "whole, s", "writing", "rows sent", "marks", "fork", "at best"),
-        (
-            (
-                m["kernel"],
-                *(f"{m[part]:.3f}" for part in ("whole", "write", "send", "mark", "fork")),
-                f"{m['best']:.2f} x",
-            )
-            for m in found
-        ),
+        ("kernel", "launch, s", "machine code", "marks", "at best"),
+        ((m["kernel"], *(f"{m[part]:.3f}" for part in PARTS), f"{m['best']:.2f} x") for m in found),
     )
 
 
 JOBS = """## Blocks of one launch in parallel
 
-Recording runs the blocks of a launch one wave after another, on one core. Two processes with
-shared memory would have to send their rows to the one that writes the trace, and mark every word
-of global memory that a block reads or writes, to see afterwards whether one read what another
-wrote. Below are CPU seconds of these parts, each measured by itself, and the best that two cores
-could make of their sum if nothing ever waited: half of all but the fork. Not in it is what
-numbering patterns and paths again in order of the blocks would cost, which the same bytes need, a
-copy of memory for the case that blocks clash, and that such a case is run twice. Recording has no
-`--jobs`; sweeps and several devices do run in parallel."""
+Recording runs the blocks of a launch one wave after another, on one core, and has no `--jobs`;
+compressing and writing their rows has a thread of its own, so that a second core is not idle. What
+two threads could save besides is half of the time in the machine code of a kernel, which runs
+without Python's lock: the rest numbers patterns in the order of the rows, shares histories and
+hands rows over, and the same bytes need that order. They would have to mark every word of global
+memory that a block reads or writes, too, to see afterwards whether one read what another wrote.
+Below are CPU seconds of the thread that launches, those of its machine code, those of the marks,
+and how many times faster two threads could be if nothing ever waited. Not in it are a copy of
+memory for the case that blocks clash, that such a launch is run twice, and looking up each thread's
+patterns in the table of all. Sweeps (`cutrace sweep`) and replays on several devices (`--jobs`) do
+run in parallel."""
+
+PARTS = ("launch", "machine", "mark")
 
 
 SHOWN = (
