@@ -2,6 +2,7 @@
 
 from importlib import import_module
 from pkgutil import iter_modules
+from shutil import get_terminal_size
 from typing import Annotated
 
 import typer
@@ -12,13 +13,17 @@ from .. import __version__, commands
 
 PANELS = ("Record", "Ask", "Compare", "Look up")
 """The groups of verbs in the help, in order."""
+WIDE = 80
+"""Columns that a verb's panels of options need; fewer would cut names short."""
 
 
 def call(arguments: list[str]) -> object:
     """Run one command line; return what its verb returns, raise what it raises."""
-    return get_command(assemble()).main(
-        arguments or ["--help"], prog_name="cutrace", standalone_mode=False
-    )
+    command = get_command(assemble())
+    if get_terminal_size().columns < WIDE:
+        for verb in getattr(command, "commands", {}).values():
+            verb.rich_markup_mode = None
+    return command.main(arguments or ["--help"], prog_name="cutrace", standalone_mode=False)
 
 
 def assemble() -> typer.Typer:

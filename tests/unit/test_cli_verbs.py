@@ -180,6 +180,20 @@ def test_the_shell_completes_names(folder: Path, words: str, found: str) -> None
     assert done.stdout.strip() == found
 
 
+@pytest.mark.parametrize("columns", ["50", "79", "80"])
+@pytest.mark.parametrize("verb", ["record", "analyze", "why", "sweep"])
+def test_help_shows_the_names_of_options_whole_in_any_window(
+    verb: str, columns: str, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    assert run([verb, "--help"]) == 0
+    said = capsys.readouterr().out
+    assert "--help" in said
+    assert "…" not in said
+    longest = {"record": "--check-uninitialized", "sweep": "--jobs"}.get(verb, "--profiled-blocks")
+    assert longest in said
+
+
 def test_the_gallery_is_listed_explained_and_copied(folder: Path, capsys: Captured) -> None:
     assert "\nreverse_array  " in printed(capsys, "gallery")
     assert "gst_incoherent" in printed(capsys, "gallery", "reverse_array")
