@@ -87,6 +87,17 @@ def zeros(sheet: Sheet, view: View) -> str:
     return f"0 on every device: {', '.join(named)}" if named else ""
 
 
+def absent(sheet: Sheet, view: View) -> str:
+    """One sentence on the counters that were asked for and that none of the devices has."""
+    if not view.counters:
+        return ""
+    rows = [row for block in sheet.blocks for part in block.sections for row in part.rows]
+    has = {row.counter.name for row in rows if not row.is_empty}
+    lacks = dict.fromkeys(row.counter.name for row in rows if row.counter.name not in has)
+    said = [f"{name} (`cutrace counters {name}` says which have it)" for name in lacks]
+    return f"not counted on {', '.join(sheet.devices)}: {', '.join(said)}" if said else ""
+
+
 def costs(sheet: Sheet) -> list[str]:
     """For each line that costs most on some device: where it is with its text; then its part."""
     found: dict[tuple[str, int, str], dict[str, list[str]]] = {}

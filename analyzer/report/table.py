@@ -12,7 +12,7 @@ from ..align import GAP, align, widths
 from ..page import LEGEND, draw_pages
 from ..profile import Profile
 from ..sheet import Sheet, sheets
-from ..wording import PTX_IS_NOT_SASS, costs, estimate, is_folded, title, zeros
+from ..wording import PTX_IS_NOT_SASS, absent, costs, estimate, is_folded, title, zeros
 
 Entry = tuple[tuple[str, ...], str]
 """Cells and their rich style. One cell alone is a line of its own: it sets no column's width."""
@@ -93,6 +93,9 @@ def _words(sheet: Sheet, profile: Profile, width: int) -> Iterator[tuple[str, st
     """What is said under a table."""
     if sheet.left_out:
         yield from _sentence(sheet.left_out, width)
+    if missing := absent(sheet, profile.view):
+        yield from _sentence(missing, width)
+        yield "", ""
     if folded := zeros(sheet, profile.view):
         yield from _sentence(folded, width)
         yield "", ""

@@ -96,6 +96,15 @@ def test_zeros_are_told_in_one_sentence_unless_asked_for_or_the_eras_own() -> No
     assert "0 on every device" not in alone
 
 
+def test_a_counter_that_was_asked_for_and_that_no_device_has_is_said_to_be_none() -> None:
+    names = ("gld_transactions", "gst_incoherent", "global_store_transactions")
+    text = " ".join(render(two_devices(counters=names), "table").split())
+    assert "gld_transactions (`cutrace counters gld_transactions` says which have it)" in text
+    told = text.partition("not counted on ")[2].partition(" costs most")[0]
+    assert "gst_incoherent" not in told  # the 8800 GTX has it
+    assert "not counted on" not in render(two_devices(), "table")
+
+
 def test_of_nvidias_many_zeros_their_number_is_told() -> None:
     idle = {
         f"{space}_{access}_{what}": [0] * 4

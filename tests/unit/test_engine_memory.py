@@ -191,5 +191,6 @@ def test_a_null_pointer_is_a_fault() -> None:
 def test_shared_memory_ends_where_the_launch_says() -> None:
     source = """extern "C" __global__ void k(int *p) {
         extern __shared__ int s[]; s[threadIdx.x] = p[0]; p[0] = s[threadIdx.x]; }"""
-    with pytest.raises(KernelFault, match="the block has 64 bytes of shared memory"):
+    with pytest.raises(KernelFault, match="the block has 64 bytes of shared memory") as raised:
         run_kernel(source, 1, 32, np.zeros(1, np.int32), shared=64)
+    assert "of which `s` has the 64 that the launch asks for" in str(raised.value)

@@ -131,6 +131,15 @@ def test_the_example_fits_types_two_dimensions_and_open_shared_memory() -> None:
     assert "An array of `P` is written as its bytes, sizeof(P) each" in structures
 
 
+def test_an_argument_that_does_not_fit_is_pointed_at_in_the_comments_own_line() -> None:
+    kernel = "__global__ void k(int *a) { a[0] = 1; }\n"
+    write("a.cu", f"\n// cutrace: k<<<1, 1>>>(a:f32[4])\n{kernel}")
+    with pytest.raises(CutraceError, match=r"^a\.cu:2: launch line, column 13: .* of float32"):
+        record("a.cu")
+    with pytest.raises(CutraceError, match=r"^launch line, column 12: .* of float32"):
+        record("a.cu", ["k<<<1,1>>>(a:f32[4])"])
+
+
 def test_the_example_knows_what_a_types_name_stands_for() -> None:
     names = (
         "typedef unsigned long long int word;\nusing key = word;\n#define REAL double\n"

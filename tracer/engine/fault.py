@@ -9,10 +9,12 @@ from ...traces.schema import Space
 from ..ptx.kernel import Kernel
 from .array import LANES, Array
 from .fact import Facts
+from .layout import shared_layout
 from .memory import Allocation
 
 if TYPE_CHECKING:
     from .group import Group
+    from .wave import Wave
 
 
 def source_line(kernel: Kernel, pc: int) -> str:
@@ -96,8 +98,9 @@ def _nearest(group: "Group", address: int, space: Space, width: int) -> str:
     wave = group.wave
     if space in (Space.SHARED, Space.LOCAL):
         size = (wave.shared if space == Space.SHARED else wave.local).shape[1]
-        owner = "the block has" if space == Space.SHARED else "the thread has"
-        return f"{owner} {size} bytes of {space.name.lower()} memory"
+        if space == Space.LOCAL:
+            return f"the thread has {size} bytes of local memory"
+        return f"the block has {size} bytes of shared memory{_open_arrays(wave)}"
     allocations = wave.program.memory.arena(space).allocations
     if not allocations:
         return "nothing is allocated"
@@ -109,6 +112,20 @@ def _nearest(group: "Group", address: int, space: Space, width: int) -> str:
     else:
         gap = f"{address + width - near.address - near.size} bytes beyond the end of"
     return f"{gap} `{near.name}` ({near.size} bytes at {near.address:#x})"
+
+
+def _open_arrays(wave: "Wave") -> str:
+    """Which shared arrays take their size from the launch, and what it gave them."""
+    program = wave.program
+    layout = shared_layout(program.kernel)
+    names = [f"`{name}`" for (_, name), v in layout.variables.items() if v.is_extern]
+    if not names:
+        return ""
+    given = program.launch.shared_dynamic
+    return (
+        f", of which {', '.join(names)} has the {given} that the launch asks for: "
+        "its third number, <<<grid, block, bytes>>>"
+    )
 
 
 def _distance(allocation: Allocation, address: int) -> int:

@@ -49,7 +49,8 @@ LineArgument: TypeAlias = ArrayArgument | NumberArgument
 class LaunchLine:
     """A launch as written: `shared` is the dynamic shared memory in bytes a block.
 
-    `opening` is the column of the parenthesis before the arguments.
+    `opening` is the column of the parenthesis before the arguments; `place` is the comment's file
+    and line, if it stands in one.
     """
 
     text: str
@@ -59,6 +60,12 @@ class LaunchLine:
     shared: int
     arguments: tuple[LineArgument, ...]
     opening: int
+    place: str = ""
+
+    def error(self, column: int, problem: str) -> CutraceError:
+        """An error that points at a column of this line."""
+        where = f"{self.place}: " if self.place else ""
+        return CutraceError(f"{where}{line_error(self.text, column, problem)}")
 
 
 def parse_launch(text: str) -> LaunchLine:
@@ -96,6 +103,11 @@ _NUMBER = re.compile(
     r"(?P<integer>[-+]?(?:0[xX][0-9a-fA-F]+|\d+(?![\d.eEfF])))[uUlL]*(?![\w.])"
     r"|(?P<float>[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)[fF]?(?![\w.])"
 )
+_IN_C = {
+    **{"char": "i8", "uchar": "u8", "bool": "u8", "short": "i16", "ushort": "u16", "int": "i32"},
+    **{"uint": "u32", "unsigned": "u32", "long": "i64", "ulong": "u64", "size_t": "u64"},
+    **{"half": "f16", "float": "f32", "double": "f64"},
+}
 _WORDS = {"true": True, "false": False, "nullptr": None, "NULL": None}
 
 
@@ -200,7 +212,9 @@ def _read_number(found: re.Match[str]) -> int | float:
 
 def _array(cursor: _Cursor, name: str, column: int) -> ArrayArgument:
     type_ = _type(cursor)
-    cursor.expect("[")
+    if not cursor.accept("["):
+        example = f"`[`, as in {name}:{type_}[1024]; a number stands alone, without name and type"
+        raise cursor.fail(example)
     shape = _list(cursor, _size, "]")
     start = cursor.column + 1
     initial = cursor.take(_INITIAL, "what it holds").strip() if cursor.accept("=") else ""
@@ -213,6 +227,7 @@ def _type(cursor: _Cursor) -> str:
     start = cursor.column
     type_ = cursor.take(_NAME, f"a type ({' '.join(DTYPES)})")
     if type_ not in DTYPES:
-        expected = f"expected a type ({' '.join(DTYPES)}), got `{type_}`{nearest(type_, DTYPES)}"
+        near = f"; nearest: {_IN_C[type_]}" if type_ in _IN_C else nearest(type_, DTYPES)
+        expected = f"expected a type ({' '.join(DTYPES)}), got `{type_}`{near}"
         raise line_error(cursor.text, start, expected)
     return type_

@@ -6,7 +6,7 @@ from ...errors import nearest
 from .arguments import ArgumentError
 from .array import DeviceArray
 from .initial import DTYPES, initial_values
-from .launch_line import ArrayArgument, LaunchLine, LineArgument, line_error
+from .launch_line import ArrayArgument, LaunchLine, LineArgument
 from .module import Module
 from .session import Session
 
@@ -32,7 +32,7 @@ class LineLauncher:
             configured(*values)
         except ArgumentError as problem:
             at = line.arguments[problem.number - 1].column if problem.number else line.opening
-            raise line_error(line.text, at, str(problem)) from None
+            raise line.error(at, str(problem)) from None
 
     def _value(self, line: LaunchLine, argument: LineArgument) -> object:
         if not isinstance(argument, ArrayArgument):
@@ -50,14 +50,14 @@ class LineLauncher:
         if (DTYPES[argument.type], argument.shape) != (array.dtype, array.shape):
             already = f"{array.dtype} of shape {array.shape}"
             problem = f"`{argument.name}` is an array already, {already}"
-            raise line_error(line.text, argument.column, problem)
+            raise line.error(argument.column, problem)
 
     def _make(self, line: LaunchLine, argument: ArrayArgument) -> DeviceArray:
         if not argument.type:
             example = f"expected its type and shape, as in {argument.name}:i32[1024]"
             close = nearest(argument.name, self.arrays)
             problem = f"there is no array `{argument.name}` yet{close}; {example}"
-            raise line_error(line.text, argument.column, problem)
+            raise line.error(argument.column, problem)
         return self._gpu.device_array(argument.shape, DTYPES[argument.type], argument.name)
 
     def _write(self, array: DeviceArray, initial: str) -> None:

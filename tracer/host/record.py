@@ -1,6 +1,7 @@
 """Record a source file: CUDA C++ or PTX with launch lines, or a Python script with a session."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TextIO
 
@@ -59,10 +60,11 @@ def record(
 def _comment_lines(path: Path) -> list[LaunchLine]:
     lines = []
     for comment in find_launch_comments(read_text(path)):
+        place = f"{path}:{comment.line}"
         try:
-            lines.append(parse_launch(comment.text))
+            lines.append(replace(parse_launch(comment.text), place=place))
         except CutraceError as problem:
-            raise CutraceError(f"{path}:{comment.line}: {problem}") from None
+            raise CutraceError(f"{place}: {problem}") from None
     return lines
 
 
