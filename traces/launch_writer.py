@@ -142,13 +142,9 @@ class LaunchWriter:
         if not self._owns_columns:
             make = partial(_same, _copied(make()))
         if rows:
-            self._scribe.ask(lambda: self._write(name, make(), reached), size)
+            self._scribe.ask(partial(_write, self._room, self._files[name], make, reached), size)
         first, self._rows[name] = self._rows[name], self._rows[name] + rows
         return first
-
-    def _write(self, name: str, batch: pa.RecordBatch, reached: int) -> None:
-        self._room.reach(reached)
-        self._files[name].append(batch)
 
     def _where(self, name: str) -> str:
         return f"launch {self.number}: {name}"
@@ -184,6 +180,11 @@ class LaunchWriter:
                 self.close()
         finally:
             self.abandon()
+
+
+def _write(room: Room, file: TableFile, make: Callable[[], pa.RecordBatch], reached: int) -> None:
+    room.reach(reached)
+    file.append(make())
 
 
 def _bytes_of(columns: Iterable[npt.ArrayLike]) -> int:

@@ -2,6 +2,7 @@
 
 import os
 import weakref
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -47,7 +48,7 @@ class TraceWriter(Draft):
         number = self._begin(launch)
         where = f"launch {number} ({launch.kernel})"
         self._unfinished.append(where)
-        self._scribe.ask(lambda: self._room.begin(where, launch.blocks))
+        self._scribe.ask(partial(self._room.begin, where, launch.blocks))
         self._open = LaunchWriter(
             self._workshop.folder, number, self._finish, self._room, self._scribe,
             self._owns_columns,

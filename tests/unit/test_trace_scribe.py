@@ -17,7 +17,9 @@ from cutrace.traces.writer import TraceWriter
 
 
 @pytest.fixture
-def scribe() -> Iterator[Scribe]:
+def scribe(monkeypatch: pytest.MonkeyPatch) -> Iterator[Scribe]:
+    """One with a thread from the first call on."""
+    monkeypatch.setattr(scribe_module, "WORTH_BYTES", 0)
     made = Scribe()
     yield made
     made.stop()
@@ -29,6 +31,20 @@ def test_calls_are_made_in_order_and_all_by_the_end(scribe: Scribe) -> None:
         scribe.ask(partial(made.append, number))
     scribe.finish()
     assert made == list(range(100))
+
+
+def test_a_thread_is_started_once_a_megabyte_waits() -> None:
+    scribe = Scribe()
+    by: list[str] = []
+    scribe.ask(lambda: by.append(threading.current_thread().name), 1 << 19)
+    scribe.finish()
+    assert by == [threading.current_thread().name]
+    for _ in range(2):
+        assert len(by) == 1
+        scribe.ask(lambda: by.append(threading.current_thread().name), 1 << 19)
+    scribe.finish()
+    scribe.stop()
+    assert by[1:] == 2 * ["cutrace-scribe_0"]
 
 
 def test_an_error_is_told_to_all_who_ask_and_what_was_asked_later_is_not_done(
