@@ -108,7 +108,9 @@ class Cache:
     serves_units: ClassVar[bool] = True
     _sets: int = field(default=0, init=False, repr=False)
     _ways: int = field(default=0, init=False, repr=False)
-    _state: Any = field(default_factory=lambda: ([], [], []), init=False, repr=False)
+    _state: Any = field(
+        default_factory=lambda: ([[] for _ in range(plain.STATE)], [], []), init=False, repr=False
+    )
     _used: int = field(default=0, init=False, repr=False)
     _passed: Any = field(default=(), init=False, repr=False)
     _now: int = field(default=0, init=False, repr=False)
@@ -185,20 +187,19 @@ class Cache:
         unit = np.zeros(len(pieces), np.int64) if pieces.unit is None else pieces.unit
         does = [self._tell(kind) for kind in pieces.kinds]
         kinds = tuple(map(tuple, np.array(does, np.int64).reshape(-1, 4).T.tolist()))
-        counts = np.zeros((len(pieces), plain.COLUMNS), np.int64)
+        counts = np.zeros((plain.COLUMNS, len(pieces)), np.int64)
         passed = [np.zeros((0, plain.FIELDS), np.int64)]
         for part in _slices(pieces.row):
             told = (pieces.addresses[:, 0], pieces.kind, pieces.row, unit)
             requests = tuple(np.ascontiguousarray(column[part]) for column in told)
-            flow = self._serve(requests, kinds, counts[part].reshape(-1))
+            flow = self._serve(requests, kinds, counts[:, part])
             flow[:, 0] += part.start
             passed.append(flow)
         out = self._pass_on(pieces, np.concatenate(passed)) if batch.passes_on else None
         if len(whose) > len(batch):
             first = np.flatnonzero(np.diff(whose, prepend=-1))
-            counts = np.add.reduceat(counts, first, axis=0)
-        columns = np.ascontiguousarray(counts.T)
-        return Step(dict(zip(self.counters, columns, strict=True)), out)
+            counts = np.add.reduceat(counts, first, axis=1)
+        return Step(dict(zip(self.counters, counts, strict=True)), out)
 
     def _serve(self, requests: tuple[Ints, ...], kinds: Kinds, counts: Ints) -> Ints:
         """Serve a slice: count it, and return what is passed on (m, FIELDS)."""
@@ -215,8 +216,9 @@ class Cache:
             passed = self._passed
             passed[: plain.HEAD] = head
             told = tuple(np.array(column, np.int64) for column in kinds)
-            self._state = tuple(np.asarray(column, np.int64) for column in self._state)
-            compiled.serve(requests, told, *self._state, self._shape, counts, passed)
+            lines, sets, clocks = self._state
+            self._state = tuple(map(_as_array, lines)), _as_array(sets), _as_array(clocks)
+            compiled.serve(requests, told, *self._state, self._shape, tuple(counts), passed)
         self._now, self._used = int(passed[1]), int(passed[2])
         return passed[plain.HEAD : passed[0] + plain.HEAD].reshape(-1, plain.FIELDS).copy()
 
@@ -224,20 +226,23 @@ class Cache:
         self, requests: tuple[Ints, ...], kinds: Kinds, counts: Ints, passed: list[int]
     ) -> Ints:
         """Serve without compiling: lists are faster than arrays then."""
-        lines, sets, clocks = self._state = tuple(map(_as_list, self._state))
+        lines, sets, clocks = self._state
+        self._state = tuple(map(_as_list, lines)), _as_list(sets), _as_list(clocks)
         tally, columns = counts.tolist(), tuple(map(_as_list, requests))
-        plain.serve(columns, kinds, lines, sets, clocks, self._shape, tally, passed)
+        plain.serve(columns, kinds, *self._state, self._shape, tally, passed)
         counts[:] = tally
         return np.array(passed[: passed[0] + plain.HEAD], np.int64)
 
     def _make_room(self, requests: int, units: int) -> None:
         """Have sets for so many units, and lines for as many new sets as there can be."""
         lines, sets, clocks = self._state
-        clocks = _extend(clocks, units, [0])
-        sets = _extend(sets, units * self._sets, [-1])
-        size = self._ways * plain.STATE
-        most = min(self._used + requests * size, len(sets) * size)
-        lines = _extend(lines, most, [plain.EMPTY, 0, 0, 0, 0, 0])
+        clocks = _extend(clocks, units, 0)
+        sets = _extend(sets, units * self._sets, -1)
+        most = min(self._used + requests * self._ways, len(sets) * self._ways)
+        empty = [plain.EMPTY] + [0] * (plain.STATE - 1)
+        lines = tuple(
+            _extend(column, most, value) for column, value in zip(lines, empty, strict=True)
+        )
         self._state = lines, sets, clocks
 
     def _pass_on(self, batch: Batch, flow: Ints) -> Batch:
@@ -283,19 +288,23 @@ def _slices(row: Ints) -> Iterator[slice]:
     yield from map(slice, starts, starts[1:])
 
 
-def _extend(values: Any, size: int, more: list[int]) -> Any:
+def _extend(values: Any, size: int, more: int) -> Any:
     """Return a list or an array with `more` repeated behind it, `size` long or longer."""
-    missing = -(-(size - len(values)) // len(more))
+    missing = size - len(values)
     if missing <= 0:
         return values
-    missing = max(missing, len(values) // len(more) // 2)
+    missing = max(missing, len(values) // 2)
     if isinstance(values, list):
-        return values + more * missing
-    return np.concatenate([values, np.tile(np.array(more, np.int64), missing)])
+        return values + [more] * missing
+    return np.concatenate([values, np.full(missing, more, np.int64)])
 
 
 def _as_list(values: Any) -> list[int]:
     return values if isinstance(values, list) else values.tolist()
+
+
+def _as_array(values: Any) -> Ints:
+    return np.asarray(values, np.int64)
 
 
 def _cut(batch: Batch, line: int) -> tuple[Batch, Ints]:

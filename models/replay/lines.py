@@ -8,15 +8,15 @@ compile them as they stand, and small traces do without.
 - `kinds`: (bytes, act, policy, parts), each (kinds,). Act is PASS, READ, WRITE or ATOMIC, policy
   what becomes of a store, HERE to BACK, and parts how many of PARTS of a sector are wanted, or are
   stored so that they can be found.
-- `lines`: STATE integers for each line of a set: its number or EMPTY, masks of the sectors that are
-  here and of those not yet written, when it was last used and last stored to (0: never), the first
-  by a clock of all units, the second by its own unit's, and PART_BITS for each sector that say how
-  many of PARTS of it were stored. There is room for more sets than are
-  in use.
+- `lines`: STATE sequences with an integer for each line of each set: its number or EMPTY, masks of
+  the sectors that are here and of those not yet written, when it was last used and last stored to
+  (0: never), the first by a clock of all units, the second by its own unit's, and PART_BITS for
+  each sector that say how many of PARTS of it were stored. There is room for more sets than are in
+  use. One sequence for each, so that looking for a line reads nothing but numbers of lines.
 - `sets`: for each set of each unit where its lines begin, -1 if nothing has been asked of it.
 - `clocks`: for each unit how many cycles it has looked up tags, of a line in each bank at a time.
 - `shape`: the numbers that are the same for all requests, in the order of their names below.
-- `counts`: COLUMNS integers for each request, zeros at first.
+- `counts`: COLUMNS sequences of an integer for each request, zeros at first.
 - `passed`: HEAD integers, how many behind them are used, the time, and how many of `lines` are in
   use; then FIELDS for each thing that goes to the next stage: the request that caused it, its
   address, and FETCH, OWN (the request itself) or WRITE_BACK, which are of a sector.
@@ -71,40 +71,40 @@ def serve(
             banks += 1 << bank
             number_of_set = find_set(shape, wanted)
             base = open_set(sets, shape, passed, unit * shape[SETS] + number_of_set)
-        if not together or lines[place + TAG] != wanted:
+        if not together or lines[TAG][place] != wanted:
             line, place = wanted, find(lines, shape, base, wanted)
         if not together:
             found = place >= 0 and is_settled(lines, shape, place, clock)
         if place < 0 and keeps(act, policy):
             place = replace(lines, shape, counts, passed, number, base, wanted, now)
         if place >= 0:
-            lines[place + USED] = now
+            lines[USED][place] = now
         offset = addresses[number] - (wanted << shape[LINE])
         first, last = offset >> shape[SECTOR], (offset + size[kind[number]] - 1) >> shape[SECTOR]
         mask = (2 << last) - (1 << first)
         parts = wholes[kind[number]]
         if act == READ:
-            valid = lines[place + VALID]
+            valid = lines[VALID][place]
             if policy == THROUGH and first == last and parts_of(lines, place, first) >= parts:
                 valid |= mask
             fetch(lines, shape, counts, passed, number, place, mask, READS, shape[PORTION], valid)
         elif act == ATOMIC and policy == BACK:
             portion = shape[PORTION] if wanted & 1 else 1
-            valid = lines[place + VALID]
+            valid = lines[VALID][place]
             fetch(lines, shape, counts, passed, number, place, mask, WRITES, portion, valid)
-            lines[place + DIRTY] |= mask
+            lines[DIRTY][place] |= mask
             hurry(lines, shape, counts, passed, number, base, number_of_set)
         elif act == ATOMIC:
             if place >= 0:
-                lines[place + VALID] &= ~mask
-                lines[place + FILLED] = 0
+                lines[VALID][place] &= ~mask
+                lines[FILLED][place] = 0
             emit(passed, number, addresses[number], OWN)
         else:
-            counts[number * COLUMNS + WRITES] += ones(mask)
-            counts[number * COLUMNS + WRITE_HITS] += ones(mask) * found
+            counts[WRITES][number] += ones(mask)
+            counts[WRITE_HITS][number] += ones(mask) * found
             store(lines, place, mask, policy, first, last, parts, clock)
             if policy == BACK:
-                lines[place + DIRTY] |= mask
+                lines[DIRTY][place] |= mask
                 hurry(lines, shape, counts, passed, number, base, number_of_set)
             else:
                 emit(passed, number, addresses[number], OWN)
@@ -142,7 +142,7 @@ def open_set(sets: Any, shape: Any, passed: Any, number: int) -> int:
     """Return where the lines of a set begin, taking the next free ones if it is new."""
     if sets[number] < 0:
         sets[number] = passed[2]
-        passed[2] += shape[WAYS] * STATE
+        passed[2] += shape[WAYS]
     return sets[number]  # type: ignore[no-any-return]
 
 
@@ -159,15 +159,15 @@ def keeps(act: int, policy: int) -> bool:
 
 def find(lines: Any, shape: Any, base: int, line: int) -> int:
     """Return where a line's state is in the set that begins at `base`, or -1."""
-    for place in range(base, base + shape[WAYS] * STATE, STATE):
-        if lines[place + TAG] == line:
+    for place in range(base, base + shape[WAYS]):
+        if lines[TAG][place] == line:
             return place
     return -1
 
 
 def is_settled(lines: Any, shape: Any, place: int, clock: int) -> bool:
     """Whether what was last stored to a line is still at hand, or has arrived behind this cache."""
-    stored = lines[place + STORED]
+    stored = lines[STORED][place]
     return bool(stored == 0 or clock - stored <= shape[NEAR] or clock - stored > shape[FAR])
 
 
@@ -179,19 +179,19 @@ def replace(
     A cache that wavers takes the next one every other time, at no regular times.
     """
     place, second = base, EMPTY
-    for way in range(base + STATE, base + shape[WAYS] * STATE, STATE):
-        if lines[way + USED] < lines[place + USED]:
+    for way in range(base + 1, base + shape[WAYS]):
+        if lines[USED][way] < lines[USED][place]:
             place, second = way, place
-        elif second < 0 or lines[way + USED] < lines[second + USED]:
+        elif second < 0 or lines[USED][way] < lines[USED][second]:
             second = way
-    if shape[WAVERS] and second >= 0 and lines[place + USED] and scatter(now) & 1:
+    if shape[WAVERS] and second >= 0 and lines[USED][place] and scatter(now) & 1:
         place = second
-    if lines[place + DIRTY]:
+    if lines[DIRTY][place]:
         clean(lines, shape, counts, passed, number, place)
-    lines[place + TAG] = line
-    lines[place + VALID] = 0
-    lines[place + STORED] = 0
-    lines[place + FILLED] = 0
+    lines[TAG][place] = line
+    lines[VALID][place] = 0
+    lines[STORED][place] = 0
+    lines[FILLED][place] = 0
     return place
 
 
@@ -214,15 +214,15 @@ def fetch(
 ) -> None:
     """Look for sectors in a line, and fetch those that are missing, each with its portion."""
     missing = mask & ~valid
-    counts[number * COLUMNS + counted] += ones(mask)
-    counts[number * COLUMNS + counted + 1] += ones(mask & valid)
+    counts[counted][number] += ones(mask)
+    counts[counted + 1][number] += ones(mask & valid)
     sector = 0
     while missing >> sector:
         if missing >> sector & ((1 << portion) - 1):
             wanted = ((1 << portion) - 1) << sector & ~valid
             emit_sectors(lines, shape, passed, number, place, wanted, FETCH)
-            counts[number * COLUMNS + FILLS] += ones(wanted)
-            lines[place + VALID] |= wanted
+            counts[FILLS][number] += ones(wanted)
+            lines[VALID][place] |= wanted
         sector += portion
 
 
@@ -233,22 +233,22 @@ def store(
     if place < 0:
         return
     if policy == EVICT:
-        lines[place + TAG] = EMPTY
-        lines[place + USED] = 0
+        lines[TAG][place] = EMPTY
+        lines[USED][place] = 0
         return
     if first == last:
         have = parts_of(lines, place, first)
-        lines[place + FILLED] += (min(PARTS, have + parts) - have) << first * PART_BITS
+        lines[FILLED][place] += (min(PARTS, have + parts) - have) << first * PART_BITS
         parts = have + parts
     if parts >= (last - first + 1) * PARTS:
-        lines[place + VALID] |= mask
+        lines[VALID][place] |= mask
     if policy == THROUGH:
-        lines[place + STORED] = clock
+        lines[STORED][place] = clock
 
 
 def parts_of(lines: Any, place: int, sector: int) -> int:
     """Return how many parts of a sector were stored."""
-    return lines[place + FILLED] >> sector * PART_BITS & (1 << PART_BITS) - 1  # type: ignore[no-any-return]
+    return lines[FILLED][place] >> sector * PART_BITS & (1 << PART_BITS) - 1  # type: ignore[no-any-return]
 
 
 def hurry(
@@ -258,14 +258,14 @@ def hurry(
     if shape[DIRTY_WAYS] >= shape[WAYS] and shape[PARTIAL_WAYS] >= shape[WAYS]:
         return
     dirty, partial, longest, oldest = 0, 0, EMPTY, EMPTY
-    for way in range(base, base + shape[WAYS] * STATE, STATE):
-        if lines[way + DIRTY]:
+    for way in range(base, base + shape[WAYS]):
+        if lines[DIRTY][way]:
             dirty += 1
-            if longest < 0 or lines[way + USED] < lines[longest + USED]:
+            if longest < 0 or lines[USED][way] < lines[USED][longest]:
                 longest = way
-        if lines[way + DIRTY] & ~lines[way + VALID]:
+        if lines[DIRTY][way] & ~lines[VALID][way]:
             partial += 1
-            if oldest < 0 or lines[way + USED] < lines[oldest + USED]:
+            if oldest < 0 or lines[USED][way] < lines[USED][oldest]:
                 oldest = way
     if partial > share_of(shape, number_of_set, shape[PARTIAL_WAYS], shape[PARTIAL_REST]):
         clean(lines, shape, counts, passed, number, oldest)
@@ -276,14 +276,14 @@ def hurry(
 
 def clean(lines: Any, shape: Any, counts: Any, passed: Any, number: int, place: int) -> None:
     """Write the sectors of a line that are waiting; those stored in part are fetched first."""
-    waiting = lines[place + DIRTY]
-    parts = waiting & ~lines[place + VALID]
+    waiting = lines[DIRTY][place]
+    parts = waiting & ~lines[VALID][place]
     emit_sectors(lines, shape, passed, number, place, parts, FETCH)
     emit_sectors(lines, shape, passed, number, place, waiting, WRITE_BACK)
-    counts[number * COLUMNS + FILLS] += ones(parts)
-    counts[number * COLUMNS + WRITE_BACKS] += ones(waiting)
-    lines[place + VALID] |= parts
-    lines[place + DIRTY] = 0
+    counts[FILLS][number] += ones(parts)
+    counts[WRITE_BACKS][number] += ones(waiting)
+    lines[VALID][place] |= parts
+    lines[DIRTY][place] = 0
 
 
 def emit_sectors(
@@ -293,7 +293,7 @@ def emit_sectors(
     sector = 0
     while mask >> sector:
         if mask >> sector & 1:
-            address = (lines[place + TAG] << shape[LINE]) + (sector << shape[SECTOR])
+            address = (lines[TAG][place] << shape[LINE]) + (sector << shape[SECTOR])
             emit(passed, number, address, what)
         sector += 1
 
