@@ -74,7 +74,7 @@ class Joiner:
         """Return 1 for each read, (3, n), that its unit made among its last `window`, (n,)."""
         turn = self._take_turns(reads[0])
         seen = np.concatenate([self._recent, np.stack([turn, *reads])], axis=1)
-        order = np.lexsort((seen[0], pack_columns([*seen[1:]])))
+        order = np.argsort(pack_columns([*seen[1:]]), kind="stable")  # turns of a unit do not fall
         equal = np.all(seen[1:, order[1:]] == seen[1:, order[:-1]], axis=0)
         again = np.zeros(len(order), np.int64)
         again[order[1:]] = equal & (np.diff(seen[0, order]) <= self.window)

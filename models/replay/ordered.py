@@ -33,7 +33,9 @@ TAKEN = 1 << 15
 """Rows in order that are sent through the stages at a time."""
 ASKED = 1 << 12
 """Distinct rows that the stages in front are asked about at a time."""
-HELD = 1 << 24
+POOLED = 1 << 16
+"""Distinct rows of a wave up to which what is passed on for them is kept for the whole wave."""
+HELD = 1 << 21
 """Rows that are held at most: those of a wave with more are put in order so many at a time."""
 SAMPLED = -1
 """The pattern of a row of texels."""
@@ -66,6 +68,25 @@ class Rows:
         return Rows(*(getattr(self, column.name)[which] for column in fields(self)))
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Distinct:
+    """Accesses that differ in what stages without state make of them, and which each row is.
+
+    `kind`, `pattern` and `base` are (d,). `number` (n,) is each row's among them, -1 for texels,
+    and `shift` (n,) by how many bytes the row lies elsewhere.
+    """
+
+    kind: Ints
+    pattern: Ints
+    base: Ints
+    number: Ints
+    shift: Ints
+
+    def __len__(self) -> int:
+        """Return how many differ."""
+        return len(self.kind)
+
+
 @dataclass(slots=True)
 class Ordering:
     """One device's rows on their way: held, put in order, and sent through its stages."""
@@ -75,6 +96,7 @@ class Ordering:
     shapes: Shapes
     _stages: Stages = field(init=False)
     _heard: Bools = field(init=False)
+    _period: int = field(init=False)
     _held: list[Rows] = field(default_factory=list)
     _flows: dict[str, list[Batch]] = field(default_factory=dict)
     _samples: int = 0
@@ -82,6 +104,7 @@ class Ordering:
     def __post_init__(self) -> None:
         """Set up the stages that keep state."""
         self._stages = Stages(self.track.lasting)
+        self._period = lcm(1, *(wire.period for wire in self.track.front))
         spaces = {space for wire in self.track.lasting for space in wire.spaces}
         self._heard = np.zeros(SPACES, np.bool_)
         self._heard[[space for space in Space if space.name.lower() in spaces]] = True
@@ -123,42 +146,50 @@ class Ordering:
     def _count(self, rows: Rows) -> None:
         """Send rows through the stages in the order in which they happen."""
         rows = rows.take(self.track.order.order(rows.block, rows.warp, rows.step))
-        pools, number, shift = self._pool(rows)
         sampled = self._pool_samples()
-        for start in range(0, len(rows), TAKEN):
-            part = slice(start, start + TAKEN)
-            flows = _repeat(pools, sampled, rows.take(part), number[part], shift[part])
-            self._send(rows.take(part), flows)
+        distinct = self._number(rows)
+        if len(distinct) <= POOLED:
+            self._count_pooled(rows, distinct, sampled)
+            return
+        for _, part in _slices(rows):
+            self._count_pooled(part, self._number(part), sampled)
 
-    def _pool(self, rows: Rows) -> tuple[Mapping[str, Pool], Ints, Ints]:
-        """Ask the stages in front about distinct rows.
+    def _count_pooled(self, rows: Rows, distinct: Distinct, sampled: Mapping[str, Pool]) -> None:
+        """Ask the stages in front about distinct rows, and send all through the others in order."""
+        pools = self._pool(distinct)
+        shift = distinct.shift + self._windows(rows)
+        for at, part in _slices(rows):
+            flows = _repeat(pools, sampled, part, distinct.number[at], shift[at])
+            self._send(part, flows)
 
-        Returns what each passes on, the number of each row there, and by how many bytes it is
-        moved, (n,).
-        """
-        wires = self.track.front
-        period = lcm(1, *(wire.period for wire in wires))
+    def _number(self, rows: Rows) -> Distinct:
+        """Find the distinct ones among rows: those of one kind, pattern and place in a period."""
+        period = self._period
         asked = np.flatnonzero(rows.pattern != SAMPLED)
         many = max(1, len(self.shapes))
         pair = self.sites.kind[rows.site[asked]] * many + rows.pattern[asked]
         pairs, at = number_rows(pair, int(pair.max(initial=-1)) + 1)
         keys, found = number_rows(at * period + rows.base[asked] % period, len(pairs) * period)
         at, phase = np.divmod(keys, period)
-        kind, pattern = np.divmod(pairs[at], many)
         base = phase + period * (-(-(1 << 32) // period))
-        passed: dict[str, list[Batch]] = {}
-        for start in range(0, len(keys), ASKED):
-            part = slice(start, start + ASKED)
-            batch = self.shapes.rebuild(self.track.kinds, kind[part], base[part], pattern[part])
-            front = Stages(wires)
-            front.run(batch, {}, listeners=self.track.lasting)
-            for name, flow in front.passed.items():
-                passed.setdefault(name, []).append(replace(flow, row=flow.row + start))
-        pools = {name: make_pool(join_flows(flows), len(keys)) for name, flows in passed.items()}
         number, shift = np.full(len(rows), -1, np.int64), np.zeros(len(rows), np.int64)
         number[asked] = found
         shift[asked] = rows.base[asked] - base[found]
-        return pools, number, shift + self._windows(rows)
+        return Distinct(*np.divmod(pairs[at], many), base, number, shift)
+
+    def _pool(self, distinct: Distinct) -> Mapping[str, Pool]:
+        """Ask the stages in front about distinct rows; return what each passes on."""
+        passed: dict[str, list[Batch]] = {}
+        for start in range(0, len(distinct), ASKED):
+            part = slice(start, start + ASKED)
+            asked = distinct.kind[part], distinct.base[part], distinct.pattern[part]
+            front = Stages(self.track.front)
+            batch = self.shapes.rebuild(self.track.kinds, *asked)
+            front.run(batch, {}, listeners=self.track.lasting)
+            for name, flow in front.passed.items():
+                passed.setdefault(name, []).append(replace(flow, row=flow.row + start))
+        flows = passed.items()
+        return {name: make_pool(join_flows(parts), len(distinct)) for name, parts in flows}
 
     def _windows(self, rows: Rows) -> Ints:
         """Return where the window of each row's space begins, (n,)."""
@@ -256,6 +287,13 @@ def join_rows(parts: Sequence[Rows]) -> Rows:
     if len(parts) == 1:
         return parts[0]
     return Rows(*(np.concatenate([getattr(p, c.name) for p in parts]) for c in fields(Rows)))
+
+
+def _slices(rows: Rows) -> Iterator[tuple[slice, Rows]]:
+    """Yield rows TAKEN at a time, and where they are."""
+    for start in range(0, len(rows), TAKEN):
+        part = slice(start, start + TAKEN)
+        yield part, rows.take(part)
 
 
 def _repeat(
