@@ -227,9 +227,10 @@ class Cache:
     ) -> Ints:
         """Serve without compiling: lists are faster than arrays then."""
         lines, sets, clocks = self._state
-        self._state = tuple(map(_as_list, lines)), _as_list(sets), _as_list(clocks)
+        lines, sets, clocks = tuple(map(_as_list, lines)), _as_list(sets), _as_list(clocks)
+        self._state = lines, sets, clocks
         tally, columns = counts.tolist(), tuple(map(_as_list, requests))
-        plain.serve(columns, kinds, *self._state, self._shape, tally, passed)
+        plain.serve(columns, kinds, lines, sets, clocks, self._shape, tally, passed)
         counts[:] = tally
         return np.array(passed[: passed[0] + plain.HEAD], np.int64)
 
