@@ -178,8 +178,8 @@ def symbol(name: str, assembly: str) -> str:
 def compile_assembly(assembly: str, vectors: bool = True, effort: int = 2) -> Callable[[str], int]:
     """Compile LLVM assembly, optimised for this processor; return what finds a function in it.
 
-    Other texts may call what it defines by `symbol`. With `effort` 0 machine code is made in a
-    quarter of the time, and a little less tight.
+    Other texts may call what it defines by `symbol`. With `effort` 1 machine code is made in half
+    the time, and a little less tight.
     """
     import llvmlite.binding as llvm
 

@@ -158,7 +158,7 @@ def _compile(made: KernelText, blocks: int) -> NDArray[np.int64]:
 
 @lru_cache(maxsize=KERNELS)
 def _load_kernel(text: str, blocks: int) -> list[int]:
-    find = compile_assembly(text, effort=0)
+    find = compile_assembly(text, effort=1)
     return [find(f"{_NAME}.{number}") for number in range(blocks)]
 
 
