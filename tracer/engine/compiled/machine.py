@@ -6,6 +6,9 @@ from .pattern_table import Table
 NEVER = (1 << 31) - 1
 """The order of a warp that cannot run."""
 
+STALE = -1
+"""The least order of warps that have moved since it was looked for."""
+
 JUMP, DIVIDE, LEAVE, LEAVE_SOME, MEET, OTHER = range(6)
 """How a basic block ends: all go on, a branch, all exit, some exit, a barrier for the whole thread
 block, or in a way that the array engine knows."""
@@ -21,10 +24,10 @@ class Machine(Struct):
     A warp's registers lie in `frames`, `frame_bytes` each, a register's 32 lanes side by side;
     special registers in tables of the launch, of the wave's blocks and of a block's warps.
     Arrays over warps are those of SplitStacks; `order` is the rank of the warp's basic block, NEVER
-    unless it is ready. Arrays over basic blocks: `codes` is where the compiled block lies (0:
-    nowhere). Rows of the basic block in hand begin at `rows`: those of its first access by all
-    warps of the group, then those of its second. `site_pattern` has the last pattern of each access
-    and warp, -1 for none.
+    unless it is ready, and `part_order` the least of 32 warps each. Arrays over basic blocks:
+    `codes` is where the compiled block lies (0: nowhere). Rows of the basic block in hand begin at
+    `rows`: those of its first access by all warps of the group, then those of its second.
+    `site_pattern` has the last pattern of each access and warp, -1 for none.
     """
 
     warps: int
@@ -42,6 +45,7 @@ class Machine(Struct):
     below_mask: U32
     below_called: U8
     order: I32
+    part_order: I32
     waited: I64
     step: U32
 

@@ -19,6 +19,7 @@ from .machine import (
     MEET,
     NEVER,
     OTHER,
+    STALE,
     WRITE,
     Machine,
 )
@@ -59,8 +60,11 @@ def choose(m: Machine) -> int:
     """Pick the warps that run next, ascending; 0 if no warp is ready."""
     m.tick += 1
     lowest = NEVER
-    for part in range((m.warps + 31) // 32):
-        lowest = min(lowest, least(m.order[32 * part :]))
+    parts = (m.warps + 31) // 32
+    for part in range(parts):
+        if m.part_order[part] == STALE:
+            m.part_order[part] = least(m.order[32 * part :])
+        lowest = min(lowest, m.part_order[part])
     if lowest == NEVER:
         return 0
     if lowest == m.picked and m.times >= m.fair:
@@ -68,8 +72,10 @@ def choose(m: Machine) -> int:
     m.times = m.times + 1 if lowest == m.picked else 1
     m.picked = lowest
     count = 0
-    for part in range((m.warps + 31) // 32):
-        bits = equal_lanes(m.order[32 * part :], lowest)
+    for part in range(parts):
+        bits = 0
+        if m.part_order[part] <= lowest:
+            bits = equal_lanes(m.order[32 * part :], lowest)
         while bits:
             warp = 32 * part + trailing_zeros(bits)
             m.chosen[count] = warp
@@ -98,6 +104,7 @@ def longest_waiting(m: Machine, lowest: int) -> int:
 def place_order(m: Machine, warp: int) -> None:
     """Note where a warp stands."""
     m.order[warp] = m.ranks[m.block[warp]] if m.state[warp] == READY else NEVER
+    m.part_order[warp >> 5] = STALE
 
 
 def settle(m: Machine, warp: int) -> None:

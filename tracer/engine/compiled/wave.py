@@ -20,7 +20,7 @@ from ..pattern import PatternTable
 from ..wave import FAIR, Wave
 from .code import Buffers, CompiledKernel, routines
 from .history_table import Entries
-from .machine import ENDED, ENDING, FAULT, IDLE, NEVER, Machine
+from .machine import ENDED, ENDING, FAULT, IDLE, NEVER, STALE, Machine
 from .special import BLOCK, LAUNCH, THREAD
 
 if TYPE_CHECKING:
@@ -63,6 +63,7 @@ class CompiledWave(Wave):
         m.below_called = below[3].view(np.uint8)
         padded = -(-self.warps // LANES) * LANES
         m.order = np.full(padded, NEVER, dtype=np.int32)
+        m.part_order = np.full(padded // LANES, STALE, dtype=np.int32)
         m.waited = np.zeros(self.warps, dtype=np.int64)
         m.step = self.step
         m.picked, m.fair = -1, FAIR
