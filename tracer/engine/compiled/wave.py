@@ -21,6 +21,7 @@ from ..wave import FAIR, Wave
 from .code import Buffers, CompiledKernel, routines
 from .history_table import Entries
 from .machine import ENDED, ENDING, FAULT, IDLE, NEVER, STALE, Machine
+from .row_table import columns_of
 from .special import BLOCK, LAUNCH, THREAD
 
 if TYPE_CHECKING:
@@ -227,21 +228,21 @@ class CompiledWave(Wave):
 
     def _write_batch(self, rows: slice, runs: slice) -> None:
         m, code = self._machine, self._code
-        counts, sites = m.run_count[runs], m.run_site[runs]
-        warp = m.row_warp[rows]
         epoch = self._patterns.epoch
-        numbers = m.row_pattern[rows].view(np.uint32)
-        pattern = self._patterns.write(numbers, self._sink)
-        self._sink.accesses(
-            self.rows.accesses.block[warp],
-            self.rows.accesses.warp[warp],
-            m.row_step[rows].copy(),
-            np.zeros(len(warp), dtype=np.uint8),
-            np.repeat(code.site_pc[sites], counts),
-            np.repeat(code.site_space[sites], counts),
-            m.row_base[rows].copy().view(np.uint64),
-            pattern,
+        pattern = self._patterns.write(m.row_pattern[rows].view(np.uint32), self._sink)
+        owners = self.rows.accesses
+        block, warp, pc, space = columns_of(
+            m.run_site[runs],
+            m.run_count[runs],
+            code.site_pc,
+            code.site_space,
+            m.row_warp[rows],
+            owners.block,
+            owners.warp,
         )
+        part = np.zeros(len(pattern), dtype=np.uint8)
+        step, base = m.row_step[rows].copy(), m.row_base[rows].copy().view(np.uint64)
+        self._sink.accesses(block, warp, step, part, pc, space, base, pattern)
         if epoch != self._patterns.epoch and rows.stop < m.rows:
             later = m.row_pattern[rows.stop : m.rows]
             store = self._patterns.store
