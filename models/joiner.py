@@ -57,11 +57,11 @@ class Joiner:
         loads = np.flatnonzero(is_load)
         joined = np.zeros(len(batch), np.int64)
         if len(loads):
-            line, offset = np.divmod(batch.addresses[loads, 0], self.line)
-            row = batch.row[loads]
+            address, row = batch.addresses[loads, 0], batch.row[loads]
+            line, offset = address >> self.line.bit_length() - 1, address & (self.line - 1)
             differs = (np.diff(row, prepend=-1) != 0) | (np.diff(line, prepend=-1) != 0)
             first = np.flatnonzero(differs)
-            sectors = np.add.reduceat(1 << offset // SECTOR, first)
+            sectors = np.add.reduceat(1 << (offset >> SECTOR.bit_length() - 1), first)
             unit = np.zeros(len(first), np.int64)
             if batch.unit is not None:
                 unit = batch.unit[loads[first]]

@@ -133,3 +133,9 @@ def sum_groups(
                 many[scope, whose] += often
                 for column in range(len(table)):
                     sums[scope, whose, column] += often * table[column, asked]
+
+
+def add_up(values: Any, group: Any, sums: Any) -> None:
+    """Add each value to the sum of its group; both (n,), `sums` (groups,)."""
+    for place in range(len(values)):
+        sums[group[place]] += values[place]

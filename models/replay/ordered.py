@@ -209,32 +209,33 @@ class Ordering:
 
     def _send(self, rows: Rows, flows: Mapping[str, Batch]) -> None:
         """Send some rows through the stages that keep state, and enter what they say."""
-        track = self.track
-        units = {"sm": track.order.sm[rows.block], "cluster": track.placement.cluster(rows.block)}
-        units |= {
-            wire.stage.scope: rows.block % track.device.chip.sms // int(wire.stage.scope)
-            for wire in track.lasting
-            if wire.stage.scope.isdecimal()
-        }
-        batch = self._rebuild(rows)
-        answers = self._stages.run(batch, units, flows, rows=len(rows))
-        self._enter(rows, np.arange(len(rows)), answers, False)
-        if rows.mixed.any():
-            self._enter(rows, np.flatnonzero(rows.mixed), answers, True)
-
-    def _enter(self, rows: Rows, which: Ints, answers: Answers, mixed: bool) -> None:
-        """Add up the answers to some rows by site, zone and scope."""
-        scope = scope_of(rows.block, self.track.placement)[which].astype(np.int64)
+        scope = scope_of(rows.block, self.track.placement).astype(np.int64)
         zones, scopes = int(rows.zone.max()) + 1, len(SCOPE_NAMES)
-        keys = (rows.site[which] * zones + rows.zone[which]) * scopes + scope
+        keys = ((rows.site * zones + rows.zone) * scopes + scope) * 2 + rows.mixed
         groups, number = number_rows(keys, int(keys.max()) + 1)
-        rest, scope = np.divmod(groups, scopes)
+        answers = self._stages.run(self._rebuild(rows), self._units(rows), flows, group=number)
+        self._enter(groups // 2, zones, answers, False)
+        several = np.flatnonzero(groups % 2)
+        if len(several):
+            some = {stage: sums[:, several] for stage, sums in answers.items()}
+            self._enter(groups[several] // 2, zones, some, True)
+
+    def _units(self, rows: Rows) -> Mapping[str, Ints]:
+        """Return the unit that each row belongs to, (n,), for each scope that a stage has."""
+        track, units = self.track, {"sm": self.track.order.sm[rows.block]}
+        for scope in {wire.stage.scope for wire in track.lasting}:
+            if scope == "cluster":
+                units[scope] = track.placement.cluster(rows.block)
+            elif scope.isdecimal():
+                units[scope] = rows.block % track.device.chip.sms // int(scope)
+        return units
+
+    def _enter(self, groups: Ints, zones: int, answers: Answers, mixed: bool) -> None:
+        """Enter sums of answers to rows of groups, (site * zones + zone) * scopes + scope."""
+        rest, scope = np.divmod(groups, len(SCOPE_NAMES))
         site, zone = np.divmod(rest, zones)
         for wire in self.track.lasting:
-            sums = np.zeros((len(groups), len(wire.counters)), np.int64)
-            for place, column in enumerate(answers[wire.stage.name]):
-                if column.any():
-                    sums[:, place] = np.bincount(number, column[which], len(groups))
+            sums = answers[wire.stage.name].T
             self.track.ledger.add_sums(wire, site, zone, scope, sums, mixed)
 
     def _rebuild(self, rows: Rows) -> Batch:

@@ -5,11 +5,12 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from .loops import counting_loops
 from .seam import Batch, Ints, Model, Step, join_batches
 from .wiring import Wire
 
 Answers = Mapping[str, Ints]
-"""For each stage by name, (counters, n): its answers to the n rows that went in."""
+"""For each stage by name, (counters, n): its answers to the n rows that went in, or n groups."""
 
 
 def split_wires(wires: Sequence[Wire]) -> tuple[tuple[Wire, ...], tuple[Wire, ...]]:
@@ -44,13 +45,13 @@ class Stages:
         units: Mapping[str, Ints],
         flows: Mapping[str, Batch] | None = None,
         listeners: Sequence[Wire] = (),
-        rows: int | None = None,
+        group: Ints | None = None,
     ) -> Answers:
         """Send rows through all stages; `units` gives for each scope the unit of each row, (n,).
 
         `flows` is what stages before these have passed on, by name. `listeners` are stages behind
-        these: what they will hear is kept in `passed`. `rows` is how many there are, if there are
-        more than the batch has.
+        these: what they will hear is kept in `passed`. `group` (rows,) says which answers to add
+        up; without it those of a row of the batch.
         """
         answers: dict[str, Ints] = {}
         passed = self.passed = dict(flows or {})
@@ -60,8 +61,10 @@ class Stages:
             seen = replace(_gather(wire, batch, passed), passes_on=listened)
             step = self._step(wire, seen, units)
             columns = [step.counts[name] for name in wire.counters]
-            many = len(batch) if rows is None else rows
-            answers[wire.stage.name] = _sum_by_row(columns, seen.row, many)
+            if group is None:
+                answers[wire.stage.name] = _sum_by_row(columns, seen.row, len(batch))
+            else:
+                answers[wire.stage.name] = _sum_by_group(columns, group[seen.row], group)
             if step.out is not None:
                 passed[wire.stage.name] = step.out
         return answers
@@ -119,4 +122,17 @@ def _sum_by_row(columns: Sequence[Ints], row: Ints, rows: int) -> Ints:
             sums[row] = column
         elif column.any():
             sums[row[first]] = np.add.reduceat(column, first)
+    return total
+
+
+def _sum_by_group(columns: Sequence[Ints], whose: Ints, group: Ints) -> Ints:
+    """Add up answers, (m,) each, that belong to groups `whose` (m,), some of `group`."""
+    groups = int(group.max(initial=-1)) + 1
+    total = np.zeros((len(columns), groups), np.int64)
+    loops = counting_loops(0)
+    for sums, column in zip(total, columns, strict=True):
+        if loops is not None:
+            loops.add_up(column, whose, sums)
+        elif column.any():
+            sums[:] = np.bincount(whose, column, groups)
     return total
