@@ -30,17 +30,18 @@ NAMES = {
     "search": "BFS, 100 k nodes",
 }
 OCLGRIND = (
-    "Against Oclgrind: it uses both cores, and recording one. Short launches pay for the files of"
-    " the trace, some ten milliseconds; long ones are arrays over all lanes, which go through the"
-    " processor's caches once for each instruction."
+    "Against Oclgrind: it uses both cores; recording, one, and another to compress and write. Where"
+    " lanes read at random, most of the time is waiting for memory: for what they read, a cache line"
+    " a lane, and for the table in which each row's pattern is looked up. Every launch pays some"
+    " milliseconds for its files and waves."
 )
 SIMULATOR = (
     "Against Numba's simulator: its twins have to be small for it to end soon, and opening and"
     " closing a trace is then much of cutrace's time, which a larger launch pays no second time."
 )
 LANES = (
-    "Lane instructions: each is an operation on arrays over 65536 lanes, which reads and writes"
-    " the processor's caches; addresses are checked, and rows compressed and written, besides."
+    "Lane instructions: registers of warps that take turns go through the processor's caches;"
+    " addresses are checked, and rows compressed and written, besides."
 )
 BYTES = (
     "Bytes: warps that diverge each in their own way share no path, and lanes at random share no"
