@@ -31,9 +31,9 @@ NAMES = {
 }
 OCLGRIND = (
     "Against Oclgrind: it uses both cores; recording, one, and another to compress and write. Where"
-    " lanes read at random, most of the time is waiting for memory: for what they read, a cache line"
-    " a lane, and for the table in which each row's pattern is looked up. Every launch pays some"
-    " milliseconds for its files and waves."
+    " lanes read at random, most of the time is waiting for memory: for what they read, a line of"
+    " the cache each, and for the table in which each row's pattern is looked up. Every launch pays"
+    " some milliseconds for its files and waves."
 )
 SIMULATOR = (
     "Against Numba's simulator: its twins have to be small for it to end soon, and opening and"

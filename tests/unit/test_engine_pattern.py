@@ -72,3 +72,13 @@ def test_rows_of_another_wave_keep_their_numbers_over_an_epoch(monkeypatch: Any)
     assert table.epoch == 1
     assert table.write(waiting, sink).tolist() == [3, 1]  # type: ignore[arg-type]
     assert sink.rows[3] == (0xFFFFFFFF, 20)
+
+
+def test_the_next_launch_counts_from_nothing() -> None:
+    table, sink = PatternTable(), Sink()
+    for _ in range(2):
+        sink.rows.clear()
+        found = table.write(table.intern(*stride(4, 8, 4)), sink)  # type: ignore[arg-type]
+        assert found.tolist() == [0, 1, 0]
+        assert sink.rows == [(0xFFFFFFFF, 4), (0xFFFFFFFF, 8)]
+        table.begin_launch()

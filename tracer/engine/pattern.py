@@ -20,16 +20,20 @@ class PatternTable:
     """Gives numbers to patterns, and identifiers to those that rows name.
 
     `epoch` grows when all are forgotten, and what had a number has to be looked up again. `waves`
-    is how many waves have rows that wait.
+    is how many waves have rows that wait. The launches of a session use one in turn.
     """
 
     def __init__(self) -> None:
         self.store = PatternStore()
-        self.epoch = 0
-        self.waves = 0
+        self.epoch = -1
         self._identifiers: NDArray[np.uint32] = np.empty(0, dtype=np.uint32)
+        self.begin_launch()
+
+    def begin_launch(self) -> None:
+        """Forget the launch before: identifiers start from 0 again."""
+        self.waves = 0
         self._written = 0
-        self._epoch_start = 0
+        self._forget()
 
     def intern(self, active: Bits, offsets: Array) -> NDArray[np.uint32]:
         """Return the numbers (n,) of patterns given as masks (n,) and offsets (n, 32).

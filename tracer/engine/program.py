@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from math import prod
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -21,6 +22,7 @@ Step: TypeAlias = Callable[["Group"], None]
 Terminator: TypeAlias = Callable[["Group"], Bits | None]
 """Sends the warps on their way; returns the lanes that took its branch, None if it has none."""
 
+Dim3: TypeAlias = tuple[int, int, int]
 AXES = "xyz"
 
 
@@ -103,7 +105,7 @@ clocks stay below 2^32."""
 
 def special_values(launch: Launch, numbers: NDArray[np.int64]) -> dict[str, Array]:
     """Return the special registers as uint32 of shape (blocks or 1, columns or 1)."""
-    return thread_values(launch) | block_values(launch, numbers)
+    return {**thread_values(launch), **block_values(launch, numbers)}
 
 
 def block_values(launch: Launch, numbers: NDArray[np.int64]) -> dict[str, Array]:
@@ -117,22 +119,28 @@ def block_values(launch: Launch, numbers: NDArray[np.int64]) -> dict[str, Array]
     return values
 
 
-def thread_values(launch: Launch) -> dict[str, Array]:
+def thread_values(launch: Launch) -> Mapping[str, Array]:
     """Return the special registers that are the same in all blocks, (1, columns) or (1, 1)."""
-    columns = -(-launch.threads // LANES) * LANES
+    return _thread_values(launch.grid, launch.block, launch.shared_dynamic)
+
+
+@lru_cache(maxsize=16)
+def _thread_values(grid: Dim3, block: Dim3, shared_dynamic: int) -> Mapping[str, Array]:
+    threads = prod(block)
+    columns = -(-threads // LANES) * LANES
     thread = np.arange(columns, dtype=np.uint32)[None]
     values = {
         **_SAME_EVERYWHERE,
         "%laneid": thread % LANES,
         "%warpid": thread // LANES,
-        "%nwarpid": scalar(-(-launch.threads // LANES), np.dtype(np.uint32)),
-        "%dynamic_smem_size": scalar(launch.shared_dynamic, np.dtype(np.uint32)),
+        "%nwarpid": scalar(-(-threads // LANES), np.dtype(np.uint32)),
+        "%dynamic_smem_size": scalar(shared_dynamic, np.dtype(np.uint32)),
     }
     for axis, name in enumerate(AXES):
-        values[f"%tid.{name}"] = thread // prod(launch.block[:axis]) % launch.block[axis]
-        values[f"%nclusterid.{name}"] = scalar(launch.grid[axis], np.dtype(np.uint32))
-        values[f"%ntid.{name}"] = scalar(launch.block[axis], np.dtype(np.uint32))
-        values[f"%nctaid.{name}"] = scalar(launch.grid[axis], np.dtype(np.uint32))
+        values[f"%tid.{name}"] = thread // prod(block[:axis]) % block[axis]
+        values[f"%nclusterid.{name}"] = scalar(grid[axis], np.dtype(np.uint32))
+        values[f"%ntid.{name}"] = scalar(block[axis], np.dtype(np.uint32))
+        values[f"%nctaid.{name}"] = scalar(grid[axis], np.dtype(np.uint32))
     lane = thread % LANES
     one, low = np.uint32(1), (np.uint32(1) << lane) - np.uint32(1)
     values["%lanemask_eq"] = one << lane
@@ -140,4 +148,6 @@ def thread_values(launch: Launch) -> dict[str, Array]:
     values["%lanemask_le"] = low | (one << lane)
     values["%lanemask_gt"] = ~(low | (one << lane))
     values["%lanemask_ge"] = ~low
+    for value in values.values():
+        value.setflags(write=False)
     return values

@@ -1,5 +1,7 @@
 """Run a launch: blocks in order, a wave of them at a time, rows to the sink."""
 
+from weakref import WeakKeyDictionary
+
 import numpy as np
 
 from ...errors import CutraceError, KernelFault
@@ -22,6 +24,10 @@ ROUNDS = 8
 """Times that every resident wave may run without progress before the launch is given up."""
 
 
+_PATTERNS: WeakKeyDictionary[Memory, PatternTable] = WeakKeyDictionary()
+"""The dictionary of each session, known by its memory; it goes with it."""
+
+
 def run(kernel: Kernel, launch: Launch, memory: Memory, loaded: LoadedModule, sink: Sink) -> None:
     """Execute every thread of a launch and hand its rows to `sink`.
 
@@ -42,7 +48,7 @@ def run(kernel: Kernel, launch: Launch, memory: Memory, loaded: LoadedModule, si
 
 def _run_waves(program: Program, blocks: int, make: MakeWave, sink: Sink) -> None:
     """Run one wave after another; admit the next one early while those before only wait."""
-    patterns = PatternTable()
+    patterns = _patterns_of(program.memory)
     total = program.launch.executed
     resident: list[Wave] = []
     idle = 0
@@ -62,6 +68,14 @@ def _run_waves(program: Program, blocks: int, make: MakeWave, sink: Sink) -> Non
             idle = idle + 1 if wave.progress == before else 0
         if first >= total and idle > ROUNDS * len(resident) > 0:
             raise _no_progress(resident)
+
+
+def _patterns_of(memory: Memory) -> PatternTable:
+    """Return the empty dictionary for a launch in a session: it was made for the first one."""
+    if memory not in _PATTERNS:
+        _PATTERNS[memory] = PatternTable()
+    _PATTERNS[memory].begin_launch()
+    return _PATTERNS[memory]
 
 
 def _no_progress(resident: list[Wave]) -> KernelFault:

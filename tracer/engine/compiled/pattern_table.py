@@ -132,6 +132,7 @@ class PatternStore:
     def __init__(self) -> None:
         self.table = Table()
         self._places = 1 << 12
+        self.table.places = np.zeros(self._places, dtype=np.int32)
         self._since = 0
         self._resize(1 << 10)
         self.forget()
@@ -185,7 +186,10 @@ class PatternStore:
     def _rehash(self) -> None:
         """Put the patterns since `forget` into a new table of places, in order: they keep their
         numbers."""
-        self.table.places = np.zeros(self._places, dtype=np.int32)
+        if len(self.table.places) == self._places:
+            self.table.places[:] = 0
+        else:
+            self.table.places = np.zeros(self._places, dtype=np.int32)
         self.table.mask = self._places - 1
         count, self.table.count = self.table.count, self._since
         if count > self._since:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from ..array import LANES
 from ..launch import Launch
-from ..program import block_values, thread_values
+from ..program import block_values, special_values, thread_values
 
 LAUNCH, BLOCK, THREAD = "launch", "block", "thread"
 """Whose a special register is: a table has one row, one for each block of the wave, or one for each
@@ -61,7 +61,7 @@ class Specials:
             for table, count in rows.items()
         }
         if self.places:
-            values = thread_values(launch) | block_values(launch, numbers)
+            values = special_values(launch, numbers)
             for name, place in self.places.items():
                 value = values[name].reshape(rows[place.table], -1)
                 bytes_ = np.ascontiguousarray(value).view(np.uint8)
