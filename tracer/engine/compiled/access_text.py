@@ -175,6 +175,12 @@ class WarpText:
         offset = self.frame.place(self.function, register.name).offset
         return self.emit(f"getelementptr i8, ptr %frame, i64 {offset}")
 
+    def widened(self, place: str, grow: str) -> str:
+        """Return where 32 lanes of 32 bits are 64 bits wide, by `zext` or `sext`."""
+        called = self.fragments.once(f"widen_{grow}", "ptr, ptr", _WIDEN.format(grow=grow))
+        self.add(f"call void @{called}(ptr {place}, ptr %scratch)")
+        return "%scratch"
+
     def packed(self, register: Register, negated: bool) -> str:
         """Return the active lanes where a predicate holds, as i32."""
         bits = self.emit(f"call i32 @pack(ptr {self.place(register)})")
@@ -265,9 +271,7 @@ def _addresses(text: WarpText, operand: Address, refuse: Refuse) -> tuple[str, i
         if size != 4:
             raise refuse("an address of this size")
         grow = "sext" if DTYPES[base.type].kind == "i" else "zext"
-        called = text.fragments.once(f"widen_{grow}", "ptr, ptr", _WIDEN.format(grow=grow))
-        text.add(f"call void @{called}(ptr {place}, ptr %scratch)")
-        return "%scratch", operand.offset
+        return text.widened(place, grow), operand.offset
     start = 0
     if isinstance(base, Symbol):
         found = text.frame.address_of(text.function, base)

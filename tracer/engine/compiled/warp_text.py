@@ -6,7 +6,7 @@ from functools import cache
 from ...ptx.kernel import Bucket, Instruction, Not, Operand, Pair, Register
 from .access_text import WarpText, keep_lanes, same_size
 from .lane import Refuse
-from .language import I32, I64, U8, U32, trailing_zeros
+from .language import I64, U8, U32, trailing_zeros
 from .translate import translate
 
 IDX, UP, DOWN, BFLY = range(4)
@@ -54,22 +54,8 @@ def shuffle(
         valid[lane] = holds
 
 
-def match_words(values: U32, active: int, to: U32) -> int:
+def match_lanes(values: I64, active: int, to: U32) -> int:
     """Put into `to` the lanes that have the value of each; return 1 if all active ones agree."""
-    agree = 1
-    for lane in range(32):
-        found = 0
-        for other in range(32):
-            if (active >> other) & 1 and values[other] == values[lane]:
-                found = found | (1 << other)
-        if (active >> lane) & 1 and found != active:
-            agree = 0
-        to[lane] = found
-    return agree
-
-
-def match_pairs(values: I64, active: int, to: U32) -> int:
-    """As match_words, of 64 bits."""
     agree = 1
     for lane in range(32):
         found = 0
@@ -86,18 +72,8 @@ ADD, MIN, MAX, AND, OR, XOR = range(6)
 _REDUCTIONS = {"add": ADD, "min": MIN, "max": MAX, "and": AND, "or": OR, "xor": XOR}
 
 
-def reduce_words(operation: int, values: U32, active: int) -> int:
+def reduce_lanes(operation: int, values: I64, active: int) -> int:
     """Return the values of the active lanes put together."""
-    first = trailing_zeros(active | (1 << 31))
-    total = values[first]
-    for lane in range(first + 1, 32):
-        if (active >> lane) & 1:
-            total = combine(operation, total, values[lane])
-    return int(total)
-
-
-def reduce_signed(operation: int, values: I32, active: int) -> int:
-    """As reduce_words, of signed numbers."""
     first = trailing_zeros(active | (1 << 31))
     total = values[first]
     for lane in range(first + 1, 32):
@@ -154,8 +130,9 @@ def _match(text: WarpText, instruction: Instruction, mask: str, refuse: Refuse) 
     if kind not in ("b32", "b64"):
         raise refuse("this form")
     place = same_size(text, kind, source, "%values", refuse)
-    routine = match_words if kind == "b32" else match_pairs
-    called = text.fragments.once(routine.__name__, "ptr, i64, ptr", _written(routine), "i64")
+    if kind == "b32":
+        place = text.widened(place, "zext")
+    called = text.fragments.once("match_lanes", "ptr, i64, ptr", _written(match_lanes), "i64")
     agree = text.emit(f"call i64 @{called}(ptr {place}, i64 {mask}, ptr %olds)")
     first, second = (to.first, to.second) if isinstance(to, Pair) else (to, Bucket())
     if "all" in instruction.modifiers:
@@ -172,8 +149,8 @@ def _reduce(text: WarpText, instruction: Instruction, mask: str, refuse: Refuse)
         raise refuse("this form")
     operation = next(_REDUCTIONS[m] for m in instruction.modifiers if m in _REDUCTIONS)
     place = same_size(text, "b32", source, "%values", refuse)
-    routine = reduce_signed if instruction.type == "s32" else reduce_words
-    called = text.fragments.once(routine.__name__, "i64, ptr, i64", _written(routine), "i64")
+    place = text.widened(place, "sext" if instruction.type == "s32" else "zext")
+    called = text.fragments.once("reduce_lanes", "i64, ptr, i64", _written(reduce_lanes), "i64")
     given = f"i64 {operation}, ptr {place}, i64 {mask}"
     _give(text, to, mask, text.emit(f"call i64 @{called}({given})"), refuse)
 
