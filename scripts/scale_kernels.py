@@ -105,9 +105,9 @@ def record_transpose(trace: Path, n: int = 4096, **options: Any) -> float:
     return time.process_time() - start
 
 
-def record_spmv(trace: Path, **options: Any) -> float:
+def record_spmv(trace: Path, rows: int = ROWS, **options: Any) -> float:
     """Multiply a matrix with skewed rows, a thread each; CPU seconds to the closed trace."""
-    pointers, columns = skewed_rows()
+    pointers, columns = skewed_rows(rows)
     with cutrace.Session(trace, **options) as gpu:
         function = gpu.compile(SOURCE).get_function("spmv")
         arrays = [
@@ -116,12 +116,12 @@ def record_spmv(trace: Path, **options: Any) -> float:
                 ("row_ptr", pointers),
                 ("col", columns),
                 ("val", np.ones(len(columns), np.float32)),
-                ("x", np.ones(ROWS, np.float32)),
+                ("x", np.ones(rows, np.float32)),
             )
         ]
-        result = gpu.device_array(ROWS, np.float32, name="y")
+        result = gpu.device_array(rows, np.float32, name="y")
         start = time.process_time()
-        function[-(-ROWS // 256), 256](result, *arrays, ROWS)
+        function[-(-rows // 256), 256](result, *arrays, rows)
         computed = result.copy_to_host()
     seconds = time.process_time() - start
     if not options:
@@ -130,9 +130,9 @@ def record_spmv(trace: Path, **options: Any) -> float:
 
 
 @cache
-def skewed_rows() -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+def skewed_rows(rows: int = ROWS) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """Row pointers and columns: exponent 1.3, the longest row of 5000."""
     rng = np.random.default_rng(7)
-    lengths = np.minimum(LONGEST, rng.pareto(1.3, ROWS) + 1).astype(np.int32)
+    lengths = np.minimum(LONGEST, rng.pareto(1.3, rows) + 1).astype(np.int32)
     pointers = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
-    return pointers, rng.integers(0, ROWS, int(pointers[-1])).astype(np.int32)
+    return pointers, rng.integers(0, rows, int(pointers[-1])).astype(np.int32)
