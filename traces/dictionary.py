@@ -12,7 +12,7 @@ from .table_reader import TableReader
 
 Ints = npt.NDArray[np.int64]
 
-CACHED_BYTES = 1 << 25
+CACHED_BYTES = 1 << 24
 """Bytes of unpacked record batches that are kept; one is kept whatever its size."""
 
 

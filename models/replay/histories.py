@@ -16,7 +16,7 @@ from .tally import count_scopes
 if TYPE_CHECKING:
     from ...traces.dictionary import Part
 
-ENTRIES = 1 << 17
+ENTRIES = 1 << 15
 """Entries of paths that are added up at a time, but always a path."""
 
 
