@@ -183,14 +183,14 @@ def test_a_device_header_that_is_not_there_is_named_with_its_line() -> None:
     assert "stdio.h was" not in str(caught.value)
 
 
-@pytest.mark.skipif(in_cuda("crt/mma.h"), reason="the wheel is installed here")
+@pytest.mark.skipif(in_cuda("curand_kernel.h"), reason="the wheel is installed here")
 def test_a_header_that_a_wheel_would_bring_is_named_with_the_wheel() -> None:
-    text = "#include <mma.h>\n__global__ void k(nvcuda::wmma::thing *a) { a[0] = 1; }\n"
+    text = "#include <curand_kernel.h>\n__global__ void k(curandState *a) { a[0] = 1; }\n"
     with pytest.raises(CutraceError, match=r"whole\.cu\(2\): error") as caught:
         compile_whole(text)
     first = str(caught.value).splitlines()[1]
-    assert first.startswith("whole.cu(1): the header crt/mma.h of CUDA's was not found")
-    assert first.endswith("python -m pip install nvidia-cuda-nvcc-cu12")
+    assert first.startswith("whole.cu(1): the header curand_kernel.h was not found")
+    assert first.endswith("python -m pip install nvidia-curand-cu12")
 
 
 def test_a_name_expression_that_names_nothing_is_told_with_the_nearest_kernel() -> None:

@@ -3,7 +3,7 @@
 NVRTC makes every path in `.file` absolute. A path keeps what the user gave: the source's name, a
 header beside it or under a `-I`; a header of CUDA's keeps the name by which it is included.
 
-Code that comes from the compiler's own built-in header, or from the prelude, is nobody's to read:
+Code that comes from the compiler's own built-in header, or from cutrace's own, is nobody's to read:
 its `.loc` lines give way to the line that it was inlined into.
 """
 
@@ -12,13 +12,17 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from . import tensor_core
 from .prelude import NAME
 from .source import Source
 from .toolkit import include_folders
 
 _FILE = re.compile(r'^(\s*\.file\s+(\d+)\s+)"((?:[^"\\]|\\.)*)"', re.MULTILINE)
 _LOC = re.compile(r"^\s*\.loc\s+(\d+ \d+ \d+)(?:,.*inlined_at (\d+ \d+ \d+))?.*\n", re.MULTILINE)
-_BUILT_IN = (NAME, "__nv_nvrtc_builtin_header.h")
+OWN = frozenset({NAME, tensor_core.NAME})
+"""Headers that cutrace writes itself, whatever lies in a folder of that name."""
+BUILT_IN = OWN | {"__nv_nvrtc_builtin_header.h"}
+"""Headers whose code nobody reads."""
 
 
 def portable_ptx(ptx: str, source: Source, renamed: Mapping[str, str]) -> str:
@@ -32,17 +36,19 @@ def portable_ptx(ptx: str, source: Source, renamed: Mapping[str, str]) -> str:
 
 
 def _hide_built_in(ptx: str) -> str:
-    """Put what was inlined from the built-in header and the prelude at the line that calls it."""
-    hidden = {number for _, number, path in _FILE.findall(ptx) if path in _BUILT_IN}
+    """Put what was inlined from the built-in header and cutrace's own at the line that calls it."""
+    hidden = {number for _, number, path in _FILE.findall(ptx) if path in BUILT_IN}
     if not hidden:
         return ptx
     seen: dict[str, str] = {}
+    callers: dict[str, str] = {}
 
     def visible(found: re.Match[str]) -> str:
         place, caller = found[1], found[2]
         if place.split()[0] not in hidden:
             seen[place] = found[0]
             return found[0]
+        callers[place] = caller = callers.get(caller, caller) if caller else ""
         if not caller or caller.split()[0] in hidden:
             return ""
         return seen.get(caller, f"\t.loc\t{caller}\n")

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
+from . import tensor_core
 from .prelude import NAME, PRELUDE, STANDARD
 from .reference_class import REFERENCE_CLASSES
 from .texture import declares_references
@@ -56,6 +57,8 @@ def stand_ins(texts: Sequence[str], folders: Iterable[str], full: bool) -> dict[
     for name in dict.fromkeys(header for text in texts for header in included(text)):
         if any(os.path.isfile(os.path.join(place, name)) for place in places):
             found.pop(name, None)
+        elif name == tensor_core.NAME:
+            found[name] = tensor_core.TENSOR_CORE
         elif name.startswith(HOST_LIBRARIES):
             if full and name in ("cub/cub.cuh", "thrust/complex.h"):
                 found[name] = _cub() if name.startswith("cub") else _COMPLEX

@@ -19,6 +19,7 @@ from .definition import Definition, at_column, blank, definitions, marking_words
 from .diagnostic import Diagnostic, read_diagnostics
 from .instance import used_instances
 from .nvrtc import Outcome
+from .portable import BUILT_IN, OWN
 from .prelude import NAME, STANDARD
 from .source import Compiled, Source
 from .standin import HOST_LIBRARIES, included, local_files, stand_ins
@@ -28,7 +29,6 @@ from .toolkit import wheel_of
 
 _ROUNDS = 100
 _SHOWN = 5
-_BUILT_IN = "__nv_nvrtc_builtin_header.h"
 _ECHO = re.compile('does not apply here|incomplete type "void"')
 _LIBRARY = re.compile(r"\b(?:std|cub|thrust|cuda)\b")
 
@@ -198,7 +198,7 @@ class _Program:
 
     def _stand_in(self, header: str) -> bool:
         """Let an empty text stand for a header; False where it already does."""
-        if self.headers.get(header) == "" or header == NAME:
+        if self.headers.get(header) == "" or header in OWN:
             return False
         self.headers[header] = ""
         return True
@@ -236,7 +236,7 @@ class _Program:
 
     def _at_users_line(self, error: Diagnostic) -> Diagnostic:
         """An error in what stands in for references, at the user's line that led there."""
-        if error.places[0][0] not in (NAME, _BUILT_IN):
+        if error.places[0][0] not in BUILT_IN:
             return error
         places = (place for place in error.places if self._open(place[0]))
         return next((error.at(*place) for place in places), error)
