@@ -52,7 +52,7 @@ Kinds = tuple[Sequence[int], ...]
 POLICIES = {"pass": plain.HERE, "evict": plain.EVICT, "through": plain.THROUGH, "back": plain.BACK}
 ACTS = {"load": plain.READ, "store": plain.WRITE}
 MOVES = {plain.FETCH: "load", plain.WRITE_BACK: "store"}
-SLICE = 1 << 12
+SLICE = 1 << 13
 """Requests that are served at a time."""
 MOST_SECTORS = 8
 """Sectors of a line: what the masks hold."""
@@ -108,9 +108,7 @@ class Cache:
     serves_units: ClassVar[bool] = True
     _sets: int = field(default=0, init=False, repr=False)
     _ways: int = field(default=0, init=False, repr=False)
-    _state: Any = field(
-        default_factory=lambda: ([[] for _ in range(plain.STATE)], [], []), init=False, repr=False
-    )
+    _state: Any = field(default_factory=lambda: ([], [], []), init=False, repr=False)
     _used: int = field(default=0, init=False, repr=False)
     _passed: Any = field(default=(), init=False, repr=False)
     _now: int = field(default=0, init=False, repr=False)
@@ -204,8 +202,9 @@ class Cache:
     def _serve(self, requests: tuple[Ints, ...], kinds: Kinds, counts: Ints) -> Ints:
         """Serve a slice: count it, and return what is passed on (m, FIELDS)."""
         many = len(requests[0])
-        self._make_room(many, 1 + int(requests[-1].max()))
         compiled = compile_module(plain.__name__) if Cache.served > WORTH else None
+        self._state = tuple(map(_as_list if compiled is None else _as_array, self._state))
+        self._make_room(many, 1 + int(requests[-1].max()))
         head = [0, self._now, self._used]
         room = plain.HEAD + many * self._most * plain.FIELDS
         if compiled is None:
@@ -216,8 +215,6 @@ class Cache:
             passed = self._passed
             passed[: plain.HEAD] = head
             told = tuple(np.array(column, np.int64) for column in kinds)
-            lines, sets, clocks = self._state
-            self._state = tuple(map(_as_array, lines)), _as_array(sets), _as_array(clocks)
             compiled.serve(requests, told, *self._state, self._shape, tuple(counts), passed)
         self._now, self._used = int(passed[1]), int(passed[2])
         return passed[plain.HEAD : passed[0] + plain.HEAD].reshape(-1, plain.FIELDS).copy()
@@ -226,25 +223,28 @@ class Cache:
         self, requests: tuple[Ints, ...], kinds: Kinds, counts: Ints, passed: list[int]
     ) -> Ints:
         """Serve without compiling: lists are faster than arrays then."""
-        lines, sets, clocks = self._state
-        lines, sets, clocks = tuple(map(_as_list, lines)), _as_list(sets), _as_list(clocks)
-        self._state = lines, sets, clocks
         tally, columns = counts.tolist(), tuple(map(_as_list, requests))
+        lines, sets, clocks = self._state
         plain.serve(columns, kinds, lines, sets, clocks, self._shape, tally, passed)
         counts[:] = tally
         return np.array(passed[: passed[0] + plain.HEAD], np.int64)
 
     def _make_room(self, requests: int, units: int) -> None:
-        """Have sets for so many units, and lines for as many new sets as there can be."""
+        """Have sets for so many units, and lines for as many new sets as there can be.
+
+        An array has lines for all: what is not used of it takes no memory.
+        """
         lines, sets, clocks = self._state
-        clocks = _extend(clocks, units, 0)
         sets = _extend(sets, units * self._sets, -1)
-        most = min(self._used + requests * self._ways, len(sets) * self._ways)
-        empty = [plain.EMPTY] + [0] * (plain.STATE - 1)
-        lines = tuple(
-            _extend(column, most, value) for column, value in zip(lines, empty, strict=True)
-        )
-        self._state = lines, sets, clocks
+        size = self._ways * plain.STATE
+        most = len(sets) * size
+        if isinstance(lines, list):
+            lines = _extend(lines, min(self._used + requests * size, most), 0)
+        elif len(lines) < most:
+            larger = np.empty(most, np.int64)
+            larger[: self._used] = lines[: self._used]
+            lines = larger
+        self._state = lines, sets, _extend(clocks, units, 0)
 
     def _pass_on(self, batch: Batch, flow: Ints) -> Batch:
         """Return what goes to the next stage, rows of FIELDS, as requests of one lane."""

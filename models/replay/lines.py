@@ -8,11 +8,12 @@ compile them as they stand, and small traces do without.
 - `kinds`: (bytes, act, policy, parts), each (kinds,). Act is PASS, READ, WRITE or ATOMIC, policy
   what becomes of a store, HERE to BACK, and parts how many of PARTS of a sector are wanted, or are
   stored so that they can be found.
-- `lines`: STATE sequences with an integer for each line of each set: its number or EMPTY, masks of
-  the sectors that are here and of those not yet written, when it was last used and last stored to
-  (0: never), the first by a clock of all units, the second by its own unit's, and PART_BITS for
-  each sector that say how many of PARTS of it were stored. There is room for more sets than are in
-  use. One sequence for each, so that looking for a line reads nothing but numbers of lines.
+- `lines`: STATE integers for each line of a set, each of them for all its lines side by side, so
+  that looking for a line reads nothing but numbers of lines: its number or EMPTY, masks of the
+  sectors that are here and of those not yet written, when it was last used and last stored to (0:
+  never), the first by a clock of all units, the second by its own unit's, and PART_BITS for each
+  sector that say how many of PARTS of it were stored. There is room for more sets than are in use,
+  with anything in it. A line's place is that of its number.
 - `sets`: for each set of each unit where its lines begin, -1 if nothing has been asked of it.
 - `clocks`: for each unit how many cycles it has looked up tags, of a line in each bank at a time.
 - `shape`: the numbers that are the same for all requests, in the order of their names below.
@@ -27,7 +28,7 @@ from typing import Any
 PASS, READ, WRITE, ATOMIC = 0, 1, 2, 3
 HERE, EVICT, THROUGH, BACK = 0, 1, 2, 3
 FETCH, OWN, WRITE_BACK = 0, 1, 2
-TAG, VALID, DIRTY, USED, STORED, FILLED, STATE = 0, 1, 2, 3, 4, 5, 6
+VALID, DIRTY, USED, STORED, FILLED, STATE = 1, 2, 3, 4, 5, 6
 WAYS, LINE, SECTOR, PORTION, NEAR, FAR, SETS = 0, 1, 2, 3, 4, 5, 6
 DIRTY_WAYS, DIRTY_REST, PARTIAL_WAYS, PARTIAL_REST, WAVERS = 7, 8, 9, 10, 11
 READS, READ_HITS, WRITES, WRITE_HITS, FILLS, WRITE_BACKS = 0, 1, 2, 3, 4, 5
@@ -49,6 +50,7 @@ def serve(
     passed: Any,
 ) -> None:
     """Serve requests in order."""
+    ways = shape[WAYS]
     addresses, kind, cause, units = requests
     size, acts, policies, wholes = kinds
     now, line, whose, place, base, number_of_set, found = passed[1], EMPTY, -1, 0, 0, 0, False
@@ -70,41 +72,41 @@ def serve(
             clock = 1 + clocks[unit] + (banks >> bank & (1 << BANK_BITS) - 1)
             banks += 1 << bank
             number_of_set = find_set(shape, wanted)
-            base = open_set(sets, shape, passed, unit * shape[SETS] + number_of_set)
-        if not together or lines[TAG][place] != wanted:
+            base = open_set(lines, sets, shape, passed, unit * shape[SETS] + number_of_set)
+        if not together or lines[place] != wanted:
             line, place = wanted, find(lines, shape, base, wanted)
         if not together:
             found = place >= 0 and is_settled(lines, shape, place, clock)
         if place < 0 and keeps(act, policy):
             place = replace(lines, shape, counts, passed, number, base, wanted, now)
         if place >= 0:
-            lines[USED][place] = now
+            lines[place + USED * ways] = now
         offset = addresses[number] - (wanted << shape[LINE])
         first, last = offset >> shape[SECTOR], (offset + size[kind[number]] - 1) >> shape[SECTOR]
         mask = (2 << last) - (1 << first)
         parts = wholes[kind[number]]
         if act == READ:
-            valid = lines[VALID][place]
-            if policy == THROUGH and first == last and parts_of(lines, place, first) >= parts:
+            valid = lines[place + VALID * ways]
+            if policy == THROUGH and first == last and parts_of(lines, ways, place, first) >= parts:
                 valid |= mask
             fetch(lines, shape, counts, passed, number, place, mask, READS, shape[PORTION], valid)
         elif act == ATOMIC and policy == BACK:
             portion = shape[PORTION] if wanted & 1 else 1
-            valid = lines[VALID][place]
+            valid = lines[place + VALID * ways]
             fetch(lines, shape, counts, passed, number, place, mask, WRITES, portion, valid)
-            lines[DIRTY][place] |= mask
+            lines[place + DIRTY * ways] |= mask
             hurry(lines, shape, counts, passed, number, base, number_of_set)
         elif act == ATOMIC:
             if place >= 0:
-                lines[VALID][place] &= ~mask
-                lines[FILLED][place] = 0
+                lines[place + VALID * ways] &= ~mask
+                lines[place + FILLED * ways] = 0
             emit(passed, number, addresses[number], OWN)
         else:
             counts[WRITES][number] += ones(mask)
             counts[WRITE_HITS][number] += ones(mask) * found
-            store(lines, place, mask, policy, first, last, parts, clock)
+            store(lines, ways, place, mask, policy, first, last, parts, clock)
             if policy == BACK:
-                lines[DIRTY][place] |= mask
+                lines[place + DIRTY * ways] |= mask
                 hurry(lines, shape, counts, passed, number, base, number_of_set)
             else:
                 emit(passed, number, addresses[number], OWN)
@@ -138,11 +140,13 @@ def find_set(shape: Any, line: int) -> int:
     return (line - turn * shape[SETS] + scatter(turn)) % shape[SETS]  # type: ignore[no-any-return]
 
 
-def open_set(sets: Any, shape: Any, passed: Any, number: int) -> int:
+def open_set(lines: Any, sets: Any, shape: Any, passed: Any, number: int) -> int:
     """Return where the lines of a set begin, taking the next free ones if it is new."""
     if sets[number] < 0:
-        sets[number] = passed[2]
-        passed[2] += shape[WAYS]
+        begin = sets[number] = passed[2]
+        passed[2] += shape[WAYS] * STATE
+        for place in range(begin, passed[2]):
+            lines[place] = EMPTY if place < begin + shape[WAYS] else 0
     return sets[number]  # type: ignore[no-any-return]
 
 
@@ -159,15 +163,17 @@ def keeps(act: int, policy: int) -> bool:
 
 def find(lines: Any, shape: Any, base: int, line: int) -> int:
     """Return where a line's state is in the set that begins at `base`, or -1."""
-    for place in range(base, base + shape[WAYS]):
-        if lines[TAG][place] == line:
+    ways = shape[WAYS]
+    for place in range(base, base + ways):
+        if lines[place] == line:
             return place
     return -1
 
 
 def is_settled(lines: Any, shape: Any, place: int, clock: int) -> bool:
     """Whether what was last stored to a line is still at hand, or has arrived behind this cache."""
-    stored = lines[STORED][place]
+    ways = shape[WAYS]
+    stored = lines[place + STORED * ways]
     return bool(stored == 0 or clock - stored <= shape[NEAR] or clock - stored > shape[FAR])
 
 
@@ -178,20 +184,21 @@ def replace(
 
     A cache that wavers takes the next one every other time, at no regular times.
     """
+    ways = shape[WAYS]
     place, second = base, EMPTY
-    for way in range(base + 1, base + shape[WAYS]):
-        if lines[USED][way] < lines[USED][place]:
+    for way in range(base + 1, base + ways):
+        if lines[way + USED * ways] < lines[place + USED * ways]:
             place, second = way, place
-        elif second < 0 or lines[USED][way] < lines[USED][second]:
+        elif second < 0 or lines[way + USED * ways] < lines[second + USED * ways]:
             second = way
-    if shape[WAVERS] and second >= 0 and lines[USED][place] and scatter(now) & 1:
+    if shape[WAVERS] and second >= 0 and lines[place + USED * ways] and scatter(now) & 1:
         place = second
-    if lines[DIRTY][place]:
+    if lines[place + DIRTY * ways]:
         clean(lines, shape, counts, passed, number, place)
-    lines[TAG][place] = line
-    lines[VALID][place] = 0
-    lines[STORED][place] = 0
-    lines[FILLED][place] = 0
+    lines[place] = line
+    lines[place + VALID * ways] = 0
+    lines[place + STORED * ways] = 0
+    lines[place + FILLED * ways] = 0
     return place
 
 
@@ -213,6 +220,7 @@ def fetch(
     valid: int,
 ) -> None:
     """Look for sectors in a line, and fetch those that are missing, each with its portion."""
+    ways = shape[WAYS]
     missing = mask & ~valid
     counts[counted][number] += ones(mask)
     counts[counted + 1][number] += ones(mask & valid)
@@ -222,50 +230,59 @@ def fetch(
             wanted = ((1 << portion) - 1) << sector & ~valid
             emit_sectors(lines, shape, passed, number, place, wanted, FETCH)
             counts[FILLS][number] += ones(wanted)
-            lines[VALID][place] |= wanted
+            lines[place + VALID * ways] |= wanted
         sector += portion
 
 
 def store(
-    lines: Any, place: int, mask: int, policy: int, first: int, last: int, parts: int, clock: int
+    lines: Any,
+    ways: int,
+    place: int,
+    mask: int,
+    policy: int,
+    first: int,
+    last: int,
+    parts: int,
+    clock: int,
 ) -> None:
     """Store so many parts to sectors of a line, if it is here."""
     if place < 0:
         return
     if policy == EVICT:
-        lines[TAG][place] = EMPTY
-        lines[USED][place] = 0
+        lines[place] = EMPTY
+        lines[place + USED * ways] = 0
         return
     if first == last:
-        have = parts_of(lines, place, first)
-        lines[FILLED][place] += (min(PARTS, have + parts) - have) << first * PART_BITS
+        have = parts_of(lines, ways, place, first)
+        lines[place + FILLED * ways] += (min(PARTS, have + parts) - have) << first * PART_BITS
         parts = have + parts
     if parts >= (last - first + 1) * PARTS:
-        lines[VALID][place] |= mask
+        lines[place + VALID * ways] |= mask
     if policy == THROUGH:
-        lines[STORED][place] = clock
+        lines[place + STORED * ways] = clock
 
 
-def parts_of(lines: Any, place: int, sector: int) -> int:
+def parts_of(lines: Any, ways: int, place: int, sector: int) -> int:
     """Return how many parts of a sector were stored."""
-    return lines[FILLED][place] >> sector * PART_BITS & (1 << PART_BITS) - 1  # type: ignore[no-any-return]
+    return lines[place + FILLED * ways] >> sector * PART_BITS & (1 << PART_BITS) - 1  # type: ignore[no-any-return]
 
 
 def hurry(
     lines: Any, shape: Any, counts: Any, passed: Any, number: int, base: int, number_of_set: int
 ) -> None:
     """Write the line of a set that was unused for longest, if too many wait or are partial."""
-    if shape[DIRTY_WAYS] >= shape[WAYS] and shape[PARTIAL_WAYS] >= shape[WAYS]:
+    ways = shape[WAYS]
+    if shape[DIRTY_WAYS] >= ways and shape[PARTIAL_WAYS] >= ways:
         return
     dirty, partial, longest, oldest = 0, 0, EMPTY, EMPTY
-    for way in range(base, base + shape[WAYS]):
-        if lines[DIRTY][way]:
+    for way in range(base, base + ways):
+        if lines[way + DIRTY * ways]:
             dirty += 1
-            if longest < 0 or lines[USED][way] < lines[USED][longest]:
+            if longest < 0 or lines[way + USED * ways] < lines[longest + USED * ways]:
                 longest = way
-        if lines[DIRTY][way] & ~lines[VALID][way]:
+        if lines[way + DIRTY * ways] & ~lines[way + VALID * ways]:
             partial += 1
-            if oldest < 0 or lines[USED][way] < lines[USED][oldest]:
+            if oldest < 0 or lines[way + USED * ways] < lines[oldest + USED * ways]:
                 oldest = way
     if partial > share_of(shape, number_of_set, shape[PARTIAL_WAYS], shape[PARTIAL_REST]):
         clean(lines, shape, counts, passed, number, oldest)
@@ -276,14 +293,15 @@ def hurry(
 
 def clean(lines: Any, shape: Any, counts: Any, passed: Any, number: int, place: int) -> None:
     """Write the sectors of a line that are waiting; those stored in part are fetched first."""
-    waiting = lines[DIRTY][place]
-    parts = waiting & ~lines[VALID][place]
+    ways = shape[WAYS]
+    waiting = lines[place + DIRTY * ways]
+    parts = waiting & ~lines[place + VALID * ways]
     emit_sectors(lines, shape, passed, number, place, parts, FETCH)
     emit_sectors(lines, shape, passed, number, place, waiting, WRITE_BACK)
     counts[FILLS][number] += ones(parts)
     counts[WRITE_BACKS][number] += ones(waiting)
-    lines[VALID][place] |= parts
-    lines[DIRTY][place] = 0
+    lines[place + VALID * ways] |= parts
+    lines[place + DIRTY * ways] = 0
 
 
 def emit_sectors(
@@ -293,7 +311,7 @@ def emit_sectors(
     sector = 0
     while mask >> sector:
         if mask >> sector & 1:
-            address = (lines[TAG][place] << shape[LINE]) + (sector << shape[SECTOR])
+            address = (lines[place] << shape[LINE]) + (sector << shape[SECTOR])
             emit(passed, number, address, what)
         sector += 1
 
