@@ -6,7 +6,7 @@ import pytest
 
 from cutrace.tracer.engine.compiled.language import I32, U8, Struct, trailing_zeros
 from cutrace.tracer.engine.compiled.translate import translate
-from cutrace.tracer.engine.native import compile_assembly
+from cutrace.tracer.engine.native import address, compile_assembly
 
 
 class Counters(Struct):
@@ -68,3 +68,11 @@ def test_a_routine_does_as_machine_code_what_it_does_as_python() -> None:
 @pytest.mark.parametrize("x", [1, 6, 40, 1 << 40])
 def test_bits_are_counted_alike(x: int) -> None:
     assert compiled(bits, ctypes.c_int64)(x) == bits(x)
+
+
+def test_an_array_of_any_kind_has_the_address_of_its_first_element() -> None:
+    whole = np.arange(24, dtype=np.int32).reshape(4, 6)
+    fixed = whole.copy()
+    fixed.setflags(write=False)
+    views = (whole, whole[1:], whole[:, 2], whole.T, fixed, whole[:0], whole > 3)
+    assert [address(view) for view in views] == [view.ctypes.data for view in views]

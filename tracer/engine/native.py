@@ -376,4 +376,8 @@ _UNSIGNED = {size: np.dtype(f"u{size}") for size in (1, 2, 4, 8)}
 
 def address(a: Array) -> int:
     """Return where an array's first element lies."""
-    return int(a.__array_interface__["data"][0])
+    buffer: Any = a
+    try:
+        return ctypes.addressof(ctypes.c_char.from_buffer(buffer))
+    except (TypeError, ValueError):  # empty, read-only, or not side by side: several times slower
+        return int(a.__array_interface__["data"][0])
