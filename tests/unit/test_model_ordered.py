@@ -1,0 +1,101 @@
+"""What caches find: in which order the rows of a launch reach them, and what is there at first.
+
+Every load here is of one sector by all lanes, and L1 has room for a single line.
+"""
+
+from pathlib import Path
+
+import pytest
+from hand_trace import Access, instruction, launch, write_rows
+from warps import BASE, warp
+
+from cutrace.models.replay.device import load_device
+from cutrace.models.replay.options import ReplayOptions
+from cutrace.models.replay.replay import replay
+from cutrace.models.replay.schedule import TURN
+from cutrace.traces.reader import Trace, read_trace
+from cutrace.traces.writer import TraceWriter
+
+LINE = 128
+LOADS = 2 * TURN
+ONE_LINE: dict[str, object] = {"l1.bytes": LINE, "l1.ways": 1, "l1.beside_shared": False}
+ONE_SM: dict[str, object] = ONE_LINE | {"chip.sms": 1, "chip.sms_per_cluster": 1}
+
+
+def write(path: Path, *launches: list[Access]) -> Trace:
+    """A trace of launches whose blocks have two warps."""
+    with TraceWriter(path) as trace:
+        for rows in launches:
+            blocks = 1 + max(row.block for row in rows)
+            with trace.launch(launch(grid=(blocks, 1, 1), block=(64, 1, 1))) as writer:
+                write_rows(writer, rows, [instruction(0)])
+    return read_trace(path)
+
+
+def loads(line: int, block: int = 0, wid: int = 0, times: int = 1) -> list[Access]:
+    """A warp loads a word of a line again and again, an instruction each."""
+    lanes = warp(stride=0, base=BASE + LINE * line)
+    return [Access(lanes, block=block, warp=wid, step=step) for step in range(times)]
+
+
+def found(
+    trace: Trace,
+    number: int = 0,
+    schedule: str = "round-robin",
+    settings: dict[str, object] = ONE_LINE,
+) -> dict[str, int]:
+    """The sectors that each cache of a V100 was asked for, and that it had."""
+    device = load_device("v100", settings)
+    (counts,) = replay(trace.launches[number], [device], ReplayOptions(schedule=schedule))
+    names = [f"{cache}_{what}" for cache in ("l1", "l2") for what in ("reads", "read_hits")]
+    return {name: int(counts.counts[f"global_load_{name}"].sum()) for name in names}
+
+
+def test_a_launch_finds_nothing_that_an_earlier_one_left(tmp_path: Path) -> None:
+    """Two launches load a line twice each: one miss and one hit in L1, one miss in L2, each."""
+    trace = write(tmp_path / "a.cutrace", loads(0, times=2), loads(0, times=2))
+    expected = {"l1_reads": 2, "l1_read_hits": 1, "l2_reads": 1, "l2_read_hits": 0}
+    assert found(trace, 0) == found(trace, 1) == expected
+
+
+def test_a_block_finds_in_l2_and_not_in_l1_what_another_sm_has_read(tmp_path: Path) -> None:
+    """Three blocks on three SMs: three misses in L1, of which L2 has two after the first."""
+    trace = write(tmp_path / "a.cutrace", [row for b in range(3) for row in loads(0, block=b)])
+    expected = {"l1_reads": 3, "l1_read_hits": 0, "l2_reads": 3, "l2_read_hits": 2}
+    assert found(trace) == expected
+
+
+def test_blocks_of_one_sm_find_in_l1_what_each_other_has_read(tmp_path: Path) -> None:
+    trace = write(tmp_path / "a.cutrace", [row for b in range(3) for row in loads(0, block=b)])
+    expected = {"l1_reads": 3, "l1_read_hits": 2, "l2_reads": 1, "l2_read_hits": 0}
+    assert found(trace, settings=ONE_SM) == expected
+
+
+@pytest.mark.parametrize("apart", ["warps", "blocks"])
+@pytest.mark.parametrize("schedule", ["round-robin", "greedy-oldest"])
+def test_the_schedule_decides_what_l1_still_has(apart: str, schedule: str, tmp_path: Path) -> None:
+    """Two warps of one SM load a line of their own each, where there is room for one.
+
+    In turns of TURN instructions each takes the other's line away: in every turn the first load
+    misses. One after the other, each misses once. What L1 misses is in L2 after the first time.
+    """
+    place = {"wid": 1} if apart == "warps" else {"block": 1}
+    rows = loads(0, times=LOADS) + loads(1, times=LOADS, **place)
+    trace = write(tmp_path / "a.cutrace", rows)
+    misses = 2 if schedule == "greedy-oldest" else 2 * LOADS // TURN
+    assert found(trace, schedule=schedule, settings=ONE_SM) == {
+        "l1_reads": 2 * LOADS,
+        "l1_read_hits": 2 * LOADS - misses,
+        "l2_reads": misses,
+        "l2_read_hits": misses - 2,
+    }
+
+
+def test_rows_are_put_in_order_however_they_lie_in_the_trace(tmp_path: Path) -> None:
+    """The second block's rows come first: the oldest block still runs to its end before it."""
+    first, second = loads(0, block=0, times=LOADS), loads(1, block=1, times=LOADS)
+    mixed = [row for pair in zip(second, first, strict=True) for row in pair]
+    trace = write(tmp_path / "a.cutrace", mixed)
+    assert found(trace, schedule="greedy-oldest", settings=ONE_SM)["l1_read_hits"] == 2 * (
+        LOADS - 1
+    )
