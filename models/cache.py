@@ -83,8 +83,8 @@ class Cache:
     line: int
     sector: int
     serves: Sequence[str]
-    sets: int = 0
-    ways: int = 0
+    sets: int | None = None
+    ways: int | None = None
     operators: Sequence[str] = ()
     store: str = "pass"
     local_store: str = ""
@@ -147,17 +147,22 @@ class Cache:
 
     def _divide(self) -> None:
         """Find out how many sets of how many lines there are."""
-        if (self.sets < 1) == (self.ways < 1) or min(self.sets, self.ways) < 0:
+        given = {name: getattr(self, name) for name in ("sets", "ways")}
+        given = {name: many for name, many in given.items() if many is not None}
+        if len(given) != 1 or min(given.values()) < 1:
+            told = " and ".join(f"{name} = {many}" for name, many in given.items())
             raise CutraceError(
-                f"cache: sets = {self.sets}, ways = {self.ways}; expected one of them, at least 1"
+                f"cache: {told or 'neither sets nor ways'}; expected one of sets and ways, at "
+                "least 1"
             )
-        self._sets = self.sets or self.bytes // (self.line * self.ways)
-        self._ways = self.ways or self.bytes // (self.line * self.sets)
+        (many,) = given.values()
+        lines = self.bytes // self.line
+        self._sets = self.sets or lines // many
+        self._ways = self.ways or lines // many
         if min(self._sets, self._ways) < 1:
             raise CutraceError(
                 f"cache: {self.bytes} bytes are too few; expected "
-                f"{self.line * max(self.sets, self.ways)} at least, {max(self.sets, self.ways)} "
-                f"lines of {self.line}"
+                f"{self.line * many} at least, {many} lines of {self.line}"
             )
 
     @property

@@ -7,6 +7,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from types import NoneType, UnionType
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 from ...errors import CutraceError, nearest
@@ -74,6 +75,8 @@ def _read_signature(
 def _fits(value: object, hint: object) -> bool:
     """Whether a TOML value is of the annotated type, as far as TOML has types."""
     origin = get_origin(hint)
+    if origin is UnionType:  # `int | None`: TOML has no None, so what is there is the other
+        return any(_fits(value, inner) for inner in get_args(hint))
     if isinstance(origin, type) and issubclass(origin, Sequence):
         inner = get_args(hint)
         sized = Ellipsis in inner or len(inner) == 1 or not inner
@@ -91,6 +94,8 @@ def _fits(value: object, hint: object) -> bool:
 
 def _words(hint: object) -> str:
     """The name of a type, as a message gives it."""
+    if get_origin(hint) is UnionType:
+        return " or ".join(_words(inner) for inner in get_args(hint) if inner is not NoneType)
     if get_origin(hint) is not None:
         return f"a list such as {str(hint).rsplit('.', 1)[-1]}"
     return _WORDS.get(hint, str(hint))

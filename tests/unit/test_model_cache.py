@@ -311,7 +311,7 @@ def test_what_the_limit_leaves_over_is_spread_over_the_sets() -> None:
 
 def test_ways_say_how_many_sets_there_are() -> None:
     """Three sets of two lines: six neighbours fill them."""
-    cache = make_cache(sets=0, ways=2, bytes=3 * 2 * 128)
+    cache = make_cache(sets=None, ways=2, bytes=3 * 2 * 128)
     again = [(LOAD, 128 * line) for line in (0, 1, 2, 3, 4, 5)] * 2
     assert totals(ask(cache, *again)) == {"reads": 12, "read_hits": 6, "fills": 6}
 
@@ -323,11 +323,12 @@ def test_ways_say_how_many_sets_there_are() -> None:
         ({"sector": 0}, "sector = 0; expected a power of two"),
         ({"sector": 256}, "lines of 128 bytes in sectors of 256; expected 1 to"),
         ({"line": 8192, "sector": 32}, "lines of 8192 bytes in sectors of 32; expected 1 to"),
-        ({"sets": 0}, "sets = 0, ways = 0; expected one of them, at least 1"),
-        ({"sets": -4}, "sets = -4, ways = 0; expected one of them, at least 1"),
-        ({"ways": 2}, "sets = 1, ways = 2; expected one of them, at least 1"),
+        ({"sets": 0}, "sets = 0; expected one of sets and ways, at least 1"),
+        ({"sets": -4}, "sets = -4; expected one of sets and ways, at least 1"),
+        ({"sets": None}, "neither sets nor ways; expected one of sets and ways, at least 1"),
+        ({"ways": 2}, "sets = 1 and ways = 2; expected one of sets and ways, at least 1"),
         ({"sets": 3}, "256 bytes are too few; expected 384 at least, 3 lines of 128"),
-        ({"sets": 0, "ways": 4}, "256 bytes are too few; expected 512 at least, 4 lines of 128"),
+        ({"sets": None, "ways": 4}, "256 bytes are too few; expected 512 at least, 4 lines of 128"),
         ({"fetch": 48}, "48 bytes fetched together; expected whole sectors of 32 bytes"),
         ({"fetch": 96}, "and a line of 128 in equal parts"),
         ({"fetch": -32}, "fetch, dirty_bytes and partial_bytes: expected no number below zero"),

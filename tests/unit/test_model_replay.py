@@ -11,6 +11,7 @@ from warps import BASE, FULL, warp
 
 from cutrace.errors import CutraceError
 from cutrace.models.replay import accesses as accesses_module
+from cutrace.models.replay import loops
 from cutrace.models.replay.catalog import FOLDER
 from cutrace.models.replay.counts import LaunchCounts
 from cutrace.models.replay.device import load_device
@@ -269,11 +270,17 @@ def test_a_period_that_is_no_power_of_two(tmp_path: Path) -> None:
     size=st.integers(1, 70),
     asked=st.integers(1, 40),
     held=st.sampled_from([1, 10, 1 << 17]),
+    worth=st.sampled_from([-1, 1 << 60]),
     seed=st.integers(0, 5),
 )
 @settings(max_examples=10, deadline=None)
-def test_totals_do_not_depend_on_the_size_of_batches(
-    tmp_path_factory: pytest.TempPathFactory, size: int, asked: int, held: int, seed: int
+def test_totals_do_not_depend_on_the_size_of_batches_nor_on_the_compiler(
+    tmp_path_factory: pytest.TempPathFactory,
+    size: int,
+    asked: int,
+    held: int,
+    worth: int,
+    seed: int,
 ) -> None:
     folder = tmp_path_factory.mktemp("batches")
     trace = _random_launch(folder / "a.cutrace", seed)
@@ -285,6 +292,8 @@ def test_totals_do_not_depend_on_the_size_of_batches(
         patch.setattr(accesses_module, "SLICE", size)
         patch.setattr(accesses_module, "ASKED", asked)
         patch.setattr(accesses_module, "HELD", held)
+        patch.setattr(loops, "COUNTING_WORTH", worth)
+        patch.setattr(loops, "TOUCHING_WORTH", worth)
         for one_way, another in zip(whole, replay(trace, devices), strict=True):
             assert one_way.counts.equals(another.counts)
             assert one_way.mixed.equals(another.mixed)
