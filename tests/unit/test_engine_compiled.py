@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from engines import assert_same_under_both, files_of
+from numpy.typing import NDArray
 
 import cutrace
 from cutrace.errors import KernelFault
@@ -284,3 +285,38 @@ def test_large_launches_are_compiled_and_those_of_loops_sooner(
         a = gpu.device_array(256, np.int32)
         gpu.compile(CHOICES).get_function(kernel)[blocks, 256](a, 3)
     assert bool(made) == compiled
+
+
+HALVES = """
+#define TEST(bit, how) { int holds; \\
+    asm("{.reg .pred p; setp." how " p, %1, %2; selp.s32 %0, 1, 0, p;}" \\
+        : "=r"(holds) : "h"(a), "h"(b)); found |= holds << bit; }
+__global__ void halves(int *out, const unsigned short *in)
+{
+    int found = 0, i = threadIdx.x;
+    unsigned short a = in[i], b = in[i + 8];
+    TEST(0, "lt.f16") TEST(1, "neu.f16") TEST(2, "eq.ftz.f16") TEST(3, "nan.bf16")
+    out[i] = found;
+}
+"""
+
+
+def test_halves_are_compared_by_the_compiled_engine(tmp_path: Path) -> None:
+    one, nan, tiny, top = 0x3C00, 0x7FFF, 0x0001, 0x8000
+    pairs = [(one, one), (top | one, one), (nan, one), (tiny, 0), (top, 0), (0, tiny)]
+    values = np.zeros(16, dtype=np.uint16)
+    values[:6], values[8:14] = np.array(pairs).T
+
+    def run(gpu: cutrace.Session) -> list[NDArray[Any]]:
+        out = gpu.device_array(8, np.int32)
+        gpu.compile(HALVES, arch="compute_90").get_function("halves")[1, 8](
+            out, gpu.to_device(values)
+        )
+        return [out.copy_to_host()]
+
+    assert_same_under_both(tmp_path, run)
+    with cutrace.Session(engine="compiled") as gpu:
+        (found,) = run(gpu)
+    lower, unlike, equal, none = 1, 2, 4, 8
+    expected = [equal, lower | unlike, unlike | none, unlike | equal, equal, lower | unlike | equal]
+    assert found[:6].tolist() == expected

@@ -8,10 +8,11 @@ import re
 from ...ptx.kernel import Instruction
 from ..native import Fragment, fragment_of, symbol
 from ..op.bits import INTEGERS
+from ..op.reformat import Reformat, reformat
 from ..op.rule import Rule
 from .integer import INTEGER
 from .lane import Lane, llvm_type
-from .number import NUMBER
+from .number import HALVES, NUMBER
 
 _NAME = re.compile(r"@(?!llvm\.)([\w.]+)")
 _NEAREST = 1
@@ -101,6 +102,8 @@ def compute(
     opcode = instruction.opcode
     if opcode == "sqrt" and instruction.type == "f32":
         return _root(lane, instruction, given)
+    if opcode in ("setp", "set") and instruction.type in HALVES:
+        given = [*_widened(lane, fragments, instruction.type, given[:2]), *given[2:]]
     if opcode in NUMBER:
         return NUMBER[opcode](lane, instruction, given)
     if opcode in INTEGER and instruction.type in INTEGERS | {"pred"}:
@@ -119,6 +122,15 @@ def _call(
         return None
     listed = ", ".join(f"{t} {v}" for t, v in zip(types, given, strict=False))
     return [lane.emit(f"call {types[-1]} @{fragments.name(fragment)}({listed})")]
+
+
+def _widened(lane: Lane, fragments: Fragments, kind: str, given: list[str]) -> list[str]:
+    """Return halves as single precision."""
+    fragment = fragment_of(reformat(Reformat(kind, "f32")))
+    assert fragment is not None
+    name = fragments.name(fragment)
+    wide = [lane.emit(f"call i32 @{name}(i16 {half})") for half in given]
+    return [lane.bitcast(bits, "i32", "float") for bits in wide]
 
 
 def _root(lane: Lane, instruction: Instruction, given: list[str]) -> list[str] | None:

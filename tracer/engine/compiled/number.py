@@ -12,7 +12,9 @@ from .integer import Emitter
 from .lane import Lane, llvm_type, width
 
 _REAL = {"f32": "float", "f64": "double"}
-_TINY = {"f32": 2.0**-126, "f64": 2.0**-1022}
+_TINY = {"f16": 2.0**-14, "bf16": 2.0**-126, "f32": 2.0**-126, "f64": 2.0**-1022}
+HALVES = ("f16", "bf16")
+"""What is compared as f32."""
 _FLOAT = {
     **{"eq": "oeq", "ne": "one", "lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge"},
     **{"equ": "ueq", "neu": "une", "ltu": "ult", "leu": "ule", "gtu": "ugt", "geu": "uge"},
@@ -23,21 +25,22 @@ _COMBINE = ("and", "or", "xor")
 
 
 def _flushed(lane: Lane, kind: str, value: str) -> str:
-    """Return +0 for a subnormal number, else the value (f32, f64)."""
-    real = _REAL[kind]
-    size = lane.emit(f"call {real} @llvm.fabs.{kind}({real} {value})")
+    """Return +0 for a number that is subnormal in its type, else the value (f32, f64)."""
+    number = "f32" if kind in HALVES else kind
+    real = _REAL[number]
+    size = lane.emit(f"call {real} @llvm.fabs.{number}({real} {value})")
     tiny = lane.emit(f"fcmp olt {real} {size}, {literal(_TINY[kind])}")
     return lane.emit(f"select i1 {tiny}, {real} 0.0, {real} {value}")
 
 
 def _outcome(lane: Lane, instruction: Instruction, a: str, b: str) -> str | None:
     kind, operator = instruction.type, instruction.modifiers[0]
-    if kind in _REAL:
+    if kind in _TINY:
         if "ftz" in instruction.modifiers:
             a, b = _flushed(lane, kind, a), _flushed(lane, kind, b)
         if operator not in _FLOAT:
             return None
-        return lane.emit(f"fcmp {_FLOAT[operator]} {_REAL[kind]} {a}, {b}")
+        return lane.emit(f"fcmp {_FLOAT[operator]} {_REAL.get(kind, 'float')} {a}, {b}")
     if kind not in INTEGERS:
         return None
     sign = "s" if kind[0] == "s" else "u"
