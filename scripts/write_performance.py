@@ -206,9 +206,9 @@ def _sampling(found: Sequence[Measured]) -> Iterator[str]:
 SAMPLING = """## Samples of blocks
 
 `--sample-blocks 1%` runs the blocks at the grid's ends and one of each of so many equal stretches
-between; the others are not run. Of every counter of every vocabulary that has an interval, the
-share of seeds is counted for which it holds the true value; *least coverage* is that of the worst
-counter, and 95 of 100 is asked.
+between (the ends count among the 1 % where 20 blocks are left to draw); the others are not run. Of
+every counter of every vocabulary that has an interval, the share of seeds is counted for which it
+holds the true value; *least coverage* is that of the worst counter, and 95 of 100 is asked.
 
 Student's interval alone would not do: with rows of Pareto's lengths (exponent 1.3) it covers the
 truth in 70 to 85 of 100 samples, since a few blocks do much of the work and most samples have none
