@@ -9,8 +9,9 @@ transposed by `movmatrix` where 16-bit values lie the other way, bytes one by on
 where they lie side by side.
 
 A factor's fragment is seen as `outer` by `sum`: rows of A, columns of B. Where M is 8 the product
-is made transposed, B first. Left out: factors of one and of four bits, accumulators of another type
-than the result's.
+is made transposed, B first. Sums are rounded as `mma.sync` rounds them, for 7.5 in two halves; of
+tf32 ptxas makes halves for every device. Left out: factors of one and of four bits, double
+precision, accumulators of another type than the result's.
 """
 
 NAME = "mma.h"
