@@ -179,7 +179,9 @@ def test_a_structure_by_value_is_said_to_need_a_script(source: str) -> None:
     assert "by value is launched from a Python script" in told
     assert "--launch" not in told
     # a kernel beside it that a launch line can say is the example
-    write("a.cu", f"{source}\nenum mode {{ on }};\n__global__ void z(int *a, mode m) {{}}")
+    write(
+        "a.cu", f"{source}\nenum class mode : int {{ on }};\n__global__ void z(int *a, mode m) {{}}"
+    )
     assert message().endswith('--launch "z<<<4, 256>>>(a:i32[1024], 1024)"')
 
 

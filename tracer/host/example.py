@@ -90,7 +90,8 @@ def _takes_value(kernel: KernelSignature, text: str) -> bool:
     return any(
         _VECTOR.fullmatch(name)
         or re.search(
-            rf"\b(?:struct|class|union)\b[^;{{}}()]*\b{re.escape(name)}\s*(?::[^;]*)?{{", text
+            rf"(?<!enum )\b(?:struct|class|union)\b[^;{{}}()]*\b{re.escape(name)}\s*(?::[^;]*)?{{",
+            text,
         )
         or re.search(rf"}}\s*{re.escape(name)}\s*;", text)
         for name in names
