@@ -36,8 +36,10 @@ OCLGRIND = (
     " some milliseconds for its files and waves."
 )
 SIMULATOR = (
-    "Against Numba's simulator: its twins have to be small for it to end soon, and opening and"
-    " closing a trace is then much of cutrace's time, which a larger launch pays no second time."
+    "Against Numba's simulator: its twins have to be small for it to end within a minute, and"
+    " opening and closing a trace is then much of cutrace's time, which a larger launch pays no"
+    " second time. The run shared two cores with as many others as its load says, which stretches"
+    " milliseconds more than minutes."
 )
 LANES = (
     "Lane instructions: registers of warps that take turns go through the processor's caches;"
