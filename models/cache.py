@@ -11,9 +11,9 @@ What is modelled, by what the device's TOML says of each unit:
   3.5 on the texture cache holds read-only loads.
 - L1 from 7.0 on: a store goes on to L2 (`through`), and takes a line too: a load finds the sectors
   that were stored whole, or word by word, and another store that finds the line is a hit, except
-  while the one before it is on its way: between two ages in cycles, of which a store takes one more
-  than it has lines in the bank of tags that has most. An atomic goes on to L2 and removes its
-  sectors.
+  while the one before it is on its way: between two ages in cycles, of which an instruction takes
+  8, and one for each line in the bank of tags that has most. An atomic goes on to L2 and removes
+  its sectors.
 - L2: a store stays until its line is replaced (`back`); atomics are done in it. No more than
   `dirty_bytes` wait to be written, and no more than `partial_bytes` of which a sector was stored
   in part only, as lines of a set; the one longest unused goes first.

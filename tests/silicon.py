@@ -211,17 +211,13 @@ class Explanation:
         return bool(re.match(self.kernel, named) and re.search(self.metric, pair.metric))
 
 
-ASSEMBLER = "the chip's code is of CUDA 13's assembler, cutrace's registers are of 12.9's"
+ASSEMBLER = (
+    "cutrace's registers are those of code that may be linked with other code; the chip's code was "
+    "assembled as a whole"
+)
 EXPLAINED = (
     Explanation(r".*", "registers", ASSEMBLER),
-    Explanation(
-        r".*",
-        "shared_mem_config_size|limit_shared_mem",
-        "the driver's choice of how much of an SM is shared memory follows no published rule",
-    ),
-    Explanation(
-        r".*", "maximum_warps", "follows from the registers, or from how much is shared memory"
-    ),
+    Explanation(r".*", "maximum_warps", "follows from the registers"),
     Explanation(
         r"histogram.py histogram_(global|peers)|kernels.cu histogram|"
         r"everyday.cu (count_in_global|float_sums|long_sums)|collide.cu (red|atom)_at",

@@ -42,15 +42,14 @@ PASSES = (
 )
 TIMING = "which of the warps that share lines stores first, and how long after the other"
 ON_THE_WAY = (
-    "how the stores of one warp, or of blocks on one SM, follow one another: a line stored 8 to 10 "
-    "cycles ago is not found"
+    "how the stores of one warp, or of blocks on one SM, follow one another in time: a line is not "
+    "found while a store to it is on its way"
 )
 REASONS = (
     (r"local.cu one_u(8|16|32)", HIT_RATE, PASSES),
     (r"local.cu (one_block|lines)_twice", HIT_RATE, "as much is read as L1 holds: some sets do"),
-    (r"local_array.cu|everyday.cu (scale_48|add_in_columns) ", HIT_RATE, ON_THE_WAY),
+    (r"local_array.cu|everyday.cu scale_48 |unseen.cu to_structures", HIT_RATE, ON_THE_WAY),
     (r"(lines.cu store_|kernels.cu transpose|transpose_naive.cu)", HIT_RATE, ON_THE_WAY),
-    (r"local.cu (same_line|store_store)", HIT_RATE, ON_THE_WAY),
     (r"(by_warp|ways_by_warp|occupancy|global).cu|lines.cu shift", HIT_RATE, TIMING),
     (r"kernels.cu product ", "op_read", "which blocks share an SM follows no published rule"),
     (

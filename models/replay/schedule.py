@@ -5,8 +5,8 @@ when all of them have ended takes its next: a *wave*. Warps of a wave pass the b
 blocks together; between two of them
 
 - `round-robin`: every resident warp of every SM runs TURN instructions, then each its next ones;
-  on an SM warps take turns in an order that is mixed, but always the same, and SMs take turns
-  access by access;
+  on an SM warps take turns in the order of blocks and warps, a little mixed, but always the same,
+  and SMs take turns access by access;
 - `greedy-oldest`: on each SM the oldest warp runs until it comes to a barrier or its end, then the
   next; the oldest block first. SMs take turns, an access each.
 
@@ -34,6 +34,11 @@ if TYPE_CHECKING:
 TURN = 4
 """Instructions that a warp runs before it is another's turn: about as many as it has between two
 that wait for what a load brings.
+"""
+
+STRAY = 16
+"""Places by which a warp may be behind those that began with it: the warps among which one of an
+SM's four schedulers chooses.
 """
 
 
@@ -106,10 +111,16 @@ def schedule(
 
 
 def shuffle(seats: int) -> Ints:
-    """Return the numbers below `seats` in no order, (seats,), the same on every machine."""
+    """Return the turns of `seats` warps, (seats,): theirs in order, but each may be up to STRAY
+    places late, by numbers that look like chance and are the same on every machine.
+    """
     mixed = np.arange(seats, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     mixed ^= mixed >> np.uint64(32)
-    return np.argsort(mixed * np.uint64(0xD6E8FEB86659FD93), kind="stable")
+    late = (mixed * np.uint64(0xD6E8FEB86659FD93) >> np.uint64(40)).astype(np.int64)
+    order = np.argsort((np.arange(seats) << 24) + STRAY * late, kind="stable")
+    turns = np.empty(seats, np.int64)
+    turns[order] = np.arange(seats)
+    return turns
 
 
 def _sort(columns: Sequence[Ints]) -> Ints:

@@ -58,22 +58,22 @@ def test_the_least_recently_used_line_of_a_set_makes_room() -> None:
 
 
 def test_lines_of_one_set_drive_each_other_out_while_others_are_empty() -> None:
-    """Two sets of one line: 1 is alone in its own; 3 lies in 0's, where the second round begins."""
+    """Two sets of one line: 1 is alone in its own; 2 lies in 0's, where the second round begins."""
     cache = make_cache(sets=2)
-    step = ask(cache, *((LOAD, line * 128) for line in (0, 1, 0, 3, 1, 0)))
+    step = ask(cache, *((LOAD, line * 128) for line in (0, 1, 0, 2, 1, 0)))
     assert column(step, "read_hits") == [0, 0, 1, 0, 1, 0]
 
 
-@pytest.mark.parametrize("sets", [128, 211, 243])
-@pytest.mark.parametrize("stride", [1, 2, 3, 4, 5, 6, 8, 16, 32, 33, 64, 128, 256])
+@pytest.mark.parametrize("sets", [47, 64, 128, 211, 243])
+@pytest.mark.parametrize("stride", [1, 2, 3, 4, 5, 6, 8, 12, 16, 32, 33, 64, 128, 256])
 def test_lines_at_a_stride_spread_over_the_sets(sets: int, stride: int) -> None:
-    """A cache that is half full keeps six in ten at least; without spreading, one in `stride`
+    """A cache that is half full keeps nine in ten at least; without spreading, one in `stride`
     sets is used where `stride` divides them: 128 sets of 8 would keep 128 of 512 lines 8 apart.
     """
     cache = make_cache(sets=sets, bytes=sets * 8 * 128)
     once = [(LOAD, 128 * stride * line) for line in range(sets * 4)]
     ask(cache, *once)
-    assert totals(ask(cache, *once))["read_hits"] >= 0.6 * len(once)
+    assert totals(ask(cache, *once))["read_hits"] >= 0.9 * len(once)
 
 
 def test_a_store_that_evicts_takes_the_line_away_and_goes_on() -> None:
@@ -230,9 +230,9 @@ def test_a_sector_stored_in_part_is_fetched_before_it_is_written() -> None:
 
 
 def test_a_second_store_to_a_line_is_no_hit_while_the_first_is_on_its_way() -> None:
-    """An instruction of one line takes two cycles: near until 4, on the way until 8."""
+    """An instruction of one line takes 8 + 1 cycles: near until 18, on the way until 36."""
     for between, hits in ((0, 1), (1, 1), (2, 0), (3, 0), (4, 1)):
-        cache = make_cache(store="through", bytes=128 * 8, on_the_way=[4, 8])
+        cache = make_cache(store="through", bytes=128 * 8, on_the_way=[18, 36])
         others = [(LOAD, 128 * (1 + n)) for n in range(between)]
         step = ask(cache, (STORE, 0), *others, (STORE, 0))
         assert column(step, "write_hits")[-1] == hits, between
@@ -240,17 +240,17 @@ def test_a_second_store_to_a_line_is_no_hit_while_the_first_is_on_its_way() -> N
 
 @pytest.mark.parametrize(("lines", "hits"), [(16, 16), (32, 0), (40, 40)])
 def test_stores_of_as_many_lines_as_are_on_the_way_never_find_them(lines: int, hits: int) -> None:
-    """4 banks of tags: 16 lines take 4 + 1 cycles, 32 take 8 + 1 and 40 take 10 + 1."""
-    cache = make_cache(store="through", bytes=128 * 64, on_the_way=[8, 10])
+    """4 banks of tags: 16 lines take 8 + 4 cycles, 32 take 8 + 8 and 40 take 8 + 10."""
+    cache = make_cache(store="through", bytes=128 * 64, on_the_way=[15, 17])
     once = [(STORE, 128 * line) for line in range(lines)]
     step = ask(cache, *once, *once, rows=[0] * lines + [1] * lines)
     assert sum(column(step, "write_hits")) == hits
 
 
 def test_lines_crowded_in_one_bank_of_tags_take_longer() -> None:
-    """32 lines of one bank take 32 + 1 cycles, which is past the way; those of all four, 8 + 1."""
+    """32 lines of one bank take 8 + 32 cycles, past the way; those of all four, 8 + 8."""
     in_one = [line for line in range(1024) if bank_of(line) == 0][:32]
-    cache = make_cache(store="through", bytes=128 * 64, on_the_way=[8, 10])
+    cache = make_cache(store="through", bytes=128 * 64, on_the_way=[15, 17])
     once = [(STORE, 128 * line) for line in in_one]
     step = ask(cache, *once, *once, rows=[0] * 32 + [1] * 32)
     assert sum(column(step, "write_hits")) == 32
