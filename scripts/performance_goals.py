@@ -51,13 +51,14 @@ BYTES = (
     " that took it, 32 random bits three times."
 )
 REPLAY = (
-    "Replay: a third of a regular trace's time is decompressing its rows; the rest is locating,"
-    " attributing and numbering them, in arrays. Where patterns never repeat, 32 offsets of each"
-    " row are read and unpacked besides, and two models go through its lanes."
+    "Replay: a third of a regular trace's time is unpacking the columns that count; the rest is one"
+    " compiled pass that numbers the rows, one that counts them by place, and setting up. Where"
+    " patterns never repeat, 32 offsets of each row are read, put in order and gone through."
 )
 CACHES = (
-    "Caches: ordering the rows by the schedule, splitting them into requests, and attributing the"
-    " answers take longer than the loop that serves them."
+    "Caches: the compiled loop that serves requests takes a third; splitting rows into requests,"
+    " joining what neighbouring SMs read, and adding up the answers are passes over arrays of all"
+    " requests."
 )
 MEMORY = "Memory: buffers are bounded, and some of them are full only after many rows."
 SAMPLING = (
