@@ -58,7 +58,7 @@ class Stages:
         for wire in self.wires:
             heard = (*self.wires, *listeners)
             listened = any(wire.stage.name in other.after for other in heard)
-            seen = replace(_gather(wire, batch, passed), passes_on=listened)
+            seen = replace(_gather(wire, batch, passed), passes_on=listened, unit=None)
             step = self._step(wire, seen, units)
             columns = [step.counts[name] for name in wire.counters]
             if group is None:

@@ -65,6 +65,17 @@ def test_a_block_finds_in_l2_and_not_in_l1_what_another_sm_has_read(tmp_path: Pa
     assert found(trace) == expected
 
 
+def test_l2_is_one_behind_units_that_join_what_their_sms_read(tmp_path: Path) -> None:
+    """Twelve blocks on twelve SMs of an H200, four a unit: three reads of L2, two after the first.
+
+    What is behind the units belongs to none of them.
+    """
+    trace = write(tmp_path / "a.cutrace", [row for b in range(12) for row in loads(0, block=b)])
+    (counts,) = replay(trace.launches[0], [load_device("h200")], ReplayOptions())
+    names = ("lrc_joined", "l2_reads", "l2_read_hits")
+    assert [int(counts.counts[f"global_load_{name}"].sum()) for name in names] == [9, 3, 2]
+
+
 def test_blocks_of_one_sm_find_in_l1_what_each_other_has_read(tmp_path: Path) -> None:
     trace = write(tmp_path / "a.cutrace", [row for b in range(3) for row in loads(0, block=b)])
     expected = {"l1_reads": 3, "l1_read_hits": 2, "l2_reads": 1, "l2_read_hits": 0}
