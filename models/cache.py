@@ -43,7 +43,7 @@ import numpy as np
 
 from ..errors import CutraceError, nearest
 from .replay import lines as plain
-from .replay.compiled import compile_module
+from .replay.compiled import as_array, as_list, compile_module, extend
 from .replay.episodes import list_ranges
 from .replay.numbering import number_rows
 from .replay.seam import ACCESSES, Batch, Ints, Kind, Step
@@ -208,7 +208,7 @@ class Cache:
         """Serve a slice: count it, and return what is passed on (m, FIELDS)."""
         many = len(requests[0])
         compiled = compile_module(plain.__name__) if Cache.served > WORTH else None
-        self._state = tuple(map(_as_list if compiled is None else _as_array, self._state))
+        self._state = tuple(map(as_list if compiled is None else as_array, self._state))
         self._make_room(many, 1 + int(requests[-1].max()))
         head = [0, self._now, self._used]
         room = plain.HEAD + many * self._most * plain.FIELDS
@@ -228,7 +228,7 @@ class Cache:
         self, requests: tuple[Ints, ...], kinds: Kinds, counts: Ints, passed: list[int]
     ) -> Ints:
         """Serve without compiling: lists are faster than arrays then."""
-        tally, columns = counts.tolist(), tuple(map(_as_list, requests))
+        tally, columns = counts.tolist(), tuple(map(as_list, requests))
         lines, sets, clocks = self._state
         plain.serve(columns, kinds, lines, sets, clocks, self._shape, tally, passed)
         counts[:] = tally
@@ -240,16 +240,16 @@ class Cache:
         An array has lines for all: what is not used of it takes no memory.
         """
         lines, sets, clocks = self._state
-        sets = _extend(sets, units * self._sets, -1)
+        sets = extend(sets, units * self._sets, -1)
         size = self._ways * plain.STATE
         most = len(sets) * size
         if isinstance(lines, list):
-            lines = _extend(lines, min(self._used + requests * size, most), 0)
+            lines = extend(lines, min(self._used + requests * size, most), 0)
         elif len(lines) < most:
             larger = np.empty(most, np.int64)
             larger[: self._used] = lines[: self._used]
             lines = larger
-        self._state = lines, sets, _extend(clocks, units, 0)
+        self._state = lines, sets, extend(clocks, units, 0)
 
     def _pass_on(self, batch: Batch, flow: Ints) -> Batch:
         """Return what goes to the next stage, rows of FIELDS, as requests of one lane."""
@@ -292,25 +292,6 @@ def _slices(row: Ints) -> Iterator[slice]:
     at = np.searchsorted(opens, np.arange(0, len(row), SLICE))
     starts = list(dict.fromkeys([*opens[at].tolist(), len(row)]))
     yield from map(slice, starts, starts[1:])
-
-
-def _extend(values: Any, size: int, more: int) -> Any:
-    """Return a list or an array with `more` repeated behind it, `size` long or longer."""
-    missing = size - len(values)
-    if missing <= 0:
-        return values
-    missing = max(missing, len(values) // 2)
-    if isinstance(values, list):
-        return values + [more] * missing
-    return np.concatenate([values, np.full(missing, more, np.int64)])
-
-
-def _as_list(values: Any) -> list[int]:
-    return values if isinstance(values, list) else values.tolist()
-
-
-def _as_array(values: Any) -> Ints:
-    return np.asarray(values, np.int64)
 
 
 def _cut(batch: Batch, line: int) -> tuple[Batch, Ints]:

@@ -16,15 +16,21 @@ Source: Nsight Compute 2024 documentation, memory chart (LRC); docs/validation.m
 """
 
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
 from ..errors import CutraceError
-from .replay.episodes import list_ranges, pack_columns
+from .replay import recent
+from .replay.compiled import as_array, as_list, compile_if_worth, extend
 from .replay.seam import Batch, Ints, Step
 
 SECTOR = 32
+WORTH = 1 << 16
+"""Reads from which on the compiled loop is worth its start of about a second."""
+
+Reads: TypeAlias = tuple[Ints, Ints, Ints]
+"""Unit, line and mask of sectors of n reads, each (n,)."""
 
 
 @dataclass
@@ -37,10 +43,9 @@ class Joiner:
     counters: ClassVar[tuple[str, ...]] = ("joined",)
     period: ClassVar[int] = 0
     serves_units: ClassVar[bool] = True
-    _turns: Ints = field(default_factory=lambda: np.zeros(0, np.int64), init=False, repr=False)
-    _recent: Ints = field(
-        default_factory=lambda: np.zeros((4, 0), np.int64), init=False, repr=False
-    )
+    _turns: Any = field(default_factory=list, init=False, repr=False)
+    _heads: Any = field(default_factory=list, init=False, repr=False)
+    _ring: Any = field(default_factory=lambda: ([], [], []), init=False, repr=False)
 
     def __post_init__(self) -> None:
         """Refuse lines and windows that there cannot be."""
@@ -65,29 +70,26 @@ class Joiner:
             unit = np.zeros(len(first), np.int64)
             if batch.unit is not None:
                 unit = batch.unit[loads[first]]
-            again = self._find(np.stack([unit, line[first], sectors]))
+            again = self._find((unit, line[first], sectors))
             joined[loads] = again[np.cumsum(differs) - 1]
         out = batch.take(np.flatnonzero(joined == 0)) if batch.passes_on else None
         return Step({"joined": joined}, out)
 
-    def _find(self, reads: Ints) -> Ints:
-        """Return 1 for each read, (3, n), that its unit made among its last `window`, (n,)."""
-        turn = self._take_turns(reads[0])
-        seen = np.concatenate([self._recent, np.stack([turn, *reads])], axis=1)
-        order = np.argsort(pack_columns([*seen[1:]]), kind="stable")  # turns of a unit do not fall
-        equal = np.all(seen[1:, order[1:]] == seen[1:, order[:-1]], axis=0)
-        again = np.zeros(len(order), np.int64)
-        again[order[1:]] = equal & (np.diff(seen[0, order]) <= self.window)
-        self._recent = seen[:, seen[0] >= self._turns[seen[1]] - self.window]
-        return again[len(again) - len(turn) :]
+    def _find(self, reads: Reads) -> Ints:
+        """Return 1 for each read that its unit made among its last `window`, (n,)."""
+        again = np.zeros(len(reads[0]), np.int64)
+        self._make_room(1 + int(reads[0].max()))
+        compiled = compile_if_worth(recent.__name__, len(again), WORTH)
+        change = as_list if compiled is None else as_array
+        turns, heads, *ring = map(change, (self._turns, self._heads, *self._ring))
+        marks, loop = change(again), (compiled or recent).mark_recent
+        loop(tuple(map(change, reads)), turns, tuple(ring), heads, self.window, marks)
+        self._turns, self._heads, self._ring = turns, heads, tuple(ring)
+        return as_array(marks)
 
-    def _take_turns(self, unit: Ints) -> Ints:
-        """Number the reads of each unit, going on from those before, (n,)."""
-        units = max(len(self._turns), 1 + int(unit.max()))
-        self._turns = np.pad(self._turns, (0, units - len(self._turns)))
-        order = np.argsort(unit, kind="stable")
-        many = np.bincount(unit, minlength=units)
-        turn = np.empty_like(unit)
-        turn[order] = list_ranges(self._turns, many)
-        self._turns = self._turns + many
-        return turn
+    def _make_room(self, units: int) -> None:
+        """Have room for what so many units read."""
+        self._turns = extend(self._turns, units, 0)
+        many = len(self._turns)
+        self._heads = extend(self._heads, many * recent.BUCKETS, 0)
+        self._ring = tuple(extend(column, many * self.window, 0) for column in self._ring)

@@ -12,6 +12,10 @@ from functools import cache
 from types import ModuleType
 from typing import Any
 
+import numpy as np
+
+from .seam import Ints
+
 _asked: Counter[str] = Counter()
 
 
@@ -39,3 +43,24 @@ def compile_module(name: str) -> ModuleType | None:
     for member, function in inspect.getmembers(copy, inspect.isfunction):
         setattr(copy, member, decorate(function))
     return copy
+
+
+def extend(values: Any, size: int, more: int) -> Any:
+    """Return a list or an array with `more` repeated behind it, `size` long or longer."""
+    missing = size - len(values)
+    if missing <= 0:
+        return values
+    missing = max(missing, len(values) // 2)
+    if isinstance(values, list):
+        return values + [more] * missing
+    return np.concatenate([values, np.full(missing, more, np.int64)])
+
+
+def as_list(values: Any) -> list[int]:
+    """Return a sequence of integers as loops that are not compiled want it."""
+    return values if isinstance(values, list) else values.tolist()
+
+
+def as_array(values: Any) -> Ints:
+    """Return a sequence of integers as compiled loops want it."""
+    return np.asarray(values, np.int64)
