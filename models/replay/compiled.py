@@ -40,7 +40,8 @@ def compile_module(name: str) -> ModuleType | None:
     copy = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(copy)
     # what is compiled here makes no arrays: counting who has them takes half of a loop's time
-    decorate: Any = numba.njit(cache=True, error_model="numpy", _nrt=False)
+    options: dict[str, Any] = {"cache": True, "error_model": "numpy", "_nrt": False}
+    decorate = numba.njit(**options)
     for member, function in inspect.getmembers(copy, inspect.isfunction):
         setattr(copy, member, decorate(function))
     return copy
