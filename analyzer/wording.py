@@ -89,7 +89,7 @@ def zeros(sheet: Sheet, view: View) -> str:
 
 def absent(sheet: Sheet, view: View) -> str:
     """One sentence on the counters that were asked for and that none of the devices has."""
-    if not view.counters:
+    if not view.counters or all(sheet.refusals):
         return ""
     rows = [row for block in sheet.blocks for part in block.sections for row in part.rows]
     has = {row.counter.name for row in rows if not row.is_empty}
