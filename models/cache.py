@@ -37,13 +37,14 @@ docs/validation.md for stores and atomics in L1, portions of 64 bytes, and sizes
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from types import ModuleType
 from typing import Any, ClassVar
 
 import numpy as np
 
 from ..errors import CutraceError, nearest
 from .replay import lines as plain
-from .replay.compiled import as_array, as_list, compile_module, extend
+from .replay.compiled import as_array, as_list, compile_if_worth, extend
 from .replay.episodes import list_ranges
 from .replay.numbering import number_rows
 from .replay.seam import ACCESSES, Batch, Ints, Kind, Step
@@ -103,8 +104,6 @@ class Cache:
         "write_backs",
     )
     period: ClassVar[int] = 0
-    served: ClassVar[int] = 0
-    """Requests that all units have served: what tells a small trace from a large one."""
     serves_units: ClassVar[bool] = True
     _sets: int = field(default=0, init=False, repr=False)
     _ways: int = field(default=0, init=False, repr=False)
@@ -186,7 +185,7 @@ class Cache:
     def step(self, batch: Batch) -> Step:
         """Serve the requests in order, with the compiled loop if there are many in all."""
         pieces, whose = _cut(batch, self.line)
-        Cache.served += len(pieces)
+        compiled = compile_if_worth(plain.__name__, len(pieces), WORTH)
         unit = np.zeros(len(pieces), np.int64) if pieces.unit is None else pieces.unit
         does = [self._tell(kind) for kind in pieces.kinds]
         kinds = tuple(map(tuple, np.array(does, np.int64).reshape(-1, 4).T.tolist()))
@@ -195,7 +194,7 @@ class Cache:
         for part in _slices(pieces.row):
             told = (pieces.addresses[:, 0], pieces.kind, pieces.row, unit)
             requests = tuple(np.ascontiguousarray(column[part]) for column in told)
-            flow = self._serve(requests, kinds, counts[:, part])
+            flow = self._serve(compiled, requests, kinds, counts[:, part])
             flow[:, 0] += part.start
             passed.append(flow)
         out = self._pass_on(pieces, np.concatenate(passed)) if batch.passes_on else None
@@ -204,10 +203,11 @@ class Cache:
             counts = np.add.reduceat(counts, first, axis=1)
         return Step(dict(zip(self.counters, counts, strict=True)), out)
 
-    def _serve(self, requests: tuple[Ints, ...], kinds: Kinds, counts: Ints) -> Ints:
+    def _serve(
+        self, compiled: ModuleType | None, requests: tuple[Ints, ...], kinds: Kinds, counts: Ints
+    ) -> Ints:
         """Serve a slice: count it, and return what is passed on (m, FIELDS)."""
         many = len(requests[0])
-        compiled = compile_module(plain.__name__) if Cache.served > WORTH else None
         self._state = tuple(map(as_list if compiled is None else as_array, self._state))
         self._make_room(many, 1 + int(requests[-1].max()))
         head = [0, self._now, self._used]

@@ -22,7 +22,8 @@ from scale_jobs import measure_jobs
 from scale_kernels import ROWS, Record, record_loop, record_spmv, record_transpose
 
 import cutrace
-from cutrace.models.cache import Cache
+from cutrace.models.replay import lines
+from cutrace.models.replay.compiled import rows_asked
 from cutrace.models.replay.device import load_devices
 from cutrace.models.replay.options import ReplayOptions
 from cutrace.models.replay.replay import replay
@@ -202,12 +203,13 @@ def measure_rates(trace: Path) -> list[Measured]:
         found.append(rate(f"replay without caches, {kernel}", "rows", kind, rows, plain))
     record_loop(trace, "stream", 1 << 18, 64)
     launch = read_trace(trace).launches[0]
-    devices, served = load_devices(("h200",), {}), Cache.served
+    devices, before = load_devices(("h200",), {}), rows_asked[lines.__name__]
     plain = best(lambda: replay_seconds(launch, 1), 2)
     start = time.process_time()
     replay(launch, devices, ReplayOptions())
     seconds = time.process_time() - start - plain
-    found.append(rate("caches, stream", "requests", "regular", Cache.served - served, seconds))
+    served = rows_asked[lines.__name__] - before
+    found.append(rate("caches, stream", "requests", "regular", served, seconds))
     return found
 
 

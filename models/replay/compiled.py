@@ -16,14 +16,15 @@ import numpy as np
 
 from .seam import Ints
 
-_asked: Counter[str] = Counter()
+rows_asked: Counter[str] = Counter()
+"""Rows that have come for each module's loops: what tells a small trace from a large one."""
 
 
 def compile_if_worth(name: str, rows: int, worth: int) -> ModuleType | None:
     """Return `compile_module(name)` once more than `worth` rows have come, these `rows` included;
     None before."""
-    _asked[name] += rows
-    return compile_module(name) if _asked[name] > worth else None
+    rows_asked[name] += rows
+    return compile_module(name) if rows_asked[name] > worth else None
 
 
 @cache
