@@ -42,6 +42,7 @@ class TableFile:
         self._label = label
         self._schema = schema
         self._held: list[pa.RecordBatch] = []
+        self._held_bytes = 0
 
     @cached_property
     def _stream(self) -> pa.OSFile:
@@ -55,9 +56,11 @@ class TableFile:
 
     def append(self, batch: pa.RecordBatch) -> None:
         """Append rows, whose memory nobody changes from now on."""
-        if batch.nbytes < HELD_BYTES:
+        size = batch.nbytes
+        if size < HELD_BYTES:
             self._held.append(batch)
-            if sum(held.nbytes for held in self._held) >= HELD_BYTES:
+            self._held_bytes += size
+            if self._held_bytes >= HELD_BYTES:
                 self._flush()
         else:
             self._flush()
@@ -68,6 +71,7 @@ class TableFile:
             return
         held = pa.Table.from_batches(self._held, self._schema)
         self._held.clear()
+        self._held_bytes = 0
         for batch in held.combine_chunks().to_batches():
             self._write(batch)
 
