@@ -83,14 +83,15 @@ def sum_paths(paths: pa.RecordBatch, times: Sequence[Ints], blocks: int) -> list
     lengths = np.diff(paths["blocks"].offsets.to_numpy())
     flat = {
         name: paths[name].flatten().to_numpy()
-        for name in ("blocks", "active", "taken", "targets", "repeat")
+        for name in ("blocks", "active", "not_taken", "targets", "repeat")
     }
+    taken = np.where(flat["targets"] != 0, flat["active"] & ~flat["not_taken"], 0)
     factors: tuple[Ints | Bools, ...] = (
         np.ones(len(flat["blocks"]), np.int64),
         count_lanes(flat["active"]),
-        flat["taken"] != 0,
+        taken != 0,
         flat["targets"] > 1,
-        count_lanes(flat["taken"]),
+        count_lanes(taken),
     )
     found = []
     for time in times:

@@ -1,7 +1,7 @@
 """Helpers for tests of the engine: compile a few lines of CUDA C++, run them, look at the rows."""
 
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -51,7 +51,7 @@ def paths_of(trace: LaunchTrace, warp: int, block: int = 0) -> list[tuple[int, i
         for row in batch.to_pylist():
             if (row["block"], row["warp"]) == (block, warp):
                 path = paths[row["path"]]
-                columns: Sequence[list[int]] = [path[c] for c in ("blocks", "active", "taken")]
-                for *values, times in zip(*columns, path["repeat"], strict=True):
-                    rows += [(values[0], values[1], values[2])] * times
+                for values in zip(*path.values(), strict=True):
+                    number, active, not_taken, targets, times = values
+                    rows += [(number, active, active & ~not_taken if targets else 0)] * times
     return rows

@@ -99,7 +99,9 @@ def write_rows(
         place = (access.block, access.warp, access.step, access.part, access.pc)
         rows.accesses(*place, access.space, access.lanes.base, pattern)
     for entries in paths:
-        rows.paths([len(entries)], *zip(*entries, strict=True))
+        blocks, active, taken, targets, repeat = zip(*entries, strict=True)
+        rest = [a ^ t if n else t for a, t, n in zip(active, taken, targets, strict=True)]
+        rows.paths([len(entries)], blocks, active, rest, targets, repeat)
     for row in control:
         rows.control(*row)
 

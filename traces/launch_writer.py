@@ -94,7 +94,7 @@ class LaunchWriter:
         lengths: npt.ArrayLike,
         blocks: npt.ArrayLike,
         active: npt.ArrayLike,
-        taken: npt.ArrayLike,
+        not_taken: npt.ArrayLike,
         targets: npt.ArrayLike,
         repeat: npt.ArrayLike,
     ) -> int:
@@ -102,7 +102,7 @@ class LaunchWriter:
 
         `lengths` (n,) says how many entries of the other, flat columns belong to each path.
         """
-        columns = (blocks, active, taken, targets, repeat)
+        columns = (blocks, active, not_taken, targets, repeat)
         where = self._where("paths")
         make = partial(to_list_batch, PATHS, lengths, columns, where)
         return self._put("paths", make, rows_of([lengths]), _bytes_of(columns))

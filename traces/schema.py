@@ -16,7 +16,7 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 LANES = 32
 
 
@@ -80,7 +80,7 @@ PATHS = pa.schema(
     [
         pa.field("blocks", pa.list_(pa.uint32()), False),  # basic blocks in the order executed
         pa.field("active", pa.list_(pa.uint32()), False),  # lanes active in each
-        pa.field("taken", pa.list_(pa.uint32()), False),  # lanes that took its branch; 0: none
+        pa.field("not_taken", pa.list_(pa.uint32()), False),  # of these, did not take its branch
         pa.field("targets", pa.list_(pa.uint8()), False),  # places lanes went; 0: no branch
         pa.field("repeat", pa.list_(pa.uint32()), False),  # how many times in a row, >= 1
     ]

@@ -18,6 +18,7 @@ import pyarrow as pa
 from ..errors import CutraceError
 from .folder import reason
 from .message import SCHEMA, check_kind, declared_rows, declared_size, read_head
+from .older import Form
 from .table_file import BATCH_BYTES, BROKEN
 
 MAGIC = b"ARROW1"
@@ -53,11 +54,12 @@ class Piece:
 
 
 class TableReader:
-    """A table at `path`. CutraceError if the file is not whole or has another schema."""
+    """A table at `path`, held in some `form`. CutraceError if the file is not whole or has another
+    schema."""
 
-    def __init__(self, path: Path, schema: pa.Schema) -> None:
+    def __init__(self, path: Path, form: Form) -> None:
         self.path = path
-        self._schema = schema
+        self._form = form
         self._begins = b""
         check_whole(path)
         with self._opened() as file:
@@ -83,14 +85,18 @@ class TableReader:
             _, size = declared_size(pa.ipc.read_message(pa.py_buffer(packed)))
             if size > BATCH_BYTES:
                 raise ValueError(f"a record batch declares {size} bytes; {BATCH_BYTES} at most")
-            batch = self._unpack(packed, columns)
+            renew = self._form.renew
+            batch = self._unpack(packed, () if renew else columns)
             batch.validate(full=True)
             _check_nulls(batch)
+            if renew:
+                batch = renew(batch)
+                return batch.select(columns) if columns else batch
         return batch
 
     def _unpack(self, packed: bytes, columns: Sequence[str]) -> pa.RecordBatch:
         """Unpack a message behind the schema's, as a stream of one record batch."""
-        fields = [self._schema.get_field_index(name) for name in columns]
+        fields = [self._form.schema.get_field_index(name) for name in columns]
         options = pa.ipc.IpcReadOptions(included_fields=fields or None, use_threads=False)
         stream = pa.py_buffer(self._begins + packed)
         with pa.ipc.open_stream(stream, options=options) as reader:
@@ -103,7 +109,7 @@ class TableReader:
             if number == 0:
                 self._begins = _read_bytes(file, place, size)
                 message = pa.ipc.read_message(pa.py_buffer(self._begins))
-                _check_schema(message, self._schema)
+                _check_schema(message, self._form.schema)
                 continue
             rows = declared_rows(header)
             yield Piece(place, size, first, rows)

@@ -128,12 +128,13 @@ def _measure_sides(evidence: Evidence, block: int, taken: int) -> tuple[int, int
     """Steps of those who take a branch and of the others until they meet again; all steps."""
     lengths = Counter(evidence.trace.instructions()["block"].to_pylist())
     sides, steps = [0, 0], 0
-    paths = evidence.trace.paths().select(["blocks", "active", "taken", "repeat"]).to_pylist()
+    paths = evidence.trace.paths().to_pylist()
     for path, times in zip(paths, _path_times(evidence).tolist(), strict=True):
-        entries = [*zip(path["blocks"], path["active"], path["taken"], path["repeat"], strict=True)]
+        columns = (path[name] for name in ("blocks", "active", "not_taken", "repeat"))
+        entries = [*zip(*columns, strict=True)]
         steps += times * sum(lengths[number] * repeat for number, _, _, repeat in entries)
         for place, entry in enumerate(entries):
-            if entry[:3] == (block, FULL, taken):
+            if entry[:3] == (block, FULL, FULL & ~taken):
                 for number, mask, _, repeat in takewhile(_is_part, entries[place + 1 :]):
                     sides[0 if mask & taken else 1] += times * lengths[number] * repeat
     return sides[0], sides[1], steps
@@ -149,14 +150,14 @@ def _splits(evidence: Evidence) -> dict[int, Counter[int]]:
     paths = evidence.trace.paths().combine_chunks()
     flat = {
         name: paths[name].combine_chunks().flatten().to_numpy()
-        for name in ("blocks", "active", "taken", "targets", "repeat")
+        for name in ("blocks", "active", "not_taken", "targets", "repeat")
     }
     lengths = paths["blocks"].combine_chunks().value_lengths().to_numpy()
     weight = flat["repeat"].astype(np.int64) * np.repeat(times, lengths)
     split = np.flatnonzero((flat["targets"] > 1) & (flat["active"] == FULL) & (weight > 0))
     found: dict[int, Counter[int]] = {}
     for entry in split.tolist():
-        block, taken = int(flat["blocks"][entry]), int(flat["taken"][entry])
+        block, taken = int(flat["blocks"][entry]), FULL & ~int(flat["not_taken"][entry])
         found.setdefault(block, Counter())[taken] += int(weight[entry])
     return found
 

@@ -8,9 +8,9 @@ from cutrace.tracer.engine.compiled.pattern_table import NONE, name_rows
 Entry = tuple[int, int, int]
 
 
-def histories_of(runs: list[tuple[int, Entry]], warps: int) -> Shared:
+def histories_of(runs: list[tuple[int, Entry]], warps: int, step: int = 2) -> Shared:
     """Give runs (warp, (block, masks, repeat)) to share_paths; block b has 10 + b instructions,
-    and blocks with an odd number have a branch."""
+    and each `step`-th block has a branch."""
     warp, entry = zip(*runs, strict=True)
     block, masks, repeat = zip(*entry, strict=True)
     entries = Entries(
@@ -20,7 +20,7 @@ def histories_of(runs: list[tuple[int, Entry]], warps: int) -> Shared:
         np.array(repeat, dtype=np.int32),
     )
     blocks = np.arange(1001, dtype=np.int32)
-    return share_paths(entries, warps, 10 + blocks, blocks % 2)
+    return share_paths(entries, warps, 10 + blocks, (blocks % step == step - 1).astype(np.int32))
 
 
 def shared(*histories: list[Entry]) -> tuple[list[int], list[list[Entry]]]:
@@ -29,9 +29,10 @@ def shared(*histories: list[Entry]) -> tuple[list[int], list[list[Entry]]]:
     found = histories_of(
         [(warp, entry) for warp, history in enumerate(histories) for entry in history],
         len(histories),
+        step=1,
     )
-    blocks, active, taken, _, repeat = (column.tolist() for column in found.columns)
-    masks = [(a << 32) | t for a, t in zip(active, taken, strict=True)]
+    blocks, active, not_taken, _, repeat = (column.tolist() for column in found.columns)
+    masks = [(a << 32) | (a ^ n) for a, n in zip(active, not_taken, strict=True)]
     flat = list(zip(blocks, masks, repeat, strict=True))
     ends = np.cumsum(found.lengths).tolist()
     paths = [flat[end - n : end] for end, n in zip(ends, found.lengths.tolist(), strict=True)]
@@ -57,9 +58,9 @@ def test_runs_of_warps_in_turns_are_put_in_order_and_equal_neighbours_joined() -
     assert found.path.tolist() == [0, -1, 1]
     assert found.steps.tolist() == [2 * 15 + 2 * 14, 0, 2 * 14 + 2 * 15]
     assert found.lengths.tolist() == [2, 2]
-    blocks, active, taken, targets, repeat = (column.tolist() for column in found.columns)
+    blocks, active, not_taken, targets, repeat = (column.tolist() for column in found.columns)
     assert (blocks, repeat) == ([5, 4, 4, 5], [2, 2, 2, 2])
-    assert (active, taken) == ([15] * 4, [3, 0, 0, 3])
+    assert (active, not_taken) == ([15] * 4, [15 & ~3, 0, 0, 15 & ~3])
     assert targets == [2, 0, 0, 2]  # lanes 0 and 1 of block 5 went one way, 2 and 3 the other
 
 

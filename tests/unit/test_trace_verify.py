@@ -108,7 +108,7 @@ def test_instructions_that_contradict_themselves(
     [
         ((3, FULL, 0, 0, 1), "there are 3 basic blocks"),
         ((0, 0, 0, 0, 1), "no lane is active"),
-        ((0, 1, 2, 1, 1), "inactive lanes take its branch"),
+        ((0, 1, 2, 1, 1), "inactive lanes do not take its branch"),
         ((0, 3, 1, 0, 1), "a branch that leads nowhere"),
         ((0, 1, 0, 2, 1), "more targets than active lanes"),
         ((0, FULL, 0, 0, 0), "it is repeated 0 times"),

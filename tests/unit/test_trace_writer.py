@@ -230,7 +230,7 @@ def test_a_path_takes_its_length_of_the_flat_columns(tmp_path: Path) -> None:
     paths = read_trace(tmp_path / "x.cutrace").launches[0].paths()
     assert paths["blocks"].to_pylist() == [[0, 1], [0]]
     assert paths["active"].to_pylist() == [[FULL, 1], [3]]
-    assert paths["taken"].to_pylist() == [[1, 0], [0]]
+    assert paths["not_taken"].to_pylist() == [[1, 0], [0]]
     assert paths["targets"].to_pylist() == [[2, 0], [0]]
     assert paths["repeat"].to_pylist() == [[1, 9], [4]]
 

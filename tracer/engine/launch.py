@@ -91,7 +91,7 @@ class Sink(Protocol):
         lengths: NDArray[Any],
         blocks: NDArray[Any],
         active: NDArray[Any],
-        taken: NDArray[Any],
+        not_taken: NDArray[Any],
         targets: NDArray[Any],
         repeat: NDArray[Any],
     ) -> int:

@@ -55,11 +55,11 @@ class KeptRows:
         )  # fmt: skip
 
     def paths(
-        self, lengths: Columns, blocks: Columns, active: Columns, taken: Columns,
+        self, lengths: Columns, blocks: Columns, active: Columns, not_taken: Columns,
         targets: Columns, repeat: Columns,
     ) -> int:  # fmt: skip
         """Number paths."""
-        return self._paths.add(lengths, (blocks, active, taken, targets, repeat))
+        return self._paths.add(lengths, (blocks, active, not_taken, targets, repeat))
 
     def control(self, block: Columns, warp: Columns, step: Columns, path: Columns) -> None:
         """Write what the warps that are kept ran, after their paths."""

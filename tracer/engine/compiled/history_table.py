@@ -35,7 +35,7 @@ class Entries:
 class Shared:
     """What `warps` warps ran: `path` says which of n paths, -1 if nothing, and `steps` how many
     instructions that is. A path is one of `lengths` (n,) cut from the flat `columns`: basic blocks,
-    active and taken lanes, targets, repeats."""
+    active lanes, those of them that did not take its branch, targets, repeats."""
 
     path: NDArray[np.int64]
     steps: NDArray[np.uint32]
@@ -77,7 +77,7 @@ class Histories(Struct):
     total: int
     blocks: U32
     active: U32
-    taken: U32
+    not_taken: U32
     targets: U8
     repeats: U32
 
@@ -150,13 +150,14 @@ def lay_out(h: Histories, warp: int) -> None:
         masks = h.sorted[2 * entry]
         block = h.sorted[2 * entry + 1] % REPEAT
         active = (masks >> 32) & 0xFFFFFFFF
-        taken = masks & 0xFFFFFFFF
+        rest = 0
         ways = 0
         if h.branches[block]:
-            ways = (1 if taken != 0 else 0) + (1 if taken != active else 0)
+            rest = active ^ (masks & 0xFFFFFFFF)
+            ways = (1 if rest != active else 0) + (1 if rest != 0 else 0)
         h.blocks[to] = block
         h.active[to] = active
-        h.taken[to] = taken
+        h.not_taken[to] = rest
         h.targets[to] = ways
         h.repeats[to] = h.sorted[2 * entry + 1] // REPEAT
         to += 1
@@ -184,10 +185,10 @@ def share_paths(
     places = 1 << (2 * warps).bit_length()
     h.places, h.mask = np.zeros(places, dtype=np.int32), places - 1
     h.path, h.chosen = np.empty((2, warps), dtype=np.int64)
-    h.blocks, h.active, h.taken, h.repeats = np.empty((4, count), dtype=np.uint32)
+    h.blocks, h.active, h.not_taken, h.repeats = np.empty((4, count), dtype=np.uint32)
     h.targets = np.empty(count, dtype=np.uint8)
     chosen = h.chosen[: _share()(h.address)]
-    columns = (h.blocks, h.active, h.taken, h.targets, h.repeats)
+    columns = (h.blocks, h.active, h.not_taken, h.targets, h.repeats)
     return Shared(
         h.path,
         h.ran,
