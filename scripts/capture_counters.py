@@ -2,12 +2,14 @@
 
     python scripts/capture_counters.py OUT.json [SOURCE.cu ...]
     python scripts/capture_counters.py OUT.json tests/programs/NAME.py ...
+    python scripts/capture_counters.py --results OUT.npz SOURCE.cu
 
 Needs an NVIDIA GPU whose counters may be read, `ncu` and CuPy. Every kernel is launched as the
 launch comments of its source say, or as a program of tests/programs does, alone, with caches
 flushed before it. The result keeps, for each launch, the counters (in the order of `metrics`; those
 that the device does not have are left out) and the SASS memory instructions that ran: opcode and
-how often. A source that fails is named on stderr and left out.
+how often. A source that fails is named on stderr and left out. `--results` keeps what a source's
+arrays hold after its last launch instead, and needs no profiler.
 """
 
 import csv
@@ -114,8 +116,11 @@ def gallery() -> list[Path]:
     ]
 
 
-def launch_all(source: Path) -> None:
-    """Launch every kernel of a source as its comments say: what the profiler watches."""
+def launch_all(source: Path) -> dict[str, Any]:
+    """Launch every kernel of a source as its comments say: what the profiler watches.
+
+    Return the arrays, on the GPU, by name.
+    """
     import cupy
     import numpy as np
 
@@ -141,6 +146,15 @@ def launch_all(source: Path) -> None:
         kernel = module.get_function(line.kernel)
         kernel(line.grid, line.block, tuple(arguments), shared_mem=line.shared)
         cupy.cuda.runtime.deviceSynchronize()
+    return arrays
+
+
+def keep_results(target: Path, source: Path) -> None:
+    """Keep what the arrays of a source hold at the end."""
+    import numpy as np
+
+    held = {name: array.get() for name, array in launch_all(source).items()}
+    np.savez_compressed(target, **held)
 
 
 def run_program(source: Path) -> None:
@@ -280,6 +294,9 @@ def main(arguments: list[str]) -> None:
     if arguments[:1] == ["--launch"]:
         source = Path(arguments[1])
         (run_program if source.suffix == ".py" else launch_all)(source)
+        return
+    if arguments[:1] == ["--results"]:
+        keep_results(Path(arguments[1]), Path(arguments[2]))
         return
     target, *names = arguments
     sources = [Path(name) for name in names] or [*sorted(FOLDER.glob("*.cu")), *gallery()]
