@@ -299,6 +299,21 @@ def test_vector_arithmetic_stands_in_for_a_helper_header_that_is_left_behind() -
     assert kernels(compile_whole(text)) == ["k(float4 *a, float3 *b)"]
 
 
+@pytest.mark.parametrize("header", ["cublas_v2.h", "cublasLt.h", "torch/extension.h", "nccl.h"])
+def test_types_that_a_librarys_header_brings_are_there_without_it(header: str) -> None:
+    text = (
+        f"#include <{header}>\n"
+        "__global__ void k(__nv_bfloat16 *a, const half *b) { a[0] = __half2float(b[0]); }\n"
+        "int main() { cublasHandle_t handle; torch::Tensor t; }\n"
+    )
+    assert kernels(compile_whole(text)) == ["k(__nv_bfloat16 *a, const half *b)"]
+
+
+def test_complex_numbers_come_with_the_header_of_a_library() -> None:
+    text = "#include <cufft.h>\n__global__ void k(cufftComplex *a) { a[0] = cuConjf(a[1]); }\n"
+    assert kernels(compile_whole(text)) == ["k(cufftComplex *a)"]
+
+
 def test_built_in_functions_bear_the_line_that_calls_them() -> None:
     text = "__global__ void k(float *a) {\n  a[0] = std::min(\n    a[1], a[2]); }\nint main() {}\n"
     compiled = compile_whole(text)

@@ -131,6 +131,16 @@ def test_the_example_fits_types_two_dimensions_and_open_shared_memory() -> None:
     assert "An array of `P` is written as its bytes, sizeof(P) each" in structures
 
 
+def test_the_example_keeps_to_the_launch_bounds() -> None:
+    row = "__global__ void __launch_bounds__(96) k(int *a) { a[threadIdx.x] = 0; }"
+    # 11 blocks of 96 are the first to cover 1024
+    assert example(row).startswith("k<<<11, 96>>>(a:i32[1024])")
+    # 128 threads are 8 rows of 16, so that 8 blocks cover 64 rows
+    flat = "template <int n> __global__ void __launch_bounds__(n) k(int *a) { a[threadIdx.y] = 0; }"
+    launched = "\nint main() { k<128><<<1, 128>>>(0); }"
+    assert example(flat + launched).startswith("k<128><<<(4, 8), (16, 8)>>>(a:i32[64,64])")
+
+
 def test_an_argument_that_does_not_fit_is_pointed_at_in_the_comments_own_line() -> None:
     kernel = "__global__ void k(int *a) { a[0] = 1; }\n"
     write("a.cu", f"\n// cutrace: k<<<1, 1>>>(a:f32[4])\n{kernel}")

@@ -5,6 +5,7 @@ PTX says which kernels there are, by mangled name; the source says how their par
 
 import re
 from collections.abc import Mapping, Sequence
+from math import prod
 
 from .demangle import Demangled, demangle, plain
 from .source import KernelSignature
@@ -13,6 +14,7 @@ from .syntax import Written, written_kernels
 _ENTRY = re.compile(
     r"^\s*(?:\.(?:visible|weak)\s+)?\.entry\s+([\w$]+)\s*(?:\(([^)]*)\))?", re.MULTILINE
 )
+_BOUND = re.compile(r"\.entry\s+([\w$]+)[^{;]*?\.maxntid\s+([\d\s,]+)")
 _PARAMETER = re.compile(r"\.param[^,]*?\.([busf]\d+)\s[^,]*?([\w$]+(?:\[\d+\])?)\s*(?:,|$)")
 
 _OBJECT = re.compile(r"\bcuda(?:Texture|Surface)Object_t\b")
@@ -33,8 +35,9 @@ def list_kernels(
     """
     written = [kernel for text in texts for kernel in written_kernels(text)]
     asked = {mangled: expression for expression, mangled in (names or {}).items()}
+    bounds = {name: prod(map(int, sizes.split(","))) for name, sizes in _BOUND.findall(ptx)}
     return tuple(
-        _signature(mangled, parameters, written, asked.get(mangled))
+        _signature(mangled, parameters, written, asked.get(mangled), bounds.get(mangled, 0))
         for mangled, parameters in entries(ptx).items()
     )
 
@@ -44,6 +47,7 @@ def _signature(
     parameters: tuple[tuple[str, str], ...],
     written: Sequence[Written],
     asked: str | None,
+    max_threads: int,
 ) -> KernelSignature:
     read = demangle(mangled)
     name = asked or (_full_name(read) if read else mangled)
@@ -52,7 +56,7 @@ def _signature(
         parameters = tuple((_instance(t, match, read), n) for t, n in match.parameters)
     elif read:
         parameters = tuple((plain(t), "") for t in read.parameters)
-    return KernelSignature(mangled, name, parameters)
+    return KernelSignature(mangled, name, parameters, max_threads)
 
 
 def _full_name(read: Demangled) -> str:

@@ -53,11 +53,13 @@ class KernelSignature:
 
     A template instance is named with its arguments, `scale<float, 4>`. Where no source was at hand
     the parameters have no names, or (a C function in PTX) PTX types: `("u64", "scale_param_0")`.
+    `max_threads` are those that its `__launch_bounds__` allow a block, 0 where it has none.
     """
 
     mangled: str
     name: str
     parameters: tuple[tuple[str, str], ...] = ()
+    max_threads: int = 0
 
     def __str__(self) -> str:
         """The C signature: `reverseArrayBlock(int *d_out, const int *d_in)`."""

@@ -75,15 +75,27 @@ def _device_header(name: str) -> str:
     """What device code needs of a header that is not there, as far as that is known."""
     if os.path.basename(name) in HEADERS:
         return vector_math()
-    return _CUFFT if name.startswith("cufft") else ""
+    return next((text for start, text in _OF_LIBRARIES.items() if name.startswith(start)), "")
 
 
+_COMPLEX_NUMBERS = "#include <cuComplex.h>\n"
+_HALVES = "#include <cuda_fp16.h>\n#include <cuda_bf16.h>\n"
 _CUFFT = """
 typedef float cufftReal;
 typedef double cufftDoubleReal;
 typedef float2 cufftComplex;
 typedef double2 cufftDoubleComplex;
 """
+_OF_LIBRARIES = {
+    "cublas": _COMPLEX_NUMBERS + _HALVES,
+    "cusolver": _COMPLEX_NUMBERS + _HALVES,
+    "cusparse": _COMPLEX_NUMBERS,
+    "cufft": _COMPLEX_NUMBERS + _CUFFT,
+    "nccl": _HALVES,
+    **dict.fromkeys(("torch/", "ATen/", "c10/"), _HALVES),
+}
+"""The headers of CUDA that those of a library include, whose types programs then take for granted,
+by how the library's headers begin: cublas_api.h, cusolver_common.h, c10/util/Half.h and so on."""
 
 
 def _standard(name: str) -> str:

@@ -24,6 +24,8 @@ _ALIASES = 8  # names that stand for names that stand for a type
 _FLAT = re.compile(r"(?:threadIdx|blockIdx|%tid|%ctaid)\.y")
 _COUNT, _SIDE, _SHARED, _STRUCTURE = 1024, 64, 2048, 64
 """Elements in a row and in each of two dimensions, bytes of shared memory and of a structure."""
+_THREADS, _COLUMNS = 256, 16
+"""Threads in a block and, of two dimensions, in a row of it."""
 
 
 def explain_launches(source: str, kernels: tuple[KernelSignature, ...], text: str = "") -> str:
@@ -105,13 +107,13 @@ def example_line(
     """A launch of 1024 threads: arrays of 1024 elements, inputs counting from 0.
 
     Of 64 by 64 threads and elements where the kernel, as `text` has it, asks for its place in y;
-    with shared memory where it leaves the size of that open. One of several of its name among
-    `kernels` is called by its PTX name.
+    with shared memory where it leaves the size of that open, and in blocks that its launch bounds
+    allow. One of several of its name among `kernels` is called by its PTX name.
     """
     body = _body(kernel, text)
     is_flat = _FLAT.search(body) is not None
     count, shape = (_SIDE, f"{_SIDE},{_SIDE}") if is_flat else (_COUNT, f"{_COUNT}")
-    launch = "(4, 4), (16, 16)" if is_flat else "4, 256"
+    launch = _launch_shape(is_flat, min(_THREADS, kernel.max_threads or _THREADS))
     if "extern __shared__" in body:
         launch += f", {_SHARED}"
     arguments = (
@@ -123,6 +125,15 @@ def example_line(
     is_overloaded = sum(each.name == kernel.name for each in kernels) > 1
     name = kernel.mangled if is_overloaded else example_name(kernel)
     return f"{name}<<<{launch}>>>({', '.join(arguments)})"
+
+
+def _launch_shape(is_flat: bool, threads: int) -> str:
+    """Grid and block, of `threads` at most, that cover the elements."""
+    if not is_flat:
+        return f"{-(-_COUNT // threads)}, {threads}"
+    columns = min(_COLUMNS, threads)
+    rows = threads // columns
+    return f"({-(-_SIDE // columns)}, {-(-_SIDE // rows)}), ({columns}, {rows})"
 
 
 def _body(kernel: KernelSignature, text: str) -> str:
