@@ -70,6 +70,17 @@ def test_arguments_are_deduced_from_what_is_passed(
     assert used_instances(text) == (f"copy<{deduced}>",)
 
 
+@pytest.mark.parametrize("made", ["Twice{}", "Twice()", "Times<int>{3}", "Times<int>(3)"])
+def test_a_functor_made_where_it_is_passed_tells_its_type(made: str) -> None:
+    text = (
+        "struct Twice {};\ntemplate <class T> struct Times { T by; };\n"
+        "template <class F> __global__ void apply(float *a, F f) { a[0] = 0; }\n"
+        f"int main() {{ float *a; apply<<<1, 2>>>(a, {made}); }}\n"
+    )
+    kind = "Twice" if made.startswith("Twice") else "Times<int>"
+    assert used_instances(text) == (f"apply<{kind}>",)
+
+
 def test_what_is_written_comes_before_what_is_deduced() -> None:
     text = (
         "struct Put { double k; };\n"

@@ -259,6 +259,18 @@ def test_limits_types_and_std_functions_of_the_c_library_are_there() -> None:
     assert kernels(compile_whole(text)) == ["k(float *a, uint64_t *b, uint n)"]
 
 
+def test_infinity_and_nan_are_constants_of_the_compiler_as_under_nvcc() -> None:
+    text = (
+        "#include <cmath>\nstruct Least { static constexpr float start = -INFINITY; };\n"
+        "__constant__ double most = HUGE_VAL;\n"
+        "__global__ void k(float *a) { constexpr float x = NAN; a[0] = Least::start; a[1] = x; }\n"
+    )
+    ptx = compile_whole(text).ptx
+    assert "most = 0d7FF0000000000000;" in ptx
+    # -infinity is 0xff800000, a NaN 0x7fc00000
+    assert {str(0xFF800000 - (1 << 32)), str(0x7FC00000)} <= set(re.findall(r"-?\d{7,}", ptx))
+
+
 def test_a_library_that_device_code_needs_is_found_in_the_second_attempt() -> None:
     text = (
         "#include <limits>\n#include <iostream>\n"

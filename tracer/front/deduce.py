@@ -51,6 +51,11 @@ class Scope:
         kind = node.child_by_field_name("type")
         return text_of(kind) if kind else ""
 
+    def _compound_literal_expression(self, node: "Node") -> str:
+        """`Type{x}`."""
+        kind = node.child_by_field_name("type")
+        return text_of(kind) if kind else ""
+
     def _pointer_expression(self, node: "Node") -> str:
         inner = self.type_of(node.named_children[-1])
         if text_of(node).startswith("&"):
@@ -69,7 +74,7 @@ class Scope:
         return self.type_of(node.named_children[0])
 
     def _call_expression(self, node: "Node") -> str:
-        """`static_cast<T>(x)`, `Type(x)`, `v.data()` and `raw_pointer_cast(...)` of a vector."""
+        """`static_cast<T>(x)`, `Type<T>(x)`, a vector's `data()` and `raw_pointer_cast(...)`."""
         called, given = (node.child_by_field_name(name) for name in ("function", "arguments"))
         if not called or not given:
             return ""
@@ -80,7 +85,8 @@ class Scope:
             return self.type_of(given.named_children[0])
         if called.type == "field_expression" and text.endswith((".data", ".get", ".begin")):
             return self._pointer_into(called)
-        return text if called.type == "primitive_type" or self._is_class(text) else ""
+        name = text.partition("<")[0].rstrip()
+        return text if called.type == "primitive_type" or self._is_class(name) else ""
 
     def _pointer_into(self, called: "Node") -> str:
         owner = self.type_of(called.named_children[0])

@@ -89,9 +89,9 @@ typedef unsigned long ulong;
 #define DBL_EPSILON 2.2204460492503131e-16
 #define DBL_MIN 2.2250738585072014e-308
 #define DBL_MAX 1.7976931348623157e+308
-#define INFINITY __int_as_float(0x7f800000)
-#define NAN __int_as_float(0x7fc00000)
-#define HUGE_VAL __longlong_as_double(0x7ff0000000000000LL)
+#define INFINITY __builtin_bit_cast(float, 0x7f800000)
+#define NAN __builtin_bit_cast(float, 0x7fc00000)
+#define HUGE_VAL __builtin_bit_cast(double, 0x7ff0000000000000LL)
 #define HUGE_VALF INFINITY
 
 #define M_E 2.7182818284590452354
