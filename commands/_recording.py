@@ -36,6 +36,7 @@ class Recording:
     check_uninitialized: bool | None = None
     max_threads: int | None = None
     engine: str | None = None
+    jobs: int | None = None
     keeping: Keeping = field(default_factory=lambda: Keeping({}))
 
     def typed(self) -> str:
@@ -140,6 +141,7 @@ def record_source(
         recording.check_uninitialized,
         recording.max_threads,
         recording.engine,
+        arguments.get("jobs") if recording.jobs is None else recording.jobs,
     )
     wish = choose_wish(**recording.keeping.asked)
     with progress(f"recording {source}"), watching(watch), wishing(wish):

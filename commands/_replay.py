@@ -138,7 +138,11 @@ def replay_options(
     ] = None,
     jobs: Annotated[
         int | None,
-        _option(metavar="N", help="Serve several devices in N processes, a core each at most."),
+        _option(
+            metavar="N",
+            help="Run the blocks of a source in N threads, and serve several devices in N"
+            " processes, a core each at most.",
+        ),
     ] = None,
 ) -> Replay:
     """Gather the options; only what was given is kept."""

@@ -1,5 +1,6 @@
 """`cutrace record`: run a program's kernels and write their trace."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -22,7 +23,15 @@ def command(
         Path | None,
         typer.Option("--out", "-o", help="The trace; else the source's name with .cutrace, here."),
     ] = None,
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="Run the blocks of a launch in N threads, a core each at most, where none uses"
+            " what another writes: the trace is the same.",
+        ),
+    ] = None,
 ) -> str:
     """Run a kernel and write its trace."""
-    trace = record_source(source, out, recording, {})
+    trace = record_source(source, out, replace(recording, jobs=jobs), {})
     return f"{trace}\nnext: cutrace analyze {quote(trace)}"

@@ -231,6 +231,16 @@ def test_a_fault_is_told_in_the_same_words(kernel: str, says: str, tmp_path: Pat
     assert says in first
 
 
+def test_a_fault_of_one_of_two_warps_is_told_in_the_same_words(tmp_path: Path) -> None:
+    def run(gpu: cutrace.Session) -> None:
+        a = gpu.device_array(128, np.int32, "a")
+        gpu.compile(FAULTS).get_function("odd")[1, 64](a)  # lane 5 of the second warp
+
+    first, second = told(tmp_path, run)
+    assert first == second
+    assert "thread (37, 0, 0)" in first
+
+
 def test_a_loop_without_end_is_told_in_the_same_words(tmp_path: Path) -> None:
     def run(gpu: cutrace.Session) -> None:
         a = gpu.device_array(1, np.int32)

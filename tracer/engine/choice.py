@@ -5,6 +5,7 @@ instruction; it needs no compiler, which a short launch would wait for longer th
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
@@ -26,11 +27,24 @@ loop of as few lanes takes seconds where each step is a call of NumPy."""
 VERY_MANY_LANES = 1 << 18
 """Lanes of a launch that is worth compiling though each runs every instruction once at most."""
 
-MakeWave: TypeAlias = Callable[[NDArray[np.int64], PatternTable, Sink], Wave]
-"""Makes a wave of the thread blocks with these numbers."""
+MakeWave: TypeAlias = Callable[[NDArray[np.int64], PatternTable, Sink, int], Wave]
+"""Makes a wave of the thread blocks with these numbers, to be run by the thread of this number."""
 
 
-def choose_engine(program: Program, blocks: int) -> MakeWave:
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """An engine: it makes waves.
+
+    `ways` tells what each instruction does to global memory, as compiled/mark.py has it, where
+    waves may be run in several threads; else `alone` says why not.
+    """
+
+    make: MakeWave
+    ways: Callable[[], NDArray[np.int32]] | None = None
+    alone: str = ""
+
+
+def choose_engine(program: Program, blocks: int) -> Choice:
     """Return what makes the waves of a launch, of `blocks` thread blocks at most.
 
     CutraceError for instructions that cutrace does not know, and where the launch asks for the
@@ -40,23 +54,28 @@ def choose_engine(program: Program, blocks: int) -> MakeWave:
     if any(map(takes_parameter_address, program.kernel.instructions)):
         if asked == "compiled":
             raise CutraceError("the compiled engine knows no generic address of a parameter")
-        return _array(program)
-    if asked == "array" or (asked == "auto" and not _is_worth_compiling(program)):
-        return _array(program)
+        return _array(program, "the compiled engine knows no generic address of a parameter")
+    if asked == "array":
+        return _array(program, "the array engine was asked for")
+    if asked == "auto" and not _is_worth_compiling(program):
+        return _array(program, "it is too short to be worth compiling")
     try:
         return _compiled(program, blocks)
-    except CutraceError:
+    except CutraceError as problem:
         if asked == "compiled":
             raise
-        return _array(program)
+        return _array(program, str(problem))
 
 
-def _array(program: Program) -> MakeWave:
+def _array(program: Program, why: str) -> Choice:
     decode(program)
-    return lambda numbers, patterns, sink: Wave(program, numbers, patterns, sink)
+    return Choice(
+        lambda numbers, patterns, sink, thread: Wave(program, numbers, patterns, sink),
+        alone=f"only compiled code runs in several, and {why}",
+    )
 
 
-def _compiled(program: Program, blocks: int) -> MakeWave:
+def _compiled(program: Program, blocks: int) -> Choice:
     from .compiled.code import buffers_of, compile_kernel, refuse_launch
     from .compiled.wave import CompiledWave
 
@@ -64,8 +83,11 @@ def _compiled(program: Program, blocks: int) -> MakeWave:
     code = compile_kernel(program)
     code.refuse_large(min(blocks, program.launch.executed) * -(-program.launch.threads // 32))
     buffers = buffers_of(program.memory)
-    return lambda numbers, patterns, sink: CompiledWave(
-        code, buffers, program, numbers, patterns, sink
+    return Choice(
+        lambda numbers, patterns, sink, thread: CompiledWave(
+            code, buffers[thread], program, numbers, patterns, sink
+        ),
+        code.ways,
     )
 
 

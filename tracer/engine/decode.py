@@ -251,8 +251,9 @@ def decode(program: Program) -> None:
         return
     kernel = program.kernel
     decoder = Decoder(kernel, program.launch, program.memory, program.loaded)
-    program.blocks = {block.number: _plan(decoder, block) for block in kernel.blocks}
+    blocks = {block.number: _plan(decoder, block) for block in kernel.blocks}
     program.zeros, program.specials = decoder.slots.zeros, decoder.slots.specials
+    program.blocks = blocks  # last: another thread that finds them takes the rest for ready too
 
 
 def _plan(decoder: Decoder, block: BasicBlock) -> BlockPlan:

@@ -16,13 +16,15 @@ class Watch:
     """What is watched for while a launch runs, beyond what no device allows, and what runs it.
 
     A warp may run `max_instructions`, a launch have `max_threads`. With `uninitialized`, a load of
-    bytes that nobody wrote is a fault. `engine` is one of ENGINES.
+    bytes that nobody wrote is a fault. `engine` is one of ENGINES. Blocks are run in up to `jobs`
+    threads where that changes nothing.
     """
 
     max_instructions: int = 1 << 28
     max_threads: int = 1 << 28
     uninitialized: bool = False
     engine: str = "auto"
+    jobs: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +34,8 @@ class Launch:
     `arguments` holds, for each parameter of the kernel, its bytes (little-endian, the parameter's
     own size). `output` takes what `printf` writes. Messages call
     the kernel `name`, or as its PTX does. Only the blocks `chosen`, rising, are run, if any are
-    chosen.
+    chosen. `order` says why blocks have to run one after the other, if they have to, and `remark`
+    is told why a launch that might have several threads runs in one.
     """
 
     grid: tuple[int, int, int]
@@ -43,6 +46,8 @@ class Launch:
     watch: Watch = Watch()
     name: str = ""
     chosen: tuple[int, ...] = ()
+    order: str = ""
+    remark: Callable[[str], None] = lambda text: None
 
     @property
     def executed(self) -> int:
@@ -54,6 +59,11 @@ class Launch:
         if self.chosen:
             return np.array(self.chosen[first : first + count], dtype=np.int64)
         return np.arange(first, first + count, dtype=np.int64)
+
+    def wave(self, number: int, blocks: int) -> NDArray[np.int64]:
+        """Return the numbers in the grid of the wave of this number, of so many `blocks` each."""
+        first = number * blocks
+        return self.numbers(first, min(blocks, self.executed - first))
 
     @property
     def blocks(self) -> int:

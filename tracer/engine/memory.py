@@ -98,6 +98,11 @@ class Arena:
         self._starts.append(allocation.address)
         return allocation
 
+    @property
+    def used(self) -> NDArray[np.uint8]:
+        """The bytes that allocations and the gaps between them take; good until the next one."""
+        return self.bytes[: self._end]
+
     def widen(self, size: int) -> None:
         """Allow `size` bytes more."""
         self._limit += size

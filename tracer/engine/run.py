@@ -6,8 +6,10 @@ import numpy as np
 
 from ...errors import CutraceError, KernelFault
 from ..ptx.kernel import Kernel
-from .choice import MakeWave, choose_engine
+from .abreast import Abreast, cores, why_alone
+from .choice import Choice, MakeWave, choose_engine
 from .decode import prepare
+from .held import Nowhere, OwnPatterns
 from .launch import Launch, Sink
 from .memory import LoadedModule, Memory
 from .pattern import PatternTable
@@ -41,23 +43,53 @@ def run(kernel: Kernel, launch: Launch, memory: Memory, loaded: LoadedModule, si
         )
     program = prepare(kernel, launch, memory, loaded)
     blocks = blocks_a_wave(program)
-    make = choose_engine(program, blocks)
+    choice = choose_engine(program, blocks)
+    patterns = _patterns_of(memory)
     with np.errstate(all="ignore"):
-        _run_waves(program, blocks, make, sink)
+        if launch.watch.jobs == 1:
+            _run_waves(program, blocks, choice.make, patterns, sink)
+        else:
+            _run_abreast(program, blocks, choice, patterns, sink)
 
 
-def _run_waves(program: Program, blocks: int, make: MakeWave, sink: Sink) -> None:
-    """Run one wave after another; admit the next one early while those before only wait."""
-    patterns = _patterns_of(program.memory)
-    total = program.launch.executed
+def _run_abreast(
+    program: Program, blocks: int, choice: Choice, patterns: PatternTable, sink: Sink
+) -> None:
+    """Run waves in several threads; say why where they have to run one after another."""
+    launch = program.launch
+    if launch.watch.jobs > cores():
+        launch.remark(f"{launch.watch.jobs} jobs were asked for; this machine has {cores()} cores")
+    why = why_alone(program, blocks, choice)
+    written = 0
+    if not why:
+        abreast = Abreast(program, blocks, choice)
+        why = abreast.run(patterns, sink)
+        if not why:
+            return
+        written = abreast.written
+    _run_waves(program, blocks, choice.make, patterns, sink, written)
+    launch.remark(f"kernel `{program.name}` runs in one thread: {why}")
+
+
+def _run_waves(
+    program: Program, blocks: int, make: MakeWave, patterns: PatternTable, sink: Sink,
+    written: int = 0,
+) -> None:  # fmt: skip
+    """Run one wave after another; admit the next one early while those before only wait.
+
+    The rows of the first ones are `written` already.
+    """
+    launch = program.launch
+    for number in range(written):
+        make(launch.wave(number, blocks), OwnPatterns(), Nowhere(), 0).run()
+    waves = -(-launch.executed // blocks)
     resident: list[Wave] = []
     idle = 0
-    first = 0
-    while first < total or resident:
-        if first < total and idle >= len(resident):
-            numbers = program.launch.numbers(first, min(blocks, total - first))
-            resident.append(make(numbers, patterns, sink))
-            first += blocks
+    number = written
+    while number < waves or resident:
+        if number < waves and idle >= len(resident):
+            resident.append(make(launch.wave(number, blocks), patterns, sink, 0))
+            number += 1
             idle = 0
         wave = resident.pop(0)
         before = wave.progress
@@ -66,7 +98,7 @@ def _run_waves(program: Program, blocks: int, make: MakeWave, sink: Sink) -> Non
         else:
             resident.append(wave)
             idle = idle + 1 if wave.progress == before else 0
-        if first >= total and idle > ROUNDS * len(resident) > 0:
+        if number >= waves and idle > ROUNDS * len(resident) > 0:
             raise _no_progress(resident)
 
 

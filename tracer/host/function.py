@@ -99,7 +99,7 @@ class ConfiguredFunction:
         self.recording.check_open()
         self._refuse_strangers(arguments)
         packed, described = pack_arguments(self.linked.signature, arguments)
-        kept = self._keep()
+        kept, known = self._keep(), self.linked.known
         request = engine.Launch(
             self.grid,
             self.block,
@@ -109,8 +109,9 @@ class ConfiguredFunction:
             self.recording.watch,
             self.linked.signature.name,
             () if kept.sample.all_ran else kept.sample.blocks,
+            known.order,
+            self.recording.remark,
         )
-        known = self.linked.known
         with self.recording.trace.launch(self._describe(described, kept)) as rows:
             rows.instructions(known.instructions)
             sink = rows if drops_nothing(kept) else KeptRows(rows, kept, known.instructions)

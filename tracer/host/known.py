@@ -11,7 +11,7 @@ from ..ptx.link import link_kernel
 from ..ptx.parse import parse_module
 from ..ptx.table import instruction_table
 from .configuration import Limits
-from .independence import why_dependent
+from .independence import why_dependent, why_in_order
 from .symbol import plain_name
 
 TEXTS = 16
@@ -48,6 +48,11 @@ class Known:
     def dependence(self) -> str:
         """What makes its blocks depend on one another; empty if nothing does."""
         return why_dependent(self.instructions)
+
+    @cached_property
+    def order(self) -> str:
+        """What makes its blocks run one after the other; empty if nothing does."""
+        return why_in_order(self.instructions)
 
     @cached_property
     def shared(self) -> Layout:

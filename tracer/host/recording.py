@@ -1,5 +1,6 @@
 """What an open session shares with its arrays, modules and kernels."""
 
+import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from dataclasses import dataclass, field
@@ -22,7 +23,7 @@ class Recording:
 
     `launched` are the names of the kernels so far, `lines_met` the source lines that they have.
     `partly_written` are arrays that a launch was given of which only a sample of blocks ran, and
-    that the host has not written since.
+    that the host has not written since. `remarks` were made on stderr.
 
     `arrays` are the device arrays so far, in order; `resources` holds, for each launch, what the
     assembler will have said by the end.
@@ -40,6 +41,13 @@ class Recording:
     launched: set[str] = field(default_factory=set)
     partly_written: set[str] = field(default_factory=set)
     lines_met: set[str] = field(default_factory=set)
+    remarks: set[str] = field(default_factory=set)
+
+    def remark(self, text: str) -> None:
+        """Say something on stderr, once."""
+        if text not in self.remarks:
+            self.remarks.add(text)
+            print(f"cutrace: {text}", file=sys.stderr)
 
     def note(self, event: Event) -> None:
         """Record an event; CutraceError once the session is closed."""

@@ -41,7 +41,9 @@ class Session:
     more than `max_threads` (else 2**28) is refused before it starts. With
     `check_uninitialized` it is one, too, to load bytes of global, shared or local memory that
     neither the host nor a kernel has written. `engine` is `array`, `compiled` (CutraceError for a
-    kernel with an instruction that it does not know) or `auto`: the trace is the same.
+    kernel with an instruction that it does not know) or `auto`: the trace is the same. It is, too,
+    for any number of `jobs`: the blocks of a launch are run in so many threads, a core each at
+    most, where none uses what another writes; else in one, and stderr has a line that says why.
 
     What is recorded, never what is run, is restricted by `only`: kernels, launches, blocks, warps,
     lines, spaces, each a list or a text with commas (`only={"blocks": "0-7", "spaces": "shared"}`);
@@ -63,6 +65,7 @@ class Session:
         check_uninitialized: bool | None = None,
         max_threads: int | None = None,
         engine: str | None = None,
+        jobs: int | None = None,
         only: Mapping[str, Words] | None = None,
         control: bool | None = None,
         sample_blocks: int | str | None = None,
@@ -70,7 +73,7 @@ class Session:
         max_trace_size: int | str | None = None,
     ) -> None:
         self._wish = choose_wish(only, control, sample_blocks, sample_seed, max_trace_size)
-        self._watch = choose_watch(max_instructions, check_uninitialized, max_threads, engine)
+        self._watch = choose_watch(max_instructions, check_uninitialized, max_threads, engine, jobs)
         self.trace = choose_trace(path)
         self._output = output
         self._exits = ExitStack()

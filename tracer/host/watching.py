@@ -32,6 +32,7 @@ def choose_watch(
     check_uninitialized: bool | None = None,
     max_threads: int | None = None,
     engine: str | None = None,
+    jobs: int | None = None,
 ) -> Watch:
     """What a session watches for; CutraceError for a number or an engine that makes no sense."""
     watch = _WATCH.get()
@@ -43,6 +44,10 @@ def choose_watch(
         watch = replace(watch, max_threads=max_threads)
     if engine is not None:
         watch = replace(watch, engine=engine)
+    if jobs is not None:
+        watch = replace(watch, jobs=jobs)
+    if watch.jobs < 1:
+        raise CutraceError(f"jobs is {watch.jobs}; expected 1 or more")
     if watch.engine not in ENGINES:
         expected = ", ".join(ENGINES)
         raise CutraceError(f"there is no engine `{watch.engine}`, expected one of {expected}")

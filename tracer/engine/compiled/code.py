@@ -1,7 +1,8 @@
 """A kernel compiled: the code of its basic blocks, and buffers that its waves use in turn."""
 
 import ctypes
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Mapping
 from functools import cache, lru_cache
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -23,6 +24,7 @@ from ..program import Program
 from .frame import Frame
 from .kernel_text import KernelText, write_kernel
 from .machine import DIVIDE, JUMP, LEAVE, LEAVE_SOME, MEET, OTHER
+from .mark import way_of
 from .schedule import account, run_warps
 from .translate import translate
 
@@ -52,12 +54,12 @@ class Buffers:
         return held
 
 
-_BUFFERS: WeakKeyDictionary[Memory, Buffers] = WeakKeyDictionary()
+_BUFFERS: WeakKeyDictionary[Memory, defaultdict[int, Buffers]] = WeakKeyDictionary()
 
 
-def buffers_of(memory: Memory) -> Buffers:
-    """Return the buffers of a session, known by its memory; they go with it."""
-    return _BUFFERS.setdefault(memory, Buffers())
+def buffers_of(memory: Memory) -> Mapping[int, Buffers]:
+    """Return the buffers of a session by thread, known by its memory; they go with it."""
+    return _BUFFERS.setdefault(memory, defaultdict(Buffers))
 
 
 @cache
@@ -134,6 +136,14 @@ class CompiledKernel:
         sites = self.made.sites
         self.site_pc = np.array([pc for pc, _, _ in sites], dtype=np.uint32)
         self.site_space = np.array([_SPACES[space] for _, space, _ in sites], dtype=np.uint8)
+
+    def ways(self) -> NDArray[np.int32]:
+        """Return what each instruction does to global memory, as mark.py has it."""
+        found: NDArray[np.int32] = np.zeros(len(self.kernel.instructions), dtype=np.int32)
+        for pc, space, size in self.made.sites:
+            if space == "global":
+                found[pc] = way_of(self.kernel.instructions[pc].opcode, size)
+        return found
 
     @property
     def log_size(self) -> int:

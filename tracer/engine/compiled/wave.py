@@ -196,10 +196,11 @@ class CompiledWave(Wave):
         pc, space, size = self._code.made.sites[site]
         warp = np.array([m.fault_warp], dtype=np.intp)
         group = Group(self, warp, np.array([m.fault_mask], dtype=np.uint32))
-        lanes = self.lanes_of(group.active, LANES)
-        addresses = m.fault_addresses[None].copy()
+        addresses = np.zeros((group.rows * group.warps_a_row, LANES), dtype=np.int64)
+        addresses[group.place == warp] = m.fault_addresses
+        addresses = addresses.reshape(group.rows, group.columns)
         none: NDArray[Any] = np.zeros((1, 1), dtype=np.int64)
-        facts = Facts(addresses, lanes, 0, 0, 0, none, none.astype(np.uint32), None)
+        facts = Facts(addresses, group.lanes, 0, 0, 0, none, none.astype(np.uint32), None)
         check_lanes(group, facts, 0, Space[space.upper()], size, pc)
         raise AssertionError(f"no lane is at fault at {pc}")
 

@@ -1,0 +1,180 @@
+"""Waves of a launch in several threads at once, to the same rows and the same memory.
+
+Machine code runs without Python's lock. Of n threads each runs every n-th wave, with buffers and
+patterns of its own, marks the words of global memory that it reads and writes, and holds the rows.
+After a round of waves the marks of the threads are compared: where none wrote what another read or
+wrote, memory and rows are as if one wave had run after the other, and the rows are handed on in the
+order of waves while the next round runs. Where they clash, or a wave fails, memory is put back as
+it was before the launch, for all to be run again in one thread.
+"""
+
+import os
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from threading import Event
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import CutraceError
+from .choice import Choice
+from .compiled.mark import Marks, do_clash
+from .held import HeldRows, OwnPatterns
+from .launch import Sink
+from .pattern import PatternTable
+from .program import Program
+
+ROUND_BYTES = 1 << 25
+"""Bytes of rows at which a round is meant to end."""
+
+HELD_BYTES = 1 << 28
+"""Bytes of rows that a round may hold."""
+
+ASIDE_BYTES = 128
+"""Bytes of global memory a thread of the launch that are worth putting aside."""
+
+FIRST_WAVES, MOST_WAVES = 2, 64
+"""Waves that a thread runs in the first round, and at most in one."""
+
+CLASH = "its blocks read or write what others of them wrote, and were run again"
+
+
+def cores() -> int:
+    """Return the cores of this machine."""
+    return os.cpu_count() or 1
+
+
+def why_alone(program: Program, blocks: int, choice: Choice) -> str:
+    """Return why a launch, of `blocks` blocks a wave, runs in one thread; empty if it need not."""
+    launch, held = program.launch, len(program.memory.global_.used)
+    if launch.order:
+        return launch.order
+    if choice.ways is None:
+        return choice.alone
+    if launch.executed <= blocks:
+        return f"its {launch.executed} blocks are one wave"
+    if held > ASIDE_BYTES * launch.executed * launch.threads:
+        return f"to put {held} bytes of memory aside would take longer than several could save"
+    if cores() == 1:
+        return "this machine has one core"
+    return ""
+
+
+class StoppedError(CutraceError):
+    """Waves cannot go on side by side; it says why."""
+
+
+@dataclass(slots=True)
+class _Worker:
+    """A thread's own things: rows of `most` bytes, `held` in this round; `stop` asks it to end."""
+
+    number: int
+    program: Program
+    choice: Choice
+    marks: Marks
+    most: int
+    stop: Event
+    patterns: OwnPatterns = field(default_factory=OwnPatterns)
+    held: int = 0
+
+    def run(self, waves: list[NDArray[np.int64]]) -> list[HeldRows]:
+        """Run waves of blocks with these numbers, one after the other."""
+        self.held = 0
+        with np.errstate(all="ignore"):
+            return [self._run_wave(numbers) for numbers in waves]
+
+    def _run_wave(self, numbers: NDArray[np.int64]) -> HeldRows:
+        self.patterns.begin_launch()
+        rows = HeldRows(self.patterns.store, self.marks, self._grow)
+        self.choice.make(numbers, self.patterns, rows, self.number).run()
+        rows.end()
+        return rows
+
+    def _grow(self, more: int) -> None:
+        self.held += more
+        if self.held > self.most:
+            raise StoppedError(f"the rows of a wave of its blocks take more than {self.most} bytes")
+        if self.stop.is_set():
+            raise StoppedError("another thread has stopped")
+
+
+class Abreast:
+    """The waves of a launch, of `blocks` blocks each, in several threads; `written` is how many
+    were handed on."""
+
+    def __init__(self, program: Program, blocks: int, choice: Choice) -> None:
+        assert choice.ways is not None
+        self.written = 0
+        self._launch = program.launch
+        self._blocks = blocks
+        self._waves = -(-program.launch.executed // blocks)
+        self._memory = program.memory.global_
+        self._stop = Event()
+        ways, size = choice.ways(), len(self._memory.used)
+        count = min(program.launch.watch.jobs, cores(), self._waves)
+        self._workers = [
+            _Worker(n, program, choice, Marks(ways, size), HELD_BYTES // count, self._stop)
+            for n in range(count)
+        ]
+
+    def run(self, patterns: PatternTable, sink: Sink) -> str:
+        """Run all waves; else return why that was not possible, with memory as it was before."""
+        before = self._memory.used.copy()
+        try:
+            with ThreadPoolExecutor(len(self._workers), "cutrace-wave") as pool:
+                try:
+                    self._run_rounds(pool, patterns, sink)
+                finally:
+                    self._stop.set()
+        except StoppedError as problem:
+            self._memory.used[:] = before
+            return str(problem)
+        return ""
+
+    def _run_rounds(self, pool: ThreadPoolExecutor, patterns: PatternTable, sink: Sink) -> None:
+        done: list[HeldRows] = []
+        first, waves = 0, FIRST_WAVES
+        while first < self._waves:
+            running = self._start(pool, first, waves)
+            self._hand_over(done, patterns, sink)
+            done = _finish(running)
+            first += len(done)
+            held = sum(worker.held for worker in self._workers)
+            waves = max(1, min(MOST_WAVES, waves * ROUND_BYTES // max(held, 1)))
+        self._hand_over(done, patterns, sink)
+
+    def _start(
+        self, pool: ThreadPoolExecutor, first: int, waves: int
+    ) -> list[Future[list[HeldRows]]]:
+        """Have each thread run so many `waves` from the `first` on, as far as there are so many."""
+        count = len(self._workers)
+        last = min(first + waves * count, self._waves)
+        return [
+            pool.submit(
+                worker.run,
+                [self._launch.wave(n, self._blocks) for n in range(first + place, last, count)],
+            )
+            for place, worker in enumerate(self._workers)
+        ]
+
+    def _hand_over(self, done: list[HeldRows], patterns: PatternTable, sink: Sink) -> None:
+        """Write the rows of waves that have ended; StoppedError if any waves so far clash."""
+        if done and do_clash(worker.marks for worker in self._workers):
+            raise StoppedError(CLASH)
+        for rows in done:
+            rows.hand_over(patterns, sink)
+            self.written += 1
+
+
+def _finish(running: list[Future[list[HeldRows]]]) -> list[HeldRows]:
+    """Return the rows of waves in order; StoppedError if one failed.
+
+    What fails beside others may do so for what they wrote: only one thread can tell.
+    """
+    try:
+        parts = [future.result() for future in running]
+    except StoppedError:
+        raise
+    except Exception as problem:
+        raise StoppedError(CLASH) from problem
+    return [part[n] for n in range(len(parts[0])) for part in parts if n < len(part)]
