@@ -1,6 +1,7 @@
 """NumPy columns as Arrow record batches: no copy where the dtype is the schema's, never a wrap."""
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -57,7 +58,12 @@ def _to_array(
         values = np.full(rows, values)
     if values.shape != (rows,):
         raise CutraceError(f"{where}: shape {values.shape}, expected {rows} values")
-    return pa.array(_exact(values, np.dtype(str(kind)), where))
+    return pa.array(_exact(values, _dtype(kind), where))
+
+
+@cache
+def _dtype(kind: pa.DataType) -> np.dtype[Any]:
+    return np.dtype(str(kind))
 
 
 def _exact(

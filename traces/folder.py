@@ -10,12 +10,14 @@ import secrets
 import shutil
 import weakref
 from collections.abc import Iterator
+from operator import attrgetter
 from pathlib import Path
 
 from ..errors import CutraceError
 from .schema import TABLES
 
 MANIFEST = "manifest.json"
+_TABLE_FILES = frozenset(f"{name}.arrow" for name in TABLES)
 
 
 class Workshop:
@@ -83,16 +85,17 @@ def _strange(target: Path) -> Iterator[str]:
         yield "a file has this name"
     if not _has_manifest(target):
         yield "a folder that is not a trace has this name"
-    for path in sorted(target.iterdir()):
-        if path.is_dir() and path.name.isdecimal():
-            yield from (f"{inner} is no part of a trace" for inner in _strange_tables(path))
-        elif path.name != MANIFEST:
-            yield f"{path} is no part of a trace"
+    with os.scandir(target) as entries:
+        for entry in sorted(entries, key=attrgetter("name")):
+            if entry.name.isdecimal() and entry.is_dir():
+                yield from (f"{inner} is no part of a trace" for inner in _strange_tables(entry))
+            elif entry.name != MANIFEST:
+                yield f"{entry.path} is no part of a trace"
 
 
-def _strange_tables(folder: Path) -> Iterator[Path]:
-    known = {f"{name}.arrow" for name in TABLES}
-    return (path for path in sorted(folder.iterdir()) if path.name not in known)
+def _strange_tables(folder: "os.DirEntry[str]") -> Iterator[str]:
+    names = sorted(os.listdir(folder))
+    return (os.path.join(folder, name) for name in names if name not in _TABLE_FILES)
 
 
 def _has_manifest(folder: Path) -> bool:

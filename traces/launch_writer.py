@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Self
+from weakref import finalize
 
 import numpy as np
 import numpy.typing as npt
@@ -17,10 +18,11 @@ import pyarrow as pa
 
 from ..errors import CutraceError, nearest
 from .column import rows_of, to_batch, to_list_batch
+from .folder import reason
 from .room import Room
 from .schema import INSTRUCTIONS, PATHS, TABLES
 from .scribe import Scribe
-from .table_file import TableFile
+from .table_file import TableFile, table_bytes
 
 _CODECS = {"paths": pa.Codec("zstd", 1)}
 """What compresses a table, if not LZ4. Of masks that repeat one another with the bits turned round,
@@ -53,6 +55,7 @@ class LaunchWriter:
         self._finish = finish
         self._ended = False
         self._files: dict[str, TableFile] = {}
+        scribe.ask(partial(_make_folder, folder / str(number), f"{room.label}/{number}"))
         for name, schema in TABLES.items():
             label = f"{room.label}/{number}/{name}.arrow"
             path = folder / str(number) / f"{name}.arrow"
@@ -61,10 +64,10 @@ class LaunchWriter:
 
     def instructions(self, table: pa.Table) -> None:
         """Write all instructions of the kernel: a table of schema INSTRUCTIONS, in order of pc."""
+        where = self._where("instructions")
         if not table.schema.equals(INSTRUCTIONS):
-            raise CutraceError(f"{self._where('instructions')}: {_difference(table.schema)}")
-        for batch in table.combine_chunks().to_batches():
-            self._put("instructions", partial(_same, batch), batch.num_rows, batch.nbytes)
+            raise CutraceError(f"{where}: {_difference(table.schema)}")
+        self._scribe.ask(partial(self._files["instructions"].put, _file_of(table, where)))
 
     def patterns(self, active: npt.ArrayLike, offsets: npt.ArrayLike) -> int:
         """Append address patterns and return the identifier of the first.
@@ -180,6 +183,26 @@ class LaunchWriter:
                 self.close()
         finally:
             self.abandon()
+
+
+def _make_folder(path: Path, label: str) -> None:
+    try:
+        path.mkdir()
+    except OSError as error:
+        raise CutraceError(f"{label}: cannot write it: {reason(error)}") from error
+
+
+def _file_of(instructions: pa.Table, where: str) -> pa.Buffer:
+    """Return the file of a kernel's instructions: all its launches have the same."""
+    key = id(instructions)
+    if key not in _FILES:
+        batches = instructions.combine_chunks().to_batches()
+        _FILES[key] = table_bytes(INSTRUCTIONS, batches, where)
+        finalize(instructions, _FILES.pop, key)
+    return _FILES[key]
+
+
+_FILES: dict[int, pa.Buffer] = {}
 
 
 def _write(room: Room, file: TableFile, make: Callable[[], pa.RecordBatch], reached: int) -> None:

@@ -6,12 +6,12 @@ infinities: a float argument that is not finite is kept as the text `inf`, `-inf
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
 from numbers import Integral, Real
 from types import UnionType
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import Any, TypeAlias, get_args, get_origin, get_type_hints
 
 from ..errors import CutraceError, nearest
 from .schema import FORMAT_VERSION, Manifest, Space
@@ -48,8 +48,7 @@ def _spread(value: Any) -> str:
     return _dump(value)
 
 
-def _dump(value: Any) -> str:
-    return json.dumps(value, allow_nan=False)
+_dump = json.JSONEncoder(allow_nan=False).encode
 
 
 def from_json(text: str | bytes, where: str) -> Manifest:
@@ -84,30 +83,69 @@ def _check_version(value: object, where: str) -> None:
 
 def encode(value: Any, kind: Any, where: str) -> Any:
     """Return `value`, which must be of the annotated type `kind`, as JSON knows it."""
-    if kind in _PLAIN and type(value) is kind:
-        return value
-    if isinstance(kind, type) and is_dataclass(kind) and isinstance(value, kind):
-        return _encode_record(value, kind, where)
-    if kind == tuple[int, ...] and isinstance(value, tuple) and {*map(type, value)} <= {int}:
-        return list(value)
-    if _origin(kind) is tuple and isinstance(value, tuple):
-        kinds = _element_kinds(kind, len(value), where)
-        return [encode(item, kinds[i], f"{where}[{i}]") for i, item in enumerate(value)]
-    if _origin(kind) is dict and isinstance(value, Mapping):
-        return {key: encode(value[key], str, f"{where}[{key!r}]") for key in sorted(value)}
-    if kind is Space and isinstance(value, Space):
-        return value.name.lower()
-    return _checked(_plain(value), kind, where)
+    return _encoder(kind)(value, where)
 
 
-def _encode_record(value: Any, kind: type, where: str) -> dict[str, Any]:
-    """Return a dataclass; the place of a field is spelled only where it is looked at closely."""
-    encoded = {}
-    for name, hint in _hints(kind).items():
-        item = getattr(value, name)
-        is_plain = type(item) is hint and hint in _PLAIN
-        encoded[name] = item if is_plain else encode(item, hint, f"{where}.{name}")
-    return encoded
+_Encoder: TypeAlias = Callable[[Any, str], Any]
+"""Takes a value, and its place for messages."""
+
+
+@cache
+def _encoder(kind: Any) -> _Encoder:
+    """Return what encodes values of an annotated type."""
+    if isinstance(kind, type) and is_dataclass(kind):
+        return _record_encoder(kind)
+    if get_origin(kind) is tuple:
+        return _tuple_encoder(kind)
+    if get_origin(kind) is dict:
+        return _encode_texts
+    if kind is Space:
+        return _encode_space
+    return lambda value, where: _checked(_plain(value), kind, where)
+
+
+def _record_encoder(kind: type) -> _Encoder:
+    keys = [(name, hint, hint in _PLAIN, _encoder(hint)) for name, hint in _hints(kind).items()]
+
+    def encode_record(value: Any, where: str) -> dict[str, Any]:
+        if not isinstance(value, kind):
+            _checked(value, kind, where)
+        encoded = {}
+        for name, hint, is_plain, inner in keys:
+            item = getattr(value, name)
+            as_it_is = is_plain and type(item) is hint
+            encoded[name] = item if as_it_is else inner(item, f"{where}.{name}")
+        return encoded
+
+    return encode_record
+
+
+def _tuple_encoder(kind: Any) -> _Encoder:
+    inner = [_encoder(each) for each in get_args(kind) if each is not Ellipsis]
+    repeated, plain = Ellipsis in get_args(kind), {get_args(kind)[0]} & _PLAIN
+
+    def encode_tuple(value: Any, where: str) -> list[Any]:
+        if not isinstance(value, tuple):
+            _checked(value, list, where)
+        if repeated and {*map(type, value)} <= plain:
+            return list(value)
+        encoders = inner * len(value) if repeated else inner
+        _check_length(len(value), len(encoders), where)
+        return [encoders[i](item, f"{where}[{i}]") for i, item in enumerate(value)]
+
+    return encode_tuple
+
+
+def _encode_texts(value: Any, where: str) -> dict[str, Any]:
+    if not isinstance(value, Mapping):
+        _checked(value, dict, where)
+    return {key: encode(value[key], str, f"{where}[{key!r}]") for key in sorted(value)}
+
+
+def _encode_space(value: Any, where: str) -> str:
+    if not isinstance(value, Space):
+        _checked(value, Space, where)
+    return str(value.name.lower())
 
 
 def _plain(value: Any) -> Any:
@@ -164,9 +202,13 @@ def _element_kinds(kind: Any, length: int, where: str) -> list[Any]:
     arguments = get_args(kind)
     if arguments[-1] is Ellipsis:
         return [arguments[0]] * length
-    if len(arguments) != length:
-        raise CutraceError(f"{where}: {length} values, expected {len(arguments)}")
+    _check_length(length, len(arguments), where)
     return list(arguments)
+
+
+def _check_length(found: int, expected: int, where: str) -> None:
+    if found != expected:
+        raise CutraceError(f"{where}: {found} values, expected {expected}")
 
 
 def _checked(value: Any, kind: Any, where: str) -> Any:
@@ -175,11 +217,6 @@ def _checked(value: Any, kind: Any, where: str) -> Any:
         return value
     expected = " or ".join(_NAMES.get(k, f"a {k.__name__}") for k in kinds)
     raise CutraceError(f"{where}: expected {expected}, found {repr(value)[:60]}")
-
-
-@cache
-def _origin(kind: Any) -> Any:
-    return get_origin(kind)
 
 
 @cache

@@ -1,8 +1,8 @@
 """One table of a trace as an Arrow IPC file, written in record batches of bounded size."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 
 import pyarrow as pa
@@ -27,9 +27,8 @@ BROKEN = (pa.ArrowException, OSError, ValueError)
 class TableFile:
     """Writes one table to `path`; errors of the disk are CutraceErrors that begin with `label`.
 
-    Its bytes are taken from `room`. A batch's columns are compressed one after another: handing
-    them to threads costs a fifth more processor time than it saves, as measured. The file appears
-    with its first bytes, at the latest when it is closed.
+    Its bytes are taken from `room`. A table of less than HELD_BYTES is written at once when it is
+    closed, any other as it comes, into a folder that is there.
     """
 
     def __init__(
@@ -43,16 +42,15 @@ class TableFile:
         self._schema = schema
         self._held: list[pa.RecordBatch] = []
         self._held_bytes = 0
+        self._is_whole = False
 
     @cached_property
     def _stream(self) -> pa.OSFile:
-        self._path.parent.mkdir(exist_ok=True)
         return pa.OSFile(str(self._path), "wb")
 
     @cached_property
     def _writer(self) -> pa.ipc.RecordBatchFileWriter:
-        options = pa.ipc.IpcWriteOptions(compression=self._codec, use_threads=False)
-        return pa.ipc.new_file(self._stream, self._schema, options=options)
+        return _open_writer(self._stream, self._schema, self._codec)
 
     def append(self, batch: pa.RecordBatch) -> None:
         """Append rows, whose memory nobody changes from now on."""
@@ -67,30 +65,55 @@ class TableFile:
             self._write(batch)
 
     def _flush(self) -> None:
-        if not self._held:
-            return
-        held = pa.Table.from_batches(self._held, self._schema)
-        self._held.clear()
-        self._held_bytes = 0
-        for batch in held.combine_chunks().to_batches():
+        for batch in self._take_held():
             self._write(batch)
 
+    def _take_held(self) -> list[pa.RecordBatch]:
+        """Return the batches that are held as one, and hold none."""
+        if not self._held:
+            return []
+        held = pa.Table.from_batches(self._held, self._schema).combine_chunks()
+        self._held.clear()
+        self._held_bytes = 0
+        return list(held.to_batches())
+
     def _write(self, batch: pa.RecordBatch) -> None:
-        for piece in _pieces(batch):
-            if piece.nbytes > BATCH_BYTES:
-                raise CutraceError(f"{self._label}: a row of {piece.nbytes} bytes; split it")
+        for piece in _pieces(batch, self._label):
             with self._naming_itself():
                 self._writer.write_batch(piece)
             self._grow()
 
+    def put(self, data: pa.Buffer) -> None:
+        """Write the whole file, as `table_bytes` makes it."""
+        self._is_whole = True
+        with self._naming_itself():
+            self._path.write_bytes(data)
+        self._room.take(len(data))
+
     def close(self) -> None:
         """Write what is held and the footer: from now on the file is whole."""
+        if self._is_whole:
+            return
+        if not self._is_begun:
+            self.put(self._small())
+            return
         self._flush()
         with self._naming_itself():
             self._writer.close()
         self._grow()
         with self._naming_itself():
             self._stream.close()
+
+    def _small(self) -> pa.Buffer:
+        """Return the file of what is held."""
+        held = self._take_held()
+        if not held:
+            return _bytes_of_none(self._schema, self._codec)
+        return table_bytes(self._schema, held, self._label, self._codec)
+
+    @property
+    def _is_begun(self) -> bool:
+        return "_stream" in self.__dict__
 
     def _grow(self) -> None:
         """Take what the file has grown by from the room that is left."""
@@ -102,7 +125,7 @@ class TableFile:
     def abandon(self) -> None:
         """Close the file as it is."""
         try:
-            if "_stream" in self.__dict__:
+            if self._is_begun:
                 self._stream.close()
         except BROKEN:
             return
@@ -115,11 +138,43 @@ class TableFile:
             raise CutraceError(f"{self._label}: cannot write it: {reason(error)}") from error
 
 
-def _pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+def table_bytes(
+    schema: pa.Schema,
+    batches: Sequence[pa.RecordBatch],
+    label: str,
+    codec: str | pa.Codec = "lz4",
+) -> pa.Buffer:
+    """Return the file of a table: one of a few rows takes a system call, not one for each part."""
+    stream = pa.BufferOutputStream()
+    with _open_writer(stream, schema, codec) as writer:
+        for batch in batches:
+            for piece in _pieces(batch, label):
+                writer.write_batch(piece)
+    return stream.getvalue()
+
+
+@cache
+def _bytes_of_none(schema: pa.Schema, codec: str | pa.Codec) -> pa.Buffer:
+    """Return the file of a table without rows."""
+    return table_bytes(schema, (), "", codec)
+
+
+def _open_writer(
+    stream: pa.NativeFile, schema: pa.Schema, codec: str | pa.Codec
+) -> pa.ipc.RecordBatchFileWriter:
+    """Columns are compressed one after another: handing them to threads costs a fifth more
+    processor time than it saves, as measured."""
+    options = pa.ipc.IpcWriteOptions(compression=codec, use_threads=False)
+    return pa.ipc.new_file(stream, schema, options=options)
+
+
+def _pieces(batch: pa.RecordBatch, label: str) -> Iterator[pa.RecordBatch]:
     """Yield a batch in halves of halves, until each has at most PIECE_BYTES or one row."""
-    if batch.nbytes <= PIECE_BYTES or batch.num_rows == 1:
+    if batch.nbytes > PIECE_BYTES and batch.num_rows > 1:
+        middle = batch.num_rows // 2
+        yield from _pieces(batch.slice(0, middle), label)
+        yield from _pieces(batch.slice(middle), label)
+    elif batch.nbytes > BATCH_BYTES:
+        raise CutraceError(f"{label}: a row of {batch.nbytes} bytes; split it")
+    else:
         yield batch
-        return
-    middle = batch.num_rows // 2
-    yield from _pieces(batch.slice(0, middle))
-    yield from _pieces(batch.slice(middle))

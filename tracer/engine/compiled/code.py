@@ -47,10 +47,10 @@ class Buffers:
         self._held: dict[str, NDArray[Any]] = {}
 
     def take(self, name: str, size: int, dtype: str) -> NDArray[Any]:
-        """Return an array of at least this size, with what the last wave left in it."""
+        """Return an array of at least this size, with whatever the last wave left in it."""
         held = self._held.get(name)
         if held is None or len(held) < size:
-            held = self._held[name] = np.zeros(size, dtype=dtype)
+            held = self._held[name] = np.empty(size, dtype=dtype)
         return held
 
 
