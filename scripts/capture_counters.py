@@ -87,6 +87,9 @@ METRICS = (
     "idc__requests.sum",
     "idc__requests_lookup_hit.sum",
     "smsp__inst_executed_op_ldc.sum",
+    *(f"smsp__inst_executed_op_{op}.sum" for op in ("global_ld", "shared_ld", "shared_st")),
+    *(f"smsp__inst_executed_op_{op}.sum" for op in ("ldgsts", "ldsm")),
+    *(f"smsp__sass_inst_executed_op_{op}.sum" for op in ("ldgsts", "ldsm")),
 )  # fmt: skip
 
 
@@ -230,7 +233,10 @@ def _number(text: str) -> float:
 
 
 def executed(report: Path) -> list[dict[str, int]]:
-    """Return, for each launch, how often each SASS opcode that touches memory ran, by warps."""
+    """Return, for each launch, how often each SASS opcode that touches memory ran, by warps.
+
+    Without those that never run (`@!PT LDS RZ, [RZ]`, of which ptxas puts three before a copy).
+    """
     found: list[Counter[str]] = []
     header: list[str] = []
     for row in csv.reader(io.StringIO(page(report, "--page", "source", "--print-source", "sass"))):
@@ -239,7 +245,7 @@ def executed(report: Path) -> list[dict[str, int]]:
             header = row
         elif found and len(row) == len(header):
             ran = int(row[header.index("Instructions Executed")].replace(",", "") or 0)
-            match = re.match(r"\s*(?:@!?U?P\w+\s+)?([A-Z][\w.]*)", row[header.index("Source")])
+            match = re.match(r"\s*(?:@!?U?P\d+\s+)?([A-Z][\w.]*)", row[header.index("Source")])
             if match and ran and re.match(r"(LD|ST|ATOM|RED|TEX|TLD|SU|CCTL)", match[1]):
                 found[-1][match[1]] += ran
     return [dict(sorted(each.items())) for each in found]
