@@ -104,3 +104,11 @@ def test_measuring_works_in_a_background_thread(ptx: str) -> None:
 def test_a_kernel_that_is_not_there_is_named_with_those_that_are(ptx: str) -> None:
     with pytest.raises(CutraceError, match=r"no kernel gone .* shared, local, tensor_only"):
         resources(ptx, "gone")
+
+
+def test_text_for_one_architecture_alone_is_measured_for_that_one(ptx: str) -> None:
+    text = ptx.replace(".target sm_75", ".target sm_90a")
+    assert [each.arch for each in resources(text, "shared", ["sm_80", "sm_90", "sm_100"])] == [
+        "sm_80",  # nothing in the text needs sm_90a
+        "sm_90",
+    ]

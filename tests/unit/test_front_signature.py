@@ -64,6 +64,17 @@ def test_a_signature_reads_as_c_declares_it() -> None:
     ]
 
 
+def test_what_ptx_says_to_be_a_pointer_is_one() -> None:
+    ptx = (
+        ".visible .entry k(\n\t.param .u64 .ptr .global .align 1 k_param_0,\n"
+        "\t.param .u64 k_param_1,\n\t.param .u32 k_param_2\n)\n.reqntid 128, 1, 1\n{\n}\n"
+        ".visible .entry free()\n{\n}\n"
+    )
+    bound, free = list_kernels(ptx)
+    assert str(bound) == "k(void *k_param_0, u64 k_param_1, u32 k_param_2)"
+    assert (bound.max_threads, free.max_threads) == (128, 0)
+
+
 def test_an_overload_takes_the_writing_with_its_own_types() -> None:
     text = "__global__ void k(int *a, int n) {}\n__global__ void k(float *x, int m) {}\n"
     ptx = ".visible .entry _Z1kPfi(\n)\n.visible .entry _Z1kPii(\n)\n"

@@ -50,7 +50,8 @@ def resources(
 @lru_cache(maxsize=512)
 def _measure(ptx: str, kernel: str, arch: str, max_registers: int) -> Resources | None:
     limit = (f"-maxrregcount={max_registers}",) if max_registers else ()
-    linked = assemble(_retarget(_alone(ptx, kernel), arch), arch, "-Xptxas=-v", *limit)
+    text = _retarget(_alone(ptx, kernel), arch)
+    linked = assemble(text, _with_suffix(text, arch), "-Xptxas=-v", *limit)
     if linked.cubin is None:
         return None
     report = _report_of(linked.info, kernel)
@@ -98,6 +99,12 @@ def _retarget(ptx: str, arch: str) -> str:
         return f"{found[1]}sm_{number}" if number < int(found[2]) else found[0]
 
     return _TARGET.sub(older, ptx, count=1)
+
+
+def _with_suffix(ptx: str, arch: str) -> str:
+    """`sm_90a` for `sm_90` where the text is for that: it would not be taken for any other."""
+    target = _TARGET.search(ptx)
+    return f"sm_{target[2]}{target[3]}" if target and arch == f"sm_{target[2]}" else arch
 
 
 def _report_of(info: str, kernel: str) -> str:

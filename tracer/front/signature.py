@@ -14,15 +14,23 @@ from .syntax import Written, written_kernels
 _ENTRY = re.compile(
     r"^\s*(?:\.(?:visible|weak)\s+)?\.entry\s+([\w$]+)\s*(?:\(([^)]*)\))?", re.MULTILINE
 )
-_BOUND = re.compile(r"\.entry\s+([\w$]+)[^{;]*?\.maxntid\s+([\d\s,]+)")
-_PARAMETER = re.compile(r"\.param[^,]*?\.([busf]\d+)\s[^,]*?([\w$]+(?:\[\d+\])?)\s*(?:,|$)")
+_BOUND = re.compile(r"\.entry\s+([\w$]+)[^{;]*?\.(?:max|req)ntid\s+([\d\s,]+)")
+_PARAMETER = re.compile(
+    r"\.param[^,]*?\.([busf]\d+)\s+(\.ptr\b)?[^,]*?([\w$]+(?:\[\d+\])?)\s*(?:,|$)"
+)
 
 _OBJECT = re.compile(r"\bcuda(?:Texture|Surface)Object_t\b")
 
 
 def entries(ptx: str) -> dict[str, tuple[tuple[str, str], ...]]:
-    """The PTX names of the kernels in `ptx`, in order, with their parameters as PTX types them."""
-    return {name: tuple(_PARAMETER.findall(listed)) for name, listed in _ENTRY.findall(ptx)}
+    """The PTX names of the kernels in `ptx`, in order, with their parameters as PTX types them.
+
+    One that is said to be a pointer (`.ptr`) is `void *`.
+    """
+    return {
+        name: tuple(("void *" if ptr else t, own) for t, ptr, own in _PARAMETER.findall(listed))
+        for name, listed in _ENTRY.findall(ptx)
+    }
 
 
 def list_kernels(

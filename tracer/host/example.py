@@ -11,7 +11,7 @@ _TYPES = {
     **{"long": "i64", "unsigned long": "u64", "long long": "i64", "unsigned long long": "u64"},
     **{"__half": "f16", "half": "f16", "float": "f32", "double": "f64"},
     **{"uchar": "u8", "ushort": "u16", "uint": "u32", "ulong": "u64", "size_t": "u64"},
-    **{"clock_t": "i64", "ptrdiff_t": "i64", "__nv_bfloat16": "u16", "void": "u8"},
+    **{"clock_t": "i64", "ptrdiff_t": "i64", "__nv_bfloat16": "u16", "void": "f32"},
     **{f"int{bits}_t": f"i{bits}" for bits in (8, 16, 32, 64)},
     **{f"uint{bits}_t": f"u{bits}" for bits in (8, 16, 32, 64)},
 }
