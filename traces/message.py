@@ -72,14 +72,18 @@ def _check_header(header: bytes, kind: int) -> None:
         raise ValueError(f"a message of kind {found} where kind {kind} belongs")
 
 
-def declared_size(message: pa.Message) -> tuple[int, int]:
-    """Return the rows of a record batch message and the bytes that its buffers unpack to.
+def declared_size(message: memoryview) -> int:
+    """Return the bytes that the buffers of a record batch unpack to.
 
     Raises ValueError if the message is not a record batch or contradicts itself.
     """
-    check_kind(message, RECORD_BATCH)
     with _sound():
-        return _record_batch(bytes(message.metadata), memoryview(message.body or b""))
+        (size,) = struct.unpack_from("<i", message, 4)
+        header, body = bytes(message[8 : 8 + size]), message[8 + size :]
+        _check_header(header, RECORD_BATCH)
+        batch = _reference(header, _field(header, _reference(header, 0), 2))
+        buffers, packed = _buffers(header, batch), bool(_field(header, batch, 3))
+        return sum(_unpacked(*buffer, body, packed) for buffer in buffers if buffer[1])
 
 
 @contextmanager
@@ -88,13 +92,6 @@ def _sound() -> Iterator[None]:
         yield
     except (struct.error, IndexError) as error:
         raise ValueError(f"broken message header: {error}") from error
-
-
-def _record_batch(header: bytes, body: memoryview) -> tuple[int, int]:
-    batch = _reference(header, _field(header, _reference(header, 0), 2))
-    packed = bool(_field(header, batch, 3))
-    sizes = (_unpacked(*pair, body, packed) for pair in _buffers(header, batch))
-    return _rows(header, batch), sum(sizes)
 
 
 def _rows(header: bytes, batch: int) -> int:
@@ -115,7 +112,7 @@ def _buffers(header: bytes, batch: int) -> list[tuple[int, int]]:
 def _unpacked(offset: int, length: int, body: memoryview, packed: bool) -> int:
     if offset < 0 or length < 0 or offset + length > len(body):
         raise ValueError(f"a buffer at {offset} of {length} bytes lies outside its message")
-    if not packed or not length:
+    if not packed:
         return length
     size: int = struct.unpack_from("<q", body, offset)[0]
     if size < _LEFT_PLAIN:

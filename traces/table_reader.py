@@ -72,8 +72,9 @@ class TableReader:
 
     def batches(self, columns: Sequence[str] = ()) -> Iterator[pa.RecordBatch]:
         """Yield the record batches one by one, each checked; of some columns, if any are named."""
-        for piece in self.pieces:
-            yield self.read(piece, columns)
+        with self._opened() as file:
+            for piece in self.pieces:
+                yield self._read(file, piece, columns)
 
     def read(self, piece: Piece, columns: Sequence[str] = ()) -> pa.RecordBatch:
         """Return one record batch. CutraceError if it lies about its sizes, or is damaged.
@@ -81,24 +82,31 @@ class TableReader:
         Columns that are not among those named, if any are, are not unpacked.
         """
         with self._opened() as file:
-            packed = _read_bytes(file, piece.place, piece.size)
-            _, size = declared_size(pa.ipc.read_message(pa.py_buffer(packed)))
-            if size > BATCH_BYTES:
-                raise ValueError(f"a record batch declares {size} bytes; {BATCH_BYTES} at most")
-            renew = self._form.renew
-            batch = self._unpack(packed, () if renew else columns)
-            batch.validate(full=True)
-            _check_nulls(batch)
-            if renew:
-                batch = renew(batch)
-                return batch.select(columns) if columns else batch
+            return self._read(file, piece, columns)
+
+    def _read(self, file: BinaryIO, piece: Piece, columns: Sequence[str]) -> pa.RecordBatch:
+        """Read a message behind the schema's, and unpack it as a stream of one record batch."""
+        begin = len(self._begins)
+        stream = pa.allocate_buffer(begin + piece.size)
+        view = memoryview(stream).cast("B")
+        view[:begin] = self._begins
+        file.seek(piece.place)
+        if file.readinto(view[begin:]) != piece.size:
+            raise ValueError("its end is missing")
+        if (size := declared_size(view[begin:])) > BATCH_BYTES:
+            raise ValueError(f"a record batch declares {size} bytes; {BATCH_BYTES} at most")
+        renew = self._form.renew
+        batch = self._unpack(stream, () if renew else columns)
+        batch.validate(full=True)
+        _check_nulls(batch)
+        if renew:
+            batch = renew(batch)
+            return batch.select(columns) if columns else batch
         return batch
 
-    def _unpack(self, packed: bytes, columns: Sequence[str]) -> pa.RecordBatch:
-        """Unpack a message behind the schema's, as a stream of one record batch."""
+    def _unpack(self, stream: pa.Buffer, columns: Sequence[str]) -> pa.RecordBatch:
         fields = [self._form.schema.get_field_index(name) for name in columns]
         options = pa.ipc.IpcReadOptions(included_fields=fields or None, use_threads=False)
-        stream = pa.py_buffer(self._begins + packed)
         with pa.ipc.open_stream(stream, options=options) as reader:
             return reader.read_next_batch()
 
@@ -152,11 +160,11 @@ def _check_schema(message: pa.Message | None, expected: pa.Schema) -> None:
 
 
 def _check_nulls(batch: pa.RecordBatch) -> None:
-    for field, column in zip(batch.schema, batch.columns, strict=True):
-        if not field.nullable and column.null_count:
+    for number, column in enumerate(batch.columns):
+        if column.null_count and not (field := batch.schema.field(number)).nullable:
             raise ValueError(f"{column.null_count} nulls in column `{field.name}`")
-        if any(inner.null_count for inner in _inside(column)):
-            raise ValueError(f"nulls inside column `{field.name}`")
+        if column.type.num_fields and any(inner.null_count for inner in _inside(column)):
+            raise ValueError(f"nulls inside column `{batch.schema.field(number).name}`")
 
 
 def _inside(column: pa.Array) -> Iterator[pa.Array]:

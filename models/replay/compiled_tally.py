@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -11,11 +11,15 @@ from numpy.typing import NDArray
 
 from . import counting
 from .arrays import Zones
+from .numbering import DENSE
 from .patterns import Shapes
 from .place import Placement
 from .seam import Ints
 from .sites import Sites
-from .tally import SLICE, Distinct, count_scopes, read_column
+from .tally import SLICE, Distinct, count_scopes
+
+Named: TypeAlias = tuple[NDArray[np.uint32], int, NDArray[np.int32]]
+"""`named`, as `counting.py` has it."""
 
 _NOTHING = np.zeros(0, np.int64)
 
@@ -34,7 +38,7 @@ class CompiledTally:
     placements: Sequence[Placement]
     _slots: NDArray[np.int32] = field(init=False)
     _found: Ints = field(init=False)
-    _number: Ints = field(init=False)
+    _runs: Ints = field(init=False)
     _patterns: Ints = field(default_factory=_NOTHING.copy, init=False)
     _reach: tuple[Ints, Ints] = field(default=(_NOTHING, _NOTHING), init=False)
 
@@ -42,7 +46,7 @@ class CompiledTally:
         """Make the tables."""
         self._slots = np.empty(2 * SLICE, np.int32)
         self._found = np.empty((counting.FIELDS, SLICE), np.int64)
-        self._number = np.empty(SLICE, np.int64)
+        self._runs = np.empty((3, SLICE), np.int64)
 
     def count(self, loops: ModuleType, batch: pa.RecordBatch) -> Distinct:
         """Find the distinct rows of a batch.
@@ -50,22 +54,23 @@ class CompiledTally:
         Raises `CutraceError` where a row lies in a space that its instruction cannot reach.
         """
         pc, space, base, block = (_raw(batch, name) for name in ("pc", "space", "base", "block"))
-        patterns, shape = self.shapes.number(read_column(batch, "pattern"))
-        number = self._number[: len(pc)]
-        many = loops.number_rows(
-            (pc, space, base, shape),
+        patterns, named = _name_patterns(loops, _raw(batch, "pattern"))
+        many, count = loops.number_rows(
+            (pc, space, base, block),
+            named,
             (self.sites.kind, self.sites.width),
             self._ends(loops, patterns),
             np.append(self.zones.cuts, counting.FAR),
             self.period,
             self._slots,
             self._found,
-            number,
+            self._runs,
         )
         if many < 0:
             self.sites.refuse(pc[-1 - many], space[-1 - many])
         site, shape, phase, zone, mixed = self._found[:, :many].copy()
-        times = [_count(loops, number, many, block, placement) for placement in self.placements]
+        runs = self._runs[:, :count]
+        times = [_count(loops, runs, many, placement) for placement in self.placements]
         which = patterns[shape]
         return Distinct(site, which, phase, zone, mixed.astype(np.bool_), np.stack(times))
 
@@ -76,13 +81,31 @@ class CompiledTally:
         return self._reach
 
 
-def _count(loops: ModuleType, number: Ints, many: int, block: Ints, placement: Placement) -> Ints:
+def _name_patterns(loops: ModuleType, pattern: NDArray[np.uint32]) -> tuple[Ints, Named]:
+    """Return the distinct patterns of rows, rising, and which of them each row has."""
+    first, last = int(pattern.min()), int(pattern.max())
+    span = last - first + 1
+    if span > max(DENSE, 4 * len(pattern)):
+        distinct, number = np.unique(pattern, return_inverse=True)
+        every = np.arange(len(distinct), dtype=np.int32)
+        return distinct.astype(np.int64), (number.astype(np.uint32), 0, every)
+    seen = np.zeros(span, np.bool_)
+    loops.mark_patterns(pattern, first, seen)
+    places = np.flatnonzero(seen)
+    shape = np.empty(span, np.int32)
+    shape[places] = np.arange(len(places))
+    return places + first, (pattern, first, shape)
+
+
+def _count(loops: ModuleType, runs: Ints, many: int, placement: Placement) -> Ints:
     """Return (many, scopes): how often each number occurs in each scope."""
+    number, block, length = runs
     first, last = int(block.min()), int(block.max())
-    if placement.sampling is not None or last - first > len(block):
-        return count_scopes(number, many, block, placement)
+    if placement.sampling is not None or last - first > length.sum():
+        every = np.repeat(number, length), many, np.repeat(block, length)
+        return count_scopes(*every, placement)
     times = np.zeros((many, len(placement.names)), np.int64)
-    loops.count_scopes(number, block, first, placement.scope(np.arange(first, last + 1)), times)
+    loops.count_scopes(runs, first, placement.scope(np.arange(first, last + 1)), times)
     return times
 
 

@@ -3,53 +3,105 @@
 Plain integers and sequences for `compiled.py`, called by `compiled_tally.py`; `tally.py` says the
 same in arrays, which is quick where rows are few.
 
-- `rows`: (pc, space, base, shape), each (n,); a shape is one of those that `low` and `high` know.
+- `rows`: (pc, space, base, block), each (n,), as the trace has them.
+- `named`: (pattern, first, shape): the rows' patterns, (n,), and the shape of each pattern from
+  `first` on. A shape is one that `low` and `high` know.
 - `sites`: (kind, width), each (pcs * SPACES,), as `Sites` has them.
 - `reach`: (low, high), each (shapes,): from where to where the lanes of a shape reach.
 - `zones`: where each zone ends, (zones,), the last one never.
 - `slots`: twice as many as rows or more, a power of two: places in `found`, or NONE.
 - `found`: (FIELDS, n) at least: site, shape, phase, zone and mixed of each distinct row.
+- `runs`: (3, n) at least: neighbours that are the same row and of one block: the number of the
+  distinct row, the block, and how many they are.
 """
 
 from typing import Any
 
 NONE, FIELDS, SPACES, SPACE_SHIFT = -1, 5, 8, 56
 SITE, SHAPE, PHASE, ZONE, MIXED = 0, 1, 2, 3, 4
+NUMBER, BLOCK, LENGTH = 0, 1, 2
 FAR = 1 << 62
 SPREAD = 0x9E3779B1
 
 
-def number_rows(
-    rows: Any, sites: Any, reach: Any, zones: Any, period: int, slots: Any, found: Any, number: Any
-) -> int:
-    """Set the `number` of each row among the distinct ones, (n,), and return how many there are.
+def mark_patterns(pattern: Any, first: int, seen: Any) -> None:
+    """Mark the patterns that occur, `seen` (patterns from `first` on,)."""
+    last = NONE
+    for row in range(len(pattern)):
+        if pattern[row] != last:
+            last = pattern[row]
+            seen[last - first] = True
 
-    Returns -1 - i if row i lies in a space that its instruction cannot reach.
+
+def number_rows(
+    rows: Any,
+    named: Any,
+    sites: Any,
+    reach: Any,
+    zones: Any,
+    period: int,
+    slots: Any,
+    found: Any,
+    runs: Any,
+) -> tuple[int, int]:
+    """Number the rows by the distinct ones; return how many of these there are, and how many runs.
+
+    Returns -1 - i in place of the first if row i lies in a space that its instruction cannot reach.
     """
-    pcs, spaces, bases, shapes = rows
+    pcs, spaces, bases, blocks = rows
+    patterns, first, shapes = named
     kinds, widths = sites
     lows, highs = reach
-    many, last, zone, begin, end = 0, NONE, 0, FAR, FAR
-    is_power = period & (period - 1) == 0
+    many, count, row, number = 0, 0, 0, NONE
+    pc, space, pattern, phase = NONE, NONE, NONE, NONE
+    zone, begin, end, lowest, highest = 0, FAR, FAR, FAR, -FAR
+    is_power, mask = period & (period - 1) == 0, period - 1
     for slot in range(len(slots)):
         slots[slot] = NONE
-    for row in range(len(pcs)):
-        space, shape, base = spaces[row], shapes[row], bases[row]
-        site = pcs[row] * SPACES + space
-        if space >= SPACES or kinds[site] < 0:
-            many = -1 - row
-            break
-        place = (space << SPACE_SHIFT) + base
-        if place < begin or place >= end:
-            zone = find_zone(zones, place)
-            begin, end = -FAR if zone == 0 else zones[zone - 1], zones[zone]
-        over = place + lows[shape] < begin or place + highs[shape] + widths[site] > end
-        mixed, phase = int(over), base & (period - 1) if is_power else base % period
-        if last < 0 or not is_same(found, last, site, shape, phase, zone, mixed):
-            last = find(slots, found, many, site, shape, phase, zone, mixed)
-            many += int(last == many)
-        number[row] = last
-    return many
+    while row < len(pcs):
+        base = bases[row]
+        if not (
+            pcs[row] == pc
+            and spaces[row] == space
+            and patterns[row] == pattern
+            and base & mask == phase
+            and lowest <= base <= highest
+        ):
+            pc, space, pattern = pcs[row], spaces[row], patterns[row]
+            site, shape = pc * SPACES + space, shapes[pattern - first]
+            if space >= SPACES or kinds[site] < 0:
+                return -1 - row, count
+            window = space << SPACE_SHIFT
+            if window + base < begin or window + base >= end:
+                zone = find_zone(zones, window + base)
+                begin, end = -FAR if zone == 0 else zones[zone - 1], zones[zone]
+            low, high = begin - window, end - window
+            before, behind = lows[shape], highs[shape] + widths[site]
+            mixed = int(base + before < low or base + behind > high)
+            phase = base & mask if is_power else base % period
+            number = find(slots, found, many, site, shape, phase, zone, mixed)
+            many += int(number == many)
+            if is_power and not mixed:
+                lowest, highest = low - min(0, before), high - max(1, behind)
+            else:
+                lowest, highest = FAR, -FAR
+        start, block = row, blocks[row]
+        row += 1
+        while (
+            row < len(pcs)
+            and blocks[row] == block
+            and pcs[row] == pc
+            and spaces[row] == space
+            and patterns[row] == pattern
+            and bases[row] & mask == phase
+            and lowest <= bases[row] <= highest
+        ):
+            row += 1
+        runs[NUMBER, count] = number
+        runs[BLOCK, count] = block
+        runs[LENGTH, count] = row - start
+        count += 1
+    return many, count
 
 
 def find(
@@ -96,13 +148,13 @@ def find_zone(zones: Any, place: int) -> int:
     return low
 
 
-def count_scopes(number: Any, block: Any, first: int, scope: Any, times: Any) -> None:
+def count_scopes(runs: Any, first: int, scope: Any, times: Any) -> None:
     """Count how often each number occurs in each scope, `times` (numbers, scopes), zeros at first.
 
-    `scope` has that of each block from `first` on.
+    `runs` (3, n) as above; `scope` has that of each block from `first` on.
     """
-    for row in range(len(number)):
-        times[number[row], scope[block[row] - first]] += 1
+    for run in range(runs.shape[1]):
+        times[runs[NUMBER, run], scope[runs[BLOCK, run] - first]] += runs[LENGTH, run]
 
 
 def find_ends(offsets: Any, low: Any, high: Any) -> None:

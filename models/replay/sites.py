@@ -38,6 +38,8 @@ _OPCODES = {
     "red": "reduction",
     "sured": "reduction",
 }
+MEMORY = frozenset({*_OPCODES, "cp", "wmma"})
+"""Opcodes that may access memory."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,7 +78,7 @@ def read_sites(instructions: pa.Table, dlcm: str) -> Sites:
     columns = ["pc", "opcode", "mnemonic", "bytes", "cache", "result_read"]
     rows = instructions.select(columns).to_pylist()
     for row, collision in zip(rows, find_collisions(instructions), strict=True):
-        for space in Space:
+        for space in Space if row["opcode"] in MEMORY else ():
             found = _kind(row, space, dlcm, collision)
             if found.access in ACCESSES.get(found.space, ()):
                 kind[row["pc"] * SPACES + space] = kinds.setdefault(found, len(kinds))

@@ -72,14 +72,17 @@ class Wire:
 
     def name(self, kind: Kind, counter: str) -> str:
         """Return a raw counter's name: `global_load_transactions`, `global_load_l1_hits`."""
-        return kind.prefix + (f"{self.stage.name}_" if self.after else "") + counter
+        return self._prefix(kind) + counter
+
+    def _prefix(self, kind: Kind) -> str:
+        return f"{kind.prefix}{self.stage.name}_" if self.after else kind.prefix
 
     def names(self) -> Iterator[str]:
         """Yield the names of all its raw counters."""
         for space in self.spaces:
             for access in ACCESSES[space]:
-                for counter in self.counters:
-                    yield self.name(Kind(space, access, "", 0), counter)
+                prefix = self._prefix(Kind(space, access, "", 0))
+                yield from (prefix + counter for counter in self.counters)
 
 
 def wire(stages: Sequence[Stage], file: str) -> tuple[Wire, ...]:
