@@ -29,6 +29,9 @@ _CODECS = {"paths": pa.Codec("zstd", 1)}
 or in another order, Zstandard finds more in the same time: a quarter where lanes branch at random.
 """
 
+_DICTIONARIES = ("patterns", "paths")
+"""Tables of which a reader unpacks some batches here and there."""
+
 
 class LaunchWriter:
     """Writes the rows of launch `number` into its folder in `folder`; made by `TraceWriter.launch`.
@@ -59,7 +62,8 @@ class LaunchWriter:
         for name, schema in TABLES.items():
             label = f"{room.label}/{number}/{name}.arrow"
             path = folder / str(number) / f"{name}.arrow"
-            self._files[name] = TableFile(path, schema, label, room, _CODECS.get(name, "lz4"))
+            codec, is_sequence = _CODECS.get(name, "lz4"), name not in _DICTIONARIES
+            self._files[name] = TableFile(path, schema, label, room, codec, is_sequence)
         self._rows = dict.fromkeys(TABLES, 0)
 
     def instructions(self, table: pa.Table) -> None:

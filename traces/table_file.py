@@ -12,7 +12,10 @@ from .folder import reason
 from .room import Room
 
 HELD_BYTES = 1 << 20
-"""Batches smaller than this are gathered, since each costs some 700 bytes of headers."""
+"""Batches smaller than this are gathered, since each costs some 700 bytes of headers, and time."""
+
+SEQUENCE = 4
+"""As many times more bytes are gathered of a table that is read from its beginning to its end."""
 
 PIECE_BYTES = 1 << 26
 """Batches larger than this are cut: a reader holds one of them at a time."""
@@ -32,10 +35,17 @@ class TableFile:
     """
 
     def __init__(
-        self, path: Path, schema: pa.Schema, label: str, room: Room, codec: str | pa.Codec = "lz4"
+        self,
+        path: Path,
+        schema: pa.Schema,
+        label: str,
+        room: Room,
+        codec: str | pa.Codec = "lz4",
+        is_sequence: bool = False,
     ) -> None:
         self._path = path
         self._codec = codec
+        self._gathered = HELD_BYTES * SEQUENCE if is_sequence else HELD_BYTES
         self._room = room
         self._size = 0
         self._label = label
@@ -55,10 +65,10 @@ class TableFile:
     def append(self, batch: pa.RecordBatch) -> None:
         """Append rows, whose memory nobody changes from now on."""
         size = batch.nbytes
-        if size < HELD_BYTES:
+        if size < self._gathered:
             self._held.append(batch)
             self._held_bytes += size
-            if self._held_bytes >= HELD_BYTES:
+            if self._held_bytes >= self._gathered:
                 self._flush()
         else:
             self._flush()

@@ -24,6 +24,8 @@ from .table_file import BATCH_BYTES, BROKEN
 MAGIC = b"ARROW1"
 START = 8
 """Where the first message begins: behind the magic and its padding."""
+_NESTED = (pa.ListArray, pa.FixedSizeListArray, pa.StructArray)
+"""The arrays of a trace that have others inside."""
 
 
 def check_whole(path: Path) -> None:
@@ -163,13 +165,13 @@ def _check_nulls(batch: pa.RecordBatch) -> None:
     for number, column in enumerate(batch.columns):
         if column.null_count and not (field := batch.schema.field(number)).nullable:
             raise ValueError(f"{column.null_count} nulls in column `{field.name}`")
-        if column.type.num_fields and any(inner.null_count for inner in _inside(column)):
+        if any(inner.null_count for inner in _inside(column)):
             raise ValueError(f"nulls inside column `{batch.schema.field(number).name}`")
 
 
 def _inside(column: pa.Array) -> Iterator[pa.Array]:
     """Yield the arrays inside lists and structs, at any depth."""
-    if not column.type.num_fields:
+    if not isinstance(column, _NESTED):
         return
     flat = column.flatten()
     for inner in flat if isinstance(flat, list) else [flat]:

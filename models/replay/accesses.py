@@ -26,7 +26,7 @@ from .stages import Answers, Stages
 from .tally import SLICE, Distinct, join, read_chunk, tally
 from .wiring import Wire
 
-HELD = 1 << 17
+HELD = 1 << 16
 """Distinct rows that are kept before the models are asked about them."""
 ASKED = 1 << 12
 """Rows that a model is asked about at a time: 2 MiB of addresses."""

@@ -22,7 +22,7 @@ from .sites import Sites
 
 READ = ("block", "pc", "space", "base", "pattern")
 """The columns of ACCESSES that count where no order does."""
-SLICE = 1 << 15
+SLICE = 1 << 16
 """Rows that are numbered at a time: their columns stay in the processor's cache."""
 
 
