@@ -10,8 +10,8 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from io import BufferedReader
 from pathlib import Path
-from typing import BinaryIO
 
 import pyarrow as pa
 
@@ -86,7 +86,7 @@ class TableReader:
         with self._opened() as file:
             return self._read(file, piece, columns)
 
-    def _read(self, file: BinaryIO, piece: Piece, columns: Sequence[str]) -> pa.RecordBatch:
+    def _read(self, file: BufferedReader, piece: Piece, columns: Sequence[str]) -> pa.RecordBatch:
         """Read a message behind the schema's, and unpack it as a stream of one record batch."""
         begin = len(self._begins)
         stream = pa.allocate_buffer(begin + piece.size)
@@ -112,7 +112,7 @@ class TableReader:
         with pa.ipc.open_stream(stream, options=options) as reader:
             return reader.read_next_batch()
 
-    def _find_pieces(self, file: BinaryIO) -> Iterator[Piece]:
+    def _find_pieces(self, file: BufferedReader) -> Iterator[Piece]:
         """Yield where the record batches are, from their headers alone."""
         length, first = os.fstat(file.fileno()).st_size, 0
         for number, (place, size, header) in enumerate(_find_messages(file, length)):
@@ -126,7 +126,7 @@ class TableReader:
             first += rows
 
     @contextmanager
-    def _opened(self) -> Iterator[BinaryIO]:
+    def _opened(self) -> Iterator[BufferedReader]:
         try:
             with self.path.open("rb") as file:
                 yield file
@@ -136,7 +136,7 @@ class TableReader:
             ) from error
 
 
-def _find_messages(file: BinaryIO, length: int) -> Iterator[tuple[int, int, bytes]]:
+def _find_messages(file: BufferedReader, length: int) -> Iterator[tuple[int, int, bytes]]:
     """Yield place, bytes and header of each message up to the end mark."""
     place = START
     while (head := read_head(file, place, length)) is not None:
@@ -144,7 +144,7 @@ def _find_messages(file: BinaryIO, length: int) -> Iterator[tuple[int, int, byte
         place += head.size
 
 
-def _read_bytes(file: BinaryIO, place: int, size: int) -> bytes:
+def _read_bytes(file: BufferedReader, place: int, size: int) -> bytes:
     file.seek(place)
     return file.read(size)
 
