@@ -2,6 +2,7 @@
 
 from .language import I32, I64, U8, U32, Struct
 from .pattern_table import Table
+from .question import Questions
 
 NEVER = (1 << 31) - 1
 """The order of a warp that cannot run."""
@@ -94,7 +95,7 @@ class Machine(Struct):
     site_low: I64
     site_limit: I64
     site_pattern: I32
-    offsets: I32
+    questions: Questions
     rows: int
     row_limit: int
     dropped: int

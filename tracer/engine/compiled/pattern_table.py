@@ -65,9 +65,25 @@ def differ(a: I32, b: I32) -> int:
     raise NotImplementedError
 
 
+@assembly("""
+define internal i64 @prefetch(ptr %p) {
+  call void @llvm.prefetch.p0(ptr %p, i32 0, i32 3, i32 1)
+  ret i64 0
+}
+declare void @llvm.prefetch.p0(ptr, i32, i32, i32)
+""")
+def prefetch(array: I32) -> None:
+    """Have the processor fetch the beginning of an array, and go on meanwhile."""
+
+
 def find_pattern(t: Table, active: int, offsets: I32) -> int:
     """Return the number of a pattern, a new one if it is not in the table."""
-    at = hash_offsets(offsets, active) & t.mask
+    return find_hashed(t, hash_offsets(offsets, active), active, offsets)
+
+
+def find_hashed(t: Table, hashed: int, active: int, offsets: I32) -> int:
+    """As find_pattern, of a pattern with this hash."""
+    at = hashed & t.mask
     while t.places[at]:
         found = t.places[at] - 1
         if t.active[found] == active and not differ(t.offsets[32 * found :], offsets):

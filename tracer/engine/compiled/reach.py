@@ -2,7 +2,7 @@
 
 from .language import I32, I64, assembly, trailing_zeros
 from .machine import Machine
-from .pattern_table import find_pattern
+from .question import AT_ONCE, answer, ask
 
 
 @assembly("""
@@ -110,7 +110,7 @@ def touch(
     width: int, window: int, is_arena: int,
 ) -> int:  # fmt: skip
     """Check lanes `mask` of the group's warp `place`, and write the row of access number `access`
-    of the basic block; return the lanes that may go on.
+    of the basic block, whose pattern may follow later; return the lanes that may go on.
 
     `offset` is added to each address, `window` taken from the row's. In global (`is_arena` 1) and
     constant memory (2) a lane has to be inside one allocation, elsewhere below the site's limit.
@@ -123,7 +123,10 @@ def touch(
     site = m.first_site[m.number] + access
     warp = m.chosen[place]
     table = m.table
-    found = m.site_pattern[site * m.warps + warp]
+    questions = m.questions
+    to = questions.offsets[32 * questions.count :]
+    last = site * m.warps + warp
+    found = m.site_pattern[last]
     known = table.offsets[32 * max(found, 0) :]
     limit = m.site_limit[site]
     low = m.site_low[site]
@@ -131,11 +134,11 @@ def touch(
     if found >= 0 and table.active[found] == mask:
         other = 0
     if mask.bit_count() > FEW:
-        seen = spread(addresses, offset, low, limit, width - 1, mask, known, m.offsets)
+        seen = spread(addresses, offset, low, limit, width - 1, mask, known, to)
     else:
         seen = spread_few(addresses, offset, low, limit, width - 1, mask, known)
         if other or seen >= NEW:
-            put_few(addresses, mask, m.offsets)
+            put_few(addresses, mask, to)
     bad = mask if limit < 0 else seen & (NEW - 1)
     if bad and is_arena:
         bad = search(m, site, bad, addresses, offset, width, is_arena)
@@ -143,12 +146,14 @@ def touch(
         note_fault(m, access, place, bad, mask, addresses, offset)
         return int(mask & ~bad)
     if other or seen >= NEW:
-        found = find_pattern(table, mask, m.offsets)
-        m.site_pattern[site * m.warps + warp] = found
+        found = 0
+        ask(questions, table, mask, row, last)
     m.row_base[row] = addresses[trailing_zeros(mask)] + offset - window
     m.row_pattern[row] = found
     m.row_warp[row] = warp
     m.row_step[row] = m.step[warp] + position
+    if questions.count == AT_ONCE:
+        answer(questions, table, m.row_pattern, m.site_pattern)
     return mask
 
 
@@ -196,6 +201,7 @@ def note_fault(
 
 def finish_rows(m: Machine) -> None:
     """Take the rows that the basic block has written, without those of warps that had no lane."""
+    answer(m.questions, m.table, m.row_pattern, m.site_pattern)
     row = m.rows
     to = m.rows
     for access in range(m.site_count[m.number]):

@@ -21,6 +21,7 @@ from ..wave import FAIR, Wave
 from .code import Buffers, CompiledKernel, routines
 from .history_table import Entries
 from .machine import ENDED, ENDING, FAULT, IDLE, NEVER, STALE, Machine
+from .question import no_questions
 from .row_table import columns_of
 from .special import BLOCK, LAUNCH, THREAD
 
@@ -107,7 +108,7 @@ class CompiledWave(Wave):
         m, code = self._machine, self._code
         m.table = self._patterns.store.table
         m.site_pattern = np.full((len(code.made.sites) + 1) * self.warps, -1, dtype=np.int32)
-        m.offsets = np.zeros(LANES, dtype=np.int32)
+        m.questions = no_questions()
         capacity = code.capacity(self.warps)
         m.row_limit = ROWS
         m.row_warp = self._buffers.take("row_warp", capacity, "i4")
