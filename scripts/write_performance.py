@@ -233,27 +233,37 @@ def _widths(measured: Measured) -> str:
 
 def _jobs(found: Sequence[Measured]) -> Iterator[str]:
     yield JOBS
+    several = found[0]["jobs"][1:]
+    clock = ("1 job, s", *(f"{n} jobs" for n in several))
+    cpu = (f"CPU s, {n}" for n in found[0]["jobs"])
     yield _table(
-        ("kernel", "launch, s", "machine code", "marks", "at best"),
-        ((m["kernel"], *(f"{m[part]:.3f}" for part in PARTS), f"{m['best']:.2f} x") for m in found),
+        ("kernel", *clock, *cpu),
+        (
+            (
+                m["kernel"],
+                f"{m['clock'][0]:.3f}",
+                *(f"{m['clock'][0] / seconds:.2f} x" for seconds in m["clock"][1:]),
+                *(f"{seconds:.3f}" for seconds in m["cpu"]),
+            )
+            for m in found
+        ),
     )
 
 
 JOBS = """## Blocks of one launch in parallel
 
-Recording runs the blocks of a launch one wave after another, on one core, and has no `--jobs`;
-compressing and writing their rows has a thread of its own, so that a second core is not idle. What
-two threads could save besides is half of the time in the machine code of a kernel, which runs
-without Python's lock: the rest numbers patterns in the order of the rows, shares histories and
-hands rows over, and the same bytes need that order. They would have to mark every word of global
-memory that a block reads or writes, too, to see afterwards whether one read what another wrote.
-Below are CPU seconds of the thread that launches, those of its machine code, those of the marks,
-and how many times faster two threads could be if nothing ever waited. Not in it are a copy of
-memory for the case that blocks clash, that such a launch is run twice, and looking up each thread's
-patterns in the table of all. Sweeps (`cutrace sweep`) and replays on several devices (`--jobs`) do
-run in parallel."""
-
-PARTS = ("launch", "machine", "mark")
+With `--jobs N` the waves of blocks of a launch run in N threads, a core each at most. Machine code
+runs without Python's lock, and so does what makes tables of its rows; naming patterns in the order
+of the rows and handing rows to the writer, which has a thread of its own with any number of jobs,
+take turns. For the same bytes memory is put aside before the launch, and each word of global memory
+that a thread reads or writes is marked: where one wrote what another one read or wrote, memory is
+put back and one thread runs the launch again. A launch runs in one thread, and a line on stderr
+says why, if an atomic's result is read or floats are added, if it fences, if it is a single wave
+(of 65536 lanes: 256 blocks of 256 threads), if the array engine runs it, or if the rows of one wave
+are more than a thread may hold. Below are seconds by the clock from launch to closed trace with one
+job, how many times faster more are, and CPU seconds of all threads. Random addresses gain least:
+each row names a pattern of its own, which is looked up a second time. Sweeps (`cutrace sweep`) and
+replays on several devices (`cutrace analyze --jobs`) run in processes."""
 
 
 SHOWN = (

@@ -27,14 +27,14 @@ from .program import Program
 ROUND_BYTES = 1 << 25
 """Bytes of rows at which a round is meant to end."""
 
-HELD_BYTES = 1 << 28
+HELD_BYTES = 1 << 29
 """Bytes of rows that a round may hold."""
 
 ASIDE_BYTES = 128
 """Bytes of global memory a thread of the launch that are worth putting aside."""
 
-FIRST_WAVES, MOST_WAVES = 2, 64
-"""Waves that a thread runs in the first round, and at most in one."""
+MOST_WAVES = 64
+"""Waves that a thread runs in a round at most; in the first it runs one, to see what that takes."""
 
 CLASH = "its blocks read or write what others of them wrote, and were run again"
 
@@ -133,7 +133,7 @@ class Abreast:
 
     def _run_rounds(self, pool: ThreadPoolExecutor, patterns: PatternTable, sink: Sink) -> None:
         done: list[HeldRows] = []
-        first, waves = 0, FIRST_WAVES
+        first, waves = 0, 1
         while first < self._waves:
             running = self._start(pool, first, waves)
             self._hand_over(done, patterns, sink)
@@ -161,8 +161,8 @@ class Abreast:
         """Write the rows of waves that have ended; StoppedError if any waves so far clash."""
         if done and do_clash(worker.marks for worker in self._workers):
             raise StoppedError(CLASH)
-        for rows in done:
-            rows.hand_over(patterns, sink)
+        while done:
+            done.pop(0).hand_over(patterns, sink)
             self.written += 1
 
 
