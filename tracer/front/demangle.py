@@ -12,7 +12,13 @@ _BUILTIN = {
     **{"s": "short", "t": "unsigned short", "i": "int", "j": "unsigned int", "l": "long"},
     **{"m": "unsigned long", "x": "long long", "y": "unsigned long long", "w": "wchar_t"},
     **{"f": "float", "d": "double", "e": "long double", "n": "__int128", "o": "unsigned __int128"},
-    **{"Dn": "decltype(nullptr)", "Di": "char32_t", "Ds": "char16_t", "Du": "char8_t"},
+    **{
+        "Dh": "half",
+        "Dn": "decltype(nullptr)",
+        "Di": "char32_t",
+        "Ds": "char16_t",
+        "Du": "char8_t",
+    },
 }
 _STANDARD = {"Sa": "std::allocator", "Ss": "std::string", "Sb": "std::basic_string"}
 _HIDDEN = ("_GLOBAL__N_", "_INTERNAL_", "__nv_")
@@ -108,14 +114,24 @@ class _Reader:
         return name, self.template_arguments()
 
     def identifier(self) -> str:
-        """`<length><characters>`; what the compiler wraps around a file's own names is dropped."""
+        """`<length><characters>`; what the compiler wraps around a file's own names is dropped.
+
+        So are the tags behind a name, as Numba has them: `B2v1`.
+        """
         self.take("L")
+        word = self.characters()
+        while self.take("B"):
+            self.characters()
+        return "" if word.startswith(_HIDDEN) else word
+
+    def characters(self) -> str:
+        """`<length><characters>`."""
         length = self.number()
         word = self.text[self.at : self.at + length]
         self.at += length
         if len(word) < length:
             raise _Unread(word)
-        return "" if word.startswith(_HIDDEN) else word
+        return word
 
     def number(self) -> int:
         start = self.at

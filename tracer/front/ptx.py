@@ -1,6 +1,7 @@
 """PTX as it is: a .ptx file needs no compiler."""
 
 import re
+from pathlib import Path, PurePath
 
 from ...errors import CutraceError
 from ...traces.schema import Compiler
@@ -9,6 +10,9 @@ from .source import Compiled, Source
 from .texture import list_references
 
 _TARGET = re.compile(r"^\s*\.target\s+([\w, ]+)", re.MULTILINE)
+_FILE = re.compile(r'^\s*\.file\s+\d+\s+"([^"]+)"', re.MULTILINE)
+_SOURCES = frozenset({".cu", ".cuh", ".h", ".hpp", ".inl", ".py", ".cl", ".c", ".cpp"})
+_TOOLKIT = re.compile(r"[/\\]cuda[^/\\]*[/\\](?:.*[/\\])?include[/\\]")
 
 
 def to_ptx(source: Source, target: str = "") -> Compiled:
@@ -24,7 +28,21 @@ def to_ptx(source: Source, target: str = "") -> Compiled:
         names={},
         compiler=Compiler("ptx", target=found[1].split(",")[0].strip()),
         log="",
-        sources={source.name: source.text},
+        sources={source.name: source.text, **_compiled_from(source.text)},
         kernels=list_kernels(source.text),
         textures=list_references(source.text, {}),
     )
+
+
+def _compiled_from(ptx: str) -> dict[str, str]:
+    """The texts of the sources that a compiler named by absolute paths, where they lie there still.
+
+    A relative path means another file in each folder; a toolkit's headers are nobody's to read.
+    """
+    paths = dict.fromkeys(_FILE.findall(ptx))
+    return {path: Path(path).read_text(errors="replace") for path in paths if _is_source(path)}
+
+
+def _is_source(path: str) -> bool:
+    is_own = PurePath(path).suffix in _SOURCES and not _TOOLKIT.search(path)
+    return is_own and PurePath(path).is_absolute() and Path(path).is_file()

@@ -19,6 +19,9 @@ _PARAMETER = re.compile(
     r"\.param[^,]*?\.([busf]\d+)\s+(\.ptr\b)?[^,]*?([\w$]+(?:\[\d+\])?)\s*(?:,|$)"
 )
 
+_NUMBA = re.compile(r"B\d+v\d+B\d+c")
+"""The tags behind the name of a Numba kernel: its number and its compiler's flags."""
+
 _OBJECT = re.compile(r"\bcuda(?:Texture|Surface)Object_t\b")
 
 
@@ -59,6 +62,8 @@ def _signature(
 ) -> KernelSignature:
     read = demangle(mangled)
     name = asked or (_full_name(read) if read else mangled)
+    if read and _NUMBA.search(mangled):
+        name = _last(name)  # without the Python module
     match = _best_match(mangled, read, written)
     if match:
         parameters = tuple((_instance(t, match, read), n) for t, n in match.parameters)

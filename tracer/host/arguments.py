@@ -3,6 +3,7 @@
 import operator
 import struct
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from math import isfinite
 from typing import Any
 
@@ -11,7 +12,9 @@ import numpy as np
 from ...errors import CutraceError
 from ...traces.schema import Argument
 from .array import DeviceArray
+from .numba_array import array_of, unfold
 from .signature import (
+    ARRAY,
     FLOAT,
     INTEGER,
     POINTER,
@@ -39,8 +42,9 @@ class ArgumentError(CutraceError):
 def pack_arguments(
     signature: Signature, values: Sequence[object]
 ) -> tuple[tuple[bytes, ...], tuple[Argument, ...]]:
-    """Return each parameter's bytes (little-endian, its own size), and how the trace names them.
+    """Return the bytes of each of PTX's parameters, and how the trace names the arguments.
 
+    Bytes are little-endian, as many as the parameter has; an array of Numba's has several of 8.
     Raises ArgumentError for a wrong count, type or range.
     """
     expected = len(signature.parameters)
@@ -53,7 +57,8 @@ def pack_arguments(
         except ValueError as problem:
             message = f"{signature}: {parameter} {problem}"
             raise ArgumentError(message, parameter.number) from None
-        packed.append(data)
+        members = range(0, len(data), 8) if parameter.kind == ARRAY else ()
+        packed += [data[at : at + 8] for at in members] or [data]
         described.append(Argument(parameter.name, parameter.type, shown))
     return tuple(packed), tuple(described)
 
@@ -81,6 +86,18 @@ def _pack_pointer(parameter: Parameter, value: Any) -> tuple[bytes, str | int]:
     if parameter.size != parameter.pointer_bytes:
         raise ValueError(f"is {parameter.type}, but PTX gives it {parameter.size} bytes, not 8")
     return value.address.to_bytes(8, "little")[: parameter.size], value.name
+
+
+def _pack_array(parameter: Parameter, value: Any) -> tuple[bytes, str | int]:
+    """The members of an array of Numba's, in one."""
+    element, dimensions = array_of(parameter.c_type)
+    _, name = _pack_pointer(replace(parameter, c_type=f"{element} *"), value)
+    if value is None or value.ndim != dimensions:
+        given = "None" if value is None else f"`{value.name}` of {value.ndim}"
+        raise ValueError(
+            f"is {parameter.type}: expected an array of {dimensions} dimensions, got {given}"
+        )
+    return unfold(value), name
 
 
 def _kind(dtype: np.dtype[Any]) -> str:
@@ -175,4 +192,5 @@ _PACK: Mapping[str, Callable[[Parameter, Any], tuple[bytes, str | int | float]]]
     STRUCT: _pack_struct,
     TEXTURE: _pack_texture,
     SURFACE: _pack_surface,
+    ARRAY: _pack_array,
 }

@@ -4,6 +4,7 @@ import re
 
 from ..front.source import KernelSignature
 from .listing import example_name
+from .numba_array import array_of
 
 _TYPES = {
     **{"char": "i8", "signed char": "i8", "unsigned char": "u8", "bool": "u8"},
@@ -139,11 +140,18 @@ def _launch_shape(is_flat: bool, threads: int) -> str:
 def _body(kernel: KernelSignature, text: str) -> str:
     """The kernel's definition and what follows it up to the next kernel."""
     name = example_name(kernel).partition("<")[0].rpartition("::")[2]
+    word = re.compile(rf"\b(?:{re.escape(name)}|{re.escape(kernel.mangled or name)})\b")
     parts = re.split(r"__global__|\.entry", text)[1:]
-    return next((part for part in parts if re.search(rf"\b{re.escape(name)}\b", part)), "")
+    return next((part for part in parts if word.search(part)), "")
 
 
 def _argument(name: str, c_type: str, count: int, shape: str, text: str) -> str:
+    element, dimensions = array_of(c_type)
+    if dimensions:
+        sizes = {1: f"{count}", 2: f"{_SIDE},{_SIDE}"}.get(
+            dimensions, ",".join(["16"] * dimensions)
+        )
+        return f"{name}:{_TYPES.get(element, 'f32')}[{sizes}]"
     base = _meaning(_base(c_type), text)
     if not _points(c_type):
         return "1.0" if _TYPES.get(base, "").startswith("f") else str(count)

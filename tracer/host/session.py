@@ -239,12 +239,16 @@ class Session:
         """Record the sources' texts; return the name in the trace for each name in the PTX.
 
         A trace has no machine's folders: a source given by an absolute path, and the headers
-        beside it, are named from its folder.
+        beside it, are named from its folder; what PTX was compiled from elsewhere, by its name.
         """
         folder = f"{given.parent.as_posix()}/" if given.is_absolute() else ""
+        shown = {path: path.removeprefix(folder) for path in compiled.sources}
         return {
-            path: self._recording.trace.source(path.removeprefix(folder), text)
-            for path, text in compiled.sources.items()
+            path: self._recording.trace.source(
+                PurePath(name).name if PurePath(name).is_absolute() else name,
+                compiled.sources[path],
+            )
+            for path, name in shown.items()
         }
 
     def _print(self, text: str) -> Any:

@@ -3,9 +3,11 @@
 import re
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
 
 from ..front.source import KernelSignature
 from ..ptx.kernel import TYPE_BYTES, Variable
+from .numba_array import array_of, count_words
 
 POINTER = "pointer"
 INTEGER = "integer"
@@ -14,6 +16,7 @@ STRUCT = "struct"
 WORD = "word"
 TEXTURE = "texture"
 SURFACE = "surface"
+ARRAY = "array"
 
 _QUALIFIERS = frozenset({"const", "volatile", "__restrict__", "__restrict", "signed"})
 _HALVES = frozenset({"half", "__half"})
@@ -29,7 +32,7 @@ class Parameter:
 
     Pointers have `pointer_bytes`. `kind` says what may be passed: a pointer takes device arrays, a
     word (as many bytes, of unknown C type) an array, a texture, a surface or an integer, a struct
-    its bytes.
+    its bytes, an array of Numba's, which stands for several parameters of PTX, a device array.
     """
 
     number: int
@@ -46,7 +49,9 @@ class Parameter:
 
     @cached_property
     def kind(self) -> str:
-        """One of POINTER, INTEGER, FLOAT, STRUCT, WORD, TEXTURE, SURFACE."""
+        """One of POINTER, INTEGER, FLOAT, STRUCT, WORD, TEXTURE, SURFACE, ARRAY."""
+        if array_of(self.c_type)[1]:
+            return ARRAY
         if "cudaTextureObject_t" in self.words:
             return TEXTURE
         if "cudaSurfaceObject_t" in self.words:
@@ -118,8 +123,13 @@ def read_signature(
     PTX without `.address_size` may be of either size: where a parameter has 64 bits, pointers do.
     """
     narrow = address_size == 32 and all(variable.size <= 4 for variable in declared)
+    sizes = [count_words(c_type) for c_type, _ in spoken.parameters]
+    if sum(sizes) > len(declared):
+        sizes = []
+    sizes += [1] * (len(declared) - sum(sizes))
+    first = [declared[start] for start in (0, *accumulate(sizes))[:-1]]
     unnamed = (("", ""),) * len(declared)
-    pairs = zip(declared, (*spoken.parameters, *unnamed), strict=False)
+    pairs = zip(first, (*spoken.parameters, *unnamed), strict=False)
     parameters = (
         _parameter(number, variable, *pair, 4 if narrow else 8)
         for number, (variable, pair) in enumerate(pairs, 1)
