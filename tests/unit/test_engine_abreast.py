@@ -63,6 +63,22 @@ __global__ void sum(float *a) { atomicAdd(a, 1.0f); }
 __global__ void ticket(int *a, int *b) {
     a[blockIdx.x * blockDim.x + threadIdx.x] = atomicAdd(b, 1);
 }
+__global__ void tally(int *a, const int *in, int rounds) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    for (int r = 0; r < rounds; ++r) atomicAdd(a + (in[i] + r) % 3, 1);
+}
+__global__ void large(unsigned long long *a) { atomicAdd(a, 1ull << 40); }
+__global__ void tops(int *a, const int *in) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    atomicMax(a + i % 2, in[i]);
+}
+__global__ void peek(int *a, int *b) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    atomicAdd(a, 1);
+    b[i] = blockIdx.x % 2 ? a[1] : a[0];
+}
+__global__ void swap(int *a) { atomicExch(a, (int)blockIdx.x); }
+__global__ void mixed(int *a) { atomicAdd(a, 1); atomicMax(a, (int)threadIdx.x); }
 __global__ void fence(int *a) {
     a[blockIdx.x * blockDim.x + threadIdx.x] = 1;
     __threadfence();
@@ -133,6 +149,37 @@ def test_the_number_of_threads_changes_nothing(
 ) -> None:
     assert_same(tmp_path, launch, jobs)
     assert capsys.readouterr().err == ""  # nothing kept them from running side by side
+
+
+def test_sums_of_integers_come_out_whole(tmp_path: Path, capsys: Said) -> None:
+    given = np.random.default_rng(1).integers(0, 999, N).astype(np.int32)
+    rounds = 9000
+
+    def launch(gpu: cutrace.Session) -> list[NDArray[Any]]:
+        sums, most = gpu.device_array(3, np.int32), gpu.device_array(1, np.uint64)
+        tops = gpu.to_device(np.full(2, -1, np.int32))
+        module, values = gpu.compile(SOURCE), gpu.to_device(given)
+        module.get_function("tops")[N // 64, 64](tops, values)
+        module.get_function("tally")[N // 64, 64](sums, values, rounds)
+        module.get_function("large")[N // 64, 64](most)
+        return [array.copy_to_host() for array in (sums, most, tops)]
+
+    assert_same(tmp_path, launch, 2)
+    _, (sums, most, tops) = record(tmp_path, 3, launch)
+    assert sums.tolist() == [N * rounds // 3] * 3
+    assert most.tolist() == [N << 40]
+    assert tops.tolist() == [given[::2].max(), given[1::2].max()]
+    assert capsys.readouterr().err == ""
+
+
+def test_a_sum_that_another_block_reads_is_read_in_one_thread(tmp_path: Path, capsys: Said) -> None:
+    def launch(gpu: cutrace.Session) -> list[NDArray[Any]]:
+        a, b = gpu.device_array(2, np.int32), gpu.device_array(N, np.int32)
+        gpu.compile(SOURCE).get_function("peek")[N // 64, 64](a, b)
+        return [a.copy_to_host(), b.copy_to_host()]
+
+    assert_same(tmp_path, launch, 2)
+    assert abreast.CLASH in capsys.readouterr().err
 
 
 def test_batches_epochs_and_rounds_end_at_the_same_rows(
@@ -223,7 +270,12 @@ def lanes(kernel: str, *sizes: int, dtype: Any = np.int32, **options: Any) -> Ru
 @pytest.mark.parametrize(
     ("launch", "why"),
     [
-        (lanes("sum", 1, dtype=np.float32), "adds floats, whose sum depends on the order"),
+        (
+            lanes("sum", 1, dtype=np.float32),
+            "adds floats, and their sum depends on the order of blocks",
+        ),
+        (lanes("swap", 1), "leaves what depends on the order of blocks"),
+        (lanes("mixed", 1), r"and `atom.global.add.u32` may change one word by turns"),
         (lanes("ticket", N, 1), "reads what other blocks have added to"),
         (lanes("fence", N), "orders what other blocks see"),
     ],

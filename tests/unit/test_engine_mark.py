@@ -52,6 +52,7 @@ def test_the_words_under_active_lanes_are_marked(
     assert words(marks.reads) == expected
     assert words(marks.writes) == []
     assert words(marked("st", width, base, offsets, active).writes) == expected
+    assert words(marked("red", width, base, offsets, active).updates) == expected
 
 
 def test_what_is_read_and_written_by_several_clashes() -> None:
@@ -63,4 +64,8 @@ def test_what_is_read_and_written_by_several_clashes() -> None:
     assert do_clash([at("st", 0), at("ld", 4), at("ld", 0)])
     assert do_clash([at("st", 8), at("st", 8)])
     assert not do_clash([at("st", 8), at("st", 12), at("ld", 16)])
+    assert not do_clash([at("red", 8), at("atom", 8), at("red", 8)])
     assert do_clash([at("red", 8), at("ld", 8)])
+    assert do_clash([at("ld", 8), at("red", 8)])
+    assert do_clash([at("red", 8), at("st", 8)])
+    assert do_clash([at("st", 8), at("red", 8)])

@@ -114,7 +114,7 @@ class Abreast:
         count = min(program.launch.watch.jobs, cores(), self._waves)
         self._workers = [
             _Worker(n, program, choice, Marks(ways, size), HELD_BYTES // count, self._stop)
-            for n in range(count)
+            for n in range(1, count + 1)
         ]
 
     def run(self, patterns: PatternTable, sink: Sink) -> str:

@@ -27,6 +27,9 @@ loop of as few lanes takes seconds where each step is a call of NumPy."""
 VERY_MANY_LANES = 1 << 18
 """Lanes of a launch that is worth compiling though each runs every instruction once at most."""
 
+ALONE = 0
+"""The number of a thread that runs a launch by itself; those beside others count from 1."""
+
 MakeWave: TypeAlias = Callable[[NDArray[np.int64], PatternTable, Sink, int], Wave]
 """Makes a wave of the thread blocks with these numbers, to be run by the thread of this number."""
 
@@ -85,7 +88,7 @@ def _compiled(program: Program, blocks: int) -> Choice:
     buffers = buffers_of(program.memory)
     return Choice(
         lambda numbers, patterns, sink, thread: CompiledWave(
-            code, buffers[thread], program, numbers, patterns, sink
+            code, buffers[thread], program, numbers, patterns, sink, thread != ALONE
         ),
         code.ways,
     )

@@ -7,7 +7,7 @@ import numpy as np
 from ...errors import CutraceError, KernelFault
 from ..ptx.kernel import Kernel
 from .abreast import Abreast, cores, why_alone
-from .choice import Choice, MakeWave, choose_engine
+from .choice import ALONE, Choice, MakeWave, choose_engine
 from .decode import prepare
 from .held import Nowhere, OwnPatterns
 from .launch import Launch, Sink
@@ -81,14 +81,14 @@ def _run_waves(
     """
     launch = program.launch
     for number in range(written):
-        make(launch.wave(number, blocks), OwnPatterns(), Nowhere(), 0).run()
+        make(launch.wave(number, blocks), OwnPatterns(), Nowhere(), ALONE).run()
     waves = -(-launch.executed // blocks)
     resident: list[Wave] = []
     idle = 0
     number = written
     while number < waves or resident:
         if number < waves and idle >= len(resident):
-            resident.append(make(launch.wave(number, blocks), patterns, sink, 0))
+            resident.append(make(launch.wave(number, blocks), patterns, sink, ALONE))
             number += 1
             idle = 0
         wave = resident.pop(0)

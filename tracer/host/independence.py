@@ -5,9 +5,10 @@ from typing import Any
 
 import pyarrow as pa
 
+from ..engine.op.update import OPERATIONS, is_any_order
+
 _SEES_OTHERS = frozenset({"volatile", "relaxed", "acquire", "mmio"})
 _REACHES_OTHERS = frozenset({"gl", "sys", "gpu", "cluster"})
-_FLOATS = frozenset({"f16", "f16x2", "bf16", "bf16x2", "f32", "f64"})
 _FENCES = frozenset({"membar", "fence"})
 
 
@@ -22,25 +23,30 @@ def why_dependent(instructions: pa.Table) -> str:
 
 def why_in_order(instructions: pa.Table) -> str:
     """Return what keeps blocks from being run by several threads of this machine, as above."""
-    return _first(instructions, lambda row: _why_dependent(row) or _why_in_order(row))
+    updates: dict[tuple[str, str], str] = {}
+
+    def why(row: dict[str, Any]) -> str:
+        if row["space"] in ("global", "") and row["opcode"] in ("atom", "red"):
+            operation = next((m for m in row["mnemonic"].split(".") if m in OPERATIONS), "")
+            if not is_any_order(operation, row["type"]):
+                what = "adds floats, and their sum" if operation == "add" else "leaves what"
+                return f"{what} depends on the order of blocks"
+            updates[operation, row["type"]] = row["mnemonic"]
+            if len(updates) > 1:
+                return f"and `{next(iter(updates.values()))}` may change one word by turns"
+        return ""
+
+    return _first(instructions, lambda row: _why_dependent(row) or why(row))
 
 
 def _first(instructions: pa.Table, why: Callable[[dict[str, Any]], str]) -> str:
     """Return the first reason, with its instruction and line."""
-    columns = ["opcode", "mnemonic", "space", "result_read", "file", "line"]
+    columns = ["opcode", "mnemonic", "type", "space", "result_read", "file", "line"]
     for row in instructions.select(columns).to_pylist():
         if reason := why(row):
             place = f"{row['file']}:{row['line']}: " if row["line"] else ""
             return f"{place}`{row['mnemonic']}` {reason}"
     return ""
-
-
-def _why_in_order(row: dict[str, Any]) -> str:
-    if row["space"] not in ("global", "") or row["opcode"] not in ("atom", "red"):
-        return ""
-    if _FLOATS & frozenset(str(row["mnemonic"]).split(".")):
-        return "adds floats, whose sum depends on the order"
-    return "changes what other blocks change"
 
 
 def _why_dependent(row: dict[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""The text of loads, stores and atomics of one warp: checked, recorded, then done."""
+"""The text of loads and stores of one warp: checked, recorded, then done."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -16,7 +16,6 @@ from ...ptx.kernel import (
 )
 from ..array import DTYPES
 from ..memory import GLOBAL_BASE
-from ..op.update import OPERATIONS, update
 from ..slot import immediate
 from .compute import Fragments
 from .frame import Frame
@@ -73,7 +72,10 @@ done:
 }}}}
 """
 _LANES = ", ".join(f"i64 {lane}" for lane in range(32))
-_TYPES = "i64, i64, ptr, i64, ptr"
+TYPES = "i64, i64, ptr, i64, ptr"
+"""Of what moves lanes: where the space begins, bytes between its lanes, the addresses, the lanes
+that go, the register."""
+
 _TOUCH = "ptr, i64, i64, i64, i64, ptr, i64, i64, i64, i64"
 _FILL = """
 define void @fill(ptr %p, i64 %x) {
@@ -91,40 +93,7 @@ define void @widen_{grow}(ptr %p, ptr %to) {{
   ret void
 }}
 """
-_ARGUMENTS = "i64 %start, i64 %step, ptr %addresses, i64 %mask, ptr %lanes"
-_ATOMIC = """define void @{name}({arguments}, ptr %bs, ptr %ds) {{
-entry:
-  br label %loop
-loop:
-  %i = phi i64 [0, %entry], [%next, %after]
-  %bit = lshr i64 %mask, %i
-  %on = trunc i64 %bit to i1
-  br i1 %on, label %change, label %after
-change:
-  %pa = getelementptr i64, ptr %addresses, i64 %i
-  %a = load i64, ptr %pa
-  %own = mul i64 %step, %i
-  %a0 = add i64 %a, %start
-  %a1 = add i64 %a0, %own
-  %pw = inttoptr i64 %a1 to ptr
-  %old = load {t}, ptr %pw, align 1
-  %pb = getelementptr {t}, ptr %bs, i64 %i
-  %b = load {t}, ptr %pb, align 1
-  %pd = getelementptr {t}, ptr %ds, i64 %i
-  %d = load {t}, ptr %pd, align 1
-  {body}
-  store {t} %new, ptr %pw, align 1
-  %po = getelementptr {t}, ptr %lanes, i64 %i
-  store {t} %old, ptr %po, align 1
-  br label %after
-after:
-  %next = add i64 %i, 1
-  %more = icmp ult i64 %next, 32
-  br i1 %more, label %loop, label %done
-done:
-  ret void
-}}
-"""
+ARGUMENTS = "i64 %start, i64 %step, ptr %addresses, i64 %mask, ptr %lanes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +181,7 @@ def add_access(
     if size > 8 or len(elements) != instruction.vector:
         raise refuse("this form")
     bytes_ = size * instruction.vector
-    reach = _touched(text, instruction, target, bytes_, pc_position, number, refuse)
+    reach = touched(text, instruction, target, bytes_, pc_position, number, refuse)
     for k, element in enumerate(elements):
         if isinstance(element, Bucket):
             continue
@@ -235,10 +204,11 @@ class Reached:
     mask: str
 
 
-def _touched(
+def touched(
     text: WarpText, instruction: Instruction, operand: Operand, bytes_: int, position: int,
     number: int, refuse: Refuse,
 ) -> Reached:  # fmt: skip
+    """Add the check and the row of an access of `bytes_` bytes a lane."""
     rule = SPACES.get(instruction.space)
     if rule is None or not isinstance(operand, Address):
         raise refuse("an access without a state space")
@@ -297,7 +267,7 @@ def _load(text: WarpText, kind: str, element: Operand, refuse: Refuse) -> tuple[
     grow = "sext" if kind[0] == "s" else "zext"
     name = f"load{bits}" if bits == wide else f"load{bits}_{grow}{wide}"
     how = "bitcast" if bits == wide else grow
-    called = text.fragments.once(name, _TYPES, _access(name, bits, wide, f"""
+    called = text.fragments.once(name, TYPES, _access(name, bits, wide, f"""
   %e = load i{bits}, ptr %ep, align 1
   %f = {how} i{bits} %e to i{wide}
   store i{wide} %f, ptr %el, align {wide // 8}
@@ -316,7 +286,7 @@ def _access(name: str, bits: int, wide: int, each: str, many: str) -> str:
     """Return a function that moves `bits` of lanes to or from registers of `wide` bits: `each` a
     lane in memory at %ep and in the register at %el, or `many` at once, at %p and %lanes."""
     return _GATHER.format(n=bits) + _ACCESS.format(
-        name=name, arguments=_ARGUMENTS, wide=wide, numbers=_LANES, each=each, many=many
+        name=name, arguments=ARGUMENTS, wide=wide, numbers=_LANES, each=each, many=many
     )
 
 
@@ -325,7 +295,7 @@ def _store(text: WarpText, kind: str, element: Operand, refuse: Refuse) -> tuple
     wide, place = _value(text, kind, element, "%values", refuse)
     name = f"store{bits}_{wide}"
     cut = "bitcast" if bits == wide else "trunc"
-    called = text.fragments.once(name, _TYPES, _access(name, bits, wide, f"""
+    called = text.fragments.once(name, TYPES, _access(name, bits, wide, f"""
   %f = load i{wide}, ptr %el, align {wide // 8}
   %e = {cut} i{wide} %f to i{bits}
   store i{bits} %e, ptr %ep, align 1
@@ -358,37 +328,6 @@ def _value(
         number = found & ((1 << bits) - 1)
     text.fill(scratch, number)
     return 64, scratch
-
-
-def add_atomic(
-    text: WarpText, instruction: Instruction, position: int, number: int, refuse: Refuse
-) -> None:
-    """Add an `atom` or `red`."""
-    operands = list(instruction.operands)
-    to = operands.pop(0) if instruction.opcode == "atom" else Bucket()
-    kind, modifiers = instruction.type, instruction.modifiers
-    operation = next((m for m in modifiers if m in OPERATIONS), "")
-    if instruction.vector != 1 or any(m.endswith("cache_hint") for m in modifiers):
-        raise refuse("this form")
-    found = update(operation, kind, instruction.space == "global")
-    if found is None or "async" in modifiers:
-        raise refuse("this form")
-    size = TYPE_BYTES[kind]
-    reach = _touched(text, instruction, operands[0], size, position, number, refuse)
-    values = [same_size(text, kind, o, f"%values{k}", refuse) for k, o in enumerate(operands[1:3])]
-    name = f"atomic_{operation}_{kind}_{instruction.space}"
-    element, body, definitions = found
-    called = text.fragments.once(
-        name,
-        f"{_TYPES}, ptr, ptr",
-        definitions + _ATOMIC.format(name=name, t=element, body=body, arguments=_ARGUMENTS),
-    )
-    given = f"i64 {reach.start}, i64 {reach.step}, ptr {reach.addresses}, i64 {reach.mask}"
-    text.add(f"call void @{called}({given}, ptr %olds, ptr {values[0]}, ptr {values[-1]})")
-    if isinstance(to, Register):
-        keep_lanes(text, to, kind, reach.mask, refuse)
-    elif not isinstance(to, Bucket):
-        raise refuse("a result that is no register")
 
 
 def same_size(text: WarpText, kind: str, element: Operand, scratch: str, refuse: Refuse) -> str:

@@ -21,7 +21,8 @@ from ...ptx.kernel import (
 from ..memory import WINDOWS
 from ..op.family import find_rule
 from ..parameter import parameter_offsets
-from .access_text import WarpText, add_access, add_atomic, element_operands
+from .access_text import WarpText, add_access, element_operands
+from .atomic_text import add_atomic
 from .compute import Fragments, compute
 from .frame import Frame
 from .lane import Lane, llvm_type, width
@@ -96,7 +97,7 @@ _BYTES = re.compile(r"\b(FRAME|OF_WARP|OF_BLOCK)_BYTES\b")
 _VALUES = {
     **{"global": "global_bytes", "const": "const_bytes", "shared_start": "shared_bytes"},
     **{"shared_size": "shared_size", "local_start": "local_bytes", "local_size": "local_size"},
-    **{"a_block": "a_block", "count": "count"},
+    **{"a_block": "a_block", "count": "count", "beside": "beside"},
 }
 _POINTERS = {
     **{"chosen": "chosen", "actives": "active", "takens": "taken", "frames": "frames"},

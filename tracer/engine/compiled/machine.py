@@ -28,12 +28,14 @@ class Machine(Struct):
     unless it is ready, and `part_order` the least of 32 warps each. Arrays over basic blocks:
     `codes` is where the compiled block lies (0: nowhere). Rows of the basic block in hand begin at
     `rows`: those of its first access by all warps of the group, then those of its second.
-    `site_pattern` has the last pattern of each access and warp, -1 for none.
+    `site_pattern` has the last pattern of each access and warp, -1 for none. `beside` is 1 where
+    other threads run waves of the launch at the same time.
     """
 
     warps: int
     a_block: int
     blocks: int
+    beside: int
     levels: int
     block: I32
     join: I32

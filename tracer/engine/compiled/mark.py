@@ -15,8 +15,8 @@ from .translate import translate
 WORD_BITS = 2
 """A mark stands for a word of 4 bytes."""
 
-READS, WRITES = 1, 2
-_WIDE = 4
+READS, WRITES, UPDATES = 1, 2, 4
+_WIDE = 8
 """What an access does to memory, and the unit of the bytes of a lane, as Rows has them."""
 
 FURTHEST = 16
@@ -32,7 +32,8 @@ class Rows(Struct):
     not reach global memory. Patterns are `active` and `offsets` (n * 32,), `last` (n,) is the
     offset of the highest active lane. `forms` (n,) is 0 for those not looked at yet, else one more
     than the bytes from each lane to the next, which may lie on top of it instead, more than
-    FURTHEST + 1 where there is no such number. `reads` and `writes` have a bit a word.
+    FURTHEST + 1 where there is no such number. A word has a bit in `reads`,
+    `writes` and `updates`: by atomics that leave the same in any order.
     """
 
     count: int
@@ -46,6 +47,7 @@ class Rows(Struct):
     last: I32
     reads: U32
     writes: U32
+    updates: U32
 
 
 def mark_rows(r: Rows) -> None:
@@ -70,11 +72,15 @@ def mark_rows(r: Rows) -> None:
                     mark_range(r.reads, start, end)
                 if way & WRITES:
                     mark_range(r.writes, start, end)
+                if way & UPDATES:
+                    mark_range(r.updates, start, end)
             else:
                 if way & READS:
                     mark_lanes(r, r.reads, pattern, bases[row], width)
                 if way & WRITES:
                     mark_lanes(r, r.writes, pattern, bases[row], width)
+                if way & UPDATES:
+                    mark_lanes(r, r.updates, pattern, bases[row], width)
 
 
 def mark_lanes(r: Rows, bits: U32, pattern: int, base: int, width: int) -> None:
@@ -122,28 +128,37 @@ class Meeting(Struct):
     words: int
     reads: I64
     writes: I64
+    updates: I64
     all_reads: I64
     all_writes: I64
+    all_updates: I64
 
 
 def find_clash(m: Meeting) -> int:
-    """Return 1 if one has written what others have reached, or reached what others have written;
-    else add its marks to theirs."""
+    """Return 1 if one has changed what others have reached, or reached what others have changed,
+    unless both have updated it; else add its marks to theirs."""
     for word in range(m.words):
-        if m.writes[word] & (m.all_reads[word] | m.all_writes[word]):
-            return 1
-        if m.reads[word] & m.all_writes[word]:
-            return 1
-        m.all_reads[word] = m.all_reads[word] | m.reads[word]
-        m.all_writes[word] = m.all_writes[word] | m.writes[word]
+        reads = m.reads[word]
+        writes = m.writes[word]
+        updates = m.updates[word]
+        if reads | writes | updates:
+            read = m.all_reads[word]
+            wrote = m.all_writes[word]
+            updated = m.all_updates[word]
+            if (writes & (read | wrote | updated)) | (reads & (wrote | updated)):
+                return 1
+            if updates & (read | wrote):
+                return 1
+            m.all_reads[word] = read | reads
+            m.all_writes[word] = wrote | writes
+            m.all_updates[word] = updated | updates
     return 0
 
 
 def way_of(opcode: str, size: int) -> int:
     """Return what a global access of `size` bytes a lane does, as Rows has it."""
-    return {"st": WRITES, "atom": READS | WRITES, "red": READS | WRITES}.get(
-        opcode, READS
-    ) + _WIDE * size
+    does = {"st": WRITES, "atom": UPDATES, "red": UPDATES}.get(opcode, READS)
+    return does + _WIDE * size
 
 
 @cache
@@ -161,10 +176,12 @@ class Marks:
         words = -(-size // (64 << WORD_BITS)) + 1
         self.reads: NDArray[np.int64] = np.zeros(words, dtype=np.int64)
         self.writes: NDArray[np.int64] = np.zeros(words, dtype=np.int64)
+        self.updates: NDArray[np.int64] = np.zeros(words, dtype=np.int64)
         self._rows = Rows()
         self._rows.ways = ways
         self._rows.reads = self.reads.view(np.uint32)
         self._rows.writes = self.writes.view(np.uint32)
+        self._rows.updates = self.updates.view(np.uint32)
         self.begin_wave(0)
 
     def begin_wave(self, patterns: int = 0) -> None:
@@ -186,12 +203,13 @@ class Marks:
 
 
 def do_clash(marks: Iterable[Marks]) -> bool:
-    """Whether one has written what another has read or written."""
+    """Whether one has changed what another has reached, other than by updates of both."""
     first, *others = marks
     m = Meeting()
-    m.words, m.all_reads, m.all_writes = len(first.reads), first.reads.copy(), first.writes.copy()
+    m.words, m.all_reads = len(first.reads), first.reads.copy()
+    m.all_writes, m.all_updates = first.writes.copy(), first.updates.copy()
     for other in others:
-        m.reads, m.writes = other.reads, other.writes
+        m.reads, m.writes, m.updates = other.reads, other.writes, other.updates
         if _routines()[1](m.address):
             return True
     return False

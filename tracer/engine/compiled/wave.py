@@ -40,6 +40,7 @@ class CompiledWave(Wave):
         numbers: NDArray[np.int64],
         patterns: PatternTable,
         sink: Sink,
+        is_beside: bool,
     ) -> None:
         super().__init__(program, numbers, patterns, sink)
         self._code = code
@@ -48,6 +49,7 @@ class CompiledWave(Wave):
         self._patterns = patterns
         self._epoch = -1
         self._machine = Machine()
+        self._machine.beside = int(is_beside)
         self._bind_warps()
         self._bind_blocks()
         self._bind_memory()
