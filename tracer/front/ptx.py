@@ -1,5 +1,6 @@
 """PTX as it is: a .ptx file needs no compiler."""
 
+import os
 import re
 from pathlib import Path, PurePath
 
@@ -45,4 +46,4 @@ def _compiled_from(ptx: str) -> dict[str, str]:
 
 def _is_source(path: str) -> bool:
     is_own = PurePath(path).suffix in _SOURCES and not _TOOLKIT.search(path)
-    return is_own and PurePath(path).is_absolute() and Path(path).is_file()
+    return is_own and os.path.isabs(path) and os.path.isfile(path) and os.access(path, os.R_OK)
