@@ -46,13 +46,12 @@ from ..errors import CutraceError, nearest
 from .replay import lines as plain
 from .replay.compiled import as_array, as_list, compile_if_worth, extend
 from .replay.episodes import list_ranges
-from .replay.numbering import number_rows
 from .replay.seam import ACCESSES, Batch, Ints, Kind, Step
 
 Kinds = tuple[Sequence[int], ...]
+Columns = tuple[Ints, ...]
 POLICIES = {"pass": plain.HERE, "evict": plain.EVICT, "through": plain.THROUGH, "back": plain.BACK}
 ACTS = {"load": plain.READ, "store": plain.WRITE}
-MOVES = {plain.FETCH: "load", plain.WRITE_BACK: "store"}
 SLICE = 1 << 13
 """Requests that are served at a time."""
 MOST_SECTORS = 8
@@ -61,6 +60,9 @@ WORD = 4
 """Bytes that are here or not as a whole, where stores go through."""
 WORTH = 1 << 16
 """Requests from which on the compiled loop is worth its start of about a second."""
+
+_NONE = np.zeros(0, np.int64)
+_NOTHING = _NONE, _NONE, _NONE
 
 
 @dataclass
@@ -105,11 +107,13 @@ class Cache:
     )
     period: ClassVar[int] = 0
     serves_units: ClassVar[bool] = True
+    adds_up: ClassVar[bool] = True
     _sets: int = field(default=0, init=False, repr=False)
     _ways: int = field(default=0, init=False, repr=False)
     _state: Any = field(default_factory=lambda: ([], [], []), init=False, repr=False)
     _used: int = field(default=0, init=False, repr=False)
-    _passed: Any = field(default=(), init=False, repr=False)
+    _passed: Columns = field(default=(_NONE,) * 3, init=False, repr=False)
+    _most: int = field(default=0, init=False, repr=False)
     _now: int = field(default=0, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -128,6 +132,8 @@ class Cache:
                 f"{self.sector} bytes, and a line of {self.line} in equal parts"
             )
         self._divide()
+        # what one request can pass on: two lines cleaned, one fetched, and itself
+        self._most = 5 * (self.line // self.sector) + 1
         if min(self.fetch, self.dirty_bytes, self.partial_bytes) < 0:
             raise CutraceError(
                 "cache: fetch, dirty_bytes and partial_bytes: expected no number below zero"
@@ -165,11 +171,6 @@ class Cache:
             )
 
     @property
-    def _most(self) -> int:
-        """What one request can pass on: two lines cleaned, one fetched, and itself."""
-        return 5 * (self.line // self.sector) + 1
-
-    @property
     def _shape(self) -> tuple[int, ...]:
         """The cache as `replay/lines.py` wants it."""
         logs = [value.bit_length() - 1 for value in (self.line, self.sector)]
@@ -187,52 +188,40 @@ class Cache:
         pieces, whose = _cut(batch, self.line)
         compiled = compile_if_worth(plain.__name__, len(pieces), WORTH)
         unit = np.zeros(len(pieces), np.int64) if pieces.unit is None else pieces.unit
-        does = [self._tell(kind) for kind in pieces.kinds]
-        kinds = tuple(map(tuple, np.array(does, np.int64).reshape(-1, 4).T.tolist()))
-        counts = np.zeros((plain.COLUMNS, len(pieces)), np.int64)
-        passed = [np.zeros((0, plain.FIELDS), np.int64)]
+        group = whose if pieces.group is None else pieces.group
+        told = (pieces.addresses[:, 0], pieces.kind, pieces.row, unit, group)
+        groups = len(batch) if batch.group is None else batch.groups
+        counts = np.zeros((groups, plain.COLUMNS), np.int64)
+        kinds, onward = self._tell(pieces.kinds)
+        parts: list[Columns] = [_NOTHING]
         for part in _slices(pieces.row):
-            told = (pieces.addresses[:, 0], pieces.kind, pieces.row, unit)
             requests = tuple(np.ascontiguousarray(column[part]) for column in told)
-            flow = self._serve(compiled, requests, kinds, counts[:, part])
-            flow[:, 0] += part.start
-            passed.append(flow)
-        out = self._pass_on(pieces, np.concatenate(passed)) if batch.passes_on else None
-        if len(whose) > len(batch):
-            first = np.flatnonzero(np.diff(whose, prepend=-1))
-            counts = np.add.reduceat(counts, first, axis=1)
-        return Step(dict(zip(self.counters, counts, strict=True)), out)
+            parts.append(self._serve(compiled, requests, kinds, counts))
+        out = None
+        if batch.passes_on:
+            address, kind, row = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+            out = Batch(onward, kind, address[:, None], np.ones((len(row), 1), np.bool_), row)
+        return Step(dict(zip(self.counters, counts.T, strict=True)), out)
 
     def _serve(
-        self, compiled: ModuleType | None, requests: tuple[Ints, ...], kinds: Kinds, counts: Ints
-    ) -> Ints:
-        """Serve a slice: count it, and return what is passed on (m, FIELDS)."""
-        many = len(requests[0])
-        self._state = tuple(map(as_list if compiled is None else as_array, self._state))
-        self._make_room(many, 1 + int(requests[-1].max()))
-        head = [0, self._now, self._used]
-        room = plain.HEAD + many * self._most * plain.FIELDS
-        if compiled is None:
-            passed = self._serve_plain(requests, kinds, counts, head + [0] * (room - plain.HEAD))
-        else:
-            if len(self._passed) < room:
-                self._passed = np.empty(room, np.int64)
-            passed = self._passed
-            passed[: plain.HEAD] = head
-            told = tuple(np.array(column, np.int64) for column in kinds)
-            compiled.serve(requests, told, *self._state, self._shape, tuple(counts), passed)
-        self._now, self._used = int(passed[1]), int(passed[2])
-        return passed[plain.HEAD : passed[0] + plain.HEAD].reshape(-1, plain.FIELDS).copy()
-
-    def _serve_plain(
-        self, requests: tuple[Ints, ...], kinds: Kinds, counts: Ints, passed: list[int]
-    ) -> Ints:
-        """Serve without compiling: lists are faster than arrays then."""
-        tally, columns = counts.tolist(), tuple(map(as_list, requests))
-        lines, sets, clocks = self._state
-        plain.serve(columns, kinds, lines, sets, clocks, self._shape, tally, passed)
-        counts[:] = tally
-        return np.array(passed[: passed[0] + plain.HEAD], np.int64)
+        self, compiled: ModuleType | None, requests: Columns, kinds: Kinds, counts: Ints
+    ) -> Columns:
+        """Serve a slice: count it, and return what is passed on: address, kind and row."""
+        change = as_list if compiled is None else as_array
+        self._state = tuple(map(change, self._state))
+        self._make_room(len(requests[0]), 1 + int(requests[3].max()))
+        if len(self._passed[0]) < (room := len(requests[0]) * self._most):
+            self._passed = tuple(np.empty(room, np.int64) for _ in _NOTHING)
+        head = np.array([0, self._now, self._used, 0])
+        passed: Any = tuple(map(change, (head, *self._passed)))
+        told, acts = tuple(map(change, requests)), tuple(change(np.array(k)) for k in kinds)
+        tally, bases = change(counts.reshape(-1)), change(np.empty_like(requests[0]))
+        cache = *self._state, self._shape, 1.0 / self._sets
+        (compiled or plain).serve(told, acts, *cache, tally, passed, bases)
+        counts.reshape(-1)[:] = tally
+        many, self._now, self._used = map(int, passed[0][:3])
+        address, kind, row = (as_array(column[:many]).copy() for column in passed[1:])
+        return address, kind, row
 
     def _make_room(self, requests: int, units: int) -> None:
         """Have sets for so many units, and lines for as many new sets as there can be.
@@ -246,25 +235,12 @@ class Cache:
         if isinstance(lines, list):
             lines = extend(lines, min(self._used + requests * size, most), 0)
         elif len(lines) < most:
-            larger = np.empty(most, np.int64)
+            room = np.empty(most + 8, np.int64)
+            past = -room.ctypes.data % 64 // 8
+            larger = room[past : past + most]
             larger[: self._used] = lines[: self._used]
             lines = larger
         self._state = lines, sets, extend(clocks, units, 0)
-
-    def _pass_on(self, batch: Batch, flow: Ints) -> Batch:
-        """Return what goes to the next stage, rows of FIELDS, as requests of one lane."""
-        number, address, what = flow.T
-        causes = len(MOVES) + 1
-        found, kind = number_rows(batch.kind[number] * causes + what, len(batch.kinds) * causes)
-        kinds = [self._kind(batch.kinds[k // causes], k % causes) for k in found.tolist()]
-        lanes = np.ones((len(flow), 1), np.bool_)
-        return Batch(tuple(kinds), kind, address[:, None], lanes, batch.row[number])
-
-    def _kind(self, cause: Kind, what: int) -> Kind:
-        """Return the kind of what is passed on: a fetch is a load, a write-back a store."""
-        if what == plain.OWN:
-            return cause
-        return replace(cause, access=MOVES[what], width=self.sector, image=None, filled=0)
 
     def _act(self, kind: Kind) -> tuple[int, int]:
         """Return what requests of a kind do here, and what becomes of their stores."""
@@ -276,8 +252,19 @@ class Cache:
         chosen = kind.space != "global" or not self.operators or kind.cache in self.operators
         return (act if chosen or act != plain.READ else plain.PASS), policy
 
-    def _tell(self, kind: Kind) -> tuple[int, int, int, int]:
-        """Return a kind as `replay/lines.py` wants it."""
+    def _tell(self, kinds: tuple[Kind, ...]) -> tuple[Kinds, tuple[Kind, ...]]:
+        """Return kinds as `replay/lines.py` wants them, and those of what is passed on."""
+        onward: dict[Kind, int] = {}
+        told = []
+        for kind in kinds:
+            sector = replace(kind, width=self.sector, image=None, filled=0)
+            moves = replace(sector, access="load"), kind, replace(sector, access="store")
+            numbers = [onward.setdefault(move, len(onward)) for move in moves]
+            told.append((*self._does(kind), *numbers))
+        return tuple(zip(*told, strict=True)), tuple(onward)
+
+    def _does(self, kind: Kind) -> tuple[int, int, int, int]:
+        """Return bytes, act, policy and parts of a kind."""
         size = kind.filled or kind.width
         act, policy = self._act(kind)
         lost = kind.filled and 0 < kind.lane < WORD

@@ -3,38 +3,55 @@
 All functions here take and give integers and flat sequences of them, so that `compiled.py` can
 compile them as they stand, and small traces do without.
 
-- `requests`: (address, kind, cause, unit), each (n,). Cause is the instruction of a warp: what it
-  stores to one line, in requests that follow one another, is looked up together.
-- `kinds`: (bytes, act, policy, parts), each (kinds,). Act is PASS, READ, WRITE or ATOMIC, policy
-  what becomes of a store, HERE to BACK, and parts how many of PARTS of a sector are wanted, or are
-  stored so that they can be found.
+- `requests`: (address, kind, cause, unit, group), each (n,). Cause is the instruction of a warp:
+  what it asks of one line, in requests that follow one another, is looked up together. Group is
+  whose counts a request is added to.
+- `kinds`: (bytes, act, policy, parts, fetched, own, written), each (kinds,). Act is PASS, READ,
+  WRITE or ATOMIC, policy what becomes of a store, HERE to BACK, and parts how many of PARTS of a
+  sector are wanted, or are stored so that they can be found. The last three are kinds of what goes
+  to the next stage: a sector that is fetched, the request itself, and a sector that is written.
 - `lines`: STATE integers for each line of a set, each of them for all its lines side by side, so
-  that looking for a line reads nothing but numbers of lines: its number or EMPTY, masks of the
-  sectors that are here and of those not yet written, when it was last used and last stored to (0:
-  never), the first by a clock of all units, the second by its own unit's, and PART_BITS for each
-  sector that say how many of PARTS of it were stored. There is room for more sets than are in use,
-  with anything in it. A line's place is that of its number.
+  that looking for a line reads nothing but numbers of lines: its number or EMPTY; its marks; and
+  where IS_STORED is one of these, PART_BITS for each sector that say how many of PARTS of it were
+  stored, short of all, and when it was last stored to, 0 for never. Marks are masks of the sectors
+  that are here and of those not yet written, and, MARK_BITS above, when the line was last used. The
+  first time is by a clock of its own unit, the second by that of all. There is room for more sets
+  than are in use, with anything in it. A line's place is that of its number.
 - `sets`: for each set of each unit where its lines begin, -1 if nothing has been asked of it.
 - `clocks`: for each unit how many cycles it has looked up tags, of a line in each bank at a time.
-- `shape`: the numbers that are the same for all requests, in the order of their names below.
-- `counts`: COLUMNS sequences of an integer for each request, zeros at first.
-- `passed`: HEAD integers, how many behind them are used, the time, and how many of `lines` are in
-  use; then FIELDS for each thing that goes to the next stage: the request that caused it, its
-  address, and FETCH, OWN (the request itself) or WRITE_BACK, which are of a sector.
+- `shape`: the numbers that are the same for all requests, in the order of their names below, and
+  `inverse`, one divided by the number of sets.
+- `counts`: COLUMNS integers for each group.
+- `passed`: (head, address, kind, cause): the last three of each thing that goes to the next stage;
+  head are how many these are, the time, how many of `lines` are in use, and a number that means
+  nothing.
+- `cache`: lines, shape, counts and passed.
+- `bases`: (n,), where the lines of each request's set begin, found some requests ahead.
+- `asker`: of the request that is served, the kinds of what it fetches and of what it writes, its
+  cause, and where its counts begin.
 """
 
 from typing import Any
 
 PASS, READ, WRITE, ATOMIC = 0, 1, 2, 3
 HERE, EVICT, THROUGH, BACK = 0, 1, 2, 3
-FETCH, OWN, WRITE_BACK = 0, 1, 2
-VALID, DIRTY, USED, STORED, FILLED, STATE = 1, 2, 3, 4, 5, 6
+ADDRESS, KIND, CAUSE, UNIT = 0, 1, 2, 3
+ACT, OWN = 1, 5
+FILLED, STORED, STATE = 2, 3, 4
 WAYS, LINE, SECTOR, PORTION, NEAR, FAR, SETS = 0, 1, 2, 3, 4, 5, 6
 DIRTY_WAYS, DIRTY_REST, PARTIAL_WAYS, PARTIAL_REST, WAVERS = 7, 8, 9, 10, 11
 READS, READ_HITS, WRITES, WRITE_HITS, FILLS, WRITE_BACKS = 0, 1, 2, 3, 4, 5
-COLUMNS, FIELDS, HEAD, EMPTY = 6, 3, 3, -1
+MANY, NOW, OPENED, READ_AHEAD = 0, 1, 2, 3
+TO_FETCH, TO_WRITE, WHOSE, COUNTS = 0, 1, 2, 3
+COLUMNS, EMPTY = 6, -1
 BANKS, BANK_BITS = 4, 15
-PARTS, PART_BITS = 32, 6
+SECTORS, DIRTY, IS_STORED, MARK_BITS, MARKS = 0xFF, 8, 1 << 16, 17, (1 << 17) - 1
+"""The sectors of a line as a mask; where those not yet written begin; and the bits of marks."""
+PARTS, PART_BITS = 32, 5
+WAY_BITS, NEVER = 24, 1 << 62
+"""Bits of a line's number in its set, and a time that never comes."""
+AHEAD, TOGETHER = 256, 8
+"""Requests whose sets are found together, and integers that a processor reads at once."""
 START = 8
 """Cycles that an instruction takes before its first line is looked up."""
 FIRST, SECOND, LOW = 0xE20283A7, 0xD24C5CD1, 0x7FFFFFFF
@@ -51,74 +68,130 @@ def serve(
     sets: Any,
     clocks: Any,
     shape: Any,
+    inverse: float,
     counts: Any,
     passed: Any,
+    bases: Any,
 ) -> None:
-    """Serve requests in order."""
-    ways = shape[WAYS]
-    addresses, kind, cause, units = requests
-    size, acts, policies, wholes = kinds
-    now, line, whose, place, base, number_of_set, found = passed[1], EMPTY, -1, 0, 0, 0, False
-    owner, banks, clock = 0, 0, 0
-    for number in range(len(addresses)):
-        act, policy = acts[kind[number]], policies[kind[number]]
-        if act == PASS:
-            emit(passed, number, addresses[number], OWN)
-            continue
-        now += 1
-        unit, wanted = units[number], addresses[number] >> shape[LINE]
-        together = wanted == line and cause[number] == whose
-        if cause[number] != whose:
-            clocks[owner] += cycles(banks)
-            owner, banks = unit, 0
-        whose = cause[number]
-        if not together:
-            bank = BANK_BITS * bank_of(wanted)
+    """Serve requests in order; each turn looks a line up, for all that one instruction wants."""
+    addresses, kind, cause, units, group = requests
+    size, acts, policies, wholes, fetched, _, written = kinds
+    cache = lines, shape, counts, passed
+    ways, is_timed, head = shape[WAYS], shape[NEAR] < shape[FAR], passed[0]
+    now, whose, owner, banks, clock = head[NOW], EMPTY, 0, 0, 0
+    ready, number = 0, pass_over(requests, kinds, passed, 0)
+    while number < len(addresses):
+        if number >= ready:
+            ready = min(number + AHEAD, len(addresses))
+            prepare(requests, cache, sets, inverse, bases, number, ready)
+        unit, line, base = units[number], addresses[number] >> shape[LINE], bases[number]
+        if is_timed:
+            if cause[number] != whose:
+                clocks[owner] += cycles(banks)
+                owner, banks = unit, 0
+            bank = BANK_BITS * bank_of(line)
             clock = 1 + clocks[unit] + (banks >> bank & (1 << BANK_BITS) - 1)
             banks += 1 << bank
-            number_of_set = find_set(shape, wanted)
-            base = open_set(lines, sets, shape, passed, unit * shape[SETS] + number_of_set)
-        if not together or lines[place] != wanted:
-            line, place = wanted, find(lines, shape, base, wanted)
-        if not together:
-            found = place >= 0 and is_settled(lines, shape, place, clock)
-        if place < 0 and keeps(act, policy):
-            place = replace(lines, shape, counts, passed, number, base, wanted, now)
-        if place >= 0:
-            lines[place + USED * ways] = now
-        offset = addresses[number] - (wanted << shape[LINE])
-        first, last = offset >> shape[SECTOR], (offset + size[kind[number]] - 1) >> shape[SECTOR]
-        mask = (2 << last) - (1 << first)
-        parts = wholes[kind[number]]
-        if act == READ:
-            valid = lines[place + VALID * ways]
-            if policy == THROUGH and first == last and parts_of(lines, ways, place, first) >= parts:
-                valid |= mask
-            fetch(lines, shape, counts, passed, number, place, mask, READS, shape[PORTION], valid)
-        elif act == ATOMIC and policy == BACK:
-            portion = shape[PORTION] if wanted & 1 else 1
-            valid = lines[place + VALID * ways]
-            fetch(lines, shape, counts, passed, number, place, mask, WRITES, portion, valid)
-            lines[place + DIRTY * ways] |= mask
-            hurry(lines, shape, counts, passed, number, base, number_of_set)
-        elif act == ATOMIC:
+        whose = cause[number]
+        place = find(lines, base, ways, line)
+        found = place >= 0 and (not is_timed or is_settled(lines, shape, place, clock))
+        is_asked = True
+        while is_asked:
+            what = kind[number]
+            act, policy, parts = acts[what], policies[what], wholes[what]
+            asker = fetched[what], written[what], whose, COLUMNS * group[number]
+            now += 1
+            if place < 0 and keeps(act, policy):
+                place = replace(cache, asker, base, line, now)
             if place >= 0:
-                lines[place + VALID * ways] &= ~mask
-                lines[place + FILLED * ways] = 0
-            emit(passed, number, addresses[number], OWN)
-        else:
-            counts[WRITES][number] += ones(mask)
-            counts[WRITE_HITS][number] += ones(mask) * found
-            store(lines, ways, place, mask, policy, first, last, parts, clock)
-            if policy == BACK:
-                lines[place + DIRTY * ways] |= mask
-                hurry(lines, shape, counts, passed, number, base, number_of_set)
+                lines[place + ways] = lines[place + ways] & MARKS | now << MARK_BITS
+            address = addresses[number]
+            offset = address - (line << shape[LINE])
+            first, last = offset >> shape[SECTOR], offset + size[what] - 1 >> shape[SECTOR]
+            mask = (2 << last) - (1 << first)
+            if act == READ:
+                valid = lines[place + ways] & SECTORS
+                if policy == THROUGH and first == last and mask & ~valid:
+                    valid |= mask * (parts_of(lines, ways, place, first) >= parts)
+                counts[asker[COUNTS] + READS] += ones(mask)
+                counts[asker[COUNTS] + READ_HITS] += ones(mask & valid)
+                if mask & ~valid and first == last and shape[PORTION] == 1:
+                    lines[place + ways] |= mask
+                    counts[asker[COUNTS] + FILLS] += 1
+                    emit(
+                        passed,
+                        (line << shape[LINE]) + (first << shape[SECTOR]),
+                        asker[TO_FETCH],
+                        whose,
+                    )
+                elif mask & ~valid:
+                    fetch(cache, asker, place, mask, shape[PORTION], valid)
+            elif act == ATOMIC and policy == BACK:
+                marks = lines[place + ways]
+                valid, portion = marks & SECTORS, shape[PORTION] if line & 1 else 1
+                counts[asker[COUNTS] + WRITES] += ones(mask)
+                counts[asker[COUNTS] + WRITE_HITS] += ones(mask & valid)
+                fetch(cache, asker, place, mask, portion, valid)
+                lines[place + ways] |= mask << DIRTY
+                if waits(lines[place + ways]) > waits(marks):
+                    hurry(cache, asker, base, find_set(shape[SETS], inverse, line))
+            elif act == ATOMIC:
+                if place >= 0:
+                    lines[place + ways] &= ~mask
+                    lines[place + FILLED * ways] = 0
+                pass_on(requests, kinds, passed, number)
             else:
-                emit(passed, number, addresses[number], OWN)
-        if place < 0:
-            line, place = EMPTY, 0
+                counts[asker[COUNTS] + WRITES] += ones(mask)
+                counts[asker[COUNTS] + WRITE_HITS] += ones(mask) * found
+                marks = EMPTY if place < 0 else lines[place + ways]
+                store(lines, shape, place, mask, policy, first, last, parts, clock)
+                if policy == BACK:
+                    lines[place + ways] |= mask << DIRTY
+                    if waits(lines[place + ways]) > waits(marks):
+                        hurry(cache, asker, base, find_set(shape[SETS], inverse, line))
+                else:
+                    pass_on(requests, kinds, passed, number)
+            number = pass_over(requests, kinds, passed, number + 1)
+            is_asked = place >= 0 and number < len(addresses) and cause[number] == whose
+            is_asked = is_asked and addresses[number] >> shape[LINE] == line
+            if is_asked and lines[place] != line:
+                place = find(lines, base, ways, line)
     clocks[owner] += cycles(banks)
-    passed[1] = now
+    head[NOW] = now
+
+
+def prepare(
+    requests: Any, cache: Any, sets: Any, inverse: float, bases: Any, number: int, end: int
+) -> None:
+    """Find the sets of some requests, and read them all: a processor waits for many at once."""
+    lines, shape, _, passed = cache
+    ways, addresses, units = shape[WAYS], requests[ADDRESS], requests[UNIT]
+    line, unit, base, read = EMPTY, EMPTY, 0, 0
+    for one in range(number, end):
+        wanted = addresses[one] >> shape[LINE]
+        if wanted != line or units[one] != unit:
+            line, unit = wanted, units[one]
+            place = unit * shape[SETS] + find_set(shape[SETS], inverse, line)
+            base = open_set(lines, sets, ways, passed[0], place)
+        bases[one] = base
+    for one in range(number, end):
+        for near in range(bases[one], bases[one] + FILLED * ways, TOGETHER):
+            read ^= lines[near]
+    passed[0][READ_AHEAD] = read
+
+
+def pass_over(requests: Any, kinds: Any, passed: Any, number: int) -> int:
+    """Pass on requests that are not looked up, and return the next one that is."""
+    while number < len(requests[KIND]) and kinds[ACT][requests[KIND][number]] == PASS:
+        pass_on(requests, kinds, passed, number)
+        number += 1
+    return number
+
+
+def pass_on(requests: Any, kinds: Any, passed: Any, number: int) -> None:
+    """Pass a request on."""
+    own = kinds[OWN][requests[KIND][number]]
+    emit(passed, requests[ADDRESS][number], own, requests[CAUSE][number])
 
 
 def bank_of(line: int) -> int:
@@ -139,19 +212,30 @@ def cycles(banks: int) -> int:
     return most + start
 
 
-def find_set(shape: Any, line: int) -> int:
+def find_set(sets: int, inverse: float, line: int) -> int:
     """Return the set of a line: neighbours lie side by side, and each round begins elsewhere."""
-    turn = line // shape[SETS]
-    return (line - turn * shape[SETS] + scatter(turn)) % shape[SETS]  # type: ignore[no-any-return]
+    turn = divide(line, sets, inverse)
+    place = line - turn * sets + scatter(turn)
+    return place - divide(place, sets, inverse) * sets
 
 
-def open_set(lines: Any, sets: Any, shape: Any, passed: Any, number: int) -> int:
+def divide(number: int, by: int, inverse: float) -> int:
+    """Return number // by, several times as fast, with `inverse` one divided by it."""
+    quotient = int(number * inverse)
+    while quotient * by > number:
+        quotient -= 1
+    while (quotient + 1) * by <= number:
+        quotient += 1
+    return quotient
+
+
+def open_set(lines: Any, sets: Any, ways: int, head: Any, number: int) -> int:
     """Return where the lines of a set begin, taking the next free ones if it is new."""
     if sets[number] < 0:
-        begin = sets[number] = passed[2]
-        passed[2] += shape[WAYS] * STATE
-        for place in range(begin, passed[2]):
-            lines[place] = EMPTY if place < begin + shape[WAYS] else 0
+        begin = sets[number] = head[OPENED]
+        head[OPENED] += ways * STATE
+        for place in range(begin, head[OPENED]):
+            lines[place] = EMPTY if place < begin + ways else 0
     return sets[number]  # type: ignore[no-any-return]
 
 
@@ -166,45 +250,52 @@ def keeps(act: int, policy: int) -> bool:
     return act == READ or policy == BACK or (policy == THROUGH and act == WRITE)
 
 
-def find(lines: Any, shape: Any, base: int, line: int) -> int:
-    """Return where a line's state is in the set that begins at `base`, or -1."""
-    ways = shape[WAYS]
-    for place in range(base, base + ways):
-        if lines[place] == line:
-            return place
-    return -1
+def find(lines: Any, base: int, ways: int, line: int) -> int:
+    """Return where a line's state is in the set that begins at `base`, or -1.
+
+    All are compared, since a processor guesses wrong where a loop ends.
+    """
+    found, numbers = 0, lines[base : base + ways]
+    for way in range(len(numbers)):
+        found |= (numbers[way] == line) * (way + 1)
+    return base + found - 1 if found else EMPTY
 
 
 def is_settled(lines: Any, shape: Any, place: int, clock: int) -> bool:
     """Whether what was last stored to a line is still at hand, or has arrived behind this cache."""
     ways = shape[WAYS]
-    stored = lines[place + STORED * ways]
+    stored = lines[place + STORED * ways] if lines[place + ways] & IS_STORED else 0
     return bool(stored == 0 or clock - stored <= shape[NEAR] or clock - stored > shape[FAR])
 
 
-def replace(
-    lines: Any, shape: Any, counts: Any, passed: Any, number: int, base: int, line: int, now: int
-) -> int:
+def replace(cache: Any, asker: Any, base: int, line: int, now: int) -> int:
     """Put a line in the place of the least recently used one of its set, and return where.
 
     A cache that wavers takes the next one every other time, at no regular times.
     """
+    lines, shape = cache[:2]
     ways = shape[WAYS]
-    place, second = base, EMPTY
-    for way in range(base + 1, base + ways):
-        if lines[way + USED * ways] < lines[place + USED * ways]:
-            place, second = way, place
-        elif second < 0 or lines[way + USED * ways] < lines[second + USED * ways]:
-            second = way
-    if shape[WAVERS] and second >= 0 and lines[place + USED * ways] and scatter(now) & 1:
-        place = second
-    if lines[place + DIRTY * ways]:
-        clean(lines, shape, counts, passed, number, place)
+    marks = lines[base + ways : base + 2 * ways]
+    oldest = oldest_after(marks, EMPTY)
+    if shape[WAVERS] and ways > 1 and oldest >> WAY_BITS and scatter(now) & 1:
+        oldest = oldest_after(marks, oldest)
+    place = base + (oldest & (1 << WAY_BITS) - 1)
+    if waits(lines[place + ways]):
+        clean(cache, asker, place)
     lines[place] = line
-    lines[place + VALID * ways] = 0
-    lines[place + STORED * ways] = 0
-    lines[place + FILLED * ways] = 0
+    lines[place + ways] = 0
     return place
+
+
+def oldest_after(marks: Any, after: int) -> int:
+    """Return when the line was used that was unused for longest, and, WAY_BITS below, which it is;
+    of those behind `after`. Lines never used come in their order.
+    """
+    oldest = NEVER
+    for way in range(len(marks)):
+        one = (marks[way] >> MARK_BITS << WAY_BITS) + way
+        oldest = min(oldest, one if one > after else NEVER)
+    return oldest
 
 
 def scatter(number: int) -> int:
@@ -213,36 +304,22 @@ def scatter(number: int) -> int:
     return (((mixed ^ mixed >> 24) & LOW) * SECOND) >> 31
 
 
-def fetch(
-    lines: Any,
-    shape: Any,
-    counts: Any,
-    passed: Any,
-    number: int,
-    place: int,
-    mask: int,
-    counted: int,
-    portion: int,
-    valid: int,
-) -> None:
-    """Look for sectors in a line, and fetch those that are missing, each with its portion."""
-    ways = shape[WAYS]
-    missing = mask & ~valid
-    counts[counted][number] += ones(mask)
-    counts[counted + 1][number] += ones(mask & valid)
-    sector = 0
+def fetch(cache: Any, asker: Any, place: int, mask: int, portion: int, valid: int) -> None:
+    """Fetch those sectors of a line that are missing, each with its portion."""
+    lines, shape, counts, _ = cache
+    missing, sector = mask & ~valid, 0
     while missing >> sector:
         if missing >> sector & ((1 << portion) - 1):
             wanted = ((1 << portion) - 1) << sector & ~valid
-            emit_sectors(lines, shape, passed, number, place, wanted, FETCH)
-            counts[FILLS][number] += ones(wanted)
-            lines[place + VALID * ways] |= wanted
+            emit_sectors(cache, asker, TO_FETCH, place, wanted)
+            counts[asker[COUNTS] + FILLS] += ones(wanted)
+            lines[place + shape[WAYS]] |= wanted
         sector += portion
 
 
 def store(
     lines: Any,
-    ways: int,
+    shape: Any,
     place: int,
     mask: int,
     policy: int,
@@ -252,83 +329,96 @@ def store(
     clock: int,
 ) -> None:
     """Store so many parts to sectors of a line, if it is here."""
+    ways = shape[WAYS]
     if place < 0:
         return
     if policy == EVICT:
         lines[place] = EMPTY
-        lines[place + USED * ways] = 0
+        lines[place + ways] = 0
         return
+    is_new = not lines[place + ways] & IS_STORED
+    if is_new:
+        lines[place + FILLED * ways] = 0
+        lines[place + STORED * ways] = 0
+        lines[place + ways] |= IS_STORED
     if first == last:
         have = parts_of(lines, ways, place, first)
-        lines[place + FILLED * ways] += (min(PARTS, have + parts) - have) << first * PART_BITS
-        parts = have + parts
+        parts += have
+        lines[place + FILLED * ways] += min(PARTS - 1, parts) - have << first * PART_BITS
     if parts >= (last - first + 1) * PARTS:
-        lines[place + VALID * ways] |= mask
+        lines[place + ways] |= mask
     if policy == THROUGH:
         lines[place + STORED * ways] = clock
 
 
 def parts_of(lines: Any, ways: int, place: int, sector: int) -> int:
-    """Return how many parts of a sector were stored."""
-    return lines[place + FILLED * ways] >> sector * PART_BITS & (1 << PART_BITS) - 1  # type: ignore[no-any-return]
+    """Return how many parts of a sector were stored; less than all."""
+    filled = lines[place + FILLED * ways] if lines[place + ways] & IS_STORED else 0
+    return filled >> sector * PART_BITS & (1 << PART_BITS) - 1
 
 
-def hurry(
-    lines: Any, shape: Any, counts: Any, passed: Any, number: int, base: int, number_of_set: int
-) -> None:
+def waits(marks: int) -> int:
+    """Return 0 for a line that does not wait to be written, 2 for one stored in part, else 1."""
+    dirty = marks >> DIRTY & SECTORS
+    return int(dirty != 0) + int(dirty & ~marks != 0)
+
+
+def hurry(cache: Any, asker: Any, base: int, number_of_set: int) -> None:
     """Write the line of a set that was unused for longest, if too many wait or are partial."""
+    lines, shape = cache[:2]
     ways = shape[WAYS]
     if shape[DIRTY_WAYS] >= ways and shape[PARTIAL_WAYS] >= ways:
         return
     dirty, partial, longest, oldest = 0, 0, EMPTY, EMPTY
     for way in range(base, base + ways):
-        if lines[way + DIRTY * ways]:
+        state = waits(lines[way + ways])
+        if state:
             dirty += 1
-            if longest < 0 or lines[way + USED * ways] < lines[longest + USED * ways]:
+            if longest < 0 or lines[way + ways] < lines[longest + ways]:
                 longest = way
-        if lines[way + DIRTY * ways] & ~lines[way + VALID * ways]:
+        if state > 1:
             partial += 1
-            if oldest < 0 or lines[way + USED * ways] < lines[oldest + USED * ways]:
+            if oldest < 0 or lines[way + ways] < lines[oldest + ways]:
                 oldest = way
     if partial > share_of(shape, number_of_set, shape[PARTIAL_WAYS], shape[PARTIAL_REST]):
-        clean(lines, shape, counts, passed, number, oldest)
+        clean(cache, asker, oldest)
         dirty -= 1
     if dirty > share_of(shape, number_of_set, shape[DIRTY_WAYS], shape[DIRTY_REST]):
-        clean(lines, shape, counts, passed, number, longest)
+        clean(cache, asker, longest)
 
 
-def clean(lines: Any, shape: Any, counts: Any, passed: Any, number: int, place: int) -> None:
+def clean(cache: Any, asker: Any, place: int) -> None:
     """Write the sectors of a line that are waiting; those stored in part are fetched first."""
-    ways = shape[WAYS]
-    waiting = lines[place + DIRTY * ways]
-    parts = waiting & ~lines[place + VALID * ways]
-    emit_sectors(lines, shape, passed, number, place, parts, FETCH)
-    emit_sectors(lines, shape, passed, number, place, waiting, WRITE_BACK)
-    counts[FILLS][number] += ones(parts)
-    counts[WRITE_BACKS][number] += ones(waiting)
-    lines[place + VALID * ways] |= parts
-    lines[place + DIRTY * ways] = 0
+    lines, shape, counts, _ = cache
+    marks = lines[place + shape[WAYS]]
+    waiting = marks >> DIRTY & SECTORS
+    parts = waiting & ~marks
+    emit_sectors(cache, asker, TO_FETCH, place, parts)
+    emit_sectors(cache, asker, TO_WRITE, place, waiting)
+    counts[asker[COUNTS] + FILLS] += ones(parts)
+    counts[asker[COUNTS] + WRITE_BACKS] += ones(waiting)
+    lines[place + shape[WAYS]] = (marks | parts) & ~(SECTORS << DIRTY)
 
 
-def emit_sectors(
-    lines: Any, shape: Any, passed: Any, number: int, place: int, mask: int, what: int
-) -> None:
+def emit_sectors(cache: Any, asker: Any, what: int, place: int, mask: int) -> None:
     """Pass sectors of a line on."""
+    lines, shape, _, passed = cache
     sector = 0
     while mask >> sector:
         if mask >> sector & 1:
             address = (lines[place] << shape[LINE]) + (sector << shape[SECTOR])
-            emit(passed, number, address, what)
+            emit(passed, address, asker[what], asker[WHOSE])
         sector += 1
 
 
-def emit(passed: Any, number: int, address: int, what: int) -> None:
+def emit(passed: Any, address: int, kind: int, cause: int) -> None:
     """Pass something on."""
-    end = passed[0] + HEAD
-    passed[end] = number
-    passed[end + 1] = address
-    passed[end + 2] = what
-    passed[0] += FIELDS
+    head, addresses, kinds, causes = passed
+    end = head[MANY]
+    addresses[end] = address
+    kinds[end] = kind
+    causes[end] = cause
+    head[MANY] = end + 1
 
 
 def ones(mask: int) -> int:

@@ -94,7 +94,8 @@ class Batch:
     `passes_on` is set fills `Step.out`. `unit` (n,) is the SM or cluster that a row belongs to, for
     a model that serves all units; else None. `ordered` (n, lanes) are the addresses of active lanes
     in rising order, `lanes.NONE` behind, put in order once for all stages; where it is None,
-    `lanes.ordered_lanes` does it.
+    `lanes.ordered_lanes` does it. `group` (n,) is which of `groups` sums a row's counts belong to,
+    for a model that adds up; else None.
 
     A model with a period sees addresses that are right modulo that period only.
     """
@@ -107,6 +108,8 @@ class Batch:
     passes_on: bool = False
     unit: Ints | None = None
     ordered: Ints | None = None
+    group: Ints | None = None
+    groups: int = 0
 
     def __len__(self) -> int:
         """Return the number of rows."""
@@ -131,6 +134,8 @@ class Batch:
             self.passes_on,
             None if self.unit is None else self.unit[rows],
             None if self.ordered is None else self.ordered[rows],
+            None if self.group is None else self.group[rows],
+            self.groups,
         )
 
 
@@ -160,7 +165,10 @@ def join_batches(batches: Sequence[Batch]) -> Batch:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Step:
-    """A model's answer: for each counter (n,) integers, and what the next stage sees."""
+    """A model's answer: for each counter (n,) integers, and what the next stage sees.
+
+    Of a batch with groups, the counts are (groups,) sums.
+    """
 
     counts: Mapping[str, Ints]
     out: Batch | None = None
@@ -172,7 +180,8 @@ class Model(Protocol):
     `period` is the number of bytes at which its answer repeats with the base address: replay then
     calls it once for each distinct (kind, pattern, base modulo period). 0: it keeps state, and
     sees every row; there is one for each unit of its stage's scope, unless it has an attribute
-    `serves_units` that is true: then one sees the rows of all, and which is whose.
+    `serves_units` that is true: then one sees the rows of all, and which is whose. One with an
+    attribute `adds_up` that is true is told which counts to add up, where only sums are wanted.
     """
 
     @property

@@ -58,10 +58,14 @@ class Stages:
         for wire in self.wires:
             heard = (*self.wires, *listeners)
             listened = any(wire.stage.name in other.after for other in heard)
-            seen = replace(_gather(wire, batch, passed), passes_on=listened, unit=None)
+            seen = replace(_gather(wire, batch, passed), passes_on=listened, unit=None, group=None)
+            if group is not None and getattr(self._model(wire, 0), "adds_up", False):
+                seen = replace(seen, group=group[seen.row], groups=int(group.max(initial=-1)) + 1)
             step = self._step(wire, seen, units)
             columns = [step.counts[name] for name in wire.counters]
-            if group is None:
+            if seen.group is not None:
+                answers[wire.stage.name] = np.stack(columns)
+            elif group is None:
                 answers[wire.stage.name] = _sum_by_row(columns, seen.row, len(batch))
             else:
                 answers[wire.stage.name] = _sum_by_group(columns, group[seen.row], group)
