@@ -7,8 +7,10 @@ left out: nothing reads it, or the waves would not run so.
 
 from ...ptx.kernel import TYPE_BYTES, Bucket, Instruction, Register
 from ..op.update import OPERATIONS, is_any_order, update
-from .access_text import ARGUMENTS, TYPES, WarpText, keep_lanes, same_size, touched
+from .access_text import keep_lanes, same_size, touched
+from .gather_text import ARGUMENTS, TYPES
 from .lane import Refuse
+from .warp_lines import WarpText
 
 _ATOMIC = """define internal {t} @{name}.new({t} %old, {t} %b, {t} %d) alwaysinline {{
   {body}

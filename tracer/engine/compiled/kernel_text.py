@@ -21,13 +21,14 @@ from ...ptx.kernel import (
 from ..memory import WINDOWS
 from ..op.family import find_rule
 from ..parameter import parameter_offsets
-from .access_text import WarpText, add_access, element_operands
+from .access_text import add_access, element_operands
 from .atomic_text import add_atomic
 from .compute import Fragments, compute
 from .frame import Frame
 from .lane import Lane, llvm_type, width
 from .machine import Machine
 from .part import ACCESS, ATOMIC, COUNT, RUN, Part, cut_parts, reads_parameter, spans_of
+from .warp_lines import WarpText
 from .warp_text import add_warp
 
 _FIELDS = {name: number for number, name in enumerate(Machine.__annotations__)}

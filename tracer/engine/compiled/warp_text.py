@@ -4,10 +4,11 @@ from collections.abc import Callable
 from functools import cache
 
 from ...ptx.kernel import Bucket, Instruction, Not, Operand, Pair, Register
-from .access_text import WarpText, keep_lanes, same_size
+from .access_text import keep_lanes, same_size
 from .lane import Refuse
 from .language import I64, U8, U32, trailing_zeros
 from .translate import translate
+from .warp_lines import WarpText
 
 IDX, UP, DOWN, BFLY = range(4)
 _MODES = {"idx": IDX, "up": UP, "down": DOWN, "bfly": BFLY}
