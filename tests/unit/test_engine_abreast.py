@@ -310,7 +310,7 @@ def test_a_launch_that_cannot_be_shared_out_says_why_once(tmp_path: Path, capsys
     # of memory, two arrays of 4 N bytes and one of 128 N, each with a gap of 256 behind it
     aside = 136 * N + 3 * 256
     assert capsys.readouterr().err.splitlines() == [
-        f"{whole}its 1 blocks are one wave",
+        f"{whole}all its blocks are one wave",
         f"{whole}to put {aside} bytes of memory aside would take longer than several could save",
     ]
 

@@ -52,7 +52,7 @@ def why_alone(program: Program, blocks: int, choice: Choice) -> str:
     if choice.ways is None:
         return choice.alone
     if launch.executed <= blocks:
-        return f"its {launch.executed} blocks are one wave"
+        return "all its blocks are one wave"
     if held > ASIDE_BYTES * launch.executed * launch.threads:
         return f"to put {held} bytes of memory aside would take longer than several could save"
     if cores() == 1:
