@@ -36,6 +36,10 @@ ASIDE_BYTES = 128
 MOST_WAVES = 64
 """Waves that a thread runs in a round at most; in the first it runs one, to see what that takes."""
 
+FEW_PATTERNS = 1 << 12
+"""Patterns of earlier waves that a thread keeps: to forget them, and find them again, takes longer
+than to put so many aside with each wave."""
+
 CLASH = "its blocks read or write what others of them wrote, and were run again"
 
 
@@ -84,7 +88,8 @@ class _Worker:
             return [self._run_wave(numbers) for numbers in waves]
 
     def _run_wave(self, numbers: NDArray[np.int64]) -> HeldRows:
-        self.patterns.begin_launch()
+        if self.patterns.store.count > FEW_PATTERNS:
+            self.patterns.begin_launch()
         rows = HeldRows(self.patterns.store, self.marks, self._grow)
         self.choice.make(numbers, self.patterns, rows, self.number).run()
         rows.end()
@@ -159,7 +164,7 @@ class Abreast:
 
     def _hand_over(self, done: list[HeldRows], patterns: PatternTable, sink: Sink) -> None:
         """Write the rows of waves that have ended; StoppedError if any waves so far clash."""
-        if done and do_clash(worker.marks for worker in self._workers):
+        if done and do_clash([worker.marks for worker in self._workers]):
             raise StoppedError(CLASH)
         while done:
             done.pop(0).hand_over(patterns, sink)

@@ -20,7 +20,7 @@ Column = NDArray[Any]
 
 
 class OwnPatterns(PatternTable):
-    """The patterns of one wave at a time, which rows name by their numbers."""
+    """The patterns of the waves of one thread, which rows name by their numbers."""
 
     def write(self, numbers: NDArray[np.uint32], sink: Sink) -> NDArray[np.uint32]:
         """Return the numbers, which nobody changes from now on."""

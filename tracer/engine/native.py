@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
+from threading import Lock
 from typing import Any, cast
 
 import numpy as np
@@ -183,22 +184,28 @@ def compile_assembly(assembly: str, vectors: bool = True, effort: int = 2) -> Ca
     """
     import llvmlite.binding as llvm
 
-    engine = _engine()
-    text = _with_symbols(assembly)
-    key = cache_key(_processor(), str(vectors), str(effort), text)
-    if key not in _LOADED:
-        code = load_object(key)
-        if code is None:
-            code = _compile(text, vectors, effort)
-            keep_object(key, code)
-        engine.add_object_file(llvm.ObjectFileRef.from_data(code))
-        engine.finalize_object()
-        _LOADED.add(key)
+    with _LOCK:
+        engine = _engine()
+        text = _with_symbols(assembly)
+        key = cache_key(_processor(), str(vectors), str(effort), text)
+        if key not in _LOADED:
+            code = load_object(key)
+            if code is None:
+                code = _compile(text, vectors, effort)
+                keep_object(key, code)
+            engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+            engine.finalize_object()
+            _LOADED.add(key)
     return lambda name: _address(engine, symbol(name, assembly))
 
 
+_LOCK = Lock()
+"""One thread at a time compiles: waves that run side by side may need the same loop first."""
+
+
 def _address(engine: Any, name: str) -> int:
-    found = int(engine.get_function_address(name))
+    with _LOCK:
+        found = int(engine.get_function_address(name))
     assert found, f"nothing compiled is called {name}"
     return found
 

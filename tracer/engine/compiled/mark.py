@@ -1,7 +1,7 @@
 """Which words of global memory waves that run side by side have read and written, compiled."""
 
 import ctypes
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from functools import cache
 
 import numpy as np
@@ -123,36 +123,32 @@ def mark_range(bits: U32, start: int, end: int) -> None:
 
 
 class Meeting(Struct):
-    """`words` words of marks: those of one, and of all that were looked at before."""
+    """`words` words of marks of one, and of others."""
 
     words: int
     reads: I64
     writes: I64
     updates: I64
-    all_reads: I64
-    all_writes: I64
-    all_updates: I64
+    others_read: I64
+    others_wrote: I64
+    others_updated: I64
 
 
 def find_clash(m: Meeting) -> int:
-    """Return 1 if one has changed what others have reached, or reached what others have changed,
-    unless both have updated it; else add its marks to theirs."""
+    """Return, laid over each other, the words in which one has changed what others have reached, or
+    reached what others have changed, unless both have updated it."""
+    reads = m.reads
+    writes = m.writes
+    updates = m.updates
+    read = m.others_read
+    wrote = m.others_wrote
+    updated = m.others_updated
+    both = 0
     for word in range(m.words):
-        reads = m.reads[word]
-        writes = m.writes[word]
-        updates = m.updates[word]
-        if reads | writes | updates:
-            read = m.all_reads[word]
-            wrote = m.all_writes[word]
-            updated = m.all_updates[word]
-            if (writes & (read | wrote | updated)) | (reads & (wrote | updated)):
-                return 1
-            if updates & (read | wrote):
-                return 1
-            m.all_reads[word] = read | reads
-            m.all_writes[word] = wrote | writes
-            m.all_updates[word] = updated | updates
-    return 0
+        both = both | (writes[word] & (read[word] | wrote[word] | updated[word]))
+        both = both | (reads[word] & (wrote[word] | updated[word]))
+        both = both | (updates[word] & (read[word] | wrote[word]))
+    return both
 
 
 def way_of(opcode: str, size: int) -> int:
@@ -163,9 +159,10 @@ def way_of(opcode: str, size: int) -> int:
 
 @cache
 def _routines() -> tuple[Callable[[int], int], Callable[[int], int]]:
-    find = compile_assembly(translate([mark_rows, find_clash]), vectors=False)
+    mark = compile_assembly(translate([mark_rows]), vectors=False)("mark_rows")
+    find = compile_assembly(translate([find_clash]))("find_clash")
     kind = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)
-    return kind(find("mark_rows")), kind(find("find_clash"))
+    return kind(mark), kind(find)
 
 
 class Marks:
@@ -202,14 +199,17 @@ class Marks:
         _routines()[0](r.address)
 
 
-def do_clash(marks: Iterable[Marks]) -> bool:
+def do_clash(marks: Sequence[Marks]) -> bool:
     """Whether one has changed what another has reached, other than by updates of both."""
-    first, *others = marks
     m = Meeting()
-    m.words, m.all_reads = len(first.reads), first.reads.copy()
-    m.all_writes, m.all_updates = first.writes.copy(), first.updates.copy()
+    first, *others = marks
+    read, wrote, updated = first.reads, first.writes, first.updates
     for other in others:
-        m.reads, m.writes, m.updates = other.reads, other.writes, other.updates
+        m.words, m.reads, m.writes, m.updates = len(read), other.reads, other.writes, other.updates
+        m.others_read, m.others_wrote, m.others_updated = read, wrote, updated
         if _routines()[1](m.address):
             return True
+        if other is not others[-1]:
+            read, wrote = read | other.reads, wrote | other.writes
+            updated = updated | other.updates
     return False
