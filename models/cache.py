@@ -52,7 +52,7 @@ Kinds = tuple[Sequence[int], ...]
 Columns = tuple[Ints, ...]
 POLICIES = {"pass": plain.HERE, "evict": plain.EVICT, "through": plain.THROUGH, "back": plain.BACK}
 ACTS = {"load": plain.READ, "store": plain.WRITE}
-SLICE = 1 << 13
+SLICE = 1 << 15
 """Requests that are served at a time."""
 MOST_SECTORS = 8
 """Sectors of a line: what the masks hold."""
@@ -185,8 +185,8 @@ class Cache:
 
     def step(self, batch: Batch) -> Step:
         """Serve the requests in order, with the compiled loop if there are many in all."""
-        pieces, whose = _cut(batch, self.line)
-        compiled = compile_if_worth(plain.__name__, len(pieces), WORTH)
+        compiled = compile_if_worth(plain.__name__, len(batch), WORTH)
+        pieces, whose = _cut(batch, self.line, compiled)
         unit = np.zeros(len(pieces), np.int64) if pieces.unit is None else pieces.unit
         group = whose if pieces.group is None else pieces.group
         told = (pieces.addresses[:, 0], pieces.kind, pieces.row, unit, group)
@@ -281,11 +281,14 @@ def _slices(row: Ints) -> Iterator[slice]:
     yield from map(slice, starts, starts[1:])
 
 
-def _cut(batch: Batch, line: int) -> tuple[Batch, Ints]:
+def _cut(batch: Batch, line: int, compiled: ModuleType | None) -> tuple[Batch, Ints]:
     """Return requests that lie in one line each, and the row of the batch that each is of."""
-    widths = np.array([kind.width for kind in batch.kinds] or [0], np.int64)[batch.kind]
-    address = batch.addresses[:, 0]
+    widths = np.array([kind.width for kind in batch.kinds] or [0], np.int64)
+    address = np.ascontiguousarray(batch.addresses[:, 0])
     whose = np.arange(len(batch))
+    if compiled is not None and not compiled.leaves(address, batch.kind, widths, line):
+        return batch, whose
+    widths = widths[batch.kind]
     if not ((address & (line - 1)) + widths > line).any():
         return batch, whose
     over = (address % line + widths - 1) // line

@@ -16,21 +16,18 @@ Source: Nsight Compute 2024 documentation, memory chart (LRC); docs/validation.m
 """
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar
 
 import numpy as np
 
 from ..errors import CutraceError
 from .replay import recent
 from .replay.compiled import as_array, as_list, compile_if_worth, extend
-from .replay.seam import Batch, Ints, Step
+from .replay.seam import Batch, Step
 
 SECTOR = 32
 WORTH = 1 << 16
-"""Reads from which on the compiled loop is worth its start of about a second."""
-
-Reads: TypeAlias = tuple[Ints, Ints, Ints]
-"""Unit, line and mask of sectors of n reads, each (n,)."""
+"""Requests from which on the compiled loop is worth its start of about a second."""
 
 
 @dataclass
@@ -43,6 +40,7 @@ class Joiner:
     counters: ClassVar[tuple[str, ...]] = ("joined",)
     period: ClassVar[int] = 0
     serves_units: ClassVar[bool] = True
+    adds_up: ClassVar[bool] = True
     _turns: Any = field(default_factory=list, init=False, repr=False)
     _heads: Any = field(default_factory=list, init=False, repr=False)
     _ring: Any = field(default_factory=lambda: ([], [], []), init=False, repr=False)
@@ -58,34 +56,27 @@ class Joiner:
 
     def step(self, batch: Batch) -> Step:
         """Join reads with those before them."""
-        is_load = np.array([kind.access == "load" for kind in batch.kinds], np.bool_)[batch.kind]
-        loads = np.flatnonzero(is_load)
-        joined = np.zeros(len(batch), np.int64)
-        if len(loads):
-            address, row = batch.addresses[loads, 0], batch.row[loads]
-            line, offset = address >> self.line.bit_length() - 1, address & (self.line - 1)
-            differs = (np.diff(row, prepend=-1) != 0) | (np.diff(line, prepend=-1) != 0)
-            first = np.flatnonzero(differs)
-            sectors = np.add.reduceat(1 << (offset >> SECTOR.bit_length() - 1), first)
-            unit = np.zeros(len(first), np.int64)
-            if batch.unit is not None:
-                unit = batch.unit[loads[first]]
-            again = self._find((unit, line[first], sectors))
-            joined[loads] = again[np.cumsum(differs) - 1]
-        out = batch.take(np.flatnonzero(joined == 0)) if batch.passes_on else None
-        return Step({"joined": joined}, out)
-
-    def _find(self, reads: Reads) -> Ints:
-        """Return 1 for each read that its unit made among its last `window`, (n,)."""
-        again = np.zeros(len(reads[0]), np.int64)
-        self._make_room(1 + int(reads[0].max()))
-        compiled = compile_if_worth(recent.__name__, len(again), WORTH)
+        compiled = compile_if_worth(recent.__name__, len(batch), WORTH)
         change = as_list if compiled is None else as_array
-        turns, heads, *ring = map(change, (self._turns, self._heads, *self._ring))
-        marks, loop = change(again), (compiled or recent).mark_recent
-        loop(tuple(map(change, reads)), turns, tuple(ring), heads, self.window, marks)
-        self._turns, self._heads, self._ring = turns, heads, tuple(ring)
-        return as_array(marks)
+        nothing, each = np.zeros(len(batch), np.int64), np.arange(len(batch))
+        unit = nothing if batch.unit is None else batch.unit
+        group = each if batch.group is None else batch.group
+        counts = np.zeros(len(batch) if batch.group is None else batch.groups, np.int64)
+        self._make_room(1 + int(unit.max(initial=0)))
+        state = change(self._turns), tuple(map(change, self._ring)), change(self._heads)
+        self._turns, self._ring, self._heads = state
+        columns = batch.addresses[:, 0], batch.kind, batch.row
+        told = tuple(change(np.ascontiguousarray(c)) for c in (*columns, unit, group))
+        is_load = change(np.array([kind.access == "load" for kind in batch.kinds], np.int64))
+        passed, joined = tuple(change(np.empty_like(nothing)) for _ in columns), change(counts)
+        size = self.window, self.line.bit_length() - 1
+        many = (compiled or recent).join(told, is_load, *state, *size, joined, passed)
+        counts = as_array(joined)
+        if not batch.passes_on:
+            return Step({"joined": counts})
+        address, kind, row = (as_array(column[:many]) for column in passed)
+        lanes = np.ones((many, 1), np.bool_)
+        return Step({"joined": counts}, Batch(batch.kinds, kind, address[:, None], lanes, row))
 
     def _make_room(self, units: int) -> None:
         """Have room for what so many units read."""

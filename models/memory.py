@@ -16,7 +16,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from .replay.seam import Batch, Step
+from .replay.seam import Batch, Kind, Step
 
 READS = frozenset({"load", "atomic", "reduction"})
 WRITES = frozenset({"store", "atomic", "reduction"})
@@ -28,11 +28,21 @@ class Memory:
 
     counters: ClassVar[tuple[str, ...]] = ("bytes_read", "bytes_written")
     period: ClassVar[int] = 1
+    adds_up: ClassVar[bool] = True
 
     def step(self, batch: Batch) -> Step:
-        """Count each request by itself."""
-        counts = {name: np.zeros(len(batch), np.int64) for name in self.counters}
-        for kind, rows in batch.parts():
-            counts["bytes_read"][rows] = kind.width * (kind.access in READS)
-            counts["bytes_written"][rows] = kind.width * (kind.access in WRITES)
-        return Step(counts)
+        """Count each request by itself, or what those of a group come to."""
+        moves = [_moves(kind) for kind in batch.kinds]
+        moved = np.array(moves or [(0, 0)], np.int64)
+        if batch.group is None:
+            counts = moved[batch.kind].T
+        else:
+            size = len(moved), batch.groups
+            place = batch.kind * batch.groups + batch.group
+            counts = moved.T @ np.bincount(place, minlength=size[0] * size[1]).reshape(size)
+        return Step(dict(zip(self.counters, counts, strict=True)))
+
+
+def _moves(kind: Kind) -> tuple[int, int]:
+    """Return the bytes that a request of a kind reads and writes."""
+    return kind.width * (kind.access in READS), kind.width * (kind.access in WRITES)

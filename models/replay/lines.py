@@ -160,6 +160,14 @@ def serve(
     head[NOW] = now
 
 
+def leaves(addresses: Any, kind: Any, widths: Any, line: int) -> bool:
+    """Whether any request, as wide as its kind, leaves the line (in bytes) that it begins in."""
+    for number in range(len(addresses)):
+        if (addresses[number] & (line - 1)) + widths[kind[number]] > line:
+            return True
+    return False
+
+
 def prepare(
     requests: Any, cache: Any, sets: Any, inverse: float, bases: Any, number: int, end: int
 ) -> None:

@@ -2,11 +2,12 @@
 
 from types import ModuleType
 
-from . import counting, touching
+from . import counting, repeating, touching
 from .compiled import compile_if_worth
 
 TOUCHING_WORTH = 1 << 17
 COUNTING_WORTH = 1 << 18
+REPEATING_WORTH = 1 << 17
 """Rows; caches, if a device has any, load Numba before so many have come."""
 
 
@@ -18,3 +19,8 @@ def touching_loops(rows: int) -> ModuleType | None:
 def counting_loops(rows: int) -> ModuleType | None:
     """Return the loops of `counting.py`, `rows` more being there for them, if they pay."""
     return compile_if_worth(counting.__name__, rows, COUNTING_WORTH)
+
+
+def repeating_loops(rows: int) -> ModuleType | None:
+    """Return the loops of `repeating.py`, `rows` more being there for them, if they pay."""
+    return compile_if_worth(repeating.__name__, rows, REPEATING_WORTH)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .episodes import list_ranges
+from .loops import repeating_loops
 from .seam import Batch, Bools, Ints, Kind, join_batches
 
 LOCAL_STRIDE = 32
@@ -26,11 +27,17 @@ class Pool:
     def repeat(self, number: Ints, shift: Ints, row: Ints) -> Batch:
         """Return the requests of the rows `number`, (n,), moved by `shift` bytes, as rows `row`."""
         many = self.first[number + 1] - self.first[number]
+        stride = np.array([_stride(k) for k in self.kinds] or [1], np.int64)
+        requests = int(many.sum())
+        lanes: Bools = np.ones((requests, 1), np.bool_)
+        if (loops := repeating_loops(requests)) is not None:
+            made = tuple(np.empty(requests, np.int64) for _ in range(3))
+            pool, rows = (self.first, self.kind, self.address), (number, shift, row)
+            loops.repeat(pool, stride, rows, made)
+            return Batch(self.kinds, made[1], made[0][:, None], lanes, made[2])
         chosen = list_ranges(self.first[number], many)
         kind = self.kind[chosen]
-        stride = np.array([_stride(k) for k in self.kinds] or [1], np.int64)
         address = self.address[chosen] + np.repeat(shift, many) * stride[kind]
-        lanes: Bools = np.ones((len(chosen), 1), np.bool_)
         return Batch(self.kinds, kind, address[:, None], lanes, np.repeat(row, many))
 
 

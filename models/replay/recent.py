@@ -1,38 +1,80 @@
-"""What each unit has read lately: plain integers, so that `compiled.py` can compile the loop.
+"""What each unit has read lately: plain integers, so that `compiled.py` can compile the loops.
 
-- `reads`: (unit, line, sectors), each (n,), in order.
+- `requests`: (address, kind, cause, unit, group), each (n,), in order. What a cause loads from a
+  line is a read.
+- `is_load`: (kinds,), 1 for loads.
 - `turns`: for each unit how many reads it has made; one unit's reads never exceed 2 ** 62.
 - `ring`: (line, sectors, link), `window` integers for each unit: read number t is at t % window,
   and its link is the read before it in the same bucket, 0 for none.
 - `heads`: for each of BUCKETS buckets of each unit the last read in it, 0 for none.
-- `again`: (n,), zeros at first; 1 for a read that its unit made among its last `window`.
+- `counts`: for each group how many requests were joined.
+- `passed`: (address, kind, cause), each (n,), of the others.
 """
 
 from typing import Any
 
 BUCKETS = 256
+SECTOR_BITS = 5
 GOLDEN, LOW, SHIFT = 0x9E3779B1, 0x7FFFFFFF, 24
+NONE = -1
 
 
-def mark_recent(reads: Any, turns: Any, ring: Any, heads: Any, window: int, again: Any) -> None:
-    """Look up and keep reads, one after another."""
-    units, lines, sectors = reads
+def join(
+    requests: Any,
+    is_load: Any,
+    turns: Any,
+    ring: Any,
+    heads: Any,
+    window: int,
+    line_bits: int,
+    counts: Any,
+    passed: Any,
+) -> int:
+    """Join reads with those that their unit made lately; return how many requests go on."""
+    addresses, kinds, causes, units, group = requests
+    begin, many = 0, 0
+    while begin < len(addresses):
+        end, line, whose, unit, sectors = begin, NONE, NONE, 0, 0
+        while end < len(addresses):
+            if is_load[kinds[end]]:
+                wanted = addresses[end] >> line_bits
+                if whose != NONE and (wanted != line or causes[end] != whose):
+                    break
+                line, whose, unit = wanted, causes[end], units[end]
+                sectors += 1 << ((addresses[end] - (line << line_bits)) >> SECTOR_BITS)
+            end += 1
+        again = whose != NONE and look_up(turns, ring, heads, window, unit, line, sectors)
+        for number in range(begin, end):
+            if again and is_load[kinds[number]]:
+                counts[group[number]] += 1
+            else:
+                passed[0][many] = addresses[number]
+                passed[1][many] = kinds[number]
+                passed[2][many] = causes[number]
+                many += 1
+        begin = end
+    return many
+
+
+def look_up(
+    turns: Any, ring: Any, heads: Any, window: int, unit: int, line: int, sectors: int
+) -> bool:
+    """Whether a unit made this read among its last `window`; it is kept as its latest."""
     kept_lines, kept_sectors, links = ring
-    for number in range(len(units)):
-        unit, line, wanted = units[number], lines[number], sectors[number]
-        turn = turns[unit] + 1
-        turns[unit] = turn
-        bucket = unit * BUCKETS + bucket_of(line)
-        earlier = heads[bucket]
-        while earlier > 0 and turn - earlier <= window:
-            place = unit * window + earlier % window
-            if kept_lines[place] == line and kept_sectors[place] == wanted:
-                again[number] = 1
-                break
-            earlier = links[place]
-        place = unit * window + turn % window
-        kept_lines[place], kept_sectors[place], links[place] = line, wanted, heads[bucket]
-        heads[bucket] = turn
+    turn = turns[unit] + 1
+    turns[unit] = turn
+    bucket = unit * BUCKETS + bucket_of(line)
+    earlier, again = heads[bucket], False
+    while earlier > 0 and turn - earlier <= window:
+        place = unit * window + earlier % window
+        if kept_lines[place] == line and kept_sectors[place] == sectors:
+            again = True
+            break
+        earlier = links[place]
+    place = unit * window + turn % window
+    kept_lines[place], kept_sectors[place], links[place] = line, sectors, heads[bucket]
+    heads[bucket] = turn
+    return again
 
 
 def bucket_of(line: int) -> int:

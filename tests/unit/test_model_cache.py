@@ -426,3 +426,12 @@ def test_units_find_nothing_of_each_other() -> None:
     cache = make_cache()
     batch = replace(batch_of([(LOAD, 0)] * 5), unit=np.array([0, 1, 0, 1, 2]))
     assert cache.step(batch).counts["read_hits"].tolist() == [0, 0, 1, 1, 0]
+
+
+def test_what_groups_find_is_added_up() -> None:
+    """Group 1 has the first load, a miss, and the last two, hits; group 0 the one between."""
+    batch = replace(batch_of([(LOAD, 0)] * 4), group=np.array([1, 0, 1, 1]), groups=2)
+    step = make_cache().step(batch)
+    assert step.counts["reads"].tolist() == [1, 3]
+    assert step.counts["read_hits"].tolist() == [1, 2]
+    assert step.counts["fills"].tolist() == [0, 1]

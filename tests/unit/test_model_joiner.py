@@ -10,7 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cutrace.errors import CutraceError
-from cutrace.models.joiner import Joiner
+from cutrace.models.joiner import WORTH, Joiner
+from cutrace.models.replay import recent
+from cutrace.models.replay.compiled import rows_asked
 from cutrace.models.replay.seam import Kind, Step
 
 Reads = list[tuple[int, int]]
@@ -58,6 +60,14 @@ def test_stores_and_atomics_are_not_joined() -> None:
     assert [access for access, _, _ in passed(step)] == ["store", "store", "atomic"]
 
 
+def test_what_groups_join_is_added_up() -> None:
+    """The second and the fourth request are joined: one of group 1, one of group 0."""
+    batch = replace(batch_of([(LOAD, 0)] * 2 + [(LOAD, 128)] * 2), group=np.array([0, 1, 1, 0]))
+    step = Joiner(line=128, window=8).step(replace(batch, groups=3))
+    assert column(step, "joined") == [1, 1, 0]
+    assert passed(step) == [("load", 0, 32), ("load", 128, 32)]
+
+
 def test_reads_past_l1_are_joined_too() -> None:
     past = Kind("global", "load", "cg", 32)
     step = Joiner(line=128, window=8).step(batch_of([(past, 64), (past, 64)]))
@@ -86,6 +96,9 @@ def test_counts_do_not_depend_on_batches(reads: list[tuple[int, int, int]], size
         found += column(joiner.step(batch.take(slice(begin, end))), "joined")
         begin = end
     assert found == whole
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(rows_asked, recent.__name__, WORTH)
+        assert column(Joiner(line=128, window=3).step(batch), "joined") == whole
 
 
 @pytest.mark.parametrize(

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 from cache_case import ATOMIC, LOAD, STORE, batch_of, column
 
@@ -22,3 +24,11 @@ def test_memory_keeps_nothing_in_mind() -> None:
     batch = batch_of([(LOAD, 0)] * 3)
     counts = [Memory().step(batch.take(np.array([n]))).counts["bytes_read"][0] for n in range(3)]
     assert counts == [32, 32, 32] == column(Memory().step(batch), "bytes_read")
+
+
+def test_what_groups_move_is_added_up() -> None:
+    """Group 0 reads two sectors and writes one, group 2 writes one."""
+    batch = batch_of([(LOAD, 0), (STORE, 64), (STORE, 0), (LOAD, 32)])
+    step = Memory().step(replace(batch, group=np.array([0, 0, 2, 0]), groups=3))
+    assert column(step, "bytes_read") == [64, 0, 0]
+    assert column(step, "bytes_written") == [32, 0, 32]
