@@ -125,17 +125,20 @@ def bytes_(gpu: cutrace.Session) -> list[NDArray[Any]]:
     return [out.copy_to_host()]
 
 
-def record(folder: Path, jobs: int, launch: Run) -> tuple[dict[str, bytes], list[NDArray[Any]]]:
+def record(
+    folder: Path, jobs: int, launch: Run, **options: Any
+) -> tuple[dict[str, bytes], list[NDArray[Any]]]:
     """The files of a trace, and the arrays after the launch."""
     trace = folder / f"{jobs}.cutrace"
-    with cutrace.Session(trace, engine="compiled", jobs=jobs) as gpu:
+    with cutrace.Session(trace, engine="compiled", jobs=jobs, **options) as gpu:
         found = launch(gpu)
     return files_of(trace), found
 
 
-def assert_same(folder: Path, launch: Run, jobs: int) -> None:
+def assert_same(folder: Path, launch: Run, jobs: int, **options: Any) -> None:
     """Record in one thread and in several, and compare files and arrays."""
-    (one, ours), (several, theirs) = record(folder, 1, launch), record(folder, jobs, launch)
+    one, ours = record(folder, 1, launch, **options)
+    several, theirs = record(folder, jobs, launch, **options)
     assert one.keys() == several.keys()
     assert [name for name in one if one[name] != several[name]] == []
     for a, b in zip(ours, theirs, strict=True):
@@ -149,6 +152,19 @@ def test_the_number_of_threads_changes_nothing(
 ) -> None:
     assert_same(tmp_path, launch, jobs)
     assert capsys.readouterr().err == ""  # nothing kept them from running side by side
+
+
+def test_a_part_of_a_launch_is_recorded_alike(tmp_path: Path, capsys: Said) -> None:
+    assert_same(tmp_path, gather, 2, sample_blocks=9, sample_seed=4)
+    assert_same(tmp_path, transpose, 2, only={"blocks": "3-9", "spaces": "shared"}, control=False)
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_trace_that_grows_too_large_ends_in_any_thread(tmp_path: Path, jobs: int) -> None:
+    with pytest.raises(CutraceError, match="4000 bytes"):
+        record(tmp_path, jobs, gather, max_trace_size=4000)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_sums_of_integers_come_out_whole(tmp_path: Path, capsys: Said) -> None:

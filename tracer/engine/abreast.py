@@ -124,7 +124,10 @@ class Abreast:
 
     def run(self, patterns: PatternTable, sink: Sink) -> str:
         """Run all waves; else return why that was not possible, with memory as it was before."""
-        before = self._memory.used.copy()
+        try:
+            before = self._memory.used.copy()
+        except MemoryError:
+            return f"this machine has no room to put {len(self._memory.used)} bytes aside"
         try:
             with ThreadPoolExecutor(len(self._workers), "cutrace-wave") as pool:
                 try:
