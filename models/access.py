@@ -31,11 +31,13 @@ class Access:
 
     def step(self, batch: Batch) -> Step:
         """Count each row by itself."""
-        lanes, ordered = count_true(batch.active), ordered_lanes(batch)
-        asked, distinct = np.zeros_like(lanes), np.zeros_like(lanes)
-        for kind, rows in batch.parts():
-            asked[rows] = lanes[rows] * kind.width
-            mine = ordered if len(rows) == len(batch) else ordered[rows]
-            distinct[rows] = distinct_bytes(mine, kind.width)
-        ones = np.ones_like(lanes)
+        width = np.array([kind.width for kind in batch.kinds] or [0])[batch.kind]
+        if batch.touched is not None:
+            lanes, distinct = batch.touched.lanes, batch.touched.bytes
+        else:
+            lanes, ordered = count_true(batch.active), ordered_lanes(batch)
+            distinct = np.zeros_like(lanes)
+            for kind, rows in batch.parts():
+                distinct[rows] = distinct_bytes(ordered[rows], kind.width)
+        asked, ones = lanes * width, np.ones_like(lanes)
         return Step(dict(zip(self.counters, (ones, lanes, asked, distinct), strict=True)))

@@ -49,10 +49,7 @@ from .replay.lanes import (
     NONE,
     check_lanes,
     count_true,
-    distinct_bytes,
     mark_new,
-    order_lanes,
-    ordered_lanes,
 )
 from .replay.seam import Batch, Ints, Kind, Step, join_batches
 from .replay.transactions import (
@@ -121,7 +118,9 @@ class Coalescer:
         passed: list[Batch] = []
         for kind, rows in batch.parts():
             rule = self._rule(kind)
-            for lanes in _words(kind, batch if len(rows) == len(batch) else batch.take(rows)):
+            is_whole = len(rows) == len(batch)
+            place = slice(None) if is_whole else rows
+            for lanes in _words(kind, batch if is_whole else batch.take(rows)):
                 group = self._cut(lanes)
                 if rule in UNITS and not batch.passes_on:
                     totals = count_units(group, UNITS[rule])
@@ -129,7 +128,7 @@ class Coalescer:
                     found = RULES[rule](group)
                     totals = add_up(found)
                 for name, values in self._count(rule, totals, group).items():
-                    counts[name][rows] += _sum(values, len(rows))
+                    counts[name][place] += _sum(values, len(rows))
                 if batch.passes_on:
                     plain = kind.access in ("load", "store")
                     used = _fill(found, group) if plain else np.zeros_like(found.size)
@@ -143,20 +142,22 @@ class Coalescer:
         if shape[1] == lanes.addresses.shape[1]:
             return lanes
         addresses, active = lanes.addresses.reshape(shape), lanes.active.reshape(shape)
-        return Lanes(addresses, active, order_lanes(addresses, active), lanes.width)
+        return Lanes(addresses, active, lanes.width)
 
     def _count(self, rule: str, totals: Totals, group: Lanes) -> Mapping[str, Ints]:
         """Return each counter that is not zero by group of lanes or by request."""
         largest = largest_size(rule, group.width)
         lanes = self.request_lanes[_size_class(group.width)]
-        asking = count_true(group.active.reshape(-1, lanes)) > 0
-        packed = -(-count_true(group.active) * group.width // largest)
+        active = group.count_active()
+        is_request = lanes == group.active.shape[1]
+        asking = (active if is_request else count_true(group.active.reshape(-1, lanes))) > 0
+        packed = -(-active * group.width // largest)
         sized = dict(zip(SIZES, totals.leaving.T, strict=True))
         return {
             "split_requests": asking.astype(np.int64),
             "transactions": totals.transactions,
             "bytes_moved": totals.bytes_moved,
-            "ideal_transactions": -(-distinct_bytes(group.ordered, group.width) // largest),
+            "ideal_transactions": -(-group.distinct_bytes() // largest),
             "packed_transactions": np.minimum(packed, _touched_by(rule, totals)),
             **{f"transactions_{size}": sized[size] for size in SIZES},
             **{name: sized[size] for name, size in _VERDICTS.get(rule, {}).items()},
@@ -188,14 +189,13 @@ def _size_class(width: int) -> int:
 def _words(kind: Kind, batch: Batch) -> Iterator[Lanes]:
     """Yield what the coalescer sees of accesses of a kind, once for each pass."""
     if kind.space != "local":
-        yield Lanes(batch.addresses, batch.active, ordered_lanes(batch), kind.width)
+        yield Lanes(batch.addresses, batch.active, kind.width, batch.touched, batch.ordered)
         return
     lane = 4 * np.arange(batch.addresses.shape[1])
     for word in range(0, kind.width, 4):
         offset = batch.addresses + word
         addresses = offset // 4 * LINE + lane + offset % 4
-        ordered = order_lanes(addresses, batch.active)
-        yield Lanes(addresses, batch.active, ordered, min(kind.width, 4))
+        yield Lanes(addresses, batch.active, min(kind.width, 4))
 
 
 def _sum(values: Ints, rows: int) -> Ints:

@@ -114,7 +114,7 @@ def _ask(track: Track, shapes: Shapes, kind: Ints, base: Ints, pattern: Ints) ->
     stages = Stages(wires)
     for start in range(0, len(kind), ASKED):
         rows = slice(start, start + ASKED)
-        batch = shapes.rebuild(track.kinds, kind[rows], base[rows], pattern[rows])
+        batch = shapes.measure(track.kinds, kind[rows], base[rows], pattern[rows])
         for stage, found in stages.run(batch, {}).items():
             answers[stage][:, rows] = found
     return answers

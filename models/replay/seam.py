@@ -83,6 +83,21 @@ class Kind:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Touched:
+    """What n rows touch: the number of their active `lanes` (n,), their distinct `bytes` (n,), and
+    `lines` (n, 4) of 128 bytes, of which they touch 1, 2, 3 or 4 sectors of 32.
+    """
+
+    lanes: Ints
+    bytes: Ints
+    lines: Ints
+
+    def take(self, rows: Ints | slice) -> "Touched":
+        """Return what the given rows touch."""
+        return Touched(self.lanes[rows], self.bytes[rows], self.lines[rows])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Batch:
     """Some n rows, in the order of their warps: warp accesses, or what a stage passed on.
 
@@ -95,7 +110,8 @@ class Batch:
     a model that serves all units; else None. `ordered` (n, lanes) are the addresses of active lanes
     in rising order, `lanes.NONE` behind, put in order once for all stages; where it is None,
     `lanes.ordered_lanes` does it. `group` (n,) is which of `groups` sums a row's counts belong to,
-    for a model that adds up; else None.
+    for a model that adds up; else None. `touched` is what the rows touch, where it was counted once
+    for all stages.
 
     A model with a period sees addresses that are right modulo that period only.
     """
@@ -110,6 +126,7 @@ class Batch:
     ordered: Ints | None = None
     group: Ints | None = None
     groups: int = 0
+    touched: Touched | None = None
 
     def __len__(self) -> int:
         """Return the number of rows."""
@@ -136,6 +153,7 @@ class Batch:
             None if self.ordered is None else self.ordered[rows],
             None if self.group is None else self.group[rows],
             self.groups,
+            None if self.touched is None else self.touched.take(rows),
         )
 
 

@@ -63,7 +63,8 @@ class Stages:
                 seen = replace(seen, group=group[seen.row], groups=int(group.max(initial=-1)) + 1)
             step = self._step(wire, seen, units)
             columns = [step.counts[name] for name in wire.counters]
-            if seen.group is not None:
+            is_summed = seen.group is not None
+            if is_summed or (group is None and seen.row is batch.row):
                 answers[wire.stage.name] = np.stack(columns)
             elif group is None:
                 answers[wire.stage.name] = _sum_by_row(columns, seen.row, len(batch))

@@ -10,6 +10,59 @@ arrays, which is quick where groups are few.
 from typing import Any
 
 NONE = (1 << 63) - (1 << 12)
+LAST = (1 << 31) - 1
+SECTOR_BITS, SECTORS_BITS = 5, 2
+"""Of a sector's bytes, and of the sectors of a line."""
+
+
+def lay_out(
+    masks: Any, offsets: Any, base: Any, addresses: Any, active: Any, ordered: Any, lanes: Any
+) -> None:
+    """Set `addresses` and `active` (n, lanes) of patterns at bases, and how many `lanes` are (n,).
+
+    `ordered` (n, lanes) gets the active lanes' offsets, which the caller is to put in order, and
+    LAST for the others.
+    """
+    for row in range(len(masks)):
+        mask, many = masks[row], 0
+        for lane in range(offsets.shape[1]):
+            on = mask >> lane & 1
+            addresses[row, lane] = base[row] + offsets[row, lane]
+            active[row, lane] = on != 0
+            ordered[row, lane] = offsets[row, lane] if on else LAST
+            many += on
+        lanes[row] = many
+
+
+def count_touched(
+    base: Any, ordered: Any, lanes: Any, width: Any, distinct: Any, lines: Any
+) -> None:
+    """Count what rows touch: `distinct` bytes (n,), and `lines` (n, 4), zeros at first, of which
+    they touch 1, 2, 3 or 4 sectors.
+
+    The first `lanes` (n,) of `ordered` are their offsets from `base` (n,), rising; each touches
+    `width` (n,) bytes.
+    """
+    for row in range(len(base)):
+        total, end, sector, line, many = 0, base[row] - 2 * LAST, -NONE, -NONE, 0
+        for lane in range(lanes[row]):
+            address = base[row] + ordered[row, lane]
+            total += width[row] - max(0, end - address)
+            end = address + width[row]
+            last = (end - 1) >> SECTOR_BITS
+            if last > sector:
+                sector = max(sector + 1, address >> SECTOR_BITS)
+                while sector <= last:
+                    if sector >> SECTORS_BITS != line:
+                        if many:
+                            lines[row, many - 1] += 1
+                        line, many = sector >> SECTORS_BITS, 0
+                    many += 1
+                    sector += 1
+                sector = last
+        if many:
+            lines[row, many - 1] += 1
+        distinct[row] = total
 
 
 def count_bytes(ordered: Any, width: int, distinct: Any) -> None:

@@ -5,12 +5,13 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
-from .lanes import NONE, count_true, is_aligned, mark_new
+from .lanes import NONE, count_true, distinct_bytes, is_aligned, mark_new, order_lanes
 from .loops import touching_loops
-from .seam import Bools, Ints
+from .seam import Bools, Ints, Touched
 
 SECTOR = 32
 LINE = 128
@@ -19,16 +20,33 @@ SECTORS = LINE // SECTOR
 _LINE_BITS = LINE.bit_length() - 1
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Lanes:
     """Groups of lanes that share transactions: `addresses` (n, lanes) in bytes, where `active`
-    (n, lanes); those in rising order, NONE behind, `ordered` (n, lanes); and bytes a lane.
+    (n, lanes); and bytes a lane. `touched` is what they touch, and `given` their `ordered`, where
+    these are known.
     """
 
     addresses: Ints
     active: Bools
-    ordered: Ints
     width: int
+    touched: Touched | None = None
+    given: Ints | None = None
+
+    @cached_property
+    def ordered(self) -> Ints:
+        """The active lanes' addresses in rising order, NONE behind, (n, lanes)."""
+        return order_lanes(self.addresses, self.active) if self.given is None else self.given
+
+    def count_active(self) -> Ints:
+        """Return how many lanes of each group are active, (n,)."""
+        return count_true(self.active) if self.touched is None else self.touched.lanes
+
+    def distinct_bytes(self) -> Ints:
+        """Return how many different bytes each group touches, (n,)."""
+        if self.touched is not None:
+            return self.touched.bytes
+        return distinct_bytes(self.ordered, self.width)
 
     def __len__(self) -> int:
         """Return the number of groups."""
@@ -165,14 +183,19 @@ def add_up(found: Transactions) -> Totals:
 
 def count_units(group: Lanes, unit: int) -> Totals:
     """Add up what a rule of UNITS makes of groups, without listing it."""
-    loops = touching_loops(len(group))
-    if loops is None:
+    leaving = np.zeros((len(group), len(SIZES)), np.int64)
+    if group.touched is not None:
+        by_sectors = group.touched.lines
+        if unit == SECTOR:
+            leaving = by_sectors
+        else:
+            leaving[:, -1] = by_sectors.sum(axis=1)
+    elif (loops := touching_loops(len(group))) is None:
         leaving = _together(*_touched(group, unit), unit)
     else:
-        leaving = np.zeros((len(group), len(SIZES)), np.int64)
         lines, shift = leaving[:, unit // SECTOR - 1 :], unit.bit_length() - 1
         loops.count_units(group.ordered, group.width, shift, _LINE_BITS - shift, lines)
-    touched = leaving @ np.arange(1, SECTORS + 1) * SECTOR // unit
+    touched = leaving[:, -1] if unit == LINE else leaving @ np.arange(1, SECTORS + 1)
     return Totals(touched, touched * unit, leaving)
 
 
