@@ -38,6 +38,14 @@ class Dictionary:
 
     def parts(self, identifiers: Ints) -> Iterator[Part]:
         """Yield the rows with identifiers (n,), which exist, those of a record batch together."""
+        if not len(identifiers):
+            return
+        ends = np.array([identifiers.min(), identifiers.max()])
+        lowest, highest = (np.searchsorted(self._firsts, ends, "right") - 1).tolist()
+        if lowest == highest:
+            place = identifiers - self._firsts[lowest]
+            yield Part(self._unpack(lowest), place, np.arange(len(place)))
+            return
         piece = np.searchsorted(self._firsts, identifiers, "right") - 1
         for number in np.flatnonzero(np.bincount(piece)).tolist():
             which = np.flatnonzero(piece == number)

@@ -54,11 +54,12 @@ class StoredPatterns:
         active = np.empty(len(identifiers), np.uint32)
         offsets = np.empty((len(identifiers), LANES), np.int32)
         for batch, place, which in self.table.parts(identifiers):
-            rows, into = _as_slice(place), _as_slice(which)
+            rows = _as_slice(place)
             masks = batch["active"].to_numpy()[rows]
-            lanes = batch["offsets"].flatten().to_numpy().reshape(-1, LANES)[rows]
+            lanes = batch["offsets"].values.to_numpy().reshape(-1, LANES)[rows]
             if len(which) == len(identifiers):
                 return masks, lanes
+            into = _as_slice(which)
             active[into], offsets[into] = masks, lanes
         return active, offsets
 

@@ -17,6 +17,7 @@ from .compiled_tally import CompiledTally
 from .counts import Groups, Ledger, group_rows
 from .device import Device
 from .loops import counting_loops
+from .numbering import number_rows
 from .patterns import Shapes
 from .place import Placement
 from .schedule import Schedule
@@ -93,7 +94,7 @@ def _settle(
     """Ask the models about distinct rows, and enter what they say."""
     kinds, many = sites.kind[found.site], len(shapes)
     key = (kinds * many + found.pattern) * period + found.phase
-    asked, number = np.unique(key, return_inverse=True)
+    asked, number = number_rows(key, len(sites.kinds) * many * period)
     rest, phase = np.divmod(asked, period)
     kind, pattern = np.divmod(rest, many)
     base = phase + period * (-(-(1 << 32) // period))  # offsets reach 2 GiB below it

@@ -11,6 +11,7 @@ from ...traces.schema import Launch
 from ..occupancy import Occupancy
 from .arrays import MIXED, Zones
 from .loops import counting_loops
+from .numbering import number_rows
 from .seam import Bools, Ints, Kind
 from .sites import SPACES, Sites
 from .wiring import Wire
@@ -86,9 +87,10 @@ def group_rows(site: Ints, zone: Ints, chosen: Bools) -> Groups:
     rows = np.flatnonzero(chosen)
     zones = int(zone.max(initial=0)) + 1
     key = site[rows] * zones + zone[rows]
-    order = np.argsort(key, kind="stable")
-    keys, group = np.unique(key[order], return_inverse=True)
-    return Groups(rows[order], group, *np.divmod(keys, zones))
+    keys, group = number_rows(key, int(key.max(initial=0)) + 1)
+    narrow = group.astype(np.min_scalar_type(len(keys)))  # 16 bits are sorted by radix
+    order = np.argsort(narrow, kind="stable")
+    return Groups(rows[order], group[order], *np.divmod(keys, zones))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -163,9 +165,11 @@ class Ledger:
 
     def close(self) -> tuple[pl.DataFrame, pl.DataFrame]:
         """Return `counts` and `mixed`."""
-        counts, mixed = self._table(False), self._table(True)
-        if mixed.is_empty():
-            return counts, mixed
+        counts = self._table(False)
+        self._fold(True)
+        if not len(self._sums[True].rows):
+            return counts, counts.clear()
+        mixed = self._table(True)
         mixed = mixed.with_columns(array=pl.lit(MIXED))
         mixed = mixed.group_by(KEYS).agg(pl.col(self._counters).sum()).sort(KEYS)
         return counts, mixed.select(*KEYS, *self._counters)

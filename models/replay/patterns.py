@@ -14,6 +14,8 @@ from .seam import Batch, Ints, Kind, Touched
 
 if TYPE_CHECKING:
     from ...traces.pattern_store import Patterns as Store
+TAKEN = 1 << 12
+"""Patterns that are taken at a time to be looked at: half a megabyte."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,11 +54,13 @@ class Shapes:
 
         `loops` are those of `counting.py`, if they are compiled.
         """
-        offsets = self.store.take(pattern)[1]
         if loops is None:
+            offsets = self.store.take(pattern)[1]
             return offsets.min(axis=1).astype(np.int64), offsets.max(axis=1).astype(np.int64)
         low, high = np.empty(len(pattern), np.int64), np.empty(len(pattern), np.int64)
-        loops.find_ends(offsets, low, high)
+        for start in range(0, len(pattern), TAKEN):
+            part = slice(start, start + TAKEN)
+            loops.find_ends(self.store.take(pattern[part])[1], low[part], high[part])
         return low, high
 
     def rebuild(self, kinds: tuple[Kind, ...], kind: Ints, base: Ints, pattern: Ints) -> Batch:

@@ -45,10 +45,11 @@ def count_touched(
     """
     for row in range(len(base)):
         total, end, sector, line, many = 0, base[row] - 2 * LAST, -NONE, -NONE, 0
+        bytes_, first = width[row], base[row]
         for lane in range(lanes[row]):
-            address = base[row] + ordered[row, lane]
-            total += width[row] - max(0, end - address)
-            end = address + width[row]
+            address = first + ordered[row, lane]
+            total += bytes_ - max(0, end - address)
+            end = address + bytes_
             last = (end - 1) >> SECTOR_BITS
             if last > sector:
                 sector = max(sector + 1, address >> SECTOR_BITS)

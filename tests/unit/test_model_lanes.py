@@ -8,7 +8,9 @@ import pytest
 from cutrace.models.coalescer import Coalescer
 from cutrace.models.replay import loops
 from cutrace.models.replay.lanes import count_true, distinct_bytes, order_lanes
+from cutrace.models.replay.patterns import Shapes
 from cutrace.models.replay.seam import Batch, Bools, Ints, Kind
+from cutrace.traces.pattern_store import HeldPatterns
 
 ROWS = 200
 
@@ -88,3 +90,28 @@ def test_transactions_are_those_that_arrays_list(
 def test_lanes_that_are_on_are_counted_however_many_there_are(many: int) -> None:
     flags = np.arange(many) < np.array([[0], [1], [many - 1], [many]])
     assert count_true(flags).tolist() == [0, 1, many - 1, many]
+
+
+@pytest.mark.parametrize("spread", [64, 4096, 1 << 31])
+def test_what_rows_touch_is_counted_once_for_all_stages(
+    spread: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loops, "TOUCHING_WORTH", 0)
+    random = np.random.default_rng(spread)
+    offsets = random.integers(-spread // 2, spread // 2, (ROWS, 32)).astype(np.int32)
+    masks = random.integers(1, 1 << 32, ROWS, np.uint32)
+    kinds = tuple(Kind("global", "load", "ca", width) for width in (1, 4, 16, 160))
+    kind, base = random.integers(0, len(kinds), ROWS), random.integers(1 << 33, 1 << 34, ROWS)
+    shapes = Shapes(HeldPatterns(masks, offsets))
+    rows = kinds, kind, base, np.arange(ROWS)
+    plain, batch = shapes.rebuild(*rows), shapes.measure(*rows)
+    assert (batch.addresses == plain.addresses).all()
+    assert (batch.active == plain.active).all()
+    assert batch.touched is not None
+    for row in range(ROWS):
+        lanes, width = (batch.addresses[row], batch.active[row]), kinds[kind[row]].width
+        by_line = Counter(sector // 4 for sector in units(*lanes, width, 32))
+        sizes = Counter(by_line.values())
+        assert batch.touched.lines[row].tolist() == [sizes[n] for n in (1, 2, 3, 4)]
+        assert batch.touched.bytes[row] == len(units(*lanes, width, 1))
+        assert batch.touched.lanes[row] == int(masks[row]).bit_count()
