@@ -114,6 +114,7 @@ class Cache:
     _used: int = field(default=0, init=False, repr=False)
     _passed: Columns = field(default=(_NONE,) * 3, init=False, repr=False)
     _most: int = field(default=0, init=False, repr=False)
+    _told: Any = field(default=((), (), ()), init=False, repr=False)
     _now: int = field(default=0, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -192,7 +193,9 @@ class Cache:
         told = (pieces.addresses[:, 0], pieces.kind, pieces.row, unit, group)
         groups = len(batch) if batch.group is None else batch.groups
         counts = np.zeros((groups, plain.COLUMNS), np.int64)
-        kinds, onward = self._tell(pieces.kinds)
+        if pieces.kinds is not self._told[0]:
+            self._told = pieces.kinds, *self._tell(pieces.kinds)
+        _, kinds, onward = self._told
         parts: list[Columns] = [_NOTHING]
         for part in _slices(pieces.row):
             requests = tuple(np.ascontiguousarray(column[part]) for column in told)
@@ -275,10 +278,12 @@ class Cache:
 
 def _slices(row: Ints) -> Iterator[slice]:
     """Yield parts of about SLICE requests, the requests of a row together."""
-    opens = np.append(np.flatnonzero(np.diff(row, prepend=-1)), len(row))
-    at = np.searchsorted(opens, np.arange(0, len(row), SLICE))
-    starts = list(dict.fromkeys([*opens[at].tolist(), len(row)]))
-    yield from map(slice, starts, starts[1:])
+    end = 0
+    while end < len(row):
+        start, end = end, min(end + SLICE, len(row))
+        while end < len(row) and row[end] == row[end - 1]:
+            end += 1
+        yield slice(start, end)
 
 
 def _cut(batch: Batch, line: int, compiled: ModuleType | None) -> tuple[Batch, Ints]:

@@ -51,6 +51,7 @@ from .replay.lanes import (
     count_true,
     mark_new,
 )
+from .replay.numbering import number_rows
 from .replay.seam import Batch, Ints, Kind, Step, join_batches
 from .replay.transactions import (
     LINE,
@@ -221,7 +222,7 @@ def _pass_on(kind: Kind, found: Transactions, filled: Ints, rows: Ints, batch: B
     size = found.size.reshape(len(rows), -1)
     at, column = np.nonzero(size)
     pair = size[at, column] + filled.reshape(size.shape)[at, column] * _PAIRS
-    pairs, number = np.unique(pair, return_inverse=True)
+    pairs, number = number_rows(pair, int(pair.max(initial=0)) + 1)
     return Batch(
         tuple(replace(kind, width=p % _PAIRS, filled=p // _PAIRS) for p in pairs.tolist()),
         number,

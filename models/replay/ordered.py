@@ -37,6 +37,8 @@ POOLED = 1 << 16
 """Distinct rows of a wave up to which what is passed on for them is kept for the whole wave."""
 HELD = 1 << 21
 """Rows that are held at most: those of a wave with more are put in order so many at a time."""
+NEVER = np.iinfo(np.int64).max
+"""A block that no launch has."""
 SAMPLED = -1
 """The pattern of a row of texels."""
 CONST, LOCAL = 1 << 59, 1 << 55
@@ -86,6 +88,10 @@ class Distinct:
         """Return how many differ."""
         return len(self.kind)
 
+    def of(self, rows: Ints) -> "Distinct":
+        """Return the same ones for some of the rows."""
+        return replace(self, number=self.number[rows], shift=self.shift[rows])
+
 
 @dataclass(slots=True)
 class Ordering:
@@ -97,13 +103,17 @@ class Ordering:
     _stages: Stages = field(init=False)
     _heard: Bools = field(init=False)
     _period: int = field(init=False)
+    _ends: Ints = field(init=False)
     _held: list[Rows] = field(default_factory=list)
     _flows: dict[str, list[Batch]] = field(default_factory=dict)
     _samples: int = 0
+    _many: int = 0
+    _lowest: int = NEVER
 
     def __post_init__(self) -> None:
         """Set up the stages that keep state."""
         self._stages = Stages(self.track.lasting)
+        self._ends = self.track.order.ends
         self._period = lcm(1, *(wire.period for wire in self.track.front))
         spaces = {space for wire in self.track.lasting for space in wire.spaces}
         self._heard = np.zeros(SPACES, np.bool_)
@@ -113,7 +123,7 @@ class Ordering:
         """Hold rows of accesses to the spaces that any stage with state hears of."""
         heard = self._heard[rows.site % SPACES]
         if heard.any():
-            self._held.append(rows if heard.all() else rows.take(heard))
+            self._hold(rows if heard.all() else rows.take(heard))
 
     def take_samples(self, samples: Samples, sites: Sites, zones: Zones) -> None:
         """Hold rows of texels, which go through the stages in front at once."""
@@ -127,40 +137,43 @@ class Ordering:
         self._samples += len(site)
         alone, sampled = np.zeros(len(site), np.bool_), np.full(len(site), SAMPLED)
         whose = (samples.block, samples.warp, samples.step)
-        self._held.append(Rows(*whose, site, number, sampled, zone, alone))
+        self._hold(Rows(*whose, site, number, sampled, zone, alone))
+
+    def _hold(self, rows: Rows) -> None:
+        """Keep rows for when all of their waves are there."""
+        self._held.append(rows)
+        self._many += len(rows)
+        self._lowest = min(self._lowest, int(rows.block.min(initial=NEVER)))
 
     def release(self, settled: int | None) -> None:
         """Count the waves of which no block comes any more: those before block `settled`."""
-        order = self.track.order
-        ends = order.ends
-        if sum(map(len, self._held)) > HELD:
+        ends = self._ends
+        if self._many > HELD:
             settled = None
         done = len(ends) if settled is None else int(np.searchsorted(ends, settled, side="right"))
-        if not self._held or not done or ends[done - 1] <= min(r.block.min() for r in self._held):
+        if not self._many or not done or ends[done - 1] <= self._lowest:
             return
         rows = join_rows(self._held)
-        ready = order.wave[rows.block] < done
-        self._held = [rows.take(~ready)] if not ready.all() else []
-        self._count(rows.take(ready))
+        self._held, self._many, self._lowest = [], 0, NEVER
+        ready = self.track.order.wave[rows.block] < done
+        if not ready.all():
+            self._hold(rows.take(~ready))
+            rows = rows.take(ready)
+        self._count(rows)
 
     def _count(self, rows: Rows) -> None:
         """Send rows through the stages in the order in which they happen."""
-        rows = rows.take(self.track.order.order(rows.block, rows.warp, rows.step))
+        order = self.track.order.order(rows.block, rows.warp, rows.step)
         sampled = self._pool_samples()
         distinct = self._number(rows)
-        if len(distinct) <= POOLED:
-            self._count_pooled(rows, distinct, sampled)
-            return
-        for _, part in _slices(rows):
-            self._count_pooled(part, self._number(part), sampled)
-
-    def _count_pooled(self, rows: Rows, distinct: Distinct, sampled: Mapping[str, Pool]) -> None:
-        """Ask the stages in front about distinct rows, and send all through the others in order."""
-        pools = self._pool(distinct)
-        shift = distinct.shift + self._windows(rows)
-        for at, part in _slices(rows):
-            flows = _repeat(pools, sampled, part, distinct.number[at], shift[at])
-            self._send(part, flows)
+        pooled = self._pool(distinct) if len(distinct) <= POOLED else None
+        for start in range(0, len(order), TAKEN):
+            chosen = order[start : start + TAKEN]
+            part = rows.take(chosen)
+            asked = self._number(part) if pooled is None else distinct.of(chosen)
+            pools = self._pool(asked) if pooled is None else pooled
+            moved = asked.shift + self._windows(part)
+            self._send(part, _repeat(pools, sampled, part, asked.number, moved))
 
     def _number(self, rows: Rows) -> Distinct:
         """Find the distinct ones among rows: those of one kind, pattern and place in a period."""
@@ -288,13 +301,6 @@ def join_rows(parts: Sequence[Rows]) -> Rows:
     if len(parts) == 1:
         return parts[0]
     return Rows(*(np.concatenate([getattr(p, c.name) for p in parts]) for c in fields(Rows)))
-
-
-def _slices(rows: Rows) -> Iterator[tuple[slice, Rows]]:
-    """Yield rows TAKEN at a time, and where they are."""
-    for start in range(0, len(rows), TAKEN):
-        part = slice(start, start + TAKEN)
-        yield part, rows.take(part)
 
 
 def _repeat(

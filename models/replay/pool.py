@@ -46,9 +46,10 @@ def make_pool(passed: Batch | None, rows: int) -> Pool:
     if passed is None:
         nothing = np.zeros(0, np.int64)
         return Pool((), nothing, nothing, np.zeros(rows + 1, np.int64))
-    order = np.argsort(passed.row, kind="stable")
-    first = np.searchsorted(passed.row[order], np.arange(rows + 1))
-    return Pool(passed.kinds, passed.kind[order], passed.addresses[order, 0], first)
+    if (passed.row[1:] < passed.row[:-1]).any():
+        passed = passed.take(np.argsort(passed.row, kind="stable"))
+    first = np.searchsorted(passed.row, np.arange(rows + 1))
+    return Pool(passed.kinds, passed.kind, np.ascontiguousarray(passed.addresses[:, 0]), first)
 
 
 def join_flows(flows: Sequence[Batch]) -> Batch | None:
