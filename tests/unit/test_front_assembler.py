@@ -33,21 +33,25 @@ CRASHES = (
 
 
 def test_a_cubin_or_the_reasons_come_back() -> None:
-    made = assemble(EMPTY, "sm_80", "-Xptxas=-v")
+    made = assemble(EMPTY, "sm_80", "-v")
     assert made.cubin is not None
     assert made.cubin[:4] == b"\x7fELF"
-    assert "Used" in made.info
+    assert "Used" in made.report
     refused = assemble(EMPTY.replace("ret", "rat"), "sm_80")
     assert refused.cubin is None
-    assert "rat" in refused.errors
+    assert "rat" in refused.report
 
 
 def test_a_crash_is_one_sentence_and_the_next_question_is_answered() -> None:
-    assemble(EMPTY, "sm_80")
-    assembler._children.child._process.kill()
     with pytest.raises(CutraceError, match="assembler crashed over this PTX, for sm_80"):
-        assemble(EMPTY, "sm_80")
+        assemble(CRASHES, "sm_80")
     assert assemble(EMPTY, "sm_80").cubin is not None
+
+
+def test_what_takes_too_long_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(assembler, "PATIENCE", 0.0)
+    with pytest.raises(CutraceError, match="did not finish this PTX, for sm_80"):
+        assemble(EMPTY, "sm_80")
 
 
 def test_a_kernel_that_crashes_the_assembler_is_recorded(tmp_path: Path) -> None:

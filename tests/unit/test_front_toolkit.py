@@ -14,8 +14,8 @@ from cutrace.tracer.front import resources, toolkit
     [
         ("nvrtc", "cuda_nvrtc/lib/libnvrtc.so.12"),
         ("nvrtc", "cuda_nvrtc/bin/nvrtc64_120_0.dll"),
-        ("nvJitLink", "nvjitlink/lib/libnvJitLink.so.12"),
-        ("nvJitLink", "nvjitlink/bin/nvJitLink_120_0.dll"),
+        ("ptxas", "cuda_nvcc/bin/ptxas"),
+        ("ptxas", "cuda_nvcc/bin/ptxas.exe"),
     ],
 )
 def test_a_library_is_found_on_linux_and_on_windows(
@@ -29,7 +29,7 @@ def test_a_library_is_found_on_linux_and_on_windows(
     (library.parent / "libnvrtc.alt.so.12").touch()
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "nvidia", raising=False)
-    assert toolkit._find_library(name) == library
+    assert toolkit.find_file(name) == library
 
 
 @pytest.fixture
@@ -48,8 +48,8 @@ def test_macos_is_told_to_bring_ptx(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("no_wheels")
 def test_a_machine_without_the_wheel_is_told_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", "linux")
-    with pytest.raises(CutraceError, match=r'pip install "nvidia-nvjitlink-cu12>=12\.9,<13"'):
-        toolkit.load_library("nvJitLink")
+    with pytest.raises(CutraceError, match=r'pip install "nvidia-cuda-nvrtc-cu12>=12\.9,<13"'):
+        toolkit.load_library("nvrtc")
 
 
 @pytest.mark.usefixtures("no_wheels")

@@ -25,7 +25,7 @@ def test_the_headers_that_a_message_advises_to_install_are_an_extra() -> None:
     extra = {
         line.partition(">")[0] for line in settings["project"]["optional-dependencies"]["headers"]
     }
-    assert extra == {wheel_of("crt/mma.h"), wheel_of("curand_kernel.h")}
+    assert extra == {wheel_of("curand_kernel.h")}
 
 
 def test_no_folder_of_tests_or_of_the_gallery_is_a_package() -> None:

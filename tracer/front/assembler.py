@@ -1,93 +1,63 @@
-"""NVIDIA's assembler in a process of its own, since PTX that no compiler wrote can crash it.
+"""ptxas, NVIDIA's assembler, from nvcc's wheel: PTX to the machine code that nvcc's users run.
 
-A child serves one thread: it reads a line of JSON and that many bytes of PTX, and answers with a
-line of JSON and the bytes of a cubin. One that crashes, or takes longer than `PATIENCE` seconds,
-is given up, and the next question starts another.
+A kernel is assembled as a whole program, as nvcc and NVRTC do unless they are asked for code that
+is linked later (`-rdc`). NVIDIA's linker for run time, nvJitLink, makes such code of PTX: its
+functions keep to calling conventions, and registers are often others than the chip then needs.
+
+Each question has a process of its own, since PTX that no compiler wrote can crash ptxas.
 """
 
-import atexit
-import json
-import os
 import subprocess
-import sys
-import threading
-from collections.abc import Mapping
-from typing import IO
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from ...errors import CutraceError
-from .nvjitlink import Linked, link_ptx
+from .toolkit import find_file, missing
 
 PATIENCE = 60.0
-
-_START = f"import sys; sys.path[:] = {{path!r}}; from {__name__} import serve; serve()"
-_children = threading.local()
+"""Seconds that one kernel may take."""
 
 
-def assemble(ptx: str, arch: str, *options: str) -> Linked:
-    """Assemble `ptx` as `link_ptx` does; CutraceError if the assembler crashes over it."""
-    if not sys.executable:  # Python inside of another program
-        return link_ptx(ptx, arch, *options)
-    child = getattr(_children, "child", None)
-    if child is None:
-        child = _children.child = _Child()
+@dataclass(frozen=True, slots=True)
+class Assembled:
+    """`cubin` is None when ptxas refused; `report` is what it said."""
+
+    cubin: bytes | None
+    report: str
+
+
+def has_assembler() -> bool:
+    """Whether ptxas is installed: not on macOS, for which NVIDIA publishes none."""
+    return find_file("ptxas") is not None
+
+
+def assemble(ptx: str, arch: str, *options: str) -> Assembled:
+    """Assemble `ptx` for `arch` (`sm_75`); CutraceError if ptxas crashes or takes too long."""
+    program = find_file("ptxas")
+    if program is None:
+        raise missing("ptxas")
+    with TemporaryDirectory(prefix="cutrace-") as folder:
+        source, cubin = Path(folder, "kernel.ptx"), Path(folder, "kernel.cubin")
+        source.write_text(ptx, encoding="utf-8")
+        command = [str(program), f"-arch={arch}", *options, str(source), "-o", str(cubin)]
+        said, status = _run(command, arch)
+        return Assembled(None if status else cubin.read_bytes(), said)
+
+
+def _run(command: list[str], arch: str) -> tuple[str, int]:
+    """What a command printed, and its status: 0 where it was content, 1 to 255 where it refused."""
     try:
-        return child.ask(ptx, arch, options)
-    except (OSError, ValueError):
-        _children.child = None
-        child.close()
-        raise CutraceError(f"NVIDIA's assembler crashed over this PTX, for {arch}") from None
-
-
-class _Child:
-    """A process that assembles, until its input ends."""
-
-    def __init__(self) -> None:
-        command = [sys.executable, "-c", _START.format(path=sys.path)]
-        self._process = subprocess.Popen(
+        answer = subprocess.run(
             command,
-            stdin=subprocess.PIPE,
+            stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
+            stderr=subprocess.STDOUT,
+            timeout=PATIENCE,
             start_new_session=True,  # Ctrl-C is for the parent
         )
-        atexit.register(self.close)
-
-    def ask(self, ptx: str, arch: str, options: tuple[str, ...]) -> Linked:
-        """Return the answer; OSError or ValueError when there is none."""
-        to, answers = self._process.stdin, self._process.stdout
-        assert to
-        assert answers
-        data = ptx.encode()
-        watch = threading.Timer(PATIENCE, self._process.kill)
-        watch.start()
-        try:
-            _send(to, {"arch": arch, "options": options, "bytes": len(data)}, data)
-            answer = json.loads(answers.readline())
-            cubin = None if answer["bytes"] is None else answers.read(answer["bytes"])
-            return Linked(cubin, answer["info"], answer["errors"])
-        finally:
-            watch.cancel()
-
-    def close(self) -> None:
-        """Let the process end."""
-        atexit.unregister(self.close)
-        self._process.kill()
-        self._process.communicate()
-
-
-def serve() -> None:
-    """Answer until the input ends: what the child does."""
-    questions, to = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what the library itself prints goes nowhere
-    for line in questions:
-        asked = json.loads(line)
-        ptx = questions.read(asked["bytes"]).decode()
-        linked = link_ptx(ptx, asked["arch"], *asked["options"])
-        size = None if linked.cubin is None else len(linked.cubin)
-        answer = {"bytes": size, "info": linked.info, "errors": linked.errors}
-        _send(to, answer, linked.cubin or b"")
-
-
-def _send(to: IO[bytes], head: Mapping[str, object], data: bytes) -> None:
-    to.write(json.dumps(head).encode() + b"\n" + data)
-    to.flush()
+    except subprocess.TimeoutExpired:
+        raise CutraceError(f"NVIDIA's assembler did not finish this PTX, for {arch}") from None
+    if not 0 <= answer.returncode < 256:  # a signal; on Windows an exception's number
+        raise CutraceError(f"NVIDIA's assembler crashed over this PTX, for {arch}")
+    return answer.stdout.decode(errors="replace"), answer.returncode

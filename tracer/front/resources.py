@@ -1,7 +1,7 @@
 """What a kernel takes of each architecture: registers, shared, local, constant bytes and spills.
 
-The assembler (nvJitLink) is asked, and its report read as `ptxas -v` prints it; constant bytes
-come from the cubin's sections, since the report omits them for sm_90 and newer.
+The assembler is asked, and its report read; constant bytes come from the cubin's sections, since
+the report omits them for sm_90 and newer.
 """
 
 import re
@@ -11,9 +11,8 @@ from functools import lru_cache
 
 from ...errors import CutraceError
 from ...traces.schema import Resources
-from .assembler import assemble
+from .assembler import assemble, has_assembler
 from .signature import entries
-from .toolkit import has_library
 
 ARCHS = (
     *("sm_50", "sm_60", "sm_70", "sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120"),
@@ -41,7 +40,7 @@ def resources(
     """
     if kernel not in entries(ptx):
         raise CutraceError(f"no kernel {kernel} in this PTX; it has {', '.join(entries(ptx))}")
-    if not has_library("nvJitLink"):
+    if not has_assembler():
         return ()
     measured = (_measure(ptx, kernel, arch, max_registers) for arch in archs)
     return tuple(found for found in measured if found)
@@ -51,10 +50,10 @@ def resources(
 def _measure(ptx: str, kernel: str, arch: str, max_registers: int) -> Resources | None:
     limit = (f"-maxrregcount={max_registers}",) if max_registers else ()
     text = _retarget(_alone(ptx, kernel), arch)
-    linked = assemble(text, _with_suffix(text, arch), "-Xptxas=-v", *limit)
-    if linked.cubin is None:
+    made = assemble(text, _with_suffix(text, arch), "-v", *limit)
+    if made.cubin is None:
         return None
-    report = _report_of(linked.info, kernel)
+    report = _report_of(made.report, kernel)
     registers = _USED.search(report)
     if not registers:
         return None
@@ -65,7 +64,7 @@ def _measure(ptx: str, kernel: str, arch: str, max_registers: int) -> Resources 
         registers=int(registers[1]),
         shared_bytes=_number(_SHARED, report),
         local_bytes=max(stack, _number(_LOCAL, report)),
-        constant_bytes=_constant_bytes(linked.cubin, kernel),
+        constant_bytes=_constant_bytes(made.cubin, kernel),
         spill_stores=stores,
         spill_loads=loads,
     )
@@ -107,9 +106,9 @@ def _with_suffix(ptx: str, arch: str) -> str:
     return f"sm_{target[2]}{target[3]}" if target and arch == f"sm_{target[2]}" else arch
 
 
-def _report_of(info: str, kernel: str) -> str:
+def _report_of(report: str, kernel: str) -> str:
     """The lines about one kernel: from `Compiling entry function 'K'` to the next such line."""
-    _, found, rest = info.partition(f"Compiling entry function '{kernel}'")
+    _, found, rest = report.partition(f"Compiling entry function '{kernel}'")
     return rest.partition("Compiling entry function")[0] if found else ""
 
 

@@ -1,7 +1,7 @@
-"""Where NVIDIA's compiler lies: the libraries and headers of its wheels, found without importing.
+"""Where NVIDIA's compiler lies: what its wheels bring, found without importing.
 
 The wheels of the CUDA 12 family put everything under one folder `nvidia`: `cuda_nvrtc/lib/*.so.12`
-on Linux and `cuda_nvrtc/bin/*.dll` on Windows, headers in `include`. NVIDIA publishes none for
+on Linux and `cuda_nvrtc/bin/*.dll` on Windows, programs in `bin`, headers in `include`. NVIDIA publishes none for
 macOS: there PTX is still recorded, and only CUDA C++ cannot be compiled.
 """
 
@@ -15,12 +15,12 @@ from pathlib import Path
 
 from ...errors import CutraceError
 
-_LIBRARIES = {
+_FILES = {
     "nvrtc": ("cuda_nvrtc", ("libnvrtc.so.12", "nvrtc64_12*_0.dll")),
-    "nvJitLink": ("nvjitlink", ("libnvJitLink.so.12", "nvJitLink_12*_0.dll")),
+    "ptxas": ("cuda_nvcc", ("ptxas", "ptxas.exe")),
 }
-_HEADERS = ("cuda_runtime", "cuda_cccl", "cuda_nvcc", "curand")
-_MORE_HEADERS = {"crt/": "nvidia-cuda-nvcc-cu12", "curand": "nvidia-curand-cu12"}
+_HEADERS = ("cuda_runtime", "cuda_cccl", "curand")
+_MORE_HEADERS = {"curand": "nvidia-curand-cu12"}
 
 
 def _wheel_folders(package: str) -> Iterator[Path]:
@@ -32,8 +32,9 @@ def _wheel_folders(package: str) -> Iterator[Path]:
             yield folder
 
 
-def _find_library(name: str) -> Path | None:
-    package, patterns = _LIBRARIES[name]
+def find_file(name: str) -> Path | None:
+    """Where the library `nvrtc` or the program `ptxas` lies, if it is installed."""
+    package, patterns = _FILES[name]
     for folder in _wheel_folders(package):
         for place in ("lib", "bin", "bin/x64"):
             for pattern in patterns:
@@ -42,14 +43,9 @@ def _find_library(name: str) -> Path | None:
     return None
 
 
-def has_library(name: str) -> bool:
-    """Whether `nvrtc` or `nvJitLink` is installed."""
-    return _find_library(name) is not None
-
-
 def missing(name: str) -> CutraceError:
-    """The one sentence for a machine without NVIDIA's library `name`."""
-    wheel = f"nvidia-{_LIBRARIES[name][0].replace('_', '-')}-cu12"
+    """The one sentence for a machine without NVIDIA's `nvrtc` or `ptxas`."""
+    wheel = f"nvidia-{_FILES[name][0].replace('_', '-')}-cu12"
     if sys.platform == "darwin":
         return CutraceError(
             f"no compiler for CUDA C++ here: NVIDIA publishes none for macOS; compile to PTX on "
@@ -63,8 +59,8 @@ def missing(name: str) -> CutraceError:
 
 @cache
 def load_library(name: str) -> ctypes.CDLL:
-    """Load `nvrtc` or `nvJitLink`. Calls into it release the interpreter lock."""
-    path = _find_library(name)
+    """Load `nvrtc`. Calls into it release the interpreter lock."""
+    path = find_file(name)
     if path is None:
         raise missing(name)
     if sys.platform == "win32":
@@ -76,7 +72,8 @@ def load_library(name: str) -> ctypes.CDLL:
 def include_folders() -> tuple[str, ...]:
     """The folders of CUDA's own headers (and cub, thrust, libcu++), absolute, without a slash.
 
-    The wheels of cuRAND and of nvcc (for tensor cores, `mma.h`) are used where they are installed.
+    cuRAND's wheel is used where it is installed; nvcc's has `crt/mma.h`, for which tensor_core.py
+    stands in.
     """
     folders = (folder / "include" for package in _HEADERS for folder in _wheel_folders(package))
     return tuple(str(folder) for folder in folders if folder.is_dir())
