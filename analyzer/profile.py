@@ -17,6 +17,7 @@ from ..models.replay.options import SCHEDULES, ReplayOptions
 from ..models.replay.suppose import suppose
 from ..traces.reader import Trace, read_trace
 from ..traces.schema import Launch, Manifest
+from .apart import with_apart
 from .arithmetic import with_flops, with_lanes, without_flops
 from .evaluate import Definitions, Raw, Value, by, totals
 from .facts import launch_facts
@@ -270,7 +271,10 @@ def launch_profile(
     What is `supposed` of the launch is said before all else.
     """
     device, as_if = question.devices[counts.device], question.options.as_if
-    counts = replace(counts, counts=_with_computing(counts, instructions))
+    told = with_apart(_with_computing(counts, instructions), instructions, device.capability)
+    mixed = with_levels(without_mix(without_flops(counts.mixed)))
+    mixed = with_apart(mixed, instructions, device.capability)
+    counts = replace(counts, counts=told)
     around = [pl.col(name) for name in places.columns if name != "pc"]
     left_out = find_left_out(counts.launch, instructions, counts.counts.columns, places)
     return LaunchProfile(
@@ -285,7 +289,7 @@ def launch_profile(
             whole=question.scope == "all",
             left_out=left_out,
         ),
-        mixed=widen(with_levels(without_mix(without_flops(counts.mixed))), places, around),
+        mixed=widen(mixed, places, around),
         blocks={"sm": counts.blocks_of_sm, "cluster": counts.blocks_of_cluster},
         refusal="" if as_if else counts.refusal,
         substitutions=counts.substitutions,
