@@ -10,8 +10,9 @@ where they lie side by side.
 
 A factor's fragment is seen as `outer` by `sum`: rows of A, columns of B. Where M is 8 the product
 is made transposed, B first. Sums are rounded as `mma.sync` rounds them, for 7.5 in two halves; of
-tf32 ptxas makes halves for every device. Left out: factors of one and of four bits, double
-precision, accumulators of another type than the result's.
+tf32 in two halves for every device, as an H200 was found to do (tests/validate/test_matrices.py).
+Left out: factors of one and of four bits, double precision, accumulators of another type than the
+result's.
 """
 
 NAME = "mma.h"
@@ -37,8 +38,27 @@ template <class A> struct same<A, A> { enum { value = 1 }; };
 #define __CUTRACE_DEVICE __device__ __forceinline__
 __CUTRACE_DEVICE int lane() { int n; asm("mov.u32 %0, %%laneid;" : "=r"(n)); return n; }
 
-template <class T> struct alignas(2 * sizeof(T)) couple { T x[2]; };
 __CUTRACE_DEVICE unsigned bits(const void *at) { return *static_cast<const unsigned *>(at); }
+template <int size> struct couple {  // two values of two bytes that lie side by side
+    static __CUTRACE_DEVICE void copy(void *to, const void *from)
+    { *static_cast<unsigned *>(to) = bits(from); }
+    static __CUTRACE_DEVICE void load(void *to, const void *from) { copy(to, from); }
+    static __CUTRACE_DEVICE void store(void *to, const void *from) { copy(to, from); }
+};
+template <> struct couple<4> {  // of four bytes, which the compiler would move one by one
+    static __CUTRACE_DEVICE void load(void *to, const void *from)
+    {
+        unsigned *words = static_cast<unsigned *>(to);
+        asm volatile("ld.v2.b32 {%0, %1}, [%2];"
+                     : "=r"(words[0]), "=r"(words[1]) : "l"(from) : "memory");
+    }
+    static __CUTRACE_DEVICE void store(void *to, const void *from)
+    {
+        const unsigned *words = static_cast<const unsigned *>(from);
+        asm volatile("st.v2.b32 [%0], {%1, %2};"
+                     :: "l"(to), "r"(words[0]), "r"(words[1]) : "memory");
+    }
+};
 
 __CUTRACE_DEVICE void multiply(float *d, const half *a, const half *b, const float *c)
 {
@@ -90,19 +110,25 @@ __CUTRACE_WHOLE(signed char, "s8")
 __CUTRACE_WHOLE(unsigned char, "u8")
 #undef __CUTRACE_WHOLE
 
-#define __CUTRACE_FLOAT(T, STEP, S, SHAPE)                                                    \\
-    __CUTRACE_DEVICE void multiply(float *d, const T *a, const T *b, const float *c)          \\
-    {                                                                                         \\
-        asm volatile("mma.sync.aligned." SHAPE ".row.col.f32." S "." S ".f32 "                \\
-            "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%10,%11,%12,%13};"                       \\
-            : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])                                  \\
-            : "r"(bits(a)), "r"(bits(a + STEP)), "r"(bits(a + 2 * STEP)),                     \\
-              "r"(bits(a + 3 * STEP)), "r"(bits(b)), "r"(bits(b + STEP)),                     \\
-              "f"(c[0]), "f"(c[1]), "f"(c[2]), "f"(c[3]));                                    \\
-    }
-__CUTRACE_FLOAT(__nv_bfloat16, 2, "bf16", "m16n8k16")
-__CUTRACE_FLOAT(float, 1, "tf32", "m16n8k8")
-#undef __CUTRACE_FLOAT
+__CUTRACE_DEVICE
+void multiply(float *d, const __nv_bfloat16 *a, const __nv_bfloat16 *b, const float *c)
+{
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
+        "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%10,%11,%12,%13};"
+        : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])
+        : "r"(bits(a)), "r"(bits(a + 2)), "r"(bits(a + 4)), "r"(bits(a + 6)),
+          "r"(bits(b)), "r"(bits(b + 2)), "f"(c[0]), "f"(c[1]), "f"(c[2]), "f"(c[3]));
+}
+
+__CUTRACE_DEVICE void multiply(float *d, const float *a, const float *b, const float *c)
+{
+    for (int k = 0; k < 2; ++k, c = d)
+        asm volatile("mma.sync.aligned.m16n8k4.row.col.f32.tf32.tf32.f32 "
+            "{%0,%1,%2,%3}, {%4,%5}, {%6}, {%7,%8,%9,%10};"
+            : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])
+            : "r"(bits(a + 2 * k)), "r"(bits(a + 2 * k + 1)), "r"(bits(b + k)),
+              "f"(c[0]), "f"(c[1]), "f"(c[2]), "f"(c[3]));
+}
 }
 
 template <class Use, int m, int n, int k, class T, class Layout = void> class fragment
@@ -240,11 +266,7 @@ void visit(fragment<accumulator, m, n, k, T> &f, unsigned pitch, layout_t layout
 template <class T> struct load {
     const T *from;
     __CUTRACE_DEVICE void one(T &x, unsigned at) { x = from[at]; }
-    __CUTRACE_DEVICE void both(T *x, unsigned at)
-    {
-        couple<T> two = *reinterpret_cast<const couple<T> *>(from + at);
-        x[0] = two.x[0]; x[1] = two.x[1];
-    }
+    __CUTRACE_DEVICE void both(T *x, unsigned at) { couple<sizeof(T)>::load(x, from + at); }
     __CUTRACE_DEVICE void turned(T *x, unsigned at)
     {
         both(x, at);
@@ -254,12 +276,7 @@ template <class T> struct load {
 template <class T> struct store {
     T *to;
     __CUTRACE_DEVICE void one(T &x, unsigned at) { to[at] = x; }
-    __CUTRACE_DEVICE void both(T *x, unsigned at)
-    {
-        couple<T> two;
-        two.x[0] = x[0]; two.x[1] = x[1];
-        *reinterpret_cast<couple<T> *>(to + at) = two;
-    }
+    __CUTRACE_DEVICE void both(T *x, unsigned at) { couple<sizeof(T)>::store(to + at, x); }
     __CUTRACE_DEVICE void turned(T *x, unsigned at)
     { *reinterpret_cast<unsigned *>(to + at) = transposed(bits(x)); }
 };
