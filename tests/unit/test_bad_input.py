@@ -289,6 +289,12 @@ def test_a_call_with_too_few_arguments_is_refused_with_its_line() -> None:
         launch_ptx("call f, (1);", outside=outside)
 
 
+def test_a_number_is_no_address_of_a_parameter() -> None:
+    said = r"the name of a parameter, or a pointer to one, as address: .*\[8\];` \(PTX line 7\)"
+    with pytest.raises(CutraceError, match=said):
+        launch_ptx(".reg .b64 %d; ld.param.u64 %d, [8];")
+
+
 def test_a_register_for_a_parameter_of_other_size_is_refused() -> None:
     outside = ".func (.param .align 4 .b8 r[12]) f() { ret; }"
     named = r"`r` has 12 bytes, and is no register.s: `call .%r., f"

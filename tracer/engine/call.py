@@ -35,7 +35,7 @@ def _parameter(decoder: "Decoder", instruction: Instruction) -> Step:
     load = instruction.opcode == "ld"
     value, address = instruction.operands if load else reversed(instruction.operands)
     if not isinstance(address, Address) or not isinstance(address.base, Symbol):
-        raise decoder.refuse("cutrace does not reach parameters through pointers yet")
+        raise decoder.refuse("expected the name of a parameter, or a pointer to one, as address")
     place = place_of(decoder, address.base.name)
     offset = address.base.offset + address.offset
     kind, size = instruction.type, TYPE_BYTES[instruction.type]
