@@ -15,36 +15,45 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from program import Program
 
 import cutrace
 from cutrace.analyzer.profile import LaunchProfile
+from cutrace.tracer.front.resources import resources
 from cutrace.tracer.host.record import record
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "tests" / "validate" / "counters"
 PROGRAMS = ROOT / "tests" / "programs"
 GALLERY = ROOT / "traces" / "gallery"
-DEVICE = "h200"
+DEVICE, TARGET, ARCH = "h200", "compute_90", "sm_90"
+OPTIONS = ("-ftz=true",)
+"""What CuPy, which the captures were made with, adds to every compilation."""
 
 Widths = Mapping[int, int]
 """How many warp instructions of a class access so many bytes a lane."""
 
-SASS = re.compile(r"(LDG|STG|ATOMG|REDG?|LDS|LDSM|STS|STSM|ATOMS|LDL|STL|LD|ST|ATOM|TEX|TLD4?)\b")
+SASS = re.compile(
+    r"(LDGSTS|LDG|STG|ATOMG|REDG?|LDSM|LDS|STSM|STS|ATOMS|LDL|STL|LD|ST|ATOM|TEX|TLD4?)\b"
+)
 CLASSES = {
-    **{"LDG": "global load", "STG": "global store", "ATOMG": "global atomic"},
-    **{"RED": "global reduction", "REDG": "global reduction", "LDL": "local load"},
-    **{"LDS": "shared load", "STS": "shared store", "ATOMS": "shared atomic", "STL": "local store"},
-    **{"TEX": "texture load", "TLD": "texture load", "TLD4": "texture load"},
+    **{"LDG": ("global load",), "STG": ("global store",), "ATOMG": ("global atomic",)},
+    **{"RED": ("global reduction",), "REDG": ("global reduction",), "LDL": ("local load",)},
+    **{"LDS": ("shared load",), "STS": ("shared store",), "ATOMS": ("shared atomic",)},
+    **{"LDSM": ("shared load",), "STSM": ("shared store",), "STL": ("local store",)},
+    **dict.fromkeys(("TEX", "TLD", "TLD4"), ("texture load",)),
+    "LDGSTS": ("global load", "shared store"),
 }
 WIDTHS = {
-    **{"U8": 1, "S8": 1, "U16": 2, "S16": 2, "128": 16},
+    **{"U8": 1, "S8": 1, "U16": 2, "S16": 2, "128": 16, "M88": 16, "MT88": 16},
     **dict.fromkeys(("64", "U64", "S64", "F64"), 8),
 }
+"""Bytes a lane, by a word of the opcode: of a matrix each lane names a row of 16."""
 TIMED = {
     "breadth_first_search.py expand": "which warp appends to the queue first",
     "atomics.py insert": "which lanes must try their compare and swap again",
@@ -81,15 +90,25 @@ class Launched:
             elif match := SASS.match(opcode):
                 words = opcode.split(".")
                 width = next((WIDTHS[w] for w in words if w in WIDTHS), 4)
-                name = CLASSES.get(match[1], "generic")  # LD and ST: any space
-                found.setdefault(name, Counter())[0 if name in ANY_WIDTH else width] += times
+                for name in CLASSES.get(match[1], ("generic",)):  # LD and ST: any space
+                    found.setdefault(name, Counter())[0 if name in ANY_WIDTH else width] += times
         return found
 
     @property
     def waited(self) -> bool:
-        """Whether the hardware counted more wavefronts than the addresses account for."""
+        """Whether the hardware counted more wavefronts than the addresses account for.
+
+        Not told of kernels that copy to shared memory, which the hardware counts elsewhere.
+        """
         by_hardware = sum(self.counted.get(name) or 0 for name in WAVEFRONTS)
-        return by_hardware != (self.counted.get(BY_ADDRESSES) or 0)
+        return not self.copies and by_hardware != (self.counted.get(BY_ADDRESSES) or 0)
+
+    @property
+    def copies(self) -> bool:
+        """Whether it copies to shared memory: ptxas puts loads that never run before some copies,
+        and `smsp__inst_executed_op_shared_ld.sum` counts them.
+        """
+        return any(opcode.startswith("LDGSTS") for opcode in self.sass)
 
     def agrees(self, name: str) -> bool:
         """Whether PTX and SASS access memory of a class equally often and wide."""
@@ -114,7 +133,11 @@ def launched(file: str) -> tuple[Launched, ...]:
 def _launches(
     source: str, launches: list[dict[str, Any]], metrics: list[str]
 ) -> Iterator[Launched]:
-    with tempfile.TemporaryDirectory() as folder:
+    measure = partial(resources, archs=(ARCH,))  # nobody here asks for the other architectures'
+    with (
+        patch("cutrace.tracer.host.resources.resources", measure),
+        tempfile.TemporaryDirectory() as folder,
+    ):
         trace = cutrace.read_trace(_record(source, Path(folder) / "t.cutrace"))
         profile = cutrace.analyze(trace, DEVICE)
         for launch, traced, ours in zip(launches, trace.launches, profile.launches, strict=True):
@@ -131,18 +154,16 @@ def _record(source: str, path: Path) -> Path:
     if source.endswith(".py"):
         script = PROGRAMS / source
         said = runpy.run_path(str(script))
+        options = (*said.get("OPTIONS", ()), *OPTIONS)
+        templates = said.get("TEMPLATES", ())
         with cutrace.Session(path) as gpu:
-            module = gpu.compile(
-                script.with_suffix(".cu"),
-                said.get("ARCH", "compute_75"),
-                said.get("OPTIONS", ()),
-                said.get("TEMPLATES", ()),
-            )
+            module = gpu.compile(script.with_suffix(".cu"), TARGET, options, templates)
             said["run"](Program(gpu, module))
         return path
     folders = (FOLDER, FOLDER.parent / "caches")
     known = [*(folder / source for folder in folders), *GALLERY.glob(f"*/{source}")]
-    return record(next(p for p in known if p.exists()), [], path)
+    found = next(p for p in known if p.exists())
+    return record(found, [], path, arch=TARGET, options=OPTIONS)
 
 
 def _accesses(ours: LaunchProfile, instructions: list[dict[str, Any]]) -> Mapping[str, Widths]:
@@ -211,16 +232,21 @@ class Explanation:
         return bool(re.match(self.kernel, named) and re.search(self.metric, pair.metric))
 
 
-ASSEMBLER = (
-    "cutrace's registers are those of code that may be linked with other code; the chip's code was "
-    "assembled as a whole"
-)
+ASSEMBLER = "the chip's code is of release 13.0 of the assembler, cutrace's of 12.9"
+TENSOR = "cutrace's `mma.h` is made of other instructions than NVIDIA's"
 EXPLAINED = (
-    Explanation(r".*", "registers", ASSEMBLER),
+    Explanation(r"fresh_tensor.cu", "registers", TENSOR),
+    Explanation(r"unseen.cu shrink", "registers", ASSEMBLER),
+    Explanation(
+        r"fresh_groups.cu two_stages",
+        "per_wavefront_mem_shared.ratio",
+        "41 wavefronts of copies to shared memory that the addresses do not account for",
+    ),
     Explanation(r".*", "maximum_warps", "follows from the registers"),
     Explanation(
         r"histogram.py histogram_(global|peers)|kernels.cu histogram|"
-        r"everyday.cu (count_in_global|float_sums|long_sums)|collide.cu (red|atom)_at",
+        r"everyday.cu (count_in_global|float_sums|long_sums)|collide.cu (red|atom)_at|"
+        r"fresh.cu coordinates",
         "sectors.*global_op_(red|atom)",
         "atomics on random words further apart than 512 bytes move up to 4 % more sectors",
     ),
@@ -267,5 +293,7 @@ def _pair(
 
 def _comparable(launch: Launched, metric: str, wanted: tuple[str, ...]) -> bool:
     if metric.startswith("l1tex__data_") and launch.waited:
+        return False
+    if metric == "smsp__inst_executed_op_shared_ld.sum" and launch.copies:
         return False
     return all(launch.agrees(name) for name in wanted)

@@ -109,7 +109,7 @@ class ConfiguredFunction:
             self.recording.watch,
             self.linked.signature.name,
             () if kept.sample.all_ran else kept.sample.blocks,
-            known.order if self.recording.watch.jobs > 1 else "",
+            known.order,
             self.recording.remark,
         )
         with self.recording.trace.launch(self._describe(described, kept)) as rows:
