@@ -4,8 +4,6 @@ The same kernels ran on an H200: two_stages of tests/validate/counters/fresh_gro
 requests and no `smsp__sass_inst_executed_op_global_ld`.
 """
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 

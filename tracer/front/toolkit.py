@@ -1,8 +1,8 @@
 """Where NVIDIA's compiler lies: what its wheels bring, found without importing.
 
 The wheels of the CUDA 12 family put everything under one folder `nvidia`: `cuda_nvrtc/lib/*.so.12`
-on Linux and `cuda_nvrtc/bin/*.dll` on Windows, programs in `bin`, headers in `include`. NVIDIA publishes none for
-macOS: there PTX is still recorded, and only CUDA C++ cannot be compiled.
+on Linux and `cuda_nvrtc/bin/*.dll` on Windows, programs in `bin`, headers in `include`. NVIDIA
+publishes none for macOS: there PTX is still recorded, and only CUDA C++ cannot be compiled.
 """
 
 import ctypes
