@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from ...ptx.kernel import TYPE_BYTES, Kernel, Operand, Special, Symbol
 from ..array import LANES
+from .parameter_register import parameter_registers
 from .special import BLOCK, THREAD, Specials
 
 ALIGN = 64
@@ -22,7 +23,8 @@ class Frame:
     """Places of registers, (function, name): those that outlive a basic block have their own, the
     others share theirs between blocks. `specials` are the places of special registers.
 
-    `symbols` are the addresses of variables, (function, name).
+    `symbols` are the addresses of variables, (function, name). `parameters` are registers without a
+    place, and the offsets of what they hold among the parameters.
     """
 
     def __init__(
@@ -34,7 +36,9 @@ class Frame:
         self._symbols = symbols
         self._places: dict[tuple[int, str], Place] = {}
         self.specials = Specials(special_names(kernel))
-        self.lasting = frozenset().union(*kernel.live_in, *kernel.live_out)
+        self.parameters = parameter_registers(kernel)
+        live = frozenset().union(*kernel.live_in, *kernel.live_out)
+        self.lasting = live - self.parameters.keys()
         self.size = 0
         for key in sorted(self.lasting):
             self._places[key] = self._reserve(self._size(key))

@@ -16,17 +16,16 @@ from ...ptx.kernel import (
     Pair,
     Register,
     Symbol,
-    Vector,
 )
-from ..memory import WINDOWS
 from ..op.family import find_rule
 from ..parameter import parameter_offsets
 from .access_text import add_access, element_operands
 from .atomic_text import add_atomic
 from .compute import Fragments, compute
 from .frame import Frame
-from .lane import Lane, llvm_type, width
+from .lane import Lane
 from .machine import Machine
+from .move_text import converted_address, move
 from .part import ACCESS, ATOMIC, COUNT, RUN, Part, cut_parts, reads_parameter, spans_of
 from .warp_lines import WarpText
 from .warp_text import add_warp
@@ -181,7 +180,8 @@ class _Writer:
         kernel, made = self._kernel, self._made
         made.first_site.append(len(made.sites))
         parts = cut_parts(kernel, block, ends)
-        made.frame.begin_block(spans_of(kernel, block, parts, made.frame.lasting))
+        placed = made.frame.lasting | made.frame.parameters.keys()
+        made.frame.begin_block(spans_of(kernel, block, parts, placed))
         segments: list[list[str]] = [[]]
         lasts = ["each0"]
         self._last = "each0"
@@ -282,6 +282,8 @@ class _Writer:
                     read |= {r.name for r in destinations(instruction)}
         for name, register in lane.written.items():
             key = block.function, name
+            if key in self._made.frame.parameters:
+                continue
             if key in kernel.live_out[block.number] or name in read:
                 lane.keep(register, blended=key in self._made.frame.lasting)
 
@@ -302,9 +304,9 @@ class _Writer:
 
     def _results(self, lane: Lane, instruction: Instruction) -> list[tuple[Operand, str, str]]:
         if instruction.opcode == "mov":
-            return _move(lane, instruction)
+            return move(lane, instruction)
         if instruction.opcode == "cvta":
-            return [_converted_address(lane, instruction)]
+            return [converted_address(lane, instruction)]
         if instruction.opcode == "ld":
             return self._parameters(lane, instruction)
         rule = find_rule(instruction)
@@ -368,56 +370,3 @@ def _fields() -> str:
         lines.append(f"  %{name}.at = getelementptr i64, ptr %m, i64 {_FIELDS[field_name]}")
         lines.append(f"  %{name} = load {kind}, ptr %{name}.at")
     return "\n".join(lines)
-
-
-def _move(lane: Lane, instruction: Instruction) -> list[tuple[Operand, str, str]]:
-    to, source = instruction.operands
-    kind = instruction.type
-    if kind == "b128":
-        raise lane.refuse("128 bits")
-    if isinstance(source, Vector) and isinstance(to, Vector):
-        given = [lane.operand(e, kind) for e in source.elements]
-        return [(t, kind, v) for t, v in zip(to.elements, given, strict=True)]
-    if isinstance(source, Vector):
-        return [(to, kind, _packed(lane, source, kind))]
-    if isinstance(to, Vector):
-        return _unpacked(lane, to, source, kind)
-    return [(to, kind, lane.operand(source, kind))]
-
-
-def _packed(lane: Lane, source: Vector, kind: str) -> str:
-    bits = width(kind)
-    part = bits // len(source.elements)
-    whole = "0"
-    for place, element in enumerate(source.elements):
-        value = lane.operand(element, f"b{part}")
-        value = lane.emit(f"zext i{part} {value} to i{bits}")
-        value = lane.emit(f"shl i{bits} {value}, {place * part}")
-        whole = lane.emit(f"or i{bits} {whole}, {value}")
-    return lane.bitcast(whole, f"i{bits}", llvm_type(kind))
-
-
-def _unpacked(lane: Lane, to: Vector, source: Operand, kind: str) -> list[tuple[Operand, str, str]]:
-    bits = width(kind)
-    part = bits // len(to.elements)
-    value = lane.operand(source, f"b{bits}")
-    results: list[tuple[Operand, str, str]] = []
-    for place, element in enumerate(to.elements):
-        moved = lane.emit(f"lshr i{bits} {value}, {place * part}")
-        cut = lane.emit(f"trunc i{bits} {moved} to i{part}")
-        results.append((element, f"b{part}", cut))
-    return results
-
-
-_WINDOW_SPACES = {space.name.lower(): start for space, (start, _) in WINDOWS.items()}
-
-
-def _converted_address(lane: Lane, instruction: Instruction) -> tuple[Operand, str, str]:
-    to, source = instruction.operands
-    kind = instruction.type
-    value = lane.operand(source, kind)
-    start = 0 if instruction.space == "global" else _WINDOW_SPACES.get(instruction.space, 0)
-    if start:
-        operation = "sub" if "to" in instruction.modifiers else "add"
-        value = lane.emit(f"{operation} i{width(kind)} {value}, {start}")
-    return to, kind, value

@@ -112,6 +112,9 @@ class Lane:
         return self._cut(self.bitcast(value, source, f"i{bits}"), bits, kind)
 
     def _fetched(self, register: Register) -> tuple[str, str]:
+        offset = self.frame.parameters.get((self.function, register.name))
+        if offset is not None:
+            return self.parameter(offset, register.type), llvm_type(register.type)
         place = self.frame.place(self.function, register.name)
         kind = llvm_type(register.type)
         value = self._load("%frame", place.offset, "i8" if kind == "i1" else kind)

@@ -5,7 +5,7 @@ all warps before the next began, so parts are kept in segments: in one of them a
 either only read, or has a single access.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import dataclass
 
 from ...ptx.isa import destinations, sources
@@ -58,7 +58,7 @@ def _needs(kernel: Kernel, pc: int, run: list[int]) -> bool:
 def _kinds(kernel: Kernel, block: BasicBlock, ends: bool) -> Iterator[tuple[str, int]]:
     for pc in range(block.first, block.last - ends):
         instruction = kernel.instructions[pc]
-        kind = _kind(instruction)
+        kind = kind_of(instruction)
         if kind == RUN and instruction.guard is not None and is_counted(instruction):
             yield COUNT, pc
         if kind:
@@ -70,7 +70,8 @@ def is_counted(instruction: Instruction) -> bool:
     return instruction.opcode not in ("mov", "cvta", "ld", "isspacep", "createpolicy")
 
 
-def _kind(instruction: Instruction) -> str:
+def kind_of(instruction: Instruction) -> str:
+    """Return the kind of the part that an instruction belongs to, "" if it does nothing."""
     opcode = instruction.opcode
     if opcode in NO_EFFECT or (opcode in ("bar", "barrier") and "warp" in instruction.modifiers):
         return ""
@@ -99,10 +100,11 @@ def _in_segments(kernel: Kernel, parts: list[Part]) -> Iterator[Part]:
 
 
 def spans_of(
-    kernel: Kernel, block: BasicBlock, parts: list[Part], lasting: frozenset[tuple[int, str]]
+    kernel: Kernel, block: BasicBlock, parts: list[Part], others: Set[tuple[int, str]]
 ) -> list[tuple[tuple[int, str], int, int]]:
     """Return the registers that need a place in the frame for the block alone, each with the first
-    and last part that uses it: those of more than one part, or of one that is no run."""
+    and last part that uses it: those of more than one part, or of one that is no run, and none of
+    the `others`, which have a place already or need none."""
     used: dict[tuple[int, str], list[int]] = {}
     in_memory: set[tuple[int, str]] = set()
     last = kernel.instructions[block.last - 1]
@@ -119,7 +121,7 @@ def spans_of(
     return [
         (key, numbers[0], numbers[-1])
         for key, numbers in used.items()
-        if key not in lasting and (numbers[0] != numbers[-1] or key in in_memory)
+        if key not in others and (numbers[0] != numbers[-1] or key in in_memory)
     ]
 
 
