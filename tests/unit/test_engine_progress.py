@@ -5,6 +5,11 @@ import pytest
 from cuda_run import run_kernel
 
 from cutrace.errors import KernelFault
+from cutrace.tracer.engine.spin import waiting_blocks
+from cutrace.tracer.front import cuda
+from cutrace.tracer.front.source import Source
+from cutrace.tracer.ptx.link import link_kernel
+from cutrace.tracer.ptx.parse import parse_module
 
 ADD_UNDER_LOCK = """
 extern "C" __global__ void k(int *lock, volatile int *sum) {
@@ -33,6 +38,36 @@ def test_a_spin_lock_between_lanes_of_a_warp_is_taken_by_each_in_turn() -> None:
 
 def test_a_spin_lock_between_blocks_of_different_waves_is_taken_by_each() -> None:
     assert add_under_lock("if (threadIdx.x) return;", 150, 1024) == 150  # 64 blocks are a wave
+
+
+ASKED_FOR_A_BLOCK = """
+extern "C" __global__ void k(int *word, volatile int *sum) {
+    __shared__ int got;
+    while (true) {
+        __syncthreads();
+        if (threadIdx.x == 0) got = %s;
+        __syncthreads();
+        if (%s) break;
+        %s
+    }
+    %s
+}"""
+
+
+@pytest.mark.parametrize("blocks", [4, 150])  # 64 blocks are a wave
+def test_a_lock_that_a_thread_takes_for_its_block_is_taken_by_each(blocks: int) -> None:
+    free = "if (threadIdx.x == 0) { *sum = *sum + 1; __threadfence(); atomicExch(word, 0); }"
+    source = ASKED_FOR_A_BLOCK % ("atomicCAS(word, 0, 1)", "got == 0", "", free)
+    _, total = run_kernel(source, blocks, 1024, np.zeros(1, np.int32), np.zeros(1, np.int32))
+    assert total.tolist() == [blocks]
+
+
+def test_a_loop_that_takes_work_for_its_block_waits_for_nobody() -> None:
+    take = ("atomicAdd(word, 1)", "got >= 100", "if (threadIdx.x == 0) sum[got] = got;", "")
+    compiled = cuda.to_ptx(Source("k.cu", ASKED_FOR_A_BLOCK % take), "compute_75")
+    assert not waiting_blocks(link_kernel(parse_module(compiled.ptx), "k"))
+    _, out = run_kernel(ASKED_FOR_A_BLOCK % take, 7, 64, *np.zeros((2, 100), np.int32))
+    assert out.tolist() == list(range(100))
 
 
 def test_blocks_wait_for_flags_of_blocks_that_start_later() -> None:

@@ -1,17 +1,19 @@
 """Loops that wait for another warp: found in the code, watched while they run.
 
 A loop waits if whether it goes on depends on an atomic's result, on an mbarrier, or on a load that
-may see another thread's store (volatile, relaxed, acquire). Only such loops are ever interrupted,
-so that a loop that merely runs long keeps its divergence.
+may see another thread's store (volatile, relaxed, acquire); also by way of memory, where a thread
+asks for a lock and its block reads the answer behind a barrier. Only such loops are ever
+interrupted, so that a loop that merely runs long keeps its divergence.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from ..ptx.isa import LEAVES, destinations, sources
 from ..ptx.kernel import BasicBlock, Instruction, Kernel, Register
 
 _SEES_OTHERS = frozenset({"volatile", "relaxed", "acquire", "mmio"})
-
+_ASKS = frozenset({"cas", "exch"})
+"""Atomics with which one thread asks for all of its block: `add` hands out work instead."""
 
 _OUT = LEAVES | {"call"}
 """Opcodes with which a lane may leave a loop though no branch does."""
@@ -52,13 +54,22 @@ def _waits(kernel: Kernel, loop: set[int]) -> bool:
     """Follow the conditions of the loop's branches back to what they are computed from."""
     inside = [i for n in sorted(loop) for i in _instructions(kernel, kernel.blocks[n])]
     wanted = {i.guard.register.name for i in inside if i.opcode == "bra" and i.guard is not None}
+    made = _makers(inside, wanted)
+    if any(_sees_others(i) for i in made):
+        return True
+    loaded = {i.space for i in made if i.opcode == "ld"} - {"param", "const"}
+    stores = [i for i in inside if i.opcode == "st" and i.space in loaded]
+    stored = _makers(inside, _names(r for i in stores for r in sources(i)))
+    return any(_sees_others(i) and not _hands_out(i) for i in stored)
+
+
+def _makers(inside: Sequence[Instruction], wanted: set[str]) -> list[Instruction]:
+    """Return the instructions from which the registers `wanted` are computed."""
     while True:
         made = [i for i in inside if any(r.name in wanted for r in destinations(i))]
-        if any(_sees_others(i) for i in made):
-            return True
         more = wanted | _names(r for i in made for r in sources(i))
         if more == wanted:
-            return False
+            return made
         wanted = more
 
 
@@ -68,6 +79,10 @@ def _instructions(kernel: Kernel, block: BasicBlock) -> tuple[Instruction, ...]:
 
 def _names(registers: Iterable[Register]) -> set[str]:
     return {register.name for register in registers}
+
+
+def _hands_out(instruction: Instruction) -> bool:
+    return instruction.opcode == "atom" and _ASKS.isdisjoint(instruction.modifiers)
 
 
 def _sees_others(instruction: Instruction) -> bool:
