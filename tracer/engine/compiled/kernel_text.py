@@ -33,11 +33,21 @@ from .warp_text import add_warp
 _FIELDS = {name: number for number, name in enumerate(Machine.__annotations__)}
 
 _SUPPORT = """
+; Lanes are written ABREAST and read so: a read of what two stores wrote waits until both have
+; reached the cache. Volatile, or LLVM makes one read of two.
 define internal i32 @pack(ptr %p) alwaysinline {
-  %a = load <32 x i8>, ptr %p, align 8
-  %c = icmp ne <32 x i8> %a, zeroinitializer
-  %b = bitcast <32 x i1> %c to i32
-  ret i32 %b
+  %a = load volatile <16 x i8>, ptr %p, align 8
+  %q = getelementptr i8, ptr %p, i64 16
+  %b = load volatile <16 x i8>, ptr %q, align 8
+  %c = icmp ne <16 x i8> %a, zeroinitializer
+  %d = icmp ne <16 x i8> %b, zeroinitializer
+  %e = bitcast <16 x i1> %c to i16
+  %f = bitcast <16 x i1> %d to i16
+  %g = zext i16 %e to i32
+  %h = zext i16 %f to i32
+  %i = shl i32 %h, 16
+  %j = or i32 %g, %i
+  ret i32 %j
 }
 """
 
