@@ -5,7 +5,7 @@ intervals in progress only. In a regular kernel most episodes are alike: equal o
 with the same instructions, patterns and bases, as often) are looked at once.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING
 
@@ -175,15 +175,20 @@ def _find_equal(content: Ints, opens: Ints, lengths: Ints) -> tuple[Ints, Ints]:
     return rank[number], chosen[order]
 
 
-def pack_columns(columns: Sequence[Ints]) -> Ints:
-    """Return a number for each row, (n,): it orders and tells apart rows as the columns do."""
-    packed, span = np.zeros(len(columns[0]), np.int64), 1
-    for column in columns:
+def pack_columns(columns: Iterable[Ints]) -> Ints:
+    """Return a number for each row, (n,): it orders and tells apart rows as the columns do.
+
+    Columns are taken one at a time, so that not all need be in memory.
+    """
+    packed, span = np.zeros(0, np.int64), 1
+    for number, column in enumerate(columns):
         low, high = int(column.min(initial=0)), int(column.max(initial=0))
         if span * (high - low + 1) >= 1 << 62:
             distinct, packed = np.unique(packed, return_inverse=True)
             span = len(distinct)
-        packed = packed * (high - low + 1) + (column - low)
+        packed = packed * (high - low + 1) if number else np.zeros(len(column), np.int64)
+        packed += column
+        packed -= low
         span *= high - low + 1
     return packed
 

@@ -49,7 +49,8 @@ CONST, LOCAL = 1 << 59, 1 << 55
 class Rows:
     """Rows of one launch as (n,) columns, those of accesses and of texels alike.
 
-    `pattern` is SAMPLED for texels; then `base` is the row's number among all texel rows.
+    `pattern` is SAMPLED for texels; then `base` is the row's number among all texel rows. Rows
+    that are held are `narrow`: of as few bytes as there can be, HELD_AS.
     """
 
     block: Ints
@@ -68,6 +69,21 @@ class Rows:
     def take(self, which: Ints | Bools | slice) -> "Rows":
         """Return some of the rows."""
         return Rows(*(getattr(self, column.name)[which] for column in fields(self)))
+
+    def narrow(self) -> "Rows":
+        """Return a copy in few bytes."""
+        return self._change(HELD_AS)
+
+    def widen(self) -> "Rows":
+        """Return the rows as numbers that can be calculated with."""
+        return self._change((*[np.int64] * 7, np.bool_))
+
+    def _change(self, types: Sequence[type[np.generic]]) -> "Rows":
+        columns = (getattr(self, column.name) for column in fields(self))
+        return Rows(*(c.astype(t) for c, t in zip(columns, types, strict=True)))
+
+
+HELD_AS = (np.uint32, np.uint16, np.uint32, np.int32, np.int64, np.int32, np.int32, np.bool_)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -141,9 +157,9 @@ class Ordering:
 
     def _hold(self, rows: Rows) -> None:
         """Keep rows for when all of their waves are there."""
-        self._held.append(rows)
+        self._held.append(rows.narrow())
         self._many += len(rows)
-        self._lowest = min(self._lowest, int(rows.block.min(initial=NEVER)))
+        self._lowest = min(self._lowest, int(rows.block.min()))
 
     def release(self, settled: int | None) -> None:
         """Count the waves of which no block comes any more: those before block `settled`."""
@@ -154,7 +170,7 @@ class Ordering:
         if not self._many or not done or ends[done - 1] <= self._lowest:
             return
         rows = join_rows(self._held)
-        self._held, self._many, self._lowest = [], 0, NEVER
+        self._many, self._lowest = 0, NEVER
         ready = self.track.order.wave[rows.block] < done
         if not ready.all():
             self._hold(rows.take(~ready))
@@ -169,7 +185,7 @@ class Ordering:
         pooled = self._pool(distinct) if len(distinct) <= POOLED else None
         for start in range(0, len(order), TAKEN):
             chosen = order[start : start + TAKEN]
-            part = rows.take(chosen)
+            part = rows.take(chosen).widen()
             asked = self._number(part) if pooled is None else distinct.of(chosen)
             pools = self._pool(asked) if pooled is None else pooled
             moved = asked.shift + self._windows(part)
@@ -178,11 +194,15 @@ class Ordering:
     def _number(self, rows: Rows) -> Distinct:
         """Find the distinct ones among rows: those of one kind, pattern and place in a period."""
         period = self._period
-        asked = np.flatnonzero(rows.pattern != SAMPLED)
+        is_asked = rows.pattern != SAMPLED
+        asked = slice(None) if is_asked.all() else np.flatnonzero(is_asked)
         many = max(1, len(self.shapes))
         pair = self.sites.kind[rows.site[asked]] * many + rows.pattern[asked]
         pairs, at = number_rows(pair, int(pair.max(initial=-1)) + 1)
-        keys, found = number_rows(at * period + rows.base[asked] % period, len(pairs) * period)
+        del pair
+        at *= period
+        at += rows.base[asked] % period
+        keys, found = number_rows(at, len(pairs) * period)
         at, phase = np.divmod(keys, period)
         base = phase + period * (-(-(1 << 32) // period))
         number, shift = np.full(len(rows), -1, np.int64), np.zeros(len(rows), np.int64)
@@ -296,11 +316,13 @@ def _read_rows(batch: pa.RecordBatch, sites: Sites, shapes: Shapes, zones: Zones
     return Rows(chunk.block, warp, step, *places)
 
 
-def join_rows(parts: Sequence[Rows]) -> Rows:
-    """Return rows of several parts one after another."""
+def join_rows(parts: list[Rows]) -> Rows:
+    """Return rows of several parts one after another; the list is empty then, to save memory."""
     if len(parts) == 1:
-        return parts[0]
-    return Rows(*(np.concatenate([getattr(p, c.name) for p in parts]) for c in fields(Rows)))
+        return parts.pop()
+    columns = [[getattr(part, column.name) for part in parts] for column in fields(Rows)]
+    parts.clear()
+    return Rows(*(np.concatenate(columns.pop(0)) for _ in range(len(columns))))
 
 
 def _repeat(

@@ -15,7 +15,7 @@ between the two. Blocks do not wait for one another's end: they are replaced one
 barriers are for some warps only (`Intervals.refusal`), warps are ordered as if there were none.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -70,22 +70,34 @@ class Schedule:
         return (self.sm[block] * self.resident + self.slot[block]) * self.warps + warp
 
     def order(self, block: Ints, warp: Ints, step: Ints) -> Ints:
-        """Return the rows in the order in which they happen, all (n,); those of a step as given."""
-        interval, since = self._since(block, warp, step)
+        """Return the rows in the order in which they happen, all (n,); those of a step as given.
+
+        The columns may be of any integers that hold them.
+        """
         if self.policy == SCHEDULES[0]:
-            turn = shuffle(self.resident * self.warps)[self.slot[block] * self.warps + warp]
-            begin, within = np.divmod(since, TURN)
-            return _sort([self.wave[block], interval, begin, turn, within, self.sm[block]])
+            return _sort(self._take_turns(block, warp, step))
+        interval, since = self._since(block, warp, step)
         seat = self.sm[block] * self.resident + self.slot[block]
         alone = _sort([self.wave[block], seat, interval, warp, since])
         turn = np.empty(len(block), np.int64)
         turn[alone] = _number_within(self.wave[block[alone]], self.sm[block[alone]])
         return _sort([self.wave[block], turn, self.sm[block]])
 
+    def _take_turns(self, block: Ints, warp: Ints, step: Ints) -> Iterator[Ints]:
+        """Yield what rows of resident warps that take turns are ordered by, a column at a time."""
+        yield self.wave[block]
+        interval, since = self._since(block, warp, step)
+        yield interval
+        yield since // TURN
+        yield shuffle(self.resident * self.warps)[self.slot[block] * self.warps + warp]
+        yield since % TURN
+        yield self.sm[block]
+
     def _since(self, block: Ints, warp: Ints, step: Ints) -> tuple[Ints, Ints]:
         """Return how many barriers lie before each row, and the steps since the last."""
         if self.intervals is None:
-            return np.zeros(len(step), np.int64), step
+            return np.zeros_like(warp), step
+        block, warp, step = (column.astype(np.int64) for column in (block, warp, step))
         place = self.intervals.locate(block, warp)
         return self.intervals.count(place, step), step - self.intervals.begin(place, step)
 
@@ -123,7 +135,7 @@ def shuffle(seats: int) -> Ints:
     return turns
 
 
-def _sort(columns: Sequence[Ints]) -> Ints:
+def _sort(columns: Iterable[Ints]) -> Ints:
     return np.argsort(pack_columns(columns), kind="stable")
 
 
