@@ -31,6 +31,8 @@ extern "C" __global__ void matrices(unsigned *out)
 }
 """
 REQUESTS = "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"
+COPIES = "smsp__sass_inst_executed_op_ldgsts.sum"
+MATRICES = "smsp__sass_inst_executed_op_ldsm.sum"
 GLOBAL_LOADS = "smsp__sass_inst_executed_op_global_ld.sum"
 GLOBAL_BYTES = "smsp__sass_data_bytes_mem_global_op_ld.sum"
 SHARED_LOADS = "smsp__sass_inst_executed_op_shared_ld.sum"
@@ -63,7 +65,7 @@ def test_a_copy_is_a_request_but_no_load_and_no_store(trace: Trace) -> None:
     names = (REQUESTS, GLOBAL_LOADS, GLOBAL_BYTES, SHARED_STORES, STORE_BYTES, STORE_WAVEFRONTS)
     assert counters(trace, "h200", 0, *names) == [1, 0, 0, 0, 0, 0]
     # by address: 512 bytes into shared memory and 512 out of it, 128 in a wavefront
-    assert counters(trace, "h200", 0, ALL_WAVEFRONTS, SHARED_LOADS) == [4 + 4, 1]
+    assert counters(trace, "h200", 0, ALL_WAVEFRONTS, SHARED_LOADS, COPIES) == [4 + 4, 1, 1]
 
 
 def test_a_device_without_copies_loads_and_stores(trace: Trace) -> None:
@@ -73,8 +75,8 @@ def test_a_device_without_copies_loads_and_stores(trace: Trace) -> None:
 
 def test_a_load_of_a_matrix_has_wavefronts_alone(trace: Trace) -> None:
     # 8 rows of 16 bytes are one wavefront; the words were stored by one instruction, in another
-    names = (LOAD_WAVEFRONTS, SHARED_LOADS, LOAD_BYTES, SHARED_STORES, ALL_WAVEFRONTS)
-    assert counters(trace, "h200", 1, *names) == [1, 0, 0, 1, 2]
+    names = (LOAD_WAVEFRONTS, SHARED_LOADS, LOAD_BYTES, MATRICES, SHARED_STORES, ALL_WAVEFRONTS)
+    assert counters(trace, "h200", 1, *names) == [1, 0, 0, 1, 1, 2]
 
 
 def test_lines_and_arrays_leave_out_the_same(trace: Trace) -> None:
