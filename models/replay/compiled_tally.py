@@ -18,10 +18,10 @@ from .seam import Ints
 from .sites import Sites
 from .tally import SLICE, Distinct, count_scopes
 
+_NOTHING = np.zeros(0, np.int64)
+_NO_SHAPES = (0, np.zeros(0, np.int32))
 Named: TypeAlias = tuple[NDArray[np.uint32], int, NDArray[np.int32]]
 """`named`, as `counting.py` has it."""
-
-_NOTHING = np.zeros(0, np.int64)
 
 
 @dataclass(slots=True)
@@ -40,6 +40,7 @@ class CompiledTally:
     _found: Ints = field(init=False)
     _runs: Ints = field(init=False)
     _patterns: Ints = field(default_factory=_NOTHING.copy, init=False)
+    _known: tuple[int, NDArray[np.int32]] = field(default=_NO_SHAPES, init=False)
     _reach: tuple[Ints, Ints] = field(default=(_NOTHING, _NOTHING), init=False)
 
     def __post_init__(self) -> None:
@@ -54,12 +55,12 @@ class CompiledTally:
         Raises `CutraceError` where a row lies in a space that its instruction cannot reach.
         """
         pc, space, base, block = (_raw(batch, name) for name in ("pc", "space", "base", "block"))
-        patterns, named = _name_patterns(loops, _raw(batch, "pattern"))
+        named = self._name_patterns(loops, _raw(batch, "pattern"))
         many, count = loops.number_rows(
             (pc, space, base, block),
             named,
             (self.sites.kind, self.sites.width),
-            self._ends(loops, patterns),
+            self._reach,
             np.append(self.zones.cuts, counting.FAR),
             self.period,
             self._slots,
@@ -71,30 +72,28 @@ class CompiledTally:
         site, shape, phase, zone, mixed = self._found[:, :many].copy()
         runs = self._runs[:, :count]
         times = [_count(loops, runs, many, placement) for placement in self.placements]
-        which = patterns[shape]
+        which = self._patterns[shape]
         return Distinct(site, which, phase, zone, mixed.astype(np.bool_), np.stack(times))
 
-    def _ends(self, loops: ModuleType, patterns: Ints) -> tuple[Ints, Ints]:
-        """Return the smallest and the greatest offset of each pattern."""
-        if not np.array_equal(patterns, self._patterns):
-            self._patterns, self._reach = patterns, self.shapes.reach(patterns, loops)
-        return self._reach
-
-
-def _name_patterns(loops: ModuleType, pattern: NDArray[np.uint32]) -> tuple[Ints, Named]:
-    """Return the distinct patterns of rows, rising, and which of them each row has."""
-    first, last = int(pattern.min()), int(pattern.max())
-    span = last - first + 1
-    if span > max(DENSE, 4 * len(pattern)):
-        distinct, number = np.unique(pattern, return_inverse=True)
-        every = np.arange(len(distinct), dtype=np.int32)
-        return distinct.astype(np.int64), (number.astype(np.uint32), 0, every)
-    seen = np.zeros(span, np.bool_)
-    loops.mark_patterns(pattern, first, seen)
-    places = np.flatnonzero(seen)
-    shape = np.empty(span, np.int32)
-    shape[places] = np.arange(len(places))
-    return places + first, (pattern, first, shape)
+    def _name_patterns(self, loops: ModuleType, pattern: NDArray[np.uint32]) -> Named:
+        """Know the patterns of rows, and where they reach; return them with their shapes."""
+        if loops.all_known(pattern, *self._known):
+            return pattern, *self._known
+        first, last = int(pattern.min()), int(pattern.max())
+        span = last - first + 1
+        if span > max(DENSE, 4 * len(pattern)):
+            distinct, number = np.unique(pattern, return_inverse=True)
+            self._known, self._patterns = _NO_SHAPES, distinct.astype(np.int64)
+            named = number.astype(np.uint32), 0, np.arange(len(distinct), dtype=np.int32)
+        else:
+            seen, shape = np.zeros(span, np.bool_), np.full(span, -1, np.int32)
+            loops.mark_patterns(pattern, first, seen)
+            places = np.flatnonzero(seen)
+            shape[places] = np.arange(len(places))
+            self._known, self._patterns = (first, shape), places + first
+            named = pattern, first, shape
+        self._reach = self.shapes.reach(self._patterns, loops)
+        return named
 
 
 def _count(loops: ModuleType, runs: Ints, many: int, placement: Placement) -> Ints:

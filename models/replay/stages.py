@@ -65,7 +65,7 @@ class Stages:
             columns = [step.counts[name] for name in wire.counters]
             is_summed = seen.group is not None
             if is_summed or (group is None and seen.row is batch.row):
-                answers[wire.stage.name] = np.stack(columns)
+                answers[wire.stage.name] = np.concatenate(columns).reshape(len(columns), -1)
             elif group is None:
                 answers[wire.stage.name] = _sum_by_row(columns, seen.row, len(batch))
             else:

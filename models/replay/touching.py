@@ -13,6 +13,9 @@ NONE = (1 << 63) - (1 << 12)
 LAST = (1 << 31) - 1
 SECTOR_BITS, SECTORS_BITS = 5, 2
 """Of a sector's bytes, and of the sectors of a line."""
+LINE_BITS = SECTOR_BITS + SECTORS_BITS
+WITHIN = (1 << LINE_BITS) - 1
+"""The bits of an address that say where in its line it lies."""
 
 
 def lay_out(
@@ -34,6 +37,26 @@ def lay_out(
         lanes[row] = many
 
 
+def lie_apart(base: int, ordered: Any, many: int, width: int) -> bool:
+    """Whether the first `many` lanes lie each in one sector, and are the same or apart."""
+    bits = 0
+    for lane in range(len(ordered)):
+        bits |= (base + ordered[lane]) * int(lane < many)
+    return width <= 1 << SECTOR_BITS and width & (width - 1) == 0 and bits & (width - 1) == 0
+
+
+def count_apart(first: int, ordered: Any, many: int) -> tuple[int, int, int]:
+    """Return how many of the first `many` rising offsets are different, and in how many sectors
+    and lines they lie, `first` being where offset 0 lies in its line."""
+    different, sectors, lines = 1, 1, 1
+    for lane in range(1, len(ordered)):
+        here, before, on = first + ordered[lane], first + ordered[lane - 1], int(lane < many)
+        different += on & int(here != before)
+        sectors += on & int(here >> SECTOR_BITS != before >> SECTOR_BITS)
+        lines += on & int(here >> LINE_BITS != before >> LINE_BITS)
+    return different, sectors, lines
+
+
 def count_touched(
     base: Any, ordered: Any, lanes: Any, width: Any, distinct: Any, lines: Any
 ) -> None:
@@ -44,6 +67,12 @@ def count_touched(
     `width` (n,) bytes.
     """
     for row in range(len(base)):
+        if lanes[row] and lie_apart(base[row], ordered[row], lanes[row], width[row]):
+            places, sectors, many = count_apart(base[row] & WITHIN, ordered[row], lanes[row])
+            if sectors == many or sectors == many << SECTORS_BITS:
+                distinct[row] = places * width[row]
+                lines[row, sectors // many - 1] = many
+                continue
         total, end, sector, line, many = 0, base[row] - 2 * LAST, -NONE, -NONE, 0
         bytes_, first = width[row], base[row]
         for lane in range(lanes[row]):

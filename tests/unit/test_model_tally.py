@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 from cutrace.errors import CutraceError
-from cutrace.models.replay import counting, loops
+from cutrace.models.replay import compiled_tally, counting, loops
 from cutrace.models.replay.arrays import Zones, cut_zones
 from cutrace.models.replay.compiled import compile_if_worth, compile_module
 from cutrace.models.replay.compiled_tally import CompiledTally
@@ -106,6 +106,24 @@ def test_the_tables_are_used_again_for_the_next_batch() -> None:
     counter = CompiledTally(LOADS, shapes, ZONES, 128, placements)
     first, second = counter.count(compiled, batch), counter.count(compiled, batch)
     assert as_set(first) == as_set(second)
+
+
+def test_patterns_far_apart_are_none_that_the_next_batch_knows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(compiled_tally, "DENSE", 8)
+    compiled = compile_module(counting.__name__)
+    assert compiled is not None
+    batch, shapes = draw(50, 9, 3)
+    masks, offsets = shapes.store.take(np.arange(9))
+    many = Shapes(HeldPatterns(np.resize(masks, 801), np.roll(np.resize(offsets, (801, 32)), 5)))
+    number = pa.array(100 * batch["pattern"].to_numpy())  # 4 * 50 < 801 patterns
+    far = batch.set_column(7, ACCESSES.field("pattern"), number)
+    counter = CompiledTally(LOADS, many, ZONES, 128, [place(Chip(2, 1, 1.0), BLOCKS)])
+    for rows in (far, batch, far, batch):
+        chunk = read_chunk(rows, LOADS, many, ZONES)
+        expected = tally(chunk, 128, len(ZONES.names), counter.placements)
+        assert as_set(counter.count(compiled, rows)) == as_set(expected)
 
 
 def test_the_loops_refuse_a_row_in_a_space_that_its_instruction_cannot_reach() -> None:
