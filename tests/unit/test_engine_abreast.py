@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 import cutrace
 from cutrace.cli import run
 from cutrace.errors import CutraceError, KernelFault
-from cutrace.tracer.engine import abreast, pattern
+from cutrace.tracer.engine import abreast, held, pattern
 from cutrace.tracer.engine import run as engine
 from cutrace.tracer.engine.compiled import code as compiled_code
 from cutrace.tracer.engine.compiled import wave as compiled_wave
@@ -234,6 +234,25 @@ def test_blocks_that_read_what_others_wrote_run_again_in_one_thread(
     np.testing.assert_array_equal(record(tmp_path, 2, run_chain(first))[1][0][-64:], expected)
 
 
+def test_a_kernel_whose_blocks_clash_is_tried_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Said
+) -> None:
+    tried = []
+    put_aside = abreast.Abreast._put_aside
+
+    def counting(self: abreast.Abreast) -> Any:
+        tried.append(self)
+        return put_aside(self)
+
+    def launch(gpu: cutrace.Session) -> list[NDArray[Any]]:
+        return [*run_chain(1)(gpu), *scale(gpu), *run_chain(1)(gpu)]
+
+    monkeypatch.setattr(abreast.Abreast, "_put_aside", counting)
+    assert_same(tmp_path, launch, 2)
+    assert len(tried) == 2  # the first chain, and the other kernel
+    assert capsys.readouterr().err.count("cutrace: ") == 1
+
+
 def test_the_last_of_several_blocks_to_write_a_word_has_written_it(
     tmp_path: Path, capsys: Said
 ) -> None:
@@ -270,6 +289,17 @@ def test_rows_that_are_too_many_to_hold_are_written_by_one_thread(
     monkeypatch.setattr(abreast, "HELD_BYTES", 1000)
     assert_same(tmp_path, scale, 2)
     assert "the rows of a wave of its blocks take more than 500 bytes" in capsys.readouterr().err
+
+
+def test_what_goes_wrong_in_a_thread_is_named_and_does_no_harm(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Said
+) -> None:
+    def end(self: held.HeldRows) -> None:
+        raise SystemError("odd")
+
+    monkeypatch.setattr(held.HeldRows, "end", end)
+    assert_same(tmp_path, scale, 2)
+    assert "runs in one thread: SystemError in one of several: odd" in capsys.readouterr().err
 
 
 def lanes(kernel: str, *sizes: int, dtype: Any = np.int32, **options: Any) -> Run:

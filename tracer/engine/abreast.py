@@ -12,15 +12,17 @@ import os
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from threading import Event
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import CutraceError
-from .choice import Choice
+from .choice import ALONE, Choice
 from .compiled.mark import Marks, do_clash
 from .held import HeldRows, OwnPatterns
 from .launch import Sink
+from .memory import Memory
 from .pattern import PatternTable
 from .program import Program
 
@@ -42,6 +44,9 @@ than to put so many aside with each wave."""
 
 CLASH = "its blocks read or write what others of them wrote, and were run again"
 
+_GIVEN_UP: WeakKeyDictionary[Memory, dict[str, str]] = WeakKeyDictionary()
+"""Kernels of a session that did not get through, by name, and why: they are not tried again."""
+
 
 def cores() -> int:
     """Return the cores of this machine."""
@@ -51,8 +56,9 @@ def cores() -> int:
 def why_alone(program: Program, blocks: int, choice: Choice) -> str:
     """Return why a launch, of `blocks` blocks a wave, runs in one thread; empty if it need not."""
     launch, held = program.launch, len(program.memory.global_.used)
-    if launch.order:
-        return launch.order
+    given_up = _GIVEN_UP.get(program.memory, {}).get(program.kernel.name)
+    if launch.order or given_up:
+        return launch.order or str(given_up)
     if choice.ways is None:
         return choice.alone
     if launch.executed <= blocks:
@@ -110,6 +116,7 @@ class Abreast:
     def __init__(self, program: Program, blocks: int, choice: Choice) -> None:
         assert choice.ways is not None
         self.written = 0
+        self._program = program
         self._launch = program.launch
         self._blocks = blocks
         self._waves = -(-program.launch.executed // blocks)
@@ -124,10 +131,7 @@ class Abreast:
 
     def run(self, patterns: PatternTable, sink: Sink) -> str:
         """Run all waves; else return why that was not possible, with memory as it was before."""
-        try:
-            before = self._memory.used.copy()
-        except MemoryError:
-            return f"this machine has no room to put {len(self._memory.used)} bytes aside"
+        before = self._put_aside()
         try:
             with ThreadPoolExecutor(len(self._workers), "cutrace-wave") as pool:
                 try:
@@ -136,8 +140,19 @@ class Abreast:
                     self._stop.set()
         except StoppedError as problem:
             self._memory.used[:] = before
-            return str(problem)
+            why = str(problem)
+            _GIVEN_UP.setdefault(self._program.memory, {})[self._program.kernel.name] = why
+            return why
         return ""
+
+    def _put_aside(self) -> NDArray[np.uint8]:
+        """Return a copy of global memory, which lies where the last one of the session lay."""
+        from .compiled.code import buffers_of
+
+        used = self._memory.used
+        aside = buffers_of(self._program.memory)[ALONE].take("aside", len(used), "u1")[: len(used)]
+        np.copyto(aside, used)
+        return aside
 
     def _run_rounds(self, pool: ThreadPoolExecutor, patterns: PatternTable, sink: Sink) -> None:
         done: list[HeldRows] = []
@@ -177,12 +192,14 @@ class Abreast:
 def _finish(running: list[Future[list[HeldRows]]]) -> list[HeldRows]:
     """Return the rows of waves in order; StoppedError if one failed.
 
-    What fails beside others may do so for what they wrote: only one thread can tell.
+    A kernel that fails beside others may do so for what they wrote: only one thread can tell.
     """
     try:
         parts = [future.result() for future in running]
     except StoppedError:
         raise
-    except Exception as problem:
+    except CutraceError as problem:
         raise StoppedError(CLASH) from problem
+    except Exception as problem:
+        raise StoppedError(f"{type(problem).__name__} in one of several: {problem}") from problem
     return [part[n] for n in range(len(parts[0])) for part in parts if n < len(part)]

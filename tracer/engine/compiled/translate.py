@@ -5,6 +5,7 @@ import inspect
 import textwrap
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from threading import Lock
 from typing import Any
 
 from . import language
@@ -47,8 +48,18 @@ class Value:
     text: str
 
 
+_LOCK = Lock()
+"""One thread at a time translates: Python 3.11 miscounts where two make syntax trees at once, and
+raises SystemError."""
+
+
 def translate(exported: Iterable[Callable[..., Any]]) -> str:
     """Return the assembly of functions and all that they call; `exported` ones can be found."""
+    with _LOCK:
+        return _translate(exported)
+
+
+def _translate(exported: Iterable[Callable[..., Any]]) -> str:
     waiting = list(exported)
     names = [function.__name__ for function in waiting]
     done: dict[str, str] = {}
