@@ -36,7 +36,7 @@ class HeldPatterns:
 
     def take(self, identifiers: npt.NDArray[np.int64]) -> Unpacked:
         """Return those of identifiers (n,)."""
-        return self.active[identifiers], self.offsets[identifiers]
+        return self.active[identifiers], self.offsets.take(identifiers, axis=0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

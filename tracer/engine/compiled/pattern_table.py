@@ -1,4 +1,8 @@
-"""The hash table of address patterns, compiled: random accesses look up every row."""
+"""The hash table of address patterns, compiled: random accesses look up every row.
+
+It is larger than the caches, and a look-up goes from its places to its patterns: one after the
+other, each would wait for memory twice. Of some at a time all that will be read is asked for first.
+"""
 
 import ctypes
 from collections.abc import Callable
@@ -13,6 +17,9 @@ from .language import I32, I64, U32, Struct, assembly
 from .translate import translate
 
 _ODD = (np.random.default_rng(20).integers(0, 1 << 31, size=LANES, dtype=np.int64) | 1).tolist()
+AT_ONCE = 64
+"""Patterns that are looked up together: they fit into the nearest cache."""
+
 NONE = (1 << 32) - 1
 """The identifier of a pattern that no row has named."""
 
@@ -76,13 +83,8 @@ def prefetch(array: I32) -> None:
     """Have the processor fetch the beginning of an array, and go on meanwhile."""
 
 
-def find_pattern(t: Table, active: int, offsets: I32) -> int:
-    """Return the number of a pattern, a new one if it is not in the table."""
-    return find_hashed(t, hash_offsets(offsets, active), active, offsets)
-
-
 def find_hashed(t: Table, hashed: int, active: int, offsets: I32) -> int:
-    """As find_pattern, of a pattern with this hash."""
+    """Return the number of a pattern with this hash, a new one if it is not in the table."""
     at = hashed & t.mask
     while t.places[at]:
         found = t.places[at] - 1
@@ -100,8 +102,31 @@ def find_hashed(t: Table, hashed: int, active: int, offsets: I32) -> int:
 
 def find_patterns(t: Table, count: int, active: U32, offsets: I32, numbers: I64) -> None:
     """Put the numbers of `count` patterns into `numbers`."""
+    first = 0
+    while first < count:
+        last = min(first + AT_ONCE, count)
+        for place in range(first, last):
+            numbers[place] = hash_ahead(t, active[place], offsets[32 * place :])
+        find_together(t, last - first, active[first:], offsets[32 * first :], numbers[first:])
+        first = last
+
+
+def hash_ahead(t: Table, active: int, offsets: I32) -> int:
+    """Return the hash of a pattern that is looked up later: its place is on its way."""
+    hashed = hash_offsets(offsets, active)
+    prefetch(t.places[hashed & t.mask :])
+    return int(hashed)
+
+
+def find_together(t: Table, count: int, active: U32, offsets: I32, numbers: I64) -> None:
+    """Put the numbers of AT_ONCE patterns at most into `numbers`, which has their hashes."""
     for place in range(count):
-        numbers[place] = find_pattern(t, active[place], offsets[32 * place :])
+        found = t.places[numbers[place] & t.mask]
+        if found:
+            prefetch(t.offsets[32 * found - 32 :])
+            prefetch(t.offsets[32 * found - 16 :])
+    for place in range(count):
+        numbers[place] = find_hashed(t, numbers[place], active[place], offsets[32 * place :])
 
 
 def name_patterns(
@@ -188,7 +213,8 @@ class PatternStore:
 
     def take(self, numbers: NDArray[np.int64]) -> tuple[NDArray[np.uint32], NDArray[np.int32]]:
         """Return masks (n,) and offsets (n, 32) of patterns."""
-        return self.table.active[numbers], self.table.offsets.reshape(-1, LANES)[numbers]
+        lanes = self.table.offsets.reshape(-1, LANES)  # [numbers] would take three times as long
+        return self.table.active[numbers], lanes.take(numbers, axis=0)
 
     def _resize(self, capacity: int) -> None:
         count = self.table.count

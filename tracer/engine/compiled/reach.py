@@ -2,7 +2,8 @@
 
 from .language import I32, I64, assembly, trailing_zeros
 from .machine import Machine
-from .question import AT_ONCE, answer, ask
+from .pattern_table import AT_ONCE
+from .question import answer, ask
 
 
 @assembly("""
