@@ -56,9 +56,9 @@ REPLAY = (
     " patterns never repeat, 32 offsets of each row are read, put in order and gone through."
 )
 CACHES = (
-    "Caches: the compiled loop that serves requests takes a third; splitting rows into requests,"
-    " joining what neighbouring SMs read, and adding up the answers are passes over arrays of all"
-    " requests."
+    "Caches: the compiled loops that repeat, serve and join requests take half or more, where reads"
+    " are random most of it waiting for what is known of each set; the rest is reading rows again,"
+    " putting them in order, and asking the coalescer about rows that never repeat."
 )
 MEMORY = "Memory: buffers are bounded, and some of them are full only after many rows."
 SAMPLING = (

@@ -41,7 +41,9 @@ def compile_module(name: str) -> ModuleType | None:
     copy = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(copy)
     # what is compiled here makes no arrays: counting who has them takes half of a loop's time
+    # and is put into one function: an array is seven arguments, and calls cost as much as the work
     options: dict[str, Any] = {"cache": True, "error_model": "numpy", "_nrt": False}
+    options["forceinline"] = True
     decorate = numba.njit(**options)
     for member, function in inspect.getmembers(copy, inspect.isfunction):
         setattr(copy, member, decorate(function))
