@@ -47,13 +47,14 @@ LANES = (
 )
 BYTES = (
     "Bytes: warps that diverge each in their own way share no path, and lanes at random share no"
-    " pattern, so that each row has its own: the mask of each side of each branch, and of the lanes"
-    " that took it, 32 random bits three times."
+    " pattern, so that each row has its own: the mask of each side of each branch, and once more of"
+    " the lanes that did not take it, 32 random bits of which the others follow."
 )
 REPLAY = (
-    "Replay: a third of a regular trace's time is unpacking the columns that count; the rest is one"
-    " compiled pass that numbers the rows, one that counts them by place, and setting up. Where"
-    " patterns never repeat, 32 offsets of each row are read, put in order and gone through."
+    "Replay: a third of a regular trace's time is unpacking the columns that count, a third setting"
+    " up and adding up, the rest a compiled pass that numbers the rows by runs of equal ones. Where"
+    " patterns never repeat, 32 offsets of each row are read, laid out, put in order and gone"
+    " through once; a quarter of the time is passes over arrays of the answers to every row."
 )
 CACHES = (
     "Caches: the compiled loops that repeat, serve and join requests take half or more, where reads"
