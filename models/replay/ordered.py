@@ -4,7 +4,7 @@ Rows are held until all blocks of a wave are read, then put in order and sent th
 What goes there is asked of the stages in front once for each distinct row, and repeated.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from math import lcm
 from typing import TYPE_CHECKING
@@ -281,9 +281,16 @@ class Ordering:
 
 
 def count_ordered(
-    trace: "LaunchTrace", tracks: Sequence[Track], sites: Sites, zones: Zones
+    trace: "LaunchTrace",
+    tracks: Sequence[Track],
+    sites: Sites,
+    zones: Zones,
+    lowest: Sequence[int],
 ) -> None:
-    """Read all rows again for the devices with stages that keep state, and enter their counts."""
+    """Read all rows again for the devices with stages that keep state, and enter their counts.
+
+    `lowest` is the first block of each batch of accesses that has rows.
+    """
     shapes = Shapes(trace.pattern_store())
     orderings = [Ordering(track, sites, shapes) for track in tracks if track.lasting]
     if not orderings:
@@ -291,22 +298,15 @@ def count_ordered(
     for samples in read_samples(trace):
         for ordering in orderings:
             ordering.take_samples(samples, sites, zones)
-    for batch, settled in _with_floors(trace):
+    floors = np.minimum.accumulate([NEVER, *reversed(lowest)])[::-1]
+    filled = (batch for batch in trace.access_batches() if batch.num_rows)
+    for batch, settled in zip(filled, floors[1:].tolist(), strict=True):
         rows = _read_rows(batch, sites, shapes, zones)
         for ordering in orderings:
             ordering.take(rows)
             ordering.release(settled)
     for ordering in orderings:
         ordering.release(None)
-
-
-def _with_floors(trace: "LaunchTrace") -> Iterator[tuple[pa.RecordBatch, int]]:
-    """Yield each batch of accesses with the first block of which more may come behind it."""
-    blocks = (batch["block"].to_numpy() for batch in trace.access_batches(["block"]))
-    lowest = [int(block.min()) for block in blocks if len(block)]
-    floors = np.minimum.accumulate([np.iinfo(np.int64).max, *reversed(lowest)])[::-1]
-    filled = (batch for batch in trace.access_batches() if batch.num_rows)
-    yield from zip(filled, floors[1:].tolist(), strict=True)
 
 
 def _read_rows(batch: pa.RecordBatch, sites: Sites, shapes: Shapes, zones: Zones) -> Rows:

@@ -154,8 +154,11 @@ def replay(
 
 def _read(trace: "LaunchTrace", counting: LaunchReplay) -> None:
     """Take all rows of a trace."""
+    lowest = []
     for batch in trace.access_batches(READ):
         counting.accesses.take(batch)
+        if batch.num_rows:
+            lowest.append(int(batch["block"].to_numpy().min()))
     for batch in trace.texel_batches():
         counting.samples.take(batch)
     paths = trace.path_store()
@@ -164,4 +167,4 @@ def _read(trace: "LaunchTrace", counting: LaunchReplay) -> None:
     for batch in trace.lanes_on_batches():
         counting.lanes_on.take(batch)
     counting.close()
-    count_ordered(trace, counting.running, counting.sites, counting.zones)
+    count_ordered(trace, counting.running, counting.sites, counting.zones, lowest)
