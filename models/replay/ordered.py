@@ -83,7 +83,7 @@ class Rows:
         return Rows(*(c.astype(t) for c, t in zip(columns, types, strict=True)))
 
 
-HELD_AS = (np.uint32, np.uint16, np.uint32, np.int32, np.int64, np.int32, np.int32, np.bool_)
+HELD_AS = (np.int64, np.uint16, np.uint32, np.int32, np.int64, np.int32, np.int32, np.bool_)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
