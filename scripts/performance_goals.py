@@ -36,10 +36,10 @@ OCLGRIND = (
     " some milliseconds for its files and waves."
 )
 SIMULATOR = (
-    "Against Numba's simulator: its twins have to be small for it to end within a minute, and"
-    " opening and closing a trace is then much of cutrace's time, which a larger launch pays no"
-    " second time. The run shared two cores with as many others as its load says, which stretches"
-    " milliseconds more than minutes."
+    "Against Numba's simulator: it takes some 0.2 ms for a thread, little more where the thread"
+    " does more; 0.2 microseconds are left for cutrace then. Sixty-four iterations of Mandelbrot's"
+    " loop or a row of SpMV, which reads at random, take longer, and a search pays a launch's floor"
+    " for each level."
 )
 LANES = (
     "Lane instructions: registers of warps that take turns go through the processor's caches;"
@@ -63,7 +63,7 @@ CACHES = (
 )
 MEMORY = "Memory: buffers are bounded, and some of them are full only after many rows."
 SAMPLING = (
-    "Sampling: a launch has a floor of some 10 ms, whatever its blocks: seven files and a manifest,"
+    "Sampling: a launch has a floor of some 7 ms, whatever its blocks: seven files and a manifest,"
     " buffers, and the kernel made ready. The 164 blocks of the transpose write to some 5,000 pages"
     " of memory besides, which the system hands out, zeroed, at 2 µs each. SpMV has 6 of 391 blocks"
     " in its sample, so that 65 times less is the most without any floor; with 16 times as many"

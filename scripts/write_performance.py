@@ -261,9 +261,9 @@ put back and one thread runs the launch again. A launch runs in one thread, and 
 says why, if an atomic's result is read or floats are added, if it fences, if it is a single wave
 (of 65536 lanes: 256 blocks of 256 threads), if the array engine runs it, or if the rows of one wave
 are more than a thread may hold. Below are seconds by the clock from launch to closed trace with one
-job, how many times faster more are, and CPU seconds of all threads. Random addresses gain least:
-each row names a pattern of its own, which is looked up a second time. Sweeps (`cutrace sweep`) and
-replays on several devices (`cutrace analyze --jobs`) run in processes."""
+job, how many times faster more are, and CPU seconds of all threads. Random addresses lose: each row
+names a pattern of its own, which is looked up a second time. So does what takes few waves. Sweeps
+(`cutrace sweep`) and replays on several devices (`cutrace analyze --jobs`) run in processes."""
 
 
 SHOWN = (
