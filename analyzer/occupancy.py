@@ -1,10 +1,12 @@
 """Occupancy as a person asks for it: every limit, what binds, curves, and advice on a launch.
 
 From a trace's launch or from numbers alone; the integers are those of `models/occupancy.py`.
-Advice follows equations 6.3 to 6.5 of a textbook chapter on CUDA: threads a block are the least of
-what keeps all warp schedulers busy, what the registers of a block feed, what its shared memory
-holds, and what an SM holds; then whole warps, then as many blocks as the threads need. The chapter
-rounds up to whole warps, which can break the limit that binds: here they are rounded down.
+Equations 6.3 to 6.5 of a textbook chapter on CUDA give a size of block: the least of what keeps all
+warp schedulers busy, what the registers of a block feed, what its shared memory holds, and what an
+SM holds; then whole warps, then as many blocks as the threads need. The chapter rounds up to whole
+warps, which can break the limit that binds: here they are rounded down. Its size does not ask how
+many blocks an SM takes, so it can hold fewer warps than the block that is there. Advice is
+therefore a size only if an SM holds more warps with it: the chapter's if none holds more.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -45,12 +47,25 @@ class Curve:
 
 
 @dataclass(frozen=True, slots=True)
-class Advice:
+class Textbook:
     """Equations 6.3 to 6.5: threads a block, why not more, and blocks for all the threads."""
 
     threads: int
     bound_by: str
     blocks: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """The block with which an SM holds most warps, and blocks for all the threads of the grid.
+
+    `is_better` where it is another than the one asked about: that one holds fewer warps. Shared
+    memory is in proportion to the threads.
+    """
+
+    found: Occupancy
+    blocks: int | None
+    is_better: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +107,7 @@ def from_numbers(
     found = occupancy(device.limits, need, options.cache_config)
     most = device.limits.threads_per_block
     refusal = f"cannot launch: {most} threads a block at most" if need.threads > most else ""
-    advice = advise(device, need, total)
+    advice = advise(device, found, total, options)
     return Resident(device.key, device.name, "", found, device.limits, refusal, advice, wanted)
 
 
@@ -109,12 +124,34 @@ def from_launch(
         found,
         device.limits,
         refuse_launch(device, trace.launch),
-        advise(device, found.need, trace.launch.blocks * trace.launch.threads),
+        advise(device, found, trace.launch.blocks * trace.launch.threads, options),
         wanted,
     )
 
 
-def advise(device: Device, need: Need, total: int | None) -> Advice:
+def advise(device: Device, here: Occupancy, total: int | None, options: ReplayOptions) -> Advice:
+    """The block with which an SM holds most warps: the present one, the chapter's, the smallest."""
+    need, limits = here.need, device.limits
+    sizes = (textbook(device, need, total).threads, *_block_sizes(limits))
+    fits = [_resize(limits, need, threads, options) for threads in sizes if threads]
+    best = max((here, *fits), key=lambda found: found.active_warps)  # the first of equals
+    blocks = -(-total // best.need.threads) if total and best.blocks else None
+    return Advice(best, blocks, best is not here)
+
+
+def _block_sizes(limits: Limits) -> range:
+    """Every whole number of warps that a block may have, in threads."""
+    return range(LANES, limits.threads_per_block + 1, LANES)
+
+
+def _resize(limits: Limits, need: Need, threads: int, options: ReplayOptions) -> Occupancy:
+    """A block of other threads, its shared memory in proportion."""
+    shared = -(-need.shared * threads // need.threads)
+    resized = replace(need, threads=threads, shared=shared)
+    return occupancy(limits, resized, options.cache_config)
+
+
+def textbook(device: Device, need: Need, total: int | None) -> Textbook:
     """Equations 6.3 to 6.5, rounded down to whole warps."""
     limits = device.limits
     candidates = {
@@ -129,7 +166,7 @@ def advise(device: Device, need: Need, total: int | None) -> Advice:
     known = {name: most for name, most in candidates.items() if most is not None}
     bound_by = min(known, key=lambda name: known[name])
     threads = known[bound_by] // LANES * LANES
-    return Advice(threads, bound_by, -(-total // threads) if total and threads else None)
+    return Textbook(threads, bound_by, -(-total // threads) if total and threads else None)
 
 
 def count_schedulers(capability: tuple[int, int]) -> int:
@@ -141,7 +178,7 @@ def draw_curves(resident: Resident, options: ReplayOptions) -> tuple[Curve, ...]
     """Resident warps against each of FIELDS, everything else as it is."""
     limits, need = resident.limits, resident.found.need
     values = {
-        "threads": range(LANES, limits.threads_per_block + 1, LANES),
+        "threads": _block_sizes(limits),
         "registers": range(1, limits.registers_per_thread + 1),
         "shared": range(0, limits.shared_per_block + 1, limits.shared_unit),
     }

@@ -5,7 +5,7 @@ from textwrap import wrap
 
 from ..models.occupancy import Occupancy
 from .align import align
-from .occupancy import Curve, Resident
+from .occupancy import Advice, Curve, Resident
 
 BAR, SENTENCE, ROOMY = 20, 100, 80
 """Widths: of a bar where there is room, where sentences break at the latest, where there is."""
@@ -48,7 +48,7 @@ def share(found: Occupancy, warps: int) -> str:
 
 
 def _resident(resident: Resident, width: int | None) -> Iterator[str]:
-    found, advice = resident.found, resident.advice
+    found = resident.found
     limited = ", ".join(found.limited_by)
     yield from _wrapped(
         f"{resident.device}: {_blocks(found.blocks)} of {found.need.threads} threads on an SM,"
@@ -69,11 +69,21 @@ def _resident(resident: Resident, width: int | None) -> Iterator[str]:
     yield from align(rows)
     if resident.wanted is not None:
         yield from _wrapped(_verdict(resident), width)
-    yield from _wrapped(
-        f"advice: {advice.threads} threads a block ({advice.bound_by})"
-        + (f", {_blocks(advice.blocks)}" if advice.blocks else ""),
-        width,
-    )
+    yield from _wrapped(f"advice: {_advice(resident.advice)}", width)
+
+
+def _advice(advice: Advice) -> str:
+    """A block with which an SM holds more warps, or that there is none."""
+    found = advice.found
+    if not found.blocks:
+        return "no block size fits; use fewer registers a thread or less shared memory"
+    need = found.need
+    shared = f" and {need.shared} bytes of shared memory" if need.shared else ""
+    grid = f"; {_blocks(advice.blocks)} for the grid" if advice.blocks else ""
+    if not advice.is_better:
+        return f"stay at {need.threads} threads a block, no size holds more warps on an SM{grid}"
+    warps = f"{found.active_warps} of {found.max_warps} warps, {share(found, found.active_warps)}"
+    return f"{need.threads} threads{shared} a block: {warps}{grid}"
 
 
 def _verdict(resident: Resident) -> str:

@@ -7,11 +7,11 @@ import pytest
 from hand_trace import hand_trace, instruction, launch
 
 from cutrace.analyzer.occupancy import (
-    advise,
     count_schedulers,
     draw_curves,
     from_launch,
     from_numbers,
+    textbook,
 )
 from cutrace.analyzer.occupancy_text import render
 from cutrace.cli import run
@@ -32,7 +32,7 @@ Captured = pytest.CaptureFixture[str]
     [("8800gtx", 32, 313), ("gtx580", 64, 157), ("k20", 128, 79), ("h200", 128, 79)],
 )
 def test_advice_keeps_all_schedulers_busy(device: str, threads: int, blocks: int) -> None:
-    found = advise(load_device(device), Need(256, 20, 1024), 10_000)
+    found = textbook(load_device(device), Need(256, 20, 1024), 10_000)
     assert (found.threads, found.blocks, found.bound_by) == (threads, blocks, "warp schedulers")
 
 
@@ -44,20 +44,49 @@ def small(**limits: int) -> Device:
 @pytest.mark.document("000.11", "rounded down to warps where registers bind, not up")
 def test_where_registers_bind_advice_rounds_down_so_that_they_suffice() -> None:
     # 8192 // 100 = 81 threads: 64; the text's 96 would need 9600 registers
-    found = advise(small(registers_per_block=8192), Need(256, 100), 1000)
+    found = textbook(small(registers_per_block=8192), Need(256, 100), 1000)
     assert (found.threads, found.blocks, found.bound_by) == (64, 16, "registers")
 
 
 @pytest.mark.document("000.11", "rounded down to warps where shared memory binds, not up")
 def test_where_shared_memory_binds_advice_rounds_down_so_that_it_suffices() -> None:
     # 64 bytes a thread: 4800 // 64 = 75 threads: 64
-    found = advise(small(shared_per_block=4800), Need(256, None, 256 * 64), None)
+    found = textbook(small(shared_per_block=4800), Need(256, None, 256 * 64), None)
     assert (found.threads, found.blocks, found.bound_by) == (64, None, "shared memory")
 
 
 def test_no_warp_fits_and_no_blocks_are_advised() -> None:
-    found = advise(small(registers_per_block=1024), Need(32, 100), 1000)
+    found = textbook(small(registers_per_block=1024), Need(32, 100), 1000)
     assert (found.threads, found.blocks) == (0, None)
+
+
+@pytest.mark.parametrize(("registers", "shared"), [(None, 0), (20, 0), (48, 4096), (100, 12000)])
+def test_advice_never_lowers_occupancy_and_holds_when_it_is_followed(
+    registers: int | None, shared: int
+) -> None:
+    for device in map(load_device, device_names()):
+        for threads in (32, 100, 192, 256, 512):
+            asked = from_numbers(device, Need(threads, registers, shared), PLAIN, 10_000)
+            best = asked.advice.found
+            assert best.active_warps >= asked.found.active_warps
+            if not asked.advice.is_better:
+                assert best.need == asked.found.need
+                continue
+            assert best.active_warps > asked.found.active_warps
+            followed = from_numbers(device, best.need, PLAIN, 10_000)
+            assert followed.found.active_warps == best.active_warps
+            assert not followed.advice.is_better
+
+
+@pytest.mark.parametrize("device", ["gtx580", "8800gtx"])
+def test_a_block_at_full_occupancy_is_left_alone(device: str) -> None:
+    # gtx580: 6 blocks of 8 warps are all 48; 8800gtx: 3 blocks of 8 are all 24
+    resident = from_numbers(load_device(device), Need(256), PLAIN, 10_000)
+    # 10,000 / 256, rounded up
+    assert (
+        "advice: stay at 256 threads a block, no size holds more warps on an SM; 40 blocks for"
+        " the grid\n"
+    ) in render([resident], [()], 200).replace("\n  ", " ")
 
 
 def test_every_device_has_schedulers() -> None:
@@ -140,7 +169,8 @@ def test_numbers_alone_answer_the_verb(capsys: Captured) -> None:
         "blocks     8 blocks\n"
         "warps      6 blocks\n"
         "registers  2 blocks  binds\n"
-        "advice: 64 threads a block (warp schedulers)\n"
+        # 48 x 32 = 1536 registers a warp: 21 warps, 20 in pairs; 20 // 4 = 5 blocks
+        "advice: 128 threads a block: 20 of 48 warps, 41.7 %\n"
     )
     assert "43 to 63  16     ######..............  registers  <-\n" in said
     assert run([*command, "--no-curves", "--blocks", "3"]) == 0
