@@ -6,6 +6,7 @@ from typing import Any
 
 import polars as pl
 
+from ..errors import CutraceError
 from ..traces.reader import Trace
 from .profile import analyze
 
@@ -29,7 +30,13 @@ def compare(
     Returns a row for each variant, device, launch and counter: columns `variant`, `device`,
     `launch` (its number), `counter` (the headings of `LaunchProfile.counters`) and `value`
     (float64, integers exact up to 2**53; null where the device does not have the counter).
+    Raises `CutraceError` for variants without names.
     """
+    if not isinstance(variants, Mapping):
+        raise CutraceError(
+            f"compare() got {type(variants).__name__}; expected traces by name, say "
+            'compare({"before": "a.cutrace", "after": "b.cutrace"})'
+        )
     rows = [
         (variant, launch.device, launch.number, counter, value)
         for variant, trace in variants.items()

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from ._complete import devices, starting
+from ._quote import quote
 
 PANEL = "Look up"
 
@@ -36,7 +37,9 @@ def command(
     device, layers = load_device(name), read_layers(find_device(name))
     if toml:
         texts = [layer.path.read_text(encoding="utf-8") for layer in layers]
-        return "\n".join((*texts, f"next: cutrace devices {name}"))
+        return "\n".join((*texts, f"next: cutrace devices {quote(name)}"))
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     described = describe_device(device, [layer.path.name for layer in layers], width)
-    return "\n".join((*described, "", f"next: cutrace devices {name} --toml for the sources"))
+    return "\n".join(
+        (*described, "", f"next: cutrace devices {quote(name)} --toml for the sources")
+    )

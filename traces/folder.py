@@ -23,12 +23,15 @@ _TABLE_FILES = frozenset(f"{name}.arrow" for name in TABLES)
 class Workshop:
     """The hidden sibling of `target` in which a trace is built; `folder` is the trace itself.
 
-    Raises CutraceError if something other than a trace has that name, or nothing can be written.
+    A relative target is meant from the folder of this moment, whatever the current folder is when
+    the trace is whole. Raises CutraceError if something other than a trace has that name, or
+    nothing can be written.
     """
 
     def __init__(self, target: Path) -> None:
-        self._target = target
-        self._place = target.parent / f".{target.name}.{secrets.token_hex(4)}.partial"
+        self._target = Path(os.path.abspath(target))
+        name = f".{target.name}.{secrets.token_hex(4)}.partial"
+        self._place = self._target.parent / name
         self._remove = weakref.finalize(self, shutil.rmtree, self._place, ignore_errors=True)
         self.folder = self._place / "new"
         try:

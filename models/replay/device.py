@@ -176,8 +176,16 @@ def _stages(tables: Tables, limits: Limits, file: str) -> tuple[Stage, ...]:
             try:
                 make(build, keys, where)
             except CutraceError as error:
-                raise CutraceError(f"{error}, beside {largest} bytes of shared memory") from error
+                raise CutraceError(
+                    f"{error}, beside {largest} bytes of shared memory: {_name_size(stage)} is "
+                    "the size of both together"
+                ) from error
     return stages
+
+
+def _name_size(stage: Stage) -> str:
+    """The key that holds the size of a stage, with its value, as `--set` takes it."""
+    return f"{stage.name}.bytes={stage.keys['bytes']}"
 
 
 def _choose(value: object, known: tuple[str, ...], where: Where, key: str) -> None:

@@ -16,7 +16,9 @@ from pathlib import Path
 
 import pytest
 
+from cutrace.analyzer.profile import DEFAULT_DEVICE
 from cutrace.cli import run
+from cutrace.models.replay.device import load_device
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = sorted(p for folder in (".", "docs", "traces") for p in (ROOT / folder).glob("*.md"))
@@ -75,3 +77,17 @@ def test_a_document_shows_what_happens(
                 run(arguments)
                 said = capsys.readouterr()
                 assert (said.out + said.err).rstrip() == command.printed.rstrip(), command.line
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_settings_that_a_sentence_names_are_taken(document: Path) -> None:
+    prose = FENCE.sub("", document.read_text(encoding="utf-8"))
+    for span in re.findall(r"`(--set [^`]*)`", prose):
+        settings = dict(re.findall(r"--set ([a-z0-9_.]+)=(\w+)", span))
+        # banks of 8 bytes are Kepler's
+        assert load_device("k20" if "banks.bank_bytes" in settings else DEFAULT_DEVICE, settings)
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_no_document_installs_cutrace_by_a_name_that_no_index_has(document: Path) -> None:
+    assert not re.search(r"(pip|uv|pipx) install cutrace\b", document.read_text(encoding="utf-8"))

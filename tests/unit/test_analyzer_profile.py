@@ -281,6 +281,11 @@ def test_unknown_choices_are_refused(tmp_path: Path) -> None:
             analyzed(tmp_path, ptx, line, "h200", options)
 
 
+def test_compare_wants_traces_by_name(tmp_path: Path) -> None:
+    with pytest.raises(CutraceError, match=r"got .*Path; expected traces by name, say compare"):
+        cutrace.compare(tmp_path / "a.cutrace")  # type: ignore[arg-type]
+
+
 def test_compare_is_tidy(tmp_path: Path) -> None:
     traces = {}
     for name, width in (("ints", 4), ("doubles", 8)):

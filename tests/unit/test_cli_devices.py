@@ -1,5 +1,6 @@
 """Devices at the command line: many by a pattern, and files of one's own in every verb."""
 
+import shlex
 from pathlib import Path
 
 import pytest
@@ -68,3 +69,14 @@ def test_an_error_in_a_file_of_ones_own_names_the_file(
     assert run(["analyze", trace, "-d", "./half.toml"]) == 2
     told = capsys.readouterr().err
     assert "cutrace: half.toml: [chip]: unknown key `smms`; nearest: sms" in told
+
+
+def test_the_hint_of_a_device_with_a_blank_in_its_name_can_be_typed(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run(["devices", "RTX 4090"]) == 0
+    hint = capsys.readouterr().out.splitlines()[-1]
+    assert hint.startswith('next: cutrace devices "RTX 4090" --toml')
+    words = shlex.split(hint.removeprefix("next: cutrace ").removesuffix(" for the sources"))
+    assert run(words) == 0
+    assert capsys.readouterr().out.endswith('next: cutrace devices "RTX 4090"\n')

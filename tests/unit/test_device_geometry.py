@@ -61,6 +61,8 @@ def test_l1_must_leave_room_beside_the_largest_shared_memory() -> None:
     assert load_device("h100", {"l1.ways": 28}).key == "h100"
     with pytest.raises(CutraceError, match=r"--set: \[stage\.l1\]: .*, beside 233472 bytes of"):
         load_device("h100", {"l1.bytes": 233472})
+    with pytest.raises(CutraceError, match=r"l1\.bytes=65536 is the size of both together"):
+        load_device("h100", {"l1.bytes": 65536})
 
 
 @pytest.mark.parametrize("verb", ["analyze", "why", "compare", "report", "export", "occupancy"])

@@ -322,6 +322,16 @@ def test_a_script_finds_its_neighbours_and_its_arguments() -> None:
     assert record("folder/a.py") == Path("n.cutrace")
 
 
+@pytest.mark.parametrize("out", [None, "asked.cutrace"])
+def test_a_script_may_change_its_folder(out: str | None, tmp_path: Path) -> None:
+    Path("inner").mkdir()
+    write("a.py", f"import os\nos.chdir('inner')\n{SCRIPT.format(path='')}")
+    trace = record("a.py", out=out)
+    assert trace == Path(out or "a.cutrace")
+    assert len(read_trace(trace).manifest.events) == 1
+    assert Path.cwd() == tmp_path
+
+
 @pytest.mark.parametrize(
     ("script", "expected"),
     [

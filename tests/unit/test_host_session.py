@@ -216,7 +216,7 @@ def test_what_must_happen_at_the_end_is_handed_in(
     monkeypatch.setattr(Session, "at_close", [lambda path: seen.append((path, path.is_dir()))])
     with Session("t.cutrace"):
         assert seen == []
-    assert seen == [(Path("t.cutrace"), True)]
+    assert seen == [(here / "t.cutrace", True)]
 
 
 def test_nothing_happens_at_the_end_of_a_session_that_failed(
@@ -271,6 +271,27 @@ def test_a_mistyped_path_names_the_nearest_files(here: Path) -> None:
 def test_a_source_is_a_path_or_text(here: Path) -> None:
     with Session() as gpu, pytest.raises(CutraceError, match="text of a source, got int 12"):
         gpu.compile(12)  # type: ignore[arg-type]
+
+
+def test_code_in_one_line_is_text(here: Path) -> None:
+    line = "__global__ void one(float *out) { *out = 1; }"
+    with Session() as gpu:
+        out = gpu.device_array(1, np.float32)
+        gpu.compile(line).get_function("one")[1, 1](out)
+        assert out.copy_to_host().tolist() == [1]
+    with Session() as gpu, pytest.raises(CutraceError, match=r"one\.cu: there is no such file"):
+        gpu.compile("one.cu")
+
+
+def test_a_relative_trace_is_meant_from_where_the_session_began(here: Path) -> None:
+    Path("elsewhere").mkdir()
+    with Session("t.cutrace") as gpu:
+        os.chdir("elsewhere")
+        gpu.to_device(np.zeros(4))
+    assert gpu.trace == here / "t.cutrace"
+    assert len(read_trace(gpu.trace).manifest.events) == 1
+    assert not os.listdir("."), "nothing lies where the session ended"
+    assert sorted(os.listdir(here)) == ["elsewhere", "t.cutrace"]
 
 
 def test_a_missing_folder_is_said(here: Path) -> None:

@@ -1,6 +1,7 @@
 """Where a session's trace goes: its own path, a temporary one, or where `cutrace record` says."""
 
 import atexit
+import os
 import shutil
 import tempfile
 from contextvars import ContextVar
@@ -15,12 +16,13 @@ class Redirection:
     """For a script that is recorded: its one session writes to `path`.
 
     Where nobody said (`path` is None), to what the script says, else to `fallback`; `taken` is
-    where it went.
+    where it went, `place` that path from the root, whatever the current folder is later.
     """
 
     path: Path | None
     fallback: Path
     taken: Path | None = None
+    place: Path = Path()
 
     def choose(self, own: Path | None) -> Path:
         """Return the trace's path for the session that opens now."""
@@ -30,6 +32,7 @@ class Redirection:
                 "run it with python instead: each session then writes its own trace"
             )
         self.taken = self.path or own or self.fallback
+        self.place = absolute(self.taken)
         return self.taken
 
 
@@ -43,6 +46,11 @@ def choose_trace(own: str | Path | None) -> Path:
     if redirection:
         return redirection.choose(path)
     return path or temporary_trace()
+
+
+def absolute(path: Path) -> Path:
+    """The path from the root, by the current folder; links in it stay."""
+    return Path(os.path.abspath(path))
 
 
 def temporary_trace() -> Path:

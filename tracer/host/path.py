@@ -1,8 +1,12 @@
 """Paths as users give them: sources named or written out, and files that are not there."""
 
+import re
 from pathlib import Path
 
 from ...errors import CutraceError, nearest
+
+_CODE = re.compile(r"[{;]")
+"""What every kernel has in CUDA C++ and in PTX, and no sensible file name."""
 
 
 def missing_file(path: Path) -> CutraceError:
@@ -27,8 +31,14 @@ def read_text(path: Path) -> str:
 
 
 def is_path(given: str | Path) -> bool:
-    """Whether it names a file: a Path, or a string without a newline."""
+    """Whether it names a file: a Path, or a string of one line that is no code.
+
+    >>> is_path("reverse.cu"), is_path("__global__ void k(float *o) { *o = 1; }")
+    (True, False)
+    """
     if not isinstance(given, Path | str):
         kind = type(given).__name__
         raise CutraceError(f"expected a path or the text of a source, got {kind} {given!r}")
-    return isinstance(given, Path) or "\n" not in given
+    if isinstance(given, Path):
+        return True
+    return "\n" not in given and not _CODE.search(given)

@@ -3,12 +3,12 @@
 import runpy
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import chdir, contextmanager
 from pathlib import Path
 from traceback import extract_tb
 
 from ...errors import CutraceError
-from .destination import REDIRECTION, Redirection
+from .destination import REDIRECTION, Redirection, absolute
 from .path import missing_file
 
 
@@ -20,8 +20,8 @@ def record_script(script: Path, out: Path | None, fallback: Path) -> Path:
     """
     if not script.is_file():
         raise missing_file(script)
-    redirection = Redirection(out, fallback)
-    with _as_main(script), _redirected(redirection):
+    redirection = Redirection(out and absolute(out), absolute(fallback))
+    with chdir("."), _as_main(script), _redirected(redirection):
         try:
             runpy.run_path(str(script), run_name="__main__")
         except SystemExit as end:
@@ -37,7 +37,9 @@ def record_script(script: Path, out: Path | None, fallback: Path) -> Path:
         raise CutraceError(
             f"{script}: the script opened no session: expected `with cutrace.Session() as gpu:`"
         )
-    return redirection.taken
+    place = redirection.place
+    given = (path for path in (out, fallback, redirection.taken) if path)
+    return next((path for path in given if absolute(path) == place), place)
 
 
 @contextmanager

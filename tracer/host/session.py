@@ -19,7 +19,7 @@ from ..engine.memory import Memory
 from ..front import cuda, ptx
 from ..front.source import DEFAULT_TARGET, Compiled, Source, read_options
 from .array import DeviceArray, Shape, allocate_array
-from .destination import choose_trace
+from .destination import absolute, choose_trace
 from .module import Module
 from .path import is_path, read_text
 from .recorder import LISTENER, Recorder
@@ -74,7 +74,7 @@ class Session:
     ) -> None:
         self._wish = choose_wish(only, control, sample_blocks, sample_seed, max_trace_size)
         self._watch = choose_watch(max_instructions, check_uninitialized, max_threads, engine, jobs)
-        self.trace = choose_trace(path)
+        self.trace = self._named = choose_trace(path)
         self._output = output
         self._exits = ExitStack()
         self._opened: Recording | None = None
@@ -84,7 +84,7 @@ class Session:
         state = (
             "recording" if self._is_open else "its trace is whole" if self._is_whole else "not open"
         )
-        return f"<cutrace.Session {str(self.trace)!r}: {state}>"
+        return f"<cutrace.Session {str(self._named)!r}: {state}>"
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the trace once it is whole."""
@@ -94,11 +94,12 @@ class Session:
 
     def __enter__(self) -> "Session":
         if self._opened:
-            raise CutraceError(f"{self.trace}: a session is opened once; make another Session()")
+            raise CutraceError(f"{self._named}: a session is opened once; make another Session()")
         self._listener = LISTENER.get()
         recorder = self._listener or TraceWriter(
-            self.trace, self._wish.max_bytes, owns_columns=True
+            self._named, self._wish.max_bytes, owns_columns=True
         )
+        self.trace = absolute(self._named)  # the current folder may change inside
         self._exits.enter_context(recorder)
         self._opened = Recording(
             recorder, self._print, self._watch, self._wish, Memory(self._watch.uninitialized)
@@ -127,7 +128,7 @@ class Session:
         options: Sequence[str] = (),
         name_expressions: Sequence[str] = (),
     ) -> Module:
-        """Compile CUDA C++: a Path or a string without a newline is a file, else the source.
+        """Compile CUDA C++: a Path or a string that is no code is a file.
 
         `arch` is a virtual architecture (`compute_75`), `options` are the compiler's (`-DN=4`),
         `name_expressions` the template instances wanted (`scale<float, 4>`).
@@ -137,7 +138,7 @@ class Session:
         return self._load(name, cuda.to_ptx(asked, arch))
 
     def load_ptx(self, source: str | Path) -> Module:
-        """Take PTX: a Path or a string without a newline is a file, else the text."""
+        """Take PTX: a Path or a string that is no code is a file."""
         name, text = _read_source(source, "source.ptx")
         return self._load(name, ptx.to_ptx(Source(name, text)))
 
