@@ -1,18 +1,23 @@
 """Which text computes an instruction: that of a table here, or the one the array engine's loop has.
 
-What is not here is not compiled: a kernel that has it runs in the array engine.
+What neither has is written down as the array engine computes it, see traced.py; where that cannot
+be done a kernel runs in the array engine.
 """
 
 import re
 
-from ...ptx.kernel import Instruction
+from ...ptx.kernel import Immediate, Instruction, Operand
+from ..array import Array
 from ..native import Fragment, fragment_of, symbol
 from ..op.bits import INTEGERS
 from ..op.reformat import Reformat, reformat
 from ..op.rule import Rule
+from ..slot import immediate
+from .frame import CARRY
 from .integer import INTEGER
 from .lane import Lane, llvm_type
 from .number import HALVES, NUMBER
+from .traced import trace
 
 _NAME = re.compile(r"@(?!llvm\.)([\w.]+)")
 _NEAREST = 1
@@ -76,14 +81,27 @@ class Fragments:
         return called
 
     def _define(self, name: str, fragment: Fragment) -> str:
+        """Define the function of a fragment: inlined, or with a rounding mode of its own."""
         sources, (result,) = fragment.types(fragment.sources), fragment.types(fragment.results)
         given = ", ".join(f"{t} %x{k}" for k, t in enumerate(sources))
+        how, before, after = "alwaysinline", "", ""
+        if fragment.rounding != _NEAREST:
+            self._declare("declare void @llvm.set.rounding(i32)")
+            how = "noinline strictfp"
+            before = f"call void @llvm.set.rounding(i32 {fragment.rounding}) strictfp\n  "
+            after = f"\n  call void @llvm.set.rounding(i32 {_NEAREST}) strictfp"
         return (
             self.take(fragment.declarations, name)
-            + f"\ndefine internal {result} @{name}({given}) alwaysinline {{\n  "
+            + f"\ndefine internal {result} @{name}({given}) {how} {{\n  {before}"
             + self.take(fragment.body, name)
-            + f"\n  ret {result} %y0\n}}\n"
+            + f"{after}\n  ret {result} %y0\n}}\n"
         )
+
+    def call(self, lane: Lane, fragment: Fragment, given: list[str]) -> str:
+        """Add the call of a fragment with one result; return its name."""
+        types = fragment.types((*fragment.sources, *fragment.results))
+        listed = ", ".join(f"{t} {v}" for t, v in zip(types, given, strict=False))
+        return lane.emit(f"call {types[-1]} @{self.name(fragment)}({listed})")
 
     def text(self) -> str:
         """Return all declarations and definitions."""
@@ -91,14 +109,22 @@ class Fragments:
 
 
 def compute(
-    lane: Lane, fragments: Fragments, instruction: Instruction, rule: Rule, given: list[str]
+    lane: Lane, fragments: Fragments, instruction: Instruction, rule: Rule, operands: list[Operand]
 ) -> list[str] | None:
     """Add the statements of an instruction; return its results, None if it is not compiled."""
-    if rule.carry_in or rule.carry_out:
-        return None
+    given = [lane.operand(o, k) for o, k in zip(operands, rule.sources, strict=True)]
     fragment = fragment_of(rule.compute)
+    found = None
     if fragment is not None:
-        return _call(lane, fragments, fragment, rule, given)
+        found = _call(lane, fragments, fragment, rule, given)
+    elif not rule.carry_in and not rule.carry_out:
+        found = _by_tables(lane, fragments, instruction, given)
+    return _traced(lane, fragments, rule, operands, given) if found is None else found
+
+
+def _by_tables(
+    lane: Lane, fragments: Fragments, instruction: Instruction, given: list[str]
+) -> list[str] | None:
     opcode = instruction.opcode
     if opcode == "sqrt" and instruction.type == "f32":
         return _root(lane, instruction, given)
@@ -111,17 +137,33 @@ def compute(
     return None
 
 
+def _traced(
+    lane: Lane, fragments: Fragments, rule: Rule, operands: list[Operand], given: list[str]
+) -> list[str] | None:
+    values: list[str | Array] = [
+        immediate(operand, kind) if isinstance(operand, Immediate) else value
+        for operand, kind, value in zip(operands, rule.sources, given, strict=True)
+    ]
+
+    def call(fragment: Fragment, given: list[str]) -> str:
+        return fragments.call(lane, fragment, given)
+
+    sources, results = rule.sources, rule.results
+    if rule.carry_in:
+        values.append(lane.operand(CARRY, "pred"))
+        sources = (*sources, "pred")
+    if rule.carry_out:
+        results = (*results, "pred")
+    return trace(lane, call, rule.compute, values, (sources, results))
+
+
 def _call(
     lane: Lane, fragments: Fragments, fragment: Fragment, rule: Rule, given: list[str]
 ) -> list[str] | None:
-    if fragment.rounding != _NEAREST or len(fragment.results) != 1:
-        return None
     types = fragment.types((*fragment.sources, *fragment.results))
-    kinds = [llvm_type(kind) for kind in (*rule.sources, *rule.results)]
-    if types != kinds:
+    if types != [llvm_type(kind) for kind in (*rule.sources, *rule.results)]:
         return None
-    listed = ", ".join(f"{t} {v}" for t, v in zip(types, given, strict=False))
-    return [lane.emit(f"call {types[-1]} @{fragments.name(fragment)}({listed})")]
+    return [fragments.call(lane, fragment, given)]
 
 
 def _widened(lane: Lane, fragments: Fragments, kind: str, given: list[str]) -> list[str]:

@@ -3,12 +3,15 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from ...ptx.kernel import TYPE_BYTES, Kernel, Operand, Special, Symbol
+from ...ptx.kernel import TYPE_BYTES, Kernel, Operand, Register, Special, Symbol
 from ..array import LANES
 from .parameter_register import parameter_registers
 from .special import BLOCK, THREAD, Specials
 
 ALIGN = 64
+
+CARRY = Register("%cc", "pred")
+"""The flag of sums of more than a register's width: each function has its own, and it lasts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +41,8 @@ class Frame:
         self.specials = Specials(special_names(kernel))
         self.parameters = parameter_registers(kernel)
         live = frozenset().union(*kernel.live_in, *kernel.live_out)
-        self.lasting = live - self.parameters.keys()
+        self.carries = frozenset((function, CARRY.name) for function in _carrying(kernel))
+        self.lasting = (live | self.carries) - self.parameters.keys()
         self.size = 0
         for key in sorted(self.lasting):
             self._places[key] = self._reserve(self._size(key))
@@ -51,6 +55,8 @@ class Frame:
 
     def _size(self, key: tuple[int, str]) -> int:
         function, name = key
+        if name == CARRY.name:
+            return TYPE_BYTES[CARRY.type]
         return TYPE_BYTES[self._kernel.functions[function].function.registers[name]]
 
     @property
@@ -94,6 +100,16 @@ class Frame:
             return None
         start = self._symbols.get((function, operand.name), self._symbols.get((-1, operand.name)))
         return None if start is None else start + operand.offset
+
+
+def _carrying(kernel: Kernel) -> set[int]:
+    """Return the functions that have a carry flag."""
+    return {
+        block.function
+        for block in kernel.blocks
+        for instruction in kernel.instructions[block.first : block.last]
+        if "cc" in instruction.modifiers or instruction.opcode in ("addc", "subc", "madc")
+    }
 
 
 def special_names(kernel: Kernel) -> list[str]:

@@ -17,16 +17,27 @@ from ...ptx.kernel import (
     Register,
     Symbol,
 )
+from ...ptx.kernel import Part as Selected
 from ..op.family import find_rule
 from ..parameter import parameter_offsets
 from .access_text import add_access, element_operands
 from .atomic_text import add_atomic
 from .compute import Fragments, compute
-from .frame import Frame
+from .frame import CARRY, Frame
 from .lane import Lane
 from .machine import Machine
 from .move_text import converted_address, move
-from .part import ACCESS, ATOMIC, COUNT, RUN, Part, cut_parts, reads_parameter, spans_of
+from .part import (
+    ACCESS,
+    ATOMIC,
+    COUNT,
+    RUN,
+    Part,
+    cut_parts,
+    is_directed,
+    reads_parameter,
+    spans_of,
+)
 from .warp_lines import WarpText
 from .warp_text import add_warp
 
@@ -174,15 +185,19 @@ class _Writer:
         self._kernel = kernel
         self._made = made
         self._name = name
-        self._loops = 0
+        self._loops: list[bool] = []  # whether each run takes its lanes one by one
         self._last = ""
         self.fragments = Fragments()
 
     def metadata(self) -> str:
         """Return what tells LLVM that the lanes of a run do not depend on one another."""
-        loops = (f"!{n + 3} = distinct !{{!{n + 3}, !1, !2}}" for n in range(self._loops))
+        loops = (
+            f"!{n + 4} = distinct !{{!{n + 4}, !1, !{3 if one_by_one else 2}}}"
+            for n, one_by_one in enumerate(self._loops)
+        )
         head = '!0 = distinct !{}\n!1 = !{!"llvm.loop.parallel_accesses", !0}\n'
         head += f'!2 = !{{!"llvm.loop.vectorize.width", i32 {ABREAST}}}\n'
+        head += '!3 = !{!"llvm.loop.vectorize.enable", i1 false}\n'
         return head + "\n".join(loops) + "\n"
 
     def block(self, block: BasicBlock, ends: bool) -> str:
@@ -272,12 +287,12 @@ class _Writer:
             lane.refuse = self._refusal(pc)
             self._compute(lane, self._kernel.instructions[pc])
         self._keep(lane, block, later)
-        run = f"run{self._loops}"
+        run = f"run{len(self._loops)}"
         lines = _OF_LANE.sub(rf"%\1.{run}", "\n".join(lane.lines))
-        loop = _RUN.format(run=run, before=self._last, lines=lines, loop=self._loops + 3)
+        loop = _RUN.format(run=run, before=self._last, lines=lines, loop=len(self._loops) + 4)
         text.lines.append(loop)
         self._last = f"done.{run}"
-        self._loops += 1
+        self._loops.append(is_directed(self._kernel.instructions[part.pcs[0]]))
 
     def _keep(self, lane: Lane, block: BasicBlock, later: list[Part]) -> None:
         """Store what later parts of the block read, or what outlives it; a register that is live
@@ -294,7 +309,7 @@ class _Writer:
             key = block.function, name
             if key in self._made.frame.parameters:
                 continue
-            if key in kernel.live_out[block.number] or name in read:
+            if key in kernel.live_out[block.number] or name in read or register == CARRY:
                 lane.keep(register, blended=key in self._made.frame.lasting)
 
     def _compute(self, lane: Lane, instruction: Instruction) -> None:
@@ -308,6 +323,8 @@ class _Writer:
         for operand, kind, value in results:
             if isinstance(operand, Bucket):
                 continue
+            if isinstance(operand, Selected):
+                operand = operand.register
             if not isinstance(operand, Register):
                 raise lane.refuse("a result that is no register")
             lane.write(operand, kind, value, holds)
@@ -326,10 +343,11 @@ class _Writer:
         to = [first.first, first.second] if isinstance(first, Pair) else [first]
         if len(rest) != len(rule.sources):
             raise lane.refuse("this form")
-        given = [lane.operand(o, k) for o, k in zip(rest, rule.sources, strict=True)]
-        values = compute(lane, self.fragments, instruction, rule, given)
+        values = compute(lane, self.fragments, instruction, rule, rest)
         if values is None or len(values) < len(to):
             raise lane.refuse("this instruction")
+        if rule.carry_out:
+            return [(to[0], rule.results[0], values[0]), (CARRY, "pred", values[1])]
         return list(zip(to, rule.results, values, strict=False))
 
     def _parameters(self, lane: Lane, instruction: Instruction) -> list[tuple[Operand, str, str]]:

@@ -33,10 +33,11 @@ def cut_parts(kernel: Kernel, block: BasicBlock, ends: bool) -> list[Part]:
     parts: list[Part] = []
     run: list[int] = []
     for kind, pc in _kinds(kernel, block, ends):
-        if kind == RUN:
+        is_alone = kind == RUN and is_directed(kernel.instructions[pc])
+        if kind == RUN and not is_alone:
             run.append(pc)
             continue
-        if run and _needs(kernel, pc, run):
+        if run and (is_alone or _needs(kernel, pc, run)):
             parts.append(Part(RUN, tuple(run)))
             run = []
         parts.append(Part(kind, (pc,)))
@@ -68,6 +69,13 @@ def _kinds(kernel: Kernel, block: BasicBlock, ends: bool) -> Iterator[tuple[str,
 def is_counted(instruction: Instruction) -> bool:
     """Whether the lanes are counted for which the guard of a computing instruction holds."""
     return instruction.opcode not in ("mov", "cvta", "ld", "isspacep", "createpolicy")
+
+
+def is_directed(instruction: Instruction) -> bool:
+    """Whether an instruction needs another rounding mode than to nearest: a run of its own, for
+    what changes the mode does not become vectors."""
+    directed = not {"rz", "rm", "rp"}.isdisjoint(instruction.modifiers)
+    return directed and instruction.opcode != "cvt"
 
 
 def kind_of(instruction: Instruction) -> str:

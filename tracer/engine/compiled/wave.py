@@ -139,7 +139,7 @@ class CompiledWave(Wave):
         m.launch_table, m.block_table = tables[LAUNCH], tables[BLOCK]
         m.warp_table = tables[THREAD]
         entry = self.program.kernel.blocks[self.program.entry]
-        for function, name in self.program.kernel.live_in[entry.number]:
+        for function, name in self.program.kernel.live_in[entry.number] | frame.carries:
             place = frame.place(function, name)
             self._lanes_at(place.offset, np.dtype(f"u{place.size}"))[:] = 0
 
