@@ -251,14 +251,14 @@ def test_a_loop_without_end_is_told_in_the_same_words(tmp_path: Path) -> None:
     assert "does not end" in first
 
 
-PRINTS = '#include <cstdio>\n__global__ void hello(int *a) { printf("%d\\n", *a); }\n'
+POLLS = "__global__ void polls(volatile int *a) { while (a[0] == 0) {} }"
 
 
 def test_what_is_not_compiled_is_refused_by_name_if_asked_for(tmp_path: Path) -> None:
-    says = re.escape("compiled engine does not know this instruction: `call.uni (retval0), vprintf")
-    session = cutrace.Session(tmp_path / "hello.cutrace", engine="compiled")
+    says = re.escape("compiled engine does not run loops that wait for other warps: `ld.volatile")
+    session = cutrace.Session(tmp_path / "polls.cutrace", engine="compiled")
     with pytest.raises(cutrace.CutraceError, match=says), session as gpu:
-        gpu.compile(PRINTS).get_function("hello")[1, 1](gpu.device_array(1, np.int32))
+        gpu.compile(POLLS).get_function("polls")[1, 1](gpu.to_device(np.ones(1, np.int32)))
 
 
 def test_an_engine_that_does_not_exist_is_refused() -> None:

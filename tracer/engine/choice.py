@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import CutraceError
+from ..ptx.kernel import Instruction
 from .alike import alike, has_loops
 from .decode import decode
 from .launch import Sink
@@ -80,18 +81,26 @@ def _array(program: Program, why: str) -> Choice:
 
 def _compiled(program: Program, blocks: int) -> Choice:
     from .compiled.code import buffers_of, compile_kernel, refuse_launch
+    from .compiled.escape import Escapes
     from .compiled.wave import CompiledWave
 
     refuse_launch(program)
     code = compile_kernel(program)
     code.refuse_large(min(blocks, program.launch.executed) * -(-program.launch.threads // 32))
     buffers = buffers_of(program.memory)
+    escapes = Escapes(program, code.made)
+    escaped = min(code.made.escaped, default=None)
     return Choice(
         lambda numbers, patterns, sink, thread: CompiledWave(
-            code, buffers[thread], program, numbers, patterns, sink, thread != ALONE
+            code, buffers[thread], program, numbers, patterns, sink, thread != ALONE, escapes
         ),
-        code.ways,
+        code.ways if escaped is None else None,
+        "" if escaped is None else _runs_alone(program.kernel.instructions[escaped]),
     )
+
+
+def _runs_alone(instruction: Instruction) -> str:
+    return f"`{instruction.text}` is no compiled code (PTX line {instruction.ptx_line})"
 
 
 def _is_worth_compiling(program: Program) -> bool:

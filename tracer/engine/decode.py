@@ -272,16 +272,10 @@ def _plan(decoder: Decoder, block: BasicBlock) -> BlockPlan:
         steps.append(restore_frame(tuple(slots.write(s, maybe=True) for s in taken_back)))
     terminator = branch.fall_through(decoder, block)
     for pc in range(block.first, block.last):
-        decoder.pc, decoder.position = pc, pc - block.first
-        instruction = decoder.kernel.instructions[pc]
-        missing = left_out(instruction)
-        if missing:
-            raise decoder.refuse(f"cutrace leaves out {missing}")
-        ending = _ending(decoder, instruction) if pc == block.last - 1 else None
-        if ending is not None:
-            terminator = ending
-        else:
-            steps.append(_step(decoder, instruction))
+        step, ending = decode_instruction(decoder, pc)
+        terminator = ending or terminator
+        if step is not None:
+            steps.append(step)
     live = {slots.of_key(key) for key in decoder.kernel.live_out[block.number]}
     commits = tuple(sorted(s for s in slots.written if s in live or s in slots.lasting))
     temporaries = tuple(sorted(slots.written - set(commits)))
@@ -295,6 +289,17 @@ def _plan(decoder: Decoder, block: BasicBlock) -> BlockPlan:
         temporaries,
         tuple(sorted({*reads, *commits})),
     )
+
+
+def decode_instruction(decoder: Decoder, pc: int) -> tuple[Step | None, Terminator | None]:
+    """Return what an instruction of the decoder's block does: a step, or how it ends the block."""
+    decoder.pc, decoder.position = pc, pc - decoder.block.first
+    instruction = decoder.kernel.instructions[pc]
+    missing = left_out(instruction)
+    if missing:
+        raise decoder.refuse(f"cutrace leaves out {missing}")
+    ending = _ending(decoder, instruction) if pc == decoder.block.last - 1 else None
+    return (_step(decoder, instruction), None) if ending is None else (None, ending)
 
 
 _FORMS = (

@@ -30,6 +30,7 @@ class Slots:
         self._kernel = kernel
         self._known_specials = special_values(launch, launch.numbers(0, 1))
         self._slots: dict[object, int] = {}
+        self._keys: list[object] = []
         self.zeros: list[Array] = []
         self.specials: dict[str, int] = {}
         self.lasting: set[int] = set()
@@ -81,8 +82,14 @@ class Slots:
     def _slot(self, key: object, kind: str) -> int:
         if key not in self._slots:
             self._slots[key] = len(self.zeros)
+            self._keys.append(key)
             self.zeros.append(scalar(0, DTYPES[kind]))
         return self._slots[key]
+
+    def key_of(self, slot: int) -> object:
+        """Return what a slot is for: (function, register), (function, parameter, offset, bytes) or
+        the name of a special register."""
+        return self._keys[slot]
 
     def read(self, slot: int) -> int:
         """Note that the block reads `slot`."""

@@ -21,10 +21,10 @@ from ..layout import local_layout, shared_layout
 from ..memory import LoadedModule, Memory
 from ..native import compile_assembly
 from ..program import Program
-from .frame import Frame
 from .kernel_text import KernelText, write_kernel
 from .machine import DIVIDE, JUMP, LEAVE, LEAVE_SOME, MEET, OTHER
 from .mark import way_of
+from .reach import finish_some
 from .schedule import account, run_warps
 from .translate import translate
 
@@ -53,6 +53,13 @@ class Buffers:
             held = self._held[name] = np.empty(size, dtype=dtype)
         return held
 
+    def widen(self, name: str, size: int) -> NDArray[Any]:
+        """Return the array of this name with room for more, and what it holds."""
+        old = self._held[name]
+        grown = self._held[name] = np.empty(size, dtype=old.dtype)
+        grown[: len(old)] = old
+        return grown
+
 
 _BUFFERS: WeakKeyDictionary[Memory, defaultdict[int, Buffers]] = WeakKeyDictionary()
 
@@ -63,11 +70,12 @@ def buffers_of(memory: Memory) -> Mapping[int, Buffers]:
 
 
 @cache
-def routines() -> tuple[Callable[[int], int], Callable[[int], int]]:
-    """Return what runs a wave until Python is needed, and what counts one basic block."""
-    find = compile_assembly(translate([run_warps, account]), vectors=False)
+def routines() -> tuple[Callable[[int], int], Callable[[int], int], Callable[[int], int]]:
+    """Return what runs a wave until Python is needed, what counts one basic block, and what takes
+    the rows of its first accesses."""
+    find = compile_assembly(translate([run_warps, account, finish_some]), vectors=False)
     kind = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)
-    return kind(find("run_warps")), kind(find("account"))
+    return kind(find("run_warps")), kind(find("account")), kind(find("finish_some"))
 
 
 def compile_kernel(program: Program) -> "CompiledKernel":
@@ -94,9 +102,9 @@ class CompiledKernel:
     ) -> None:
         refuse_kernel(kernel, waits)
         self.kernel = kernel
-        self.frame = Frame(kernel, symbols)
-        made = write_kernel(kernel, self.frame, _NAME, lambda block: ending(kernel, block) != "")
+        made = write_kernel(kernel, symbols, _NAME, lambda block: ending(kernel, block) != "")
         self.made = made
+        self.frame = made.frame
         sites = np.diff([*made.first_site, len(made.sites)])
         self.site_count: NDArray[np.int32] = sites.astype(np.int32)
         self.codes = _compile(made, len(kernel.blocks))
@@ -125,7 +133,8 @@ class CompiledKernel:
             endings.append(how)
             targets.append(exit_ if last.opcode == "ret" and last.guard is None else after[0])
             others.append(after[1])
-            branches.append(how in (DIVIDE, LEAVE_SOME) or (how == JUMP and last.opcode == "bra"))
+            goes = how == JUMP and last.opcode == "bra"
+            branches.append(goes or how in (DIVIDE, LEAVE_SOME) or last.opcode == "brx")
         self.endings = np.array(endings, dtype=np.int32)
         self.targets = np.array(targets, dtype=np.int32)
         self.others = np.array(others, dtype=np.int32)
@@ -194,7 +203,7 @@ def ending(kernel: Kernel, block: BasicBlock) -> str:
             return "leave some" if guarded else "go"
         case "exit":
             return "leave some" if guarded else "leave"
-        case "trap":
+        case "trap" | "brx":
             return "other"
         case "bar" | "barrier" if not {"warp", "cluster"} & set(last.modifiers):
             return "barrier" if _is_plain(last) else "other"
@@ -202,18 +211,15 @@ def ending(kernel: Kernel, block: BasicBlock) -> str:
 
 
 def _is_plain(barrier: Instruction) -> bool:
-    return "arrive" not in barrier.modifiers and len(barrier.operands) < 2
+    fixed = all(isinstance(operand, Immediate) for operand in barrier.operands)
+    odd = barrier.guard is not None or {"arrive", "red"} & set(barrier.modifiers)
+    return fixed and not odd and len(barrier.operands) < 2
 
 
 def refuse_kernel(kernel: Kernel, waits: frozenset[int]) -> None:
     """Raise CutraceError for a kernel that the compiled engine does not run, and say why."""
-    for block in kernel.blocks:
-        for instruction in kernel.instructions[block.first : block.last]:
-            if _is_foreign(instruction):
-                raise CutraceError(
-                    f"kernel `{kernel.name}`: the compiled engine does not know this instruction: "
-                    f"`{instruction.text}` (PTX line {instruction.ptx_line})"
-                )
+    if len(kernel.functions) > 1:
+        raise CutraceError(f"kernel `{kernel.name}`: the compiled engine does not know calls")
     if waits:
         first = kernel.blocks[min(waits)]
         raise CutraceError(
@@ -228,17 +234,3 @@ def refuse_launch(program: Program) -> None:
         raise CutraceError("the compiled engine does not look for bytes that nobody wrote")
     if program.memory.global_.bytes.size >= 1 << 31:
         raise CutraceError("the compiled engine takes less than 2 GiB of global memory")
-
-
-def _is_foreign(instruction: Instruction) -> bool:
-    """Whether an instruction sends warps in a way that compiled code does not know."""
-    opcode = instruction.opcode
-    if opcode in ("call", "brx"):
-        return True
-    if opcode == "trap":
-        return instruction.guard is not None
-    if opcode in ("bar", "barrier") and "warp" not in instruction.modifiers:
-        fixed = all(isinstance(operand, Immediate) for operand in instruction.operands)
-        odd = {"red", "cluster"} & set(instruction.modifiers)
-        return bool(odd) or not fixed or instruction.guard is not None
-    return False

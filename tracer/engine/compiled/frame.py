@@ -1,10 +1,14 @@
 """Where the registers of a warp lie: 32 lanes of each side by side, in a frame of fixed size."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from ...ptx.kernel import TYPE_BYTES, Kernel, Operand, Register, Special, Symbol
 from ..array import LANES
+from ..frame import recursive_functions
+from ..piece import parameter_pieces
+from ..pointer import apart, parameter_places
 from .parameter_register import parameter_registers
 from .special import BLOCK, THREAD, Specials
 
@@ -12,6 +16,8 @@ ALIGN = 64
 
 CARRY = Register("%cc", "pred")
 """The flag of sums of more than a register's width: each function has its own, and it lasts."""
+Piece: TypeAlias = tuple[int, str, int, int]
+"""Bytes of a parameter: (function, name, offset, bytes)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,25 +33,29 @@ class Frame:
     others share theirs between blocks. `specials` are the places of special registers.
 
     `symbols` are the addresses of variables, (function, name). `parameters` are registers without a
-    place, and the offsets of what they hold among the parameters.
+    place, and the offsets of what they hold among the parameters. The array engine runs the
+    instructions `escaped` (pcs). `others` are the places of pieces of parameters of functions,
+    (function, name, offset, bytes).
     """
 
     def __init__(
         self,
         kernel: Kernel,
         symbols: Mapping[tuple[int, str], int],
+        escaped: Container[int] = (),
     ) -> None:
         self._kernel = kernel
         self._symbols = symbols
         self._places: dict[tuple[int, str], Place] = {}
         self.specials = Specials(special_names(kernel))
-        self.parameters = parameter_registers(kernel)
-        live = frozenset().union(*kernel.live_in, *kernel.live_out)
+        self.parameters = parameter_registers(kernel, escaped)
+        live = frozenset().union(*kernel.live_in, *kernel.live_out, passed_registers(kernel))
         self.carries = frozenset((function, CARRY.name) for function in _carrying(kernel))
         self.lasting = (live | self.carries) - self.parameters.keys()
         self.size = 0
         for key in sorted(self.lasting):
             self._places[key] = self._reserve(self._size(key))
+        self.others = {key: self._reserve(size) for key, size in _others(kernel)}
         self._lasting_size = self.size
 
     def _reserve(self, size: int) -> Place:
@@ -110,6 +120,28 @@ def _carrying(kernel: Kernel) -> set[int]:
         for instruction in kernel.instructions[block.first : block.last]
         if "cc" in instruction.modifiers or instruction.opcode in ("addc", "subc", "madc")
     }
+
+
+def passed_registers(kernel: Kernel) -> set[tuple[int, str]]:
+    """Return the registers in which values go from function to function."""
+    return {
+        (number, variable.name)
+        for number, span in enumerate(kernel.functions)
+        for variable in (*span.function.parameters, *span.function.returns)
+        if variable.space == "reg"
+    }
+
+
+def _others(kernel: Kernel) -> Iterator[tuple[Piece, int]]:
+    """Yield the pieces of functions' parameters, with their bytes."""
+    own = {(0, parameter.name) for parameter in kernel.parameters}
+    if len(kernel.functions) > 1 or any(i.opcode == "call" for i in kernel.instructions):
+        copied = apart(kernel, recursive_functions(kernel))
+        above = parameter_places(kernel, copied)
+        pieces = parameter_pieces(kernel, parameter_places(kernel))
+        for place in sorted({above.get(name, name) for name in pieces} - own):
+            for offset, size in pieces.get(place, ()):
+                yield (*place, offset, size), size
 
 
 def special_names(kernel: Kernel) -> list[str]:

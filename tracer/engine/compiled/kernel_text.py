@@ -1,7 +1,7 @@
 """A kernel as LLVM assembly: a function for each basic block, which runs it for many warps."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from ....errors import CutraceError
@@ -23,7 +23,7 @@ from ..parameter import parameter_offsets
 from .access_text import add_access, element_operands
 from .atomic_text import add_atomic
 from .compute import Fragments, compute
-from .frame import CARRY, Frame
+from .frame import CARRY, Frame, Place
 from .lane import Lane
 from .machine import Machine
 from .move_text import converted_address, move
@@ -31,6 +31,7 @@ from .part import (
     ACCESS,
     ATOMIC,
     COUNT,
+    ESCAPE,
     RUN,
     Part,
     cut_parts,
@@ -109,6 +110,16 @@ end{n}:
 after{n}:
 """
 
+_ESCAPE = """  br label %each{n}
+each{n}:
+  %escape.at{n} = getelementptr i64, ptr %m, i64 {field}
+  %escape{n} = load ptr, ptr %escape.at{n}
+  %escaped{n} = call i64 %escape{n}(i64 {pc}, i64 {accesses})
+  %sound{n} = icmp eq i64 %escaped{n}, 0
+  br i1 %sound{n}, label %after{n}, label %faulty
+after{n}:
+"""
+
 _OF_WARP = re.compile(r"%(place|warp|active|frame|block|shared|local|of_block|of_warp)\b")
 """Names of a warp's values, which are those of the segment in hand."""
 
@@ -144,16 +155,31 @@ _OF_LANE = re.compile(r"%(lane\b|on\b|x\d+)")
 
 
 @dataclass(slots=True)
+class Segment:
+    """Lines that run for one warp after another, up to the label `last`; or an instruction that the
+    array engine runs, `pc`, after so many `accesses` of the basic block."""
+
+    lines: list[str]
+    last: str = ""
+    pc: int | None = None
+    accesses: int = 0
+
+
+@dataclass(slots=True)
 class KernelText:
     """The assembly of a kernel, with what the engine has to know to run it.
 
-    `sites` holds pc, state space and bytes of each access, `first_site` where those of each basic
-    block begin; `counted` the pcs whose lanes are counted; `support` functions that it calls;
-    `crosses_lanes` whether lanes may read registers of others.
+    `places` has for each instruction that the array engine runs (its pc), and for the last one of
+    each basic block, where its registers lie; `escaped` says why those instructions are not
+    compiled. `sites` holds pc, state space and bytes of each access, `first_site` where those of
+    each basic block begin; `counted` the pcs whose lanes are counted; `support` functions that it
+    calls; `crosses_lanes` whether lanes may read registers of others.
     """
 
     frame: Frame
     text: str = ""
+    escaped: Mapping[int, str] = field(default_factory=dict)
+    places: dict[int, dict[str, Place]] = field(default_factory=dict)
     sites: list[tuple[int, str, int]] = field(default_factory=list)
     first_site: list[int] = field(default_factory=list)
     counted: list[int] = field(default_factory=list)
@@ -162,16 +188,25 @@ class KernelText:
 
 
 def write_kernel(
-    kernel: Kernel, frame: Frame, name: str, ends: Callable[[BasicBlock], bool]
+    kernel: Kernel,
+    symbols: Mapping[tuple[int, str], int],
+    name: str,
+    ends: Callable[[BasicBlock], bool],
 ) -> KernelText:
-    """Return the text of a kernel; CutraceError names what is not compiled.
+    """Return the text of a kernel. What no text is known for, the array engine runs.
 
-    `ends` tells whether the last instruction of a basic block sends the warps on their way. The
-    function of block 3 is called `NAME.3`.
+    `symbols` are the addresses of variables; `ends` tells whether the last instruction of a basic
+    block sends the warps on their way. The function of block 3 is called `NAME.3`.
     """
-    made = KernelText(frame)
-    writer = _Writer(kernel, made, name)
-    blocks = [writer.block(block, ends(block)) for block in kernel.blocks]
+    escaped: dict[int, str] = {}
+    while True:
+        made = KernelText(Frame(kernel, symbols, escaped), escaped=escaped)
+        writer = _Writer(kernel, made, name)
+        blocks = [writer.block(block, ends(block)) for block in kernel.blocks]
+        if not writer.refused:
+            break
+        escaped = escaped | writer.refused
+    frame = made.frame
     text = "\n".join((_SUPPORT, writer.fragments.text(), *blocks, writer.metadata()))
     made.text = _BYTES.sub(lambda found: str(frame.row_bytes[found[0]]), text)
     made.support = writer.fragments.support
@@ -188,6 +223,7 @@ class _Writer:
         self._loops: list[bool] = []  # whether each run takes its lanes one by one
         self._last = ""
         self.fragments = Fragments()
+        self.refused: dict[int, str] = {}
 
     def metadata(self) -> str:
         """Return what tells LLVM that the lanes of a run do not depend on one another."""
@@ -204,29 +240,55 @@ class _Writer:
         """Return the functions of a basic block."""
         kernel, made = self._kernel, self._made
         made.first_site.append(len(made.sites))
-        parts = cut_parts(kernel, block, ends)
+        parts = cut_parts(kernel, block, ends, made.escaped)
         placed = made.frame.lasting | made.frame.parameters.keys()
         made.frame.begin_block(spans_of(kernel, block, parts, placed))
-        segments: list[list[str]] = [[]]
-        lasts = ["each0"]
-        self._last = "each0"
+        segments: list[Segment] = []
         for number, part in enumerate(parts):
-            if part.starts_segment:
-                lasts.append(f"each{len(segments)}")
-                self._last = lasts[-1]
-                segments.append([])
+            if part.starts_segment or not segments:
+                self._last = f"each{len(segments)}"
+                segments.append(Segment([]))
+            if part.kind == ESCAPE:
+                self._escape(segments[-1], block, part.pcs[0])
+                continue
             text = WarpText(made.frame, block.function, self.fragments)
-            self._add_part(text, block, part, parts[number + 1 :])
-            segments[-1] += [line.replace("%u", f"%q{number}.") for line in text.lines]
-            lasts[-1] = self._last
-        segments[-1] += self._ending(block, ends)
+            try:
+                self._add_part(text, block, part, parts[number + 1 :])
+            except CutraceError as problem:
+                self._refuse(part.pcs[0], problem)
+            segments[-1].lines += [line.replace("%u", f"%q{number}.") for line in text.lines]
+            segments[-1].last = self._last
+        self._keep_places(block, block.last - 1)
+        lines = self._ending(block, ends)
+        if lines:
+            if not segments or segments[-1].pc is not None:
+                segments.append(Segment([], f"each{len(segments)}"))
+            segments[-1].lines += lines
         name = f"{self._name}.{block.number}"
         return _BLOCK.format(
             name=name,
             fields=_fields(),
-            segments="".join(_segments(segments, lasts)),
+            segments="".join(_segments(segments)),
             fault=_FIELDS["fault_site"],
         )
+
+    def _escape(self, segment: Segment, block: BasicBlock, pc: int) -> None:
+        """Let the array engine run an instruction."""
+        segment.pc = pc
+        segment.accesses = len(self._made.sites) - self._made.first_site[-1]
+        self._keep_places(block, pc)
+
+    def _keep_places(self, block: BasicBlock, pc: int) -> None:
+        """Note where an instruction's registers lie: those of one block have no fixed place."""
+        instruction = self._kernel.instructions[pc]
+        registers = (*sources(instruction), *destinations(instruction))
+        names = {register.name for register in registers}
+        placed = {n for n in names if (block.function, n) not in self._made.frame.parameters}
+        place = self._made.frame.place
+        self._made.places[pc] = {name: place(block.function, name) for name in placed}
+
+    def _refuse(self, pc: int, why: CutraceError) -> None:
+        self.refused[pc] = str(why)
 
     def _ending(self, block: BasicBlock, ends: bool) -> list[str]:
         """Write the lanes that take the block's branch, if it is a conditional one."""
@@ -285,7 +347,13 @@ class _Writer:
         lane = Lane(self._made.frame, block.function, self._refusal(part.pcs[0]))
         for pc in part.pcs:
             lane.refuse = self._refusal(pc)
-            self._compute(lane, self._kernel.instructions[pc])
+            instruction = self._kernel.instructions[pc]
+            try:
+                self._compute(lane, instruction)
+            except CutraceError as problem:
+                self._refuse(pc, problem)
+                for register in destinations(instruction):  # for what follows in this attempt
+                    lane.write(register, register.type, "undef", None)
         self._keep(lane, block, later)
         run = f"run{len(self._loops)}"
         lines = _OF_LANE.sub(rf"%\1.{run}", "\n".join(lane.lines))
@@ -382,12 +450,16 @@ class _Writer:
         return refuse
 
 
-def _segments(segments: list[list[str]], lasts: list[str]) -> Iterator[str]:
-    """Yield the loops over the warps of the group; `lasts` are their last labels."""
+def _segments(segments: list[Segment]) -> Iterator[str]:
+    """Yield the loops over the warps of the group, and the escapes between them."""
     before = "entry"
-    for n, lines in enumerate(segments):
-        text = _OF_WARP.sub(rf"%\g<1>{n}", "\n".join(lines))
-        yield _SEGMENT.format(n=n, before=before, last=lasts[n], lines=text)
+    for n, segment in enumerate(segments):
+        if segment.pc is None:
+            text = _OF_WARP.sub(rf"%\g<1>{n}", "\n".join(segment.lines))
+            yield _SEGMENT.format(n=n, before=before, last=segment.last, lines=text)
+        else:
+            at = _FIELDS["escape"]
+            yield _ESCAPE.format(n=n, field=at, pc=segment.pc, accesses=segment.accesses)
         before = f"after{n}"
 
 

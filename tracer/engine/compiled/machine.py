@@ -29,7 +29,9 @@ class Machine(Struct):
     `codes` is where the compiled block lies (0: nowhere). Rows of the basic block in hand begin at
     `rows`: those of its first access by all warps of the group, then those of its second.
     `site_pattern` has the last pattern of each access and warp, -1 for none. `beside` is 1 where
-    other threads run waves of the launch at the same time.
+    other threads run waves of the launch at the same time. `escape` is what an escape calls, with
+    its pc and the number of accesses before it; rows of the first `finished` accesses of the basic
+    block are taken, and `upto` says how many are to be.
     """
 
     warps: int
@@ -101,6 +103,9 @@ class Machine(Struct):
     rows: int
     row_limit: int
     dropped: int
+    finished: int
+    upto: int
+    escape: int
     row_warp: I32
     row_step: U32
     row_base: I64

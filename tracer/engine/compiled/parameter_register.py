@@ -2,6 +2,7 @@
 they need no place in the frames of warps."""
 
 from collections import Counter
+from collections.abc import Container
 
 from ...ptx.isa import destinations, sources
 from ...ptx.kernel import TYPE_BYTES, Address, Instruction, Kernel, Register, Symbol
@@ -9,17 +10,18 @@ from ..parameter import parameter_offsets
 from .part import RUN, kind_of, reads_parameter
 
 
-def parameter_registers(kernel: Kernel) -> dict[tuple[int, str], int]:
+def parameter_registers(kernel: Kernel, escaped: Container[int] = ()) -> dict[tuple[int, str], int]:
     """Return the offset among the parameters for each such register, (function, name).
 
     One instruction writes it, in every lane and before anything reads it, and only instructions
-    that compute do: others take it from the frame.
+    that compute do: others, and those that the array engine runs (`escaped`), take it from the
+    frame.
     """
     offsets = parameter_offsets(kernel)
     own = [pc for b in kernel.blocks if b.function == 0 for pc in range(b.first, b.last)]
     instructions = [kernel.instructions[pc] for pc in sorted(own)]
     written = Counter(r.name for i in instructions for r in destinations(i))
-    placed = _read_from_frames(kernel)
+    placed = _read_from_frames(kernel, escaped)
     found: dict[tuple[int, str], int] = {}
     for instruction in instructions:
         to = instruction.operands[0] if instruction.operands else None
@@ -31,14 +33,16 @@ def parameter_registers(kernel: Kernel) -> dict[tuple[int, str], int]:
     return found
 
 
-def _read_from_frames(kernel: Kernel) -> set[str]:
+def _read_from_frames(kernel: Kernel, escaped: Container[int]) -> set[str]:
     """Return the registers that are read before they are written, or by what does not compute."""
     names = {name for _, name in kernel.live_in[kernel.functions[0].entry]}
     for block in kernel.blocks:
         for pc in range(block.first, block.last):
             instruction = kernel.instructions[pc]
-            if pc == block.last - 1 or kind_of(instruction) != RUN:
+            if pc == block.last - 1 or pc in escaped or kind_of(instruction) != RUN:
                 names.update(register.name for register in sources(instruction))
+            if pc in escaped:
+                names.update(register.name for register in destinations(instruction))
     return names
 
 

@@ -2,17 +2,18 @@
 
 A part runs for one warp after another of a group. Memory has to look as if each instruction ran for
 all warps before the next began, so parts are kept in segments: in one of them a state space is
-either only read, or has a single access.
+either only read, or has a single access. An instruction that the array engine runs, an escape, is a
+segment of its own.
 """
 
-from collections.abc import Iterator, Set
+from collections.abc import Container, Iterator, Set
 from dataclasses import dataclass
 
 from ...ptx.isa import destinations, sources
 from ...ptx.kernel import Address, BasicBlock, Instruction, Kernel, Symbol
 from ..move import NO_EFFECT
 
-RUN, ACCESS, ATOMIC, COUNT, WARP = "run", "access", "atomic", "count", "warp"
+RUN, ACCESS, ATOMIC, COUNT, WARP, ESCAPE = "run", "access", "atomic", "count", "warp", "escape"
 _ACROSS = frozenset({"shfl", "vote", "activemask", "match", "redux"})
 
 
@@ -25,19 +26,22 @@ class Part:
     starts_segment: bool = False
 
 
-def cut_parts(kernel: Kernel, block: BasicBlock, ends: bool) -> list[Part]:
-    """Cut a basic block; its last instruction belongs to no part if it `ends` the block.
+def cut_parts(
+    kernel: Kernel, block: BasicBlock, ends: bool, escaped: Container[int] = ()
+) -> list[Part]:
+    """Cut a basic block; its last instruction belongs to no part if it `ends` the block. The array
+    engine runs the `escaped` ones (pcs).
 
     What computes waits until something needs it, so that a few long runs come of many short ones.
     """
     parts: list[Part] = []
     run: list[int] = []
-    for kind, pc in _kinds(kernel, block, ends):
+    for kind, pc in _kinds(kernel, block, ends, escaped):
         is_alone = kind == RUN and is_directed(kernel.instructions[pc])
         if kind == RUN and not is_alone:
             run.append(pc)
             continue
-        if run and (is_alone or _needs(kernel, pc, run)):
+        if run and (is_alone or kind == ESCAPE or _needs(kernel, pc, run)):
             parts.append(Part(RUN, tuple(run)))
             run = []
         parts.append(Part(kind, (pc,)))
@@ -56,9 +60,14 @@ def _needs(kernel: Kernel, pc: int, run: list[int]) -> bool:
     return not made.isdisjoint(read | written) or not taken.isdisjoint(written)
 
 
-def _kinds(kernel: Kernel, block: BasicBlock, ends: bool) -> Iterator[tuple[str, int]]:
+def _kinds(
+    kernel: Kernel, block: BasicBlock, ends: bool, escaped: Container[int]
+) -> Iterator[tuple[str, int]]:
     for pc in range(block.first, block.last - ends):
         instruction = kernel.instructions[pc]
+        if pc in escaped:
+            yield ESCAPE, pc
+            continue
         kind = kind_of(instruction)
         if kind == RUN and instruction.guard is not None and is_counted(instruction):
             yield COUNT, pc
@@ -93,15 +102,19 @@ def kind_of(instruction: Instruction) -> str:
 def _in_segments(kernel: Kernel, parts: list[Part]) -> Iterator[Part]:
     read: set[str] = set()
     written: set[str] = set()
+    after_escape = False
     for part in parts:
-        begins = False
+        begins = after_escape or part.kind == ESCAPE
+        after_escape = part.kind == ESCAPE
+        if begins:
+            read, written = set(), set()
         if part.kind in (ACCESS, ATOMIC):
             instruction = kernel.instructions[part.pcs[0]]
             space = instruction.space
             writes = part.kind == ATOMIC or instruction.opcode == "st"
             if space not in ("local", "const"):
-                begins = space in written or (writes and space in read)
-                if begins:
+                if space in written or (writes and space in read):
+                    begins = True
                     read, written = set(), set()
                 (written if writes else read).add(space)
         yield Part(part.kind, part.pcs, begins)

@@ -116,7 +116,7 @@ def touch(
     `offset` is added to each address, `window` taken from the row's. In global (`is_arena` 1) and
     constant memory (2) a lane has to be inside one allocation, elsewhere below the site's limit.
     """
-    row = m.rows + access * m.count + place
+    row = m.rows + (access - m.finished) * m.count + place
     if mask == 0:
         m.row_pattern[row] = -1
         m.dropped = 1
@@ -201,11 +201,19 @@ def note_fault(
 
 
 def finish_rows(m: Machine) -> None:
-    """Take the rows that the basic block has written, without those of warps that had no lane."""
+    """Take the rows that the basic block has written."""
+    m.upto = m.site_count[m.number]
+    finish_some(m)
+    m.finished = 0
+
+
+def finish_some(m: Machine) -> None:
+    """Take the rows of the first `upto` accesses of the basic block, as far as they are not taken,
+    without those of warps that had no lane."""
     answer(m.questions, m.table, m.row_pattern, m.site_pattern)
     row = m.rows
     to = m.rows
-    for access in range(m.site_count[m.number]):
+    for access in range(m.finished, m.upto):
         start = to
         if m.dropped:
             for place in range(m.count):
@@ -223,4 +231,5 @@ def finish_rows(m: Machine) -> None:
             m.run_count[m.runs] = to - start
             m.runs += 1
     m.rows = to
+    m.finished = m.upto
     m.dropped = 0

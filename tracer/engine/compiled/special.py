@@ -26,6 +26,10 @@ class SpecialPlace:
     size: int
 
 
+_OF_WORKSPACE = ("%envreg1", "%envreg2")
+"""These hold the address of the workspace of cooperative groups, where a module has one."""
+
+
 def _kinds() -> dict[str, tuple[str, int]]:
     """Return whose each special register is, and its bytes."""
     launch = Launch((1, 1, 1), (2 * LANES, 1, 1), 0, (), print)
@@ -34,6 +38,8 @@ def _kinds() -> dict[str, tuple[str, int]]:
         for name, value in thread_values(launch).items()
     }
     blocks = block_values(launch, np.zeros(1, dtype=np.int64))
+    for name in _OF_WORKSPACE:
+        del kinds[name]
     return kinds | {name: (BLOCK, value.dtype.itemsize) for name, value in blocks.items()}
 
 

@@ -1,5 +1,6 @@
 """A wave whose basic blocks are machine code; what is rare comes back to the array engine's."""
 
+import ctypes
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -9,7 +10,6 @@ from ....traces.schema import Space
 from ..access_rows import ROWS
 from ..array import LANES, Array
 from ..barrier import DONE, WAITING
-from ..decode import decode
 from ..fact import Facts
 from ..fault import check_lanes
 from ..group import Group
@@ -19,6 +19,9 @@ from ..native import address
 from ..pattern import PatternTable
 from ..wave import FAIR, Wave
 from .code import Buffers, CompiledKernel, routines
+from .escape import Escapes
+from .escape_rows import EscapeRows
+from .frame import Place
 from .history_table import Entries
 from .machine import ENDED, ENDING, FAULT, IDLE, NEVER, STALE, Machine
 from .question import no_questions
@@ -27,6 +30,14 @@ from .special import BLOCK, LAUNCH, THREAD
 
 if TYPE_CHECKING:
     from ..program import Program
+
+
+_ESCAPE = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
+
+_ROW_BUFFERS = {
+    **{"row_warp": "i4", "row_step": "u4", "row_base": "i8", "row_pattern": "i4"},
+    **{"run_site": "i4", "run_count": "i4"},
+}
 
 
 class CompiledWave(Wave):
@@ -41,6 +52,7 @@ class CompiledWave(Wave):
         patterns: PatternTable,
         sink: Sink,
         is_beside: bool,
+        escapes: Escapes,
     ) -> None:
         super().__init__(program, numbers, patterns, sink)
         self._code = code
@@ -50,6 +62,9 @@ class CompiledWave(Wave):
         self._epoch = -1
         self._machine = Machine()
         self._machine.beside = int(is_beside)
+        self._escapes = escapes
+        self._raised: BaseException | None = None
+        self._sites: dict[tuple[int, int, int], int] = {}
         self._bind_warps()
         self._bind_blocks()
         self._bind_memory()
@@ -113,12 +128,14 @@ class CompiledWave(Wave):
         m.questions = no_questions()
         capacity = code.capacity(self.warps)
         m.row_limit = ROWS
-        m.row_warp = self._buffers.take("row_warp", capacity, "i4")
-        m.row_step = self._buffers.take("row_step", capacity, "u4")
-        m.row_base = self._buffers.take("row_base", capacity, "i8")
-        m.row_pattern = self._buffers.take("row_pattern", capacity, "i4")
-        m.run_site = self._buffers.take("run_site", capacity, "i4")
-        m.run_count = self._buffers.take("run_count", capacity, "i4")
+        for name, kind in _ROW_BUFFERS.items():
+            setattr(m, name, self._buffers.take(name, capacity, kind))
+        self._site_pc, self._site_space = code.site_pc, code.site_space
+        self._site_part = np.zeros(len(code.site_pc), dtype=np.uint8)
+        owners = self.rows.accesses
+        rows = EscapeRows(self._sink, self._patterns, owners.block, owners.warp)
+        rows.bind(self)
+        self.rows.accesses = rows
         m.lanes_on = np.zeros(len(code.made.counted) * self.blocks + 1, dtype=np.int64)
         entries = code.log_size + self.warps
         m.log_limit = code.log_size
@@ -150,9 +167,21 @@ class CompiledWave(Wave):
         steps = (m.frame_bytes * self.warps_a_block, m.frame_bytes, dtype.itemsize)
         return np.ndarray(shape, dtype, m.frames, offset, steps)
 
+    def lanes_of_place(self, place: Place) -> NDArray[Any]:
+        """Return the lanes of a place in all frames, (warps, 32)."""
+        m = self._machine
+        dtype = np.dtype(np.complex128) if place.size == 16 else np.dtype(f"u{place.size}")
+        steps = (m.frame_bytes, dtype.itemsize)
+        return np.ndarray((self.warps, LANES), dtype, m.frames, place.offset, steps)
+
     def run(self) -> bool:
         """Run until every warp has ended."""
-        run_warps, account = routines()
+        call_back = _ESCAPE(self._escape)  # to be held while machine code runs
+        self._machine.escape = ctypes.cast(call_back, ctypes.c_void_p).value or 0
+        return self._run()
+
+    def _run(self) -> bool:
+        run_warps, account, _ = routines()
         m, stacks = self._machine, self.stacks
         while True:
             self._prepare()
@@ -160,12 +189,15 @@ class CompiledWave(Wave):
             if reason == IDLE:
                 break
             if reason == FAULT:
+                if self._raised is not None:
+                    raise self._raised
                 self._report_fault()
             if reason == ENDING:
                 self._end_block()
                 account(m.address)
             elif reason == ENDED:
                 stacks.barriers.release(np.flatnonzero(stacks.state == DONE))
+                self._take_outcomes()
             self._write(m.logged >= m.log_limit)
             if m.budget < 0:
                 m.budget = self._budget.renew(self, m.number)
@@ -185,13 +217,73 @@ class CompiledWave(Wave):
             m.site_pattern[:] = -1
         m.waiting = int((self.stacks.state == WAITING).any())
 
-    def _end_block(self) -> None:
-        """Let the array engine send the group on its way."""
+    def _group(self) -> Group:
+        """Return the group in hand as the array engine has it."""
         m = self._machine
         warps = m.chosen[: m.count].astype(np.intp)
-        group = Group(self, warps, m.active[: m.count].copy())
-        decode(self.program)
-        self.program.blocks[m.number].terminator(group)
+        return Group(self, warps, m.active[: m.count].copy())
+
+    def _end_block(self) -> None:
+        """Let the array engine send the group on its way."""
+        m, group = self._machine, self._group()
+        escaped = self._escapes.find(self.program.kernel.blocks[m.number].last - 1)
+        self._escapes.enter(self, group, escaped)
+        assert escaped.ending is not None
+        taken = escaped.ending(group)
+        if taken is not None:
+            m.taken[: m.count] = taken
+        self._take_outcomes()
+
+    def _take_outcomes(self) -> None:
+        """Put what votes at barriers gave into the frames of the warps that go on."""
+        for warp, slot, value in self.stacks.barriers.outcomes:
+            self.lanes_of_place(self._escapes.place_of(slot))[warp] = value
+        self.stacks.barriers.outcomes.clear()
+
+    def _escape(self, pc: int, accesses: int) -> int:
+        """Let the array engine run an instruction for the group in hand; return 1 if it fails."""
+        self._accesses = accesses
+        try:
+            group, escaped = self._group(), self._escapes.find(pc)
+            self._escapes.enter(self, group, escaped)
+            assert escaped.step is not None
+            escaped.step(group)
+            self._escapes.leave(self, group, escaped)
+            self._patterns.store.reserve(self._code.capacity(self.warps))
+        except BaseException as problem:  # it must not be lost on its way through machine code
+            self._raised = problem
+            self._machine.fault_site = 0
+            return 1
+        return 0
+
+    def add_rows(
+        self, site: tuple[int, int, int], warps: NDArray[np.intp], step: NDArray[np.uint32],
+        base: Array, pattern: Array,
+    ) -> None:  # fmt: skip
+        """Add rows of an access (pc, state space, part) after those that the block has made."""
+        m = self._machine
+        m.upto = self._accesses
+        routines()[2](m.address)
+        end = m.rows + len(warps)
+        needed = end + int(m.site_count[m.number]) * self.warps
+        if needed > len(m.row_warp):
+            for name in _ROW_BUFFERS:
+                setattr(m, name, self._buffers.widen(name, 2 * needed))
+        rows = slice(m.rows, end)
+        m.row_warp[rows], m.row_step[rows] = warps, step
+        m.row_base[rows], m.row_pattern[rows] = base, pattern.view(np.int32)
+        m.run_site[m.runs], m.run_count[m.runs] = self._site(site), len(warps)
+        m.rows, m.runs = end, m.runs + 1
+
+    def _site(self, site: tuple[int, int, int]) -> int:
+        """Return the number of an access of the array engine's."""
+        if site not in self._sites:
+            self._sites[site] = len(self._site_pc)
+            pc, space, part = site
+            self._site_pc = np.append(self._site_pc, np.uint32(pc))
+            self._site_space = np.append(self._site_space, np.uint8(space))
+            self._site_part = np.append(self._site_part, np.uint8(part))
+        return self._sites[site]
 
     def _report_fault(self) -> NoReturn:
         m = self._machine
@@ -231,20 +323,20 @@ class CompiledWave(Wave):
         self._move_down(first, first_run)
 
     def _write_batch(self, rows: slice, runs: slice) -> None:
-        m, code = self._machine, self._code
+        m = self._machine
         epoch = self._patterns.epoch
         pattern = self._patterns.write(m.row_pattern[rows].view(np.uint32), self._sink)
         owners = self.rows.accesses
         block, warp, pc, space = columns_of(
             m.run_site[runs],
             m.run_count[runs],
-            code.site_pc,
-            code.site_space,
+            self._site_pc,
+            self._site_space,
             m.row_warp[rows],
             owners.block,
             owners.warp,
         )
-        part = np.zeros(len(pattern), dtype=np.uint8)
+        part = np.repeat(self._site_part[m.run_site[runs]], m.run_count[runs])
         step, base = m.row_step[rows].copy(), m.row_base[rows].copy().view(np.uint64)
         self._sink.accesses(block, warp, step, part, pc, space, base, pattern)
         if epoch != self._patterns.epoch and rows.stop < m.rows:
