@@ -9,43 +9,28 @@ Source: definition of the ratio in a textbook chapter on CUDA memories; for the 
 nvprof's flop_count metrics (Profiler User's Guide 7.5).
 """
 
-from collections.abc import Mapping
-
 import polars as pl
 import pyarrow as pa
 
 from ..models.replay.counts import LaunchCounts
 from .widen import widen
 
-OPERATIONS: Mapping[str, int] = {
-    **dict.fromkeys(("add", "sub", "mul", "div", "rcp", "sqrt", "rsqrt"), 1),
-    **dict.fromkeys(("sin", "cos", "lg2", "ex2", "tanh"), 1),
-    **dict.fromkeys(("fma", "mad"), 2),
-}
-PRECISIONS: Mapping[str, tuple[str, int]] = {
-    "f16": ("half", 1),
-    "bf16": ("half", 1),
-    "f16x2": ("half", 2),
-    "bf16x2": ("half", 2),
-    "f32": ("single", 1),
-    "f32x2": ("single", 2),
-    "f64": ("double", 1),
-}
-"""PTX type to precision, and values in one register."""
 COLUMNS = tuple(f"flops_{name}" for name in ("half", "single", "double"))
 
 
 def flops_of(instructions: pa.Table) -> pl.DataFrame:
     """The instructions that compute: `pc`, `predicated`, and COLUMNS, operations of one lane."""
-    rows = []
-    for row in instructions.select(["pc", "opcode", "type", "predicate"]).to_pylist():
-        precision, values = PRECISIONS.get(row["type"], ("", 0))
-        count = OPERATIONS.get(row["opcode"], 0) * values
-        if count:
-            each = {name: count if name.endswith(precision) else 0 for name in COLUMNS}
-            rows.append({"pc": row["pc"], "predicated": row["predicate"] != "", **each})
-    schema = {"pc": pl.UInt32, "predicated": pl.Boolean, **dict.fromkeys(COLUMNS, pl.Int64)}
-    return pl.DataFrame(rows, schema, orient="row")
+    table = pl.DataFrame(instructions.select(["pc", "predicate", "class", "flops"]))
+    each = [
+        pl.when(pl.col("class") == name.removeprefix("flops_"))
+        .then("flops")
+        .otherwise(0)
+        .cast(pl.Int64)
+        .alias(name)
+        for name in COLUMNS
+    ]
+    predicated = (pl.col("predicate") != "").alias("predicated")
+    return table.filter(pl.col("flops") > 0).select("pc", predicated, *each)
 
 
 def with_lanes(counts: LaunchCounts, instructions: pa.Table) -> pl.DataFrame:

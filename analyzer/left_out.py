@@ -84,22 +84,12 @@ def _find_pcs(
     if not kept.lines:
         return found
     sites = read_sites(instructions, "ca")
-    reached = [_spaces(mnemonic) for mnemonic in instructions["mnemonic"].to_pylist()]
     for pc in np.flatnonzero(~keeps_pcs(kept, instructions)).tolist():
         numbers = {int(n) for n in sites.kind[pc * SPACES : (pc + 1) * SPACES]} - {-1}
-        kinds = [k for k in map(sites.kinds.__getitem__, numbers) if k.space in reached[pc]]
+        kinds = [sites.kinds[number] for number in numbers]
         starts = [kind.prefix for kind in kinds]
         starts += [f"{kind.space}_compared" for kind in kinds if kind.access in ATOMICS]
         affected = {name for name in columns if name.startswith((*starts, "lanes_on"))}
         if kinds:
             found[pc] = frozenset(affected)
     return found
-
-
-def _spaces(mnemonic: str) -> frozenset[str]:
-    """Return the spaces that an instruction names; all if it names none, none if parameters."""
-    words = {word.partition("::")[0] for word in mnemonic.split(".")}
-    if "param" in words:
-        return frozenset()
-    every = frozenset(space.name.lower() for space in Space)
-    return every & words or every

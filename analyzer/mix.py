@@ -2,53 +2,18 @@
 
 A *kind* is what NVIDIA's profilers tell apart: half, single and double precision (arithmetic,
 comparisons, minima), integers, conversions, control flow, exchange between lanes, and the rest.
-What an assembler turns into nothing (`models/control.py`) is of no kind. Memory instructions are
-counted by their accesses.
+What an assembler turns into nothing (class `free` of the trace) is of no kind. Memory instructions
+are counted by their accesses.
 
 Source: PTX ISA; the lists of the inst_ and flop_count_ metrics, Profiler User's Guide 10.1.
 """
 
-from collections.abc import Iterator, Mapping
-
 import polars as pl
 import pyarrow as pa
 
-from ..models.control import BRANCHES, FREE
 from ..models.replay.seam import ACCESSES
-from .arithmetic import PRECISIONS
 from .widen import widen
 
-Instruction = Mapping[str, object]
-
-CONTROL = frozenset({*BRANCHES, "call", "ret", "exit", "trap"})
-EXCHANGE = frozenset({"shfl", "vote", "match", "redux", "activemask", "elect"})
-CONVERSION = frozenset({"cvt"})
-MEMORY = frozenset(
-    {
-        *("ld", "ldu", "st", "atom", "red", "cp", "ldmatrix", "stmatrix", "wmma", "prefetch"),
-        *("prefetchu", "tex", "tld4", "suld", "sust", "sured"),
-    }
-)
-INTEGER = frozenset(
-    {
-        *("add", "sub", "addc", "subc", "mul", "mul24", "mad", "mad24", "madc", "div", "rem"),
-        *("sad", "min", "max", "abs", "neg", "dp4a", "dp2a", "set", "setp"),
-        *("and", "or", "xor", "not", "cnot", "lop3", "shl", "shr", "shf", "bmsk", "szext"),
-        *("bfe", "bfi", "bfind", "fns", "brev", "popc", "clz", "prmt"),
-    }
-)
-FLOATING = frozenset(
-    {
-        *("add", "sub", "mul", "fma", "mad", "div", "rcp", "sqrt", "rsqrt", "min", "max", "abs"),
-        *("neg", "set", "setp", "sin", "cos", "lg2", "ex2", "tanh", "testp", "copysign"),
-    }
-)
-OPERATION: Mapping[str, str] = {
-    **dict.fromkeys(("add", "sub"), "add"),
-    "mul": "mul",
-    **dict.fromkeys(("fma", "mad"), "fma"),
-    **dict.fromkeys(("div", "rcp", "sqrt", "rsqrt", "sin", "cos", "lg2", "ex2", "tanh"), "special"),
-}
 WIDTHS = (1, 2, 4, 8, 16)
 KINDS = ("half", "single", "double", "integer", "conversion", "control", "exchange", "other")
 OPERATIONS = tuple(
@@ -126,52 +91,24 @@ def without_mix(counts: pl.DataFrame) -> pl.DataFrame:
 def _kinds(instructions: pa.Table) -> pl.DataFrame:
     """For each pc its role, kind, operation and number of values, bytes, and whether it compares.
 
-    A role is `free`, `memory` or `branch` (either with a predicate), or `plain`.
+    A role is `free`, `memory` or `branch` (either with a predicate), or `plain`; the kind is empty
+    of memory instructions and of free ones.
     """
-    names = ["pc", "opcode", "mnemonic", "type", "predicate", "space", "bytes"]
-    rows = [tuple(_row(row)) for row in instructions.select(names).to_pylist()]
-    schema = {
-        "pc": pl.UInt32,
-        "role": pl.String,
-        "kind": pl.String,
-        "operation": pl.String,
-        "values": pl.Int64,
-        "bytes": pl.Int64,
-        "compares": pl.Boolean,
-    }
-    return pl.DataFrame(rows, schema, orient="row")
-
-
-def _row(row: Instruction) -> Iterator[object]:
-    role, kind = _role(row), _kind(row)
-    precision, values = PRECISIONS.get(str(row["type"]), ("", 0))
-    operation = OPERATION.get(str(row["opcode"]), "") if kind == precision else ""
-    yield from (row["pc"], role, "" if role == "free" else kind)
-    yield from (f"{precision}_{operation}" if operation else "", values, row["bytes"])
-    yield "cas" in str(row["mnemonic"]).split(".")
-
-
-def _role(row: Instruction) -> str:
-    opcode = str(row["opcode"])
-    if opcode in BRANCHES:
-        return "branch" if row["predicate"] else ("plain" if opcode == "brx" else "free")
-    if opcode in FREE or (opcode == "ld" and row["space"] == "param"):
-        return "free"
-    return "memory" if opcode in MEMORY and row["predicate"] else "plain"
-
-
-def _kind(row: Instruction) -> str:
-    """One of KINDS; empty for memory."""
-    opcode, type_ = str(row["opcode"]), str(row["type"])
-    if opcode in MEMORY:
-        return ""
-    for kind, opcodes in (
-        ("control", CONTROL),
-        ("exchange", EXCHANGE),
-        ("conversion", CONVERSION),
-    ):
-        if opcode in opcodes:
-            return kind
-    if type_ in PRECISIONS and opcode in FLOATING:
-        return PRECISIONS[type_][0]
-    return "integer" if opcode in INTEGER else "other"
+    names = ["pc", "predicate", "class", "operation", "values", "bytes"]
+    kind, operation, predicated = pl.col("class"), pl.col("operation"), pl.col("predicate") != ""
+    computes = kind.is_in(["half", "single", "double"]) & (operation != "")
+    return pl.DataFrame(instructions.select(names)).select(
+        "pc",
+        role=pl.when(kind == "free")
+        .then(pl.lit("free"))
+        .when(predicated & (operation == "branch"))
+        .then(pl.lit("branch"))
+        .when(predicated & (kind == "memory"))
+        .then(pl.lit("memory"))
+        .otherwise(pl.lit("plain")),
+        kind=pl.when(kind.is_in(KINDS)).then(kind).otherwise(pl.lit("")),
+        operation=pl.when(computes).then(kind + "_" + operation).otherwise(pl.lit("")),
+        values=pl.col("values").cast(pl.Int64),
+        bytes=pl.col("bytes").cast(pl.Int64),
+        compares=operation == "cas",
+    )

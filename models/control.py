@@ -44,8 +44,6 @@ COUNTERS = (
 )
 LAUNCHED = ("warps_launched", "blocks_launched", "threads_launched")
 """Counters of the launch, which need no trace."""
-FREE = frozenset({"cvta", "mov"})
-BRANCHES = frozenset({"bra", "brx"})
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -103,16 +101,13 @@ def sum_paths(paths: pa.RecordBatch, times: Sequence[Ints], blocks: int) -> list
 
 def count_control(instructions: pa.Table, runs: Runs) -> Mapping[str, Ints]:
     """Return each counter by pc, (pcs,); those of the launch are `count_launched`'s."""
-    opcode = np.array(instructions["opcode"].to_pylist(), object)
-    space = np.array(instructions["space"].to_pylist(), object)
-    predicated = np.array(instructions["predicate"].to_pylist(), object) != ""
+    free = np.array(instructions["class"].to_pylist(), object) == "free"
+    branch = np.array(instructions["operation"].to_pylist(), object) == "branch"
+    conditional = branch & ~free
     block = instructions["block"].to_numpy()
-    branch = np.isin(opcode, list(BRANCHES))
-    conditional = branch & (predicated | (opcode == "brx"))
-    free = np.isin(opcode, list(FREE)) | ((opcode == "ld") & (space == "param"))
     warps = runs.warps[block]
     return {
-        "instructions": warps * ~(free | (branch & ~conditional)),
+        "instructions": warps * ~free,
         "ptx_instructions": warps,
         "thread_instructions": runs.lanes[block],
         "branches": warps * conditional,

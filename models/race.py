@@ -233,9 +233,7 @@ def _read_effects(instructions: pa.Table) -> Effects:
     names = [kind.access for kind in sites.kinds] + ["atomic"]
     kind = sites.kind.reshape(-1, SPACES)[:, Space.SHARED]
     act = np.array([{"load": LOAD, "store": STORE}.get(name, ATOMIC) for name in names])[kind]
-    for pc, mnemonic in enumerate(instructions["mnemonic"].to_pylist()):
-        if not _ORDERED.isdisjoint(mnemonic.split(".")):
-            act[pc] = ATOMIC
+    act[np.isin(instructions["order"].to_pylist(), list(_ORDERED))] = ATOMIC
     width = np.maximum(instructions["bytes"].to_numpy().astype(np.int64), 1)
     return Effects(act, width)
 

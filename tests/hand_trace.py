@@ -1,13 +1,15 @@
 """Whole traces written by hand, through the public TraceWriter."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TypeAlias
 
 import pyarrow as pa
 from warps import Warp
 
+from cutrace.tracer.isa.facts import facts_of
+from cutrace.tracer.ptx.kernel import Guard, Instruction, Register
 from cutrace.traces.reader import Trace, read_trace
 from cutrace.traces.schema import INSTRUCTIONS, Array, Launch, Space
 from cutrace.traces.writer import LaunchWriter, TraceWriter
@@ -55,8 +57,20 @@ def instruction(pc: int, mnemonic: str = "ld.global.f32", **columns: object) -> 
         "inlined_at": [],
         "text": f"{mnemonic} ...;",
     }
+    row |= facts(mnemonic, columns.get("predicate"), bool(columns.get("result_read", True)))
     assert columns.keys() <= row.keys()
     return row | columns
+
+
+def facts(mnemonic: str, predicate: object, result_read: bool) -> dict[str, object]:
+    """What a mnemonic says of itself, as the tracer has it; its lanes never share an address."""
+    opcode, *modifiers = mnemonic.split(".")
+    guard = Guard(Register(str(predicate), "pred")) if predicate else None
+    columns = asdict(
+        facts_of(Instruction(opcode, tuple(modifiers), (), guard, mnemonic, 0), result_read)
+    )
+    collision = "serial" if opcode in ("atom", "red") else ""
+    return {"class": columns.pop("kind"), **columns, "collision": collision}
 
 
 def instruction_table(rows: Sequence[Mapping[str, object]]) -> pa.Table:

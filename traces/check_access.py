@@ -26,22 +26,15 @@ def check_patterns(recorded: Recorded) -> Iterator[Finding]:
 
 
 def check_spaces(recorded: Recorded) -> Iterator[Finding]:
-    """Spaces are of the enumeration, and those that the instruction names."""
-    allowed = np.array([_spaces(m) for m in recorded.of_instructions("mnemonic")], np.int64)
+    """Spaces are of the enumeration, and those that the instruction may reach."""
+    allowed = recorded.of_instructions("reads") | recorded.of_instructions("writes")
     for first, rows in recorded.accesses():
         known = (rows["space"] >= min(Space)) & (rows["space"] <= max(Space))
         yield from report(~known, "an unknown space", first)
         named = allowed[rows["pc"]] >> np.where(known, rows["space"], 0) & 1
         yield from report(
-            known & (named == 0), "not in the space that its instruction names", first
+            known & (named == 0), "not in a space that its instruction reaches", first
         )
-
-
-def _spaces(mnemonic: str) -> int:
-    """Return a bit for each Space that an instruction may access; all if it names none."""
-    words = {word.partition("::")[0] for word in mnemonic.split(".")[1:]}
-    named = [space for space in Space if space.name.lower() in words]
-    return sum(1 << space for space in named or Space)
 
 
 def check_widths(recorded: Recorded) -> Iterator[Finding]:
@@ -76,8 +69,7 @@ def check_addresses(recorded: Recorded) -> Iterator[Finding]:
 
 def _least_bytes(recorded: Recorded) -> Ints:
     """Return the bytes that each instruction is sure to move: of a formatted store one."""
-    mnemonics = recorded.of_instructions("mnemonic")
-    formatted = np.array([name.startswith("sust.p") for name in mnemonics], np.bool_)
+    formatted = recorded.of_instructions("operation") == "formatted"
     width: Ints = np.where(formatted, 1, recorded.of_instructions("bytes"))
     return width
 

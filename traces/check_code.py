@@ -5,8 +5,15 @@ from collections.abc import Iterator
 import numpy as np
 
 from .recorded import Finding, Recorded, column, report
+from .schema import ACCESS_KINDS, CLASSES, COLLISIONS
 
-_SPACES = frozenset({"", "const", "global", "local", "param", "shared", "tex"})
+_ALLOWED = {
+    "space": frozenset({"", "const", "global", "local", "param", "shared", "tex"}),
+    "class": frozenset(CLASSES),
+    "access": frozenset({"", *ACCESS_KINDS}),
+    "collision": frozenset({"", *COLLISIONS}),
+}
+"""Columns whose values are of a closed list."""
 
 
 def check_pcs(recorded: Recorded) -> Iterator[Finding]:
@@ -22,11 +29,14 @@ def check_basic_blocks(recorded: Recorded) -> Iterator[Finding]:
 
 
 def check_instructions(recorded: Recorded) -> Iterator[Finding]:
-    """Spaces are PTX's; a barrier's thread count needs a barrier, a line number a file."""
+    """Spaces and classes are known; a thread count needs a barrier, a line number a file."""
     for row in recorded.instructions.to_pylist():
         pc, name = row["pc"], row["mnemonic"]
-        if row["space"] not in _SPACES:
-            yield Finding(f"`{name}` in a space `{row['space']}`", pc)
+        for key, values in _ALLOWED.items():
+            if row[key] not in values:
+                yield Finding(f"`{name}` in a {key} `{row[key]}`", pc)
+        if bool(row["access"]) != bool(row["reads"] | row["writes"]):
+            yield Finding(f"`{name}` accesses memory without a state space, or the reverse", pc)
         if row["barrier"] is None and row["barrier_threads"] is not None:
             yield Finding(f"`{name}` counts threads of no barrier", pc)
         if row["line"] and not row["file"]:

@@ -18,9 +18,8 @@ from ..errors import CutraceError, nearest
 from .dictionary import Dictionary
 from .folder import MANIFEST, reason
 from .manifest import from_json
-from .older import form_of
 from .pattern_store import Patterns, StoredPatterns
-from .schema import FORMAT_VERSION, LANES, TABLES, Launch, Manifest
+from .schema import LANES, TABLES, Launch, Manifest
 from .table_html import render_table
 from .table_reader import TableReader, check_whole
 
@@ -48,15 +47,13 @@ _PLAIN_ROWS = 1 << 16
 class LaunchTrace:
     """The tables of launch `number`. All methods raise CutraceError for a damaged file.
 
-    `supposed` says what is not as it was recorded, if anything; `version` is that of the format in
-    which the tables lie.
+    `supposed` says what is not as it was recorded, if anything.
     """
 
     number: int
     launch: Launch = field(repr=False)
     folder: Path
     supposed: tuple[str, ...] = ()
-    version: int = FORMAT_VERSION
 
     def instructions(self) -> pa.Table:
         """Return all instructions of the kernel, in order of pc."""
@@ -150,7 +147,7 @@ class LaunchTrace:
         return pa.Table.from_batches(self._reader(name).batches(), TABLES[name])
 
     def _reader(self, name: str) -> TableReader:
-        return TableReader(self.folder / f"{name}.arrow", form_of(name, self.version))
+        return TableReader(self.folder / f"{name}.arrow", TABLES[name])
 
 
 @dataclass(frozen=True)
@@ -181,7 +178,7 @@ def read_trace(path: str | os.PathLike[str]) -> Trace:
     _check_folder(folder)
     manifest = from_json(_read_manifest(folder / MANIFEST), str(folder / MANIFEST))
     launches = tuple(
-        LaunchTrace(number, launch, folder / str(number), version=manifest.format_version)
+        LaunchTrace(number, launch, folder / str(number))
         for number, launch in enumerate(manifest.launches)
     )
     for launch in launches:

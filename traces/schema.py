@@ -16,7 +16,7 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 1
 LANES = 32
 
 
@@ -45,6 +45,16 @@ INSTRUCTIONS = pa.schema(
         pa.field("type", pa.string(), False),  # last type modifier, or empty
         pa.field("bytes", pa.uint16(), False),  # bytes a lane moves (all vector elements); 0: none
         pa.field("cache", pa.string(), False),  # cache operator `ca cg cs cv lu wb wt nc`, or empty
+        pa.field("class", pa.string(), False),  # one of CLASSES
+        pa.field("operation", pa.string(), False),  # `add mul fma special`, an atomic's, ...: below
+        pa.field("values", pa.uint8(), False),  # numbers that a lane computes: 2 of packed types
+        pa.field("flops", pa.uint8(), False),  # floating-point operations of one lane
+        pa.field("access", pa.string(), False),  # one of ACCESS_KINDS, or empty
+        pa.field("reads", pa.uint8(), False),  # bit 1 << s for each Space s that it may read
+        pa.field("writes", pa.uint8(), False),  # likewise that it may write
+        pa.field("order", pa.string(), False),  # `weak volatile relaxed acquire ...`, or empty
+        pa.field("scope", pa.string(), False),  # `cta cluster gpu sys`, or empty
+        pa.field("collision", pa.string(), False),  # of an atomic one of COLLISIONS, or empty
         pa.field("barrier", pa.int32(), True),  # barrier id; null: no barrier; -1: from a register
         pa.field("barrier_threads", pa.int32(), True),  # arrival count if given; null: the block
         pa.field("result_read", pa.bool_(), False),  # False: nobody reads its result (atom -> red)
@@ -55,7 +65,28 @@ INSTRUCTIONS = pa.schema(
         pa.field("text", pa.string(), False),  # the PTX text
     ]
 )
-"""All instructions of the kernel, executed or not, in order of pc."""
+"""All instructions of the kernel, executed or not, in order of pc.
+
+`operation` is `add`, `mul`, `fma` or `special` (quotients, roots, elementary functions) of
+floating-point arithmetic; an atomic's `add`, `cas`, ...; `branch` of branches; `arrive` of
+barriers that do not wait; `fetch`, `filter` or `gather` of texture samples; `formatted` of surface
+stores that convert (`sust.p`); empty otherwise.
+"""
+
+CLASSES = (
+    *("half", "single", "double", "integer", "conversion", "control", "exchange"),
+    *("memory", "free", "other"),
+)
+"""Classes of instructions, as NVIDIA's profilers tell them apart. What an assembler turns into
+nothing is `free`: moves, `cvta`, loads of parameters, branches without a condition."""
+
+ACCESS_KINDS = ("load", "store", "atomic", "reduction", "copy")
+"""What an instruction does to memory: an atomic whose result nobody reads is a reduction; a copy
+(`cp.async`) reads one space and writes another."""
+
+COLLISIONS = ("serial", "elected", "counted", "compared")
+"""What becomes of an atomic whose lanes share an address (tracer/isa/collision.py): one after
+another, one lane for all, counted in one go, or compared and swapped."""
 
 LANES_ON = pa.schema(
     [

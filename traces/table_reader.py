@@ -18,7 +18,6 @@ import pyarrow as pa
 from ..errors import CutraceError
 from .folder import reason
 from .message import SCHEMA, check_kind, declared_rows, declared_size, read_head
-from .older import Form
 from .table_file import BATCH_BYTES, BROKEN
 
 MAGIC = b"ARROW1"
@@ -56,12 +55,11 @@ class Piece:
 
 
 class TableReader:
-    """A table at `path`, held in some `form`. CutraceError if the file is not whole or has another
-    schema."""
+    """A table at `path`. CutraceError if the file is not whole or has another schema."""
 
-    def __init__(self, path: Path, form: Form) -> None:
+    def __init__(self, path: Path, schema: pa.Schema) -> None:
         self.path = path
-        self._form = form
+        self._schema = schema
         self._begins = b""
         check_whole(path)
         with self._opened() as file:
@@ -97,17 +95,13 @@ class TableReader:
             raise ValueError("its end is missing")
         if (size := declared_size(view[begin:])) > BATCH_BYTES:
             raise ValueError(f"a record batch declares {size} bytes; {BATCH_BYTES} at most")
-        renew = self._form.renew
-        batch = self._unpack(stream, () if renew else columns)
+        batch = self._unpack(stream, columns)
         batch.validate(full=True)
         _check_nulls(batch)
-        if renew:
-            batch = renew(batch)
-            return batch.select(columns) if columns else batch
         return batch
 
     def _unpack(self, stream: pa.Buffer, columns: Sequence[str]) -> pa.RecordBatch:
-        fields = [self._form.schema.get_field_index(name) for name in columns]
+        fields = [self._schema.get_field_index(name) for name in columns]
         options = pa.ipc.IpcReadOptions(included_fields=fields or None, use_threads=False)
         with pa.ipc.open_stream(stream, options=options) as reader:
             return reader.read_next_batch()
@@ -119,7 +113,7 @@ class TableReader:
             if number == 0:
                 self._begins = _read_bytes(file, place, size)
                 message = pa.ipc.read_message(pa.py_buffer(self._begins))
-                _check_schema(message, self._form.schema)
+                _check_schema(message, self._schema)
                 continue
             rows = declared_rows(header)
             yield Piece(place, size, first, rows)

@@ -188,7 +188,7 @@ def _problem(row: dict[str, Any], threads: int) -> str:
     if row["barrier"] is None:
         return ""
     count = row["barrier_threads"]
-    if "arrive" in row["mnemonic"].split("."):
+    if row["operation"] == "arrive":
         return "warps arrive without waiting"
     if row["predicate"]:
         return "a barrier depends on a predicate"

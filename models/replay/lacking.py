@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from .collisions import Instruction
 from .seam import Kind
+from .sites import Instruction
 
 READ_ONLY_SINCE = (3, 5)
 """The first capability with a path for `ld.global.nc` (CUDA C Programming Guide 7.5, G.4.2)."""
@@ -38,7 +38,11 @@ class _Feature:
 
 
 def _is_atomic(row: Instruction, space: str, *bytes_: int) -> bool:
-    return row["opcode"] in ("atom", "red") and row["space"] == space and row["bytes"] in bytes_
+    return (
+        row["access"] in ("atomic", "reduction")
+        and row["space"] == space
+        and row["bytes"] in bytes_
+    )
 
 
 _FEATURES: Sequence[_Feature] = (
@@ -52,7 +56,7 @@ _FEATURES: Sequence[_Feature] = (
         "asynchronous copies",
         (8, 0),
         "a load and a store",
-        lambda row: str(row["mnemonic"]).startswith("cp.async") and row["bytes"] != 0,
+        lambda row: row["access"] == "copy" and row["bytes"] != 0,
     ),
     _Feature(
         "matrix loads",
@@ -90,7 +94,7 @@ _FEATURES: Sequence[_Feature] = (
 
 def substitute(instructions: pa.Table, capability: tuple[int, int]) -> tuple[str, ...]:
     """List what a kernel uses and a device lacks, with what is counted instead."""
-    rows = instructions.select(["opcode", "mnemonic", "space", "bytes", "cache"]).to_pylist()
+    rows = instructions.select(["opcode", "access", "space", "bytes", "cache"]).to_pylist()
     found = []
     for feature in _FEATURES:
         uses = sum(feature.used_by(row) for row in rows) if capability < feature.since else 0

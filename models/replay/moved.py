@@ -123,10 +123,15 @@ class MovedLaunch(LaunchTrace):
         return (segment * len(self._recorded.active) + at.pattern[at.padded]) * longest + phase
 
     def _examples(self, keys: Ints) -> tuple[Ints, Ints]:
-        """Return a place and the pattern of each key: those of an access early in the array."""
+        """Return a base and the pattern of each key: the first with all its lanes in the array.
+
+        Lanes may lie below the base, which is the lowest active lane's address.
+        """
         rest, phase = np.divmod(keys, int(self.layout.row.max()))
         segment, pattern = np.divmod(rest, max(1, len(self._recorded.active)))
-        return self.layout.first[segment] + phase, pattern
+        row, below = self.layout.row[segment], -self._recorded.lowest[pattern] - phase
+        rows = np.maximum(-(-below // row), 0)
+        return self.layout.first[segment] + phase + rows * row, pattern
 
     def _offsets(self, places: Ints, patterns: Ints) -> npt.NDArray[np.int32]:
         """Return where the lanes of these rows go, from their bases, (n, 32) int32."""

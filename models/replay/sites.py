@@ -4,6 +4,7 @@ A site is an instruction together with the space that a row of it lies in: a gen
 in several spaces, `cp.async` reads one and writes another.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NoReturn
 
@@ -12,34 +13,15 @@ import pyarrow as pa
 
 from ...errors import CutraceError
 from ...traces.schema import Space
-from .collisions import Instruction, find_collisions
 from .seam import ACCESSES, Ints, Kind
 
 SPACES = 8
 """Sites of an instruction: more than there are values of Space."""
 STRONG = frozenset({"volatile", "relaxed", "acquire", "mmio"})
-"""Loads that must see what other SMs have written."""
-SAMPLING = frozenset({"tex", "tld4"})
-"""Opcodes that sample textures; no other reaches that space."""
-RETURNING = frozenset({"exch", "cas"})
-"""Atomics for which there is no reduction, also if nobody reads their result."""
+"""Memory orders of loads that must see what other SMs have written."""
 
-_OPCODES = {
-    "ld": "load",
-    "ldu": "load",
-    "ldmatrix": "load",
-    "suld": "load",
-    "tex": "load",
-    "tld4": "load",
-    "st": "store",
-    "stmatrix": "store",
-    "sust": "store",
-    "atom": "atomic",
-    "red": "reduction",
-    "sured": "reduction",
-}
-MEMORY = frozenset({*_OPCODES, "cp", "wmma"})
-"""Opcodes that may access memory."""
+Instruction = Mapping[str, object]
+"""A row of `traces.schema.INSTRUCTIONS`."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -75,37 +57,30 @@ def read_sites(instructions: pa.Table, dlcm: str) -> Sites:
     """Return the sites of a kernel; `dlcm` is the operator of global loads that name none."""
     kinds: dict[Kind, int] = {}
     kind = np.full(len(instructions) * SPACES, -1, np.int64)
-    columns = ["pc", "opcode", "mnemonic", "bytes", "cache", "result_read"]
-    rows = instructions.select(columns).to_pylist()
-    for row, collision in zip(rows, find_collisions(instructions), strict=True):
-        for space in Space if row["opcode"] in MEMORY else ():
-            found = _kind(row, space, dlcm, collision)
+    columns = ["pc", "bytes", "cache", "access", "reads", "writes", "order", "scope", "collision"]
+    for row in instructions.select(columns).to_pylist():
+        for space in Space if row["access"] else ():
+            found = _kind(row, space, dlcm)
             if found.access in ACCESSES.get(found.space, ()):
                 kind[row["pc"] * SPACES + space] = kinds.setdefault(found, len(kinds))
     widths = np.array([*(found.width for found in kinds), 0])  # the last is for -1
     return Sites(tuple(kinds), kind, widths[kind])
 
 
-def _kind(row: Instruction, space: Space, dlcm: str, collision: str) -> Kind:
+def _kind(row: Instruction, space: Space, dlcm: str) -> Kind:
     """Return what an instruction does to a space; its access is empty if nothing."""
-    access, cache = _access(row, space), str(row["cache"])
+    access, cache = access_to(row, space), str(row["cache"])
     if not cache and space is Space.GLOBAL and access == "load":
-        names = set(str(row["mnemonic"]).split("."))
-        cache = "strong" if STRONG & names and "cta" not in names else dlcm
+        cache = "strong" if row["order"] in STRONG and row["scope"] != "cta" else dlcm
+    collision = str(row["collision"])
     return Kind(space.name.lower(), access, cache, int(str(row["bytes"])), collision=collision)
 
 
-def _access(row: Instruction, space: Space) -> str:
+def access_to(row: Instruction, space: Space) -> str:
     """Return what an instruction does to a space, or `""`."""
-    opcode, names = str(row["opcode"]), str(row["mnemonic"]).split(".")
-    if (opcode in SAMPLING) != (space is Space.TEXTURE):
+    reads, writes = (int(str(row[name])) >> space & 1 for name in ("reads", "writes"))
+    if not reads and not writes:
         return ""
-    if opcode == "cp":  # cp.async.ca.shared.global: the destination is written first
-        spaces = [name.partition("::")[0] for name in names if name.partition("::")[0] in ACCESSES]
-        place = space.name.lower()
-        return ("store" if place == spaces[0] else "load") if place in spaces else ""
-    if opcode == "wmma":
-        return names[1] if names[1] in ("load", "store") else ""
-    if opcode == "atom" and not row["result_read"] and not RETURNING & {*names}:
-        return "reduction"
-    return _OPCODES.get(opcode, "")
+    if row["access"] == "copy":
+        return "store" if writes else "load"
+    return str(row["access"])

@@ -60,8 +60,8 @@ class SampleReader:
 
     def __init__(self, launch: Launch, instructions: pa.Table) -> None:
         self._textures = launch.textures
-        mnemonics = instructions["mnemonic"].to_pylist()
-        self._way = np.array([_way(mnemonic) for mnemonic in mnemonics], np.int64)
+        operations = instructions["operation"].to_pylist()
+        self._way = np.array([_WAYS.get(name, FILTERS) for name in operations], np.int64)
         self._kinds = [_kind(launch, number) for number in range(len(launch.textures))]
 
     def read(self, batch: pa.RecordBatch) -> Iterator[Samples]:
@@ -79,14 +79,8 @@ def read_samples(trace: "LaunchTrace") -> Iterator[Samples]:
 
 
 FETCHES, FILTERS, GATHERS = range(3)
-
-
-def _way(mnemonic: str) -> int:
-    """Return how an instruction reads a texture."""
-    if mnemonic.startswith("tld4"):
-        return GATHERS
-    is_fetch = mnemonic.endswith(".s32") and ".level." not in mnemonic
-    return FETCHES if is_fetch else FILTERS
+_WAYS = {"fetch": FETCHES, "filter": FILTERS, "gather": GATHERS}
+"""How an instruction reads a texture, by its operation in the trace."""
 
 
 def _kind(launch: Launch, number: int) -> Kind:

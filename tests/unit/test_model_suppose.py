@@ -285,6 +285,15 @@ def test_every_lane_goes_where_its_own_array_takes_it(
         assert row["addresses"] == expected
 
 
+def test_lanes_below_the_base_stay_in_their_array(tmp_path: Path) -> None:
+    """Lane 0 at element 100, row 1 of `a`, goes up by the pad of 4 bytes; lane 1, row 0, stays."""
+    start = ARRAYS[0].offset
+    access = Access(Warp((start + 400, start) + (None,) * 30))
+    trace = hand_trace(tmp_path / "k.cutrace", [access], launch=launch(arrays=ARRAYS))
+    (row,) = suppose(trace, {"a": 1}).launches[0].accesses().to_pylist()
+    assert row["addresses"][:2] == [start + 404, start]
+
+
 def test_the_trace_itself_and_all_other_columns_stay_as_they_are(tmp_path: Path) -> None:
     trace = shared(tmp_path, column(32), column(32, 5))
     before = trace.launches[0].accesses()

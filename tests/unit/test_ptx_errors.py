@@ -8,10 +8,10 @@ import pytest
 from ptx_text import HEAD, function_around, module_of
 
 from cutrace.errors import CutraceError
+from cutrace.tracer.isa.table import instruction_table
 from cutrace.tracer.ptx.kernel import Module
 from cutrace.tracer.ptx.link import link_kernel
 from cutrace.tracer.ptx.parse import parse_module
-from cutrace.tracer.ptx.table import instruction_table
 
 GALLERY = Path(__file__).parents[2] / "traces" / "gallery"
 

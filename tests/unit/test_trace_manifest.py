@@ -68,12 +68,12 @@ def test_a_float_that_json_lacks_is_kept_as_text() -> None:
 
 
 def test_keys_with_a_default_may_be_missing() -> None:
-    assert from_json('{"format_version": 2}', "m") == Manifest()
+    assert from_json('{"format_version": 1}', "m") == Manifest()
 
 
 def test_a_newer_format_says_to_update() -> None:
     text = manifest(format_version=FORMAT_VERSION + 1)
-    with pytest.raises(CutraceError, match=r"^m: trace format 3, but .* up to 2: update cutrace"):
+    with pytest.raises(CutraceError, match=r"^m: trace format 2, but .* up to 1: update cutrace"):
         from_json(text, "m")
 
 

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import KernelFault
+from ..isa.table import BARRIERS, MOST_THREADS
 from ..ptx.kernel import BasicBlock, CallTarget, FunctionSpan, Instruction, Register
-from ..ptx.table import BARRIERS, MOST_THREADS
 from .array import LANES, Bits
 from .barrier import Arrival, Reduction
 from .fault import source_line

@@ -5,10 +5,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from ..engine.op.update import OPERATIONS, is_any_order
+from ..engine.op.update import is_any_order
 
 _SEES_OTHERS = frozenset({"volatile", "relaxed", "acquire", "mmio"})
-_REACHES_OTHERS = frozenset({"gl", "sys", "gpu", "cluster"})
+_REACHES_OTHERS = frozenset({"sys", "gpu", "cluster"})
 _FENCES = frozenset({"membar", "fence"})
 
 
@@ -26,8 +26,8 @@ def why_in_order(instructions: pa.Table) -> str:
     updates: dict[tuple[str, str], str] = {}
 
     def why(row: dict[str, Any]) -> str:
-        if row["space"] in ("global", "") and row["opcode"] in ("atom", "red"):
-            operation = next((m for m in row["mnemonic"].split(".") if m in OPERATIONS), "")
+        if row["space"] in ("global", "") and row["access"] in ("atomic", "reduction"):
+            operation = str(row["operation"])
             if not is_any_order(operation, row["type"]):
                 what = "adds floats, and their sum" if operation == "add" else "leaves what"
                 return f"{what} depends on the order of blocks"
@@ -41,7 +41,8 @@ def why_in_order(instructions: pa.Table) -> str:
 
 def _first(instructions: pa.Table, why: Callable[[dict[str, Any]], str]) -> str:
     """Return the first reason, with its instruction and line."""
-    columns = ["opcode", "mnemonic", "type", "space", "result_read", "file", "line"]
+    columns = ["opcode", "mnemonic", "type", "space", "access", "operation", "order", "scope"]
+    columns += ["result_read", "file", "line"]
     for row in instructions.select(columns).to_pylist():
         if reason := why(row):
             place = f"{row['file']}:{row['line']}: " if row["line"] else ""
@@ -50,13 +51,12 @@ def _first(instructions: pa.Table, why: Callable[[dict[str, Any]], str]) -> str:
 
 
 def _why_dependent(row: dict[str, Any]) -> str:
-    modifiers = frozenset(str(row["mnemonic"]).split("."))
     if row["space"] not in ("global", ""):
         return ""
-    if row["opcode"] == "atom" and row["result_read"] and "shared::cta" not in modifiers:
+    if row["access"] == "atomic" and row["result_read"]:
         return "reads what other blocks have added to"
-    if row["opcode"] == "ld" and modifiers & _SEES_OTHERS and "cta" not in modifiers:
+    if row["access"] == "load" and row["order"] in _SEES_OTHERS and row["scope"] != "cta":
         return "waits for what other blocks store"
-    if row["opcode"] in _FENCES and modifiers & _REACHES_OTHERS:
+    if row["opcode"] in _FENCES and row["scope"] in _REACHES_OTHERS:
         return "orders what other blocks see"
     return ""

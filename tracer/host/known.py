@@ -6,10 +6,10 @@ from functools import cached_property, lru_cache
 import pyarrow as pa
 
 from ..engine.layout import Layout, local_layout, shared_layout
+from ..isa.table import instruction_table
 from ..ptx.kernel import Kernel, Module
 from ..ptx.link import link_kernel
 from ..ptx.parse import parse_module
-from ..ptx.table import instruction_table
 from .configuration import Limits
 from .independence import why_dependent, why_in_order
 from .symbol import plain_name

@@ -3,9 +3,9 @@
 import pytest
 from ptx_text import instruction, kernel_around
 
+from cutrace.tracer.isa.table import bytes_moved, instruction_table
 from cutrace.tracer.ptx.kernel import Instruction
-from cutrace.tracer.ptx.table import bytes_moved, instruction_table
-from cutrace.traces.schema import INSTRUCTIONS
+from cutrace.traces.schema import INSTRUCTIONS, Space
 
 
 def test_the_table_has_a_row_for_each_instruction_of_each_function() -> None:
@@ -29,6 +29,16 @@ def test_the_table_has_a_row_for_each_instruction_of_each_function() -> None:
         "type": "f32",
         "bytes": 8,
         "cache": "nc",
+        "class": "memory",
+        "operation": "",
+        "values": 1,
+        "flops": 0,
+        "access": "load",
+        "reads": 1 << Space.GLOBAL,
+        "writes": 0,
+        "order": "weak",
+        "scope": "",
+        "collision": "",
         "barrier": None,
         "barrier_threads": None,
         "result_read": False,

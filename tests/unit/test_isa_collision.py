@@ -1,13 +1,13 @@
 """What becomes of atomics whose lanes share an address, by their code: as an H200 has them."""
 
 import pytest
-from hand_trace import instruction, instruction_table
+from ptx_text import kernel_around
 
-from cutrace.models.replay.collisions import find_collisions
+from cutrace.tracer.isa.table import instruction_table
 
 HEAD = [
-    "ld.param.u64 %rd1, [k_param_0]",
-    "ld.param.u64 %rd2, [k_param_1]",
+    "ld.param.u64 %rd1, [a]",
+    "ld.param.u64 %rd2, [a]",
     "mov.u32 %r1, %ctaid.x",
     "mov.u32 %r2, %tid.x",
     "mad.lo.s32 %r3, %r1, 256, %r2",
@@ -26,13 +26,12 @@ HEAD = [
 
 def collision(text: str, read: bool = False, head: list[str] = HEAD) -> str:
     """What becomes of the last instruction of a kernel."""
-    table = []
-    for pc, line in enumerate([*head, text]):
-        words = line.removeprefix("@%p1 ").split()
-        predicate = "%p1" if line.startswith("@") else ""
-        row = instruction(pc, words[0], text=f"{line};", predicate=predicate, result_read=read)
-        table.append(row)
-    return find_collisions(instruction_table(table))[-1]
+    after = "st.global.u32 [%rd1], %r9;" if read else ""
+    body = "".join(f"{line};\n" for line in [*head, text])
+    kernel = kernel_around(f"{body}{after} ret;", ".shared .u32 counter;")
+    row = next(i for i in instruction_table(kernel).to_pylist() if i["text"] == f"{text};")
+    found: str = row["collision"]
+    return found
 
 
 @pytest.mark.parametrize("address", ["%rd1", "%rd4", "%rd8", "%rd4+8"])

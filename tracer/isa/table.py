@@ -1,13 +1,14 @@
 """The static table of a kernel's instructions, as the trace keeps it (INSTRUCTIONS)."""
 
 from collections.abc import Mapping
+from dataclasses import asdict
 
 import pyarrow as pa
 
 from ...errors import CutraceError
 from ...traces.schema import INSTRUCTIONS
-from .isa import MEMORY, destinations, is_barrier, sources
-from .kernel import (
+from ..ptx.isa import MEMORY, destinations, is_barrier, sources
+from ..ptx.kernel import (
     TYPE_BYTES,
     BasicBlock,
     Function,
@@ -17,6 +18,8 @@ from .kernel import (
     Location,
     Operand,
 )
+from .collision import find_collisions
+from .facts import Facts, facts_of
 
 _CACHE_OPERATORS = ("nc", "ca", "cg", "cs", "cv", "lu", "wb", "wt")
 _ROW_OF_A_MATRIX = 16
@@ -32,16 +35,33 @@ MOST_THREADS = 1024
 def instruction_table(kernel: Kernel) -> pa.Table:
     """Return all instructions of `kernel` in order of pc, executed or not."""
     read = [_registers_read(span.function) for span in kernel.functions]
+    located = [(block, pc) for block in kernel.blocks for pc in range(block.first, block.last)]
+    wanted = [_is_read(kernel.instructions[pc], read[block.function]) for block, pc in located]
+    facts = [facts_of(i, w) for i, w in zip(kernel.instructions, wanted, strict=True)]
+    collisions = find_collisions(kernel, facts)
     rows = [
-        _row(kernel, block, pc, read[block.function])
-        for block in kernel.blocks
-        for pc in range(block.first, block.last)
+        {
+            **_row(kernel, block, pc),
+            **_facts(facts[pc]),
+            "collision": collisions[pc],
+            "result_read": wanted[pc],
+        }
+        for block, pc in located
     ]
     columns = {name: [row[name] for row in rows] for name in INSTRUCTIONS.names}
     return pa.Table.from_pydict(columns, schema=INSTRUCTIONS)
 
 
-def _row(kernel: Kernel, block: BasicBlock, pc: int, read: frozenset[str]) -> dict[str, object]:
+def _is_read(instruction: Instruction, read: frozenset[str]) -> bool:
+    return any(register.name in read for register in destinations(instruction))
+
+
+def _facts(facts: Facts) -> dict[str, object]:
+    columns = asdict(facts)
+    return {"class": columns.pop("kind"), **columns}
+
+
+def _row(kernel: Kernel, block: BasicBlock, pc: int) -> dict[str, object]:
     instruction = kernel.instructions[pc]
     barrier, threads = _barrier(instruction)
     return {
@@ -57,7 +77,6 @@ def _row(kernel: Kernel, block: BasicBlock, pc: int, read: frozenset[str]) -> di
         "cache": _cache_operator(instruction),
         "barrier": barrier,
         "barrier_threads": threads,
-        "result_read": any(register.name in read for register in destinations(instruction)),
         **_source(instruction.location),
         "text": instruction.text,
     }
