@@ -203,6 +203,7 @@ __global__ void odd(int *a) {
     *(int *)((char *)a + 4 * i + (i == 37)) = i;
 }
 __global__ void endless(volatile int *a, int n) { while (n < 100) { n = n / 2; } *a = n; }
+__global__ void left_by_nobody(int *a, int n) { for (;;) { a[threadIdx.x] += n; } }
 """
 
 
@@ -249,6 +250,16 @@ def test_a_loop_without_end_is_told_in_the_same_words(tmp_path: Path) -> None:
     first, second = told(tmp_path, run, max_instructions=1000)
     assert first == second
     assert "does not end" in first
+
+
+def test_a_loop_that_nothing_leaves_is_told_in_the_same_words(tmp_path: Path) -> None:
+    def run(gpu: cutrace.Session) -> None:
+        a = gpu.device_array(64, np.int32)
+        gpu.compile(FAULTS).get_function("left_by_nobody")[1, 64](a, 5)
+
+    first, second = told(tmp_path, run)
+    assert first == second
+    assert "nothing leaves the loop" in first
 
 
 POLLS = "__global__ void polls(volatile int *a) { while (a[0] == 0) {} }"

@@ -14,7 +14,7 @@ from ....errors import CutraceError
 from ....traces.schema import Space
 from ...ptx.kernel import BasicBlock, Immediate, Instruction, Kernel
 from ..access_rows import ROWS
-from ..alike import KERNELS, Alike, alike
+from ..alike import KERNELS, Alike, alike, endless_of
 from ..decode import decode
 from ..history import RUNS
 from ..layout import local_layout, shared_layout
@@ -108,6 +108,7 @@ class CompiledKernel:
         sites = np.diff([*made.first_site, len(made.sites)])
         self.site_count: NDArray[np.int32] = sites.astype(np.int32)
         self.codes = _compile(made, len(kernel.blocks))
+        self.codes[list(endless_of(alike(kernel)))] = 0
         self._arrange(kernel)
 
     def capacity(self, warps: int) -> int:

@@ -15,8 +15,9 @@ JUMP, DIVIDE, LEAVE, LEAVE_SOME, MEET, OTHER = range(6)
 block, or in a way that the array engine knows."""
 
 IDLE, WRITE, FOREIGN, ENDING, FAULT, ENDED = range(6)
-"""Why compiled code stops: no warp is ready; rows have to be written; the block is not compiled;
-its end is not; a lane reached memory that it must not; a warp ended while others wait."""
+"""Why compiled code stops: no warp is ready; rows have to be written; nothing leaves the loop of
+the block; its end is not compiled; a lane reached memory that it must not; a warp ended while
+others wait."""
 
 
 class Machine(Struct):

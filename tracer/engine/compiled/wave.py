@@ -10,6 +10,7 @@ from ....traces.schema import Space
 from ..access_rows import ROWS
 from ..array import LANES, Array
 from ..barrier import DONE, WAITING
+from ..budget import never_ends
 from ..fact import Facts
 from ..fault import check_lanes
 from ..group import Group
@@ -23,7 +24,7 @@ from .escape import Escapes
 from .escape_rows import EscapeRows
 from .frame import Place
 from .history_table import Entries
-from .machine import ENDED, ENDING, FAULT, IDLE, NEVER, STALE, Machine
+from .machine import ENDED, ENDING, FAULT, FOREIGN, IDLE, NEVER, STALE, Machine
 from .question import no_questions
 from .row_table import columns_of
 from .special import BLOCK, LAUNCH, THREAD
@@ -188,6 +189,8 @@ class CompiledWave(Wave):
             reason = run_warps(m.address)
             if reason == IDLE:
                 break
+            if reason == FOREIGN:
+                self._report_endless()
             if reason == FAULT:
                 if self._raised is not None:
                     raise self._raised
@@ -284,6 +287,11 @@ class CompiledWave(Wave):
             self._site_space = np.append(self._site_space, np.uint8(space))
             self._site_part = np.append(self._site_part, np.uint8(part))
         return self._sites[site]
+
+    def _report_endless(self) -> NoReturn:
+        """Let the array engine say that nothing leaves the loop: such blocks are not compiled."""
+        never_ends(self.program.kernel, self._machine.number)(self._group())
+        raise AssertionError(f"block {self._machine.number} is in no endless loop")
 
     def _report_fault(self) -> NoReturn:
         m = self._machine
