@@ -26,7 +26,7 @@ from polars.exceptions import PolarsError
 
 from ..errors import CutraceError, nearest
 from ..traces.schema import Manifest
-from .vocabulary import heading, vocabularies
+from .vocabulary import heading, renamed, vocabularies
 
 OPERATORS: Mapping[str, Callable[[float, float], bool]] = {
     "<=": operator.le,
@@ -175,6 +175,8 @@ def _counters(text: str, where: str) -> tuple[str, ...]:
     except PolarsError as error:
         raise CutraceError(f"{where}: `{text}` is no expression over counters: {error}") from error
     for name in names:
+        if name in renamed():
+            raise CutraceError(f"{where}: `{name}` is called `{renamed()[name]}` now")
         if name not in known:
             raise CutraceError(
                 f"{where}: no counter `{name}`{nearest(name, (*known, *PLACE))}; `cutrace"

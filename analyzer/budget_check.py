@@ -11,7 +11,6 @@ from ..models.replay.device import load_device
 from ..traces.reader import Trace
 from ..traces.schema import Launch
 from .budget import Budget, Entry, Limit
-from .comparison import HIGHER
 from .evaluate import Value
 from .profile import LaunchProfile, Profile
 from .vocabulary import check_parts, find_counters, headings
@@ -19,6 +18,9 @@ from .why.picture import draw_groups
 from .why.place import Place, instructions_on, read_place
 from .why.search import Access, Searcher
 from .why.sentence import give_reason, say
+
+RATIOS = frozenset({"ratio", "FLOP/byte", "FLOP/word"})
+"""Units of counters of which no line has a part."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +223,7 @@ def _evaluate(limit: Limit, row: Mapping[str, Value]) -> Value:
 def _costliest(limit: Limit, launch: LaunchProfile) -> Place | None:
     """The line with most of what is limited; where that is a ratio, of the bytes that move."""
     names: Sequence[str] = limit.counters
-    if {c.unit for c in find_counters(names)} & HIGHER:
+    if {c.unit for c in find_counters(names)} & RATIOS:
         moved = [n for n in launch.lines.columns if n.endswith(MOVED)]
         names = [n for n in moved if limit.counters[0].startswith(n.removesuffix(MOVED))] or moved
     rows = launch.lines.filter(pl.col("line") > 0)

@@ -22,8 +22,6 @@ from .vocabulary import Counter, check_parts, find_counters, heading, vocabulari
 
 GROUPINGS = ("launch", "line")
 Line = tuple[str, int]
-HIGHER = frozenset({"ratio", "FLOP/byte", "FLOP/word"})
-"""Units of counters of which more is better."""
 ALIKE, NEAR = 0.6, 40
 """Two lines stand for one another from this likeness on, and are looked for so many lines ahead."""
 
@@ -32,7 +30,8 @@ ALIKE, NEAR = 0.6, 40
 class Cell:
     """A variant's value, and what it is against the baseline's; None where there is none.
 
-    `is_best` marks the best of a row whose values differ, all that are equally good.
+    `is_best` marks the best of a row whose values differ, all that are equally good; none where
+    neither less nor more of the counter is better, and where variants do other work.
     """
 
     value: Value
@@ -107,16 +106,19 @@ def compare_profiles(
     numbers = [profile.numbers for profile in every]
     together: tuple[int | None, ...] = numbers[0] if len({*map(len, numbers)}) == 1 else (None,)
     rows = _align_lines(every, base) if by == "line" else []
+    doubts = tuple(tell_differences(profiles, base))
     tables = tuple(
         table
         for number in together
         for device in every[0].devices
-        for table in _tables(_sides(every, number, device), device, number, chosen, base, rows)
+        for table in _tables(
+            _sides(every, number, device), device, number, chosen, base, rows, not doubts
+        )
         if table.rows or any(table.refusals)
     )
     launches = {n: tuple(_heading(profile, n) for profile in every) for n in together}
     kept = (text for name in names for text in _kept_notes(name, profiles[name]))
-    notes = (*_notes(names, numbers), *kept, *tell_differences(profiles, base))
+    notes = (*_notes(names, numbers), *kept, *doubts)
     return Comparison(names, base, tables, launches, notes)
 
 
@@ -188,13 +190,14 @@ def _tables(
     counters: Sequence[Counter],
     base: int,
     lines: Sequence[tuple[Line | None, ...]],
+    marks: bool,
 ) -> Iterator[Table]:
     """The table of a launch, or one for each of the aligned `lines`."""
     refusals = tuple(side.refusal for side in sides)
     here = [c for c in counters if any(c.exists_on(side.capability) for side in sides)]
     if not lines:
         values = [side.counters for side in sides]
-        yield Table(device, number, refusals, tuple(compare_rows(here, values, base)))
+        yield Table(device, number, refusals, tuple(compare_rows(here, values, base, marks)))
         return
     tables = [
         {(row["file"], row["line"]): row for row in side.lines.iter_rows(named=True)}
@@ -207,7 +210,7 @@ def _tables(
             for table, place in zip(tables, places, strict=True)
         ]
         rows = tuple(
-            row for row in compare_rows(here, found, base) if any(c.value for c in row.cells)
+            row for row in compare_rows(here, found, base, marks) if any(c.value for c in row.cells)
         )
         texts = [str(row["text"]).strip() for row in found if row]
         named = tuple(
@@ -218,12 +221,18 @@ def _tables(
 
 
 def compare_rows(
-    counters: Sequence[Counter], values: Sequence[Mapping[str, Value]], base: int
+    counters: Sequence[Counter],
+    values: Sequence[Mapping[str, Value]],
+    base: int,
+    marks: bool = True,
 ) -> Iterator[Row]:
-    """Yield a row a counter from each variant's values, by heading; `base` is the baseline's."""
+    """Yield a row a counter from each variant's values, by heading; `base` is the baseline's.
+
+    With `marks` the best are marked: of variants that do the same work.
+    """
     for counter in counters:
         found = [side.get(heading(counter)) for side in values]
-        best = _best(counter, found)
+        best = _best(counter, found) if marks else None
         cells = (
             Cell(value, *_against(value, found[base]), value is not None and value == best)
             for value in found
@@ -239,17 +248,11 @@ def _against(value: Value, base: Value) -> tuple[Value, float | None]:
 
 
 def _best(counter: Counter, values: Sequence[Value]) -> Value:
-    """The best value; None where all are alike, or where neither more nor less is better.
-
-    Of cutrace's own counters those in units of HIGHER are better the higher, counts the lower;
-    what a launch is (its threads and blocks) has no better.
-    """
+    """The best value; None where all are alike, or where neither more nor less is better."""
     known = [value for value in values if value is not None]
-    if counter.vocabulary != "plain" or len(set(known)) < 2:
+    if not counter.better or len(set(known)) < 2:
         return None
-    if counter.unit in HIGHER:
-        return max(known)
-    return None if counter.whole_launch else min(known)
+    return max(known) if counter.better == "more" else min(known)
 
 
 def _align_lines(profiles: Sequence[Profile], base: int) -> list[tuple[Line | None, ...]]:

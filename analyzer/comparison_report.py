@@ -16,6 +16,7 @@ from .wording import number
 FORMAT = "cutrace-comparison-1"
 SENTENCE = 100
 BEST = "*"
+LEGEND = f"{BEST} is the best of its row"
 ALIKE = "  no counter differs"
 COLUMNS = (
     *("device", "launch", "counter", "unit", "variant", "place"),
@@ -60,7 +61,8 @@ def render_table(comparison: Comparison, view: View) -> str:
         lines += [*_wrapped(same, view), ""]
     for note in comparison.notes:
         lines += _wrapped(note, view)
-    lines += _wrapped(f"{BEST} is the best of its row", view)
+    if _has_best(comparison):
+        lines += _wrapped(LEGEND, view)
     return "\n".join((*lines, f"next: {view.last}")) + "\n"
 
 
@@ -98,7 +100,8 @@ def render_markdown(comparison: Comparison, view: View) -> str:
         lines = [_line(head), _line(["---", *("---:" for _ in head[1:])]), *map(_line, rows)]
         parts.append("\n".join(lines))
     parts += [text for text in (_same(comparison, view), *comparison.notes) if text]
-    return "\n\n".join((*parts, f"`{BEST}` is the best of its row", f"Next: `{view.last}`")) + "\n"
+    parts += [f"`{BEST}` is the best of its row"] if _has_best(comparison) else []
+    return "\n\n".join((*parts, f"Next: `{view.last}`")) + "\n"
 
 
 FORMATS: Mapping[str, Callable[[Comparison, View], str]] = {
@@ -107,6 +110,12 @@ FORMATS: Mapping[str, Callable[[Comparison, View], str]] = {
     "json": render_json,
     "md": render_markdown,
 }
+
+
+def _has_best(comparison: Comparison) -> bool:
+    """Whether any value is marked."""
+    rows = (row for table in comparison.tables for row in table.rows)
+    return any(cell.is_best for row in rows for cell in row.cells)
 
 
 def _heading(comparison: Comparison, table: Table, view: View) -> Iterator[str]:

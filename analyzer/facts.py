@@ -5,7 +5,7 @@ from dataclasses import asdict, fields
 
 from ..models.replay.counts import LaunchCounts
 from ..models.replay.device import Device
-from ..models.replay.place import Waves, count_idle_lanes, count_waves
+from ..models.replay.place import Waves, count_padding_lanes, count_waves
 
 LIMITS = ("blocks", "warps", "registers", "shared", "barriers")
 
@@ -25,7 +25,7 @@ def launch_facts(counts: LaunchCounts, device: Device) -> Mapping[str, int | Non
     return {
         **dict.fromkeys((field.name for field in fields(Waves)), None),
         **(asdict(waves) if waves else {}),
-        "idle_lanes": count_idle_lanes(launch.blocks, launch.threads),
+        "padding_lanes": count_padding_lanes(launch.blocks, launch.threads),
         "active_warps": resident.active_warps,
         "max_warps": resident.max_warps,
         "registers": resident.registers,

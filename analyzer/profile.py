@@ -29,7 +29,7 @@ from .mix import with_mix, without_mix
 from .roofline import find_roof
 from .touched import count_touched, with_touched
 from .view import View
-from .vocabulary import Capability, headings
+from .vocabulary import Capability, headings, renamed
 from .widen import widen
 
 DEFAULT_DEVICE = "h100"
@@ -46,7 +46,9 @@ class Counters(dict[str, Value]):
     """Counter values by name, of every vocabulary; None where the device does not have one."""
 
     def __missing__(self, name: str) -> Value:
-        """Answer a misspelt name with the nearest ones."""
+        """Answer a name of before with today's value, a misspelt one with the nearest ones."""
+        if name in renamed():
+            return self[renamed()[name]]
         raise KeyError(f"no counter {name!r}{nearest(name, self)}")
 
 

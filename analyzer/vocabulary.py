@@ -18,6 +18,7 @@ Capability = tuple[int, int]
 """Compute capability, `(major, minor)`."""
 
 SCOPES = ("sm", "cluster", "all")
+BETTER = ("", "less", "more")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +31,9 @@ class Counter:
     which no line has a part in; they may read the launch's facts too (occupancy). `follows_ptx`
     marks those that the assembler's choices would change. `label` is what the profiler calls the
     counter where it prints words, and `section` the part of its output that has it. `by` is the
-    only grouping that knows the counter (`array`), empty where all do.
+    only grouping that knows the counter (`array`), empty where all do. `better` is `less` or
+    `more` where either is known to be better of kernels that do the same work. `was` is the name
+    that the counter had before, by which it is still found.
     """
 
     name: str
@@ -48,6 +51,8 @@ class Counter:
     section: str = ""
     by_name_only: bool = False
     by: str = ""
+    better: str = ""
+    was: str = ""
 
     def exists_on(self, capability: Capability) -> bool:
         """Whether devices of this compute capability have the counter."""
@@ -133,6 +138,13 @@ def heading(counter: Counter) -> str:
 
 
 @cache
+def renamed() -> Mapping[str, str]:
+    """The names that counters had before, each with the heading of today."""
+    counters = (counter for vocabulary in vocabularies() for counter in vocabulary.counters)
+    return MappingProxyType({c.was: heading(c) for c in counters if c.was})
+
+
+@cache
 def headings(of: Capability) -> Mapping[str, Counter | None]:
     """Every heading, and its definition on such a device (None: the device does not have it)."""
     found: dict[str, Counter | None] = {}
@@ -145,13 +157,14 @@ def headings(of: Capability) -> Mapping[str, Counter | None]:
 def find_counters(names: Iterable[str]) -> tuple[Counter, ...]:
     """Every definition of the counters so named (`name` or `vocabulary.name`), in that order.
 
-    A bare name that several vocabularies define means all of them, `plain` first. Raises
+    A bare name that several vocabularies define means all of them, `plain` first; a name that a
+    counter had before means the counter. Raises
     `CutraceError` with the three nearest names for one that none defines.
     """
     found: list[Counter] = []
     every = [c for vocabulary in vocabularies() for c in vocabulary.counters]
     for name in names:
-        matching = [c for c in every if name in (c.name, c.qualified)]
+        matching = [c for c in every if name in (c.name, c.qualified, c.was or c.name)]
         if not matching:
             close = nearest(name, [n for c in every for n in (c.name, c.qualified)])
             raise CutraceError(f"no counter {name!r}{close}; `cutrace counters` lists all")
@@ -200,7 +213,7 @@ def _counter(entry: Mapping[str, object], vocabulary: str, where: str) -> Counte
     place = f"{where}: counter {entry.get('name', '?')!r}"
     known = {f.name for f in fields(Counter)} - {"vocabulary"}
     flags = {"follows_ptx", "whole_launch", "by_name_only"}
-    optional = {"scope", "differs", "by", "label", "section", *flags}
+    optional = {"scope", "differs", "by", "label", "section", "better", "was", *flags}
     _check_keys(entry, known - optional, optional, place)
     for key, value in entry.items():
         expected = bool if key in flags else str
@@ -210,6 +223,8 @@ def _counter(entry: Mapping[str, object], vocabulary: str, where: str) -> Counte
     capability_range(counter.devices)
     if counter.scope not in SCOPES:
         raise CutraceError(f"{place}: scope must be one of {', '.join(SCOPES)}")
+    if counter.better not in BETTER:
+        raise CutraceError(f"{place}: better must be less or more, or left out")
     return counter
 
 

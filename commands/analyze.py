@@ -80,4 +80,6 @@ def command(
         from ..analyzer.report import render
 
         profile = replace(analyze(trace, **arguments), view=view)
-        return advise_here(trace, profile, arguments) if advice else render(profile, format)
+        if advice:
+            return advise_here(trace, profile, arguments, format)
+        return render(profile, format)

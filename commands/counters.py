@@ -40,6 +40,8 @@ def _definition(counter: "Counter") -> str:
         ("devices", f"compute capability {counter.devices}"),
         ("counts", SCOPES[counter.scope]),
         ("formula", counter.formula),
+        ("better", f"{counter.better}, of kernels that do the same work" if counter.better else ""),
+        ("was", counter.was),
         ("differs", counter.differs),
         ("source", counter.source),
     ]

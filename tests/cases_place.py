@@ -34,7 +34,7 @@ PLACE = [
             "blocks_per_wave": _at_once,  # 240; 120
             "waves": lambda c: -(-c["blocks"] // _at_once(c)),  # 3; 6
             "tail_blocks": lambda c: c["blocks"] % _at_once(c),  # 20; 100
-            "idle_lanes": lambda c: c["blocks"] * (32 * _warps(c) - c["threads"]),
+            "padding_lanes": lambda c: c["blocks"] * (32 * _warps(c) - c["threads"]),
         },
         replayed=("registers",),
     ),

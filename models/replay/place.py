@@ -205,6 +205,6 @@ def count_waves(chip: Chip, blocks: int, resident: int) -> Waves | None:
     return Waves(at_once, -(-blocks // at_once), blocks % at_once)
 
 
-def count_idle_lanes(blocks: int, threads: int) -> int:
+def count_padding_lanes(blocks: int, threads: int) -> int:
     """Count the lanes that no thread of a launch fills: those at the end of each block."""
     return blocks * (-threads % LANES)

@@ -1,5 +1,5 @@
 // Add vectors. Bad: 48 threads a block. Good: 64.
-// expect: idle_lanes on 8800gtx gtx580 h200
+// expect: padding_lanes on 8800gtx gtx580 h200
 // cutrace: badBlock<<<64, 48>>>(c:f32[3072], a:f32[3072]=arange, b:f32[3072]=arange)
 // cutrace: goodBlock<<<48, 64>>>(c, a, b)
 

@@ -57,7 +57,7 @@ BAD: dict[str, dict[int, tuple[str, tuple[str, ...]]]] = {
     "load_patterns/load_pattern.cu": {2: ("misaligned", ALL), 3: ("uncoalesced", ALL)},
     "local_array/local_array.cu": {0: ("local_array", ALL)},
     "matrix_product/product_plain.cu": {0: ("uncoalesced", ("8800gtx",))},
-    "occupancy/occupancy.cu": {0: ("idle_lanes", ALL)},  # 100 threads
+    "occupancy/occupancy.cu": {0: ("padding_lanes", ALL)},  # 100 threads
     "pitched_rows/pitched_rows.py": {0: ("misaligned", (*OLD, *FERMI))},
     "pyramid/pyramid_max.cu": {0: ("uncoalesced", (*FERMI, *NEW))},  # every second word
     "ray_caster/ray_caster.py": {0: ("uncoalesced", ("8800gtx",))},
@@ -70,7 +70,7 @@ BAD: dict[str, dict[int, tuple[str, tuple[str, ...]]]] = {
     "shifted_copy/offset_copy.cu": {1: ("misaligned", ALL), 3: ("misaligned", FERMI)},
     "shifted_copy/stride_copy.cu": {launch: ("uncoalesced", ALL) for launch in (2, 3, 4)},
     "texture/gather.py": {0: ("texture", ("8800gtx",))},
-    "thread_number/thread_number.cu": {0: ("idle_lanes", (*FERMI, *NEW))},  # 6 threads
+    "thread_number/thread_number.cu": {0: ("padding_lanes", (*FERMI, *NEW))},  # 6 threads
     "transpose/transpose_naive.cu": {
         0: ("uncoalesced", ALL),
         1: ("uncoalesced", (*FERMI, *NEW)),

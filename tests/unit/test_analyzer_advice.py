@@ -1,6 +1,9 @@
 """Advice: every rule on a kernel that has the fault, and silent on its twin that has not."""
 
+import csv
+import json
 from importlib.resources import files
+from io import StringIO
 from pathlib import Path
 
 import pytest
@@ -168,13 +171,13 @@ def test_few_warps_for_want_of_shared_memory(tmp_path: Path) -> None:
     assert found(with_shared(48 << 10, blocks=4 * 132)) == []
 
 
-def test_idle_lanes_of_the_last_warp(tmp_path: Path) -> None:
+def test_padding_lanes_of_the_last_warp(tmp_path: Path) -> None:
     def with_threads(count: int) -> Trace:
         made = launch(block=(count, 1, 1))
         return hand_trace(tmp_path / f"{count}.cutrace", launch=made, instructions=[instruction(0)])
 
     (bad,) = found(with_threads(100))
-    assert (bad.rule, bad.what) == ("idle_lanes", "28 of 128 lanes of a block are idle")
+    assert (bad.rule, bad.what) == ("padding_lanes", "28 of 128 lanes of a block have no thread")
     assert found(with_threads(128)) == []
     assert found(with_threads(1000)) == []  # 24 of 1024
     assert found(with_threads(6)) == []  # one block: there is no more to do
@@ -185,7 +188,7 @@ def test_blocks_of_less_than_a_warp_are_idle_where_there_are_several(tmp_path: P
     trace = hand_trace(tmp_path / "k.cutrace", launch=made, instructions=[instruction(0)])
     (bad,) = found(trace)
     assert (bad.what, bad.evidence) == (
-        "26 of 32 lanes of a block are idle",
+        "26 of 32 lanes of a block have no thread",
         "6 threads a block: its only warp has 6",
     )
 
@@ -248,7 +251,7 @@ def test_a_gather_from_near_places_goes_through_a_texture_where_order_counts(
 def test_every_rule_is_tested_above() -> None:
     assert rule_names() == (
         *("bank_conflicts", "contention", "divergence", "divergent_constant", "few_registers"),
-        *("idle_lanes", "local_array", "misaligned", "much_shared", "small_blocks", "texture"),
+        *("local_array", "misaligned", "much_shared", "padding_lanes", "small_blocks", "texture"),
         "uncoalesced",
     )
 
@@ -325,3 +328,23 @@ __global__ void bad(float *out) { out[threadIdx.x * 32] = 1; }
         "h200  bad<<<1, 32>>>(out)  (2 launches, the first is 0)",
         "h200  bad<<<1, 32>>>(out=more)",
     ]
+
+
+def test_advice_for_programs_is_what_the_format_asks_for(tmp_path: Path, capsys: Captured) -> None:
+    one(tmp_path, warp(stride=64), "st.global.f32")
+    asked = ["analyze", str(tmp_path / "0.cutrace"), "-d", "h200", "--advice", "--format"]
+    assert run([*asked, "json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    (launch_,) = document["launches"]
+    assert (document["format"], launch_["device"]) == ("cutrace-advice-1", "h200")
+    (finding,) = [f for f in launch_["findings"] if f["rule"] == "uncoalesced"]
+    # 32 lanes 64 bytes apart touch a sector of 32 bytes each; 128 bytes fit into 4
+    assert (finding["share"], "32 transactions where 4" in finding["what"]) == (1, True)
+    assert run([*asked, "csv"]) == 0
+    rows = [*csv.DictReader(StringIO(capsys.readouterr().out))]
+    assert [row["what"] for row in rows] == [f["what"] for f in launch_["findings"]]
+    assert run([*asked, "md"]) == 0
+    markdown = capsys.readouterr().out
+    assert f"- `k.cu:1`: {finding['what']} (uncoalesced, 100 % of its traffic)\n" in markdown
+    assert run([*asked, "yaml"]) == 2
+    assert "no format 'yaml'" in capsys.readouterr().err

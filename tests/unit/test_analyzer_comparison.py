@@ -253,3 +253,29 @@ def test_lines_of_several_launches_name_the_launch() -> None:
     several = replace(first, tables=(table,), launches={0: ("", ""), 1: ("", "")})
     assert render(several, "table", View()).startswith("h200, launch 0  x = 1;\n")
     assert render(replace(several, launches={0: ("", "")}), "table", View()).startswith("h200  x")
+
+
+def marked(one: Profile, other: Profile, *counters: str) -> list[bool]:
+    tables = compare_profiles({"one": one, "other": other}, counters=counters).tables
+    return [cell.is_best for table in tables for row in table.rows for cell in row.cells]
+
+
+def test_nothing_is_best_where_the_work_is_not_the_same() -> None:
+    turn = launched("turn(float *a, const float *b)", POINTERS)
+    dear = replace(
+        turn, launches=(replace(made(32, 1024).launches[0], launch=turn.launches[0].launch),)
+    )
+    total = launched("total(int *a, const int *b)", ("int *", "const int *"))
+    assert marked(dear, turn, *ASKED) == [False, True, False, True]
+    assert marked(dear, total, *ASKED) == [False] * 4
+    said = render(compare_profiles({"a": dear, "b": total}, counters=ASKED), "table", View())
+    assert "is the best of its row" not in said
+
+
+def test_a_hit_rate_has_no_better() -> None:
+    # 7 of 8 sectors that need not be asked for at all are no better than none of one
+    asking = counts(l1_reads=[8, 0, 0, 0], l1_read_hits=[7, 0, 0, 0])
+    needing = counts(l1_reads=[1, 0, 0, 0], l1_read_hits=[0, 0, 0, 0])
+    one, other = (profile(launch_profile("h200", (9, 0), t)) for t in (asking, needing))
+    assert one.launches[0].counters["l1_hit_rate"] == 0.875
+    assert marked(one, other, "l1_hit_rate") == [False, False]

@@ -4,6 +4,7 @@ import runpy
 from pathlib import Path
 
 import pytest
+from profiles import counts, launch_profile
 
 from cutrace.analyzer.evaluate import columns
 from cutrace.analyzer.vocabulary import (
@@ -128,3 +129,20 @@ def test_capability_ranges_are_inclusive_and_may_be_open() -> None:
     low, high = capability_range("7.0-")
     assert low == (7, 0)
     assert high > (12, 1)
+
+
+def test_a_counter_answers_to_the_name_that_it_had_before() -> None:
+    (found,) = find_counters(["idle_lanes"])
+    assert (found.name, found.unit) == ("padding_lanes", "lanes")
+    launch = launch_profile("h200", (9, 0), counts(global_load_requests=[1, 0, 0, 0]))
+    today = launch.counters["padding_lanes"]
+    assert launch.counters["idle_lanes"] == today
+
+
+@pytest.mark.parametrize("better", ["less", "more"])
+def test_what_is_better_is_said_of_costs_and_not_of_facts_or_of_hits(better: str) -> None:
+    known = {c.name for c in vocabularies()[0].counters if c.better == better}
+    costs = {"global_transactions", "shared_conflicts", "instructions", "dram_bytes_read"}
+    uses = {"bus_utilization", "arithmetic_intensity"}
+    assert known >= (costs if better == "less" else uses)
+    assert not known & {"l1_hit_rate", "l2_hit_rate", "occupancy", "blocks_launched", "flops"}

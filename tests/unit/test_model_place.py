@@ -7,7 +7,7 @@ from cutrace.models.replay.place import (
     SCOPE_NAMES,
     Chip,
     Waves,
-    count_idle_lanes,
+    count_padding_lanes,
     count_waves,
     place,
 )
@@ -118,4 +118,4 @@ def test_waves_are_those_of_the_sm_with_most_blocks(blocks: int, resident: int) 
 
 @pytest.mark.parametrize(("threads", "idle"), [(1, 31), (31, 1), (32, 0), (33, 31), (100, 28)])
 def test_lanes_at_the_end_of_a_block_are_idle(threads: int, idle: int) -> None:
-    assert count_idle_lanes(7, threads) == 7 * idle
+    assert count_padding_lanes(7, threads) == 7 * idle
