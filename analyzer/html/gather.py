@@ -8,7 +8,8 @@ from ...traces.reader import Trace
 from ..advice import Finding, advise
 from ..comparison import compare_profiles
 from ..launch_text import launch_text
-from ..profile import Profile
+from ..profile import LaunchProfile, Profile
+from .choose import Choice, choose, count_excess
 from .device_part import PartMaker
 from .figures import cell, compare_table, full_tables, glance, moved_bytes
 from .value import Bounds, Cell, Comparison, LaunchPart, Listed, Report, Variant
@@ -35,17 +36,17 @@ class Gatherer:
 
     def gather(self, subjects: Sequence[Subject], command: str) -> Report:
         """The whole page."""
-        chosen = [self._choose(subject.profile) for subject in subjects]
+        chosen = [choose(subject.profile, self.bounds.launches) for subject in subjects]
         parts = sum(
             not launch.refusal
-            for subject, numbers in zip(subjects, chosen, strict=True)
-            for number in numbers
+            for subject, choice in zip(subjects, chosen, strict=True)
+            for number in choice.shown
             for launch in subject.profile.of(number)
         )
         make = PartMaker(self.options, self.bounds.share(parts))
         variants = tuple(
-            self._variant(index, subject, numbers, make)
-            for index, (subject, numbers) in enumerate(zip(subjects, chosen, strict=True))
+            self._variant(index, subject, choice, make)
+            for index, (subject, choice) in enumerate(zip(subjects, chosen, strict=True))
         )
         comparisons, remarks = self._compare(subjects)
         kernels = dict.fromkeys(
@@ -63,39 +64,21 @@ class Gatherer:
             command,
         )
 
-    def _choose(self, profile: Profile) -> dict[int, int]:
-        """The launches to show in full, and how many each stands for.
-
-        Of launches of one kernel in one shape the one that moves most stands for all.
-        """
-        groups: dict[tuple[object, ...], list[tuple[int, int]]] = {}
-        for number in profile.numbers:
-            on = profile.of(number)
-            launch = on[0].launch
-            key = (launch.kernel, launch.grid, launch.block, launch.shared_dynamic)
-            cost = max((moved_bytes(p) for p in on if not p.refusal), default=0)
-            groups.setdefault(key, []).append((-cost, number))
-        ordered = sorted(groups.values(), key=lambda group: sum(cost for cost, _ in group))
-        kept = {min(group)[1]: len(group) for group in ordered[: self.bounds.launches]}
-        return dict(sorted(kept.items()))
-
-    def _variant(
-        self, index: int, subject: Subject, numbers: Mapping[int, int], make: PartMaker
-    ) -> Variant:
+    def _variant(self, index: int, subject: Subject, choice: Choice, make: PartMaker) -> Variant:
         profile = subject.profile
-        shown = tuple(p for p in profile.launches if p.number in numbers)
+        shown = tuple(p for p in profile.launches if p.number in choice.shown)
         dlcm, settings = self.options.get("dlcm", "ca"), self.options.get("set", {})
         advised = advise(subject.trace, replace(profile, launches=shown), dlcm, settings)
         findings = {(p.number, p.device): found for p, found in advised}
         launches = tuple(
-            _launch(f"v{index}-{number}", subject, number, alike, findings, make)
-            for number, alike in numbers.items()
+            _launch(f"v{index}-{number}", subject, number, choice, findings, make)
+            for number in choice.shown
         )
         keys = {launch.number: launch.key for launch in launches}
-        listed = tuple(self._list(profile, keys))
+        listed = tuple(self._list(profile, choice, keys))
         return Variant(subject.name, launches, listed, len(profile.numbers) - len(listed))
 
-    def _list(self, profile: Profile, keys: Mapping[int, str]) -> Iterator[Listed]:
+    def _list(self, profile: Profile, choice: Choice, keys: Mapping[int, str]) -> Iterator[Listed]:
         """A line a launch, the first of them."""
         numbers = profile.numbers[: self.bounds.listed]
         moved = {(p.number, p.device): moved_bytes(p) for p in profile.launches}
@@ -105,11 +88,12 @@ class Gatherer:
             cells = (
                 Cell(None, p.refusal)
                 if p.refusal
-                else cell(moved[number, p.device], moved[number, p.device] / most)
+                else _moved_cell(p, moved[number, p.device], most)
                 for p in on
             )
-            key = keys.get(number, "")
-            yield Listed(number, launch_text(on[0].launch), tuple(cells), key)
+            speaker = choice.speaks.get(number, number)
+            key, instead = keys.get(speaker, ""), speaker if speaker != number else None
+            yield Listed(number, launch_text(on[0].launch), tuple(cells), key, instead)
 
     def _compare(
         self, subjects: Sequence[Subject]
@@ -126,6 +110,12 @@ class Gatherer:
         return tables, tuple(remarks)
 
 
+def _moved_cell(launch: LaunchProfile, moved: int, most: int) -> Cell:
+    """Bytes moved, and beside them what could be saved."""
+    excess = count_excess(launch)
+    return replace(cell(moved, moved / most), note=f"{excess} too many" if excess else "")
+
+
 def _title(kernels: Sequence[str]) -> str:
     """The first kernels' names."""
     more = f" and {len(kernels) - NAMED} more" if len(kernels) > NAMED else ""
@@ -136,7 +126,7 @@ def _launch(
     key: str,
     subject: Subject,
     number: int,
-    alike: int,
+    choice: Choice,
     findings: Mapping[tuple[int, str], Sequence[Finding]],
     make: PartMaker,
 ) -> LaunchPart:
@@ -158,7 +148,8 @@ def _launch(
             ("shared memory", f"{launch.shared_static + launch.shared_dynamic} bytes a block"),
             *(("compiled by", compiler) for compiler in compilers),
         ),
-        alike=alike,
+        alike=choice.family.get(number, 1),
+        is_first=key == f"v0-{choice.first}",
         glance=glance(on),
         tables=tables,
         zeros=zeros,

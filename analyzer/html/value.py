@@ -179,7 +179,11 @@ class DevicePart:
 
 @dataclass(frozen=True, slots=True)
 class LaunchPart:
-    """A launch in full. `alike` are the launches of the same kernel and shape, itself included."""
+    """A launch in full.
+
+    `alike` are the launches of its kernel and shape of which it is the worst, itself included;
+    `is_first` is what a page with scripts shows until another is chosen.
+    """
 
     key: str
     variant: str
@@ -188,6 +192,7 @@ class LaunchPart:
     signature: str
     facts: tuple[tuple[str, str], ...]
     alike: int
+    is_first: bool
     glance: Table
     tables: tuple[Table, ...]
     zeros: tuple[str, ...]
@@ -196,12 +201,16 @@ class LaunchPart:
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A launch in one line: bytes moved on each device, None where it cannot run."""
+    """A launch in one line: bytes moved on each device, None where it cannot run.
+
+    `key` is where it is shown in full, or the launch `instead` of it.
+    """
 
     number: int
     heading: str
     moved: tuple[Cell, ...]
     key: str
+    instead: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from cutrace.analyzer.html.value import Bounds
 from cutrace.cli import run
 from cutrace.errors import CutraceError
 from cutrace.traces.reader import Trace, read_trace
-from cutrace.traces.schema import Array, Space
+from cutrace.traces.schema import Argument, Array, Space
 from cutrace.traces.writer import TraceWriter
 
 HOSTILE = "<script>hostile</script>\"&'"
@@ -217,7 +217,57 @@ def test_thousands_of_lines_and_hundreds_of_launches_stay_small(tmp_path: Path) 
     assert len(root.find("figure")) == 4 + 11 * 2
     # of 15 kernels the 12 that move most are shown, each for its 4 launches
     assert len(root.find("option")) == 12 + 1
-    assert root.text.count("which moves most of 4 of this kernel and shape") == 12
+    assert root.text.count("the worst of 4 launches of this kernel and shape") == 12
+
+
+def strided(path: Path, *strides: int, scalar: str = "int") -> Trace:
+    """Launches of one kernel whose lanes lie a stride apart, which is an argument."""
+    with TraceWriter(path / "k.cutrace") as made:
+        for stride in strides:
+            argument = Argument("stride", scalar, stride)
+            with made.launch(launch(arguments=(argument,))) as rows:
+                write_rows(rows, [Access(warp(stride=stride))])
+    return read_trace(path / "k.cutrace")
+
+
+def test_the_worst_launch_is_shown_and_the_others_are_linked(tmp_path: Path) -> None:
+    # 32 lanes in 4, 8, 16, 32 and 4 sectors: the fourth has 28 too many, and moves most
+    trace = strided(tmp_path, 4, 8, 16, 64, 4)
+    root = check_offline(page_of(trace, devices=["h200"], bounds=Bounds(launches=1)))
+    (facts,) = (p.text for p in root.find("p", class_="facts") if "worst" in p.text)
+    assert "launch 3, the worst of 5 launches of this kernel and shape" in facts
+    rows = [row.text for row in root.find("table")[0].find("tr") if "stride=" in row.text]
+    assert len(rows) == 5
+    assert ["shown as launch 3" in row for row in rows] == [True, True, True, False, True]
+    assert "28 too many" in rows[3]
+    assert "too many" not in rows[0]
+
+
+def test_launches_with_other_scalars_are_shown_where_there_is_room(tmp_path: Path) -> None:
+    trace = strided(tmp_path, 4, 8, 16, 64, 4)
+    root = check_offline(page_of(trace, devices=["h200"]))
+    rows = [row for row in root.find("table")[0].find("tr") if "stride=" in row.text]
+    opened = [row.find("a")[0].attributes["data-open"] for row in rows]
+    # the last has the arguments of the first, which stands for it
+    assert opened == ["v0-0", "v0-1", "v0-2", "v0-3", "v0-0"]
+    assert "shown as launch 0" in rows[4].text
+    options = [option for option in root.find("option") if "stride=" in option.text]
+    assert len(options) == 4
+    (chosen,) = (o.attributes["value"] for o in options if "selected" in o.attributes)
+    assert chosen == "v0-3", "the worst is what one sees first"
+
+
+def test_conflicts_make_a_launch_the_worst_where_bytes_are_alike(tmp_path: Path) -> None:
+    with TraceWriter(tmp_path / "k.cutrace") as made:
+        for stride in (4, 128, 8):
+            with made.launch(launch(arguments=(Argument("stride", "int", stride),))) as rows:
+                access = Access(warp(stride=stride, base=0), space=Space.SHARED)
+                write_rows(rows, [access], [instruction(0, "ld.shared.f32")])
+    bounds = Bounds(launches=1)
+    root = parse(page_of(read_trace(tmp_path / "k.cutrace"), devices=["h200"], bounds=bounds))
+    # 32 words of one bank: 31 passes too many; two words of each bank: one
+    assert "launch 1, the worst of 3" in root.find("p", class_="facts")[0].text
+    assert "31 too many" in root.find("table")[0].text
 
 
 def test_variants_stand_side_by_side_with_the_best_marked(tmp_path: Path) -> None:
