@@ -36,6 +36,7 @@ class Recording:
     check_uninitialized: bool | None = None
     max_threads: int | None = None
     engine: str | None = None
+    bounds: str | None = None
     jobs: int | None = None
     keeping: Keeping = field(default_factory=lambda: Keeping({}))
 
@@ -48,6 +49,7 @@ class Recording:
             words += [] if most is None else [f"--{name.replace('_', '-')}", str(most)]
         words += ["--check-uninitialized"] if self.check_uninitialized else []
         words += ["--engine", self.engine] if self.engine else []
+        words += ["--bounds", self.bounds] if self.bounds else []
         words = [quote(word) for word in (*words, *self.options)]
         return "".join(f" {word}" for word in (*words, *self.keeping.typed()))
 
@@ -92,6 +94,14 @@ def recording_options(
             help="What runs the kernel, to the same trace; else what suits it.",
         ),
     ] = None,
+    bounds: Annotated[
+        str | None,
+        _option(
+            metavar="strict|report",
+            help="What it is to access global memory outside of every array: a fault (strict), or"
+            " as on a chip, which maps memory in pages of 2 MB, and told (report).",
+        ),
+    ] = None,
 ) -> Recording:
     """Gather the options in the compiler's own spelling."""
     options = [
@@ -99,7 +109,7 @@ def recording_options(
         *(f"-I{folder}" for folder in include or ()),
         *([f"-std={standard}"] if standard else ()),
     ]
-    checks = max_instructions, check_uninitialized or None, max_threads, engine
+    checks = max_instructions, check_uninitialized or None, max_threads, engine, bounds
     return Recording(tuple(launch or ()), arch, tuple(options), *checks)
 
 
@@ -142,6 +152,7 @@ def record_source(
         recording.max_threads,
         recording.engine,
         arguments.get("jobs") if recording.jobs is None else recording.jobs,
+        recording.bounds,
     )
     wish = choose_wish(**recording.keeping.asked)
     with progress(f"recording {source}"), watching(watch), wishing(wish):

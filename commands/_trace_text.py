@@ -19,6 +19,8 @@ def session_rows(trace: "Trace") -> Pairs:
         yield "compiler", " ".join(word for word in words if word)
     for name, text in manifest.sources.items():
         yield "source", f"{name}, {len(text.splitlines())} lines"
+    if manifest.fault:
+        yield "fault", f"after {len(trace.launches)} launches: {manifest.fault}"
     for event in manifest.events:
         if event.kind != "launch":
             yield event.kind, f"{event.bytes} bytes {event.direction} {event.array}".rstrip()
@@ -28,6 +30,7 @@ def launch_rows(trace: "LaunchTrace") -> Pairs:
     """One launch: the kernel, what it could reach, what the assembler said, the tables' rows."""
     from ..analyzer.kept_text import kept_text
     from ..analyzer.launch_text import launch_text
+    from ..traces.outside import outside_text
     from ..traces.schema import TABLES
 
     launch = trace.launch
@@ -44,4 +47,7 @@ def launch_rows(trace: "LaunchTrace") -> Pairs:
             f" {found.local_bytes} local, {found.constant_bytes} constant, {spilled} spilled",
         )
     yield from (("kept", sentence) for sentence in kept_text(launch))
+    if launch.outside:
+        told = outside_text(launch, trace.instructions())
+        yield from (("outside", sentence) for _, sentence in told)
     yield "rows", ", ".join(f"{trace.count(name)} {name}" for name in TABLES)

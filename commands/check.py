@@ -26,6 +26,10 @@ def command(
     races: Annotated[
         bool, typer.Option("--races", help="No two warps may race for shared memory.")
     ] = False,
+    memory: Annotated[
+        bool,
+        typer.Option("--memory", help="No lane may access memory outside of every array."),
+    ] = False,
     budget: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="No kernel, line or array may cost more than it says."),
@@ -45,10 +49,10 @@ def command(
     ] = None,
 ) -> str:
     """Fail, with status 1, where a trace does not hold what is asked of it."""
-    if not races and budget is None:
+    if not races and not memory and budget is None:
         raise CutraceError(
             "nothing to check: --budget FILE holds kernels to what they may cost, --races looks for"
-            " races in shared memory"
+            " races in shared memory, --memory for accesses outside of every array"
         )
     if update_ and budget is None:
         raise CutraceError("--update: say which, --budget FILE")
@@ -60,6 +64,8 @@ def command(
         if races:
             with progress("looking for races"):
                 reports.append(_check_races(trace))
+        if memory:
+            reports.append(_check_memory(trace))
         if budget is not None:
             with progress("counting"):
                 reports.append(
@@ -69,6 +75,25 @@ def command(
                 )
     reports.append(f"next: cutrace analyze {quote(source)}{recording.typed()}")
     return "\n\n".join(reports)
+
+
+def _check_memory(trace: Path) -> str:
+    """`CheckFailed` with every line that accessed memory outside of every array, if any did."""
+    from ..traces.outside import outside_text
+    from ..traces.reader import read_trace
+
+    opened = read_trace(trace)
+    found = [
+        f"launch {one.number}: {text}"
+        for one in opened.launches
+        if one.launch.outside
+        for _, text in outside_text(one.launch, one.instructions())
+    ]
+    if opened.manifest.fault:
+        found.append(f"the launch after these: {opened.manifest.fault}")
+    if found:
+        raise CheckFailed("\n".join(("accesses outside of every array", "", *found)))
+    return "no lane accessed memory outside of every array"
 
 
 def _check_races(trace: Path) -> str:

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from ..errors import KernelFault
 from ._quote import quote
 from ._recording import Recording, record_source, records
 
@@ -33,5 +34,8 @@ def command(
     ] = None,
 ) -> str:
     """Run a kernel and write its trace."""
-    trace = record_source(source, out, replace(recording, jobs=jobs), {})
+    try:
+        trace = record_source(source, out, replace(recording, jobs=jobs), {})
+    except KernelFault as fault:
+        raise KernelFault("\n".join((str(fault), *getattr(fault, "__notes__", ())))) from fault
     return f"{trace}\nnext: cutrace analyze {quote(trace)}"

@@ -48,6 +48,9 @@ class Rows:
     def lanes_on(self, *columns: NDArray[Any]) -> None:
         self._see("lanes_on", *columns)
 
+    def outside(self, *columns: NDArray[Any]) -> None:
+        self._see("outside", *columns)
+
     def _see(self, table: str, *columns: Any) -> None:
         self.seen.append((table, [np.asarray(column).tobytes() for column in columns]))
 

@@ -53,8 +53,10 @@ def check_access_lanes(recorded: Recorded) -> Iterator[Finding]:
 
 
 def check_addresses(recorded: Recorded) -> Iterator[Finding]:
-    """Every active lane's bytes lie in one array, or in the block's or thread's memory."""
-    width = _least_bytes(recorded)
+    """Every active lane's bytes lie in one array, or in the block's or thread's memory; those of
+    instructions of which the manifest says that they do not, where memory is mapped."""
+    width = least_bytes(recorded)
+    strays = recorded.outside_lanes > 0
     for first, rows in recorded.accesses():
         for space in Space:
             windows = recorded.windows(space)
@@ -64,10 +66,16 @@ def check_addresses(recorded: Recorded) -> Iterator[Finding]:
             picked = {name: rows[name][chosen] for name in ("base", "pattern")}
             bad = np.zeros(len(rows["space"]), bool)
             bad[chosen] = _outside(recorded, picked, width[rows["pc"][chosen]], windows)
+            if space == Space.GLOBAL and strays.any():
+                bad &= ~(strays[rows["pc"]] & _is_mapped(recorded, rows, width))
             yield from report(bad, f"outside every array of {space.name.lower()} memory", first)
 
 
-def _least_bytes(recorded: Recorded) -> Ints:
+def _is_mapped(recorded: Recorded, rows: dict[str, Any], width: Ints) -> Flags:
+    return ~_outside(recorded, rows, width[rows["pc"]], recorded.mapped)
+
+
+def least_bytes(recorded: Recorded) -> Ints:
     """Return the bytes that each instruction is sure to move: of a formatted store one."""
     formatted = recorded.of_instructions("operation") == "formatted"
     width: Ints = np.where(formatted, 1, recorded.of_instructions("bytes"))
@@ -79,16 +87,24 @@ def _outside(
 ) -> Flags:
     """Return whether any lane of a row is outside: whole rows first, lanes only where needed."""
     low, high = recorded.extents
-    active, offsets = recorded.patterns
+    active = recorded.patterns[0]
     base = np.minimum(rows["base"], np.uint64(FAR)).astype(np.int64)
     pattern = rows["pattern"]
     bad = ~_inside(base + low[pattern], base + high[pattern] + width, windows)
     doubtful = np.flatnonzero(bad)
     for some in np.split(doubtful, range(_CHUNK, len(doubtful), _CHUNK)):
-        begin = base[some, None] + offsets[pattern[some]]
-        inside = _inside(begin, begin + width[some, None], windows)
+        inside = lanes_inside(recorded, base[some], pattern[some], width[some], windows)
         bad[some] = ~(inside | ~lanes_of(active[pattern[some]])).all(axis=1)
     return bad
+
+
+def lanes_inside(
+    recorded: Recorded, base: Ints, pattern: Ints, width: Ints, windows: tuple[Ints, Ints]
+) -> Flags:
+    """Return (n, 32): whether the bytes of each lane, active or not, lie in one window."""
+    low = np.minimum(base, np.uint64(FAR)).astype(np.int64) if base.dtype.kind == "u" else base
+    begin = low[:, None] + recorded.patterns[1][pattern]
+    return _inside(begin, begin + width[:, None], windows)
 
 
 def _inside(begin: npt.NDArray[Any], end: npt.NDArray[Any], windows: tuple[Ints, Ints]) -> Flags:

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from ..errors import CutraceError
-from .schema import Compiler, Event, Launch, Manifest, Resources
+from .schema import Compiler, Event, Launch, Manifest, Outside, Resources
 
 
 class Draft:
@@ -14,6 +14,7 @@ class Draft:
         self._events: list[Event] = []
         self._launches: list[Launch] = []
         self._sources: dict[str, str] = {}
+        self._fault = ""
 
     def compiler(self, compiler: Compiler) -> None:
         """Keep who compiled; the same compiler is kept once."""
@@ -42,6 +43,17 @@ class Draft:
             raise CutraceError(f"no launch {launch}; there are {len(self._launches)}")
         self._launches[launch] = replace(self._launches[launch], resources=resources)
 
+    def outside(self, launch: int, found: tuple[Outside, ...]) -> None:
+        """Set what lanes did outside of allocations in a launch, by its number."""
+        self._launches[launch] = replace(self._launches[launch], outside=found)
+
+    def fault(self, message: str) -> None:
+        """Keep the message of the fault in the last launch, and forget that launch."""
+        self._fault = message
+        number = len(self._launches) - 1
+        self._launches.pop()
+        self._events.remove(Event(kind="launch", launch=number))
+
     @property
     def manifest(self) -> Manifest:
         """The manifest of what has been told so far."""
@@ -50,6 +62,7 @@ class Draft:
             events=tuple(self._events),
             launches=tuple(self._launches),
             sources=self._sources,
+            fault=self._fault,
         )
 
     def _begin(self, launch: Launch) -> int:

@@ -109,6 +109,14 @@ def _has_manifest(folder: Path) -> bool:
     return isinstance(manifest, dict) and isinstance(manifest.get("format_version"), int)
 
 
+def remove_folder(folder: Path) -> None:
+    """Remove a folder with all that is in it."""
+    try:
+        shutil.rmtree(folder)
+    except OSError as error:
+        raise CutraceError(f"{folder}: cannot remove it: {reason(error)}") from error
+
+
 def reason(error: BaseException) -> str:
     """Return the first line of what an operating system or Arrow error says."""
     if isinstance(error, OSError) and error.errno:

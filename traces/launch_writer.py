@@ -16,11 +16,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ..errors import CutraceError, nearest
+from ..errors import CutraceError, KernelFault, nearest
 from .column import rows_of, to_batch, to_list_batch
 from .folder import reason
+from .outside import OutsideTotals
 from .room import Room
-from .schema import INSTRUCTIONS, PATHS, TABLES
+from .schema import INSTRUCTIONS, PATHS, TABLES, Outside
 from .scribe import Scribe
 from .table_file import TableFile, table_bytes
 
@@ -36,17 +37,18 @@ _DICTIONARIES = ("patterns", "paths")
 class LaunchWriter:
     """Writes the rows of launch `number` into its folder in `folder`; made by `TraceWriter.launch`.
 
-    A context manager; `finish` is told whether its rows are whole, `room` is what is left for the
-    trace. Rows are checked and copied at once, compressed and written by the `scribe`, which also
-    checks them where it `owns_columns`: arrays that nobody changes any more are not copied. Raises
-    CutraceError for columns of unequal length, values out of range and, a while later, a full disk.
+    A context manager; `finish` is told whether its rows are whole, and what lanes did outside of
+    allocations; `room` is what is left for the trace. Rows are checked and copied at once,
+    compressed and written by the `scribe`, which also checks them where it `owns_columns`: arrays
+    that nobody changes any more are not copied. Raises CutraceError for columns of unequal length,
+    values out of range and, a while later, a full disk.
     """
 
     def __init__(
         self,
         folder: Path,
         number: int,
-        finish: Callable[[bool], None],
+        finish: Callable[[bool, tuple[Outside, ...]], None],
         room: Room,
         scribe: Scribe,
         owns_columns: bool,
@@ -57,6 +59,7 @@ class LaunchWriter:
         self._owns_columns = owns_columns
         self._finish = finish
         self._ended = False
+        self.outside_totals = OutsideTotals()
         self._files: dict[str, TableFile] = {}
         scribe.ask(partial(_make_folder, folder / str(number), f"{room.label}/{number}"))
         for name, schema in TABLES.items():
@@ -137,6 +140,17 @@ class LaunchWriter:
         """Append texture samples; `corner` (n, 32, 4) int32: i, j, k, layer of each lane."""
         self._append("texels", block, warp, step, pc, texture, active, corner)
 
+    def outside(
+        self,
+        pc: npt.ArrayLike,
+        lanes: npt.ArrayLike,
+        block: npt.ArrayLike,
+        thread: npt.ArrayLike,
+        address: npt.ArrayLike,
+    ) -> None:
+        """Add what lanes did outside of every allocation: see `schema.Outside`. It is no table."""
+        self.outside_totals.add(pc, lanes, block, thread, address)
+
     def _append(self, name: str, *columns: npt.ArrayLike, reached: int = 0) -> int:
         make = partial(to_batch, TABLES[name], columns, self._where(name))
         return self._put(name, make, rows_of(columns), _bytes_of(columns), reached)
@@ -158,9 +172,12 @@ class LaunchWriter:
 
     def close(self) -> None:
         """Have written what is held; the launch is whole unless the scribe meets an error."""
+        self._close_files()
+        self._end(whole=True)
+
+    def _close_files(self) -> None:
         for file in self._files.values():
             self._scribe.ask(file.close)
-        self._end(whole=True)
 
     def abandon(self) -> None:
         """Close the files as they are, and the trace will not be written; nothing once closed."""
@@ -171,7 +188,7 @@ class LaunchWriter:
     def _end(self, whole: bool) -> None:
         if not self._ended:
             self._ended = True
-            self._finish(whole)
+            self._finish(whole, self.outside_totals.found)
 
     def __enter__(self) -> Self:
         return self
@@ -185,6 +202,8 @@ class LaunchWriter:
         try:
             if kind is None:
                 self.close()
+            elif issubclass(kind, KernelFault):  # the trace goes on without it
+                self._close_files()
         finally:
             self.abandon()
 

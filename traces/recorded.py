@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from .reader import LaunchTrace
-from .schema import LANES, Launch, Space
+from .schema import LANES, MAPPED_BYTES, Launch, Space
 
 Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
@@ -117,6 +117,29 @@ class Recorded:
         clipped = sorted((max(0, min(a, FAR)), max(0, min(b, FAR))) for a, b in spans)
         pairs = np.array(clipped, np.int64).reshape(-1, 2)
         return pairs[:, 0], pairs[:, 1]
+
+    @cached_property
+    def mapped(self) -> tuple[Ints, Ints]:
+        """First and last (exclusive) addresses of global memory that is mapped: whole pages."""
+        windows = self.windows(Space.GLOBAL)
+        assert windows is not None
+        starts, ends = windows[0] // MAPPED_BYTES, -(-windows[1] // MAPPED_BYTES)
+        kept = ends > starts
+        starts, ends = starts[kept], np.maximum.accumulate(ends[kept])
+        apart = np.flatnonzero(starts[1:] > ends[:-1])
+        first, last = np.append(0, apart + 1), np.append(apart, len(starts) - 1)
+        if not len(starts):
+            return starts, ends
+        return starts[first] * MAPPED_BYTES, ends[last] * MAPPED_BYTES
+
+    @cached_property
+    def outside_lanes(self) -> Ints:
+        """For each pc, how many lanes the manifest says are outside of every array."""
+        lanes: Ints = np.zeros(self.instructions.num_rows, np.int64)
+        for outside in self.launch.outside:
+            if outside.pc < len(lanes):
+                lanes[outside.pc] = min(outside.lanes, FAR)
+        return lanes
 
 
 def column(batch: pa.RecordBatch, name: str) -> Any:

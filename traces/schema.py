@@ -18,6 +18,8 @@ import pyarrow as pa
 
 FORMAT_VERSION = 1
 LANES = 32
+MAPPED_BYTES = 1 << 21
+"""Global memory is mapped in pages of so many bytes: those that hold a byte of an allocation."""
 
 
 class Space(IntEnum):
@@ -275,6 +277,22 @@ class Kept:
 
 
 @dataclass(frozen=True, slots=True)
+class Outside:
+    """What lanes did outside of every allocation of global memory, with one instruction.
+
+    Only where memory is mapped (see MAPPED_BYTES), and only in a launch that was recorded with
+    bounds that report: elsewhere it is a fault. `block`, `thread` and `address` are the first: the
+    first lane of the first block and warp that did so, in its order of execution.
+    """
+
+    pc: int
+    lanes: int  # accesses of single lanes
+    block: int  # thread block, linear index
+    thread: int  # linear index in the block
+    address: int  # offset in the window of global memory, bytes
+
+
+@dataclass(frozen=True, slots=True)
 class Launch:
     """One kernel launch, as the manifest keeps it."""
 
@@ -295,6 +313,7 @@ class Launch:
     parameter_bytes: int = 0  # of all kernel parameters together, padding included
     kept: Kept = Kept()
     partly_written: tuple[str, ...] = ()  # arrays that sampled launches before left unfinished
+    outside: tuple[Outside, ...] = ()  # accesses outside of every allocation, rising pc
 
     @property
     def blocks(self) -> int:
@@ -338,10 +357,15 @@ class Compiler:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """`manifest.json`: everything but the rows. `sources` maps a path as given to its text."""
+    """`manifest.json`: everything but the rows. `sources` maps a path as given to its text.
+
+    `fault` is the message of the fault in a launch that ended the session: that launch is not in
+    the trace, those before it are.
+    """
 
     format_version: int = FORMAT_VERSION
     compilers: tuple[Compiler, ...] = ()
     events: tuple[Event, ...] = ()
     launches: tuple[Launch, ...] = ()
     sources: dict[str, str] = field(default_factory=dict)
+    fault: str = ""

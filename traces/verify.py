@@ -30,6 +30,7 @@ from .check_manifest import (
     check_textures,
 )
 from .check_order import check_access_order, check_texel_order
+from .check_outside import check_outside, check_outside_rows
 from .reader import LaunchTrace, Trace
 from .recorded import Finding, Recorded
 
@@ -58,6 +59,7 @@ STAGES: tuple[tuple[tuple[str, Check], ...], ...] = (
         ("accesses", check_access_lanes),
         ("accesses", check_access_order),
         ("accesses", check_addresses),
+        ("accesses", check_outside_rows),
         ("texels", check_texels),
         ("texels", check_kept_texels),
         ("texels", check_texel_order),
@@ -89,6 +91,7 @@ def _verify_launch(trace: Trace, launch: LaunchTrace) -> list[str]:
         *check_arrays(launch.launch),
         *check_textures(launch.launch),
         *check_kept(launch.launch),
+        *check_outside(launch.launch),
     ]
     recorded = Recorded(launch)
     for stage in STAGES:

@@ -9,11 +9,11 @@ from typing import Self
 
 from ..errors import CutraceError
 from .draft import Draft
-from .folder import MANIFEST, Workshop, reason
+from .folder import MANIFEST, Workshop, reason, remove_folder
 from .launch_writer import LaunchWriter as LaunchWriter
 from .manifest import encode, to_json
 from .room import Room
-from .schema import Launch
+from .schema import Launch, Outside
 from .scribe import Scribe
 
 
@@ -55,10 +55,22 @@ class TraceWriter(Draft):
         )  # fmt: skip
         return self._open
 
-    def _finish(self, whole: bool) -> None:
-        self._open = None
+    def _finish(self, whole: bool, outside: tuple[Outside, ...]) -> None:
+        assert self._open is not None
+        number, self._open = self._open.number, None
         if whole:
             self._unfinished.pop()
+            self.outside(number, outside)
+
+    def fault(self, message: str) -> None:
+        """Leave out the last launch, which did not finish, for what went wrong in it."""
+        super().fault(message)
+        self._unfinished.pop()
+        self._scribe.ask(partial(self._drop, len(self._launches)))
+
+    def _drop(self, number: int) -> None:
+        remove_folder(self._workshop.folder / str(number))
+        self._room.used = self._room.before
 
     def close(self) -> None:
         """Write the manifest and give the trace its name; discard it if a launch is unfinished."""

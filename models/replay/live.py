@@ -17,6 +17,7 @@ import pyarrow as pa
 from ...traces.column import to_batch, to_list_batch
 from ...traces.dictionary import Part
 from ...traces.draft import Draft
+from ...traces.outside import OutsideTotals
 from ...traces.schema import (
     ACCESSES,
     CONTROL,
@@ -49,6 +50,7 @@ class LiveLaunch:
         self._options = options
         self._patterns = PatternSpill()
         self._paths = _LastPaths()
+        self.outside_totals = OutsideTotals()
 
     def instructions(self, table: pa.Table) -> None:
         """Take the instructions of the kernel; before all other rows."""
@@ -80,6 +82,10 @@ class LiveLaunch:
     def lanes_on(self, *columns: Columns) -> None:
         """Count lanes whose predicate held."""
         self._replay.lanes_on.take(to_batch(LANES_ON, columns, "lanes_on"))
+
+    def outside(self, *columns: Columns) -> None:
+        """Take what lanes did outside of allocations."""
+        self.outside_totals.add(*columns)
 
     def results(self, launch: Launch) -> list[LaunchCounts]:
         """Return what was counted, by device; `launch` knows its resources by now."""
@@ -132,6 +138,11 @@ class LiveTrace(Draft):
         number = self._begin(launch)
         self.launches.append(LiveLaunch(number, launch, self._devices, self._options))
         return self.launches[-1]
+
+    def fault(self, message: str) -> None:
+        """Leave out the last launch."""
+        super().fault(message)
+        self.launches.pop()
 
     def results(self) -> Iterator[tuple[LiveLaunch, list[LaunchCounts]]]:
         """Yield each launch with what was counted, by device."""

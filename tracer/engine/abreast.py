@@ -55,7 +55,7 @@ def cores() -> int:
 
 def why_alone(program: Program, blocks: int, choice: Choice) -> str:
     """Return why a launch, of `blocks` blocks a wave, runs in one thread; empty if it need not."""
-    launch, held = program.launch, len(program.memory.global_.used)
+    launch, held = program.launch, len(_reachable(program))
     given_up = _GIVEN_UP.get(program.memory, {}).get(program.kernel.name)
     if launch.order or given_up:
         return launch.order or str(given_up)
@@ -68,6 +68,13 @@ def why_alone(program: Program, blocks: int, choice: Choice) -> str:
     if cores() == 1:
         return "this machine has one core"
     return ""
+
+
+def _reachable(program: Program) -> NDArray[np.uint8]:
+    """Return the global memory that a launch may change."""
+    memory = program.memory.global_
+    reports = program.launch.watch.bounds == "report"
+    return memory.bytes[: memory.mapped] if reports else memory.used
 
 
 class StoppedError(CutraceError):
@@ -120,9 +127,9 @@ class Abreast:
         self._launch = program.launch
         self._blocks = blocks
         self._waves = -(-program.launch.executed // blocks)
-        self._memory = program.memory.global_
+        self._reachable = _reachable(program)
         self._stop = Event()
-        ways, size = choice.ways(), len(self._memory.used)
+        ways, size = choice.ways(), len(self._reachable)
         count = min(program.launch.watch.jobs, cores(), self._waves)
         self._workers = [
             _Worker(n, program, choice, Marks(ways, size), HELD_BYTES // count, self._stop)
@@ -139,7 +146,7 @@ class Abreast:
                 finally:
                     self._stop.set()
         except StoppedError as problem:
-            self._memory.used[:] = before
+            self._reachable[:] = before
             why = str(problem)
             _GIVEN_UP.setdefault(self._program.memory, {})[self._program.kernel.name] = why
             return why
@@ -149,7 +156,7 @@ class Abreast:
         """Return a copy of global memory, which lies where the last one of the session lay."""
         from .compiled.code import buffers_of
 
-        used = self._memory.used
+        used = self._reachable
         aside = buffers_of(self._program.memory)[ALONE].take("aside", len(used), "u1")[: len(used)]
         np.copyto(aside, used)
         return aside

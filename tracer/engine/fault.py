@@ -7,7 +7,7 @@ import numpy as np
 from ...errors import KernelFault
 from ...traces.schema import Space
 from ..ptx.kernel import Kernel
-from .array import LANES, Array
+from .array import LANES, Array, Mask
 from .fact import Facts
 from .layout import shared_layout
 from .memory import Allocation
@@ -33,12 +33,20 @@ def wrapped(number: int) -> int:
 def check_lanes(
     group: "Group", facts: Facts, delta: int, space: Space, width: int, pc: int
 ) -> None:
-    """Check every active lane by itself; KernelFault names the first that is at fault."""
+    """Check every active lane by itself; KernelFault names the first that is at fault.
+
+    Lanes outside of every allocation are counted instead where the launch says so, and memory is
+    mapped.
+    """
     shape = (group.rows, group.columns)
     addresses = np.broadcast_to(facts.addresses, shape) + wrapped(delta)
     active = np.broadcast_to(True if facts.lanes is None else facts.lanes, shape)
     misaligned = active & (addresses & (width - 1) != 0)
     outside = active & ~_inside(group, addresses, space, width)
+    if space == Space.GLOBAL and group.wave.program.launch.watch.bounds == "report":
+        mapped = outside & _mapped(group, addresses, width)
+        group.wave.rows.outside.add(pc, group, mapped & ~misaligned, addresses)
+        outside = outside & ~mapped
     bad = outside | misaligned
     if bad.any():
         _report(
@@ -58,6 +66,12 @@ def _inside(group: "Group", addresses: Array, space: Space, width: int) -> Array
         return np.zeros(addresses.shape, dtype=np.bool_)
     owner = np.searchsorted(starts, addresses, side="right") - 1
     return (owner >= 0) & (addresses <= ends[np.maximum(owner, 0)] - width)
+
+
+def _mapped(group: "Group", addresses: Array, width: int) -> Mask:
+    arena = group.wave.program.memory.global_
+    mapped: Mask = (addresses >= arena.base) & (addresses <= arena.base + arena.mapped - width)
+    return mapped
 
 
 def _report(

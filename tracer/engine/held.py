@@ -74,6 +74,10 @@ class HeldRows:
         """Hold sums of lanes."""
         self._hold("lanes_on", block, pc, lanes)
 
+    def outside(self, *columns: Column) -> None:
+        """Hold what lanes did outside of allocations."""
+        self._hold("outside", *columns)
+
     def end(self) -> None:
         """Take the patterns out of the store, which another wave will use."""
         self._patterns = self._store.take(np.arange(self._store.count))
@@ -92,6 +96,8 @@ class HeldRows:
                 own += len(columns[0])
             elif name == "control":
                 sink.control(*_with_last(columns, (columns[-1] + shift).astype(np.uint32)))
+            elif name == "outside":
+                sink.outside(*columns)
             else:
                 sink.lanes_on(*columns)
 
@@ -123,6 +129,9 @@ class Nowhere:
 
     def lanes_on(self, *columns: Any) -> None:
         """Drop sums."""
+
+    def outside(self, *columns: Any) -> None:
+        """Drop what was told already."""
 
 
 class _Names:

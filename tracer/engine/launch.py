@@ -10,14 +10,18 @@ from numpy.typing import NDArray
 ENGINES = ("auto", "array", "compiled")
 """What runs a launch: arrays over many warps, compiled basic blocks, or what suits the kernel."""
 
+BOUNDS = ("strict", "report")
+"""What an access of global memory outside of every allocation is: a fault; or, where memory is
+mapped, done as a chip does it, and counted."""
+
 
 @dataclass(frozen=True, slots=True)
 class Watch:
     """What is watched for while a launch runs, beyond what no device allows, and what runs it.
 
     A warp may run `max_instructions`, a launch have `max_threads`. With `uninitialized`, a load of
-    bytes that nobody wrote is a fault. `engine` is one of ENGINES. Blocks are run in up to `jobs`
-    threads where that changes nothing.
+    bytes that nobody wrote is a fault. `engine` is one of ENGINES, `bounds` of BOUNDS. Blocks are
+    run in up to `jobs` threads where that changes nothing.
     """
 
     max_instructions: int = 1 << 28
@@ -25,6 +29,7 @@ class Watch:
     uninitialized: bool = False
     engine: str = "auto"
     jobs: int = 1
+    bounds: str = "strict"
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,3 +131,13 @@ class Sink(Protocol):
 
     def lanes_on(self, block: NDArray[Any], pc: NDArray[Any], lanes: NDArray[Any]) -> None:
         """Add sums of lanes whose predicate held."""
+
+    def outside(
+        self,
+        pc: NDArray[Any],
+        lanes: NDArray[Any],
+        block: NDArray[Any],
+        thread: NDArray[Any],
+        address: NDArray[Any],
+    ) -> None:
+        """Add what lanes did outside of every allocation, as schema.Outside has it."""

@@ -2,7 +2,8 @@
 
 Allocations start at multiples of 256 bytes, in order, from a fixed base, with a guard gap between
 them, so that the same calls give the same addresses on every machine and an index past the end of
-one array never lands in the next.
+one array never lands in the next. Global memory is mapped in pages, as a chip maps it: up to the
+end of the last allocation's page there are bytes, zeros unless somebody wrote them.
 """
 
 from bisect import bisect_right
@@ -13,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import CutraceError
-from ...traces.schema import Space
+from ...traces.schema import MAPPED_BYTES, Space
 from ..ptx.kernel import TYPE_BYTES, Function, Instruction, Module, Special, Variable
 from .pointer import function_address
 from .surface import Surface
@@ -61,17 +62,24 @@ class NoRoomError(CutraceError):
 
 
 class Arena:
-    """The bytes of one state space, and the allocations in them in order of address."""
+    """The bytes of one state space, and the allocations in them in order of address.
+
+    Between allocations there are `guard` bytes; memory is mapped in multiples of `page` bytes.
+    """
 
     def __init__(
-        self, space: Space, base: int, guard: int, limit: int, is_watched: bool = False
-    ) -> None:
+        self, space: Space, base: int, guard: int, limit: int, is_watched: bool = False,
+        page: int = 1,
+    ) -> None:  # fmt: skip
         self.space = space
         self.base = base
         self.bytes: NDArray[np.uint8] = np.zeros(1 << 16, dtype=np.uint8)
         self.written = np.zeros_like(self.bytes) if is_watched else None
         self.allocations: list[Allocation] = []
+        self.mapped = 0
+        """Bytes from `base` on that are mapped."""
         self._guard = guard
+        self._page = page
         self._limit = limit
         self._starts: list[int] = []
         self._end = 0
@@ -86,17 +94,26 @@ class Arena:
                 f"{max(self._limit - start, 0)} of {self._limit} are free"
             )
         allocation = Allocation(name, self.base + start, size, self.space, itemsize, shape, pitch)
+        mapped = -(-(start + size) // self._page) * self._page
         try:
-            self._grow(start + size + self._guard)
+            self._grow(max(start + size + self._guard, mapped))
         except MemoryError:
             raise CutraceError(
                 f"`{name}` needs {size} bytes of {self.space.name.lower()} memory, and this "
                 "machine has not got them: give it fewer elements"
             ) from None
         self._end = start + size + self._guard
+        self._clear(start, min(start + size, self.mapped))
+        self.mapped = max(self.mapped, mapped)
         self.allocations.append(allocation)
         self._starts.append(allocation.address)
         return allocation
+
+    def _clear(self, start: int, end: int) -> None:
+        """Make zeros of bytes that were mapped before: a kernel may have written there."""
+        for held in (self.bytes, self.written):
+            if held is not None and end > start:
+                held[start:end] = 0
 
     @property
     def used(self) -> NDArray[np.uint8]:
@@ -161,7 +178,9 @@ class Memory:
     """
 
     def __init__(self, is_watched: bool = False) -> None:
-        self.global_ = Arena(Space.GLOBAL, GLOBAL_BASE, ALIGNMENT, 1 << 40, is_watched)
+        self.global_ = Arena(
+            Space.GLOBAL, GLOBAL_BASE, ALIGNMENT, 1 << 40, is_watched, MAPPED_BYTES
+        )
         self.const = Arena(Space.CONST, 0, 0, CONSTANT_BYTES)
         self.surface = Arena(Space.SURFACE, 0, ALIGNMENT, 1 << 40)
         self.textures: list[Texture] = []

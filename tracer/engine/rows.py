@@ -9,6 +9,7 @@ from .access_rows import AccessRows
 from .array import Bits, Mask
 from .history import HistoryRows
 from .launch import Sink
+from .outside import OutsideRows
 from .pattern import PatternTable
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ class WaveRows:
         patterns.waves += 1
         self.accesses = AccessRows(sink, patterns, block, warp)
         self.history = HistoryRows(sink, block, warp, basic_blocks)
+        self.outside = OutsideRows(sink, block, warp)
 
     def add_lanes_on(self, pc: int, group: "Group", lanes: Mask) -> None:
         """Add the number of lanes that are on, summed by block, to the instruction's count."""
@@ -56,6 +58,7 @@ class WaveRows:
         """Write all that waits at the end of the wave."""
         self.accesses.flush()
         self.history.flush()
+        self.outside.flush()
         self._patterns.waves -= 1
         for pc in sorted(self._lanes_on):
             lanes = self._lanes_on[pc]

@@ -1,12 +1,13 @@
 """A kernel that can be launched: `kernel[grid, block, stream, shared_bytes](*arguments)`."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import Future
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
 
-from ...errors import CutraceError
+from ...errors import CutraceError, KernelFault
 from ...traces import schema
 from ..engine import launch as engine
 from ..engine.memory import LoadedModule
@@ -94,9 +95,11 @@ class ConfiguredFunction:
     def __call__(self, *arguments: object) -> None:
         """Run the kernel to its end and record what it did.
 
-        ArgumentError for arguments that do not fit, KernelFault for what the kernel may not do.
+        ArgumentError for arguments that do not fit, KernelFault for what the kernel may not do:
+        after one nothing more is launched in the session.
         """
         self.recording.check_open()
+        self.recording.check_sound()
         self._refuse_strangers(arguments)
         packed, described = pack_arguments(self.linked.signature, arguments)
         kept, known = self._keep(), self.linked.known
@@ -112,13 +115,24 @@ class ConfiguredFunction:
             known.order,
             self.recording.remark,
         )
-        with self.recording.trace.launch(self._describe(described, kept)) as rows:
+        launch = self._describe(described, kept)
+        with self._ending_by_fault(), self.recording.trace.launch(launch) as rows:
             rows.instructions(known.instructions)
             sink = rows if drops_nothing(kept) else KeptRows(rows, kept, known.instructions)
             run(known.kernel, request, self.recording.memory, self.linked.loaded, sink)
+        if outside := rows.outside_totals.found:
+            self.recording.tell_outside(replace(launch, outside=outside), known.instructions)
         self.recording.resources.append(self.linked.resources)
         if request.chosen:
             self.recording.partly_written.update(self._arrays(described))
+
+    @contextmanager
+    def _ending_by_fault(self) -> Iterator[None]:
+        try:
+            yield
+        except KernelFault as fault:
+            self.recording.end_by_fault(str(fault))
+            raise
 
     def _arrays(self, arguments: tuple[schema.Argument, ...]) -> set[str]:
         """Return the names of the device arrays among the arguments."""

@@ -88,6 +88,10 @@ class KeptRows:
             if keep.any():
                 self._sink.lanes_on(block[keep], pc[keep], lanes[keep])
 
+    def outside(self, *columns: Columns) -> None:
+        """Hand on what lanes did outside of allocations: it is told whatever is kept."""
+        self._sink.outside(*columns)
+
     def _of_warps(self, block: Columns, warp: Columns) -> NDArray[np.bool_]:
         """Return which rows are of warps that are kept."""
         if not self._kept.rows:

@@ -23,6 +23,9 @@ class Recorder(AbstractContextManager["Recorder"], Protocol):
     def launch(self, launch: Launch) -> Any:
         """Take the next launch; return what takes its rows, as a `LaunchWriter` does."""
 
+    def fault(self, message: str) -> None:
+        """Take the message of the fault in the last launch, which is left out."""
+
     def resources(self, launch: int, resources: tuple[Resources, ...]) -> None:
         """Take what the assembler made of the kernel of a launch, by its number."""
 

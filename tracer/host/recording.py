@@ -10,9 +10,10 @@ import pyarrow as pa
 
 from ...errors import CutraceError
 from ...traces.kept import lines_of
-from ...traces.schema import Array, Event, Resources
+from ...traces.outside import outside_text
+from ...traces.schema import Array, Event, Launch, Resources
 from ..engine.launch import Watch
-from ..engine.memory import Memory
+from ..engine.memory import GLOBAL_BASE, Memory
 from .recorder import Recorder
 from .wish import Wish, check_wish
 
@@ -23,7 +24,9 @@ class Recording:
 
     `launched` are the names of the kernels so far, `lines_met` the source lines that they have.
     `partly_written` are arrays that a launch was given of which only a sample of blocks ran, and
-    that the host has not written since. `remarks` were made on stderr.
+    that the host has not written since. `remarks` were made on stderr, `told` are the source lines
+    of accesses outside of allocations of which it was said. `fault` is the message of the fault
+    after which nothing is launched any more.
 
     `arrays` are the device arrays so far, in order; `resources` holds, for each launch, what the
     assembler will have said by the end.
@@ -42,12 +45,33 @@ class Recording:
     partly_written: set[str] = field(default_factory=set)
     lines_met: set[str] = field(default_factory=set)
     remarks: set[str] = field(default_factory=set)
+    told: set[str] = field(default_factory=set)
+    fault: str = ""
 
     def remark(self, text: str) -> None:
         """Say something on stderr, once."""
         if text not in self.remarks:
             self.remarks.add(text)
             print(f"cutrace: {text}", file=sys.stderr)
+
+    def tell_outside(self, launch: Launch, instructions: pa.Table) -> None:
+        """Say on stderr what a launch did outside of allocations, once for each source line."""
+        for line, text in outside_text(launch, instructions, GLOBAL_BASE):
+            if line not in self.told:
+                self.told.add(line)
+                self.remark(text)
+
+    def end_by_fault(self, message: str) -> None:
+        """Leave the last launch out of the trace, and launch nothing more, as a device would."""
+        self.fault = message
+        self.trace.fault(message)
+
+    def check_sound(self) -> None:
+        """Raise CutraceError if a launch has failed before."""
+        if self.fault:
+            raise CutraceError(
+                f"nothing is launched after a fault, on a device either: {self.fault}"
+            )
 
     def note(self, event: Event) -> None:
         """Record an event; CutraceError once the session is closed."""
@@ -82,7 +106,8 @@ class Recording:
 
         CutraceError if what was to be recorded alone never came.
         """
-        check_wish(self.wish, self.launched, self.lines_met, len(self.resources))
+        if not self.fault:
+            check_wish(self.wish, self.launched, self.lines_met, len(self.resources))
         for launch, answer in enumerate(self.resources):
             self.trace.resources(launch, answer.result())
 

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, TextIO
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from ...errors import CutraceError
+from ...errors import CutraceError, KernelFault
 from ...traces.reader import read_trace
 from ...traces.writer import TraceWriter
 from ..engine.memory import Memory
@@ -35,15 +35,19 @@ class Session:
     """A GPU that records: `with cutrace.Session("reverse.cutrace") as gpu: ...`.
 
     Without a path the trace is a temporary one, which goes when the process ends. `trace` is its
-    path, good once the `with` block has ended well; an exception inside leaves no trace. What
-    kernels print goes to `output`, or to `sys.stdout`. A kernel in which a warp runs more than
-    `max_instructions` (else 2**28) is stopped with a KernelFault that names the loop; a launch of
-    more than `max_threads` (else 2**28) is refused before it starts. With
-    `check_uninitialized` it is one, too, to load bytes of global, shared or local memory that
-    neither the host nor a kernel has written. `engine` is `array`, `compiled` (CutraceError for a
-    kernel with an instruction that it does not know) or `auto`: the trace is the same. It is, too,
-    for any number of `jobs`: the blocks of a launch are run in so many threads, a core each at
-    most, where none uses what another writes; else in one, and stderr has a line that says why.
+    path, good once the `with` block has ended well; an exception inside leaves no trace, but for
+    the KernelFault of a launch: then the launches before it are a trace, whose manifest has the
+    message, and there is none if it was the first. What kernels print goes to `output`, or to
+    `sys.stdout`. A kernel in which a warp runs more than `max_instructions` (else 2**28) is stopped
+    with a KernelFault that names the loop; a launch of more than `max_threads` (else 2**28) is
+    refused before it starts. With `check_uninitialized` it is one, too, to load bytes of global,
+    shared or local memory that neither the host nor a kernel has written. `bounds` says what it is
+    to access global memory outside of every allocation: a KernelFault (`strict`), or, in pages of 2
+    MB that hold a part of one, done as a chip does it, counted, and told on stderr (`report`).
+    `engine` is `array`, `compiled` (CutraceError for a kernel with an instruction that it does not
+    know) or `auto`: the trace is the same. It is, too, for any number of `jobs`: the blocks of a
+    launch are run in so many threads, a core each at most, where none uses what another writes;
+    else in one, and stderr has a line that says why.
 
     What is recorded, never what is run, is restricted by `only`: kernels, launches, blocks, warps,
     lines, spaces, each a list or a text with commas (`only={"blocks": "0-7", "spaces": "shared"}`);
@@ -66,6 +70,7 @@ class Session:
         max_threads: int | None = None,
         engine: str | None = None,
         jobs: int | None = None,
+        bounds: str | None = None,
         only: Mapping[str, Words] | None = None,
         control: bool | None = None,
         sample_blocks: int | str | None = None,
@@ -73,7 +78,9 @@ class Session:
         max_trace_size: int | str | None = None,
     ) -> None:
         self._wish = choose_wish(only, control, sample_blocks, sample_seed, max_trace_size)
-        self._watch = choose_watch(max_instructions, check_uninitialized, max_threads, engine, jobs)
+        self._watch = choose_watch(
+            max_instructions, check_uninitialized, max_threads, engine, jobs, bounds
+        )
         self.trace = self._named = choose_trace(path)
         self._output = output
         self._exits = ExitStack()
@@ -113,13 +120,22 @@ class Session:
         traceback: TracebackType | None,
     ) -> None:
         self._recording.is_open = False
-        if kind:
+        if kind and not self._keeps(problem):
             self._exits.__exit__(kind, problem, traceback)
             return
         with self._exits:
             self._recording.finish()
+        if problem:
+            count = len(self._recording.resources)
+            before = "the launch" if count == 1 else f"the {count} launches"
+            problem.add_note(f"{self.trace} has {before} before it")
         for act in self.at_close if self._listener is None else ():
             act(self.trace)
+
+    def _keeps(self, problem: BaseException | None) -> bool:
+        """Whether there is a trace although the session ends so: of the launches before a fault."""
+        fault, launches = self._recording.fault, self._recording.resources
+        return isinstance(problem, KernelFault) and str(problem) == fault and bool(launches)
 
     def compile(
         self,

@@ -6,7 +6,7 @@ from contextvars import ContextVar
 from dataclasses import replace
 
 from ...errors import CutraceError
-from ..engine.launch import ENGINES, Watch
+from ..engine.launch import BOUNDS, ENGINES, Watch
 
 MOST_INSTRUCTIONS = 1 << 31
 """Steps of a warp are 32 bits in a trace."""
@@ -33,8 +33,9 @@ def choose_watch(
     max_threads: int | None = None,
     engine: str | None = None,
     jobs: int | None = None,
+    bounds: str | None = None,
 ) -> Watch:
-    """What a session watches for; CutraceError for a number or an engine that makes no sense."""
+    """What a session watches for; CutraceError for a number or a word that makes no sense."""
     watch = _WATCH.get()
     if max_instructions is not None:
         watch = replace(watch, max_instructions=max_instructions)
@@ -46,6 +47,10 @@ def choose_watch(
         watch = replace(watch, engine=engine)
     if jobs is not None:
         watch = replace(watch, jobs=jobs)
+    if bounds is not None:
+        watch = replace(watch, bounds=bounds)
+    if watch.bounds not in BOUNDS:
+        raise CutraceError(f"there are no bounds `{watch.bounds}`, expected {' or '.join(BOUNDS)}")
     if watch.jobs < 1:
         raise CutraceError(f"jobs is {watch.jobs}; expected 1 or more")
     if watch.engine not in ENGINES:

@@ -33,6 +33,9 @@ class Machine(Struct):
     other threads run waves of the launch at the same time. `escape` is what an escape calls, with
     its pc and the number of accesses before it; rows of the first `finished` accesses of the basic
     block are taken, and `upto` says how many are to be.
+
+    Arrays over accesses: `outside_lanes` counts lanes outside of allocations but between `base` and
+    `mapped_end` (0: that is a fault), of which the others have the first lane of the first warp.
     """
 
     warps: int
@@ -95,6 +98,12 @@ class Machine(Struct):
     const_starts: I64
     const_ends: I64
     const_allocations: int
+    base: int
+    mapped_end: int
+    outside_lanes: I64
+    outside_warp: I64
+    outside_lane: I64
+    outside_address: I64
 
     table: Table
     site_low: I64

@@ -142,7 +142,7 @@ def touch(
             put_few(addresses, mask, to)
     bad = mask if limit < 0 else seen & (NEW - 1)
     if bad and is_arena:
-        bad = search(m, site, bad, addresses, offset, width, is_arena)
+        bad = search(m, site, warp, bad, addresses, offset, width, is_arena)
     if bad:
         note_fault(m, access, place, bad, mask, addresses, offset)
         return int(mask & ~bad)
@@ -159,11 +159,12 @@ def touch(
 
 
 def search(
-    m: Machine, site: int, bad: int, addresses: I64, offset: int, width: int, arena: int
+    m: Machine, site: int, warp: int, bad: int, addresses: I64, offset: int, width: int, arena: int
 ) -> int:
     """Look for the allocations of some lanes; return the lanes that are in none, or misaligned.
 
-    The site remembers the last one found.
+    The site remembers the last one found. Lanes in none are counted instead where memory is mapped
+    and the launch says so.
     """
     starts = m.starts if arena == 1 else m.const_starts
     ends = m.ends if arena == 1 else m.const_ends
@@ -184,7 +185,19 @@ def search(
                 bad = bad & ~(1 << lane)
                 m.site_low[site] = starts[low - 1]
                 m.site_limit[site] = ends[low - 1] - starts[low - 1] - width
+            elif arena == 1 and not odd and address >= m.base and address <= m.mapped_end - width:
+                bad = bad & ~(1 << lane)
+                note_outside(m, site, warp, lane, address)
     return bad
+
+
+def note_outside(m: Machine, site: int, warp: int, lane: int, address: int) -> None:
+    """Count a lane outside of every allocation; keep the first one of the first warp."""
+    m.outside_lanes[site] = m.outside_lanes[site] + 1
+    if m.outside_lanes[site] == 1 or warp < m.outside_warp[site]:
+        m.outside_warp[site] = warp
+        m.outside_lane[site] = lane
+        m.outside_address[site] = address
 
 
 def note_fault(

@@ -112,6 +112,12 @@ class CompiledWave(Wave):
         m.const_starts, m.const_ends = _bounds(memory.const)
         m.const_allocations = len(memory.const.allocations)
         sites = self._code.made.sites
+        reports = program.launch.watch.bounds == "report"
+        m.base = memory.global_.base
+        m.mapped_end = m.base + memory.global_.mapped if reports else 0
+        m.outside_lanes, m.outside_warp, m.outside_lane, m.outside_address = np.zeros(
+            (4, len(sites) + 1), dtype=np.int64
+        )
         m.site_low = np.zeros(len(sites) + 1, dtype=np.int64)
         m.site_limit = np.array([self._limit(*site) for site in sites] + [-1], dtype=np.int64)
         m.fault_site = -1
@@ -208,6 +214,7 @@ class CompiledWave(Wave):
         self._write_rows(final=True)
         self._write_history()
         self._count_lanes()
+        self._tell_outside()
         self.rows.finish()
         return True
 
@@ -377,6 +384,14 @@ class CompiledWave(Wave):
         sums = self._machine.lanes_on[:-1].reshape(-1, self.blocks)
         for pc, lanes in zip(self._code.made.counted, sums, strict=True):
             self.rows.set_lanes_on(pc, lanes.astype(np.uint64))
+
+    def _tell_outside(self) -> None:
+        """Hand over what lanes did outside of allocations."""
+        m = self._machine
+        for site in np.flatnonzero(m.outside_lanes).tolist():
+            warp, lane = int(m.outside_warp[site]), int(m.outside_lane[site])
+            found = int(m.outside_lanes[site]), warp, lane, int(m.outside_address[site])
+            self.rows.outside.note(self._code.made.sites[site][0], *found)
 
 
 def _parameters(program: "Program") -> NDArray[np.uint8]:

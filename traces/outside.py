@@ -1,0 +1,96 @@
+"""Accesses outside of every allocation: their sums over a launch, and the words for them."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from .schema import LANES, Array, Launch, Outside, Space
+
+VERBS = {"ld": "reads", "ldu": "reads", "st": "writes"}
+"""What an opcode does to memory, if it does not update it."""
+
+
+class OutsideTotals:
+    """Sums of a launch, by instruction; the first of them is that of the first block and warp."""
+
+    def __init__(self) -> None:
+        self._found: dict[int, Outside] = {}
+
+    def add(self, *columns: npt.ArrayLike) -> None:
+        """Take columns of the fields of `Outside`, n values each."""
+        rows = zip(*(np.asarray(column).tolist() for column in columns), strict=True)
+        for new in (Outside(*row) for row in rows):
+            old = self._found.get(new.pc, replace(new, lanes=0))
+            first = new if _order(new) < _order(old) else old
+            self._found[new.pc] = replace(first, lanes=old.lanes + new.lanes)
+
+    @property
+    def found(self) -> tuple[Outside, ...]:
+        """What there is, rising pc."""
+        return tuple(self._found[pc] for pc in sorted(self._found))
+
+
+def _order(outside: Outside) -> tuple[int, int]:
+    return outside.block, outside.thread // LANES
+
+
+def outside_text(
+    launch: Launch, instructions: pa.Table, base: int = 0
+) -> Iterator[tuple[str, str]]:
+    """Yield each source line with accesses outside of every allocation, and what to say of it.
+
+    `base` is the address of the first byte of global memory.
+    """
+    lines: dict[str, list[Outside]] = {}
+    for outside in launch.outside:
+        lines.setdefault(_line(instructions, outside.pc), []).append(outside)
+    for line, found in lines.items():
+        total = sum(outside.lanes for outside in found)
+        times = "once" if total == 1 else f"{total} times; first"
+        what = _first(launch, instructions, found[0], base, times)
+        yield line, f"{line}: kernel `{_name(launch)}` {what}"
+
+
+def _line(instructions: pa.Table, pc: int) -> str:
+    file, line = (instructions[name][pc].as_py() for name in ("file", "line"))
+    return f"{file}:{line}" if line else f"instruction {pc} ({instructions['text'][pc].as_py()})"
+
+
+def _name(launch: Launch) -> str:
+    return launch.signature.partition("(")[0] or launch.kernel
+
+
+def _first(launch: Launch, instructions: pa.Table, outside: Outside, base: int, times: str) -> str:
+    opcode, width = (instructions[name][outside.pc].as_py() for name in ("opcode", "bytes"))
+    return (
+        f"{VERBS.get(opcode, 'updates')} {width} bytes outside of every array, {times} at global "
+        f"address {base + outside.address:#x} in thread {_triple(outside.thread, launch.block)} of "
+        f"block {_triple(outside.block, launch.grid)}: {_nearest(launch, outside.address, width)}"
+    )
+
+
+def _triple(index: int, extent: tuple[int, int, int]) -> str:
+    x, rest = index % extent[0], index // extent[0]
+    return f"({x}, {rest % extent[1]}, {rest // extent[1]})"
+
+
+def _nearest(launch: Launch, address: int, width: int) -> str:
+    arrays = [array for array in launch.arrays if array.space == Space.GLOBAL]
+    if not arrays:
+        return "no array is known"
+    near = min(arrays, key=lambda array: _distance(array, address))
+    end = near.offset + near.bytes
+    if address < near.offset:
+        gap = f"{near.offset - address} bytes before"
+    elif address >= end:
+        gap = f"{address - end} bytes past the end of"
+    else:
+        gap = f"{address + width - end} bytes beyond the end of"
+    return f"{gap} `{near.name}` ({near.bytes} bytes)"
+
+
+def _distance(array: Array, address: int) -> int:
+    return max(array.offset - address, address - array.offset - array.bytes, 0)
