@@ -202,10 +202,9 @@ def resolve(
     Lanes in one space within 2 GiB, the rule, make one part (mask None); others several, each with
     the mask of its lanes.
     """
-    facts, delta = group.wave.facts.of(value, lanes, group.columns)
+    facts, delta = group.wave.facts.of(value, lanes, group.columns, access.offset)
     if facts is None:
         return []
-    delta += access.offset
     space = access.space or _window(facts.low + delta, facts.high + delta)
     if space is None or facts.high - facts.low >= 1 << 31:
         return _resolve_parts(group, access, facts, delta)

@@ -63,7 +63,6 @@ def _move(
 
     def move(group: "Group") -> None:
         value = fetch(group.frame)
-        group.wave.owned.pop(id(value), None)
         if store is not None:
             store(group.frame, value)
 

@@ -49,7 +49,7 @@ class CompactRegisters:
         """Put what has changed into the wave's registers."""
         registers = self._wave.registers
         for slot in sorted(self._changed):
-            registers[slot] = self._scatter(registers[slot], self.frame[slot])
+            registers[slot] = self._scatter(slot, self.frame[slot])
 
     def _gather(self, value: Array) -> Array:
         wave = self._wave
@@ -62,13 +62,13 @@ class CompactRegisters:
             return by_warp[self.warps % wave.warps_a_block]
         return by_warp[self.warps]
 
-    def _scatter(self, old: Array, new: Array) -> Array:
-        """Return the wave's value with the warps' replaced; in place where no one else has it."""
+    def _scatter(self, slot: int, new: Array) -> Array:
+        """Return the wave's value with the bits of the warps' in it; in place if it is its own."""
         wave = self._wave
-        shape = (wave.blocks, wave.columns)
-        if old.shape != shape or id(old) not in wave.owned:
-            old = np.array(np.broadcast_to(old, shape), order="C")
-            wave.own(old)
-        old.reshape(-1, LANES)[self.warps] = new
+        old = wave.registers[slot]
+        if not wave.owns(slot):
+            old = np.array(np.broadcast_to(old, (wave.blocks, wave.columns)), order="C")
+            wave.own(slot, old)
+        old.reshape(-1, LANES)[self.warps] = new.view(old.dtype)
         wave.facts.drop(old)
         return old

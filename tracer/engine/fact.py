@@ -52,8 +52,31 @@ class Facts:
 
 
 def as_addresses(value: Array) -> Array:
-    """Return a 32- or 64-bit register's value as int64."""
-    return value.view(np.int64) if value.dtype.itemsize == 8 else value.astype(np.int64)
+    """Return the bits of a 32- or 64-bit register as int64: those of 32 are never negative."""
+    if value.dtype.itemsize == 8:
+        return value.view(np.int64)
+    return value.view(np.uint32).astype(np.int64)
+
+
+def moved(value: Array, delta: int) -> Array:
+    """Return a register's value, `delta` further, within the width of the register."""
+    bits = np.dtype(f"u{value.dtype.itemsize}")
+    further: Array = value.view(bits) + bits.type(delta & int(np.iinfo(bits).max))
+    return further
+
+
+def turned(facts: Facts, delta: int, value: Array) -> int | None:
+    """Return `delta` less the times that adding it goes around the register that holds `value`.
+
+    A number of 32 bits lies between 0 and 2^32, one of 64 bits is signed. None if some lanes go
+    around more often than others.
+    """
+    size = 8 * value.dtype.itemsize
+    start = -(1 << 63) if size == 64 else 0
+    turns = (facts.low + delta - start) >> size
+    if (facts.high + delta - start) >> size != turns:
+        return None
+    return delta - (turns << size)
 
 
 def work_out(
@@ -132,15 +155,30 @@ class FactStore:
         self._step_bytes = 0
         self._epoch = patterns.epoch
 
-    def of(self, value: Array, lanes: Mask | None, columns: int) -> tuple[Facts | None, int]:
-        """Return the facts of a value, and the number of bytes by which it lies beyond them."""
+    def of(
+        self, value: Array, lanes: Mask | None, columns: int, offset: int = 0
+    ) -> tuple[Facts | None, int]:
+        """Return facts, and the number of bytes by which a value plus `offset` lies beyond them.
+
+        The sum is as wide as the register: what goes below zero and comes back has no carry.
+        """
         if self._epoch != self._patterns.epoch:
             self.forget()
             self._epoch = self._patterns.epoch
-        delta = 0
+        start, delta = value, offset
         step = self._steps.get(id(value))
         if step is not None and step[0] is value and (id(step[1]), id(lanes)) in self._facts:
-            value, delta = step[1], step[2]
+            start, delta = step[1], offset + step[2]
+        facts = self._facts_of(start, lanes, columns)
+        if facts is None:
+            return None, 0
+        beyond = turned(facts, delta, value)
+        if beyond is not None:
+            return facts, beyond
+        return self._facts_of(moved(value, offset), lanes, columns), 0
+
+    def _facts_of(self, value: Array, lanes: Mask | None, columns: int) -> Facts | None:
+        """Return the facts of a value, worked out once."""
         key = (id(value), id(lanes))
         found = self._facts.get(key)
         if found is None:
@@ -150,7 +188,7 @@ class FactStore:
             self._facts[key] = found
             self._fact_bytes += _held(found[2])
             self._known.add(id(value))
-        return found[2], delta
+        return found[2]
 
     def note_sum(self, result: Array, source: Array, addend: Array) -> None:
         """Remember that `result` is `source` plus the single number in `addend`."""

@@ -102,6 +102,8 @@ class Group:
             self.wave.write_back()
             self.committed = registers
             self.frame = registers if self.lanes is None else list(registers)
+            if self.lanes is None:
+                self.wave.lend(plan.reads)
 
     def leave(self, plan: "BlockPlan") -> None:
         """Merge what outlives the block into the registers, and drop the rest."""

@@ -64,7 +64,6 @@ def _move(decoder: "Decoder", instruction: Instruction) -> Step:
 
     def move(group: "Group") -> None:
         value = fetch(group.frame)
-        group.wave.owned.pop(id(value), None)
         store(group.frame, value)
 
     return move
@@ -90,7 +89,6 @@ def _move_vector(decoder: "Decoder", to: Vector, source: Vector, kind: str) -> S
     def move(group: "Group") -> None:
         values = [fetch(group.frame) for fetch in fetches]
         for value, store in zip(values, stores, strict=True):
-            group.wave.owned.pop(id(value), None)
             if store is not None:
                 store(group.frame, value)
 
@@ -197,7 +195,6 @@ def _convert_address(decoder: "Decoder", instruction: Instruction) -> Step:
         frame = group.frame
         value = fetch(frame)
         if not start:
-            group.wave.owned.pop(id(value), None)
             if store is not None:
                 store(frame, value)
             return

@@ -80,7 +80,6 @@ def _copy(decoder: "Decoder", source: Place, to: Place) -> list[Step]:
 def _pass(fetch: Fetch, store: Store) -> Step:
     def move(group: "Group") -> None:
         value = fetch(group.frame)
-        group.wave.owned.pop(id(value), None)
         store(group.frame, value)
 
     return move
@@ -149,8 +148,8 @@ def take_returned(
 
     def take(group: "Group") -> None:
         value: Array = fetch(group.frame)
-        group.wave.owned.pop(id(value), None)
-        group.frame[slot] = value.astype(dtype, copy=False)
+        same = value.dtype.itemsize == dtype.itemsize
+        group.frame[slot] = value.view(dtype) if same else value.astype(dtype)
 
     yield take
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ...errors import KernelFault
 from ...traces.schema import Space
 from .array import Array
-from .fact import as_addresses
+from .fact import as_addresses, moved
 from .fault import name_lane, source_line
 from .memory import WINDOWS, Memory
 
@@ -74,8 +74,8 @@ def _fault(
     group: "Group", access: "Access", value: Array, where: "Reach", lane: int
 ) -> KernelFault:
     program, space = group.wave.program, where.space
-    addresses = np.broadcast_to(as_addresses(value), where.shape)
-    address = int(addresses.reshape(-1)[lane]) + access.offset
+    addresses = np.broadcast_to(as_addresses(moved(value, access.offset)), where.shape)
+    address = int(addresses.reshape(-1)[lane])
     if access.space is None and space != Space.GLOBAL:
         address -= WINDOWS[space][0]
     found = program.memory.global_.find(address) if space == Space.GLOBAL else None

@@ -5,12 +5,13 @@ whose top splits stand at the same basic block run it together; of the blocks wh
 stand, the first in reverse post-order is next.
 """
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .array import LANES, Array, Bits, Mask, unpack
+from .array import LANES, Array, Bits, Mask, scalar, unpack
 from .barrier import READY
 from .budget import Budget
 from .compact import CompactRegisters
@@ -31,7 +32,6 @@ FAIR = 64
 """A block picked this many times running lets the warps that have waited longest go first."""
 
 MASKS_REMEMBERED = 8
-OWNED_REMEMBERED = 256
 
 
 class Wave:
@@ -64,7 +64,7 @@ class Wave:
         self.step = np.zeros(self.warps, dtype=np.uint32)
         self.frames: FrameStack | None = None
         self.facts = FactStore(patterns)
-        self.owned: dict[int, Array] = {}
+        self._owned: dict[int, Array] = {}
         self._compact: CompactRegisters | None = None
         self._masks: dict[tuple[bytes, int], Mask] = {}
         lanes = np.arange(self.columns).reshape(self.warps_a_block, LANES) < launch.threads
@@ -106,11 +106,22 @@ class Wave:
             self._compact.write_back()
             self._compact = None
 
-    def own(self, array: Array) -> None:
-        """Remember that only one register holds this array, so that it may change in place."""
-        if len(self.owned) >= OWNED_REMEMBERED:
-            self.owned.clear()
-        self.owned[id(array)] = array
+    def own(self, slot: int, array: Array) -> None:
+        """Remember that a register's array was made for it alone, and may change in place."""
+        self._owned[slot] = array
+
+    def owns(self, slot: int) -> bool:
+        """Whether nothing else can hold the array of a register, or a view of it."""
+        return self._owned.get(slot) is self.registers[slot]
+
+    def lend(self, slots: Iterable[int]) -> None:
+        """Let instructions see registers' own arrays: any of them may keep one, or a view of it.
+
+        Those of a few warps see copies, and what they blend is copied, so this is for whole groups.
+        """
+        if self._owned:
+            for slot in slots:
+                self._owned.pop(slot, None)
 
     def next_group(self) -> Group | None:
         """Return the warps that run next, or None when no warp is ready."""
@@ -152,7 +163,8 @@ class Wave:
         shape = (self.blocks, self.columns)
         for warp, slot, value in self.stacks.barriers.outcomes:
             register = np.array(np.broadcast_to(self.registers[slot], shape), order="C")
-            register.reshape(-1, LANES)[warp] = value
+            bits = scalar(value, np.dtype(f"u{register.itemsize}")).view(register.dtype)
+            register.reshape(-1, LANES)[warp] = bits
             self.registers[slot] = register
         self.stacks.barriers.outcomes.clear()
 

@@ -14,7 +14,6 @@ from ...ptx.kernel import (
     Symbol,
     Vector,
 )
-from ..array import DTYPES
 from ..memory import GLOBAL_BASE
 from ..slot import immediate
 from .gather_text import loaded, stored
@@ -121,8 +120,7 @@ def _addresses(text: WarpText, operand: Address, refuse: Refuse) -> tuple[str, i
             return place, operand.offset
         if size != 4:
             raise refuse("an address of this size")
-        grow = "sext" if DTYPES[base.type].kind == "i" else "zext"
-        return text.widened(place, grow), operand.offset
+        return text.widened(place, "zext", operand.offset & 0xFFFFFFFF), 0
     start = 0
     if isinstance(base, Symbol):
         found = text.frame.address_of(text.function, base)

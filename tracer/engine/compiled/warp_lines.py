@@ -13,9 +13,12 @@ define void @fill(ptr %p, i64 %x) {
 }
 """
 _WIDEN = """
-define void @widen_{grow}(ptr %p, ptr %to) {{
+define void @widen_{grow}(ptr %p, i32 %offset, ptr %to) {{
   %a = load <32 x i32>, ptr %p, align 4
-  %w = {grow} <32 x i32> %a to <32 x i64>
+  %i = insertelement <32 x i32> poison, i32 %offset, i64 0
+  %s = shufflevector <32 x i32> %i, <32 x i32> poison, <32 x i32> zeroinitializer
+  %b = add <32 x i32> %a, %s
+  %w = {grow} <32 x i32> %b to <32 x i64>
   store <32 x i64> %w, ptr %to, align 8
   ret void
 }}
@@ -57,10 +60,13 @@ class WarpText:
         """Whether a register has a value where a basic block begins or ends."""
         return isinstance(operand, Register) and (self.function, operand.name) in self.frame.lasting
 
-    def widened(self, place: str, grow: str) -> str:
-        """Return where 32 lanes of 32 bits are 64 bits wide, by `zext` or `sext`."""
-        called = self.fragments.once(f"widen_{grow}", "ptr, ptr", _WIDEN.format(grow=grow))
-        self.add(f"call void @{called}(ptr {place}, ptr %scratch)")
+    def widened(self, place: str, grow: str, offset: int = 0) -> str:
+        """Return where 32 lanes of 32 bits, plus `offset`, are 64 bits wide, by `zext` or `sext`.
+
+        The sum has 32 bits, as the register has: a carry is lost.
+        """
+        called = self.fragments.once(f"widen_{grow}", "ptr, i32, ptr", _WIDEN.format(grow=grow))
+        self.add(f"call void @{called}(ptr {place}, i32 {offset}, ptr %scratch)")
         return "%scratch"
 
     def packed(self, register: Register, negated: bool) -> str:
