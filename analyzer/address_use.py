@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..models.replay.lanes import Masks, count_distinct, count_lanes, unpack_masks
+from ..models.replay.rows.lanes import Masks, count_distinct, count_lanes, unpack_masks
+from ..models.replay.rows.sites import SPACES
 from ..models.replay.seam import Bools, Ints
-from ..models.replay.sites import SPACES
 from ..traces.reader import LaunchTrace
 from ..traces.schema import Space
 

@@ -13,7 +13,7 @@ from textwrap import wrap
 
 import polars as pl
 
-from ..models.replay.device import Device, load_device
+from ..models.replay.device.device import Device, load_device
 from ..models.replay.seam import ACCESSES
 from ..traces.reader import LaunchTrace, Trace
 from ..traces.schema import Space

@@ -12,7 +12,7 @@ nvprof's flop_count metrics (Profiler User's Guide 7.5).
 import polars as pl
 import pyarrow as pa
 
-from ..models.replay.counts import LaunchCounts
+from ..models.replay.count.counts import LaunchCounts
 from .widen import widen
 
 COLUMNS = tuple(f"flops_{name}" for name in ("half", "single", "double"))

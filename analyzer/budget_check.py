@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import polars as pl
 
 from ..errors import CutraceError, nearest
-from ..models.replay.device import load_device
+from ..models.replay.device.device import load_device
 from ..traces.reader import Trace
 from ..traces.schema import Launch
 from .budget import Budget, Entry, Limit

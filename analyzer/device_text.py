@@ -5,9 +5,9 @@ from dataclasses import fields
 from textwrap import wrap
 from typing import Any
 
-from ..models.replay.device import Device
+from ..models.replay.device.device import Device
+from ..models.replay.device.wiring import Stage
 from ..models.replay.seam import ACCESSES
-from ..models.replay.wiring import Stage
 from .align import align
 from .diagram import draw
 

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import asdict, fields
 
-from ..models.replay.counts import LaunchCounts
-from ..models.replay.device import Device
-from ..models.replay.place import Waves, count_padding_lanes, count_waves
+from ..models.replay.count.counts import LaunchCounts
+from ..models.replay.device.device import Device
+from ..models.replay.schedule.place import Waves, count_padding_lanes, count_waves
 
 LIMITS = ("blocks", "warps", "registers", "shared", "barriers")
 
@@ -16,7 +16,7 @@ def launch_facts(counts: LaunchCounts, device: Device) -> Mapping[str, int | Non
     `limit_*` are the blocks that an SM has room for, by resource; `resident_blocks` the least of
     them. Shared memory is in bytes a block: `shared_driver` is what the device reserves of it, and
     `shared_allocated` all of it rounded up. `carveout` is what the SM sets apart for it, enough for
-    `limit_carveout` blocks. Blocks run in `waves`, as `models/replay/place.py` says.
+    `limit_carveout` blocks. Blocks run in `waves`, as `models/replay/schedule/place.py` says.
     """
     launch, resident, limits = counts.launch, counts.occupancy, device.limits
     asked = resident.need.shared + limits.shared_reserved

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from ..models.replay.device import Device
+from ..models.replay.device.device import Device
+from ..models.replay.device.wiring import Stage
 from ..models.replay.seam import ACCESSES
-from ..models.replay.wiring import Stage
 
 TITLES = {
     "global": "Global",

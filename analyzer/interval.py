@@ -24,8 +24,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from ..models.control import LAUNCHED
-from ..models.replay.place import divide_sample
+from ..models.analyses.control import LAUNCHED
+from ..models.replay.schedule.place import divide_sample
 from ..traces.schema import Launch
 from .evaluate import Definitions, Raw, Value, by, columns, expression, totals
 from .student import quantile

@@ -7,8 +7,8 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from ..models.control import COUNTERS, LAUNCHED
-from ..models.replay.sites import SPACES, read_sites
+from ..models.analyses.control import COUNTERS, LAUNCHED
+from ..models.replay.rows.sites import SPACES, read_sites
 from ..traces.kept import keeps_pcs
 from ..traces.schema import Kept, Launch, Space
 from .arithmetic import COLUMNS as FLOPS

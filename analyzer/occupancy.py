@@ -1,6 +1,7 @@
 """Occupancy as a person asks for it: every limit, what binds, curves, and advice on a launch.
 
-From a trace's launch or from numbers alone; the integers are those of `models/occupancy.py`.
+From a trace's launch or from numbers alone; the integers are those of
+`models/analyses/occupancy.py`.
 Equations 6.3 to 6.5 of a textbook chapter on CUDA give a size of block: the least of what keeps all
 warp schedulers busy, what the registers of a block feed, what its shared memory holds, and what an
 SM holds; then whole warps, then as many blocks as the threads need. The chapter rounds up to whole
@@ -13,8 +14,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from ..errors import CutraceError
-from ..models.occupancy import Need, Occupancy, launch_occupancy, occupancy, refuse_launch
-from ..models.replay.device import Device, Limits
+from ..models.analyses.occupancy import Need, Occupancy, launch_occupancy, occupancy, refuse_launch
+from ..models.replay.device.device import Device, Limits
 from ..models.replay.options import ReplayOptions
 from ..traces.reader import LaunchTrace
 from ..traces.schema import LANES

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from textwrap import wrap
 
-from ..models.occupancy import Occupancy
+from ..models.analyses.occupancy import Occupancy
 from .align import align
 from .occupancy import Advice, Curve, Resident
 
@@ -40,7 +40,7 @@ def render(
 def share(found: Occupancy, warps: int) -> str:
     """Warps as a part of those that an SM holds.
 
-    >>> from cutrace.models.occupancy import Need
+    >>> from cutrace.models.analyses.occupancy import Need
     >>> share(Occupancy(Need(32), 48), 16)
     '33.3 %'
     """

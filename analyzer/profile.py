@@ -9,12 +9,12 @@ import polars as pl
 import pyarrow as pa
 
 from ..errors import CutraceError, nearest
-from ..models.replay.change import Wish
-from ..models.replay.counts import LaunchCounts
-from ..models.replay.device import Device, load_devices
+from ..models.replay.count.counts import LaunchCounts
+from ..models.replay.device.device import Device, load_devices
 from ..models.replay.jobs import replay_in_jobs
 from ..models.replay.options import SCHEDULES, ReplayOptions
-from ..models.replay.suppose import suppose
+from ..models.replay.whatif.change import Wish
+from ..models.replay.whatif.suppose import suppose
 from ..traces.reader import Trace, read_trace
 from ..traces.schema import Launch, Manifest
 from .apart import with_apart
@@ -199,7 +199,7 @@ def analyze(
     makes the first profiler's counters count the whole grid instead of one SM or cluster;
     `profiled_blocks` is the number of blocks that the profiled cluster received. `dlcm` is `ca` or
     `cg`, `registers` a thread's instead of the assembler's. `schedule`, `round-robin` or
-    `greedy-oldest`, is the order of warps that caches see (`models/replay/schedule.py`). `set`
+    `greedy-oldest`, is the order of warps that caches see (`models/replay/schedule`). `set`
     gives values in place of a device file's, `{"coalescer.load": "sector"}`. `as_if` counts what a
     device would refuse. Without `caches` hits and misses are None, and a replay takes a part of the
     time. `pad` and `align` suppose other arrays: `{"tile": 1}` rows one element

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 
-from ..models.race import Party, Race, RaceCheck
+from ..models.analyses.race import Party, Race, RaceCheck
 from .launch_text import launch_text
 
 _VERBS = {"load": "loads", "store": "stores", "atomic": "updates atomically"}

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from ..models.replay.device import Device
+from ..models.replay.device.device import Device
 from .arithmetic import COLUMNS
 
 MOVED = tuple(f"global_{access}_bytes_moved" for access in ("load", "store", "atomic", "reduction"))

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 import numpy as np
 import polars as pl
 
-from ..models.replay.lanes import unpack_masks
+from ..models.replay.rows.lanes import unpack_masks
+from ..models.replay.rows.sites import Sites, read_sites
 from ..models.replay.seam import Bools, Ints
-from ..models.replay.sites import Sites, read_sites
 from ..traces.reader import LaunchTrace
 from ..traces.schema import Space
 

@@ -12,19 +12,19 @@ import numpy as np
 import polars as pl
 
 from ..errors import CutraceError
-from ..models.replay.change import Wish, read_changes
-from ..models.replay.device import Device
-from ..models.replay.lacking import adapt_kinds
+from ..models.replay.device.device import Device
+from ..models.replay.device.fallback import adapt_kinds
+from ..models.replay.device.wiring import wire
 from ..models.replay.options import ReplayOptions
-from ..models.replay.patterns import Shapes
-from ..models.replay.place import place
 from ..models.replay.replay import replay
+from ..models.replay.rows.patterns import Shapes
+from ..models.replay.rows.sites import read_sites
+from ..models.replay.schedule.place import place
 from ..models.replay.seam import ACCESSES, ROW_SHIFT, Batch, Image, Ints
-from ..models.replay.sites import read_sites
 from ..models.replay.stages import Stages
-from ..models.replay.suppose import suppose_launches
-from ..models.replay.usage import Usage, read_usage
-from ..models.replay.wiring import wire
+from ..models.replay.whatif.change import Wish, read_changes
+from ..models.replay.whatif.suppose import suppose_launches
+from ..models.replay.whatif.usage import Usage, read_usage
 from ..traces.reader import LaunchTrace
 from ..traces.schema import Array, Space
 

@@ -14,7 +14,7 @@ def advise_here(
     """The advice on a trace; `arguments` are those of the `analyze()` that gave the profile."""
     from ..analyzer.advice import advise
     from ..analyzer.advice_report import render
-    from ..models.replay.suppose import suppose
+    from ..models.replay.whatif.suppose import suppose
     from ..traces.reader import read_trace
 
     dlcm, settings = arguments.get("dlcm", "ca"), arguments.get("set", {})

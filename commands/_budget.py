@@ -45,7 +45,7 @@ def _checker(path: Path, budget: "Budget | None", replay: Replay) -> "Checker":
     """The trace, counted on the devices of the command line, else the budget's, else as ever."""
     from ..analyzer.budget_check import Checker
     from ..analyzer.profile import analyze
-    from ..models.replay.suppose import suppose
+    from ..models.replay.whatif.suppose import suppose
     from ..traces.reader import read_trace
 
     arguments: dict[str, Any] = replay.arguments()

@@ -10,7 +10,7 @@ from ..analyzer.budget import Budget, name_compiler, read_budget, read_entries
 from ..analyzer.budget_check import Checker
 from ..analyzer.budget_text import render_broken
 from ..analyzer.profile import Profile, analyze
-from ..models.replay.suppose import suppose
+from ..models.replay.whatif.suppose import suppose
 from ..tracer.host.session import Session
 from ..traces.reader import Trace, read_trace
 

@@ -26,7 +26,7 @@ def last_of(names: Names) -> Callable[[str], list[str]]:
 
 def devices() -> list[str]:
     """The devices that come with cutrace."""
-    from ..models.replay.catalog import device_names
+    from ..models.replay.device.catalog import device_names
 
     return device_names()
 

@@ -33,7 +33,7 @@ class Replay:
 
         `CutraceError` for a device or a setting that does not exist, before anything is recorded.
         """
-        from ..models.replay.device import load_devices
+        from ..models.replay.device.device import load_devices
 
         devices = self.asked.get("device") or (environ.get("CUTRACE_DEVICE") or otherwise,)
         load_devices(devices, self.asked.get("set"))

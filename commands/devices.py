@@ -27,9 +27,9 @@ def command(
 ) -> str:
     """List devices, or print the limits and the wiring of one."""
     from ..analyzer.device_text import describe_device, list_devices
-    from ..models.replay.catalog import EVERY, find_device, match_devices
-    from ..models.replay.device import load_device, load_devices
-    from ..models.replay.layers import read_layers
+    from ..models.replay.device.catalog import EVERY, find_device, match_devices
+    from ..models.replay.device.device import load_device, load_devices
+    from ..models.replay.device.layers import read_layers
 
     if name is None or match_devices(name) is not None:
         listed = list_devices(load_devices([name or EVERY]))

@@ -34,10 +34,10 @@ def command(
     """Show every limit on resident blocks, from a trace or from numbers alone."""
     from ..analyzer.occupancy import draw_curves, from_launch, from_numbers
     from ..analyzer.occupancy_text import render
-    from ..models.occupancy import Need
-    from ..models.replay.device import load_devices
+    from ..models.analyses.occupancy import Need
+    from ..models.replay.device.device import load_devices
     from ..models.replay.options import ReplayOptions
-    from ..models.replay.suppose import suppose
+    from ..models.replay.whatif.suppose import suppose
     from ..traces.reader import read_trace
 
     asked = replay.arguments()

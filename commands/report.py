@@ -41,7 +41,7 @@ def command(
         from ..analyzer.html.gather import Subject
         from ..analyzer.html.page import render
         from ..analyzer.profile import analyze
-        from ..models.replay.suppose import suppose
+        from ..models.replay.whatif.suppose import suppose
         from ..traces.reader import read_trace
 
         subjects = []

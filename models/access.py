@@ -18,7 +18,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from .replay.lanes import count_true, distinct_bytes, ordered_lanes
+from .replay.rows.lanes import count_true, distinct_bytes, ordered_lanes
 from .replay.seam import Batch, Step
 
 

@@ -44,7 +44,7 @@ from typing import ClassVar
 import numpy as np
 
 from ..errors import CutraceError, nearest
-from .replay.lanes import NONE, check_lanes, sort_distinct
+from .replay.rows.lanes import NONE, check_lanes, sort_distinct
 from .replay.seam import Batch, Bools, Ints, Kind, Step
 
 WORD = 4

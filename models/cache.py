@@ -28,7 +28,7 @@ all sets begins somewhere else: no stride of a power of two fills a few sets onl
 
 What is not: time. A load whose sector is still on its way is a hit, as on the chip that was
 measured, but two SMs that ask L2 for one sector at once ask twice. The order of warps is
-`models/replay/schedule.py`'s. What waits to be written when a launch ends is not counted, and no
+`models/replay/schedule`'s. What waits to be written when a launch ends is not counted, and no
 launch finds what an earlier one left.
 
 Source: CUDA C Programming Guide 7.5, G.3 to G.5; Nsight Compute 2022.3 Profiling Guide;
@@ -43,9 +43,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..errors import CutraceError, nearest
-from .replay import lines as plain
-from .replay.compiled import as_array, as_list, compile_if_worth, extend
-from .replay.episodes import list_ranges
+from .replay.native.compiled import as_array, as_list, compile_if_worth, extend
+from .replay.ordered import cache_lines as plain
+from .replay.schedule.episodes import list_ranges
 from .replay.seam import ACCESSES, Batch, Ints, Kind, Step
 
 Kinds = tuple[Sequence[int], ...]
@@ -79,7 +79,7 @@ class Cache:
     ages of a store in cycles. `wavers`: whether the line that makes room may be the second oldest.
 
     A stage has `model`, `from` and `scope` besides, and `beside_shared = true` where `bytes` are
-    shared with shared memory: `models/replay/wiring.py`.
+    shared with shared memory: `models/replay/device/wiring.py`.
     """
 
     bytes: int

@@ -45,15 +45,9 @@ from typing import ClassVar
 import numpy as np
 
 from ..errors import CutraceError, nearest
-from .replay.lanes import (
-    NONE,
-    check_lanes,
-    count_true,
-    mark_new,
-)
-from .replay.numbering import number_rows
-from .replay.seam import Batch, Ints, Kind, Step, join_batches
-from .replay.transactions import (
+from .replay.rows.lanes import NONE, check_lanes, count_true, mark_new
+from .replay.rows.numbering import number_rows
+from .replay.rows.transactions import (
     LINE,
     RULES,
     SECTOR,
@@ -66,6 +60,7 @@ from .replay.transactions import (
     count_units,
     largest_size,
 )
+from .replay.seam import Batch, Ints, Kind, Step, join_batches
 
 _PAIRS = 1 << 10
 """More than any size: to put two in one number."""

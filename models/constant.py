@@ -20,7 +20,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from .replay.lanes import NONE, check_lanes, sort_distinct
+from .replay.rows.lanes import NONE, check_lanes, sort_distinct
 from .replay.seam import Batch, Ints, Step
 
 

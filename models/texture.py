@@ -30,7 +30,7 @@ from typing import ClassVar
 import numpy as np
 
 from ..errors import CutraceError
-from .replay.lanes import NONE, check_lanes, count_distinct, mark_new
+from .replay.rows.lanes import NONE, check_lanes, count_distinct, mark_new
 from .replay.seam import (
     ROW_SHIFT,
     SLICE_SHIFT,

@@ -12,8 +12,8 @@ import tempfile
 from importlib.util import find_spec
 from pathlib import Path
 
-from cutrace.models.replay.catalog import device_names
-from cutrace.models.replay.device import Device, load_device
+from cutrace.models.replay.device.catalog import device_names
+from cutrace.models.replay.device.device import Device, load_device
 
 TARGET = Path(__file__).parents[1] / "tests" / "validate" / "occupancy_header.csv"
 ASKED = ("device", "threads", "registers", "shared", "barriers", "cache_config")

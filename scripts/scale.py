@@ -22,10 +22,10 @@ from scale_jobs import measure_jobs
 from scale_kernels import ROWS, Record, record_loop, record_spmv, record_transpose
 
 import cutrace
-from cutrace.models.replay import lines
-from cutrace.models.replay.compiled import rows_asked
-from cutrace.models.replay.device import load_devices
+from cutrace.models.replay.device.device import load_devices
+from cutrace.models.replay.native.compiled import rows_asked
 from cutrace.models.replay.options import ReplayOptions
+from cutrace.models.replay.ordered import cache_lines as lines
 from cutrace.models.replay.replay import replay
 from cutrace.traces.reader import LaunchTrace, read_trace
 
@@ -145,7 +145,7 @@ if sys.argv[1] == "record":
 else:
     import time
     import cutrace.analyzer.profile
-    from cutrace.models.replay.device import load_devices
+    from cutrace.models.replay.device.device import load_devices
     from cutrace.models.replay.options import ReplayOptions
     from cutrace.models.replay.replay import replay
     from cutrace.traces.reader import read_trace

@@ -7,16 +7,18 @@ ROOT = Path(__file__).parents[1]
 
 HEAD = """# Models
 
-Made by `scripts/write_models.py` from the files in `models/`: each file is a model, and says at its
-top what the hardware does, what is modelled of it, what is not, and where the rules are published.
+Made by `scripts/write_models.py` from the files in `models/`: each file is a model, those in
+`analyses` answer for a whole launch what needs no stage of a device. Each says at its top what the
+hardware does, what is modelled of it, what is not, and where the rules are published.
 `cutrace devices NAME` draws which of them a device runs, in what order and of what sizes.
 """
 
 
 def text() -> str:
     """Return the document."""
-    pages = [page(path) for path in sorted((ROOT / "models").glob("*.py"))]
-    return "\n".join([HEAD, *filter(None, pages)])
+    models = ROOT / "models"
+    paths = [*sorted(models.glob("*.py")), *sorted((models / "analyses").glob("*.py"))]
+    return "\n".join([HEAD, *filter(None, map(page, paths))])
 
 
 def page(path: Path) -> str:
@@ -27,7 +29,7 @@ def page(path: Path) -> str:
     if not (colon and rest):
         return ""
     about = " ".join(what.split())
-    return f"## {name}\n\n{about[0].upper()}{about[1:]} (`models/{path.name}`)\n\n{rest}\n"
+    return f"## {name}\n\n{about[0].upper()}{about[1:]} (`{path.relative_to(ROOT)}`)\n\n{rest}\n"
 
 
 def main() -> None:

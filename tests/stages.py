@@ -5,11 +5,11 @@ from collections.abc import Mapping
 import numpy as np
 from warps import Warp
 
-from cutrace.models.replay.device import load_device
-from cutrace.models.replay.lanes import unpack_masks
+from cutrace.models.replay.device.device import load_device
+from cutrace.models.replay.device.wiring import wire
+from cutrace.models.replay.rows.lanes import unpack_masks
 from cutrace.models.replay.seam import Batch, Kind
 from cutrace.models.replay.stages import Stages
-from cutrace.models.replay.wiring import wire
 
 
 def batch_of(*warps: Warp, kind: Kind) -> Batch:

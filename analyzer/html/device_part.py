@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ...models.replay.device import Device, load_device
+from ...models.replay.device.device import Device, load_device
 from ...models.replay.options import ReplayOptions
 from ...traces.reader import LaunchTrace, Trace
 from ..advice import Finding

@@ -4,10 +4,10 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ...errors import CutraceError
-from ...models.occupancy import refuse_launch
-from ...models.replay.change import Wish
-from ...models.replay.device import Device, load_devices
-from ...models.replay.suppose import suppose
+from ...models.analyses.occupancy import refuse_launch
+from ...models.replay.device.device import Device, load_devices
+from ...models.replay.whatif.change import Wish
+from ...models.replay.whatif.suppose import suppose
 from ...traces.reader import Trace
 from ...traces.schema import Array
 from ..launch_text import launch_text

@@ -13,8 +13,8 @@ import numpy as np
 from ...models.banks import WORD, Banks
 from ...models.coalescer import Coalescer
 from ...models.constant import Constant
+from ...models.replay.rows.transactions import LINE
 from ...models.replay.seam import Batch
-from ...models.replay.transactions import LINE
 from ...traces.schema import LANES, Array
 from .search import Access
 

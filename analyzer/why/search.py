@@ -8,12 +8,12 @@ import numpy as np
 import pyarrow as pa
 
 from ...errors import CutraceError
-from ...models.replay.device import Device
-from ...models.replay.lacking import adapt_kinds
-from ...models.replay.patterns import Shapes
+from ...models.replay.device.device import Device
+from ...models.replay.device.fallback import adapt_kinds
+from ...models.replay.device.wiring import Wire, wire
+from ...models.replay.rows.patterns import Shapes
+from ...models.replay.rows.sites import Sites, read_sites
 from ...models.replay.seam import Batch, Bools, Ints, Kind, Model
-from ...models.replay.sites import Sites, read_sites
-from ...models.replay.wiring import Wire, wire
 from ...traces.reader import LaunchTrace
 
 ASKED = 1 << 13

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ...errors import CutraceError
-from .counts import LaunchCounts
-from .device import Device
+from .count.counts import LaunchCounts
+from .device.device import Device
 from .options import ReplayOptions
 from .replay import replay
 

@@ -27,11 +27,11 @@ from ...traces.schema import (
     Launch,
 )
 from ...traces.spill import PatternSpill
-from .counts import LaunchCounts
-from .device import Device
+from .count.counts import LaunchCounts
+from .device.device import Device
 from .options import ReplayOptions
-from .patterns import Shapes
 from .replay import LaunchReplay
+from .rows.patterns import Shapes
 from .seam import Ints
 
 Columns = npt.NDArray[Any]

@@ -8,27 +8,27 @@ import polars as pl
 import pyarrow as pa
 
 from ...traces.schema import Launch
-from ..control import COUNTERS
-from ..occupancy import Occupancy, launch_occupancy, refuse_launch
-from .accesses import AccessCounter, Track
-from .arrays import cut_zones
-from .counts import LaunchCounts, Ledger
-from .device import Device
-from .histories import HistoryCounter
-from .intervals import Intervals
-from .lacking import adapt_kinds, substitute
-from .lanes_on import SCHEMA, LanesOnCounter
+from ..analyses.control import COUNTERS
+from ..analyses.occupancy import Occupancy, launch_occupancy, refuse_launch
+from .count.accesses import AccessCounter, Track
+from .count.counts import LaunchCounts, Ledger
+from .count.histories import HistoryCounter
+from .count.samples import SampleCounter
+from .count.tally import READ
+from .device.device import Device
+from .device.fallback import adapt_kinds, substitute
+from .device.wiring import wire
 from .options import ReplayOptions
-from .ordered import count_ordered
-from .patterns import Shapes
-from .place import place
-from .samples import SampleCounter
-from .schedule import read_barriers, schedule
-from .sites import read_sites
+from .ordered.ordered import count_ordered
+from .rows.arrays import cut_zones
+from .rows.lanes_on import SCHEMA, LanesOnCounter
+from .rows.patterns import Shapes
+from .rows.sites import read_sites
+from .rows.texels import texture_arrays
+from .schedule.barrier_intervals import Intervals
+from .schedule.place import place
+from .schedule.schedule import read_barriers, schedule
 from .stages import split_wires, with_sources
-from .tally import READ
-from .texels import texture_arrays
-from .wiring import wire
 
 if TYPE_CHECKING:
     from ...traces.reader import LaunchTrace

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from .loops import counting_loops
+from .device.wiring import Wire
+from .native.loops import counting_loops
 from .seam import Batch, Ints, Model, Step, join_batches
-from .wiring import Wire
 
 Answers = Mapping[str, Ints]
 """For each stage by name, (counters, n): its answers to the n rows that went in, or n groups."""

@@ -5,7 +5,7 @@ import pytest
 
 import cutrace
 from cutrace.cli import run
-from cutrace.models.race import find_races
+from cutrace.models.analyses.race import find_races
 from cutrace.tracer.host.launch_comment import find_launch_comments
 from cutrace.tracer.host.record import record
 

@@ -12,7 +12,7 @@ import cutrace
 from cutrace.analyzer.arithmetic import flops_of
 from cutrace.analyzer.profile import LaunchProfile, analyze
 from cutrace.analyzer.roofline import roofline, single_gflops
-from cutrace.models.replay.device import load_device
+from cutrace.models.replay.device.device import load_device
 from cutrace.traces.writer import TraceWriter
 
 

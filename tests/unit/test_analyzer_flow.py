@@ -10,7 +10,7 @@ import cutrace
 from cutrace.analyzer.flow import Flow, trace_flow
 from cutrace.analyzer.html.drawing import count_bytes
 from cutrace.analyzer.html.flow_svg import draw_flow
-from cutrace.models.replay.device import load_device
+from cutrace.models.replay.device.device import load_device
 from cutrace.traces.schema import Space
 
 LOAD, STORE, TILE, TABLE = 0, 1, 2, 3

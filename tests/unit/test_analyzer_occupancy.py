@@ -15,9 +15,9 @@ from cutrace.analyzer.occupancy import (
 )
 from cutrace.analyzer.occupancy_text import render
 from cutrace.cli import run
-from cutrace.models.occupancy import Need, occupancy
-from cutrace.models.replay.catalog import device_names
-from cutrace.models.replay.device import Device, load_device
+from cutrace.models.analyses.occupancy import Need, occupancy
+from cutrace.models.replay.device.catalog import device_names
+from cutrace.models.replay.device.device import Device, load_device
 from cutrace.models.replay.options import ReplayOptions
 from cutrace.traces.schema import Resources
 

@@ -17,8 +17,8 @@ from cutrace.analyzer.vocabulary import (
     vocabularies,
 )
 from cutrace.errors import CutraceError
-from cutrace.models.replay.catalog import device_names
-from cutrace.models.replay.device import load_devices
+from cutrace.models.replay.device.catalog import device_names
+from cutrace.models.replay.device.device import load_devices
 
 ROOT = Path(__file__).parents[2]
 HEAD = '[vocabulary]\nname = "mine"\ndoc = "d"\ndevices = "1.0-"\n'

@@ -8,7 +8,7 @@ import pytest
 from cuda_run import traced_kernel
 
 from cutrace.cli import run
-from cutrace.models.race import RaceCheck, find_races
+from cutrace.models.analyses.race import RaceCheck, find_races
 
 Captured = pytest.CaptureFixture[str]
 

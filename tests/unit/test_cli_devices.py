@@ -7,7 +7,7 @@ import pytest
 
 import cutrace
 from cutrace.cli import run
-from cutrace.models.replay.catalog import device_names
+from cutrace.models.replay.device.catalog import device_names
 
 KERNEL = "__global__ void turn(int *out) { out[threadIdx.x ^ 1] = threadIdx.x; }\n"
 HALF = 'name = "Half an H100"\nbase = "h100"\n\n[chip]\nsms = 66\n'

@@ -10,8 +10,8 @@ from every_case import CASES
 import cutrace
 from cutrace.analyzer.evaluate import columns
 from cutrace.analyzer.vocabulary import heading, vocabularies
-from cutrace.models.replay.catalog import device_names
-from cutrace.models.replay.device import load_device
+from cutrace.models.replay.device.catalog import device_names
+from cutrace.models.replay.device.device import load_device
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.record.__name__}-{case.device}")

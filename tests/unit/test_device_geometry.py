@@ -6,7 +6,7 @@ import pytest
 
 from cutrace.cli import run
 from cutrace.errors import CutraceError
-from cutrace.models.replay.device import load_device
+from cutrace.models.replay.device.device import load_device
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ from cutrace.models.replay.device import load_device
         ("l1.sets=0", "cache: sets = 0 and ways = 8; expected one of sets and ways, at least 1"),
         ("l1.ways=four", "ways = 'four'; expected a whole number"),
         ("l1.sets=32", "cache: sets = 32 and ways = 8; expected one of sets and ways"),
-        ("lrc.window=0", "joiner: window = 0; expected 1 at least"),
+        ("lrc.window=0", "lrc: window = 0; expected 1 at least"),
         ("lrc.scope=0", r"\[stage\.lrc\]: scope = 0; expected one of sm, cluster, gpu"),
         ("l1.sector=256", "cache: lines of 128 bytes in sectors of 256"),
         ("l1.bytes=1", "cache: 1 bytes are too few; expected 1024 at least"),

@@ -9,8 +9,8 @@ boards' specifications.
 
 import pytest
 
-from cutrace.models.replay.catalog import device_names
-from cutrace.models.replay.device import load_device
+from cutrace.models.replay.device.catalog import device_names
+from cutrace.models.replay.device.device import load_device
 
 KB = 1024
 

@@ -7,8 +7,8 @@ import pytest
 
 from cutrace.analyzer.device_text import describe_device, list_devices
 from cutrace.analyzer.diagram import draw
-from cutrace.models.replay.catalog import device_names
-from cutrace.models.replay.device import load_device, load_devices
+from cutrace.models.replay.device.catalog import device_names
+from cutrace.models.replay.device.device import load_device, load_devices
 
 
 def picture(*edges: str, **details: str) -> str:

@@ -10,7 +10,7 @@ from stages import serve
 from warps import Warp, warp
 
 from cutrace.errors import CutraceError
-from cutrace.models.replay.device import load_device
+from cutrace.models.replay.device.device import load_device
 
 OLD = ["sm_10", "sm_11", "sm_12", "sm_13"]
 FERMI = ["sm_20", "sm_21"]

@@ -8,8 +8,8 @@ from pathlib import Path
 SCRIPT = """
 import numpy as np
 from cutrace.models.cache import Cache, WORTH
-from cutrace.models.replay import lines
-from cutrace.models.replay.compiled import rows_asked
+from cutrace.models.replay.ordered import cache_lines
+from cutrace.models.replay.native.compiled import rows_asked
 from cutrace.models.replay.seam import Batch, Kind
 
 SPACES = dict(line=128, sector=32, serves=["global", "local"])
@@ -42,9 +42,9 @@ for keys in CACHES:
         step = cache.step(batch)
         for name, column in step.counts.items():
             sums[name] = sums.get(name, 0) + int(column.sum())
-    assert rows_asked[lines.__name__] > WORTH
+    assert rows_asked[cache_lines.__name__] > WORTH
     assert sums["reads"] > sums["read_hits"] > 0, sums
-print("served", rows_asked[lines.__name__])
+print("served", rows_asked[cache_lines.__name__])
 """
 
 

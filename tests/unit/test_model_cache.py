@@ -26,9 +26,9 @@ from hypothesis import strategies as st
 from cutrace.errors import CutraceError
 from cutrace.models import cache as cache_module
 from cutrace.models.cache import WORTH, Cache
-from cutrace.models.replay import lines
-from cutrace.models.replay.compiled import rows_asked
-from cutrace.models.replay.lines import bank_of
+from cutrace.models.replay.native.compiled import rows_asked
+from cutrace.models.replay.ordered import cache_lines as lines
+from cutrace.models.replay.ordered.cache_lines import bank_of
 from cutrace.models.replay.seam import Batch, Kind
 
 

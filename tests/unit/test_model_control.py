@@ -4,10 +4,10 @@ import pytest
 from hand_trace import hand_trace, instruction, launch
 from warps import FULL
 
-from cutrace.models.replay import counts as ledger
-from cutrace.models.replay import histories
-from cutrace.models.replay.counts import LaunchCounts
-from cutrace.models.replay.device import load_device
+from cutrace.models.replay.count import counts as ledger
+from cutrace.models.replay.count import histories
+from cutrace.models.replay.count.counts import LaunchCounts
+from cutrace.models.replay.device.device import load_device
 from cutrace.models.replay.replay import replay
 
 HALF = 0xFFFF

@@ -3,8 +3,8 @@ from pathlib import Path
 import pytest
 
 from cutrace.errors import CutraceError
-from cutrace.models.replay.catalog import FOLDER, device_names, find_device
-from cutrace.models.replay.device import load_device
+from cutrace.models.replay.device.catalog import FOLDER, device_names, find_device
+from cutrace.models.replay.device.device import load_device
 
 WHOLE = (FOLDER / "sm_70.toml").read_text()
 """A file without a base."""

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from cutrace.models.coalescer import Coalescer
-from cutrace.models.replay import loops
-from cutrace.models.replay.lanes import count_true, distinct_bytes, order_lanes
-from cutrace.models.replay.patterns import Shapes
+from cutrace.models.replay.native import loops
+from cutrace.models.replay.rows.lanes import count_true, distinct_bytes, order_lanes
+from cutrace.models.replay.rows.patterns import Shapes
 from cutrace.models.replay.seam import Batch, Bools, Ints, Kind
 from cutrace.traces.pattern_store import HeldPatterns
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from cutrace.errors import CutraceError
-from cutrace.models.replay.catalog import match_devices
-from cutrace.models.replay.device import load_device, load_devices
+from cutrace.models.replay.device.catalog import match_devices
+from cutrace.models.replay.device.device import load_device, load_devices
 
 MINE = 'name = "Mine"\nbase = "h100"\n'
 STAGE = '\n[stage.{}]\nmodel = "own_models:Offsets"\nfrom = ["global"]\n'

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 from hand_trace import launch
 
-from cutrace.models.occupancy import (
+from cutrace.models.analyses.occupancy import (
     Need,
     Occupancy,
     choose_carveout,
@@ -12,8 +12,8 @@ from cutrace.models.occupancy import (
     occupancy,
     refuse_launch,
 )
-from cutrace.models.replay.catalog import device_names
-from cutrace.models.replay.device import Limits, load_device
+from cutrace.models.replay.device.catalog import device_names
+from cutrace.models.replay.device.device import Limits, load_device
 from cutrace.models.replay.options import ReplayOptions
 from cutrace.traces.schema import Resources
 

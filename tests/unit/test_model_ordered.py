@@ -9,10 +9,10 @@ import pytest
 from hand_trace import Access, instruction, launch, write_rows
 from warps import BASE, warp
 
-from cutrace.models.replay.device import load_device
+from cutrace.models.replay.device.device import load_device
 from cutrace.models.replay.options import ReplayOptions
 from cutrace.models.replay.replay import replay
-from cutrace.models.replay.schedule import TURN
+from cutrace.models.replay.schedule.schedule import TURN
 from cutrace.traces.reader import Trace, read_trace
 from cutrace.traces.writer import TraceWriter
 

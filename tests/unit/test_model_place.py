@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from cutrace.errors import CutraceError
-from cutrace.models.replay.device import load_device
-from cutrace.models.replay.place import (
+from cutrace.models.replay.device.device import load_device
+from cutrace.models.replay.schedule.place import (
     SCOPE_NAMES,
     Chip,
     Waves,

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from cutrace.models.replay import repeating
-from cutrace.models.replay.compiled import rows_asked
-from cutrace.models.replay.loops import REPEATING_WORTH
-from cutrace.models.replay.pool import Pool
+from cutrace.models.replay.count import repeating
+from cutrace.models.replay.count.pool import Pool
+from cutrace.models.replay.native.compiled import rows_asked
+from cutrace.models.replay.native.loops import REPEATING_WORTH
 from cutrace.models.replay.seam import Kind
 
 GLOBAL, LOCAL = Kind("global", "load", "ca", 32), Kind("local", "load", "", 128)

@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 from warps import Warp, warp
 
 from cutrace.errors import CutraceError
-from cutrace.models.race import Race, RaceCheck, find_races
-from cutrace.models.replay import cells, episodes
-from cutrace.models.replay.episodes import pack_columns
+from cutrace.models.analyses.race import Race, RaceCheck, find_races
+from cutrace.models.replay.race import shadow_cells as cells
+from cutrace.models.replay.schedule import episodes
+from cutrace.models.replay.schedule.episodes import pack_columns
 from cutrace.traces.reader import Trace
 from cutrace.traces.schema import Array, Launch, Space
 

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from warps import BASE, FULL, warp
 
 from cutrace.errors import CutraceError
-from cutrace.models.replay import accesses as accesses_module
-from cutrace.models.replay import loops
-from cutrace.models.replay.catalog import FOLDER
-from cutrace.models.replay.counts import LaunchCounts
-from cutrace.models.replay.device import load_device
+from cutrace.models.replay.count import accesses as accesses_module
+from cutrace.models.replay.count.counts import LaunchCounts
+from cutrace.models.replay.device.catalog import FOLDER
+from cutrace.models.replay.device.device import load_device
+from cutrace.models.replay.native import loops
 from cutrace.models.replay.options import ReplayOptions
 from cutrace.models.replay.replay import replay
 from cutrace.traces.reader import LaunchTrace, read_trace

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cutrace.models.replay.options import SCHEDULES
-from cutrace.models.replay.place import Chip, place
-from cutrace.models.replay.schedule import TURN, Schedule, schedule, shuffle
+from cutrace.models.replay.schedule.place import Chip, place
+from cutrace.models.replay.schedule.schedule import TURN, Schedule, schedule, shuffle
 
 Row = tuple[int, int, int]
 

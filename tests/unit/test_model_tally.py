@@ -5,16 +5,17 @@ import pyarrow as pa
 import pytest
 
 from cutrace.errors import CutraceError
-from cutrace.models.replay import compiled_tally, counting, loops
-from cutrace.models.replay.arrays import Zones, cut_zones
-from cutrace.models.replay.compiled import compile_if_worth, compile_module
-from cutrace.models.replay.compiled_tally import CompiledTally
-from cutrace.models.replay.counts import group_rows
-from cutrace.models.replay.patterns import Shapes
-from cutrace.models.replay.place import Chip, Placement, place
+from cutrace.models.replay.count import compiled_tally, counting
+from cutrace.models.replay.count.compiled_tally import CompiledTally
+from cutrace.models.replay.count.counts import group_rows
+from cutrace.models.replay.count.tally import Distinct, read_chunk, tally
+from cutrace.models.replay.native import loops
+from cutrace.models.replay.native.compiled import compile_if_worth, compile_module
+from cutrace.models.replay.rows.arrays import Zones, cut_zones
+from cutrace.models.replay.rows.patterns import Shapes
+from cutrace.models.replay.rows.sites import SPACES, Sites
+from cutrace.models.replay.schedule.place import Chip, Placement, place
 from cutrace.models.replay.seam import Kind
-from cutrace.models.replay.sites import SPACES, Sites
-from cutrace.models.replay.tally import Distinct, read_chunk, tally
 from cutrace.traces.pattern_store import HeldPatterns
 from cutrace.traces.schema import ACCESSES, Array, Sample, Space
 

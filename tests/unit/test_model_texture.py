@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from warps import BASE, FULL
 
 from cutrace.errors import CutraceError
-from cutrace.models.replay.device import load_device
+from cutrace.models.replay.device.device import load_device
 from cutrace.models.replay.replay import replay
 from cutrace.traces.reader import LaunchTrace, read_trace
 from cutrace.traces.schema import Array, Space, Texture

@@ -13,7 +13,7 @@ from cutrace.analyzer.interval import Interval
 from cutrace.analyzer.profile import LaunchProfile, analyze
 from cutrace.analyzer.view import View
 from cutrace.errors import CutraceError
-from cutrace.models.replay.place import divide_sample
+from cutrace.models.replay.schedule.place import divide_sample
 from cutrace.traces.reader import read_trace
 from cutrace.traces.schema import Sample
 from cutrace.traces.verify import verify

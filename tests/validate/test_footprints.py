@@ -11,7 +11,7 @@ from hand_trace import instruction, instruction_table, launch
 from numpy.typing import NDArray
 from warps import BASE
 
-from cutrace.models.replay.device import load_device
+from cutrace.models.replay.device.device import load_device
 from cutrace.models.replay.replay import replay
 from cutrace.traces.reader import read_trace
 from cutrace.traces.schema import Array, Space, Texture

@@ -1,0 +1,127 @@
+"""Control: instructions, branches and barriers, from the paths that the warps took.
+
+What the hardware does. A warp issues an instruction for all its active lanes; where a branch sends
+them to several places, it runs each side in turn with the others switched off.
+
+What is modelled, for each instruction of the PTX. `ptx_instructions` is 1 each time that a warp
+runs it, `thread_instructions` its active lanes. `instructions` leaves out what an assembler turns
+into nothing or into another instruction's operand: parameter loads, `cvta`, moves, and
+unconditional branches. `branches` are conditional or indexed branches, `branches_taken` those
+that at least one lane took, `divergent_branches` those that sent lanes to two places or more,
+`lanes_taken` the lanes that took one.
+`barriers` are barriers of the block, a warp each. `blocks_launched`, `warps_launched` and
+`threads_launched` are counted at the kernel's first instruction.
+
+What is not. PTX is not the machine's code: the assembler merges, unrolls and removes instructions
+and turns short arms into predicates, so that `divergent_branches` is an upper bound. A lane whose
+predicate is off counts in `thread_instructions`.
+
+Source: CUPTI User's Guide DA-05679-001_v01, event table; CUDA C Programming Guide 7.5, 4.1.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+
+import numpy as np
+import pyarrow as pa
+
+from ...traces.schema import Launch
+from ..replay.rows.lanes import count_lanes
+from ..replay.seam import Bools, Ints
+
+COUNTERS = (
+    "instructions",
+    "ptx_instructions",
+    "thread_instructions",
+    "branches",
+    "branches_taken",
+    "divergent_branches",
+    "lanes_taken",
+    "barriers",
+    "warps_launched",
+    "blocks_launched",
+    "threads_launched",
+)
+LAUNCHED = ("warps_launched", "blocks_launched", "threads_launched")
+"""Counters of the launch, which need no trace."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Runs:
+    """How often basic blocks ran: integers (blocks,) for each of five questions.
+
+    `warps` counts warps, `lanes` their active lanes, `taken` warps of which a lane took the
+    block's branch, `split` warps whose lanes went to several places, `lanes_taken` the lanes that
+    took it.
+    """
+
+    warps: Ints
+    lanes: Ints
+    taken: Ints
+    split: Ints
+    lanes_taken: Ints
+
+    def __add__(self, other: "Runs") -> "Runs":
+        """Return how often they ran in both."""
+        names = (field.name for field in fields(Runs))
+        return Runs(*(getattr(self, name) + getattr(other, name) for name in names))
+
+
+def no_runs(blocks: int) -> Runs:
+    """Return the runs of a kernel of so many basic blocks that has not run."""
+    return Runs(*(np.zeros(blocks, np.int64) for _ in fields(Runs)))
+
+
+def sum_paths(paths: pa.RecordBatch, times: Sequence[Ints], blocks: int) -> list[Runs]:
+    """Add up what warps ran, once for each of `times`.
+
+    Row i of `paths` (`traces.schema.PATHS`) was run `times[k][i]` times. Sums are taken in float64
+    by bincount: exact up to 2**53.
+    """
+    lengths = np.diff(paths["blocks"].offsets.to_numpy())
+    flat = {
+        name: paths[name].flatten().to_numpy()
+        for name in ("blocks", "active", "not_taken", "targets", "repeat")
+    }
+    taken = np.where(flat["targets"] != 0, flat["active"] & ~flat["not_taken"], 0)
+    factors: tuple[Ints | Bools, ...] = (
+        np.ones(len(flat["blocks"]), np.int64),
+        count_lanes(flat["active"]),
+        taken != 0,
+        flat["targets"] > 1,
+        count_lanes(taken),
+    )
+    found = []
+    for time in times:
+        weight = np.repeat(time, lengths) * flat["repeat"]
+        sums = (np.bincount(flat["blocks"], weight * factor, blocks) for factor in factors)
+        found.append(Runs(*(total.astype(np.int64) for total in sums)))
+    return found
+
+
+def count_control(instructions: pa.Table, runs: Runs) -> Mapping[str, Ints]:
+    """Return each counter by pc, (pcs,); those of the launch are `count_launched`'s."""
+    free = np.array(instructions["class"].to_pylist(), object) == "free"
+    branch = np.array(instructions["operation"].to_pylist(), object) == "branch"
+    conditional = branch & ~free
+    block = instructions["block"].to_numpy()
+    warps = runs.warps[block]
+    return {
+        "instructions": warps * ~free,
+        "ptx_instructions": warps,
+        "thread_instructions": runs.lanes[block],
+        "branches": warps * conditional,
+        "branches_taken": runs.taken[block] * conditional,
+        "divergent_branches": runs.split[block] * conditional,
+        "lanes_taken": runs.lanes_taken[block] * conditional,
+        "barriers": warps * instructions["barrier"].is_valid().to_numpy(),
+    }
+
+
+def count_launched(launch: Launch, blocks: int) -> Mapping[str, Ints]:
+    """Return what `blocks` thread blocks of a launch bring with them, (1,) at its first pc."""
+    return {
+        "warps_launched": np.array([blocks * launch.warps]),
+        "blocks_launched": np.array([blocks]),
+        "threads_launched": np.array([blocks * launch.threads]),
+    }

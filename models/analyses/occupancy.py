@@ -1,0 +1,266 @@
+"""Occupancy: how many blocks an SM holds at once, and what keeps it from holding more.
+
+What the hardware does. An SM has room for so many blocks, warps, registers, bytes of shared memory
+and (from 9.0 on) named barriers; a block is admitted when all of them suffice.
+
+What is modelled. NVIDIA's three calculators:
+
+- `block` (1.x): registers are given to a block. Its warps are rounded up to an even number, then
+  its registers to 256 (1.0, 1.1) or 512 (1.2, 1.3).
+- `spreadsheet` (2.x): registers are given to a warp, rounded up to 64; the warps that the register
+  file feeds are rounded down to an even number.
+- `header` (3.x on): registers are given to a warp, rounded up to 256, and lie in 4 partitions (2
+  on 6.0) of which each must hold its warps. A launch is refused if its warps, rounded up to a
+  multiple of 4, need more registers than a block may have.
+
+A launch takes its registers from what the assembler made of it for the nearest architecture that
+the trace knows: the same, else the newest older one, else the oldest (sm_50 for devices before
+5.0); no fewer than 16 from 7.0 on. On 1.x the kernel's parameters and 16 bytes more lie in the
+block's shared memory.
+
+What is not: achieved occupancy, which needs time; partitioned global caching of 5.2 and 6.1.
+
+Source: CUDA Occupancy Calculator 4.x (1.x, 2.x); `cuda_occupancy.h` of nvidia-cuda-runtime 12.9;
+CUDA C Programming Guide 4.2, 4.2 and F.1; docs/validation.md for the least registers and for the
+size of shared memory that a driver chooses, both measured on 9.0.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from ...traces.schema import LANES, Launch, Resources
+from ..replay.device.device import Device, Limits
+from ..replay.options import ReplayOptions
+
+LAUNCH_BYTES = 16
+"""Bytes of shared memory that a launch on 1.x takes beside the kernel's parameters."""
+CHECKED_WARPS = 4
+"""What the launch check of 3.x and later rounds a block's warps up to, also on 6.0."""
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """What one block asks for: threads, registers a thread (None: unknown), bytes, barriers."""
+
+    threads: int
+    registers: int | None = None
+    shared: int = 0
+    barriers: int = 1
+
+    @property
+    def warps(self) -> int:
+        """Warps of the block, the last one perhaps partly filled."""
+        return -(-self.threads // LANES)
+
+
+@dataclass(frozen=True, slots=True)
+class Occupancy:
+    """Blocks on one SM. `limits` maps each resource that is used to the blocks it has room for.
+
+    `registers` are those counted with, a thread; `registers_from` says whose they are.
+    `carveout` is how many bytes of the SM's memory are set apart for shared memory.
+    """
+
+    need: Need
+    max_warps: int
+    limits: Mapping[str, int] = field(default_factory=dict)
+    registers_from: str = ""
+    carveout: int = 0
+
+    @property
+    def registers(self) -> int | None:
+        """Registers a thread, or None if unknown."""
+        return self.need.registers
+
+    @property
+    def blocks(self) -> int:
+        """Resident blocks of one SM."""
+        return min(self.limits.values())
+
+    @property
+    def active_warps(self) -> int:
+        """Resident warps of one SM."""
+        return self.blocks * self.need.warps
+
+    @property
+    def limited_by(self) -> tuple[str, ...]:
+        """All resources that would have to grow for one more block."""
+        return tuple(name for name, blocks in self.limits.items() if blocks == self.blocks)
+
+
+def occupancy(limits: Limits, need: Need, cache_config: str | None = None) -> Occupancy:
+    """Fit blocks on one SM, from numbers alone."""
+    found = {
+        "blocks": limits.blocks_per_sm,
+        "warps": limits.warps_per_sm // need.warps,
+        "registers": _CALCULATORS[limits.calculator](limits, need) if need.registers else None,
+        "shared": _shared(limits, need, cache_config),
+        "barriers": limits.barriers_per_sm // need.barriers if limits.barriers_per_sm else None,
+    }
+    if need.threads > limits.threads_per_block:
+        found["warps"] = 0
+    known = {name: blocks for name, blocks in found.items() if blocks is not None}
+    carveout = choose_carveout(limits, need, cache_config)
+    return Occupancy(need, limits.warps_per_sm, known, carveout=carveout)
+
+
+def launch_occupancy(
+    device: Device, launch: Launch, barriers: int, options: ReplayOptions
+) -> Occupancy:
+    """Fit a launch's blocks on one SM, with the registers of the nearest architecture."""
+    registers, source = _registers(device, launch.resources, options.registers)
+    if registers is not None and options.registers is None:
+        registers = max(registers, device.limits.registers_least)
+    need = Need(launch.threads, registers, _shared_bytes(device.limits, launch), barriers)
+    found = occupancy(device.limits, need, options.cache_config)
+    return replace(found, registers_from=source)
+
+
+def choose_carveout(limits: Limits, need: Need, cache_config: str | None = None) -> int:
+    """Return the bytes that an SM sets apart for shared memory.
+
+    What was preferred, if anything was. Else the driver of devices that say `carveout_roomy` takes
+    the smallest size that holds the blocks that threads, registers and shared memory leave room
+    for; twice as many, up to `carveout_roomy` bytes and to as many blocks as an SM may hold, less
+    one for each warp of a block. Without shared memory it is the reserved bytes of 32 blocks,
+    halved for each 256 threads of a block beyond the first. Other devices have all that there is.
+    """
+    sizes, taken = limits.shared_carveouts, _taken(limits, need)
+    if cache_config is not None or not limits.carveout_roomy:
+        return _carveout(limits, taken, cache_config)
+    most = min(limits.blocks_per_sm, limits.warps_per_sm // need.warps)
+    if need.registers:
+        most = min(most, max(1, _CALCULATORS[limits.calculator](limits, need)))
+    if not need.shared:
+        wanted = limits.shared_reserved * 32 >> max(0, need.threads // 256 - 1)
+    else:
+        room = max(most, min(2 * most, limits.blocks_per_sm - need.warps)) * taken
+        fitting = min(most, limits.shared_per_sm // taken) * taken
+        wanted = max(fitting, min(room, limits.carveout_roomy))
+    return next((size for size in sizes if size >= wanted), sizes[-1])
+
+
+def refuse_launch(device: Device, launch: Launch) -> str:
+    """Say why a device cannot launch, or return `""`."""
+    limits = device.limits
+    checks = [
+        (launch.threads, limits.threads_per_block, "threads a block"),
+        *_axes(launch.block, limits.block_dim, "threads a block"),
+        *_axes(launch.grid, limits.grid_dim, "blocks"),
+        (
+            _shared_bytes(limits, launch),
+            limits.shared_per_block,
+            "bytes of shared memory a block",
+        ),
+    ]
+    for asked, most, words in checks:
+        if asked > most:
+            return f"cannot launch: {most} {words} at most"
+    return ""
+
+
+def _axes(asked: Sequence[int], most: Sequence[int], words: str) -> list[tuple[int, int, str]]:
+    return [(a, m, f"{words} in {axis}") for a, m, axis in zip(asked, most, "xyz", strict=True)]
+
+
+def _shared_bytes(limits: Limits, launch: Launch) -> int:
+    """Return the bytes of shared memory that a block of this launch takes."""
+    declared = launch.shared_static + launch.shared_dynamic
+    if limits.calculator == "block":
+        return declared + LAUNCH_BYTES + launch.parameter_bytes
+    return declared
+
+
+def _registers(
+    device: Device, known: Sequence[Resources], chosen: int | None
+) -> tuple[int | None, str]:
+    """Return registers a thread, and whose they are."""
+    if chosen is not None:
+        return chosen, "given"
+    if not known:
+        return None, "unknown: the trace has no resources"
+    nearest = _nearest(device.capability, known)
+    most = device.limits.registers_per_thread
+    if nearest.registers > most:
+        return most, f"{nearest.arch} ({nearest.registers}, of which {most} exist here)"
+    return nearest.registers, nearest.arch
+
+
+def _nearest(capability: tuple[int, int], known: Sequence[Resources]) -> Resources:
+    """Return the resources of the newest architecture up to `capability`, else of the oldest."""
+    wanted = 10 * capability[0] + capability[1]
+    ordered = sorted(known, key=_number)
+    older = [found for found in ordered if _number(found) <= wanted]
+    return older[-1] if older else ordered[0]
+
+
+def _number(resources: Resources) -> int:
+    """Return 90 of `sm_90a`."""
+    return int("".join(c for c in resources.arch if c.isdigit()))
+
+
+def _up(value: int, unit: int) -> int:
+    """Round up to a multiple."""
+    return -(-value // unit) * unit
+
+
+def _block(limits: Limits, need: Need) -> int:
+    """1.x."""
+    warps = _up(need.warps, limits.warp_unit)
+    registers = _up(warps * LANES * (need.registers or 0), limits.register_unit)
+    return limits.registers_per_sm // registers
+
+
+def _spreadsheet(limits: Limits, need: Need) -> int:
+    """2.x."""
+    a_warp = _up((need.registers or 0) * LANES, limits.register_unit)
+    warps = limits.registers_per_sm // a_warp // limits.warp_unit * limits.warp_unit
+    return _if_allowed(limits, need, a_warp * need.warps, warps // need.warps)
+
+
+def _header(limits: Limits, need: Need) -> int:
+    """3.x and later."""
+    a_warp = _up((need.registers or 0) * LANES, limits.register_unit)
+    warps = limits.registers_per_sm // limits.warp_unit // a_warp * limits.warp_unit
+    checked = a_warp * _up(need.warps, CHECKED_WARPS)
+    return _if_allowed(limits, need, checked, warps // need.warps)
+
+
+def _if_allowed(limits: Limits, need: Need, registers: int, blocks: int) -> int:
+    """Return no block where the registers of one exceed what a block or thread may have."""
+    too_many = (need.registers or 0) > limits.registers_per_thread
+    return 0 if too_many or registers > limits.registers_per_block else blocks
+
+
+_CALCULATORS: Mapping[str, Callable[[Limits, Need], int]] = {
+    "block": _block,
+    "spreadsheet": _spreadsheet,
+    "header": _header,
+}
+
+
+def _shared(limits: Limits, need: Need, cache_config: str | None) -> int | None:
+    """Return the blocks whose shared memory fits, or None if they take none."""
+    taken = _taken(limits, need)
+    if not taken:
+        return None
+    if taken > limits.shared_per_block + limits.shared_reserved:
+        return 0
+    return _carveout(limits, taken, cache_config) // taken
+
+
+def _taken(limits: Limits, need: Need) -> int:
+    """Return the shared memory that a block takes, the system's share included."""
+    return _up(need.shared + limits.shared_reserved, limits.shared_unit)
+
+
+def _carveout(limits: Limits, taken: int, cache_config: str | None) -> int:
+    """Return the SM's shared memory: what was preferred, or more if one block needs it."""
+    sizes = limits.shared_carveouts
+    if limits.carveout_fallback == "largest":
+        known = {"prefer_l1": sizes[0], "equal": sizes[len(sizes) // 2]}
+        preferred = known.get(cache_config or "", limits.shared_per_sm)
+        return preferred if preferred >= taken else limits.shared_per_sm
+    percent = {"prefer_l1": 0, "equal": 50}.get(cache_config or "", 100)
+    wanted = max(taken, limits.shared_per_sm * percent // 100)
+    return next((size for size in sizes if size >= wanted), sizes[-1])

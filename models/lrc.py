@@ -1,0 +1,86 @@
+"""LRC, the L2 request coalescer: reads of neighbouring SMs that reach L2 as one.
+
+What the hardware does. Between the SMs and L2 of recent chips stands a unit that Nsight Compute
+calls the L2 request coalescer: where several SMs read the same at about the same time, it asks L2
+once and answers all. On the chip that was measured, 132 blocks that read one array together made
+35 reads of each sector, and 8 blocks 2; so it joins up to four. Blocks whose reads only overlap,
+as at the edges of a stencil, were not joined at all.
+
+What is modelled. A read is what an instruction of a warp misses in one line of L1. One that is
+equal to a read among the last `window` of the same SMs, those of the stage's scope, is `joined`,
+counted in transactions, and does not go on. Everything else does.
+
+What is not: time. SMs that drift apart ask for themselves; here they take turns.
+
+Source: Nsight Compute 2024 documentation, memory chart (LRC); docs/validation.md.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..errors import CutraceError
+from .replay.native.compiled import as_array, as_list, compile_if_worth, extend
+from .replay.ordered import lrc_window as recent
+from .replay.seam import Batch, Step
+
+SECTOR = 32
+WORTH = 1 << 16
+"""Requests from which on the compiled loop is worth its start of about a second."""
+
+
+@dataclass
+class Lrc:
+    """One unit. `line` is the size of L1's lines, a power of two; `window` counts reads."""
+
+    line: int
+    window: int
+
+    counters: ClassVar[tuple[str, ...]] = ("joined",)
+    period: ClassVar[int] = 0
+    serves_units: ClassVar[bool] = True
+    adds_up: ClassVar[bool] = True
+    _turns: Any = field(default_factory=list, init=False, repr=False)
+    _heads: Any = field(default_factory=list, init=False, repr=False)
+    _ring: Any = field(default_factory=lambda: ([], [], []), init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Refuse lines and windows that there cannot be."""
+        if self.line < SECTOR or self.line & (self.line - 1) or self.line > 32 * SECTOR:
+            raise CutraceError(
+                f"lrc: line = {self.line}; expected a power of two from {SECTOR} to 1024"
+            )
+        if self.window < 1:
+            raise CutraceError(f"lrc: window = {self.window}; expected 1 at least")
+
+    def step(self, batch: Batch) -> Step:
+        """Join reads with those before them."""
+        compiled = compile_if_worth(recent.__name__, len(batch), WORTH)
+        change = as_list if compiled is None else as_array
+        nothing, each = np.zeros(len(batch), np.int64), np.arange(len(batch))
+        unit = nothing if batch.unit is None else batch.unit
+        group = each if batch.group is None else batch.group
+        counts = np.zeros(len(batch) if batch.group is None else batch.groups, np.int64)
+        self._make_room(1 + int(unit.max(initial=0)))
+        state = change(self._turns), tuple(map(change, self._ring)), change(self._heads)
+        self._turns, self._ring, self._heads = state
+        columns = batch.addresses[:, 0], batch.kind, batch.row
+        told = tuple(change(np.ascontiguousarray(c)) for c in (*columns, unit, group))
+        is_load = change(np.array([kind.access == "load" for kind in batch.kinds], np.int64))
+        passed, joined = tuple(change(np.empty_like(nothing)) for _ in columns), change(counts)
+        size = self.window, self.line.bit_length() - 1
+        many = (compiled or recent).join(told, is_load, *state, *size, joined, passed)
+        counts = as_array(joined)
+        if not batch.passes_on:
+            return Step({"joined": counts})
+        address, kind, row = (as_array(column[:many]) for column in passed)
+        lanes = np.ones((many, 1), np.bool_)
+        return Step({"joined": counts}, Batch(batch.kinds, kind, address[:, None], lanes, row))
+
+    def _make_room(self, units: int) -> None:
+        """Have room for what so many units read."""
+        self._turns = extend(self._turns, units, 0)
+        many = len(self._turns)
+        self._heads = extend(self._heads, many * recent.BUCKETS, 0)
+        self._ring = tuple(extend(column, many * self.window, 0) for column in self._ring)

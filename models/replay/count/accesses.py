@@ -1,0 +1,144 @@
+"""Counting memory accesses: the rows of a trace through the stages of every device.
+
+Rows are numbered and counted (`tally`), the models asked about the distinct ones, and their
+integers entered in each device's ledger. Stages that keep state, and those behind them, are
+`ordered.py`'s.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import lcm
+
+import numpy as np
+import pyarrow as pa
+
+from ..device.device import Device
+from ..device.wiring import Wire
+from ..native.loops import counting_loops
+from ..rows.arrays import Zones
+from ..rows.numbering import number_rows
+from ..rows.patterns import Shapes
+from ..rows.sites import Sites
+from ..schedule.place import Placement
+from ..schedule.schedule import Schedule
+from ..seam import Ints, Kind
+from ..stages import Answers, Stages
+from .compiled_tally import CompiledTally
+from .counts import Groups, Ledger, group_rows
+from .tally import SLICE, Distinct, join, read_chunk, tally
+
+HELD = 1 << 16
+"""Distinct rows that are kept before the models are asked about them."""
+ASKED = 1 << 12
+"""Rows that a model is asked about at a time: 2 MiB of addresses."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Track:
+    """One device's part of a replay.
+
+    `kinds` are those of the sites, as the device's own compiler would have made them. `repeating`
+    are the stages that are asked about distinct rows, `lasting` those that see all, in the order
+    of `order`, and `front` those of `repeating` that pass rows on to them. `local_bytes` is the
+    local memory of a thread.
+    """
+
+    device: Device
+    kinds: tuple[Kind, ...]
+    placement: Placement
+    ledger: Ledger
+    repeating: tuple[Wire, ...]
+    lasting: tuple[Wire, ...]
+    front: tuple[Wire, ...]
+    order: Schedule
+    local_bytes: int
+
+
+class AccessCounter:
+    """Counts the accesses of a launch for all devices, batch by batch."""
+
+    def __init__(self, tracks: Sequence[Track], sites: Sites, zones: Zones, shapes: Shapes) -> None:
+        self._tracks = tracks
+        self._sites = sites
+        self._zones = zones
+        self._shapes = shapes
+        self._period = lcm(*(wire.period for track in tracks for wire in track.repeating))
+        self._placements = [track.placement for track in tracks]
+        self._held: list[Distinct] = []
+        self._compiled = CompiledTally(sites, shapes, zones, self._period, self._placements)
+
+    def take(self, batch: pa.RecordBatch) -> None:
+        """Count rows of ACCESSES."""
+        for start in range(0, batch.num_rows, SLICE):
+            self._held.append(self._count(batch.slice(start, SLICE)))
+            if sum(map(len, self._held)) > HELD:
+                self.close()
+
+    def _count(self, batch: pa.RecordBatch) -> Distinct:
+        """Find the distinct rows of a batch."""
+        if (loops := counting_loops(batch.num_rows)) is not None:
+            return self._compiled.count(loops, batch)
+        chunk = read_chunk(batch, self._sites, self._shapes, self._zones)
+        return tally(chunk, self._period, len(self._zones.names), self._placements)
+
+    def close(self) -> None:
+        """Enter what is held in every device's ledger."""
+        if self._held:
+            _settle(join(self._held), self._period, self._tracks, self._sites, self._shapes)
+            self._held.clear()
+
+
+def _settle(
+    found: Distinct, period: int, tracks: Sequence[Track], sites: Sites, shapes: Shapes
+) -> None:
+    """Ask the models about distinct rows, and enter what they say."""
+    kinds, many = sites.kind[found.site], len(shapes)
+    key = (kinds * many + found.pattern) * period + found.phase
+    asked, number = number_rows(key, len(sites.kinds) * many * period)
+    rest, phase = np.divmod(asked, period)
+    kind, pattern = np.divmod(rest, many)
+    base = phase + period * (-(-(1 << 32) // period))  # offsets reach 2 GiB below it
+    groups = group_places(found.site, found.zone, found.mixed)
+    known: dict[str, Answers] = {}
+    for track, times in zip(tracks, found.times, strict=True):
+        stages = repr((track.kinds, [wire.stage for wire in track.repeating]))
+        if stages not in known:
+            known[stages] = _ask(track, shapes, kind, base, pattern)
+        enter(track.ledger, track.repeating, groups, times, known[stages], number)
+
+
+def _ask(track: Track, shapes: Shapes, kind: Ints, base: Ints, pattern: Ints) -> Answers:
+    """Return what the stages without state that hear of any row say, a few rows at a time."""
+    spaces = {track.kinds[number].space for number in np.flatnonzero(np.bincount(kind)).tolist()}
+    wires = tuple(wire for wire in track.repeating if spaces & {*wire.spaces})
+    answers = {w.stage.name: np.empty((len(w.counters), len(kind)), np.int64) for w in wires}
+    stages = Stages(wires)
+    for start in range(0, len(kind), ASKED):
+        rows = slice(start, start + ASKED)
+        batch = shapes.measure(track.kinds, kind[rows], base[rows], pattern[rows])
+        for stage, found in stages.run(batch, {}).items():
+            answers[stage][:, rows] = found
+    return answers
+
+
+def group_places(site: Ints, zone: Ints, mixed: np.ndarray) -> Mapping[bool, Groups]:
+    """Group all rows, and once more those over several arrays."""
+    groups = {False: group_rows(site, zone, np.ones(len(site), np.bool_))}
+    return groups | ({True: group_rows(site, zone, mixed)} if mixed.any() else {})
+
+
+def enter(
+    ledger: Ledger,
+    wires: Sequence[Wire],
+    groups: Mapping[bool, Groups],
+    times: Ints,
+    answers: Answers,
+    number: Ints,
+) -> None:
+    """Enter the answers to rows: those of row i are `answers[stage][:, number[i]]`.
+
+    Stages that heard of none have no answers.
+    """
+    for wire in wires:
+        for mixed, members in groups.items() if wire.stage.name in answers else ():
+            ledger.add(wire, members, times, answers[wire.stage.name], number, mixed)

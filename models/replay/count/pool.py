@@ -1,0 +1,62 @@
+"""What stages without state pass on for each distinct row, ready to be repeated for all rows."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..native.loops import repeating_loops
+from ..schedule.episodes import list_ranges
+from ..seam import Batch, Bools, Ints, Kind, join_batches
+
+LOCAL_STRIDE = 32
+"""A byte of a thread's local memory moves what its warp does by as many: words are interleaved."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pool:
+    """Requests of one lane: row number r of whatever went in has those from `first[r]` to
+    `first[r + 1]`, with `kind` and `address`, (requests,).
+    """
+
+    kinds: tuple[Kind, ...]
+    kind: Ints
+    address: Ints
+    first: Ints
+
+    def repeat(self, number: Ints, shift: Ints, row: Ints) -> Batch:
+        """Return the requests of the rows `number`, (n,), moved by `shift` bytes, as rows `row`."""
+        many = self.first[number + 1] - self.first[number]
+        stride = np.array([_stride(k) for k in self.kinds] or [1], np.int64)
+        requests = int(many.sum())
+        lanes: Bools = np.ones((requests, 1), np.bool_)
+        if (loops := repeating_loops(requests)) is not None:
+            made = tuple(np.empty(requests, np.int64) for _ in range(3))
+            pool, rows = (self.first, self.kind, self.address), (number, shift, row)
+            loops.repeat(pool, stride, rows, made)
+            return Batch(self.kinds, made[1], made[0][:, None], lanes, made[2])
+        chosen = list_ranges(self.first[number], many)
+        kind = self.kind[chosen]
+        address = self.address[chosen] + np.repeat(shift, many) * stride[kind]
+        return Batch(self.kinds, kind, address[:, None], lanes, np.repeat(row, many))
+
+
+def make_pool(passed: Batch | None, rows: int) -> Pool:
+    """Keep what a stage passed on for `rows` rows."""
+    if passed is None:
+        nothing = np.zeros(0, np.int64)
+        return Pool((), nothing, nothing, np.zeros(rows + 1, np.int64))
+    if (passed.row[1:] < passed.row[:-1]).any():
+        passed = passed.take(np.argsort(passed.row, kind="stable"))
+    first = np.searchsorted(passed.row, np.arange(rows + 1))
+    return Pool(passed.kinds, passed.kind, np.ascontiguousarray(passed.addresses[:, 0]), first)
+
+
+def join_flows(flows: Sequence[Batch]) -> Batch | None:
+    """Join what several parts passed on, or return None if nothing did."""
+    some = [flow for flow in flows if len(flow)]
+    return join_batches(some) if some else None
+
+
+def _stride(kind: Kind) -> int:
+    return LOCAL_STRIDE if kind.space == "local" else 1

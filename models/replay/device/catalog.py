@@ -1,0 +1,86 @@
+"""The device files that come with cutrace, and the names by which they are found."""
+
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
+from functools import cache
+from pathlib import Path
+
+from ....errors import CutraceError, nearest
+
+FOLDER = Path(__file__).parents[2] / "devices"
+EVERY = "all"
+"""The name of all devices that come with cutrace."""
+
+
+def device_names() -> list[str]:
+    """Return the names of the devices that come with cutrace, sorted."""
+    return sorted(path.stem for path in FOLDER.glob("*.toml"))
+
+
+def is_path(name: str) -> bool:
+    """Whether a name is the path of a file."""
+    return name.endswith(".toml") or "/" in name
+
+
+def find_device(name: str) -> Path:
+    """Return the file of a device; capitals, blanks and dashes in a name do not matter.
+
+    Raises `CutraceError` for a name that is neither known nor the path of a TOML.
+    """
+    if is_path(name):
+        return Path(name)
+    plain = _plain(name)
+    known: Mapping[str, str] = {_plain(stem): stem for stem in device_names()}
+    found = known.get(plain) or _spellings().get(plain)
+    if found is None:
+        raise CutraceError(
+            f"no device {name!r}{nearest(name.lower(), _names())}; `cutrace devices` lists all, "
+            "and the path of a TOML file names one of your own"
+        )
+    return FOLDER / f"{found}.toml"
+
+
+def match_devices(name: str) -> Sequence[str] | None:
+    """Return the devices that a pattern such as `sm_*`, or `all`, stands for; None for a name.
+
+    Raises `CutraceError` for a pattern that fits none.
+    """
+    if name == EVERY:
+        return device_names()
+    if is_path(name) or not set(name) & set("*?["):
+        return None
+    found = [stem for stem in device_names() if fnmatchcase(stem, name.lower())]
+    if not found:
+        raise CutraceError(f"no device is called like {name!r}; `cutrace devices` lists all")
+    return found
+
+
+@cache
+def _spellings() -> Mapping[str, str]:
+    """Map every plain spelling of every device to its file's stem."""
+    known: dict[str, str] = {}
+    for stem, spellings in _heads().items():
+        for spelling in (stem, *spellings):
+            known.setdefault(_plain(spelling), stem)
+    return known
+
+
+def _names() -> Sequence[str]:
+    """Return what may be typed for a device, its maker's name left out."""
+    return [name for stem, (_, *aliases) in _heads().items() for name in (stem, *aliases)]
+
+
+@cache
+def _heads() -> Mapping[str, Sequence[str]]:
+    """Map the stem of every device's file to its maker's name and its aliases."""
+    heads = {
+        stem: tomllib.loads((FOLDER / f"{stem}.toml").read_text(encoding="utf-8"))
+        for stem in device_names()
+    }
+    return {stem: (head["name"], *head.get("aliases", ())) for stem, head in heads.items()}
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[\s_-]", "", name).lower()

@@ -1,0 +1,229 @@
+"""Devices: a TOML of sizes, limits and stages, read strictly.
+
+A file has `name`, `capability`, `aliases`, and the tables `[chip]`, `[limits]` and `[stage.NAME]`;
+with `base`, the name of another device, it says only what is its own (`layers.py`). Every number in
+the files of `models/devices/` has its source beside it.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from ....errors import CutraceError
+from ..schedule.place import Chip
+from .catalog import FOLDER, find_device, match_devices
+from .layers import Table, Tables, join_layers, read_layers
+from .settings import apply_settings
+from .strict import Where, make
+from .wiring import Stage, find_model, wire
+
+CALCULATORS = ("block", "spreadsheet", "header")
+FALLBACKS = ("largest", "next")
+MAY_BE_ZERO = ("shared_reserved", "shared_carveouts", "carveout_roomy", "barriers_per_sm")
+SCOPES = ("sm", "cluster", "gpu")
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one SM, block and thread may have; bytes where it is not a count.
+
+    `calculator` is the rule by which blocks fit on an SM: `block` (1.x), `spreadsheet` (2.x) or
+    `header` (3.x on; `analyses/occupancy.py`). `shared_reserved` is the system's share of each
+    block's shared memory. `shared_carveouts` are the sizes that an SM's shared memory can have, in
+    rising order; where the preferred one is too small for a block it gets the `largest` or the
+    `next` (`carveout_fallback`); `carveout_roomy` is 0 where the driver does not choose.
+    `registers_least` are given to every thread. `barriers_per_sm` is 0 where barriers do not limit.
+    """
+
+    calculator: str
+    threads_per_block: int
+    block_dim: tuple[int, int, int]
+    grid_dim: tuple[int, int, int]
+    warps_per_sm: int
+    blocks_per_sm: int
+    registers_per_sm: int
+    registers_per_block: int
+    registers_per_thread: int
+    registers_least: int
+    register_unit: int
+    warp_unit: int
+    shared_per_sm: int
+    shared_per_block: int
+    shared_unit: int
+    shared_reserved: int
+    shared_carveouts: tuple[int, ...]
+    carveout_fallback: str
+    carveout_roomy: int
+    barriers_per_sm: int
+    constant_bytes: int
+
+    def __post_init__(self) -> None:
+        """Refuse numbers that no chip has."""
+        for name, value in asdict(self).items():
+            least = 0 if name in MAY_BE_ZERO else 1
+            numbers = value if isinstance(value, tuple) else (value,)
+            if any(isinstance(number, int) and number < least for number in numbers):
+                raise CutraceError(f"{name} = {value}; expected {least} or more")
+        sizes = self.shared_carveouts
+        if not sizes or list(sizes) != sorted(set(sizes)) or sizes[-1] < self.shared_per_sm:
+            raise CutraceError(
+                f"shared_carveouts = {list(sizes)}; expected sizes in rising order, up to "
+                f"shared_per_sm = {self.shared_per_sm}"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """A device: `key` is what a user types, `name` what the maker calls it."""
+
+    key: str
+    name: str
+    capability: tuple[int, int]
+    aliases: tuple[str, ...]
+    chip: Chip
+    limits: Limits
+    stages: tuple[Stage, ...]
+    path: Path
+
+    @property
+    def file(self) -> str:
+        """The file's name, as messages give it."""
+        return self.path.name
+
+
+@dataclass(frozen=True, slots=True)
+class _Head:
+    """The keys at the top of a file."""
+
+    name: str
+    capability: str
+    chip: object
+    limits: object
+    stage: object
+    aliases: tuple[str, ...] = ()
+    base: str = ""
+
+
+def load_device(name: str, settings: Mapping[str, object] | None = None) -> Device:
+    """Read a device by its name, an alias, or the path of a TOML.
+
+    `settings` are values in place of the file's: `{"coalescer.load": "sector"}` for a stage's key,
+    `{"limits.warps_per_sm": 48}` for another table's; a string is read as TOML if it is that.
+    Raises `CutraceError` for a device, key or value that does not exist.
+    """
+    path = find_device(name)
+    tables = join_layers(read_layers(path))
+    apply_settings(tables, settings or {}, {"chip": Chip, "limits": Limits}, path.name)
+    return _read(tables, path)
+
+
+def load_devices(
+    names: Sequence[str], settings: Mapping[str, object] | None = None
+) -> tuple[Device, ...]:
+    """Read several devices, each once; a pattern such as `sm_*` and `all` stand for several.
+
+    What a pattern stands for is in the order of the capabilities. Raises `CutraceError` as
+    `load_device` does, and for two files that would give two devices one name.
+    """
+    found: dict[str, Device] = {}
+    for name in names:
+        devices = [load_device(one, settings) for one in match_devices(name) or (name,)]
+        for device in sorted(devices, key=lambda device: (device.capability, device.key)):
+            other = found.setdefault(device.key, device)
+            if other.path.resolve() != device.path.resolve():
+                raise CutraceError(f"{other.path} and {device.path} are both called {device.key}")
+    return tuple(found.values())
+
+
+def _read(tables: Tables, path: Path) -> Device:
+    """Build the device, checking every key."""
+    head = make(_Head, {**tables.head.values, **_OTHERS}, tables.head.where)
+    capability = _capability(head.capability, tables.head.where)
+    chip = make(Chip, tables.plain["chip"].values, tables.plain["chip"].where)
+    limits = _limits(tables.plain["limits"])
+    stages = _stages(tables, limits, path.name)
+    return Device(_key(path), head.name, capability, head.aliases, chip, limits, stages, path)
+
+
+_OTHERS: Mapping[str, object] = {"chip": {}, "limits": {}, "stage": {}}
+"""What stands beside the keys at the top, and is read by itself."""
+
+
+def _key(path: Path) -> str:
+    """Return what a user types: a file of one's own does not take the name of another."""
+    own = path.resolve().parent != FOLDER.resolve()
+    return path.name if own and (FOLDER / path.name).exists() else path.stem
+
+
+def _limits(table: Table) -> Limits:
+    """Read the limits, and check the words among them."""
+    limits = make(Limits, table.values, table.where)
+    for key, known in (("calculator", CALCULATORS), ("carveout_fallback", FALLBACKS)):
+        _choose(getattr(limits, key), known, table.where, key)
+    return limits
+
+
+def _stages(tables: Tables, limits: Limits, file: str) -> tuple[Stage, ...]:
+    """Read the stages, and try their wiring, also beside the largest shared memory."""
+    stages = tuple(_stage(name, table) for name, table in tables.stages.items())
+    wire(stages, file)
+    largest = limits.shared_carveouts[-1]
+    for stage in stages:
+        if stage.beside_shared:
+            where = stage.find(file)
+            build, keys = find_model(stage.model, where.of("model")), stage.without(largest).keys
+            try:
+                make(build, keys, where)
+            except CutraceError as error:
+                raise CutraceError(
+                    f"{error}, beside {largest} bytes of shared memory: {_name_size(stage)} is "
+                    "the size of both together"
+                ) from error
+    return stages
+
+
+def _name_size(stage: Stage) -> str:
+    """The key that holds the size of a stage, with its value, as `--set` takes it."""
+    return f"{stage.name}.bytes={stage.keys['bytes']}"
+
+
+def _choose(value: object, known: tuple[str, ...], where: Where, key: str) -> None:
+    """Refuse a value that is not among those that exist."""
+    if value not in known:
+        raise CutraceError(
+            f"{where.of(key)}: {key} = {value!r}; expected one of {', '.join(known)}"
+        )
+
+
+def _capability(text: str, where: Where) -> tuple[int, int]:
+    found = re.fullmatch(r"(\d+)\.(\d+)", text)
+    if not found:
+        raise CutraceError(
+            f"{where.of('capability')}: capability = {text!r}; expected a string such as '9.0'"
+        )
+    return int(found[1]), int(found[2])
+
+
+def _stage(name: str, table: Table) -> Stage:
+    """Take a stage's own keys apart from its model's."""
+    keys, where = dict(table.values), table.where
+    for key in ("model", "from"):
+        if key not in keys:
+            raise CutraceError(f"{where.of(key)}: the key `{key}` is missing")
+    model, sources, scope = keys.pop("model"), keys.pop("from"), keys.pop("scope", "sm")
+    beside_shared = keys.pop("beside_shared", False)
+    if not isinstance(beside_shared, bool) or (beside_shared and "bytes" not in keys):
+        raise CutraceError(
+            f"{where.of('beside_shared')}: beside_shared = {beside_shared!r}; expected true or "
+            "false, and a key `bytes` to be shared"
+        )
+    if type(scope) is not int or scope < 1:
+        _choose(scope, SCOPES, where, "scope")
+    if not isinstance(model, str):
+        raise CutraceError(f"{where.of('model')}: model = {model!r}; expected a string")
+    if not isinstance(sources, list) or not sources:
+        expected = "expected a list of state spaces and stages"
+        raise CutraceError(f"{where.of('from')}: from = {sources!r}; {expected}")
+    told = (name, model, tuple(map(str, sources)), str(scope), keys)
+    return Stage(*told, beside_shared=beside_shared, where=where)

@@ -1,0 +1,106 @@
+"""What a device lacks: its own compiler would have gone another way, and so does the replay."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from ..rows.sites import Instruction
+from ..seam import Kind
+
+READ_ONLY_SINCE = (3, 5)
+"""The first capability with a path for `ld.global.nc` (CUDA C Programming Guide 7.5, G.4.2)."""
+COLLISIONS_SINCE = {"counted": (5, 0), "elected": (8, 0)}
+"""The first capabilities with the instructions for it: `ATOMS.POPC.INC` and `REDUX`."""
+
+
+def adapt_kinds(kinds: Sequence[Kind], capability: tuple[int, int], dlcm: str) -> tuple[Kind, ...]:
+    """Return the kinds as a device's own compiler would have made them."""
+    return tuple(_adapt(kind, capability, dlcm) for kind in kinds)
+
+
+def _adapt(kind: Kind, capability: tuple[int, int], dlcm: str) -> Kind:
+    if kind.cache == "nc" and capability < READ_ONLY_SINCE:
+        return replace(kind, cache=dlcm)
+    if capability < COLLISIONS_SINCE.get(kind.collision, (0, 0)):
+        return replace(kind, collision="serial")
+    return kind
+
+
+@dataclass(frozen=True, slots=True)
+class _Feature:
+    """Something that devices before `since` lack, and what is counted in its place."""
+
+    what: str
+    since: tuple[int, int]
+    instead: str
+    used_by: Callable[[Instruction], bool]
+
+
+def _is_atomic(row: Instruction, space: str, *bytes_: int) -> bool:
+    return (
+        row["access"] in ("atomic", "reduction")
+        and row["space"] == space
+        and row["bytes"] in bytes_
+    )
+
+
+_FEATURES: Sequence[_Feature] = (
+    _Feature(
+        "read-only loads",
+        READ_ONLY_SINCE,
+        "plain global loads",
+        lambda row: row["cache"] == "nc",
+    ),
+    _Feature(
+        "asynchronous copies",
+        (8, 0),
+        "a load and a store",
+        lambda row: row["access"] == "copy" and row["bytes"] != 0,
+    ),
+    _Feature(
+        "matrix loads",
+        (7, 5),
+        "16 bytes for each row of a matrix",
+        lambda row: row["opcode"] in ("ldmatrix", "stmatrix"),
+    ),
+    _Feature(
+        "32-bit atomics on global memory",
+        (1, 1),
+        "on 1.1",
+        lambda row: _is_atomic(row, "global", 4),
+    ),
+    _Feature(
+        "64-bit atomics on global memory",
+        (1, 2),
+        "on 1.2",
+        lambda row: _is_atomic(row, "global", 8),
+    ),
+    _Feature(
+        "atomics on shared memory",
+        (1, 2),
+        "on 1.2",
+        lambda row: _is_atomic(row, "shared", 4),
+    ),
+    _Feature(
+        "64-bit atomics on shared memory",
+        (2, 0),
+        "on 2.0",
+        lambda row: _is_atomic(row, "shared", 8),
+    ),
+)
+"""CUDA C Programming Guide 4.2, table F-1 (1.x, 2.x); 7.5, G.4 (3.5); 13, 10.26 and PTX ISA."""
+
+
+def substitute(instructions: pa.Table, capability: tuple[int, int]) -> tuple[str, ...]:
+    """List what a kernel uses and a device lacks, with what is counted instead."""
+    rows = instructions.select(["opcode", "access", "space", "bytes", "cache"]).to_pylist()
+    found = []
+    for feature in _FEATURES:
+        uses = sum(feature.used_by(row) for row in rows) if capability < feature.since else 0
+        if uses:
+            since = ".".join(map(str, feature.since))
+            found.append(
+                f"{feature.what} (from {since} on; {uses} in the code) counted as {feature.instead}"
+            )
+    return tuple(found)

@@ -1,0 +1,109 @@
+"""Turn a TOML table into an object whose constructor takes its keys: nothing missing, nothing else.
+
+The constructor's parameters are the keys that may be there, its annotations their types.
+"""
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from types import NoneType, UnionType
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+
+from ....errors import CutraceError, nearest
+
+Made = TypeVar("Made")
+
+
+@dataclass(slots=True)
+class Where:
+    """The file that is to blame for what is wrong with a table.
+
+    `table` is how a message calls it, `begun` the file that it begins in, `ended` the last one that
+    says anything in it. `files` names the file of each key.
+    """
+
+    table: str
+    begun: str
+    ended: str
+    files: dict[str, str] = field(default_factory=dict)
+
+    def of(self, key: str) -> str:
+        """Return where a key stands: `mine.toml: [limits]`; without it, where the table begins."""
+        return self._say(self.files.get(key, self.begun))
+
+    def last(self) -> str:
+        """Return where the table was last changed: to blame for keys that do not go together."""
+        return self._say(self.ended)
+
+    def _say(self, file: str) -> str:
+        return f"{file}: {self.table}" if self.table else file
+
+
+def make(build: Callable[..., Made], table: Mapping[str, object], where: Where) -> Made:
+    """Return `build(**table)`, lists as tuples.
+
+    Raises `CutraceError` with the file and the table for an unknown key (naming the three nearest),
+    a missing one, a value of another type, and values that the constructor refuses.
+    """
+    parameters, hints = _read_signature(build)
+    for name in table:
+        if name not in parameters:
+            raise CutraceError(f"{where.of(name)}: unknown key `{name}`{nearest(name, parameters)}")
+    for name, parameter in parameters.items():
+        if name not in table and parameter.default is parameter.empty:
+            raise CutraceError(f"{where.of(name)}: the key `{name}` is missing")
+    for name, value in table.items():
+        if name in hints and not _fits(value, hints[name]):
+            found = f"{name} = {value!r}; expected {_words(hints[name])}"
+            raise CutraceError(f"{where.of(name)}: {found}")
+    try:
+        return build(**{k: tuple(v) if isinstance(v, list) else v for k, v in table.items()})
+    except CutraceError as error:
+        raise CutraceError(f"{where.last()}: {error}") from error
+
+
+@cache
+def _read_signature(
+    build: Callable[..., Any],
+) -> tuple[Mapping[str, inspect.Parameter], Mapping[str, object]]:
+    """Return the parameters of a constructor, and their annotations."""
+    hints = get_type_hints(getattr(build, "__init__", build))
+    return inspect.signature(build).parameters, hints
+
+
+def _fits(value: object, hint: object) -> bool:
+    """Whether a TOML value is of the annotated type, as far as TOML has types."""
+    origin = get_origin(hint)
+    if origin is UnionType:  # `int | None`: TOML has no None, so what is there is the other
+        return any(_fits(value, inner) for inner in get_args(hint))
+    if isinstance(origin, type) and issubclass(origin, Sequence):
+        inner = get_args(hint)
+        sized = Ellipsis in inner or len(inner) == 1 or not inner
+        return isinstance(value, list) and (
+            all(_fits(v, inner[0]) for v in value)
+            if sized
+            else len(value) == len(inner) and all(map(_fits, value, inner))
+        )
+    if hint is float:
+        return isinstance(value, int | float) and not isinstance(value, bool)
+    if hint is int:
+        return isinstance(value, int) and not isinstance(value, bool)
+    return isinstance(value, hint) if isinstance(hint, type) else True
+
+
+def _words(hint: object) -> str:
+    """The name of a type, as a message gives it."""
+    if get_origin(hint) is UnionType:
+        return " or ".join(_words(inner) for inner in get_args(hint) if inner is not NoneType)
+    if get_origin(hint) is not None:
+        return f"a list such as {str(hint).rsplit('.', 1)[-1]}"
+    return _WORDS.get(hint, str(hint))
+
+
+_WORDS: Mapping[object, str] = {
+    int: "a whole number",
+    float: "a number",
+    str: "a string",
+    bool: "true or false",
+}

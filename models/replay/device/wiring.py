@@ -1,0 +1,175 @@
+"""Wiring: the models of a device, found by name and fed as its stages say.
+
+`model = "coalescer"` is the class `Coalescer` of `models/coalescer.py`;
+`model = "my_package.my_model:MyModel"` is anybody's class that keeps the protocol of `seam.Model`.
+"""
+
+import importlib
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
+
+from ....errors import CutraceError, nearest
+from ..seam import ACCESSES, Kind, Model
+from .strict import Where, make
+
+MODELS = Path(__file__).parents[2]
+STAGE_KEYS = ("model", "from", "scope", "beside_shared")
+"""The keys of a stage that are not its model's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """`[stage.NAME]` of a device: a model, where its rows come from, and the model's own keys.
+
+    `sources` are state spaces and names of other stages. `scope` says how many of it there are:
+    one for each `sm` or `cluster`, one for the `gpu`, or a number: one for so many SMs that
+    receive blocks one after another. If it is `beside_shared`, its key `bytes`
+    includes what a launch sets apart for shared memory.
+    """
+
+    name: str
+    model: str
+    sources: tuple[str, ...]
+    scope: str = "sm"
+    keys: Mapping[str, object] = field(default_factory=dict)
+    beside_shared: bool = False
+    where: Where | None = field(default=None, compare=False, repr=False)
+
+    def find(self, file: str) -> Where:
+        """Return who is to blame for its keys: the device's file if nobody said."""
+        return self.where or Where(f"[stage.{self.name}]", file, file)
+
+    def without(self, shared: int) -> "Stage":
+        """Return the stage as it is when `shared` bytes are set apart for shared memory."""
+        size = self.keys.get("bytes")
+        if not self.beside_shared or not isinstance(size, int):
+            return self
+        return replace(self, keys={**self.keys, "bytes": size - shared})
+
+
+ACCESS = Stage("access", "access", tuple(ACCESSES))
+"""The stage that every device has before its own: what the accesses ask for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wire:
+    """A stage, the state spaces that reach it, and how to make its model.
+
+    `spaces` are all that reach it, `direct` those whose rows it sees as the trace has them;
+    `after` are the stages that feed it. `build` makes a model in its first state.
+    """
+
+    stage: Stage
+    spaces: tuple[str, ...]
+    direct: tuple[str, ...]
+    after: tuple[str, ...]
+    build: Callable[[], Model]
+    counters: tuple[str, ...]
+    period: int
+
+    def name(self, kind: Kind, counter: str) -> str:
+        """Return a raw counter's name: `global_load_transactions`, `global_load_l1_hits`."""
+        return self._prefix(kind) + counter
+
+    def _prefix(self, kind: Kind) -> str:
+        return f"{kind.prefix}{self.stage.name}_" if self.after else kind.prefix
+
+    def names(self) -> Iterator[str]:
+        """Yield the names of all its raw counters."""
+        for space in self.spaces:
+            for access in ACCESSES[space]:
+                prefix = self._prefix(Kind(space, access, "", 0))
+                yield from (prefix + counter for counter in self.counters)
+
+
+def wire(stages: Sequence[Stage], file: str) -> tuple[Wire, ...]:
+    """Wire a device's stages, each after those that feed it; the first is ACCESS.
+
+    Raises `CutraceError` for a source or model that does not exist, a wrong key, stages that feed
+    each other, and two stages that would give one raw counter.
+    """
+    _check_sources(stages, file)
+    wires: dict[str, Wire] = {}
+    waiting = [ACCESS, *stages]
+    while waiting:
+        ready = [s for s in waiting if all(n in ACCESSES or n in wires for n in s.sources)]
+        if not ready:
+            raise CutraceError(f"{file}: stages {', '.join(s.name for s in waiting)} form a circle")
+        waiting.remove(ready[0])
+        wires[ready[0].name] = _wire(ready[0], wires, file)
+    _check_names([*wires.values()], file)
+    return tuple(wires.values())
+
+
+@cache
+def model_names() -> tuple[str, ...]:
+    """Return the names of the models that come with cutrace, sorted."""
+    return tuple(sorted({path.stem for path in MODELS.glob("*.py")} - {"__init__"}))
+
+
+def find_model(name: str, where: str) -> Callable[..., Model]:
+    """Return the class of a model: a file of `models/`, or `package.module:Class`."""
+    module, _, member = name.partition(":")
+    if not member:
+        if module not in model_names():
+            raise CutraceError(
+                f"{where}: no model {name!r}{nearest(name, model_names())}; there are "
+                f"{', '.join(model_names())}, and `my_package.my_model:MyModel` names one of your "
+                "own"
+            )
+        module, member = f"{__name__.rpartition('.replay.')[0]}.{module}", module.title()
+    try:
+        found: Callable[..., Model] = getattr(importlib.import_module(module), member)
+    except (ImportError, AttributeError) as error:
+        raise CutraceError(f"{where}: cannot import model {name!r}: {error}") from error
+    return found
+
+
+def model_keys(name: str, where: str) -> tuple[str, ...]:
+    """Return the keys that the stages of a model have beside STAGE_KEYS."""
+    return tuple(inspect.signature(find_model(name, where)).parameters)
+
+
+def _wire(stage: Stage, wires: dict[str, Wire], file: str) -> Wire:
+    """Wire one stage whose sources are wired."""
+    where = stage.find(file)
+    model = find_model(stage.model, where.of("model"))
+    keys = dict(stage.keys)
+
+    def build() -> Model:
+        return make(model, keys, where)
+
+    first = build()
+    direct = tuple(name for name in stage.sources if name in ACCESSES)
+    after = tuple(name for name in stage.sources if name in wires)
+    spaces = dict.fromkeys([*direct, *(space for name in after for space in wires[name].spaces)])
+    return Wire(stage, tuple(spaces), direct, after, build, first.counters, first.period)
+
+
+def _check_sources(stages: Sequence[Stage], file: str) -> None:
+    """Refuse names that are taken, and sources that are neither a state space nor a stage."""
+    names = [stage.name for stage in stages]
+    for stage in stages:
+        if stage.name in (*ACCESSES, ACCESS.name):
+            raise CutraceError(f"{stage.find(file).of('model')}: the name is taken")
+        for source in stage.sources:
+            if source not in (*ACCESSES, *names):
+                raise CutraceError(
+                    f"{stage.find(file).of('from')}: no state space or stage {source!r} to come "
+                    f"from{nearest(source, [*ACCESSES, *names])}"
+                )
+
+
+def _check_names(wires: Sequence[Wire], file: str) -> None:
+    """Refuse two stages that would give one raw counter."""
+    named: dict[str, str] = {}
+    for wire in wires:
+        for name in wire.names():
+            other = named.setdefault(name, wire.stage.name)
+            if other != wire.stage.name:
+                raise CutraceError(
+                    f"{file}: stages {other} and {wire.stage.name} both count `{name}`"
+                )

@@ -1,0 +1,1 @@
+"""Races in shared memory: which warps touch which bytes between two barriers."""

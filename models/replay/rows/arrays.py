@@ -1,0 +1,56 @@
+"""Attribution: which array an address belongs to, and which rows reach over several.
+
+The addresses of all spaces are put on one line, space in the upper bits, and cut at the ends of
+the launch's arrays into *zones*: those of an array, and the gaps before, between and behind them.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ....traces.schema import Array
+from ..seam import Bools, Ints
+
+SPACE_SHIFT = 56
+MIXED = "mixed"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Zones:
+    """`cuts` (zones - 1,) are where one zone ends and the next begins; `names` (zones,) are the
+    arrays', or empty for a gap.
+    """
+
+    cuts: Ints
+    names: tuple[str, ...]
+
+    def find(self, places: Ints) -> Ints:
+        """Return the zone of each place (n,), `space << SPACE_SHIFT | address`."""
+        return np.searchsorted(self.cuts, places, side="right")
+
+    def leave(self, places: Ints, zones: Ints, low: Ints, high: Ints) -> Bools:
+        """Whether rows touch bytes outside their zone: from `places + low` to `places + high`.
+
+        All are (n,); `high` is the end, the first byte not touched.
+        """
+        far = np.iinfo(np.int64)
+        ends = np.concatenate([[far.min], self.cuts, [far.max]])
+        return (places + low < ends[zones]) | (places + high > ends[1:][zones])
+
+
+def cut_zones(arrays: Sequence[Array]) -> Zones:
+    """Cut the address line at the arrays' ends; where two overlap, the later one begins."""
+    cuts: list[int] = []
+    names = [""]
+    ordered = sorted(arrays, key=lambda array: (array.space, array.offset))
+    for number, array in enumerate(ordered):
+        start = (array.space << SPACE_SHIFT) + array.offset
+        end = start + array.bytes
+        if number + 1 < len(ordered):
+            after = ordered[number + 1]
+            end = min(end, (after.space << SPACE_SHIFT) + after.offset)
+        if end > start:
+            cuts += [start, end]
+            names += [array.name, ""]
+    return Zones(np.array(cuts, np.int64), tuple(names))

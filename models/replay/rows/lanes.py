@@ -1,0 +1,118 @@
+"""Counting over the lanes of a warp, vectorised over rows: distinct values, distinct bytes.
+
+Arrays are (n, lanes): `addresses` int64 in bytes, `active` bool. An inactive lane counts nowhere.
+"""
+
+from collections.abc import Sequence
+from functools import reduce
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....errors import CutraceError
+from ..native.loops import touching_loops
+from ..seam import Batch, Bools, Ints
+from . import touching
+
+Masks = NDArray[np.uint32]
+
+WARP = 32
+NONE = touching.NONE
+"""Stands for a lane that has no value: behind all others, and aligned however wide an access is."""
+
+_BYTES = 8
+_EACH_BYTE = np.uint64(0x0101010101010101)
+_WIDEST = 255
+"""Lanes that a byte counts."""
+
+
+def check_lanes(what: str, lanes: Sequence[int], sizes: int = 3) -> None:
+    """Refuse numbers of lanes that cannot cut a warp into groups; there must be `sizes` of them."""
+    if len(lanes) != sizes or any(lane < 1 or WARP % lane for lane in lanes):
+        told = ", ".join(map(str, lanes))
+        raise CutraceError(f"{what} = {told}; expected {sizes} of the divisors of {WARP}")
+
+
+def unpack_masks(masks: Masks) -> Bools:
+    """Return (n, 32): bit i of each mask as lane i."""
+    bytes_ = np.ascontiguousarray(masks, "<u4").view(np.uint8).reshape(-1, 4)
+    return np.unpackbits(bytes_, axis=1, bitorder="little").view(np.bool_)
+
+
+def count_lanes(masks: Masks) -> Ints:
+    """Return how many bits of each mask are set, (n,)."""
+    return count_true(unpack_masks(masks))
+
+
+def count_true(flags: Bools) -> Ints:
+    """Return how many lanes of each row are true, (n,); eight of them are added at a time."""
+    rows, lanes = flags.shape
+    if lanes % _BYTES or lanes > _WIDEST or not flags.flags.c_contiguous:
+        return np.asarray(np.count_nonzero(flags, axis=1), np.int64)
+    words = flags.view(np.uint64).reshape(rows, -1)
+    return np.asarray((reduce(np.add, words.T) * _EACH_BYTE) >> np.uint64(56), np.int64)
+
+
+def order_lanes(addresses: Ints, active: Bools) -> Ints:
+    """Return the active lanes' addresses of each row in rising order, (n, lanes), NONE behind."""
+    return np.sort(addresses if active.all() else np.where(active, addresses, NONE), axis=1)
+
+
+def ordered_lanes(batch: Batch) -> Ints:
+    """Return `order_lanes` of a batch, which most batches bring with them."""
+    if batch.ordered is None:
+        return order_lanes(batch.addresses, batch.active)
+    return batch.ordered
+
+
+def mark_new(ordered: Ints, none: int = NONE) -> Bools:
+    """Whether each of the sorted values of a row is the first of its kind, and not `none`."""
+    new = np.empty(ordered.shape, np.bool_)
+    flat = np.ascontiguousarray(ordered).reshape(-1)
+    np.not_equal(flat[1:], flat[:-1], out=new.reshape(-1)[1:])
+    new[:, 0] = True
+    if (ordered[:, -1] == none).any():
+        new &= ordered != none
+    return new
+
+
+def sort_distinct(values: Ints, active: Bools) -> Ints:
+    """Return each row's distinct values in rising order, duplicates and inactive as NONE.
+
+    The NONE of a duplicate stays in its place: only the order of the values is promised.
+    """
+    ordered = order_lanes(values, active)
+    ordered[:, 1:][ordered[:, 1:] == ordered[:, :-1]] = NONE
+    return ordered
+
+
+def count_distinct(values: Ints, active: Bools) -> Ints:
+    """Return how many distinct values each row has, (n,).
+
+    >>> count_distinct(np.array([[4, 4, 8, 12]]), np.array([[True, True, True, False]]))
+    array([2])
+    """
+    return count_true(mark_new(order_lanes(values, active)))
+
+
+def distinct_bytes(ordered: Ints, width: int) -> Ints:
+    """Return how many different bytes each row touches with `width` bytes a lane, (n,).
+
+    >>> distinct_bytes(np.array([[0, 2, 8, 8, NONE]]), 4)
+    array([10])
+    """
+    if (loops := touching_loops(len(ordered))) is not None:
+        distinct = np.empty(len(ordered), np.int64)
+        loops.count_bytes(ordered, width, distinct)
+        return distinct
+    if is_aligned(ordered, width):  # accesses are the same or apart
+        return width * count_true(mark_new(ordered))
+    steps = np.minimum(np.diff(ordered, axis=1), width)
+    steps[ordered[:, 1:] == NONE] = 0
+    return np.asarray(steps.sum(axis=1) + width * (ordered[:, 0] != NONE), dtype=np.int64)
+
+
+def is_aligned(addresses: Ints, width: int) -> bool:
+    """Whether all addresses are multiples of a width that is a power of two."""
+    together = int(np.bitwise_or.reduce(addresses, axis=None))
+    return width.bit_count() == 1 and not together & (width - 1)

@@ -1,0 +1,63 @@
+"""Counting lanes whose predicate was on, for instructions that have no rows of their own."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+
+from ....errors import CutraceError
+from ..count.accesses import Track
+from ..schedule.place import Placement
+
+SCHEMA = {"pc": pl.UInt32, "scope": pl.String, "lanes": pl.Int64}
+
+
+class LanesOnCounter:
+    """Adds up lanes for all devices, batch by batch."""
+
+    def __init__(self, tracks: Sequence[Track]) -> None:
+        self._placements = [track.placement for track in tracks]
+        self._sums = [pl.DataFrame(schema=SCHEMA) for _ in tracks]
+        self._rows = [np.empty((2, 0), np.int64)]
+
+    def take(self, batch: pa.RecordBatch) -> None:
+        """Count rows of LANES_ON."""
+        whose = [batch[name].to_numpy().astype(np.int64) for name in ("block", "pc")]
+        self._rows.append(np.stack(whose))
+        for number, placement in enumerate(self._placements):
+            parts = [self._sums[number], _table(batch, placement)]
+            self._sums[number] = _sum(pl.concat(parts))
+
+    def close(self) -> list[pl.DataFrame]:
+        """Return for each device a table of `pc`, `scope` and `lanes`.
+
+        CutraceError if a block has two sums for an instruction.
+        """
+        rows = np.concatenate(self._rows, axis=1)
+        rows = rows[:, np.lexsort(rows)]
+        twice = np.flatnonzero((rows[:, 1:] == rows[:, :-1]).all(axis=0))
+        if len(twice):
+            block, pc = rows[:, twice[0]]
+            raise CutraceError(
+                f"broken trace: lanes_on has two rows of block {block} and instruction {pc}; "
+                "`cutrace info --verify` lists what is wrong"
+            )
+        return self._sums
+
+
+def _table(batch: pa.RecordBatch, placement: Placement) -> pl.DataFrame:
+    block = batch["block"].to_numpy().astype(np.int64)
+    lanes = batch["lanes"].to_numpy().astype(np.int64)
+    weight = placement.weight(block)
+    columns = {
+        "pc": batch["pc"].to_numpy(),
+        "scope": np.array(placement.names)[placement.scope(block)].tolist(),
+        "lanes": lanes if weight is None else lanes * weight,
+    }
+    return _sum(pl.DataFrame(columns, SCHEMA))
+
+
+def _sum(lanes: pl.DataFrame) -> pl.DataFrame:
+    """Add up the lanes of each pc and scope."""
+    return lanes.group_by("pc", "scope").agg(pl.col("lanes").sum())

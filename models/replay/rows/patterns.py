@@ -1,0 +1,96 @@
+"""The address patterns of a launch, and rows rebuilt from them."""
+
+from dataclasses import dataclass
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..native.loops import touching_loops
+from ..seam import Batch, Ints, Kind, Touched
+from .lanes import order_lanes, unpack_masks
+from .numbering import number_rows
+
+if TYPE_CHECKING:
+    from ....traces.pattern_store import Patterns as Store
+TAKEN = 1 << 12
+"""Patterns that are taken at a time to be looked at: half a megabyte."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Patterns:
+    """All patterns at once: `active` (n,) uint32 masks, `offsets` (n, 32) int32, bytes.
+
+    `lowest` and `highest` (n,) are the smallest and greatest offset of each.
+    """
+
+    active: NDArray[np.uint32]
+    offsets: NDArray[np.int32]
+    lowest: Ints
+    highest: Ints
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Shapes:
+    """The patterns of a launch, of which only those asked about are in memory."""
+
+    store: "Store"
+
+    def __len__(self) -> int:
+        """Return the number of patterns."""
+        return len(self.store)
+
+    def number(self, pattern: Ints) -> tuple[Ints, Ints]:
+        """Return the distinct patterns of rows, rising, and for each row its index there, (n,)."""
+        first, last = int(pattern.min()), int(pattern.max())
+        if first == last:
+            return np.array([first]), np.zeros(len(pattern), np.int64)
+        distinct, number = number_rows(pattern - first, last - first + 1)
+        return distinct + first, number
+
+    def reach(self, pattern: Ints, loops: ModuleType | None = None) -> tuple[Ints, Ints]:
+        """Return the smallest and the greatest offset of each pattern, both (n,).
+
+        `loops` are those of `counting.py`, if they are compiled.
+        """
+        if loops is None:
+            offsets = self.store.take(pattern)[1]
+            return offsets.min(axis=1).astype(np.int64), offsets.max(axis=1).astype(np.int64)
+        low, high = np.empty(len(pattern), np.int64), np.empty(len(pattern), np.int64)
+        for start in range(0, len(pattern), TAKEN):
+            part = slice(start, start + TAKEN)
+            loops.find_ends(self.store.take(pattern[part])[1], low[part], high[part])
+        return low, high
+
+    def rebuild(self, kinds: tuple[Kind, ...], kind: Ints, base: Ints, pattern: Ints) -> Batch:
+        """Return the batch of the rows with these kinds, bases and patterns, all (n,)."""
+        active, offsets = self.store.take(pattern)
+        on, addresses = unpack_masks(active), base[:, None] + offsets
+        ordered = order_lanes(addresses, on)
+        return Batch(kinds, kind, addresses, on, np.arange(len(kind)), ordered=ordered)
+
+    def measure(self, kinds: tuple[Kind, ...], kind: Ints, base: Ints, pattern: Ints) -> Batch:
+        """Return what `rebuild` does, with what its rows touch in the place of their order."""
+        if (loops := touching_loops(len(kind))) is None:
+            return self.rebuild(kinds, kind, base, pattern)
+        active, offsets = self.store.take(pattern)
+        addresses, on = np.empty(offsets.shape, np.int64), np.empty(offsets.shape, np.bool_)
+        ordered, lines = np.empty(offsets.shape, np.int32), np.zeros((len(kind), 4), np.int64)
+        lanes, distinct = np.empty((2, len(kind)), np.int64)
+        loops.lay_out(active, offsets, base, addresses, on, ordered, lanes)
+        ordered.sort(axis=1)
+        width = np.array([each.width for each in kinds])[kind]
+        loops.count_touched(base, ordered, lanes, width, distinct, lines)
+        touched = Touched(lanes, distinct, lines)
+        return Batch(kinds, kind, addresses, on, np.arange(len(kind)), touched=touched)
+
+
+def read_patterns(active: NDArray[np.uint32], offsets: NDArray[np.int32]) -> Patterns:
+    """Take the patterns as a trace gives them (offset 0 in inactive lanes)."""
+    empty = np.zeros(0, np.int64)
+    if not len(active):
+        return Patterns(active, offsets, empty, empty)
+    return Patterns(
+        active, offsets, offsets.min(axis=1).astype(np.int64), offsets.max(axis=1).astype(np.int64)
+    )

@@ -1,0 +1,86 @@
+"""Sites: what each instruction of a kernel does to each state space.
+
+A site is an instruction together with the space that a row of it lies in: a generic load has rows
+in several spaces, `cp.async` reads one and writes another.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NoReturn
+
+import numpy as np
+import pyarrow as pa
+
+from ....errors import CutraceError
+from ....traces.schema import Space
+from ..seam import ACCESSES, Ints, Kind
+
+SPACES = 8
+"""Sites of an instruction: more than there are values of Space."""
+STRONG = frozenset({"volatile", "relaxed", "acquire", "mmio"})
+"""Memory orders of loads that must see what other SMs have written."""
+
+Instruction = Mapping[str, object]
+"""A row of `traces.schema.INSTRUCTIONS`."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sites:
+    """`kind` (pcs * SPACES,) maps pc * SPACES + space to an index in `kinds`, or to -1; `width`
+    (pcs * SPACES,) is that kind's, in bytes a lane.
+    """
+
+    kinds: tuple[Kind, ...]
+    kind: Ints
+    width: Ints
+
+    def locate(self, pc: Ints, space: Ints) -> Ints:
+        """Return the site of each row, (n,).
+
+        Raises `CutraceError` if one lies in a space that its instruction cannot reach.
+        """
+        sites = np.where(space < SPACES, pc * SPACES + space, 0)  # 0: no space has number 0
+        wrong = np.flatnonzero(self.kind[sites] < 0)
+        if len(wrong):
+            self.refuse(int(pc[wrong[0]]), int(space[wrong[0]]))
+        return sites
+
+    def refuse(self, pc: int, space: int) -> NoReturn:
+        """Say that an instruction cannot reach the space that a row of it lies in."""
+        raise CutraceError(
+            f"broken trace: instruction {pc} has no accesses to space {space}, but rows say so; "
+            "`cutrace info --verify` lists what is wrong"
+        )
+
+
+def read_sites(instructions: pa.Table, dlcm: str) -> Sites:
+    """Return the sites of a kernel; `dlcm` is the operator of global loads that name none."""
+    kinds: dict[Kind, int] = {}
+    kind = np.full(len(instructions) * SPACES, -1, np.int64)
+    columns = ["pc", "bytes", "cache", "access", "reads", "writes", "order", "scope", "collision"]
+    for row in instructions.select(columns).to_pylist():
+        for space in Space if row["access"] else ():
+            found = _kind(row, space, dlcm)
+            if found.access in ACCESSES.get(found.space, ()):
+                kind[row["pc"] * SPACES + space] = kinds.setdefault(found, len(kinds))
+    widths = np.array([*(found.width for found in kinds), 0])  # the last is for -1
+    return Sites(tuple(kinds), kind, widths[kind])
+
+
+def _kind(row: Instruction, space: Space, dlcm: str) -> Kind:
+    """Return what an instruction does to a space; its access is empty if nothing."""
+    access, cache = access_to(row, space), str(row["cache"])
+    if not cache and space is Space.GLOBAL and access == "load":
+        cache = "strong" if row["order"] in STRONG and row["scope"] != "cta" else dlcm
+    collision = str(row["collision"])
+    return Kind(space.name.lower(), access, cache, int(str(row["bytes"])), collision=collision)
+
+
+def access_to(row: Instruction, space: Space) -> str:
+    """Return what an instruction does to a space, or `""`."""
+    reads, writes = (int(str(row[name])) >> space & 1 for name in ("reads", "writes"))
+    if not reads and not writes:
+        return ""
+    if row["access"] == "copy":
+        return "store" if writes else "load"
+    return str(row["access"])

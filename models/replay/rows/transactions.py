@@ -1,0 +1,249 @@
+"""Transactions: what each rule of the coalescer makes of the lanes of a group.
+
+`models/coalescer.py` tells which device has which rule, and what hardware does by it.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from ..native.loops import touching_loops
+from ..seam import Bools, Ints, Touched
+from .lanes import NONE, count_true, distinct_bytes, is_aligned, mark_new, order_lanes
+
+SECTOR = 32
+LINE = 128
+SIZES = (32, 64, 96, 128)
+SECTORS = LINE // SECTOR
+_LINE_BITS = LINE.bit_length() - 1
+
+
+@dataclass(frozen=True, eq=False)
+class Lanes:
+    """Groups of lanes that share transactions: `addresses` (n, lanes) in bytes, where `active`
+    (n, lanes); and bytes a lane. `touched` is what they touch, and `given` their `ordered`, where
+    these are known.
+    """
+
+    addresses: Ints
+    active: Bools
+    width: int
+    touched: Touched | None = None
+    given: Ints | None = None
+
+    @cached_property
+    def ordered(self) -> Ints:
+        """The active lanes' addresses in rising order, NONE behind, (n, lanes)."""
+        return order_lanes(self.addresses, self.active) if self.given is None else self.given
+
+    def count_active(self) -> Ints:
+        """Return how many lanes of each group are active, (n,)."""
+        return count_true(self.active) if self.touched is None else self.touched.lanes
+
+    def distinct_bytes(self) -> Ints:
+        """Return how many different bytes each group touches, (n,)."""
+        if self.touched is not None:
+            return self.touched.bytes
+        return distinct_bytes(self.ordered, self.width)
+
+    def __len__(self) -> int:
+        """Return the number of groups."""
+        return len(self.addresses)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Transactions:
+    """What a rule makes of n groups of lanes.
+
+    `address` and `size` (n, k) are bytes, size 0 where there is no transaction. `leaving`
+    (n, len(SIZES)) counts them by the size in which they go to memory.
+    """
+
+    address: Ints
+    size: Ints
+    leaving: Ints
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Totals:
+    """Of n groups of lanes the number of transactions and their bytes, (n,), and `leaving`."""
+
+    transactions: Ints
+    bytes_moved: Ints
+    leaving: Ints
+
+
+Rule = Callable[[Lanes], Transactions]
+
+
+def _half_warp(group: Lanes) -> Transactions:
+    """Compute capability 1.0 and 1.1."""
+    addresses, active, width = group.addresses, group.active, group.width
+    lanes = addresses.shape[1]
+    start = addresses - np.arange(lanes) * width
+    first = np.take_along_axis(start, active.argmax(axis=1)[:, None], axis=1)
+    in_order = np.all((start == first) | ~active, axis=1, keepdims=True)
+    aligned = first % (64 if width == 4 else 128) == 0
+    coalesced = in_order & aligned if width in (4, 8, 16) else np.zeros_like(in_order)
+    wanted = coalesced & active.any(axis=1, keepdims=True)
+    segment = 64 if width == 4 else 128
+    number = np.arange(lanes)
+    size = np.where(active, SECTOR, 0)
+    size = np.where(coalesced, 0, size) + np.where(
+        wanted & (number < lanes * width // segment), segment, 0
+    )
+    address = np.where(coalesced, first + number * segment, addresses // SECTOR * SECTOR)
+    return Transactions(address, size, _by_size(size))
+
+
+def _segment(group: Lanes) -> Transactions:
+    """Compute capability 1.2 and 1.3."""
+    addresses, active, width = group.addresses, group.active, group.width
+    segment = {1: 32, 2: 64}.get(width, 128)
+    address, size = np.zeros_like(addresses), np.zeros_like(addresses)
+    pending = active.copy()
+    for number in range(addresses.shape[1]):
+        if not pending.any():
+            break
+        lowest = np.take_along_axis(addresses, pending.argmax(axis=1)[:, None], axis=1)
+        served = pending & (addresses // segment == lowest // segment)
+        start, bytes_ = _shrink(lowest // segment * segment, segment, addresses, served, width)
+        address[:, number] = start
+        size[:, number] = np.where(served.any(axis=1), bytes_, 0)
+        pending &= ~served
+    return Transactions(address, size, _by_size(size))
+
+
+def _shrink(
+    start: Ints, segment: int, addresses: Ints, served: Bools, width: int
+) -> tuple[Ints, Ints]:
+    """Halve each segment while the lanes that it serves touch one half of it only."""
+    low = np.where(served, addresses, NONE).min(axis=1)
+    high = np.where(served, addresses + width - 1, -1).max(axis=1)
+    start, size = start[:, 0].copy(), np.full(len(start), segment)
+    while segment > SECTOR:
+        segment //= 2
+        whole = size == 2 * segment
+        upper = whole & (low >= start + segment)
+        size[upper | (whole & (high < start + segment))] = segment
+        start[upper] += segment
+    return start, size
+
+
+def _line(group: Lanes) -> Transactions:
+    """Whole 128-byte lines."""
+    number, new = _touched(group, LINE)
+    return Transactions(number * LINE, new * LINE, _together(number, new, LINE))
+
+
+def _sector(group: Lanes) -> Transactions:
+    """32-byte sectors; those of one 128-byte line leave together."""
+    number, new = _touched(group, SECTOR)
+    return Transactions(number * SECTOR, new * SECTOR, _together(number, new, SECTOR))
+
+
+def _collide(group: Lanes) -> Transactions:
+    """32-byte sectors, once more for each further lane on an address."""
+    ordered = group.ordered
+    place = np.arange(ordered.shape[1])
+    opens = np.where(mark_new(ordered), place, 0)
+    turn = place - np.maximum.accumulate(opens, axis=1)
+    key = np.sort(np.where(ordered == NONE, NONE, ordered // SECTOR * LINE + turn), axis=1)
+    size = mark_new(key) * SECTOR
+    leaving = _together(*_touched(group, SECTOR), SECTOR)
+    return Transactions(key // LINE * SECTOR, size, leaving)
+
+
+def _each(group: Lanes) -> Transactions:
+    """Every active lane on its own."""
+    size = np.where(group.active, SECTOR, 0)
+    return Transactions(group.addresses // SECTOR * SECTOR, size, _by_size(size))
+
+
+UNITS: Mapping[str, int] = {"line": LINE, "sector": SECTOR}
+"""Rules by which each aligned unit that a group touches is a transaction, and its bytes."""
+
+RULES: Mapping[str, Rule] = {
+    "half_warp": _half_warp,
+    "segment": _segment,
+    "line": _line,
+    "sector": _sector,
+    "collide": _collide,
+    "each": _each,
+}
+
+
+def add_up(found: Transactions) -> Totals:
+    """Add up what a rule made of groups."""
+    many = count_true(found.size > 0)
+    return Totals(many, found.size.sum(axis=1), found.leaving)
+
+
+def count_units(group: Lanes, unit: int) -> Totals:
+    """Add up what a rule of UNITS makes of groups, without listing it."""
+    leaving = np.zeros((len(group), len(SIZES)), np.int64)
+    if group.touched is not None:
+        by_sectors = group.touched.lines
+        if unit == SECTOR:
+            leaving = by_sectors
+        else:
+            leaving[:, -1] = by_sectors.sum(axis=1)
+    elif (loops := touching_loops(len(group))) is None:
+        leaving = _together(*_touched(group, unit), unit)
+    else:
+        lines, shift = leaving[:, unit // SECTOR - 1 :], unit.bit_length() - 1
+        loops.count_units(group.ordered, group.width, shift, _LINE_BITS - shift, lines)
+    touched = leaving[:, -1] if unit == LINE else leaving @ np.arange(1, SECTORS + 1)
+    return Totals(touched, touched * unit, leaving)
+
+
+def largest_size(rule: str, width: int) -> int:
+    """Return the largest transaction that a rule makes of `width` bytes a lane."""
+    if rule == "half_warp":
+        return 64 if width <= 4 else 128
+    if rule == "segment":
+        return {1: 32, 2: 64}.get(width, 128)
+    return LINE if rule == "line" else SECTOR
+
+
+def _touched(group: Lanes, unit: int) -> tuple[Ints, Bools]:
+    """Return the numbers of the units that each group touches, rising, and which are new."""
+    shift = unit.bit_length() - 1
+    number = group.ordered >> shift
+    if group.width > unit or not is_aligned(group.ordered, group.width):
+        last = (group.ordered + (group.width - 1)) >> shift
+        if not np.array_equal(number, last):
+            number = np.sort(np.concatenate([number, last], axis=1), axis=1)
+    return number, mark_new(number, NONE >> shift)
+
+
+def _together(number: Ints, new: Bools, unit: int) -> Ints:
+    """Return (n, len(SIZES)): in how many lines each group has so many units, marked `new`."""
+    leaving = np.zeros((len(number), len(SIZES)), np.int64)
+    touched = count_true(new)
+    if unit == LINE:
+        leaving[:, -1] = touched
+        return leaving
+    opens = mark_new(number // SECTORS, NONE // LINE)
+    leaving[:, 0] = touched
+    several = np.flatnonzero(count_true(opens) != touched)
+    at = np.flatnonzero(new[several])
+    first = np.flatnonzero(opens[several].ravel()[at])
+    sectors = np.diff(first, append=len(at))
+    leaving[several] = _count_sizes(at[first] // number.shape[1], sectors * SECTOR, len(several))
+    return leaving
+
+
+def _by_size(size: Ints) -> Ints:
+    """Count the transactions of each group by size, (n, len(SIZES))."""
+    group, number = np.nonzero(size)
+    return _count_sizes(group, size[group, number], len(size))
+
+
+def _count_sizes(group: Ints, size: Ints, groups: int) -> Ints:
+    """Return (groups, len(SIZES)): how many transactions of each size belong to each group."""
+    number = group * len(SIZES) + size // SECTOR - 1
+    times = np.bincount(number, minlength=groups * len(SIZES))
+    return times.reshape(groups, len(SIZES))

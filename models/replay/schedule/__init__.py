@@ -1,0 +1,1 @@
+"""Who runs where and when: blocks to SMs, warps in order, never across a barrier."""

@@ -1,0 +1,227 @@
+"""Intervals: which barriers of the block lie before each access of a warp.
+
+A barrier that the whole block takes part in lets no warp pass before all have come or ended, so
+the warps of a block pass the same barriers in the same order. A warp's interval is the number of
+barriers that it has passed; what two warps do in the same interval is not ordered.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ....errors import CutraceError
+from ....traces.check_control import entry_starts
+from ....traces.recorded import Recorded
+from ..seam import Bools, Ints
+
+if TYPE_CHECKING:
+    from ....traces.reader import LaunchTrace
+
+_STEP_BITS = 32
+
+
+@dataclass(frozen=True)
+class Intervals:
+    """The barriers of a launch; a warp is named by its place in `warps`.
+
+    `refusal` says why intervals mean nothing here, or is empty.
+    """
+
+    recorded: Recorded
+    refusal: str
+
+    @cached_property
+    def warps(self) -> Ints:
+        """(w,): block * warps a block + warp of all that ran, rising."""
+        return np.unique(self.recorded.control["id"])
+
+    @cached_property
+    def blocks(self) -> Ints:
+        """(w,): the linear index of the block that each warp belongs to."""
+        return self.warps // self.recorded.launch.warps
+
+    def locate(self, block: Ints, warp: Ints) -> Ints:
+        """Return the place in `warps` of the warps of rows, (n,)."""
+        number = block * self.recorded.launch.warps + warp
+        if len(self.warps) and self.warps[-1] == len(self.warps) - 1:
+            place, known = number, number < len(self.warps)
+        else:
+            place = np.searchsorted(self.warps, number)
+            known = np.isin(number, self.warps)
+        if not known.all():
+            raise broken(f"warp {warp[~known][0]} of block {block[~known][0]} ran nothing")
+        return place
+
+    def count(self, place: Ints, step: Ints) -> Ints:
+        """Return how many barriers the warps at `place` had passed when they came to `step`, (n,).
+
+        A barrier itself is the last instruction of the interval that it ends.
+        """
+        row, entry, at = self._find(place, step)
+        first = self.recorded.paths["blocks first"][self._ordered["path"][row]]
+        passed = self._passed[entry] - self._passed[first]
+        before: Ints = self._before[row] + passed + self._rounds(entry, at)
+        return before
+
+    def begin(self, place: Ints, step: Ints) -> Ints:
+        """Return the step at which the interval of each row began, (n,): behind its barrier."""
+        row, entry, at = self._find(place, step)
+        first = self.recorded.paths["blocks first"][self._ordered["path"][row]]
+        rounds = self._rounds(entry, at)
+        looped = self._starts[entry] + rounds * self._sizes[entry]
+        behind = np.where(rounds > 0, looped, self._closed[entry]) - self._starts[first]
+        begun: Ints = np.where(behind > 0, self._ordered["step"][row] + behind, self._carried[row])
+        return begun
+
+    def _find(self, place: Ints, step: Ints) -> tuple[Ints, Ints, Ints]:
+        """Return the row of CONTROL, the entry of its path, and the place in all paths."""
+        first = self.recorded.paths["blocks first"]
+        starts = self._starts
+        row = np.searchsorted(self._keys, (place << _STEP_BITS) + step, side="right") - 1
+        path = self._ordered["path"][row]
+        at = starts[first[path]] + step - self._ordered["step"][row]
+        if (row < 0).any() or (at >= starts[first[path + 1]]).any():
+            raise broken("an access of a warp at a step that it did not run")
+        return row, np.searchsorted(starts, at, side="right") - 1, at
+
+    def _rounds(self, entry: Ints, at: Ints) -> Ints:
+        """Return how many barriers lie before `at` in the entry's own repetitions."""
+        through = (at - self._starts[entry]) // self._sizes[entry]
+        rounds: Ints = through * self._ends_with_barrier[entry]
+        return rounds
+
+    @cached_property
+    def _closed(self) -> Ints:
+        """(entries + 1,): where the last barrier before each entry ended, in all paths."""
+        ends = np.where(self._ends_with_barrier, self._starts[1:], 0)
+        return np.asarray(np.maximum.accumulate(np.concatenate([[0], ends])), np.int64)
+
+    @cached_property
+    def _carried(self) -> Ints:
+        """For each row of `_ordered` the step at which the warp's last barrier before it ended."""
+        first, path = self.recorded.paths["blocks first"], self._ordered["path"]
+        behind = self._closed[first[path + 1]] - self._starts[first[path]]
+        step = np.where(behind > 0, self._ordered["step"] + behind, 0)
+        place = self._ordered["place"] << _STEP_BITS
+        latest = np.maximum.accumulate(np.concatenate([[0], (place + step)[:-1]]))[: len(place)]
+        return np.asarray(np.maximum(latest - place, 0), np.int64)
+
+    @cached_property
+    def _starts(self) -> Ints:
+        return entry_starts(self.recorded)
+
+    @cached_property
+    def _sizes(self) -> Ints:
+        """(entries,): instructions of the basic block of each entry of all paths."""
+        return np.diff(self.recorded.block_first)[self.recorded.paths["blocks"]]
+
+    @cached_property
+    def _ends_with_barrier(self) -> Bools:
+        return _barrier_blocks(self.recorded)[self.recorded.paths["blocks"]]
+
+    @cached_property
+    def _passed(self) -> Ints:
+        """(entries + 1,): barriers before each entry, counted through all paths in order."""
+        times = self.recorded.paths["repeat"] * self._ends_with_barrier
+        return np.concatenate([[0], np.cumsum(times)])
+
+    @cached_property
+    def _ordered(self) -> dict[str, Ints]:
+        """CONTROL in order of warp and step, and `place`."""
+        control = self.recorded.control
+        order = np.argsort(control["id"], kind="stable")
+        place = np.searchsorted(self.warps, control["id"][order])
+        return {name: control[name][order] for name in ("step", "path")} | {"place": place}
+
+    @cached_property
+    def _keys(self) -> Ints:
+        return (self._ordered["place"] << _STEP_BITS) + self._ordered["step"]
+
+    @cached_property
+    def _before(self) -> Ints:
+        """For each row of `_ordered` the barriers that its warp had passed before."""
+        first, path = self.recorded.paths["blocks first"], self._ordered["path"]
+        own = self._passed[first[path + 1]] - self._passed[first[path]]
+        total = np.cumsum(own) - own
+        opens = np.searchsorted(self._ordered["place"], self._ordered["place"])
+        return np.asarray(total - total[opens], np.int64)
+
+
+def read_intervals(trace: "LaunchTrace") -> Intervals:
+    """Read what the warps of a launch ran; raises `CutraceError` for a broken trace."""
+    recorded = Recorded(trace)
+    paths = recorded.paths
+    if (paths["blocks"] >= len(recorded.block_first) - 1).any():
+        raise broken("a path through a basic block that the kernel has not got")
+    return Intervals(recorded, next(_reasons(recorded), ""))
+
+
+def _barrier_blocks(recorded: Recorded) -> Bools:
+    """(basic blocks,): whether the last instruction is a barrier of the block."""
+    last = recorded.block_first[1:] - 1
+    return np.asarray(recorded.instructions["barrier"].is_valid().to_numpy()[last], np.bool_)
+
+
+def _reasons(recorded: Recorded) -> Iterator[str]:
+    """Yield why the order between warps does not follow from counting barriers."""
+    if not len(recorded.control["id"]):
+        yield "the trace does not say what its warps ran"
+        return
+    ran = np.zeros(len(recorded.block_first) - 1, np.bool_)
+    ran[recorded.paths["blocks"]] = True
+    rows = recorded.instructions.filter(ran[recorded.of_instructions("block")]).to_pylist()
+    for row in rows:
+        place = f"{row['file']}:{row['line']}" if row["line"] else f"`{row['text']}`"
+        if problem := _problem(row, recorded.launch.threads):
+            yield f"{problem} at {place}"
+    if _arrives_in_parts(recorded):
+        yield "lanes of one warp come to a barrier one after another"
+
+
+def _problem(row: dict[str, Any], threads: int) -> str:
+    """Return what is special about a barrier, or nothing."""
+    if row["opcode"] == "mbarrier":
+        return "warps also meet at an mbarrier"
+    if row["barrier"] is None:
+        return ""
+    count = row["barrier_threads"]
+    if row["operation"] == "arrive":
+        return "warps arrive without waiting"
+    if row["predicate"]:
+        return "a barrier depends on a predicate"
+    if row["barrier"] < 0 or count == -1:
+        return "a register names the barrier or its threads"
+    if count is not None and count < threads:
+        return f"a barrier is for {count} of the block's {threads} threads"
+    return ""
+
+
+def _arrives_in_parts(recorded: Recorded) -> bool:
+    """Whether a warp comes to a barrier with lanes that were not at the one before it."""
+    paths, first = recorded.paths, recorded.paths["blocks first"]
+    entries = np.flatnonzero(_barrier_blocks(recorded)[paths["blocks"]])
+    if not len(entries):
+        return False
+    path = np.searchsorted(first, entries, side="right") - 1
+    mask = paths["active"][entries]
+    again = np.diff(path) == 0
+    inside = again & (mask[1:] & ~mask[:-1] != 0)
+    opens = np.flatnonzero(np.concatenate([[True], ~again]))
+    closes = np.append(opens[1:], len(path)) - 1
+    low, high = (np.zeros(len(first) - 1, np.int64) for _ in range(2))
+    low[path[opens]], high[path[closes]] = mask[opens], mask[closes]
+    control = recorded.control
+    order = np.argsort(control["id"], kind="stable")
+    order = order[low[control["path"][order]] != 0]
+    taken, same = control["path"][order], np.diff(control["id"][order]) == 0
+    between = same & (low[taken[1:]] & ~high[taken[:-1]] != 0)
+    used = np.isin(path[1:][inside], control["path"])
+    return bool(used.any() or between.any())
+
+
+def broken(what: str) -> CutraceError:
+    """The error of a trace that contradicts itself."""
+    return CutraceError(f"broken trace: {what}; `cutrace info --verify` lists what is wrong")

@@ -1,0 +1,208 @@
+"""Episodes: what the warps of one block did to shared memory in one interval.
+
+Rows are gathered until every warp of their block has passed the interval, so memory holds the
+intervals in progress only. In a regular kernel most episodes are alike: equal ones (the same warps
+with the same instructions, patterns and bases, as often) are looked at once.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from ....traces.schema import Space
+from ..seam import Bools, Ints
+from .barrier_intervals import Intervals
+
+if TYPE_CHECKING:
+    from ....traces.reader import LaunchTrace
+
+HELD = 1 << 20
+"""Rows that wait before those of complete episodes are handed on."""
+
+_WEIGHTS = np.random.default_rng(11).integers(1, 1 << 62, size=2, dtype=np.int64) | 1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rows:
+    """Warp accesses to shared memory as (n,) columns; `owner` is a place in `Intervals.warps`.
+
+    A row stands for `times` equal ones, the earliest of them at `step`.
+    """
+
+    owner: Ints
+    interval: Ints
+    pc: Ints
+    pattern: Ints
+    base: Ints
+    step: Ints
+    times: Ints
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self.owner)
+
+    def take(self, which: Ints | Bools | slice) -> "Rows":
+        """Return some of the rows."""
+        return Rows(*(getattr(self, column.name)[which] for column in fields(self)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Episodes:
+    """Distinct episodes: number e has the rows from `first[e]` to `first[e + 1]`.
+
+    They are in order of block and interval, and so are the `members`: for each episode of the
+    trace the number of the distinct one that it equals, with its `block` and `interval`. The rows
+    of a distinct episode are those of its first member, in order of warp and pc.
+    """
+
+    rows: Rows
+    first: Ints
+    members: Ints
+    block: Ints
+    interval: Ints
+
+    def __len__(self) -> int:
+        """Return the number of distinct episodes."""
+        return len(self.first) - 1
+
+
+def gather(trace: "LaunchTrace", intervals: Intervals) -> Iterator[Episodes]:
+    """Read all shared-memory accesses of a launch and yield complete episodes."""
+    left = _count(trace, intervals)
+    latest = np.where(left > 0, -1, np.iinfo(np.int64).max)
+    held: list[Rows] = []
+    limit = HELD
+    for batch in trace.access_batches():
+        rows = _read(batch, intervals)
+        np.maximum.at(latest, rows.owner, rows.interval)
+        left -= np.bincount(rows.owner, minlength=len(left))
+        latest[left == 0] = np.iinfo(np.int64).max
+        held.append(rows)
+        if sum(map(len, held)) > limit:
+            merged = _merge(_join(held), intervals)
+            complete = merged.interval < _slowest(latest, intervals)[merged.owner]
+            held = [merged.take(~complete)]
+            limit = max(HELD, 2 * len(held[0]))
+            yield _share(merged.take(complete), intervals)
+    if held:
+        yield _share(_merge(_join(held), intervals), intervals)
+
+
+def _count(trace: "LaunchTrace", intervals: Intervals) -> Ints:
+    """Return how many accesses to shared memory each warp makes, (warps,)."""
+    counts = np.zeros(len(intervals.warps), np.int64)
+    for batch in trace.access_batches():
+        block, warp = _columns(batch, "block", "warp")
+        counts += np.bincount(intervals.locate(block, warp), minlength=len(counts))
+    return counts
+
+
+def _columns(batch: pa.RecordBatch, *names: str) -> Sequence[Ints]:
+    """Return columns of the rows in shared memory, as int64."""
+    shared = np.flatnonzero(batch["space"].to_numpy() == Space.SHARED)
+    return [batch[name].to_numpy()[shared].astype(np.int64) for name in names]
+
+
+def _read(batch: pa.RecordBatch, intervals: Intervals) -> Rows:
+    block, warp, step, pc, pattern, base = _columns(
+        batch, "block", "warp", "step", "pc", "pattern", "base"
+    )
+    owner = intervals.locate(block, warp)
+    interval = intervals.count(owner, step)
+    return Rows(owner, interval, pc, pattern, base, step, np.ones_like(step))
+
+
+def _slowest(latest: Ints, intervals: Intervals) -> Ints:
+    """Return for each warp the interval of the last warp of its block: those before are whole."""
+    opens = np.flatnonzero(np.diff(intervals.blocks, prepend=-1))
+    slowest = np.minimum.reduceat(latest, opens)
+    return np.repeat(slowest, np.diff(opens, append=len(latest)))
+
+
+def _join(parts: Sequence[Rows]) -> Rows:
+    return Rows(*(np.concatenate([getattr(part, c.name) for part in parts]) for c in fields(Rows)))
+
+
+def _merge(rows: Rows, intervals: Intervals) -> Rows:
+    """Make one row of equal ones; in order of block, interval, warp, pc, pattern and base."""
+    if not len(rows):
+        return rows
+    block = intervals.blocks[rows.owner]
+    place = pack_columns([block, rows.interval, rows.owner, rows.pc, rows.pattern, rows.base])
+    order = np.argsort(place, kind="stable")
+    opens = find_openings(place[order])
+    step = np.minimum.reduceat(rows.step[order], opens)
+    times = np.add.reduceat(rows.times[order], opens)
+    return replace(rows.take(order[opens]), step=step, times=times)
+
+
+def _share(rows: Rows, intervals: Intervals) -> Episodes:
+    """Cut merged rows into episodes, and keep one of those that are alike."""
+    block = intervals.blocks[rows.owner]
+    opens = find_openings(block, rows.interval)
+    lengths = np.diff(opens, append=len(rows))
+    warp = rows.owner - np.searchsorted(intervals.blocks, block)
+    content = pack_columns([warp, rows.pc, rows.pattern, rows.base, rows.times])
+    members, chosen = _find_equal(content, opens, lengths)
+    kept = list_ranges(opens[chosen], lengths[chosen])
+    first = np.concatenate([[0], np.cumsum(lengths[chosen])])
+    return Episodes(rows.take(kept), first, members, block[opens], rows.interval[opens])
+
+
+def _find_equal(content: Ints, opens: Ints, lengths: Ints) -> tuple[Ints, Ints]:
+    """Return for each episode the number of the one that it equals, and the first of each kind.
+
+    Equality is checked: if two that differ share a hash, none is shared.
+    """
+    everyone = np.arange(len(opens))
+    if len(everyone) < 2:
+        return everyone, everyone
+    position = np.arange(len(content)) - np.repeat(opens, lengths)
+    mixed = (content ^ (content >> 29)) * _WEIGHTS[0] + position * _WEIGHTS[1]
+    mixed = (mixed ^ (mixed >> 31)) * _WEIGHTS[1]
+    keys = np.add.reduceat(mixed ^ (mixed >> 30), opens) * 31 + lengths
+    _, chosen, number = np.unique(keys, return_index=True, return_inverse=True)
+    if not (lengths[chosen][number] == lengths).all():
+        return everyone, everyone
+    if not (content[list_ranges(opens[chosen][number], lengths)] == content).all():
+        return everyone, everyone
+    order = np.argsort(chosen)
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order))
+    return rank[number], chosen[order]
+
+
+def pack_columns(columns: Iterable[Ints]) -> Ints:
+    """Return a number for each row, (n,): it orders and tells apart rows as the columns do.
+
+    Columns are taken one at a time, so that not all need be in memory.
+    """
+    packed, span = np.zeros(0, np.int64), 1
+    for number, column in enumerate(columns):
+        low, high = int(column.min(initial=0)), int(column.max(initial=0))
+        if span * (high - low + 1) >= 1 << 62:
+            distinct, packed = np.unique(packed, return_inverse=True)
+            span = len(distinct)
+        packed = packed * (high - low + 1) if number else np.zeros(len(column), np.int64)
+        packed += column
+        packed -= low
+        span *= high - low + 1
+    return packed
+
+
+def find_openings(*columns: Ints) -> Ints:
+    """Return the rows that differ from the one before them; the first is one."""
+    differs = np.zeros(len(columns[0]), np.bool_)
+    differs[:1] = True
+    for column in columns:
+        differs[1:] |= column[1:] != column[:-1]
+    return np.flatnonzero(differs)
+
+
+def list_ranges(first: Ints, lengths: Ints) -> Ints:
+    """Return first[0], first[0] + 1, ... (lengths[0] of them), then those of first[1], ..."""
+    ends = np.cumsum(lengths)
+    return np.arange(lengths.sum()) - np.repeat(ends - lengths - first, lengths)

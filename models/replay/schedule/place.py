@@ -1,0 +1,210 @@
+"""Place: which block runs where. Clusters are what a profiler of 1.x watched: groups of SMs.
+
+Blocks go to clusters in turn: with c clusters, block b to cluster b mod c, and inside a cluster
+to its SMs in turn. The profiled cluster is the first: it receives blocks 0, c, 2c, ... A chip's
+own scheduler is not so even, so the user may say how many blocks it received: that many of these,
+and if there are not enough, those of the next cluster after them (1, c + 1, ...), and so on. Its
+first SM has every k-th of its blocks, with k SMs a cluster.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....errors import CutraceError
+from ....traces.schema import LANES, Sample
+from ..seam import Ints
+
+SCOPE_NAMES = ("sm", "cluster", "rest")
+"""What `Placement.scope` numbers: the profiled SM, the rest of its cluster, the rest."""
+
+GROUPS = 20
+"""Groups at most into which a sample is divided: how they differ says how far it may be off."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chip:
+    """How many SMs there are and how many share a cluster; how fast and large the memory is.
+
+    `clock_mhz` is the cores' clock at best. What is 0 is not known.
+    """
+
+    sms: int
+    sms_per_cluster: int
+    memory_gb_per_s: float
+    memory_bytes: int = 0
+    clock_mhz: int = 0
+
+    def __post_init__(self) -> None:
+        """Refuse clusters that are not all alike, and numbers below zero."""
+        if self.memory_gb_per_s <= 0 or min(self.memory_bytes, self.clock_mhz) < 0:
+            raise CutraceError(
+                f"memory of {self.memory_bytes} bytes at {self.memory_gb_per_s} GB/s, "
+                f"{self.clock_mhz} MHz: expected numbers above zero"
+            )
+        if self.sms < 1 or self.sms_per_cluster < 1 or self.sms % self.sms_per_cluster:
+            raise CutraceError(
+                f"{self.sms} SMs in clusters of {self.sms_per_cluster}: expected a multiple, not 0"
+            )
+
+    @property
+    def clusters(self) -> int:
+        """Clusters of the chip."""
+        return self.sms // self.sms_per_cluster
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sampling:
+    """The blocks of a sample, (n,), rising: each stands for `weight` blocks, and is of a `group`.
+
+    Group 0 are the blocks at the ends of the grid, perhaps none. The others take turns, so that
+    each is spread over the grid.
+    """
+
+    block: Ints
+    weight: Ints
+    group: Ints
+
+    @property
+    def groups(self) -> int:
+        """How many groups there are."""
+        return int(self.group.max()) + 1
+
+    def find(self, block: Ints) -> Ints:
+        """Return the number in the sample of each block, which is of it."""
+        found: Ints = np.minimum(np.searchsorted(self.block, block), len(self.block) - 1)
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """The blocks of one launch on one chip; `profiled` is the blocks of the profiled cluster.
+
+    Of a sample, the scopes are its groups.
+    """
+
+    chip: Chip
+    blocks: int
+    profiled: int
+    sampling: Sampling | None = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the scopes."""
+        if self.sampling is None:
+            return SCOPE_NAMES
+        return tuple(map(str, range(self.sampling.groups)))
+
+    def rank(self, block: Ints) -> Ints:
+        """Return each block's place in the order in which the profiled cluster takes them."""
+        share, rest = divmod(self.blocks, self.chip.clusters)
+        column = block % self.chip.clusters
+        return column * share + np.minimum(column, rest) + block // self.chip.clusters
+
+    def weight(self, block: Ints) -> Ints | None:
+        """Return how many blocks each stands for, (n,); None: all for themselves."""
+        if self.sampling is None:
+            return None
+        return self.sampling.weight[self.sampling.find(block)]
+
+    def times(self, block: Ints) -> Ints:
+        """Return (n, scopes): how often a row of each block counts in each scope."""
+        times: Ints = (self.scope(block)[:, None] == np.arange(len(self.names))).astype(np.int64)
+        weight = self.weight(block)
+        if weight is not None:
+            times *= weight[:, None]
+        return times
+
+    def scope(self, block: Ints) -> NDArray[np.uint8]:
+        """Return an index in `names` for each block."""
+        if self.sampling is not None:
+            found: NDArray[np.uint8] = self.sampling.group.astype(np.uint8)
+            return found[self.sampling.find(block)]
+        rank = self.rank(block)
+        other = np.where(rank < self.profiled, 1, 2)
+        return np.where((other == 1) & (rank % self.chip.sms_per_cluster == 0), 0, other).astype(
+            np.uint8
+        )
+
+    def cluster(self, block: Ints) -> Ints:
+        """Return the cluster of each block: 0 is the profiled one."""
+        clusters = self.chip.clusters
+        own = block % clusters
+        left_over = 1 + block // clusters % max(clusters - 1, 1)
+        elsewhere = np.where(own == 0, left_over % clusters, own)
+        return np.where(self.rank(block) < self.profiled, 0, elsewhere)
+
+    def sm(self, block: Ints) -> Ints:
+        """Return the SM of each block: 0 is the profiled one."""
+        place = np.where(
+            self.rank(block) < self.profiled, self.rank(block), block // self.chip.clusters
+        )
+        cores = self.chip.sms_per_cluster
+        return np.asarray(self.cluster(block) * cores + place % cores, np.int64)
+
+    def count_scopes(self) -> tuple[int, ...]:
+        """Return how many blocks each scope has or stands for, in the order of `names`."""
+        if self.sampling is not None:
+            found = np.bincount(self.sampling.group, self.sampling.weight, self.sampling.groups)
+            return tuple(found.astype(np.int64).tolist())
+        on_sm, beside = self.count_profiled()
+        return on_sm, beside, self.blocks - self.profiled
+
+    def count_profiled(self) -> tuple[int, int]:
+        """Return how many blocks the profiled SM has, and the rest of its cluster."""
+        on_sm = -(-self.profiled // self.chip.sms_per_cluster)
+        return on_sm, self.profiled - on_sm
+
+    def blocks_of_sms(self) -> Ints:
+        """Return how many blocks each SM receives, (sms,)."""
+        return np.bincount(self.sm(np.arange(self.blocks)), minlength=self.chip.sms)
+
+
+def place(
+    chip: Chip, blocks: int, profiled: int | None = None, sample: Sample | None = None
+) -> Placement:
+    """Place a launch's blocks; `profiled` is what the profiled cluster is said to have received.
+
+    Of a `sample` that is empty all blocks are there.
+    """
+    share = -(-blocks // chip.clusters)
+    share = min(blocks, share if profiled is None else profiled)
+    return Placement(chip, blocks, share, divide_sample(sample) if sample else None)
+
+
+def divide_sample(sample: Sample) -> Sampling | None:
+    """Divide the blocks of a sample into groups; None if it is empty."""
+    if not sample.blocks:
+        return None
+    block = np.array(sample.blocks, np.int64)
+    inside = ~np.isin(block, sample.ends)
+    count = int(inside.sum())
+    group = np.zeros(len(block), np.int64)
+    group[inside] = 1 + np.arange(count) % min(GROUPS, max(count, 1))
+    return Sampling(block, np.array(sample.weights, np.int64), group)
+
+
+@dataclass(frozen=True, slots=True)
+class Waves:
+    """How the blocks of a launch take turns on a chip that holds `blocks_per_wave` at once.
+
+    There are `waves`; `tail_blocks` are those of the last one, if it is not full (else 0).
+    """
+
+    blocks_per_wave: int
+    waves: int
+    tail_blocks: int
+
+
+def count_waves(chip: Chip, blocks: int, resident: int) -> Waves | None:
+    """Count the waves of a launch's blocks, `resident` of them on an SM; None if none fits."""
+    if not resident:
+        return None
+    at_once = chip.sms * resident
+    return Waves(at_once, -(-blocks // at_once), blocks % at_once)
+
+
+def count_padding_lanes(blocks: int, threads: int) -> int:
+    """Count the lanes that no thread of a launch fills: those at the end of each block."""
+    return blocks * (-threads % LANES)

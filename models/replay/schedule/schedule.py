@@ -1,0 +1,148 @@
+"""Schedule: in what order the SMs of a chip make the accesses of a launch.
+
+A trace has the order within each warp and no other. Here every SM holds as many blocks as fit, and
+when all of them have ended takes its next: a *wave*. Warps of a wave pass the barriers of their
+blocks together; between two of them
+
+- `round-robin`: every resident warp of every SM runs TURN instructions, then each its next ones;
+  on an SM warps take turns in the order of blocks and warps, a little mixed, but always the same,
+  and SMs take turns access by access;
+- `greedy-oldest`: on each SM the oldest warp runs until it comes to a barrier or its end, then the
+  next; the oldest block first. SMs take turns, an access each.
+
+What is not. Latency: on the chip a warp that waits for memory lets others run, so the truth lies
+between the two. Blocks do not wait for one another's end: they are replaced one by one. Where
+barriers are for some warps only (`Intervals.refusal`), warps are ordered as if there were none.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..options import SCHEDULES
+from ..seam import Ints
+from .barrier_intervals import Intervals, read_intervals
+from .episodes import pack_columns
+from .place import Placement
+
+if TYPE_CHECKING:
+    from ....traces.reader import LaunchTrace
+
+
+TURN = 4
+"""Instructions that a warp runs before it is another's turn: about as many as it has between two
+that wait for what a load brings.
+"""
+
+STRAY = 16
+"""Places by which a warp may be behind those that began with it: the warps among which one of an
+SM's four schedulers chooses.
+"""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Schedule:
+    """The order on one device.
+
+    Of each block, (blocks,): its `sm`, its `wave`, and its `slot` among the resident blocks.
+    `intervals` are None where the kernel has no barrier, or barriers say nothing.
+    """
+
+    sm: Ints
+    wave: Ints
+    slot: Ints
+    resident: int
+    warps: int
+    policy: str
+    intervals: Intervals | None
+
+    @property
+    def ends(self) -> Ints:
+        """(waves,): the first block behind all blocks of each wave and of those before it."""
+        last = np.zeros(int(self.wave.max(initial=-1)) + 1, np.int64)
+        np.maximum.at(last, self.wave, np.arange(len(self.wave)) + 1)
+        return np.maximum.accumulate(last)
+
+    def seat(self, block: Ints, warp: Ints) -> Ints:
+        """Return the place of each warp among all that the chip can hold, (n,)."""
+        return (self.sm[block] * self.resident + self.slot[block]) * self.warps + warp
+
+    def order(self, block: Ints, warp: Ints, step: Ints) -> Ints:
+        """Return the rows in the order in which they happen, all (n,); those of a step as given.
+
+        The columns may be of any integers that hold them.
+        """
+        if self.policy == SCHEDULES[0]:
+            return _sort(self._take_turns(block, warp, step))
+        interval, since = self._since(block, warp, step)
+        seat = self.sm[block] * self.resident + self.slot[block]
+        alone = _sort([self.wave[block], seat, interval, warp, since])
+        turn = np.empty(len(block), np.int64)
+        turn[alone] = _number_within(self.wave[block[alone]], self.sm[block[alone]])
+        return _sort([self.wave[block], turn, self.sm[block]])
+
+    def _take_turns(self, block: Ints, warp: Ints, step: Ints) -> Iterator[Ints]:
+        """Yield what rows of resident warps that take turns are ordered by, a column at a time."""
+        yield self.wave[block]
+        interval, since = self._since(block, warp, step)
+        yield interval
+        yield since // TURN
+        yield shuffle(self.resident * self.warps)[self.slot[block] * self.warps + warp]
+        yield since % TURN
+        yield self.sm[block]
+
+    def _since(self, block: Ints, warp: Ints, step: Ints) -> tuple[Ints, Ints]:
+        """Return how many barriers lie before each row, and the steps since the last."""
+        if self.intervals is None:
+            return np.zeros_like(warp), step
+        block, warp, step = (column.astype(np.int64) for column in (block, warp, step))
+        place = self.intervals.locate(block, warp)
+        return self.intervals.count(place, step), step - self.intervals.begin(place, step)
+
+
+def read_barriers(trace: "LaunchTrace") -> Intervals | None:
+    """Read which barriers order the warps of a launch, or None if none does."""
+    if trace.instructions()["barrier"].null_count == len(trace.instructions()):
+        return None
+    found = read_intervals(trace)
+    return None if found.refusal else found
+
+
+def schedule(
+    placement: Placement, resident: int, warps: int, policy: str, intervals: Intervals | None
+) -> Schedule:
+    """Seat the blocks of a launch: `resident` of them on an SM at once."""
+    sm = placement.sm(np.arange(placement.blocks))
+    order = np.argsort(sm, kind="stable")
+    position = np.empty_like(sm)
+    position[order] = _number_within(sm[order])
+    held = max(1, resident)
+    return Schedule(sm, position // held, position % held, held, warps, policy, intervals)
+
+
+def shuffle(seats: int) -> Ints:
+    """Return the turns of `seats` warps, (seats,): theirs in order, but each may be up to STRAY
+    places late, by numbers that look like chance and are the same on every machine.
+    """
+    mixed = np.arange(seats, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    mixed ^= mixed >> np.uint64(32)
+    late = (mixed * np.uint64(0xD6E8FEB86659FD93) >> np.uint64(40)).astype(np.int64)
+    order = np.argsort((np.arange(seats) << 24) + STRAY * late, kind="stable")
+    turns = np.empty(seats, np.int64)
+    turns[order] = np.arange(seats)
+    return turns
+
+
+def _sort(columns: Iterable[Ints]) -> Ints:
+    return np.argsort(pack_columns(columns), kind="stable")
+
+
+def _number_within(*columns: Ints) -> Ints:
+    """Number the rows of each run of equal ones from 0, (n,)."""
+    differs = np.zeros(len(columns[0]), np.bool_)
+    for column in columns:
+        differs[1:] |= column[1:] != column[:-1]
+    opens = np.where(differs, np.arange(len(differs)), 0)
+    return np.arange(len(differs)) - np.maximum.accumulate(opens)

@@ -1,0 +1,106 @@
+"""Usage: how a launch's instructions go over one array: its elements, its rows, its widest access.
+
+A trace knows of a shared-memory array how many bytes it has, and no more. What an element is,
+instructions say; how long a row is, the lanes do: threads that go down a column are a row apart.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from ....traces.schema import Array
+from ..rows.arrays import SPACE_SHIFT, Zones, cut_zones
+from ..rows.lanes import unpack_masks
+from ..seam import Bools, Ints
+
+if TYPE_CHECKING:
+    from ....traces.reader import LaunchTrace
+
+WIDEST = 16
+"""No access needs an alignment of more bytes."""
+_TYPE = re.compile(r"[a-z]+(\d+)(?:x(\d+))?")
+
+
+@dataclass(slots=True)
+class Usage:
+    """`element` and `widest` in bytes, 0 while there is no access; `strides` counts the positive
+    distances between neighbouring lanes, bytes.
+    """
+
+    element: int = 0
+    widest: int = 0
+    strides: Counter[int] = field(default_factory=Counter)
+
+    def find_row(self, array: Array) -> int | None:
+        """Return the stride that most columns have and rows fit in, bytes; None if none does."""
+        columns = Counter({s: n for s, n in self.strides.items() if s > self.widest})
+        for stride, times in columns.most_common(1):
+            if 2 * times > columns.total() and array.bytes % stride == 0 and stride < array.bytes:
+                return stride
+        return None
+
+
+def read_usage(trace: "LaunchTrace") -> Mapping[str, Usage]:
+    """Look at all accesses of a launch; for each of its arrays by name."""
+    zones = cut_zones(trace.launch.arrays)
+    found = {array.name: Usage() for array in trace.launch.arrays} | {"": Usage()}
+    elements, widths = _widths(trace)
+    active, offsets = trace.patterns()
+    many = max(1, len(active))
+    for batch in trace.access_batches():
+        pc, pattern, zone = _columns(batch, zones)
+        keys, times = np.unique((pc * many + pattern) * len(zones.names) + zone, return_counts=True)
+        rest, zone = np.divmod(keys, len(zones.names))
+        pc, pattern = np.divmod(rest, many)
+        for number in np.unique(zone).tolist():
+            rows = np.flatnonzero(zone == number)
+            usage = found[zones.names[number]]
+            seen = np.unique(pc[rows]).tolist()
+            usage.element = min([n for n in (usage.element, *(elements[p] for p in seen)) if n])
+            usage.widest = max(usage.widest, *(widths[p] for p in seen))
+            chosen = np.unique(pattern[rows])
+            counts = np.bincount(pattern[rows], times[rows], many)[chosen].astype(np.int64)
+            _add_strides(usage.strides, unpack_masks(active[chosen]), offsets[chosen], counts)
+    return found
+
+
+def _columns(batch: pa.RecordBatch, zones: Zones) -> tuple[Ints, Ints, Ints]:
+    """Return pc, pattern and zone of each row of a batch of ACCESSES."""
+    names = ("pc", "pattern", "space", "base")
+    pc, pattern, space, base = (batch[n].to_numpy().astype(np.int64) for n in names)
+    return pc, pattern, zones.find((space << SPACE_SHIFT) + base)
+
+
+def _widths(trace: "LaunchTrace") -> tuple[list[int], list[int]]:
+    """Return for each pc the bytes of an element, and those that an access must be aligned to."""
+    rows = trace.instructions().select(["type", "bytes"]).to_pylist()
+    widths = [min(WIDEST, row["bytes"] & -row["bytes"]) for row in rows]
+    return [_element(row["type"]) or 1 for row in rows], widths
+
+
+def _element(type_: str) -> int:
+    """Return the bytes of one element of a PTX type, 0 if it says none.
+
+    >>> _element("f32"), _element("b64"), _element("f16x2"), _element("")
+    (4, 8, 4, 0)
+    """
+    found = _TYPE.fullmatch(type_)
+    return int(found[1]) * int(found[2] or 1) // 8 if found else 0
+
+
+def _add_strides(
+    strides: Counter[int], active: Bools, offsets: NDArray[np.int32], times: Ints
+) -> None:
+    """Count the rising steps from each active lane to the next, each pattern so many times."""
+    steps = np.diff(offsets.astype(np.int64), axis=1)
+    rising = (steps > 0) & active[:, 1:] & active[:, :-1]
+    pattern, lane = np.nonzero(rising)
+    values, number = np.unique(steps[pattern, lane], return_inverse=True)
+    counts = np.bincount(number, times[pattern], len(values)).astype(np.int64)
+    strides.update(dict(zip(values.tolist(), counts.tolist(), strict=True)))
