@@ -17,7 +17,7 @@ from .alike import KERNELS, Alike, alike
 from .array import LANES, Array
 from .fault import source_line
 from .pointer import calls
-from .program import Step
+from .program import Program, Step
 
 if TYPE_CHECKING:
     from .group import Group
@@ -98,15 +98,19 @@ def save_frame(slots: tuple[int, ...], pc: int, levels: int) -> Step:
         lanes = lane_numbers(group)[active]
         stack = _stack(group.wave)
         if lanes.size and int(stack.depth[lanes].max()) >= levels - 1:
-            program = group.wave.program
-            raise KernelFault(
-                f"{source_line(program.kernel, pc)}: kernel `{program.name}` calls itself "
-                f"more than {levels} level{'s' * (levels > 1)} deep"
-            )
+            raise too_deep(group.wave.program, pc, levels)
         values = {s: np.broadcast_to(group.frame[s], shape)[active] for s in slots}
         stack.push(lanes, values)
 
     return save
+
+
+def too_deep(program: "Program", pc: int, levels: int) -> KernelFault:
+    """Return the fault of a lane that calls itself when it is `levels` deep."""
+    return KernelFault(
+        f"{source_line(program.kernel, pc)}: kernel `{program.name}` calls itself "
+        f"more than {levels} level{'s' * (levels > 1)} deep"
+    )
 
 
 def restore_frame(slots: tuple[int, ...]) -> Step:

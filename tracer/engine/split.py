@@ -141,10 +141,13 @@ class SplitStacks:
         self.depth[warps] += 1
 
     def reserve(self, levels: int) -> _Splits:
-        """Make room for so many splits below the top; return block, join, mask and whether a call
-        made it, each (levels * W,)."""
+        """Make room for so many splits below the top, and keep those that are there; return block,
+        join, mask and whether a call made it, each (levels * W,)."""
         whole = tuple(np.zeros(levels * len(column), dtype=column.dtype) for column in self._top)
         parts = [column.reshape(levels, -1) for column in whole]
+        for level, splits in enumerate(self._below):
+            for part, column in zip(parts, splits, strict=True):
+                part[level] = column
         self._below = list(zip(*parts, strict=True))
         return whole[0], whole[1], whole[2], whole[3]
 

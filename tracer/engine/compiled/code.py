@@ -4,7 +4,7 @@ import ctypes
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from functools import cache, lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -21,11 +21,12 @@ from ..layout import local_layout, shared_layout
 from ..memory import LoadedModule, Memory
 from ..native import compile_assembly
 from ..program import Program
+from .call_text import is_inner_call
 from .kernel_text import KernelText, write_kernel
-from .machine import DIVIDE, JUMP, LEAVE, LEAVE_SOME, MEET, OTHER
+from .machine import CALL, DIVIDE, JUMP, LEAVE, LEAVE_SOME, MEET, OTHER, RETURN_SOME
 from .mark import way_of
 from .reach import finish_some
-from .schedule import account, run_warps
+from .schedule import account, end_group, run_warps
 from .translate import translate
 
 BUFFER_BYTES = 1 << 28
@@ -69,13 +70,22 @@ def buffers_of(memory: Memory) -> Mapping[int, Buffers]:
     return _BUFFERS.setdefault(memory, defaultdict(Buffers))
 
 
+class Routines(NamedTuple):
+    """What runs a wave until Python is needed, what ends a basic block, what counts it, and what
+    takes the rows of its first accesses; each takes the address of a Machine."""
+
+    run_warps: Callable[[int], int]
+    end_group: Callable[[int], int]
+    account: Callable[[int], int]
+    finish_some: Callable[[int], int]
+
+
 @cache
-def routines() -> tuple[Callable[[int], int], Callable[[int], int], Callable[[int], int]]:
-    """Return what runs a wave until Python is needed, what counts one basic block, and what takes
-    the rows of its first accesses."""
-    find = compile_assembly(translate([run_warps, account, finish_some]), vectors=False)
+def routines() -> Routines:
+    """Return the compiled routines of the schedule."""
+    find = compile_assembly(translate([run_warps, end_group, account, finish_some]), vectors=False)
     kind = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)
-    return kind(find("run_warps")), kind(find("account")), kind(find("finish_some"))
+    return Routines(*(kind(find(name)) for name in Routines._fields))
 
 
 def compile_kernel(program: Program) -> "CompiledKernel":
@@ -135,17 +145,32 @@ class CompiledKernel:
             targets.append(exit_ if last.opcode == "ret" and last.guard is None else after[0])
             others.append(after[1])
             goes = how == JUMP and last.opcode == "bra"
-            branches.append(goes or how in (DIVIDE, LEAVE_SOME) or last.opcode == "brx")
+            divides = how in (DIVIDE, LEAVE_SOME, RETURN_SOME) or last.opcode == "brx"
+            branches.append(goes or divides)
         self.endings = np.array(endings, dtype=np.int32)
         self.targets = np.array(targets, dtype=np.int32)
         self.others = np.array(others, dtype=np.int32)
         self.branches = np.array(branches, dtype=np.int32)
+        self._arrange_calls(kernel)
         self.joins = np.array([block.join for block in kernel.blocks], dtype=np.int32)
         self.lengths = np.array([b.last - b.first for b in kernel.blocks], dtype=np.int32)
         self.first_site = np.array(self.made.first_site, dtype=np.int32)
         sites = self.made.sites
         self.site_pc = np.array([pc for pc, _, _ in sites], dtype=np.uint32)
         self.site_space = np.array([_SPACES[space] for _, space, _ in sites], dtype=np.uint8)
+
+    def _arrange_calls(self, kernel: Kernel) -> None:
+        """Note the functions that each block calls, one block after the other."""
+        calls = [self.made.calls.ending.get(block.number) for block in kernel.blocks]
+        reached = [() if call is None else call.callees for call in calls]
+        spans = [kernel.functions[callee] for callees in reached for callee in callees]
+        firsts = np.cumsum([0, *map(len, reached)])
+        self.first_callee = firsts.astype(np.int32)
+        self.callee_entry = np.array([span.entry for span in spans], dtype=np.int32)
+        self.callee_exit = np.array([span.exit for span in spans], dtype=np.int32)
+        self.most_callees = max(map(len, reached))
+        ways = max(len(block.successors) for block in kernel.blocks)
+        self.spare = max(self.most_callees, ways, 2) + 1
 
     def ways(self) -> NDArray[np.int32]:
         """Return what each instruction does to global memory, as mark.py has it."""
@@ -190,6 +215,8 @@ _ENDINGS = {
     "leave some": LEAVE_SOME,
     "barrier": MEET,
     "other": OTHER,
+    "call": CALL,
+    "return some": RETURN_SOME,
 }
 
 
@@ -201,7 +228,9 @@ def ending(kernel: Kernel, block: BasicBlock) -> str:
         case "bra":
             return "divide" if guarded else "go"
         case "ret":
-            return "leave some" if guarded else "go"
+            return "return some" if guarded else "go"
+        case "call" if is_inner_call(kernel, block, last):
+            return "call"
         case "exit":
             return "leave some" if guarded else "leave"
         case "trap" | "brx":
@@ -219,8 +248,6 @@ def _is_plain(barrier: Instruction) -> bool:
 
 def refuse_kernel(kernel: Kernel, waits: frozenset[int]) -> None:
     """Raise CutraceError for a kernel that the compiled engine does not run, and say why."""
-    if len(kernel.functions) > 1:
-        raise CutraceError(f"kernel `{kernel.name}`: the compiled engine does not know calls")
     if waits:
         first = kernel.blocks[min(waits)]
         raise CutraceError(

@@ -1,23 +1,20 @@
 """Where the registers of a warp lie: 32 lanes of each side by side, in a frame of fixed size."""
 
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
 
-from ...ptx.kernel import TYPE_BYTES, Kernel, Operand, Register, Special, Symbol
+from ...ptx.kernel import TYPE_BYTES, Kernel, Operand, Register, Special, Symbol, Variable
 from ..array import LANES
-from ..frame import recursive_functions
-from ..piece import parameter_pieces
-from ..pointer import apart, parameter_places
+from ..layout import local_layout
+from ..pointer import function_address
 from .parameter_register import parameter_registers
+from .passing_place import ANY, Passing, Piece, piece_register, shared_register
 from .special import BLOCK, THREAD, Specials
 
 ALIGN = 64
 
 CARRY = Register("%cc", "pred")
 """The flag of sums of more than a register's width: each function has its own, and it lasts."""
-Piece: TypeAlias = tuple[int, str, int, int]
-"""Bytes of a parameter: (function, name, offset, bytes)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +32,8 @@ class Frame:
     `symbols` are the addresses of variables, (function, name). `parameters` are registers without a
     place, and the offsets of what they hold among the parameters. The array engine runs the
     instructions `escaped` (pcs). `others` are the places of pieces of parameters of functions,
-    (function, name, offset, bytes).
+    (function, name, offset, bytes), and `depth` is where it says how deep each lane is in a
+    recursion, of which each level has `local_stride` bytes of local memory.
     """
 
     def __init__(
@@ -47,16 +45,41 @@ class Frame:
         self._kernel = kernel
         self._symbols = symbols
         self._places: dict[tuple[int, str], Place] = {}
+        self.passing = Passing(kernel)
+        self.local_stride = -(-local_layout(kernel).size // 16) * 16
         self.specials = Specials(special_names(kernel))
         self.parameters = parameter_registers(kernel, escaped)
         live = frozenset().union(*kernel.live_in, *kernel.live_out, passed_registers(kernel))
+        self.passed = passed_registers(kernel)
         self.carries = frozenset((function, CARRY.name) for function in _carrying(kernel))
         self.lasting = (live | self.carries) - self.parameters.keys()
         self.size = 0
         for key in sorted(self.lasting):
             self._places[key] = self._reserve(self._size(key))
-        self.others = {key: self._reserve(size) for key, size in _others(kernel)}
+        self.others: dict[Piece, Place] = {}
+        for piece in self.passing.pieces():
+            self.others[piece] = self._share(piece_register(piece), self._reserve(piece[3]))
+        for function, name in passed_registers(kernel):
+            variable = _variable(kernel, function, name)
+            shared = shared_register(kernel, function, variable)
+            self._share(shared, self._places[function, name])
+        self.depth = self._reserve(4) if self.passing.recursive else Place(0, 4)
         self._lasting_size = self.size
+
+    def _share(self, register: Register, place: Place) -> Place:
+        """Let all functions know a register."""
+        self._places[ANY, register.name] = place
+        self.lasting |= {(ANY, register.name)}
+        return place
+
+    def is_shared(self, name: str) -> bool:
+        """Whether all functions know a register of this name: it outlives every basic block."""
+        return (ANY, name) in self.lasting
+
+    def has_levels(self, function: int, name: str) -> bool:
+        """Whether a local variable lies elsewhere on each level of a recursion."""
+        offsets = local_layout(self._kernel).offsets
+        return function in self.passing.recursive and (function, name) in offsets
 
     def _reserve(self, size: int) -> Place:
         place = Place(self.size, size)
@@ -81,7 +104,8 @@ class Frame:
 
     def place(self, function: int, name: str) -> Place:
         """Return where a register lies."""
-        return self._places[function, name]
+        found = self._places.get((function, name))
+        return self._places[ANY, name] if found is None else found
 
     def begin_block(self, spans: Iterable[tuple[tuple[int, str], int, int]]) -> None:
         """Give places to the registers of a block that do not outlive it: each with the first and
@@ -108,8 +132,19 @@ class Frame:
         """Return the address of a variable, None if it has none that is known."""
         if not isinstance(operand, Symbol):
             return None
-        start = self._symbols.get((function, operand.name), self._symbols.get((-1, operand.name)))
+        name = operand.name
+        start = self._symbols.get((function, name), self._symbols.get((-1, name)))
+        if start is None and not self._is_parameter(function, name):
+            start = function_address(self._kernel.module, name)
         return None if start is None else start + operand.offset
+
+    def _is_parameter(self, function: int, name: str) -> bool:
+        return function == 0 and any(p.name == name for p in self._kernel.parameters)
+
+
+def _variable(kernel: Kernel, function: int, name: str) -> Variable:
+    own = kernel.functions[function].function
+    return next(v for v in (*own.parameters, *own.returns) if v.name == name)
 
 
 def _carrying(kernel: Kernel) -> set[int]:
@@ -130,18 +165,6 @@ def passed_registers(kernel: Kernel) -> set[tuple[int, str]]:
         for variable in (*span.function.parameters, *span.function.returns)
         if variable.space == "reg"
     }
-
-
-def _others(kernel: Kernel) -> Iterator[tuple[Piece, int]]:
-    """Yield the pieces of functions' parameters, with their bytes."""
-    own = {(0, parameter.name) for parameter in kernel.parameters}
-    if len(kernel.functions) > 1 or any(i.opcode == "call" for i in kernel.instructions):
-        copied = apart(kernel, recursive_functions(kernel))
-        above = parameter_places(kernel, copied)
-        pieces = parameter_pieces(kernel, parameter_places(kernel))
-        for place in sorted({above.get(name, name) for name in pieces} - own):
-            for offset, size in pieces.get(place, ()):
-                yield (*place, offset, size), size
 
 
 def special_names(kernel: Kernel) -> list[str]:

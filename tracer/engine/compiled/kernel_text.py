@@ -8,6 +8,7 @@ from ....errors import CutraceError
 from ...ptx.isa import destinations, sources
 from ...ptx.kernel import (
     TYPE_BYTES,
+    Address,
     BasicBlock,
     Bucket,
     Instruction,
@@ -22,9 +23,10 @@ from ..op.family import find_rule
 from ..parameter import parameter_offsets
 from .access_text import add_access, element_operands
 from .atomic_text import add_atomic
+from .call_text import Calls, CallWriter, find_calls
 from .compute import Fragments, compute
 from .frame import CARRY, Frame, Place
-from .lane import Lane
+from .lane import Lane, llvm_type
 from .machine import Machine
 from .move_text import converted_address, move
 from .part import (
@@ -36,7 +38,6 @@ from .part import (
     Part,
     cut_parts,
     is_directed,
-    reads_parameter,
     spans_of,
 )
 from .warp_lines import WarpText
@@ -123,7 +124,7 @@ after{n}:
 _OF_WARP = re.compile(r"%(place|warp|active|frame|block|shared|local|of_block|of_warp)\b")
 """Names of a warp's values, which are those of the segment in hand."""
 
-_BYTES = re.compile(r"\b(FRAME|OF_WARP|OF_BLOCK)_BYTES\b")
+_BYTES = re.compile(r"\b(FRAME|OF_WARP|OF_BLOCK|ASIDE)_BYTES\b")
 """Sizes that are known when all basic blocks are written."""
 
 _VALUES = {
@@ -185,6 +186,7 @@ class KernelText:
     counted: list[int] = field(default_factory=list)
     support: dict[str, str] = field(default_factory=dict)
     crosses_lanes: bool = False
+    calls: Calls = field(default_factory=Calls)
 
 
 def write_kernel(
@@ -201,6 +203,7 @@ def write_kernel(
     escaped: dict[int, str] = {}
     while True:
         made = KernelText(Frame(kernel, symbols, escaped), escaped=escaped)
+        made.calls = find_calls(kernel, made.frame)
         writer = _Writer(kernel, made, name)
         blocks = [writer.block(block, ends(block)) for block in kernel.blocks]
         if not writer.refused:
@@ -208,7 +211,8 @@ def write_kernel(
         escaped = escaped | writer.refused
     frame = made.frame
     text = "\n".join((_SUPPORT, writer.fragments.text(), *blocks, writer.metadata()))
-    made.text = _BYTES.sub(lambda found: str(frame.row_bytes[found[0]]), text)
+    sizes = frame.row_bytes | {"ASIDE_BYTES": made.calls.aside_bytes}
+    made.text = _BYTES.sub(lambda found: str(sizes[found[0]]), text)
     made.support = writer.fragments.support
     return made
 
@@ -223,6 +227,7 @@ class _Writer:
         self._loops: list[bool] = []  # whether each run takes its lanes one by one
         self._last = ""
         self.fragments = Fragments()
+        self._calls = CallWriter(kernel, made.frame, self._close_run, self._begin)
         self.refused: dict[int, str] = {}
 
     def metadata(self) -> str:
@@ -244,6 +249,7 @@ class _Writer:
         placed = made.frame.lasting | made.frame.parameters.keys()
         made.frame.begin_block(spans_of(kernel, block, parts, placed))
         segments: list[Segment] = []
+        self._come_back(segments, block)
         for number, part in enumerate(parts):
             if part.starts_segment or not segments:
                 self._last = f"each{len(segments)}"
@@ -259,11 +265,13 @@ class _Writer:
             segments[-1].lines += [line.replace("%u", f"%q{number}.") for line in text.lines]
             segments[-1].last = self._last
         self._keep_places(block, block.last - 1)
+        if not segments or segments[-1].pc is not None:
+            self._last = f"each{len(segments)}"
+            segments.append(Segment([], self._last))
         lines = self._ending(block, ends)
         if lines:
-            if not segments or segments[-1].pc is not None:
-                segments.append(Segment([], f"each{len(segments)}"))
             segments[-1].lines += lines
+            segments[-1].last = self._last
         name = f"{self._name}.{block.number}"
         return _BLOCK.format(
             name=name,
@@ -290,9 +298,25 @@ class _Writer:
     def _refuse(self, pc: int, why: CutraceError) -> None:
         self.refused[pc] = str(why)
 
+    def _come_back(self, segments: list[Segment], block: BasicBlock) -> None:
+        """Begin a block that follows a call."""
+        site = self._made.calls.returning.get(block.number)
+        if site is None:
+            return
+        self._last = "each0"
+        text = WarpText(self._made.frame, block.function, self.fragments)
+        self._calls.come_back(text, site, self._refusal(site.pc))
+        lines = [line.replace("%u", "%back.") for line in text.lines]
+        segments.append(Segment(lines, self._last))
+
     def _ending(self, block: BasicBlock, ends: bool) -> list[str]:
-        """Write the lanes that take the block's branch, if it is a conditional one."""
+        """Write the lanes that take the block's branch, or enter functions, if it has any."""
         instruction = self._kernel.instructions[block.last - 1]
+        site = self._made.calls.ending.get(block.number)
+        if site is not None:
+            text = WarpText(self._made.frame, block.function, self.fragments)
+            self._calls.call(text, site, self._refusal(site.pc))
+            return text.lines
         if (
             not ends
             or instruction.guard is None
@@ -355,12 +379,20 @@ class _Writer:
                 for register in destinations(instruction):  # for what follows in this attempt
                     lane.write(register, register.type, "undef", None)
         self._keep(lane, block, later)
+        self._close_run(text, lane, is_directed(self._kernel.instructions[part.pcs[0]]))
+
+    def _begin(self, label: str) -> None:
+        """Note the label at which the lines in hand stand."""
+        self._last = label
+
+    def _close_run(self, text: WarpText, lane: Lane, one_by_one: bool = False) -> None:
+        """Add the loop over the lanes of a run."""
         run = f"run{len(self._loops)}"
         lines = _OF_LANE.sub(rf"%\1.{run}", "\n".join(lane.lines))
         loop = _RUN.format(run=run, before=self._last, lines=lines, loop=len(self._loops) + 4)
         text.lines.append(loop)
         self._last = f"done.{run}"
-        self._loops.append(is_directed(self._kernel.instructions[part.pcs[0]]))
+        self._loops.append(one_by_one)
 
     def _keep(self, lane: Lane, block: BasicBlock, later: list[Part]) -> None:
         """Store what later parts of the block read, or what outlives it; a register that is live
@@ -377,8 +409,10 @@ class _Writer:
             key = block.function, name
             if key in self._made.frame.parameters:
                 continue
-            if key in kernel.live_out[block.number] or name in read or register == CARRY:
-                lane.keep(register, blended=key in self._made.frame.lasting)
+            shared = self._made.frame.is_shared(name)
+            lasts = key in kernel.live_out[block.number] or register == CARRY or shared
+            if lasts or name in read or key in self._made.frame.passed:
+                lane.keep(register, blended=shared or key in self._made.frame.lasting)
 
     def _compute(self, lane: Lane, instruction: Instruction) -> None:
         guard = instruction.guard
@@ -402,7 +436,7 @@ class _Writer:
             return move(lane, instruction)
         if instruction.opcode == "cvta":
             return [converted_address(lane, instruction)]
-        if instruction.opcode == "ld":
+        if instruction.opcode in ("ld", "st"):
             return self._parameters(lane, instruction)
         rule = find_rule(instruction)
         if rule is None:
@@ -420,21 +454,42 @@ class _Writer:
 
     def _parameters(self, lane: Lane, instruction: Instruction) -> list[tuple[Operand, str, str]]:
         kernel, kind = self._kernel, instruction.type
-        to, address = instruction.operands[:2]
+        loads = instruction.opcode == "ld"
+        to, address = instruction.operands[:2] if loads else instruction.operands[1::-1]
         base = getattr(address, "base", None)
         offsets = parameter_offsets(kernel)
-        if (
-            not reads_parameter(instruction)
-            or lane.function != 0
-            or not isinstance(base, Symbol)
-            or base.name not in offsets
-        ):
+        if instruction.space != "param" or not isinstance(base, Symbol):
             raise lane.refuse("a parameter through a pointer")
+        if lane.function != 0 or base.name not in offsets:
+            assert isinstance(address, Address)
+            return self._passed(lane, instruction, to, address)
+        if not loads:
+            raise lane.refuse("a store to a parameter of the kernel")
         start = offsets[base.name] + base.offset + getattr(address, "offset", 0)
         return [
             (element, kind, lane.parameter(start + k * TYPE_BYTES[kind], kind))
             for k, element in enumerate(element_operands(to))
         ]
+
+    def _passed(
+        self, lane: Lane, instruction: Instruction, operand: Operand, address: Address
+    ) -> list[tuple[Operand, str, str]]:
+        """Move bytes of a function's parameter from or to registers."""
+        assert isinstance(address.base, Symbol)
+        place = self._made.frame.passing.place(lane.function, address.base.name)
+        start, kind = address.base.offset + address.offset, instruction.type
+        size = TYPE_BYTES[kind]
+        results: list[tuple[Operand, str, str]] = []
+        for number, element in enumerate(element_operands(operand)):
+            span = start + number * size, size
+            if instruction.opcode == "ld":
+                value = self._calls.read(lane, place, span)
+                value = lane.bitcast(value, f"i{8 * size}", llvm_type(kind))
+                results.append((element, kind, value))
+            else:
+                value = lane.operand(element, kind)
+                results += self._calls.pieces_of(lane, place, span, kind, value)
+        return results
 
     def _refusal(self, pc: int) -> Callable[[str], CutraceError]:
         instruction = self._kernel.instructions[pc]

@@ -126,6 +126,14 @@ class Lane:
         at = self.emit(f"getelementptr {kind}, ptr {at}, i64 %lane")
         return self.emit(f"load {kind}, ptr {at}, !llvm.access.group !0")
 
+    def level(self, kind: str) -> str:
+        """Return the bytes of local memory below the lane's level of recursion."""
+        bits = width(kind)
+        depth = self._load("%frame", self.frame.depth.offset, "i32")
+        if bits > 32:
+            depth = self.emit(f"zext i32 {depth} to i{bits}")
+        return self.emit(f"mul i{bits} {depth}, {self.frame.local_stride}")
+
     def parameter(self, offset: int, kind: str) -> str:
         """Return bytes of the kernel's parameters."""
         stored = "i8" if kind == "pred" else llvm_type(kind)

@@ -10,14 +10,14 @@ NEVER = (1 << 31) - 1
 STALE = -1
 """The least order of warps that have moved since it was looked for."""
 
-JUMP, DIVIDE, LEAVE, LEAVE_SOME, MEET, OTHER = range(6)
+JUMP, DIVIDE, LEAVE, LEAVE_SOME, MEET, OTHER, CALL, RETURN_SOME = range(8)
 """How a basic block ends: all go on, a branch, all exit, some exit, a barrier for the whole thread
-block, or in a way that the array engine knows."""
+block, in a way that the array engine knows, a call, or a return of some lanes."""
 
-IDLE, WRITE, FOREIGN, ENDING, FAULT, ENDED = range(6)
+IDLE, WRITE, FOREIGN, ENDING, FAULT, ENDED, DEEPEN = range(7)
 """Why compiled code stops: no warp is ready; rows have to be written; nothing leaves the loop of
 the block; its end is not compiled; a lane reached memory that it must not; a warp ended while
-others wait."""
+others wait; splits need more room."""
 
 
 class Machine(Struct):
@@ -29,6 +29,10 @@ class Machine(Struct):
     unless it is ready, and `part_order` the least of 32 warps each. Arrays over basic blocks:
     `codes` is where the compiled block lies (0: nowhere). Rows of the basic block in hand begin at
     `rows`: those of its first access by all warps of the group, then those of its second.
+    The functions that a call enters are `first_callee` and those after it, up to the next block's;
+    `sides` has which lanes of each warp of the group enter the first, then the second, and so on.
+    Splits are `most_depth` deep, and `spare` more may come with one block. What a recursion puts
+    aside lies in `aside`, a level of all warps after the other, with room for `aside_levels`.
     `site_pattern` has the last pattern of each access and warp, -1 for none. `beside` is 1 where
     other threads run waves of the launch at the same time. `escape` is what an escape calls, with
     its pc and the number of accesses before it; rows of the first `finished` accesses of the basic
@@ -43,6 +47,8 @@ class Machine(Struct):
     blocks: int
     beside: int
     levels: int
+    most_depth: int
+    spare: int
     block: I32
     join: I32
     mask: U32
@@ -66,6 +72,9 @@ class Machine(Struct):
     others: I32
     joins: I32
     branches: I32
+    first_callee: I32
+    callee_entry: I32
+    callee_exit: I32
     first_site: I32
     site_count: I32
 
@@ -78,6 +87,7 @@ class Machine(Struct):
     chosen: I32
     active: U32
     taken: U32
+    sides: U32
 
     frames: U8
     frame_bytes: int
@@ -91,6 +101,8 @@ class Machine(Struct):
     shared_size: int
     local_bytes: int
     local_size: int
+    aside: U8
+    aside_levels: int
     scratch: I64
     starts: I64
     ends: I64

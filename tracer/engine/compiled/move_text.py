@@ -1,6 +1,6 @@
 """The text of moves, for one lane: of parts of registers, and of addresses between windows."""
 
-from ...ptx.kernel import Instruction, Operand, Vector
+from ...ptx.kernel import Instruction, Operand, Symbol, Vector
 from ..memory import WINDOWS
 from .lane import Lane, llvm_type, width
 
@@ -18,7 +18,10 @@ def move(lane: Lane, instruction: Instruction) -> list[tuple[Operand, str, str]]
         return [(to, kind, _packed(lane, source, kind))]
     if isinstance(to, Vector):
         return _unpacked(lane, to, source, kind)
-    return [(to, kind, lane.operand(source, kind))]
+    value = lane.operand(source, kind)
+    if isinstance(source, Symbol) and lane.frame.has_levels(lane.function, source.name):
+        value = lane.emit(f"add i{width(kind)} {value}, {lane.level(kind)}")
+    return [(to, kind, value)]
 
 
 def _packed(lane: Lane, source: Vector, kind: str) -> str:

@@ -77,7 +77,7 @@ def _kinds(
 
 def is_counted(instruction: Instruction) -> bool:
     """Whether the lanes are counted for which the guard of a computing instruction holds."""
-    return instruction.opcode not in ("mov", "cvta", "ld", "isspacep", "createpolicy")
+    return instruction.opcode not in ("mov", "cvta", "ld", "st", "isspacep", "createpolicy")
 
 
 def is_directed(instruction: Instruction) -> bool:

@@ -7,6 +7,8 @@ histories. See tracer/engine/split.py for the rules.
 from ..barrier import DONE, READY
 from .language import I32, assembly, invoke, trailing_zeros
 from .machine import (
+    CALL,
+    DEEPEN,
     DIVIDE,
     ENDED,
     ENDING,
@@ -19,6 +21,7 @@ from .machine import (
     MEET,
     NEVER,
     OTHER,
+    RETURN_SOME,
     STALE,
     WRITE,
     Machine,
@@ -136,6 +139,7 @@ def push(m: Machine, warp: int, block: int, join: int, lanes: int) -> None:
     m.join[warp] = join
     m.mask[warp] = lanes
     m.called[warp] = 0
+    m.most_depth = max(m.most_depth, m.depth[warp])
 
 
 def divide(m: Machine, warp: int, active: int, taken: int) -> None:
@@ -167,13 +171,32 @@ def divide(m: Machine, warp: int, active: int, taken: int) -> None:
     settle(m, warp)
 
 
-def leave(m: Machine, warp: int, lanes: int) -> None:
-    """Take lanes that exit out of every split of their warp."""
+def leave(m: Machine, warp: int, lanes: int, returns: int) -> None:
+    """Take lanes that exit out of every split of their warp; those that only return (1) from a
+    function, out of the splits from its call upwards."""
     m.mask[warp] = m.mask[warp] & ~lanes
-    for level in range(m.depth[warp]):
+    level = m.depth[warp] - 1
+    if returns and m.called[warp]:
+        level = -1
+    while level >= 0:
         below = level * m.warps + warp
         m.below_mask[below] = m.below_mask[below] & ~lanes
+        level -= 1
+        if returns and m.below_called[below]:
+            level = -1
     settle(m, warp)
+
+
+def enter_functions(m: Machine, warp: int, place: int) -> None:
+    """Let the lanes of the group's warp `place` enter the functions that its block calls."""
+    first = m.first_callee[m.number]
+    m.block[warp] = m.targets[m.number]
+    for callee in range(m.first_callee[m.number + 1] - first):
+        lanes = m.sides[callee * m.warps + place]
+        if lanes:
+            push(m, warp, m.callee_entry[first + callee], m.callee_exit[first + callee], lanes)
+            m.called[warp] = 1
+    place_order(m, warp)
 
 
 def all_have_come(m: Machine) -> int:
@@ -196,11 +219,15 @@ def end_block(m: Machine) -> None:
         if ending == DIVIDE:
             divide(m, warp, m.active[place], m.taken[place])
         elif ending == LEAVE:
-            leave(m, warp, m.active[place])
+            leave(m, warp, m.active[place], 0)
+        elif ending == CALL:
+            enter_functions(m, warp, place)
         else:
             m.block[warp] = target
             if ending == LEAVE_SOME:
-                leave(m, warp, m.taken[place])
+                leave(m, warp, m.taken[place], 0)
+            elif ending == RETURN_SOME:
+                leave(m, warp, m.taken[place], 1)
             else:
                 settle(m, warp)
 
@@ -237,7 +264,15 @@ def run_group(m: Machine) -> int:
     if m.fault_site >= 0:
         return FAULT
     finish_rows(m)
+    return end_group(m)
+
+
+def end_group(m: Machine) -> int:
+    """Send the group, which has run its basic block, on its way; return as run_group does."""
+    number = m.number
     ending = m.endings[number]
+    if m.most_depth + m.spare > m.levels:
+        return DEEPEN
     if ending == OTHER or (ending == MEET and not all_have_come(m)):
         return ENDING
     if ending == JUMP and m.branches[number]:

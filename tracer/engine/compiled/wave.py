@@ -13,18 +13,20 @@ from ..barrier import DONE, WAITING
 from ..budget import never_ends
 from ..fact import Facts
 from ..fault import check_lanes
+from ..frame import FrameStack, levels_within, too_deep
 from ..group import Group
 from ..launch import Sink
 from ..memory import Arena
 from ..native import address
 from ..pattern import PatternTable
 from ..wave import FAIR, Wave
+from .call_text import LOST, ROOM
 from .code import Buffers, CompiledKernel, routines
 from .escape import Escapes
 from .escape_rows import EscapeRows
 from .frame import Place
 from .history_table import Entries
-from .machine import ENDED, ENDING, FAULT, FOREIGN, IDLE, NEVER, STALE, Machine
+from .machine import DEEPEN, ENDED, ENDING, FAULT, FOREIGN, IDLE, NEVER, STALE, Machine
 from .question import no_questions
 from .row_table import columns_of
 from .special import BLOCK, LAUNCH, THREAD
@@ -34,6 +36,9 @@ if TYPE_CHECKING:
 
 
 _ESCAPE = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
+
+FIRST_LEVELS = 8
+"""Levels of recursion for which there is room at first."""
 
 _ROW_BUFFERS = {
     **{"row_warp": "i4", "row_step": "u4", "row_base": "i8", "row_pattern": "i4"},
@@ -65,6 +70,7 @@ class CompiledWave(Wave):
         self._machine.beside = int(is_beside)
         self._escapes = escapes
         self._raised: BaseException | None = None
+        self._has_room = False
         self._sites: dict[tuple[int, int, int], int] = {}
         self._bind_warps()
         self._bind_blocks()
@@ -74,13 +80,10 @@ class CompiledWave(Wave):
 
     def _bind_warps(self) -> None:
         m, stacks = self._machine, self.stacks
-        levels = 2 * len(self.program.kernel.blocks) + 2
-        below = stacks.reserve(levels)
-        m.warps, m.a_block, m.blocks, m.levels = self.warps, self.warps_a_block, self.blocks, levels
+        m.warps, m.a_block, m.blocks = self.warps, self.warps_a_block, self.blocks
+        self._deepen(2 * len(self.program.kernel.blocks) + 2)
         m.block, m.join, m.mask, m.depth = stacks.block, stacks.join, stacks.mask, stacks.depth
         m.state, m.called = stacks.state, stacks.called.view(np.uint8)
-        m.below_block, m.below_join, m.below_mask = below[0], below[1], below[2]
-        m.below_called = below[3].view(np.uint8)
         padded = -(-self.warps // LANES) * LANES
         m.order = np.full(padded, NEVER, dtype=np.int32)
         m.part_order = np.full(padded // LANES, STALE, dtype=np.int32)
@@ -90,7 +93,16 @@ class CompiledWave(Wave):
         m.chosen = np.zeros(self.warps, dtype=np.int32)
         m.active = np.zeros(self.warps, dtype=np.uint32)
         m.taken = np.zeros(self.warps, dtype=np.uint32)
+        m.sides = np.zeros(self.warps * self._code.most_callees + 1, dtype=np.uint32)
         m.budget = self.program.launch.watch.max_instructions
+
+    def _deepen(self, levels: int) -> None:
+        """Make room for so many splits below the top ones."""
+        m = self._machine
+        below = self.stacks.reserve(levels)
+        m.levels, m.spare = levels, self._code.spare
+        m.below_block, m.below_join, m.below_mask = below[0], below[1], below[2]
+        m.below_called = below[3].view(np.uint8)
 
     def _bind_blocks(self) -> None:
         m, code = self._machine, self._code
@@ -98,6 +110,8 @@ class CompiledWave(Wave):
         m.endings, m.targets, m.others = code.endings, code.targets, code.others
         m.joins, m.branches = code.joins, code.branches
         m.first_site, m.site_count = code.first_site, code.site_count
+        m.first_callee, m.callee_entry = code.first_callee, code.callee_entry
+        m.callee_exit = code.callee_exit
 
     def _bind_memory(self) -> None:
         m, program = self._machine, self.program
@@ -162,17 +176,34 @@ class CompiledWave(Wave):
         tables = frame.specials.tables(self.program.launch, self.numbers)
         m.launch_table, m.block_table = tables[LAUNCH], tables[BLOCK]
         m.warp_table = tables[THREAD]
-        entry = self.program.kernel.blocks[self.program.entry]
-        for function, name in self.program.kernel.live_in[entry.number] | frame.carries:
-            place = frame.place(function, name)
-            self._lanes_at(place.offset, np.dtype(f"u{place.size}"))[:] = 0
+        kernel = self.program.kernel
+        known = frozenset().union(*(kernel.live_in[span.entry] for span in kernel.functions))
+        placed = [frame.place(*key) for key in (known | frame.carries) - frame.parameters.keys()]
+        for place in (*placed, *frame.others.values()):
+            self.lanes_of_place(place)[:] = 0
+        if frame.passing.recursive:
+            self.lanes_of_place(frame.depth)[:] = 0
+            self.frames = FrameStack(self.warps * LANES)
+            self._make_room(FIRST_LEVELS)
 
-    def _lanes_at(self, offset: int, dtype: np.dtype[Any]) -> Array:
-        """Return a place of all frames, (blocks, warps a block, 32)."""
+    def _make_room(self, levels: int) -> None:
+        """Have room for what so many levels of a recursion put aside, and keep what there is."""
         m = self._machine
-        shape = (self.blocks, self.warps_a_block, LANES)
-        steps = (m.frame_bytes * self.warps_a_block, m.frame_bytes, dtype.itemsize)
-        return np.ndarray(shape, dtype, m.frames, offset, steps)
+        most = levels_within(self._code.frame.local_stride) - 1
+        m.aside_levels = min(levels, most)
+        size = m.aside_levels * self.warps * self._code.made.calls.aside_bytes
+        room = np.empty(size + 1, dtype=np.uint8)
+        if self._has_room:
+            room[: len(m.aside)] = m.aside
+        m.aside, self._has_room = room, True
+
+    def _deeper(self, pc: int) -> None:
+        """Make room for another level of a recursion; KernelFault if it is too deep."""
+        m = self._machine
+        levels = levels_within(self._code.frame.local_stride)
+        if m.aside_levels >= levels - 1:
+            raise too_deep(self.program, pc, levels)
+        self._make_room(2 * m.aside_levels)
 
     def lanes_of_place(self, place: Place) -> NDArray[Any]:
         """Return the lanes of a place in all frames, (warps, 32)."""
@@ -188,11 +219,14 @@ class CompiledWave(Wave):
         return self._run()
 
     def _run(self) -> bool:
-        run_warps, account, _ = routines()
+        routine = routines()
         m, stacks = self._machine, self.stacks
         while True:
             self._prepare()
-            reason = run_warps(m.address)
+            reason = routine.run_warps(m.address)
+            while reason == DEEPEN:
+                self._deepen(2 * m.levels)
+                reason = routine.end_group(m.address)
             if reason == IDLE:
                 break
             if reason == FOREIGN:
@@ -203,7 +237,8 @@ class CompiledWave(Wave):
                 self._report_fault()
             if reason == ENDING:
                 self._end_block()
-                account(m.address)
+                routine.account(m.address)
+                m.most_depth = int(stacks.depth.max())
             elif reason == ENDED:
                 stacks.barriers.release(np.flatnonzero(stacks.state == DONE))
                 self._take_outcomes()
@@ -230,6 +265,8 @@ class CompiledWave(Wave):
     def _group(self) -> Group:
         """Return the group in hand as the array engine has it."""
         m = self._machine
+        if self.frames is not None:
+            self.frames.depth[:] = self.lanes_of_place(self._code.frame.depth).reshape(-1)
         warps = m.chosen[: m.count].astype(np.intp)
         return Group(self, warps, m.active[: m.count].copy())
 
@@ -254,17 +291,33 @@ class CompiledWave(Wave):
         """Let the array engine run an instruction for the group in hand; return 1 if it fails."""
         self._accesses = accesses
         try:
-            group, escaped = self._group(), self._escapes.find(pc)
-            self._escapes.enter(self, group, escaped)
-            assert escaped.step is not None
-            escaped.step(group)
-            self._escapes.leave(self, group, escaped)
-            self._patterns.store.reserve(self._code.capacity(self.warps))
+            if accesses == ROOM:
+                self._deeper(pc)
+            elif accesses == LOST:
+                self._report_lost(pc)
+            else:
+                self._run_step(pc)
         except BaseException as problem:  # it must not be lost on its way through machine code
             self._raised = problem
             self._machine.fault_site = 0
             return 1
         return 0
+
+    def _run_step(self, pc: int) -> None:
+        group, escaped = self._group(), self._escapes.find(pc)
+        self._escapes.enter(self, group, escaped)
+        assert escaped.step is not None
+        escaped.step(group)
+        self._escapes.leave(self, group, escaped)
+        self._patterns.store.reserve(self._code.capacity(self.warps))
+
+    def _report_lost(self, pc: int) -> NoReturn:
+        """Let the array engine say that a call goes through a pointer that is no function's."""
+        group, escaped = self._group(), self._escapes.find(pc)
+        self._escapes.enter(self, group, escaped)
+        assert escaped.ending is not None
+        escaped.ending(group)
+        raise AssertionError(f"all lanes call a function at {pc}")
 
     def add_rows(
         self, site: tuple[int, int, int], warps: NDArray[np.intp], step: NDArray[np.uint32],
@@ -273,7 +326,7 @@ class CompiledWave(Wave):
         """Add rows of an access (pc, state space, part) after those that the block has made."""
         m = self._machine
         m.upto = self._accesses
-        routines()[2](m.address)
+        routines().finish_some(m.address)
         end = m.rows + len(warps)
         needed = end + int(m.site_count[m.number]) * self.warps
         if needed > len(m.row_warp):

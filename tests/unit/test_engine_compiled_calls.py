@@ -1,0 +1,192 @@
+"""Calls in machine code: values as Python has them, traces as the array engine has them."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from engines import assert_same_under_both
+from numpy.typing import NDArray
+
+import cutrace
+from cutrace.errors import KernelFault
+
+SHAPES = [(3, 128), (2, 33), (5, 40), (1, 64)]
+"""Blocks and threads: whole warps, and blocks whose last warp has lanes that do not exist."""
+
+SOURCE = r"""
+struct Mixed { int a; float b; short c[3]; double d; };
+__noinline__ __device__ int add(int a, int b) { return a + b; }
+__noinline__ __device__ int take(int a, int b) { return a - b; }
+__noinline__ __device__ int times(int a, int b) { if (a > 50) return -1; return a * b; }
+__noinline__ __device__ Mixed mix(Mixed s, int k)
+{
+    s.a += k;
+    s.b *= 2;
+    s.c[k % 3] = 7;
+    s.d += s.a;
+    return s;
+}
+__noinline__ __device__ int fib(int n) { return n < 2 ? n : fib(n - 1) + fib(n - 2); }
+__noinline__ __device__ int climb(int n)
+{
+    if (n == 0) return 0;
+    int t[4];
+    for (int k = 0; k < 4; ++k) t[k] = n + k;
+    int below = climb(n - 1);
+    return below + t[n & 3];
+}
+__noinline__ __device__ void sort(int *a, int low, int high)
+{
+    if (low >= high) return;
+    int pivot = a[high], at = low, t;
+    for (int j = low; j < high; ++j)
+        if (a[j] < pivot) { t = a[at]; a[at] = a[j]; a[j] = t; ++at; }
+    t = a[at]; a[at] = a[high]; a[high] = t;
+    sort(a, low, at - 1);
+    sort(a, at + 1, high);
+}
+__noinline__ __device__ bool even(unsigned n);
+__noinline__ __device__ bool odd(unsigned n) { return n == 0 ? false : even(n - 1); }
+__noinline__ __device__ bool even(unsigned n) { return n == 0 ? true : odd(n - 1); }
+typedef int (*Operation)(int, int);
+__device__ Operation table[3] = {add, take, times};
+
+#define I (blockIdx.x * blockDim.x + threadIdx.x)
+extern "C" {
+__global__ void adds(int *out) { int i = I; out[i] = add(i, 7); if (i % 3) out[i] += add(i, 5); }
+__global__ void mixes(int *out)
+{
+    Mixed s = {(int)I, 0.5f, {1, 2, 3}, 0.25};
+    for (int k = 0; k < I % 4; ++k) s = mix(s, k);
+    out[I] = s.a * 1000 + (int)(s.b * 2) * 100 + s.c[0] + s.c[1] + s.c[2] + (int)s.d;
+}
+__global__ void fibs(int *out) { out[I] = fib(I % 9); }
+__global__ void climbs(int *out) { out[I] = climb(I % 23); }
+__global__ void sorts(int *out)
+{
+    int t[7], sum = 0;
+    for (int k = 0; k < 7; ++k) t[k] = (I * 7 + k * 13) % 31;
+    sort(t, 0, 6);
+    for (int k = 0; k < 7; ++k) sum = sum * 31 + t[k];
+    out[I] = sum;
+}
+__global__ void turns(int *out) { out[I] = even(I % 12) + 2 * odd(I % 5); }
+__global__ void through(int *out)
+{
+    int sum = 0;
+    for (int k = 0; k < 4; ++k) sum += table[(I + k) % 3](I, k);
+    out[I] = sum;
+}
+__global__ void returns(int *out)
+{
+    int i = I;
+    out[i] = 1;
+    if (i % 4 == 1) { out[i] = fib(6); return; }
+    int x = times(i, 3);
+    __syncthreads();
+    out[i] = x + fib(i % 3);
+}
+}
+"""
+
+
+def fib(n: int) -> int:
+    return n if n < 2 else fib(n - 1) + fib(n - 2)
+
+
+def wrapped(n: int) -> int:
+    return (n + (1 << 31)) % (1 << 32) - (1 << 31)
+
+
+def mixed(i: int) -> int:
+    a, b, c, d = i, 0.5, [1, 2, 3], 0.25
+    for k in range(i % 4):
+        a, b = a + k, b * 2
+        c[k] = 7
+        d += a
+    return wrapped(a * 1000 + int(b * 2) * 100 + sum(c) + int(d))
+
+
+def climbed(n: int) -> int:
+    return sum(k + (k & 3) for k in range(1, n + 1))
+
+
+def in_order(i: int) -> int:
+    found = 0
+    for value in sorted((i * 7 + k * 13) % 31 for k in range(7)):
+        found = wrapped(found * 31 + value)
+    return found
+
+
+def chosen(i: int) -> int:
+    operations = [i.__add__, i.__sub__, lambda k: -1 if i > 50 else i * k]
+    return sum(operations[(i + k) % 3](k) for k in range(4))
+
+
+def returned(i: int) -> int:
+    return 8 if i % 4 == 1 else (-1 if i > 50 else 3 * i) + fib(i % 3)
+
+
+EXPECTED: dict[str, Callable[[int], int]] = {
+    "adds": lambda i: i + 7 + (i + 5 if i % 3 else 0),
+    "mixes": mixed,
+    "fibs": lambda i: fib(i % 9),
+    "climbs": lambda i: climbed(i % 23),
+    "sorts": in_order,
+    "turns": lambda i: (i % 12 % 2 == 0) + 2 * (i % 5 % 2),
+    "through": chosen,
+    "returns": returned,
+}
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_calls_run_compiled(name: str, tmp_path: Path) -> None:
+    def run(gpu: cutrace.Session) -> list[NDArray[np.int32]]:
+        kernel = gpu.compile(SOURCE).get_function(name)
+        found = []
+        for blocks, threads in SHAPES:
+            out = gpu.device_array(blocks * threads, np.int32)
+            kernel[blocks, threads](out)
+            found.append(out.copy_to_host())
+            assert found[-1].tolist() == list(map(EXPECTED[name], range(blocks * threads)))
+        return found
+
+    assert_same_under_both(tmp_path, run)
+
+
+FAULTS = r"""
+__noinline__ __device__ int down(int n) { return n == 0 ? 0 : 1 + down(n - 1) * 2; }
+__noinline__ __device__ int up(int n) { return n; }
+__device__ int (*table[2])(int) = {up, 0};
+extern "C" __global__ void deep(int *out, int n) { out[threadIdx.x] = down(n + threadIdx.x); }
+extern "C" __global__ void lost(int *out, int n) { out[threadIdx.x] = table[threadIdx.x > 35](n); }
+"""
+
+
+@pytest.mark.parametrize(("kernel", "says"), [("deep", "levels deep"), ("lost", "not the address")])
+def test_a_fault_of_a_call_is_told_in_the_same_words(
+    kernel: str, says: str, tmp_path: Path
+) -> None:
+    def run(gpu: cutrace.Session) -> None:
+        out = gpu.device_array(64, np.int32)
+        gpu.compile(FAULTS).get_function(kernel)[1, 64](out, 220)
+
+    words = []
+    for engine in ("array", "compiled"):
+        session = cutrace.Session(tmp_path / "fault.cutrace", engine=engine)
+        with pytest.raises(KernelFault, match=says) as caught, session as gpu:
+            run(gpu)
+        words.append(str(caught.value))
+    assert words[0] == words[1]
+
+
+def test_lanes_go_as_deep_as_there_are_levels(tmp_path: Path) -> None:
+    def run(gpu: cutrace.Session) -> list[NDArray[np.int32]]:
+        out = gpu.device_array(64, np.int32)
+        gpu.compile(FAULTS).get_function("deep")[1, 64](out, 150)
+        found = out.copy_to_host()
+        assert set(found.tolist()) == {-1}  # twice and one more, from 0: 2^n - 1 in 32 bits
+        return [found]
+
+    assert_same_under_both(tmp_path, run)
