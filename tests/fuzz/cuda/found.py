@@ -1,0 +1,64 @@
+"""Kernels that failed once, as files: the CUDA C text below a line with its launch."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from fuzz.cuda.tree import Kernel, Launch
+
+_LAUNCH = re.compile(r"// launch: (\w+)<<<\(([\d, ]+)\), \(([\d, ]+)\)>>> with values (\d+)")
+_HEAD = re.compile(r"__global__ void \w+\(([^)]*)\)")
+
+
+@dataclass(frozen=True)
+class Written:
+    """A kernel that somebody wrote, with what a random one has."""
+
+    name: str
+    launch: Launch
+    seed: int
+    """The values of its arguments: tests/fuzz/cuda/batch.py."""
+    code: str
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """The names of its parameters."""
+        head = _HEAD.search(self.code)
+        assert head, f"no kernel: {self.code[:200]}"
+        return tuple(re.findall(r"(\w+)(?:,|$)", head[1]))
+
+    def text(self) -> str:
+        """Its CUDA C text."""
+        return self.code
+
+
+def read(path: Path) -> Written:
+    """Read a kernel and its launch."""
+    text = path.read_text(encoding="utf-8")
+    found = _LAUNCH.search(text)
+    assert found, f"{path}: no line `// launch: k<<<(1, 1, 1), (32, 1, 1)>>> with values 0`"
+    grid, block = (_three(dims) for dims in found.group(2, 3))
+    code = "\n".join(line for line in text.split("\n") if not line.startswith("// "))
+    return Written(found[1], Launch(grid, block), int(found[4]), code)
+
+
+def _three(text: str) -> tuple[int, int, int]:
+    x, y, z = map(int, text.split(","))
+    return x, y, z
+
+
+def write(path: Path, kernel: Kernel, kind: str, said: str) -> None:
+    """Keep a kernel with its launch and what is wrong."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(describe(kernel, kind, said), encoding="utf-8")
+
+
+def describe(kernel: Kernel, kind: str, said: str) -> str:
+    """The text of such a file."""
+    grid, block = kernel.launch.grid, kernel.launch.block
+    wrong = "".join(f"// {line}\n" for line in f"{kind}: {said}".split("\n"))
+    return (
+        f"{wrong}// seed {kernel.seed}\n"
+        f"// launch: {kernel.name}<<<{grid}, {block}>>> with values {kernel.seed % 8}\n"
+        f"{kernel.text()}"
+    )

@@ -1,0 +1,76 @@
+"""The oracle: kernels compiled by g++, one thread after another, in two orders of threads."""
+
+import ctypes
+import os
+import shutil
+import subprocess
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from fuzz.cuda.batch import Arrays, Source, first_arrays, oracle_text, scalars
+from fuzz.cuda.parameter import PARAMETERS
+
+FLAGS = ("-O1", "-fwrapv", "-ffp-contract=off", "-fno-strict-aliasing", "-frounding-math",
+         "-std=c++17", "-shared", "-fPIC", "-w")  # fmt: skip
+
+
+class OracleError(Exception):
+    """A kernel that is not defined: threads wait for ever, or the order of threads matters."""
+
+
+@cache
+def host_compiler() -> str:
+    """The path of g++, or of what $CXX names."""
+    found = shutil.which(os.environ.get("CXX", "g++"))
+    if not found:
+        raise FileNotFoundError("random kernels are judged by a host compiler: apt install g++")
+    return found
+
+
+class Building:
+    """g++ at work on some kernels."""
+
+    def __init__(self, kernels: Sequence[Source]) -> None:
+        self._kernels = tuple(kernels)
+        self._folder = TemporaryDirectory(prefix="oracle")
+        self._library = Path(self._folder.name) / "oracle.so"
+        source = self._library.with_suffix(".cpp")
+        source.write_text(oracle_text(kernels), encoding="utf-8")
+        self._job = subprocess.Popen(
+            [host_compiler(), *FLAGS, "-o", self._library, source],
+            stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+
+    def results(self) -> list[Arrays | str]:
+        """What each kernel leaves, or why it is not defined."""
+        with self._folder:
+            _, said = self._job.communicate()
+            if self._job.returncode:
+                raise RuntimeError(f"g++: {said[:3000]}")
+            library = ctypes.CDLL(str(self._library))
+            return [_result(library, n, kernel) for n, kernel in enumerate(self._kernels)]
+
+
+def _result(library: ctypes.CDLL, number: int, kernel: Source) -> Arrays | str:
+    try:
+        forwards = _run(library, number, kernel, backwards=False)
+        backwards = _run(library, number, kernel, backwards=True)
+    except OracleError as problem:
+        return str(problem)
+    for name, values in forwards.items():
+        if values.tobytes() != backwards[name].tobytes():
+            return f"`{name}` depends on the order of threads"
+    return forwards
+
+
+def _run(library: ctypes.CDLL, number: int, kernel: Source, backwards: bool) -> Arrays:
+    arrays, words = first_arrays(kernel), scalars(kernel)
+    held = {name: array.ctypes.data for name, array in arrays.items()}
+    cells = {name: ctypes.create_string_buffer(word.tobytes()) for name, word in words.items()}
+    held |= {name: ctypes.addressof(cell) for name, cell in cells.items()}
+    pointers = (ctypes.c_void_p * len(PARAMETERS))(*(held[name] for name in PARAMETERS))
+    if library.run(number, pointers, int(backwards)):
+        raise OracleError("threads wait for ever")
+    return arrays

@@ -1,0 +1,249 @@
+"""Statements that the threads of a warp or block run together: shuffles, votes, shared memory.
+
+They stand only where all threads of the block arrive, and name only lanes that exist.
+"""
+
+from collections.abc import Callable
+
+from fuzz.cuda import statement
+from fuzz.cuda.form import FLOATS
+from fuzz.cuda.scope import Array, Scope
+from fuzz.cuda.statement import change, place
+from fuzz.cuda.tree import C_NAMES, Block, Expr, Stmt, Variable
+
+SHUFFLED = ("i32", "u32", "f32", "f32", "i64", "u64", "f64")
+SHARED = ("i32", "u32", "f32", "f64", "u64", "i16", "u8")
+MOST_SHARED = 5
+
+
+def together(scope: Scope, most: int) -> Block:
+    """Statements that all threads run, with others between."""
+    found: list[Stmt] = []
+    for _ in range(scope.dice.between(1, most)):
+        makers = _MAKERS if scope.dice.chance(40) else (statement.statement,)
+        made = scope.dice.pick(makers)(scope)
+        if made:
+            found.append(made)
+    return tuple(found)
+
+
+def _shuffle(scope: Scope) -> Stmt | None:
+    target = place(scope, SHUFFLED)
+    if not target:
+        return None
+    x, c = target.form, C_NAMES[target.type]
+    y = scope.fresh("y")
+    delta = scope.dice.pick((1, 2, 3, 4, 8, 16))
+    width = scope.dice.pick((32, 32, 32, 16, 8))
+    take = change(scope, target)
+    kind = scope.dice.below(5)
+    if kind == 0:
+        form = f"{x} = __shfl_sync(wm, {x}, (int)({{0}} % wn));"
+        return Stmt(form, (scope.expr("u32", 1),))
+    if kind == 1:
+        form = (
+            f"{{ {c} {y} = __shfl_down_sync(wm, {x}, {delta}, {width});\n"
+            f"if ((lane & {width - 1}) + {delta} < {width} && lane + {delta} < wn)\n"
+            f"    {x} = {_joined(target.type, x, y)}; }}"
+        )
+        return Stmt(form)
+    if kind == 2:
+        form = (
+            f"{{ {c} {y} = __shfl_up_sync(wm, {x}, {delta}, {width});\n"
+            f"if ((lane & {width - 1}) >= {delta}) {{\n    {x} = {y};\n    <0>\n}} }}"
+        )
+        return Stmt(form, (), ((take,),))
+    if kind == 3:
+        form = (
+            f"{{ {c} {y} = __shfl_xor_sync(wm, {x}, {delta});\n"
+            f"if ((lane ^ {delta}) < wn) {x} = {_joined(target.type, x, y)}; }}"
+        )
+        return Stmt(form)
+    k = scope.fresh("k")
+    form = (
+        f"for (int {k} = 16; {k} > 0; {k} >>= 1) {{\n"
+        f"    {c} {y} = __shfl_down_sync(wm, {x}, {k});\n"
+        f"    if (lane + {k} < wn) {x} = {_joined(target.type, x, y)};\n}}"
+    )
+    return Stmt(form)
+
+
+def _joined(type_: str, x: str, y: str) -> str:
+    """One value of two."""
+    if type_ in FLOATS:
+        return f"{x} + {y}"
+    unsigned = "unsigned" if type_ in ("i32", "u32") else "unsigned long long"
+    return f"({C_NAMES[type_]})(({unsigned}){x} + ({unsigned}){y})"
+
+
+def _vote(scope: Scope) -> Stmt | None:
+    target = place(scope, ("u32",))
+    if not target:
+        return None
+    form = scope.dice.pick(
+        (
+            "__ballot_sync(wm, {0})", "__popc(__ballot_sync(wm, {0}) & ((1u << lane) - 1))",
+            "(unsigned)__any_sync(wm, {0})", "(unsigned)__all_sync(wm, {0})",
+            "__match_any_sync(wm, {1} & 3)", "(unsigned)__syncthreads_count({0})",
+            "(unsigned)__syncthreads_or({0})", "(unsigned)__syncthreads_and({0})",
+        )
+    )  # fmt: skip
+    return Stmt(f"{target.form} = {form};", (scope.expr("b", 1), scope.expr("u32", 1)))
+
+
+def _part_of_warp(scope: Scope) -> Stmt | None:
+    """A shuffle among the lanes that took a branch."""
+    target = place(scope, SHUFFLED)
+    if not target:
+        return None
+    mask, taken = scope.fresh("mask"), scope.fresh("c")
+    form = (
+        f"{{ bool {taken} = {{0}};\nunsigned {mask} = __ballot_sync(wm, {taken});\n"
+        f"if ({taken}) {{\n"
+        f"    {target.form} = __shfl_sync({mask}, {target.form}, __ffs({mask}) - 1);\n"
+        "    <0>\n} }"
+    )
+    return Stmt(form, (statement.condition(scope),), ((change(scope, target),),))
+
+
+def _shared(scope: Scope) -> tuple[str, str, int] | None:
+    """A new shared array with room for every thread."""
+    held = [each for each in scope.variables if each.name.startswith("sh")]
+    if len(held) >= MOST_SHARED:
+        return None
+    type_, name = scope.dice.pick(SHARED), scope.fresh("sh")
+    size = 512
+    scope.variables.append(Variable(name, type_, f"__shared__ {C_NAMES[type_]} {name}[{size}];"))
+    return name, type_, size
+
+
+def _exchange(scope: Scope) -> Stmt | None:
+    """Each thread fills elements of a shared array, then all read anywhere in it."""
+    made = _shared(scope)
+    if not made:
+        return None
+    name, type_, size = made
+    k = scope.fresh("k")
+    readers = scope.inside(inputs=[*scope.inputs, *[Array(name, type_, size)] * 3])
+    whole = scope.dice.chance(40)
+    if whole:
+        fill = f"for (int {k} = t; {k} < {size}; {k} += threads) {name}[{k}] = {{0}};"
+        value = scope.inside(small=[*scope.small, k]).expr(type_, 1)
+    else:
+        fill, value = f"{name}[t] = {{0}};", scope.expr(type_, 1)
+        readers = scope.inside()
+    form = f"__syncthreads();\n{fill}\n__syncthreads();\n"
+    target = place(scope, (type_,))
+    parts = [value]
+    if target:
+        form += f"{target.form} = {name}[{{1}} % threads];\n"
+        parts.append(scope.expr("u32", 1))
+    inside = tuple(m for m in (statement.statement(readers) for _ in range(2)) if m)
+    return Stmt(f"{form}<0>", tuple(parts), (inside,))
+
+
+def _scan(scope: Scope) -> Stmt | None:
+    """A scan, or a sum by a tree, in shared memory."""
+    made = _shared(scope)
+    if not made or scope.cost > 8:
+        return None
+    name, type_, _ = made
+    target = place(scope, (type_,))
+    if not target:
+        return None
+    x, k = target.form, scope.fresh("k")
+    more = (change(scope, target),)
+    if scope.dice.chance(50):
+        form = (
+            f"__syncthreads();\n{name}[t] = {x};\n__syncthreads();\n"
+            f"for (int {k} = 1; {k} < threads; {k} *= 2) {{\n"
+            f"    if (t >= {k}) {{\n        {x} = {_sum(type_, x, f'{name}[t - {k}]')};\n"
+            "        <0>\n    }\n"
+            f"    __syncthreads();\n    {name}[t] = {x};\n    __syncthreads();\n}}"
+        )
+    else:
+        form = (
+            f"__syncthreads();\n{name}[t] = {x};\n__syncthreads();\n"
+            f"for (int {k} = 256; {k} > 0; {k} >>= 1) {{\n"
+            f"    if (t < {k} && t + {k} < threads) {{\n"
+            f"        {name}[t] = {_sum(type_, f'{name}[t]', f'{name}[t + {k}]')};\n"
+            "        <0>\n    }\n"
+            f"    __syncthreads();\n}}\n{x} = {name}[0];"
+        )
+    return Stmt(form, (), (more,))
+
+
+def _sum(type_: str, x: str, y: str) -> str:
+    if type_ in FLOATS:
+        return f"{x} + {y}"
+    return f"({C_NAMES[type_]})((unsigned long long){x} + (unsigned long long){y})"
+
+
+def _histogram(scope: Scope) -> Stmt | None:
+    target = place(scope, ("u32",))
+    if not target:
+        return None
+    name = scope.fresh("sh")
+    how = scope.dice.pick(("Add", "Xor", "Max", "Or"))
+    scope.variables.append(Variable(name, "u32", f"__shared__ unsigned {name}[16];"))
+    form = (
+        f"__syncthreads();\nif (t < 16) {name}[t] = {{0}};\n"
+        f"if (threads < 16 && t == 0) for (int k = threads; k < 16; k++) {name}[k] = 5u;\n"
+        f"__syncthreads();\n"
+        f"if ({{1}}) {{\n    atomic{how}(&{name}[{{2}} & 15], {{3}});\n    <0>\n}}\n"
+        "__syncthreads();\n"
+        f"{target.form} = {name}[{{4}} & 15];"
+    )
+    u = scope.expr
+    parts = (u("u32", 1), statement.condition(scope), u("u32", 1), u("u32", 1), u("u32", 1))
+    return Stmt(form, parts, ((change(scope, target),),))
+
+
+def _table(scope: Scope) -> Stmt | None:
+    """A diagonal wave over a table in shared memory: addresses go below zero and come back."""
+    target = place(scope, ("i32",))
+    if not target or scope.cost > 2:
+        return None
+    name, k = scope.fresh("sh"), scope.fresh("k")
+    scope.variables.append(Variable(name, "i32", f"__shared__ int {name}[17][17];"))
+    form = (
+        f"__syncthreads();\nfor (int k = t; k < 17 * 17; k += threads)\n"
+        f"    {name}[k / 17][k % 17] = (int)((unsigned)k * {{0}});\n__syncthreads();\n"
+        f"for (int {k} = 0; {k} < 16; {k}++) {{\n"
+        f"    if (t <= {k} && t < 16)\n"
+        f"        {name}[{k} - t + 1][t + 1] = max({name}[{k} - t][t], "
+        f"max({name}[{k} - t + 1][t], {name}[{k} - t][t + 1]) - {{1}});\n"
+        f"    __syncthreads();\n}}\n"
+        f"{target.form} ^= {name}[16 - (t & 15)][{{2}} % 17u];"
+    )
+    parts = (Expr("u32", "2654435761u"), Expr("i32", "3"), scope.expr("u32", 1))
+    return Stmt(form, parts)
+
+
+def _loop(scope: Scope) -> Stmt | None:
+    """A loop whose trips are the same for all threads of the block."""
+    trips = scope.dice.between(2, 4)
+    if scope.depth >= 2 or scope.cost * trips > 16:
+        return None
+    k = scope.fresh("k")
+    inside = scope.inside(cost=scope.cost * trips, loops=0, small=[*scope.small, k], gives="")
+    bound = scope.dice.pick(
+        (str(trips), f"(n & 1) + {trips - 1}", f"(int)blockIdx.x % 2 + {trips - 1}")
+    )
+    form = f"for (int {k} = 0; {k} < {bound}; {k}++) {{\n    <0>\n}}"
+    return Stmt(form, (), (together(inside, 4),))
+
+
+def _branch(scope: Scope) -> Stmt | None:
+    """A branch that all threads of a block take alike."""
+    if scope.depth >= 2:
+        return None
+    inside = scope.inside(loops=0, gives="")
+    taken = scope.dice.pick(("blockIdx.x & 1", "n > 3", "gridDim.x > 1", "w % 3 == 1"))
+    return Stmt(f"if ({taken}) {{\n    <0>\n}}", (), (together(inside, 3),))
+
+
+_MAKERS: tuple[Callable[[Scope], Stmt | None], ...] = (
+    *(_shuffle,) * 5, *(_vote,) * 3, *(_part_of_warp,) * 2, *(_exchange,) * 4, *(_scan,) * 2,
+    _histogram, _table, *(_loop,) * 3, *(_branch,) * 2,
+)  # fmt: skip
