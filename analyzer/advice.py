@@ -244,9 +244,13 @@ def _render_alike(alike: Sequence[Finding], width: int | None) -> Iterator[str]:
 
 def _head(finding: Finding) -> str:
     place = f"{finding.place}: " if finding.place else ""
-    more = f", and {finding.others} more on this line" if finding.others else ""
+    more = f", and {_accesses(finding.others)} alike" if finding.others else ""
     part = "" if finding.share is None else f", {100 * finding.share:.0f} % of its traffic"
     return f"{place}{finding.what}{more} ({finding.rule}{part})"
+
+
+def _accesses(others: int) -> str:
+    return "another access of this line" if others == 1 else f"{others} others of this line"
 
 
 def _wrapped(text: str, width: int | None, indent: str) -> list[str]:

@@ -34,6 +34,10 @@ LOOKUPS, READ = "read_hits", "bytes_read"
 COST = (("transactions", "ideal_transactions"), ("passes", "ideal_passes"), ("sectors", ""))
 
 
+NEEDED = "needed"
+"""What ends the line of a box on the least that the same accesses could cost."""
+
+
 @dataclass(frozen=True, slots=True)
 class Box:
     """A unit: its title, and lines of what happened there. `column` counts from the warps."""
@@ -161,13 +165,13 @@ class _Tracer:
         )
 
     def describe(self, space: str) -> tuple[str, ...]:
-        """What a space's box says: requests, what they cost, what would do."""
+        """What a space's box says: requests, what they cost, what is needed."""
         lines = [_requests(self.add([space], "requests"))]
         for unit, ideal in COST:
             if cost := self.add([space], unit):
                 least = self.add([space], ideal) if ideal else cost
                 lines.append(f"{cost} {unit}")
-                lines += [f"{least} would do"] if least < cost else []
+                lines += [f"{least} {NEEDED}"] if least < cost else []
         return tuple(lines)
 
     def describe_cache(self, stage: Stage, spaces: Sequence[str]) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from ..profile import LaunchProfile
 from ..why.explain import Explanation, explain_worst
 from ..why.svg import draw
 from .curve_svg import draw_curve
-from .figures import tiles
+from .figures import bad_units, tiles
 from .flow_svg import draw_flow
 from .source import Found, costly_rows, draw_source
 from .value import Advice, Bounds, CostlyLine, Curves, DevicePart, Picture
@@ -47,6 +47,7 @@ class PartMaker:
             found = by_place.get(_name_place(row))
             return found.key if found else ""
 
+        rules = {finding.rule for finding in findings}
         title = f"memory flow on {profile.device_name}"
         return DevicePart(
             key=key,
@@ -54,11 +55,11 @@ class PartMaker:
             name=profile.device_name,
             refusal="",
             notes=(*profile.substitutions, *profile.remarks),
-            tiles=tuple(tiles(profile)),
+            tiles=tuple(tiles(profile, rules)),
             costly=tuple(_costly(profile, by_place)),
             advice=tuple(_advice(finding, by_access) for finding in findings),
             source=draw_source(profile, trace.manifest.sources, self.bounds, target),
-            flow=draw_flow(trace_flow(profile.raw.counts, device), title),
+            flow=draw_flow(trace_flow(profile.raw.counts, device), title, bad_units(rules)),
             pictures=pictures,
             curves=self._curves(trace.launches[profile.number], device),
         )

@@ -1,6 +1,7 @@
 """Numbers of the page: tiles, tables of counters, and comparisons."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from functools import cache
 
 import polars as pl
@@ -39,8 +40,37 @@ def moved_bytes(launch: LaunchProfile) -> int:
     return sum(int(v or 0) for v in sums.row(0)) if sums.height and names else 0
 
 
-def tiles(launch: LaunchProfile) -> Iterator[Tile]:
-    """The figures of a launch on a device, those that say something."""
+UNITS = {
+    "global": frozenset({"uncoalesced", "misaligned", "texture"}),
+    "shared": frozenset({"bank_conflicts"}),
+    "const": frozenset({"divergent_constant"}),
+    "branch": frozenset({"divergence"}),
+}
+"""The rules that find something in each unit: where none does, nothing is shown as bad."""
+ADVISED = {
+    **{"global memory": "global", "transactions": "global", "bank conflicts": "shared"},
+    **{"constant passes": "const", "divergent branches": "branch"},
+}
+"""The unit that each tile is about."""
+
+
+def bad_units(rules: Collection[str]) -> frozenset[str]:
+    """The units of which one of these rules has found something."""
+    return frozenset(unit for unit, mine in UNITS.items() if not mine.isdisjoint(rules))
+
+
+def tiles(launch: LaunchProfile, rules: Collection[str] = ()) -> Iterator[Tile]:
+    """The figures of a launch on a device, those that say something.
+
+    `rules` are those that found something in it.
+    """
+    bad = bad_units(rules)
+    for tile in _tiles(launch):
+        yield replace(tile, is_bad=ADVISED.get(tile.title) in bad)
+
+
+def _tiles(launch: LaunchProfile) -> Iterator[Tile]:
+    """The same, before it is known what is bad."""
     found = launch.counters
 
     def told(name: str) -> str:
@@ -54,14 +84,14 @@ def tiles(launch: LaunchProfile) -> Iterator[Tile]:
             f"moved, {told('bus_utilization')} wanted"
             if wanted is not None
             else "moved by atomics",
-            wanted is not None and wanted < 0.5,
+            False,
         )
         excess = found["global_excess_transactions"] or 0
         yield Tile(
             "transactions",
             told("global_transactions"),
-            f"{told('global_ideal_transactions')} would do" if excess else "no fewer would do",
-            excess > 0,
+            f"{told('global_ideal_transactions')} needed" if excess else "as few as possible",
+            False,
         )
     if found["dram_bytes_read"]:
         hits = [
@@ -72,12 +102,11 @@ def tiles(launch: LaunchProfile) -> Iterator[Tile]:
         read = count_bytes(int(found["dram_bytes_read"] or 0))
         yield Tile("read from memory", read, ", ".join(hits), False)
     if found["shared_passes"]:
-        conflicts = found["shared_conflicts"] or 0
         yield Tile(
             "bank conflicts",
             told("shared_conflicts"),
             f"of {told('shared_passes')} passes",
-            conflicts > 0,
+            False,
         )
     if found["constant_passes"]:
         more = (found["constant_passes"] or 0) > (found["constant_ideal_passes"] or 0)
@@ -85,8 +114,8 @@ def tiles(launch: LaunchProfile) -> Iterator[Tile]:
         yield Tile(
             "constant passes",
             told("constant_passes"),
-            f"{least} would do" if more else "no fewer would do",
-            more,
+            f"{least} needed" if more else "as few as possible",
+            False,
         )
     if found["texture_transactions"]:
         yield Tile(
@@ -96,7 +125,9 @@ def tiles(launch: LaunchProfile) -> Iterator[Tile]:
             False,
         )
     if found["divergent_branches"]:
-        yield Tile("divergent branches", told("divergent_branches"), f"of {told('branches')}", True)
+        yield Tile(
+            "divergent branches", told("divergent_branches"), f"of {told('branches')}", False
+        )
     if found["occupancy"] is not None:
         limited = next((r for r in launch.remarks if "limited by" in r), "")
         by = limited.partition("limited by ")[2].partition(", with")[0]

@@ -1,9 +1,9 @@
 """The memory flow as a drawing: boxes from the warps to memory, arrows with bytes on them."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from html import escape
 
-from ..flow import Box, Flow, Link
+from ..flow import NEEDED, Box, Flow, Link
 from .drawing import box, count_bytes, short, text
 
 WIDE, LINE, HEAD, GAP, REACH = 188, 18, 26, 22, 104
@@ -19,14 +19,17 @@ Spot = tuple[float, float, float]
 """Left, top and height of a box."""
 
 
-def draw_flow(flow: Flow, title: str) -> str:
-    """The drawing, to stand in a page that has the style."""
+def draw_flow(flow: Flow, title: str, bad: Collection[str] = ()) -> str:
+    """The drawing, to stand in a page that has the style.
+
+    `bad` are the units of which there is advice: what they need at least stands out.
+    """
     spots = dict(_place(flow))
     width = max(x + WIDE for x, _, _ in spots.values()) + MARGIN
     height = max(y + high for _, y, high in spots.values()) + MARGIN
     most = max((max(link.loads, link.stores) for link in flow.links), default=1) or 1
     parts = [part for link in flow.links for part in _link(link, spots, most)]
-    parts += [part for one in flow.boxes for part in _box(one, spots[one.name])]
+    parts += [part for one in flow.boxes for part in _box(one, spots[one.name], one.name in bad)]
     return "\n".join(
         (
             f'<svg class="flow" viewBox="0 0 {short(width)} {short(height)}" width="{short(width)}"'
@@ -70,12 +73,12 @@ def _height(one: Box) -> float:
     return max(HEAD + LINE * len(one.lines) + 12, LEAST)
 
 
-def _box(one: Box, spot: Spot) -> Iterator[str]:
+def _box(one: Box, spot: Spot, is_bad: bool) -> Iterator[str]:
     x, y, high = spot
     yield box(x, y, WIDE, high, "unit")
     yield text(x + 12, y + HEAD - 5, one.title, "name")
     for number, line in enumerate(one.lines):
-        style = "bad" if line.endswith("would do") else "soft"
+        style = "bad" if is_bad and line.endswith(NEEDED) else "soft"
         yield text(x + 12, y + HEAD + LINE * (number + 1) - 6, line, style)
 
 

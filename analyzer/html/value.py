@@ -66,7 +66,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """A figure to be seen from afar; `is_bad` where another order of things would do better."""
+    """A figure to be seen from afar; `is_bad` where there is advice on it."""
 
     title: str
     figure: str

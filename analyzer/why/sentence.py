@@ -10,12 +10,12 @@ from .search import Access
 Capability = tuple[int, int]
 RUNS = (16, 8, 4, 2)
 """Lanes in which a pattern may repeat, largest first."""
-NO_FEWER = "no fewer would do"
+NO_FEWER = "as few as possible"
 
 
 def say(access: Access, groups: Sequence[Group], capability: Capability) -> str:
-    """What the access costs, and what would do."""
-    better = NO_FEWER if access.cost <= access.ideal else f"{access.ideal} would do"
+    """What the access costs, and what is needed."""
+    better = NO_FEWER if access.cost <= access.ideal else f"{access.ideal} needed"
     if access.kind.space == "const" and groups:
         return _say_constants(access, groups, better)
     if access.unit == "transactions" and groups:

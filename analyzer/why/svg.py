@@ -168,10 +168,10 @@ def _piece(piece: Piece, x: int, y: int, width: int, is_bad: bool) -> Iterator[s
 
 
 def _bars(access: Access, top: int) -> Iterator[str]:
-    """What it costs, and what would do."""
+    """What it costs, and what is needed."""
     most = max(access.cost, access.ideal, 1)
     cost = "bad" if access.cost > access.ideal else "wanted"
-    bars = (("costs", access.cost, cost), ("would do", access.ideal, "wanted"))
+    bars = (("costs", access.cost, cost), ("needed", access.ideal, "wanted"))
     for number, (words, value, style) in enumerate(bars):
         y = top + LINE + number * (LINE + 8)
         width = max(2, value * (WIDTH - 2 * MARGIN - 260) // most)

@@ -69,7 +69,7 @@ def test_a_misaligned_row_is_told_apart_from_lanes_that_lie_apart(tmp_path: Path
     # 5 sectors for 4
     assert (bad.rule, bad.what) == (
         "misaligned",
-        "loads begin beside a boundary: 5 transactions where 4 would do",
+        "loads begin beside a boundary: 5 transactions, 4 needed",
     )
     assert rules(trace, "8800gtx") == {"misaligned"}
 
@@ -294,9 +294,9 @@ def test_the_verb_prints_advice_and_what_to_type(tmp_path: Path, capsys: Capture
     joined = " ".join(said.split())
     assert joined.startswith(
         "h200 k<<<1, 32>>>()"
-        " - k.cu:1: stores of neighbouring lanes lie apart: 32 transactions where 4 would do"
+        " - k.cu:1: stores of neighbouring lanes lie apart: 32 transactions, 4 needed"
         " (uncoalesced, 100 % of its traffic)"
-        " seen: 32 lanes touch 32 sectors (stride 64 bytes): 4 would do; of 1024 bytes moved 128"
+        " seen: 32 lanes touch 32 sectors (stride 64 bytes): 4 needed; of 1024 bytes moved 128"
     )
     assert "(cutrace why TRACE --access 0.0.0.0.0)" in joined
     narrow = render_advice(advise(trace, analyze(trace, "h200")), 60, last="x")
@@ -339,7 +339,7 @@ def test_advice_for_programs_is_what_the_format_asks_for(tmp_path: Path, capsys:
     assert (document["format"], launch_["device"]) == ("cutrace-advice-1", "h200")
     (finding,) = [f for f in launch_["findings"] if f["rule"] == "uncoalesced"]
     # 32 lanes 64 bytes apart touch a sector of 32 bytes each; 128 bytes fit into 4
-    assert (finding["share"], "32 transactions where 4" in finding["what"]) == (1, True)
+    assert (finding["share"], "32 transactions, 4 needed" in finding["what"]) == (1, True)
     assert run([*asked, "csv"]) == 0
     rows = [*csv.DictReader(StringIO(capsys.readouterr().out))]
     assert [row["what"] for row in rows] == [f["what"] for f in launch_["findings"]]

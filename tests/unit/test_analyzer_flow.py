@@ -88,7 +88,7 @@ def test_shared_memory_ends_in_the_sm_and_constants_have_caches_of_their_own(
     assert not [link for link in found.links if link.near == "shared"]
     boxes = {box.name: box for box in found.boxes}
     # words 0 and 32 lie in bank 0
-    assert boxes["shared"].lines == ("1 request", "2 passes", "1 would do")
+    assert boxes["shared"].lines == ("1 request", "2 passes", "1 needed")
     assert boxes["idc"].title == "Constant cache"
 
 

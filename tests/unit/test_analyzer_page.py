@@ -17,7 +17,7 @@ KINDS = ("load", "store", "atomic", "reduction")
 
 
 def paged(*devices: str, **view: object) -> Profile:
-    """Line 2 loads in 4 transactions of the fewest; line 3 stores in 160 where 20 would do."""
+    """Line 2 loads in 4 transactions of the fewest; line 3 stores in 160 where 20 are needed."""
     zeros = {
         f"global_{kind}_{what}": [0] * 4
         for kind in KINDS
@@ -127,7 +127,7 @@ def test_the_verb_sorts_and_sifts(
     )
     command = ["analyze", "t.cu", "-d", "h200", "--by", "line"]
     assert run([*command, "--sort", "global_excess_transactions", "--threshold", "30"]) == 0
-    # 2 warps: 2 x 32 sectors where 2 x 4 would do; loads are 8 of 72 sectors, and of 44 % of the
+    # 2 warps: 2 x 32 sectors where 2 x 4 are needed; loads are 8 of 72 sectors, and of 44 % of the
     # instructions at most
     lines = [line for line in capsys.readouterr().out.splitlines() if "out[thr" in line]
     assert lines[0].split()[:5] == ["64", "8", "56", "2048", lines[0].split()[4]]

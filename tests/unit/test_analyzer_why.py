@@ -41,21 +41,21 @@ def explained(trace: Trace, device: str = "h200", where: str | None = "k.cu:1") 
 def test_a_column_of_a_matrix_costs_each_lane_a_transaction_of_its_own(tmp_path: Path) -> None:
     # 32 x 4 bytes: 2 segments of 64 for the half-warps, or 4 sectors of 32
     assert sentences(one(tmp_path, warp(stride=4096))) == [
-        "32 lanes make 32 transactions of 32 bytes (stride 4096 bytes): 2 would do",
-        "32 lanes touch 32 sectors (stride 4096 bytes): 4 would do",
-        "32 lanes touch 32 sectors (stride 4096 bytes): 4 would do",
+        "32 lanes make 32 transactions of 32 bytes (stride 4096 bytes): 2 needed",
+        "32 lanes touch 32 sectors (stride 4096 bytes): 4 needed",
+        "32 lanes touch 32 sectors (stride 4096 bytes): 4 needed",
     ]
 
 
 def test_a_load_through_l1_of_2_x_counts_lines(tmp_path: Path) -> None:
     found = explained(one(tmp_path, warp(stride=128), "ld.global.f32"), "gtx580")
-    assert found.sentence == ("32 lanes touch 32 lines of 128 bytes (stride 128 bytes): 1 would do")
+    assert found.sentence == ("32 lanes touch 32 lines of 128 bytes (stride 128 bytes): 1 needed")
     assert found.reason == "of 4096 bytes moved 128 are wanted, 3.1 %"
 
 
 def test_a_row_is_as_good_as_it_gets(tmp_path: Path) -> None:
     found = explained(one(tmp_path, warp()))
-    assert found.sentence == "32 lanes touch 4 sectors (stride 4 bytes): no fewer would do"
+    assert found.sentence == "32 lanes touch 4 sectors (stride 4 bytes): as few as possible"
     assert found.reason == ""
 
 
@@ -66,7 +66,7 @@ def test_a_misaligned_half_warp_says_by_how_much(tmp_path: Path) -> None:
         " of 1024 bytes moved 128 are wanted, 12.5 %"
     )
     # 128 bytes from byte 4: sectors 0 to 4
-    assert sentences(trace, ["h200"]) == ["32 lanes touch 5 sectors (stride 4 bytes): 4 would do"]
+    assert sentences(trace, ["h200"]) == ["32 lanes touch 5 sectors (stride 4 bytes): 4 needed"]
 
 
 def test_swapped_lanes_name_the_first_out_of_place_on_1_0_only(tmp_path: Path) -> None:
@@ -74,7 +74,7 @@ def test_swapped_lanes_name_the_first_out_of_place_on_1_0_only(tmp_path: Path) -
     assert "lane 1 must take word 1 of its half-warp's segment, but is -8 bytes off" in (
         explained(trace, "8800gtx").reason
     )
-    assert explained(trace, "gtx280").sentence.endswith("no fewer would do")
+    assert explained(trace, "gtx280").sentence.endswith("as few as possible")
 
 
 def test_two_bytes_a_lane_are_never_coalesced_on_1_0(tmp_path: Path) -> None:
@@ -86,9 +86,9 @@ def test_a_stride_of_two_words_meets_in_every_second_bank(tmp_path: Path) -> Non
     trace = one(tmp_path, warp(stride=8, base=0), "ld.shared.f32", Space.SHARED)
     # 16 banks for 16 lanes, or 32 for 32: half of them hold two words each
     assert sentences(trace) == [
-        "lanes 0, 8 meet in bank 0: 4 passes in 2 requests of 16 lanes, 2 would do",
-        "lanes 0, 16 meet in bank 0: 2 passes, 1 would do",
-        "lanes 0, 16 meet in bank 0: 2 passes, 1 would do",
+        "lanes 0, 8 meet in bank 0: 4 passes in 2 requests of 16 lanes, 2 needed",
+        "lanes 0, 16 meet in bank 0: 2 passes, 1 needed",
+        "lanes 0, 16 meet in bank 0: 2 passes, 1 needed",
     ]
 
 
@@ -98,15 +98,15 @@ def test_several_shared_words_are_broadcast_one_a_pass_on_1_x(tmp_path: Path) ->
     # each half-warp wants 4 words, each for 4 lanes: a pass serves one word and a lane of the rest
     assert sentences(trace) == [
         "lanes share 4 words, and a pass broadcasts one: 8 passes in 2 requests of 16 lanes,"
-        " 2 would do",
-        "no lanes meet in a bank: 1 pass, no fewer would do",
-        "no lanes meet in a bank: 1 pass, no fewer would do",
+        " 2 needed",
+        "no lanes meet in a bank: 1 pass, as few as possible",
+        "no lanes meet in a bank: 1 pass, as few as possible",
     ]
 
 
 def test_shared_words_in_banks_of_their_own_need_one_pass(tmp_path: Path) -> None:
     trace = one(tmp_path, warp(stride=132, base=0), "ld.shared.f32", Space.SHARED)
-    assert sentences(trace, ["h200"]) == ["no lanes meet in a bank: 1 pass, no fewer would do"]
+    assert sentences(trace, ["h200"]) == ["no lanes meet in a bank: 1 pass, as few as possible"]
 
 
 def test_atomics_of_all_lanes_on_one_word_are_served_one_after_the_other(tmp_path: Path) -> None:
@@ -123,15 +123,15 @@ def test_constants_are_read_one_after_the_other(tmp_path: Path) -> None:
     trace = one(tmp_path, warp(base=0), "ld.const.f32", Space.CONST)
     # every lane its own word: 32 passes on any device, and at best one a request
     assert sentences(trace) == [
-        "32 lanes read 32 constants: 32 passes, one after the other, in 2 half-warps; 2 would do",
-        "32 lanes read 32 constants: 32 passes, one after the other; 1 would do",
-        "32 lanes read 32 constants: 32 passes, one after the other; 1 would do",
+        "32 lanes read 32 constants: 32 passes, one after the other, in 2 half-warps; 2 needed",
+        "32 lanes read 32 constants: 32 passes, one after the other; 1 needed",
+        "32 lanes read 32 constants: 32 passes, one after the other; 1 needed",
     ]
 
 
 def test_one_constant_for_all_lanes_is_one_pass(tmp_path: Path) -> None:
     trace = one(tmp_path, warp(addresses=[64] * 32), "ld.const.f32", Space.CONST)
-    assert sentences(trace, ["h200"]) == ["32 lanes read 1 constant: 1 pass; no fewer would do"]
+    assert sentences(trace, ["h200"]) == ["32 lanes read 1 constant: 1 pass; as few as possible"]
 
 
 def test_local_memory_is_drawn_interleaved(tmp_path: Path) -> None:
@@ -176,9 +176,9 @@ def test_wide_loads_of_pairs_with_one_address_are_one_request_on_7_0_and_later(
 ) -> None:
     lanes = warp(addresses=[8 * (lane // 2) for lane in range(32)])
     trace = one(tmp_path, lanes, "ld.shared.f64", Space.SHARED, 8)
-    assert sentences(trace, ["h200"]) == ["no lanes meet in a bank: 1 pass, no fewer would do"]
+    assert sentences(trace, ["h200"]) == ["no lanes meet in a bank: 1 pass, as few as possible"]
     assert sentences(trace, ["gtx980"]) == [
-        "no lanes meet in a bank: 2 passes in 2 requests of 16 lanes, no fewer would do"
+        "no lanes meet in a bank: 2 passes in 2 requests of 16 lanes, as few as possible"
     ]
 
 
@@ -255,7 +255,7 @@ def test_the_picture_names_arrays_bytes_and_lanes(tmp_path: Path) -> None:
     assert lines == [
         "k.cu:1",
         "",
-        "h200: 32 lanes touch 8 sectors (stride 8 bytes): 4 would do",
+        "h200: 32 lanes touch 8 sectors (stride 8 bytes): 4 needed",
         "of 256 bytes moved 128 are wanted, 50 %",
         "block (0, 0, 0), warp 0 of k<<<1, 32>>>()",
         "access 0.0.0.0.0: st.global.f32 ...;",
@@ -309,7 +309,7 @@ def test_the_verb_draws_a_recorded_kernel_and_writes_the_file(
     assert run(["why", "t.cu", "t.cu:4", "-d", "h200", "--svg", "t.svg"]) == 0
     out = capsys.readouterr().out
     assert out.startswith("t.cu:4  out[threadIdx.x * 64 + threadIdx.y] = in[")
-    assert "h200: 32 lanes touch 32 sectors (stride 256 bytes): 4 would do\n" in out
+    assert "h200: 32 lanes touch 32 sectors (stride 256 bytes): 4 needed\n" in out
     assert "also on this line:\n- global load: 4 transactions, 4 at best (--access 0." in out
     assert out.endswith("next: cutrace analyze t.cu -d h200 --by line\n")
     assert Path("t.svg").read_text().startswith("<svg ")
@@ -356,9 +356,9 @@ __global__ void c(float *out)
             # on 1.0 each lane of a half-warp has a transaction of its own
             [
                 "32 lanes make 32 transactions of 32 bytes (stride 4096 bytes in runs of 16 lanes):"
-                " 2 would do",
-                "32 lanes touch 16 sectors (stride 4096 bytes in runs of 16 lanes): 4 would do",
-                "32 lanes touch 16 sectors (stride 4096 bytes in runs of 16 lanes): 4 would do",
+                " 2 needed",
+                "32 lanes touch 16 sectors (stride 4096 bytes in runs of 16 lanes): 4 needed",
+                "32 lanes touch 16 sectors (stride 4096 bytes in runs of 16 lanes): 4 needed",
             ],
         ),
         (
@@ -366,9 +366,9 @@ __global__ void c(float *out)
             5,
             # words 0 and 16 of a half-warp's 16 lie in bank 0 of 16; words 0 and 32 in 0 of 32
             [
-                "lanes 0, 8 meet in bank 0: 4 passes in 2 requests of 16 lanes, 2 would do",
-                "lanes 0, 16 meet in bank 0: 2 passes, 1 would do",
-                "lanes 0, 16 meet in bank 0: 2 passes, 1 would do",
+                "lanes 0, 8 meet in bank 0: 4 passes in 2 requests of 16 lanes, 2 needed",
+                "lanes 0, 16 meet in bank 0: 2 passes, 1 needed",
+                "lanes 0, 16 meet in bank 0: 2 passes, 1 needed",
             ],
         ),
         (
@@ -376,9 +376,9 @@ __global__ void c(float *out)
             5,
             [
                 "32 lanes read 32 constants: 32 passes, one after the other, in 2 half-warps;"
-                " 2 would do",
-                "32 lanes read 32 constants: 32 passes, one after the other; 1 would do",
-                "32 lanes read 32 constants: 32 passes, one after the other; 1 would do",
+                " 2 needed",
+                "32 lanes read 32 constants: 32 passes, one after the other; 1 needed",
+                "32 lanes read 32 constants: 32 passes, one after the other; 1 needed",
             ],
         ),
     ],

@@ -63,10 +63,10 @@ def test_a_tile_that_loses_its_padding_breaks_its_budget_and_one_that_has_it_doe
     assert capsys.readouterr().err == (
         "cutrace: budget.toml: 1 of 1 limits broken\n\n"
         f"{READ}  out[y * height + x] = tile[threadIdx.x][threadIdx.y];\n"
-        # each of 256 columns takes 32 passes where one would do
+        # each of 256 columns takes 32 passes, one needed
         f"  shared_conflicts of turn on h200: {REQUESTS * 31}, budget: not more than 0\n"
         "  in launch 0, turn<<<(4, 2), (32, 32)>>>(out, in, width=128, height=64)\n"
-        "  lanes 0 to 31 meet in bank 0: 32 passes, 1 would do\n"
+        "  lanes 0 to 31 meet in bank 0: 32 passes, 1 needed\n"
     )
 
 
@@ -199,7 +199,7 @@ def test_annotations_stand_at_the_line_that_costs_most(
     assert said.out == (
         "::error file=turn.cu,line=11,title=cutrace budget::shared_conflicts of turn on h200:"
         f" {REQUESTS * 31}, budget: not more than 0%0A"
-        "lanes 0 to 31 meet in bank 0: 32 passes, 1 would do\n"
+        "lanes 0 to 31 meet in bank 0: 32 passes, 1 needed\n"
     )
     assert "1 of 1 limits broken" in said.err
     monkeypatch.setenv("GITHUB_ACTIONS", "true")

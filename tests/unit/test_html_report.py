@@ -352,3 +352,26 @@ def test_a_page_that_would_be_too_large_leaves_more_out(
     monkeypatch.setattr("cutrace.analyzer.html.page.MOST", 10_000)
     with pytest.raises(CutraceError, match=r"the report would have .* 10000 at most"):
         page_of(hand_trace(tmp_path / "l.cutrace"), devices=["8800gtx"])
+
+
+@pytest.mark.parametrize("stride", [4, 8, 64])
+def test_a_figure_is_bad_where_there_is_advice_on_it_and_nowhere_else(
+    stride: int, tmp_path: Path
+) -> None:
+    trace = hand_trace(tmp_path / "k.cutrace", [Access(warp(stride=stride))])
+    root = parse(page_of(trace, devices=["h200"]))
+    bad = [tile for tile in root.find("li") if "bad" in tile.attributes.get("class", "")]
+    advice = root.find("ul", class_="advice") + root.find("ol", class_="advice")
+    assert bool(bad) == bool(advice), "neither red figures without advice, nor the reverse"
+    # sectors of 32 bytes: 4 for 128 bytes in order; 8, twice as many; 32
+    assert bool(advice) == (stride != 4)
+
+
+def test_a_little_excess_of_which_nothing_is_advised_is_not_red(tmp_path: Path) -> None:
+    # two rows of 16 lanes on one address each, as in a matrix product: 2 sectors, 1 needed
+    lanes = warp(addresses=[0x1000_0000 + 4096 * (n // 16) for n in range(32)])
+    trace = hand_trace(tmp_path / "k.cutrace", [Access(lanes)])
+    root = parse(page_of(trace, devices=["h200"]))
+    assert "nothing to advise" in root.text.lower()
+    assert not [tile for tile in root.find("li") if "bad" in tile.attributes.get("class", "")]
+    assert "1 needed" in root.text

@@ -95,13 +95,13 @@ def test_tests_are_held_to_numbers(
     pytester.makepyfile(TESTS)
     done = pytester.runpytest_subprocess(*plugin)
     done.assert_outcomes(passed=2, failed=5)
-    assert 7936 == 8 * 32 * 31  # 8 blocks of 32 warps, each column 32 passes where one would do
+    assert 7936 == 8 * 32 * 31  # 8 blocks of 32 warps, each column 32 passes, one needed
     done.stdout.fnmatch_lines(
         [
             "_* test_plain _*",
             "E *turn.cu:10  out[[]y [*] height + x[]] = tile[[]threadIdx.x[]][[]threadIdx.y[]];",
             "E *shared_conflicts of turn on h200: 7936, budget: not more than 0",
-            "E *lanes 0 to 31 meet in bank 0: 32 passes, 1 would do",
+            "E *lanes 0 to 31 meet in bank 0: 32 passes, 1 needed",
             "_* test_parts _*",
             "E *shared_conflicts of turn in array tile on h200: 7936, *",
             "_* test_ended _*",
