@@ -35,7 +35,11 @@ def command(
         ),
     ] = None,
     by: Annotated[
-        str, typer.Option(metavar="launch|line|array|instruction", help="What a row counts.")
+        str,
+        typer.Option(
+            metavar="launch|line|array|instruction",
+            help="Count each launch as a whole, or a row for each line, array, instruction of it.",
+        ),
     ] = "launch",
     sort: Annotated[
         str | None,

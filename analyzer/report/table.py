@@ -17,6 +17,9 @@ from ..wording import PTX_IS_NOT_SASS, absent, costs, estimate, is_folded, title
 Entry = tuple[tuple[str, ...], str]
 """Cells and their rich style. One cell alone is a line of its own: it sets no column's width."""
 
+Part = list[tuple[str, str]]
+"""The lines of a paragraph, each with its style."""
+
 SENTENCE = 100
 """Where sentences break at the latest."""
 
@@ -37,7 +40,9 @@ def _lines(profile: Profile) -> Iterator[tuple[str, str]]:
         yield from _sentence(view.first, width)
         yield "", ""
     laid_out = sheets(profile)
-    for sheet in laid_out:
+    said = [[*_words(sheet, profile, width)] for sheet in laid_out]
+    common = _common(said)
+    for sheet, words in zip(laid_out, said, strict=True):
         yield sheet.heading, "bold"
         yield "", ""
         pages = draw_pages(sheet, view) if view.by != "launch" else None
@@ -45,7 +50,14 @@ def _lines(profile: Profile) -> Iterator[tuple[str, str]]:
         yield "", ""
         if pages:
             yield from _sentence(LEGEND, width)
-        yield from _words(sheet, profile, width)
+        own = [line for part in words if part not in common for line in part]
+        yield from own
+        if own or pages or len(said) == 1:
+            yield "", ""
+    if common:
+        yield "every launch:", "bold"
+        yield from (line for part in common for line in part)
+        yield "", ""
     if any(sheet.follows_ptx for sheet in laid_out):
         yield from _sentence(PTX_IS_NOT_SASS, width)
     if view.last:
@@ -89,23 +101,28 @@ def _entries(sheet: Sheet, devices: Sequence[int], profile: Profile) -> Iterator
                 yield (indent + row.counter.name, *cells), ""
 
 
-def _words(sheet: Sheet, profile: Profile, width: int) -> Iterator[tuple[str, str]]:
-    """What is said under a table."""
-    if sheet.left_out:
-        yield from _sentence(sheet.left_out, width)
-    if missing := absent(sheet, profile.view):
-        yield from _sentence(missing, width)
-        yield "", ""
-    if folded := zeros(sheet, profile.view):
-        yield from _sentence(folded, width)
-        yield "", ""
+def _common(said: Sequence[Sequence[Part]]) -> Sequence[Part]:
+    """What would stand under the table of each of several launches: it is said once."""
+    if len(said) < 2:
+        return []
+    return [part for part in said[0] if all(part in words for words in said[1:])]
+
+
+def _words(sheet: Sheet, profile: Profile, width: int) -> Iterator[Part]:
+    """What is said under a table, paragraph by paragraph."""
+    for text in (sheet.left_out, absent(sheet, profile.view), zeros(sheet, profile.view)):
+        if text:
+            blank = [("", "")] if text != sheet.left_out else []
+            yield [*_sentence(text, width), *blank]
+    costly = []
     for line in costs(sheet):
         is_source = not line.startswith("  ")
-        for part in [line] if is_source else wrap(line, width, subsequent_indent="  "):
-            yield part, "yellow"
+        parts = [line] if is_source else wrap(line, width, subsequent_indent="  ")
+        costly += [(part, "yellow") for part in parts]
+    if costly:
+        yield costly
     for note in sheet.notes:
-        yield from _sentence(note, width)
-    yield "", ""
+        yield [*_sentence(note, width)]
 
 
 def _sentence(text: str, width: int) -> Iterator[tuple[str, str]]:

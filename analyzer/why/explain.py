@@ -56,14 +56,20 @@ def explain(
 ) -> tuple[Explanation, ...]:
     """Explain on each device the worst access of a line, or the one of this identifier.
 
-    `where` is FILE:LINE; without both the worst access of all is taken. Raises `CutraceError` for
+    `where` is FILE:LINE; without both the worst access of all is taken: the worst of the first
+    device that can run it, and the same one of the others, so that pictures can be compared; what
+    is worse on another device is among its `others`. Raises `CutraceError` for
     a line, access or device that does not exist.
     """
     trace = suppose(trace, pad, align)
     found = load_devices(devices, set)
     place = read_place(where, trace) if where else None
     wanted = read_identifier(identifier) if identifier else None
-    return tuple(_Explainer(trace, device, place, dlcm, as_if).explain(wanted) for device in found)
+    explained: list[Explanation] = []
+    for device in found:
+        explainer = _Explainer(trace, device, place, dlcm, as_if)
+        explained.append(explainer.explain(wanted) if wanted else explainer.follow(explained))
+    return tuple(explained)
 
 
 def explain_worst(
@@ -99,14 +105,25 @@ class _Explainer:
     dlcm: str
     as_if: bool
 
-    def explain(self, identifier: tuple[int, ...] | None) -> Explanation:
-        """Find the access and say what there is to say."""
-        found = self._find(identifier) if identifier else self._worst()
-        if not found:
-            launch = self.trace.launches[identifier[0]] if identifier else self.trace.launches[0]
-            refusal = refuse_launch(self.device, launch.launch)
-            return Explanation(self.device.key, self.device.name, refusal)
-        return self.describe(found[0], found[1:])
+    def explain(self, identifier: tuple[int, ...]) -> Explanation:
+        """Say what there is to say of the access so named."""
+        found = self._find(identifier)
+        return self.describe(found[0], ()) if found else self._refuse(identifier[0])
+
+    def follow(self, before: Sequence[Explanation]) -> Explanation:
+        """The access that was explained before of another device, else the worst of this one."""
+        worst = self._worst()
+        if not worst:
+            return self._refuse(0)
+        shown = next((e.access for e in before if e.access), worst[0])
+        found = self._find(read_identifier(shown.identifier)) or worst[:1]
+        others = (a for a in worst if a.pc != found[0].pc or a.order > found[0].order)
+        return self.describe(found[0], [*others])
+
+    def _refuse(self, number: int) -> Explanation:
+        """Why the device cannot run a launch."""
+        refusal = refuse_launch(self.device, self.trace.launches[number].launch)
+        return Explanation(self.device.key, self.device.name, refusal)
 
     def _find(self, identifier: tuple[int, ...]) -> list[Access]:
         """The one access so named; none where the device refuses its launch."""

@@ -110,7 +110,9 @@ def launch_occupancy(
     """Fit a launch's blocks on one SM, with the registers of the nearest architecture."""
     registers, source = _registers(device, launch.resources, options.registers)
     if registers is not None and options.registers is None:
-        registers = max(registers, device.limits.registers_least)
+        least = device.limits.registers_least
+        if registers < least:
+            registers, source = least, f"{source}: {registers} used, {least} allocated at least"
     need = Need(launch.threads, registers, _shared_bytes(device.limits, launch), barriers)
     found = occupancy(device.limits, need, options.cache_config)
     return replace(found, registers_from=source)

@@ -196,3 +196,14 @@ def test_formats_are_found_by_listing_and_a_misspelt_one_is_answered() -> None:
 def test_a_misspelt_counter_of_a_profile_is_answered_with_the_nearest() -> None:
     with pytest.raises(KeyError, match="gst_incohrent'; nearest: gst_incoherent, gst_coherent"):
         two_devices().launches[0].counters["gst_incohrent"]
+
+
+def test_what_is_true_of_every_launch_is_said_once() -> None:
+    one = launch_profile("h200", (9, 0), counts(global_load_requests=[8, 0, 0, 0]))
+    one = replace(one, remarks=("the same remark",))
+    other = replace(one, number=1, remarks=("the same remark", "its own remark"))
+    said = render(profile(one, other), "table")
+    assert said.count("the same remark") == 1
+    assert said.index("its own remark") < said.index("every launch:\n")
+    assert said.index("every launch:\n") < said.index("the same remark")
+    assert "every launch:" not in render(profile(one), "table")

@@ -408,3 +408,21 @@ def test_the_verb_says_the_right_sentence_on_every_era_and_takes_its_identifier_
     assert run([*command, identifier, "--access", "0.9.9.9.0"]) == 2
     told = f"cutrace: two accesses: {identifier} and --access 0.9.9.9.0; give one\n"
     assert capsys.readouterr().err == told
+
+
+def test_all_devices_draw_the_same_access(tmp_path: Path) -> None:
+    """A load begins a word late, which 1.0 does not forgive; a store goes eight words apart."""
+    table = [instruction(0, "ld.global.f32"), instruction(1, STORE, line=1)]
+    rows = [Access(warp(base=0x1000_0004)), Access(warp(stride=8, lanes=range(16)), pc=1, step=1)]
+    trace = hand_trace(tmp_path / "k.cutrace", rows, instructions=table)
+    alone = {device: explained(trace, device).access for device in THREE}
+    assert len({access.identifier for access in alone.values() if access}) == 2
+    for devices in (THREE, THREE[::-1]):
+        together = explain(trace, "k.cu:1", devices)
+        drawn = {found.access.identifier for found in together if found.access}
+        assert drawn == {access.identifier for access in [alone[devices[0]]] if access}
+        for found in together:
+            worst = alone[found.device]
+            assert worst
+            told = [*drawn, *found.others]
+            assert any(worst.identifier in each for each in told), "what is worse is not lost"

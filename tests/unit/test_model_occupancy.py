@@ -166,6 +166,13 @@ def test_registers_given_by_hand_replace_the_assemblers() -> None:
     assert (found.blocks, found.registers_from) == (2, "given")
 
 
+def test_the_least_registers_that_a_device_allocates_are_told_beside_those_used() -> None:
+    traced = launch(block=(256, 1, 1), resources=(made_for("sm_90", 10),))
+    found = launch_occupancy(load_device("h100"), traced, 1, ReplayOptions())
+    assert found.registers == 16
+    assert found.registers_from == "sm_90: 10 used, 16 allocated at least"
+
+
 def test_a_thread_of_2_x_has_63_registers_at_most() -> None:
     traced = launch(block=(64, 1, 1), resources=(made_for("sm_50", 80),))
     found = launch_occupancy(load_device("gtx580"), traced, 1, ReplayOptions())
