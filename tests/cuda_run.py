@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from engines import assert_same_under_both
 from numpy.typing import NDArray
 
 import cutrace
@@ -23,6 +24,35 @@ def run_kernel(
         return results
 
 
+def run_under_both(
+    source: str, grid: Dimension, block: Dimension, *arguments: Any
+) -> list[NDArray[Any]]:
+    """As run_kernel, by both engines, which have to leave the same trace."""
+    results: list[list[NDArray[Any]]] = []
+
+    def run(gpu: cutrace.Session) -> list[NDArray[Any]]:
+        results.append(_run(gpu, source, (grid, block, 0, 0), arguments))
+        return results[-1]
+
+    with tempfile.TemporaryDirectory() as folder:
+        assert_same_under_both(Path(folder), run)
+    return results[-1]
+
+
+def _run(
+    gpu: cutrace.Session, source: str, configuration: tuple[Any, ...], arguments: tuple[Any, ...]
+) -> list[NDArray[Any]]:
+    module = gpu.compile(source + "\n")
+    arrays = [gpu.to_device(a) if isinstance(a, np.ndarray) else a for a in arguments]
+    (name,) = module.kernels
+    module.get_function(name)[configuration](*arrays)
+    return [
+        device.copy_to_host()
+        for device, host in zip(arrays, arguments, strict=True)
+        if isinstance(host, np.ndarray)
+    ]
+
+
 @contextmanager
 def traced_kernel(
     source: str, grid: Dimension, block: Dimension, *arguments: Any, shared: int = 0
@@ -31,15 +61,7 @@ def traced_kernel(
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "test.cutrace"
         with cutrace.Session(path) as gpu:
-            module = gpu.compile(source + "\n")
-            arrays = [gpu.to_device(a) if isinstance(a, np.ndarray) else a for a in arguments]
-            (name,) = module.kernels
-            module.get_function(name)[grid, block, 0, shared](*arrays)
-            results = [
-                device.copy_to_host()
-                for device, host in zip(arrays, arguments, strict=True)
-                if isinstance(host, np.ndarray)
-            ]
+            results = _run(gpu, source, (grid, block, 0, shared), arguments)
         yield results, cutrace.read_trace(path).launches[0]
 
 

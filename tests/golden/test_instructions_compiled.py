@@ -7,8 +7,7 @@ from pathlib import Path
 from ptx_case import Case, kernel_text, read_cases
 from ptx_run import HEADER
 
-from cutrace.tracer.engine.alike import alike, waits_of
-from cutrace.tracer.engine.compiled.code import ending, refuse_kernel
+from cutrace.tracer.engine.compiled.code import ending
 from cutrace.tracer.engine.compiled.kernel_text import write_kernel
 from cutrace.tracer.ptx.kernel import Kernel
 from cutrace.tracer.ptx.link import link_kernel
@@ -28,7 +27,6 @@ def cases() -> Iterator[Case]:
 def refused(kernel: Kernel) -> str:
     """The mnemonic of the first instruction that has no compiled form, "" without one: the array
     engine runs it in the midst of machine code."""
-    refuse_kernel(kernel, waits_of(alike(kernel)))
     made = write_kernel(kernel, {}, "kernel", lambda b: ending(kernel, b) != "")
     return kernel.instructions[min(made.escaped)].mnemonic if made.escaped else ""
 

@@ -1,6 +1,5 @@
 """The compiled engine gives what the array engine gives, to the last byte."""
 
-import re
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -262,14 +261,11 @@ def test_a_loop_that_nothing_leaves_is_told_in_the_same_words(tmp_path: Path) ->
     assert "nothing leaves the loop" in first
 
 
-POLLS = "__global__ void polls(volatile int *a) { while (a[0] == 0) {} }"
-
-
-def test_what_is_not_compiled_is_refused_by_name_if_asked_for(tmp_path: Path) -> None:
-    says = re.escape("compiled engine does not run loops that wait for other warps: `ld.volatile")
-    session = cutrace.Session(tmp_path / "polls.cutrace", engine="compiled")
+def test_what_is_not_compiled_is_refused_if_asked_for(tmp_path: Path) -> None:
+    says = "the compiled engine does not look for bytes that nobody wrote"
+    session = cutrace.Session(tmp_path / "x", engine="compiled", check_uninitialized=True)
     with pytest.raises(cutrace.CutraceError, match=says), session as gpu:
-        gpu.compile(POLLS).get_function("polls")[1, 1](gpu.to_device(np.ones(1, np.int32)))
+        gpu.compile(FAULTS).get_function("odd")[1, 1](gpu.device_array(1, np.int32))
 
 
 def test_an_engine_that_does_not_exist_is_refused() -> None:

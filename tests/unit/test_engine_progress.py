@@ -2,12 +2,14 @@
 
 import numpy as np
 import pytest
-from cuda_run import run_kernel
+from cuda_run import run_kernel, run_under_both
 
 from cutrace.errors import KernelFault
+from cutrace.tracer.engine.launch import Watch
 from cutrace.tracer.engine.spin import waiting_blocks
 from cutrace.tracer.front import cuda
 from cutrace.tracer.front.source import Source
+from cutrace.tracer.host.watching import watching
 from cutrace.tracer.ptx.link import link_kernel
 from cutrace.tracer.ptx.parse import parse_module
 
@@ -24,7 +26,7 @@ extern "C" __global__ void k(int *lock, volatile int *sum) {
 
 def add_under_lock(condition: str, grid: int, block: int) -> int:
     source = ADD_UNDER_LOCK % condition
-    _, total = run_kernel(source, grid, block, np.zeros(1, np.int32), np.zeros(1, np.int32))
+    _, total = run_under_both(source, grid, block, np.zeros(1, np.int32), np.zeros(1, np.int32))
     return int(total[0])
 
 
@@ -58,7 +60,7 @@ extern "C" __global__ void k(int *word, volatile int *sum) {
 def test_a_lock_that_a_thread_takes_for_its_block_is_taken_by_each(blocks: int) -> None:
     free = "if (threadIdx.x == 0) { *sum = *sum + 1; __threadfence(); atomicExch(word, 0); }"
     source = ASKED_FOR_A_BLOCK % ("atomicCAS(word, 0, 1)", "got == 0", "", free)
-    _, total = run_kernel(source, blocks, 1024, np.zeros(1, np.int32), np.zeros(1, np.int32))
+    _, total = run_under_both(source, blocks, 1024, np.zeros(1, np.int32), np.zeros(1, np.int32))
     assert total.tolist() == [blocks]
 
 
@@ -66,7 +68,7 @@ def test_a_loop_that_takes_work_for_its_block_waits_for_nobody() -> None:
     take = ("atomicAdd(word, 1)", "got >= 100", "if (threadIdx.x == 0) sum[got] = got;", "")
     compiled = cuda.to_ptx(Source("k.cu", ASKED_FOR_A_BLOCK % take), "compute_75")
     assert not waiting_blocks(link_kernel(parse_module(compiled.ptx), "k"))
-    _, out = run_kernel(ASKED_FOR_A_BLOCK % take, 7, 64, *np.zeros((2, 100), np.int32))
+    _, out = run_under_both(ASKED_FOR_A_BLOCK % take, 7, 64, *np.zeros((2, 100), np.int32))
     assert out.tolist() == list(range(100))
 
 
@@ -80,7 +82,7 @@ def test_blocks_wait_for_flags_of_blocks_that_start_later() -> None:
         __threadfence();
         flag[b] = 1;
     }"""
-    _, out = run_kernel(source, 200, 1024, np.zeros(200, np.int32), np.zeros(200, np.int32))
+    _, out = run_under_both(source, 200, 1024, np.zeros(200, np.int32), np.zeros(200, np.int32))
     assert out.tolist() == list(range(1, 201))
 
 
@@ -109,7 +111,7 @@ def test_the_last_block_to_arrive_sums_what_all_blocks_left() -> None:
     }"""
     data = np.random.default_rng(5).integers(0, 100, 1500 * 128).astype(np.int32)
     zeros = [np.zeros(n, np.int32) for n in (1, 1500, 1)]
-    _, parts, out, _ = run_kernel(source, 1500, 128, *zeros, data)
+    _, parts, out, _ = run_under_both(source, 1500, 128, *zeros, data)
     assert parts.tolist() == data.reshape(1500, 128).sum(axis=1).tolist()
     assert out.tolist() == [data.sum()]
 
@@ -120,8 +122,9 @@ extern "C" __global__ void k(volatile int *flag) {
     while (flag[0] == 0);
     flag[1] = 1;
 }"""
-    with pytest.raises(KernelFault, match=r"no progress.*:3"):
-        run_kernel(source, 4, 64, np.zeros(2, np.int32))
+    for engine in ("array", "compiled"):
+        with watching(Watch(engine=engine)), pytest.raises(KernelFault, match=r"no progress.*:3"):
+            run_kernel(source, 4, 64, np.zeros(2, np.int32))
 
 
 def test_a_long_loop_that_waits_for_nobody_keeps_its_divergence() -> None:
@@ -132,7 +135,7 @@ def test_a_long_loop_that_waits_for_nobody_keeps_its_divergence() -> None:
         for (int i = 0; i < 200 * v; i++) s += out[v] + 1;
         out[v] = s;
     }"""
-    (out,) = run_kernel(source, 1, 32, np.zeros(32, np.int32))
+    (out,) = run_under_both(source, 1, 32, np.zeros(32, np.int32))
     assert out.tolist() == [200 * v for v in range(32)]
 
 
@@ -149,7 +152,7 @@ def test_the_blocks_of_a_grid_meet_whatever_their_number(blocks: int) -> None:
         between[i] = out[(i + 256) % n];
     }"""
     zeros = np.zeros(256 * blocks, np.int32)
-    out, between = run_kernel(source, blocks, 256, zeros, zeros.copy())
+    out, between = run_under_both(source, blocks, 256, zeros, zeros.copy())
     expected = 2 * np.arange(256 * blocks)[::-1]
     assert out.tolist() == expected.tolist()
     assert between.tolist() == np.roll(expected, -256).tolist()
@@ -168,7 +171,7 @@ def test_a_barrier_waits_for_the_lanes_that_still_wait_for_others() -> None:
         __syncthreads();
         out[blockIdx.x * blockDim.x + threadIdx.x] = s;
     }"""
-    _, out = run_kernel(source, 1, 64, np.ones(1, np.int32), np.zeros(64, np.int32))
+    _, out = run_under_both(source, 1, 64, np.ones(1, np.int32), np.zeros(64, np.int32))
     assert out.tolist() == [2] * 64
-    _, out = run_kernel(source, 2, 64, np.zeros(1, np.int32), np.zeros(128, np.int32))
+    _, out = run_under_both(source, 2, 64, np.zeros(1, np.int32), np.zeros(128, np.int32))
     assert out.tolist()[:64] == [42] * 64

@@ -4,7 +4,7 @@ Both give the same trace to the last byte. The array engine is the definition an
 instruction; it needs no compiler, which a short launch would wait for longer than it runs.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import CutraceError
-from ..ptx.kernel import Instruction
 from .alike import alike, has_loops
 from .decode import decode
 from .launch import Sink
@@ -80,7 +79,7 @@ def _array(program: Program, why: str) -> Choice:
 
 
 def _compiled(program: Program, blocks: int) -> Choice:
-    from .compiled.code import buffers_of, compile_kernel, refuse_launch
+    from .compiled.code import Buffers, buffers_of, compile_kernel, refuse_launch
     from .compiled.escape import Escapes
     from .compiled.wave import CompiledWave
 
@@ -89,18 +88,28 @@ def _compiled(program: Program, blocks: int) -> Choice:
     code.refuse_large(min(blocks, program.launch.executed) * -(-program.launch.threads // 32))
     buffers = buffers_of(program.memory)
     escapes = Escapes(program, code.made)
-    escaped = min(code.made.escaped, default=None)
-    return Choice(
-        lambda numbers, patterns, sink, thread: CompiledWave(
-            code, buffers[thread], program, numbers, patterns, sink, thread != ALONE, escapes
-        ),
-        code.ways if escaped is None else None,
-        "" if escaped is None else _runs_alone(program.kernel.instructions[escaped]),
-    )
+    alone = _runs_alone(program, code.made.escaped)
+
+    def make(
+        numbers: NDArray[np.int64], patterns: PatternTable, sink: Sink, thread: int
+    ) -> CompiledWave:
+        own = Buffers() if program.waiting else buffers[thread]  # waves that wait are there at once
+        is_beside = thread != ALONE
+        return CompiledWave(code, own, program, numbers, patterns, sink, is_beside, escapes)
+
+    return Choice(make, None if alone else code.ways, alone)
 
 
-def _runs_alone(instruction: Instruction) -> str:
-    return f"`{instruction.text}` is no compiled code (PTX line {instruction.ptx_line})"
+def _runs_alone(program: Program, escaped: Collection[int]) -> str:
+    """Return why waves of compiled code run one after another, empty if they need not."""
+    kernel = program.kernel
+    if program.waiting:
+        first = kernel.instructions[kernel.blocks[min(program.waiting)].first]
+        return f"its warps wait for one another at `{first.text}` (PTX line {first.ptx_line})"
+    if escaped:
+        first = kernel.instructions[min(escaped)]
+        return f"`{first.text}` is no compiled code (PTX line {first.ptx_line})"
+    return ""
 
 
 def _is_worth_compiling(program: Program) -> bool:

@@ -14,7 +14,7 @@ from .array import Array, Bits, Mask, pack
 from .barrier import DONE, READY, Barriers
 
 _NEVER = np.iinfo(np.int32).max
-_BEHIND = np.int32(1 << 30)
+BEHIND = 1 << 30
 
 PATIENCE = 64
 """Blocks of a waiting loop that a split runs before another split of its warp goes first; half as
@@ -58,7 +58,7 @@ class SplitStacks:
         self._tick += 1
         order = ranks[self.block]
         if self._has_waited:
-            order += (waits[self.block] & (self.spins > 0)) * _BEHIND
+            order += (waits[self.block] & (self.spins > 0)) * np.int32(BEHIND)
         order[self.state != READY] = _NEVER
         rank = int(order.min())
         if rank == _NEVER:
@@ -151,6 +151,11 @@ class SplitStacks:
         self._below = list(zip(*parts, strict=True))
         return whole[0], whole[1], whole[2], whole[3]
 
+    @property
+    def levels(self) -> int:
+        """Splits below the top that there is room for."""
+        return len(self._below)
+
     def _deepen(self, levels: int) -> None:
         while len(self._below) < levels:
             block, join, mask, called = map(np.zeros_like, self._top)
@@ -164,6 +169,10 @@ class SplitStacks:
             return
         self._has_waited = True
         self.spins[warps] += 1
+        self.take_turns(warps)
+
+    def take_turns(self, warps: NDArray[np.intp]) -> None:
+        """Let other splits of those of `warps` go first that have just lost their patience."""
         due = self.spins[warps] % self.patience[warps] == 0
         for warp in warps[due & (self.state[warps] == READY) & (self.depth[warps] > 0)]:
             yielded = self._yield(int(warp))

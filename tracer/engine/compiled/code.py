@@ -26,7 +26,7 @@ from .kernel_text import KernelText, write_kernel
 from .machine import CALL, DIVIDE, JUMP, LEAVE, LEAVE_SOME, MEET, OTHER, RETURN_SOME
 from .mark import way_of
 from .reach import finish_some
-from .schedule import account, end_group, run_warps
+from .schedule import account, end_group, note_spins, run_warps
 from .translate import translate
 
 BUFFER_BYTES = 1 << 28
@@ -71,19 +71,21 @@ def buffers_of(memory: Memory) -> Mapping[int, Buffers]:
 
 
 class Routines(NamedTuple):
-    """What runs a wave until Python is needed, what ends a basic block, what counts it, and what
-    takes the rows of its first accesses; each takes the address of a Machine."""
+    """What runs a wave until Python is needed, what ends a basic block, what counts it, what counts
+    waiting, and what takes the rows of its first accesses; each takes the address of a Machine."""
 
     run_warps: Callable[[int], int]
     end_group: Callable[[int], int]
     account: Callable[[int], int]
+    note_spins: Callable[[int], int]
     finish_some: Callable[[int], int]
 
 
 @cache
 def routines() -> Routines:
     """Return the compiled routines of the schedule."""
-    find = compile_assembly(translate([run_warps, end_group, account, finish_some]), vectors=False)
+    all_of_them = [run_warps, end_group, account, note_spins, finish_some]
+    find = compile_assembly(translate(all_of_them), vectors=False)
     kind = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)
     return Routines(*(kind(find(name)) for name in Routines._fields))
 
@@ -97,7 +99,7 @@ def compile_kernel(program: Program) -> "CompiledKernel":
         decode(program)
         while len(_CODE) >= KERNELS:
             _CODE.pop(next(iter(_CODE)))
-        _CODE[key] = CompiledKernel(program.kernel, symbols, program.waiting)
+        _CODE[key] = CompiledKernel(program.kernel, symbols)
     return _CODE[key]
 
 
@@ -107,10 +109,7 @@ _CODE: dict[tuple[Alike, tuple[tuple[tuple[int, str], int], ...]], "CompiledKern
 class CompiledKernel:
     """The code of a kernel, and arrays over its basic blocks and accesses."""
 
-    def __init__(
-        self, kernel: Kernel, symbols: dict[tuple[int, str], int], waits: frozenset[int]
-    ) -> None:
-        refuse_kernel(kernel, waits)
+    def __init__(self, kernel: Kernel, symbols: dict[tuple[int, str], int]) -> None:
         self.kernel = kernel
         made = write_kernel(kernel, symbols, _NAME, lambda block: ending(kernel, block) != "")
         self.made = made
@@ -244,16 +243,6 @@ def _is_plain(barrier: Instruction) -> bool:
     fixed = all(isinstance(operand, Immediate) for operand in barrier.operands)
     odd = barrier.guard is not None or {"arrive", "red"} & set(barrier.modifiers)
     return fixed and not odd and len(barrier.operands) < 2
-
-
-def refuse_kernel(kernel: Kernel, waits: frozenset[int]) -> None:
-    """Raise CutraceError for a kernel that the compiled engine does not run, and say why."""
-    if waits:
-        first = kernel.blocks[min(waits)]
-        raise CutraceError(
-            f"kernel `{kernel.name}`: the compiled engine does not run loops that wait for other "
-            f"warps: `{kernel.instructions[first.first].text}`"
-        )
 
 
 def refuse_launch(program: Program) -> None:

@@ -14,10 +14,10 @@ JUMP, DIVIDE, LEAVE, LEAVE_SOME, MEET, OTHER, CALL, RETURN_SOME = range(8)
 """How a basic block ends: all go on, a branch, all exit, some exit, a barrier for the whole thread
 block, in a way that the array engine knows, a call, or a return of some lanes."""
 
-IDLE, WRITE, FOREIGN, ENDING, FAULT, ENDED, DEEPEN = range(7)
+IDLE, WRITE, FOREIGN, ENDING, FAULT, ENDED, DEEPEN, TURN, SPINS = range(9)
 """Why compiled code stops: no warp is ready; rows have to be written; nothing leaves the loop of
 the block; its end is not compiled; a lane reached memory that it must not; a warp ended while
-others wait; splits need more room."""
+others wait; splits need more room; warps have lost their patience; all that can run only wait."""
 
 
 class Machine(Struct):
@@ -33,10 +33,11 @@ class Machine(Struct):
     `sides` has which lanes of each warp of the group enter the first, then the second, and so on.
     Splits are `most_depth` deep, and `spare` more may come with one block. What a recursion puts
     aside lies in `aside`, a level of all warps after the other, with room for `aside_levels`.
-    `site_pattern` has the last pattern of each access and warp, -1 for none. `beside` is 1 where
-    other threads run waves of the launch at the same time. `escape` is what an escape calls, with
-    its pc and the number of accesses before it; rows of the first `finished` accesses of the basic
-    block are taken, and `upto` says how many are to be.
+    Basic blocks of loops that wait have `waits`, if `may_wait`; `spins` and `patience` are those of
+    SplitStacks. `site_pattern` has the last pattern of each access and warp, -1 for none. `beside`
+    is 1 where other threads run waves of the launch at the same time. `escape` is what an escape
+    calls, with its pc and the number of accesses before it; rows of the first `finished` accesses
+    of the basic block are taken, and `upto` says how many are to be.
 
     Arrays over accesses: `outside_lanes` counts lanes outside of allocations but between `base` and
     `mapped_end` (0: that is a fault), of which the others have the first lane of the first warp.
@@ -62,6 +63,8 @@ class Machine(Struct):
     order: I32
     part_order: I32
     waited: I64
+    spins: I32
+    patience: I32
     step: U32
 
     ranks: I32
@@ -72,6 +75,7 @@ class Machine(Struct):
     others: I32
     joins: I32
     branches: I32
+    waits: U8
     first_callee: I32
     callee_entry: I32
     callee_exit: I32
@@ -146,6 +150,8 @@ class Machine(Struct):
     log_masks: I64
     log_repeat: I32
 
+    may_wait: int
+    progress: int
     budget: int
     waiting: int
     has_ended: int

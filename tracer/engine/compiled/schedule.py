@@ -5,6 +5,7 @@ histories. See tracer/engine/split.py for the rules.
 """
 
 from ..barrier import DONE, READY
+from ..split import BEHIND, PATIENCE
 from .language import I32, assembly, invoke, trailing_zeros
 from .machine import (
     CALL,
@@ -22,7 +23,9 @@ from .machine import (
     NEVER,
     OTHER,
     RETURN_SOME,
+    SPINS,
     STALE,
+    TURN,
     WRITE,
     Machine,
 )
@@ -105,8 +108,13 @@ def longest_waiting(m: Machine, lowest: int) -> int:
 
 
 def place_order(m: Machine, warp: int) -> None:
-    """Note where a warp stands."""
-    m.order[warp] = m.ranks[m.block[warp]] if m.state[warp] == READY else NEVER
+    """Note where a warp stands; in a loop in which it has waited, behind all others."""
+    order = NEVER
+    if m.state[warp] == READY:
+        order = m.ranks[m.block[warp]]
+        if m.may_wait and m.spins[warp] > 0 and m.waits[m.block[warp]]:
+            order += BEHIND
+    m.order[warp] = order
     m.part_order[warp >> 5] = STALE
 
 
@@ -255,6 +263,36 @@ def account(m: Machine) -> None:
     m.budget -= length
 
 
+def note_spins(m: Machine) -> int:
+    """Count the block of a waiting loop that the group has run; any other one is progress, and
+    starts the count anew. Return what Python has to do, or -1; see SplitStacks for the rules."""
+    if m.may_wait == 0:
+        return -1
+    waits = m.waits[m.number]
+    if waits == 0:
+        m.progress += 1
+    due = 0
+    for place in range(m.count):
+        warp = m.chosen[place]
+        m.spins[warp] = m.spins[warp] + 1 if waits else 0
+        if waits and m.spins[warp] % m.patience[warp] == 0:
+            due = 1
+        place_order(m, warp)
+    if due:
+        return TURN
+    if waits and only_spins(m):
+        return SPINS
+    return -1
+
+
+def only_spins(m: Machine) -> int:
+    """Whether every ready warp has done nothing but wait for a while."""
+    for warp in range(m.warps):
+        if m.state[warp] == READY and m.spins[warp] < 2 * PATIENCE:
+            return 0
+    return 1
+
+
 def run_group(m: Machine) -> int:
     """Run the chosen warps through their basic block; return why Python has to go on, or -1."""
     number = m.number
@@ -282,7 +320,7 @@ def end_group(m: Machine) -> int:
     account(m)
     if m.has_ended and m.waiting:
         return ENDED
-    return -1
+    return note_spins(m)
 
 
 def run_warps(m: Machine) -> int:

@@ -26,7 +26,19 @@ from .escape import Escapes
 from .escape_rows import EscapeRows
 from .frame import Place
 from .history_table import Entries
-from .machine import DEEPEN, ENDED, ENDING, FAULT, FOREIGN, IDLE, NEVER, STALE, Machine
+from .machine import (
+    DEEPEN,
+    ENDED,
+    ENDING,
+    FAULT,
+    FOREIGN,
+    IDLE,
+    NEVER,
+    SPINS,
+    STALE,
+    TURN,
+    Machine,
+)
 from .question import no_questions
 from .row_table import columns_of
 from .special import BLOCK, LAUNCH, THREAD
@@ -88,6 +100,7 @@ class CompiledWave(Wave):
         m.order = np.full(padded, NEVER, dtype=np.int32)
         m.part_order = np.full(padded // LANES, STALE, dtype=np.int32)
         m.waited = np.zeros(self.warps, dtype=np.int64)
+        m.spins, m.patience = stacks.spins, stacks.patience
         m.step = self.step
         m.picked, m.fair = -1, FAIR
         m.chosen = np.zeros(self.warps, dtype=np.int32)
@@ -109,6 +122,7 @@ class CompiledWave(Wave):
         m.ranks, m.codes, m.lengths = self.program.ranks, code.codes, code.lengths
         m.endings, m.targets, m.others = code.endings, code.targets, code.others
         m.joins, m.branches = code.joins, code.branches
+        m.waits, m.may_wait = self.program.waits.view(np.uint8), int(bool(self.program.waiting))
         m.first_site, m.site_count = code.first_site, code.site_count
         m.first_callee, m.callee_entry = code.first_callee, code.callee_entry
         m.callee_exit = code.callee_exit
@@ -213,10 +227,15 @@ class CompiledWave(Wave):
         return np.ndarray((self.warps, LANES), dtype, m.frames, place.offset, steps)
 
     def run(self) -> bool:
-        """Run until every warp has ended."""
+        """Run until every warp has ended (True), or all that can run only wait (False)."""
         call_back = _ESCAPE(self._escape)  # to be held while machine code runs
         self._machine.escape = ctypes.cast(call_back, ctypes.c_void_p).value or 0
         return self._run()
+
+    @property
+    def progress(self) -> int:
+        """A number that grows whenever a warp runs anything but a waiting loop."""
+        return int(self._machine.progress)
 
     def _run(self) -> bool:
         routine = routines()
@@ -242,9 +261,16 @@ class CompiledWave(Wave):
             elif reason == ENDED:
                 stacks.barriers.release(np.flatnonzero(stacks.state == DONE))
                 self._take_outcomes()
+            if reason in (ENDING, ENDED):
+                reason = routine.note_spins(m.address)
+            if reason == TURN:
+                self._take_turns()
             self._write(m.logged >= m.log_limit)
             if m.budget < 0:
                 m.budget = self._budget.renew(self, m.number)
+            if reason == SPINS or (reason == TURN and stacks.only_spins()):
+                stacks.spins[:] = 0
+                return False
         stacks.barriers.require_done(self)
         self._write_rows(final=True)
         self._write_history()
@@ -280,6 +306,14 @@ class CompiledWave(Wave):
         if taken is not None:
             m.taken[: m.count] = taken
         self._take_outcomes()
+
+    def _take_turns(self) -> None:
+        """Let other splits go first of those warps of the group that have lost their patience."""
+        m, stacks = self._machine, self.stacks
+        stacks.take_turns(m.chosen[: m.count].astype(np.intp))
+        m.most_depth = int(stacks.depth.max())
+        if stacks.levels > m.levels:
+            self._deepen(2 * stacks.levels)
 
     def _take_outcomes(self) -> None:
         """Put what votes at barriers gave into the frames of the warps that go on."""
