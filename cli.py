@@ -36,7 +36,7 @@ def run(arguments: Sequence[str]) -> int:
             signal.signal(signal.SIGINT, signal.default_int_handler)
         result = call(list(arguments))
         if isinstance(result, str):
-            sys.stdout.write(result if result.endswith("\n") else f"{result}\n")
+            _show(result)
         sys.stdout.flush()
         if result == INTERRUPTED:
             raise KeyboardInterrupt
@@ -52,8 +52,18 @@ def run(arguments: Sequence[str]) -> int:
     except Exception as error:
         if type(error).__name__ == "Abort":  # typer's word for Ctrl-C
             return _interrupted()
-        print(f"cutrace: {_message(error)}", file=sys.stderr)
+        from .inert import inert
+
+        print(inert(f"cutrace: {_message(error)}"), file=sys.stderr)
         return getattr(error, "exit_status", COULD_NOT)
+
+
+def _show(text: str) -> None:
+    """Print what a verb returns; what a trace brought with it does nothing to the terminal."""
+    from .inert import Styled, inert
+
+    shown = text if isinstance(text, Styled) else inert(text)
+    sys.stdout.write(shown if shown.endswith("\n") else f"{shown}\n")
 
 
 def _leave(number: int, frame: FrameType | None) -> None:

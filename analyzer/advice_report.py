@@ -5,6 +5,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from io import StringIO
 
+from ..inert import csv_cell
 from .advice import Finding, render_advice
 from .launch_text import launch_text
 from .profile import LaunchProfile
@@ -71,7 +72,8 @@ FORMATS: Mapping[str, Callable[[Found, View], str]] = {
 
 def _rows(found: Found) -> Iterator[tuple[object, ...]]:
     for launch, findings in found:
-        yield from ((*_launch(launch), *_finding(finding)) for finding in findings)
+        for finding in findings:
+            yield tuple(map(csv_cell, (*_launch(launch), *_finding(finding))))
 
 
 def _launch(launch: LaunchProfile) -> tuple[object, ...]:

@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+from ..inert import one_line
+
 GAP = "  "
 
 
@@ -17,8 +19,9 @@ def align(rows: Sequence[Sequence[str]], numbers: bool = False) -> list[str]:
     >>> align([("a", "10"), ("bcd", "5")], numbers=True)
     ['a    10', 'bcd   5']
     """
-    size = widths(rows)
-    return [_line(row, size, numbers).rstrip() for row in rows]
+    shown = [tuple(map(one_line, row)) for row in rows]
+    size = widths(shown)
+    return [_line(row, size, numbers).rstrip() for row in shown]
 
 
 def _line(row: Sequence[str], size: Sequence[int], numbers: bool) -> str:

@@ -7,6 +7,7 @@ from io import StringIO
 from textwrap import wrap
 
 from ..errors import CutraceError, nearest
+from ..inert import csv_cell, one_line
 from .align import GAP, align, widths
 from .comparison import Cell, Comparison, Row, Table
 from .evaluate import Value
@@ -71,7 +72,7 @@ def render_csv(comparison: Comparison, view: View) -> str:
     out = StringIO()
     writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
     writer.writeheader()
-    writer.writerows(_records(comparison))
+    writer.writerows({k: csv_cell(v) for k, v in row.items()} for row in _records(comparison))
     return out.getvalue()
 
 
@@ -123,7 +124,7 @@ def _heading(comparison: Comparison, table: Table, view: View) -> Iterator[str]:
     if table.places:
         several = len(comparison.launches) > 1 and table.launch is not None
         launch = f", launch {table.launch}" if several else ""
-        yield f"{table.device}{launch}  {table.text}"
+        yield one_line(f"{table.device}{launch}  {table.text}")
     else:
         number = "all launches" if table.launch is None else f"launch {table.launch}"
         yield f"{table.device}, {number}"
@@ -131,7 +132,7 @@ def _heading(comparison: Comparison, table: Table, view: View) -> Iterator[str]:
         if table.refusals[index]:
             yield from _wrapped(f"  {variant}: {table.refusals[index]}", view)
         elif table.places:
-            yield f"  {variant}: {table.places[index] or 'no such line'}"
+            yield one_line(f"  {variant}: {table.places[index] or 'no such line'}")
         elif launch := comparison.launches[table.launch][index]:
             yield from _wrapped(f"  {variant}: {launch}", view)
 

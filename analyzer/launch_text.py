@@ -1,5 +1,6 @@
 """A launch as CUDA writes it."""
 
+from ..inert import one_line
 from ..traces.schema import Launch
 
 
@@ -10,7 +11,7 @@ def launch_text(launch: Launch) -> str:
     if launch.shared_dynamic:
         shape.append(str(launch.shared_dynamic))
     arguments = (a.name if a.name == a.value else f"{a.name}={a.value}" for a in launch.arguments)
-    return f"{name}<<<{', '.join(shape)}>>>({', '.join(arguments)})"
+    return one_line(f"{name}<<<{', '.join(shape)}>>>({', '.join(arguments)})")
 
 
 def _extent(extent: tuple[int, ...]) -> str:

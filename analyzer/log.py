@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..errors import nearest
+from ..inert import inert
 from ..traces.schema import Event
 from .evaluate import Value
 from .profile import LaunchProfile, Profile
@@ -187,4 +188,4 @@ def _number(value: int | float) -> str:
 
 
 def _say(text: str) -> None:
-    print(f"cutrace: {text}", file=sys.stderr)
+    print(inert(f"cutrace: {text}"), file=sys.stderr)

@@ -8,6 +8,7 @@ Source: reports of ncu 2020 to 2024 in public repositories; Nsight Compute 2022.
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from ..inert import csv_cell
 from .evaluate import Value
 from .exported import ENGINE_STREAM, chosen_counters, demangled
 from .profile import LaunchProfile, Profile
@@ -70,7 +71,7 @@ def _running(profile: Profile) -> list[LaunchProfile]:
 def _head(profile: Profile, number: int, launch: LaunchProfile) -> tuple[str, ...]:
     """The fields that every page begins with."""
     return (
-        *(str(number), *HOST, demangled(launch.launch), "1", ENGINE_STREAM),
+        *(str(number), *HOST, csv_cell(demangled(launch.launch)), "1", ENGINE_STREAM),
         *(_extent(launch.launch.block), _extent(launch.launch.grid)),
         *(str(profile.devices.index(launch.device)), "{}.{}".format(*launch.capability)),
     )

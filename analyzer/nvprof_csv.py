@@ -9,6 +9,7 @@ Source: files of K20c, V100 and RTX 2080 Ti in public repositories; Profiler Use
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from ..inert import csv_cell
 from ..traces.schema import Event, Launch
 from .evaluate import Value
 from .exported import ENGINE_STREAM, chosen_counters, demangled
@@ -128,5 +129,5 @@ def _bare(cells: Iterable[Value | str]) -> str:
 
 def _cell(cell: Value | str) -> str:
     if isinstance(cell, str):
-        return '"' + cell.replace('"', '""') + '"'
+        return '"' + csv_cell(cell).replace('"', '""') + '"'
     return f"{cell:.6f}" if isinstance(cell, float) else str(cell)

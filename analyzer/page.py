@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from textwrap import wrap
 
+from ..inert import one_line
 from .align import GAP
 from .block import Block, Row
 from .evaluate import Value
@@ -65,8 +66,8 @@ def _page(sheet: Sheet, devices: Sequence[int], view: View, width: int | None) -
     columns = [*_columns(sheet, devices, view)]
     if not columns:
         return None
-    places = ["" if p == q else p for p, q in _places(sheet.blocks)]
-    texts = [_text(block) for block in sheet.blocks]
+    places = ["" if p == q else one_line(p) for p, q in _places(sheet.blocks)]
+    texts = [one_line(_text(block)) for block in sheet.blocks]
     taken = sum(column.width + len(GAP) for column in columns)
     room = None if width is None else width - taken
     longest = max((len(text) for text in (*texts, *places)), default=0)

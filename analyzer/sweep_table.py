@@ -7,6 +7,7 @@ from pathlib import Path
 import polars as pl
 
 from ..errors import CutraceError
+from ..inert import csv_cell
 from .comparison import Comparison, Table, compare_rows, sum_launches
 from .evaluate import Value
 from .placeholder import Setting
@@ -15,6 +16,7 @@ from .sweep import COLUMNS, Job, Suite, list_jobs
 from .vocabulary import Counter, find_counters, heading, headings, vocabularies
 
 FORMATS = (".parquet", ".csv")
+_TEXT = pl.col(pl.String).map_elements(csv_cell, return_dtype=pl.String)
 TOGETHER = -1
 """The number of all launches of a recording together, in a job's own table."""
 _TYPES = (pl.String, pl.String, pl.Int64, pl.String, pl.String, pl.Float64, pl.String)
@@ -78,7 +80,7 @@ def write_table(path: Path, table: pl.DataFrame) -> None:
     """Write Parquet or CSV, by the name's ending."""
     held = BytesIO()
     if path.suffix == ".csv":
-        table.write_csv(held)
+        table.with_columns(_TEXT).write_csv(held)
     else:
         table.write_parquet(held)
     try:

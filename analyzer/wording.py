@@ -1,5 +1,6 @@
 """The words and numbers of a report that people read: shared by all formats for the eye."""
 
+from ..inert import one_line
 from .block import Block, Row, Section
 from .evaluate import Value
 from .interval import Interval
@@ -109,7 +110,7 @@ def costs(sheet: Sheet) -> list[str]:
         line
         for (file, number, text), shares in found.items()
         for line in (
-            f"costs most: {file}:{number}  {text}",
+            one_line(f"costs most: {file}:{number}  {text}"),
             *(f"  {share} on {', '.join(devices)}" for share, devices in shares.items()),
         )
     ]

@@ -2,12 +2,14 @@
 
 from html import escape
 
+from ...inert import inert
+
 
 def text(x: float, y: float, words: str, style: str = "", anchor: str = "start") -> str:
     """A line of text; `style` is a class of the page's style sheet."""
     return (
         f'<text x="{short(x)}" y="{short(y)}" class="{style}" text-anchor="{anchor}">'
-        f"{escape(words)}</text>"
+        f"{escape(inert(words))}</text>"
     )
 
 

@@ -12,6 +12,7 @@ from jinja2.loaders import FunctionLoader
 from markupsafe import Markup
 
 from ...errors import CutraceError
+from ...inert import inert
 from .drawing import count_bytes
 from .gather import Gatherer, Subject
 from .value import Bounds, Report
@@ -65,7 +66,7 @@ def fill(report: Report) -> str:
         script=Markup(script),
         script_hash=digest,
     )
-    return text.encode(errors="replace").decode()  # a trace may hold what no file can
+    return text.encode(errors="replace").decode()  # drawings may hold what no file can
 
 
 @cache
@@ -90,9 +91,15 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
+        finalize=_finalize,
     )
     made.filters |= {"bytes": count_bytes, "digits": digits, "percent": percent}
     return made
+
+
+def _finalize(value: object) -> object:
+    """What stands in a page: text of others without control characters."""
+    return inert(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def digits(text: str) -> Markup:

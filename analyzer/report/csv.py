@@ -4,6 +4,7 @@ import csv
 from collections.abc import Iterator
 from io import StringIO
 
+from ...inert import csv_cell
 from ..evaluate import Value
 from ..interval import Interval
 from ..profile import KEYS, Profile
@@ -22,7 +23,9 @@ def render(profile: Profile) -> str:
     sampled = any(launch.launch.kept.sample.blocks for launch in profile.launches)
     ends = ENDS if sampled else ()
     writer.writerow((*BEFORE, *KEYS.get(profile.view.by, ()), *AFTER, *ends))
-    writer.writerows((*row, *(interval or ("", "")) * sampled) for row, interval in rows(profile))
+    writer.writerows(
+        (*map(csv_cell, row), *(interval or ("", "")) * sampled) for row, interval in rows(profile)
+    )
     return out.getvalue()
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from io import StringIO
 from textwrap import wrap
 
+from ...inert import Styled, inert
 from ..align import GAP, align, widths
 from ..page import LEGEND, draw_pages
 from ..profile import Profile
@@ -139,5 +140,5 @@ def _coloured(lines: list[tuple[str, str]]) -> str:
     console = Console(file=StringIO(), force_terminal=True)
     with console.capture() as captured:
         for text, style in lines:
-            console.print(Text(text.rstrip(), style), soft_wrap=True)
-    return captured.get()
+            console.print(Text(inert(text.rstrip()), style), soft_wrap=True)
+    return Styled(captured.get())

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from html import escape
 from textwrap import wrap
 
+from ...inert import inert
 from ...models.banks import Banks
 from ...models.replay.seam import Model
 from .explain import Explanation
@@ -196,4 +197,4 @@ def _box(x: int, y: int, width: int, style: str, on: bool, height: int = BOX) ->
 
 
 def _text(x: int, y: int, text: str, style: str) -> str:
-    return f'<text class="{style}" x="{x}" y="{y}">{escape(text)}</text>'
+    return f'<text class="{style}" x="{x}" y="{y}">{escape(inert(text))}</text>'

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from textwrap import wrap
 
+from ...inert import one_line
 from ..align import GAP
 from .explain import Explanation
 from .picture import Group, Piece, name_address
@@ -31,7 +32,7 @@ def _head(explanation: Explanation, width: int | None, with_line: bool) -> Itera
     """Where it is, and the sentence."""
     access = explanation.access
     if with_line and explanation.place:
-        yield f"{explanation.place}  {explanation.source}".rstrip()
+        yield one_line(f"{explanation.place}  {explanation.source}".rstrip())
         yield ""
     if access is None:
         yield f"{explanation.device}: {explanation.refusal}"

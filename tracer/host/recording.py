@@ -9,6 +9,7 @@ from itertools import count
 import pyarrow as pa
 
 from ...errors import CutraceError
+from ...inert import inert
 from ...traces.kept import lines_of
 from ...traces.outside import outside_text
 from ...traces.schema import Array, Event, Launch, Resources
@@ -52,7 +53,7 @@ class Recording:
         """Say something on stderr, once."""
         if text not in self.remarks:
             self.remarks.add(text)
-            print(f"cutrace: {text}", file=sys.stderr)
+            print(inert(f"cutrace: {text}"), file=sys.stderr)
 
     def tell_outside(self, launch: Launch, instructions: pa.Table) -> None:
         """Say on stderr what a launch did outside of allocations, once for each source line."""
