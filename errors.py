@@ -11,9 +11,16 @@ class CutraceError(Exception):
 
 
 class KernelFault(CutraceError):
-    """The kernel did what no device allows (say, wrote outside its arrays): exit status 1."""
+    """The kernel did what no device allows (say, wrote outside its arrays): exit status 1.
+
+    `cause` is `outside`, `misaligned` or `endless` where it is one of these.
+    """
 
     exit_status = 1
+
+    def __init__(self, message: str, cause: str = "") -> None:
+        super().__init__(message)
+        self.cause = cause
 
 
 class CheckFailed(CutraceError):

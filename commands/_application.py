@@ -6,6 +6,7 @@ from shutil import get_terminal_size
 from typing import Annotated
 
 import typer
+from typer.core import TyperCommand
 from typer.main import get_command
 
 from .. import __doc__ as about
@@ -34,7 +35,8 @@ def assemble() -> typer.Typer:
     verbs = [import_module(f"{commands.__name__}.{name}") for name in names]
     for verb in sorted(verbs, key=lambda verb: PANELS.index(verb.PANEL)):
         name = verb.__name__.rpartition(".")[2]
-        app.command(name, rich_help_panel=verb.PANEL)(verb.command)
+        kind = getattr(verb, "CLASS", TyperCommand)
+        app.command(name, cls=kind, rich_help_panel=verb.PANEL)(verb.command)
     return app
 
 

@@ -141,22 +141,31 @@ def record_source(
     from ..tracer.front.source import DEFAULT_TARGET
     from ..tracer.host.record import record
     from ..tracer.host.session import Session
-    from ..tracer.host.watching import choose_watch, watching
-    from ..tracer.host.wish import choose_wish, wishing
 
     attach(Session.at_close, arguments)
     arch = recording.arch or DEFAULT_TARGET
+    if recording.jobs is None:
+        recording = replace(recording, jobs=arguments.get("jobs"))
+    with progress(f"recording {source}"), wished(recording):
+        return record(source, recording.launches, out, arch=arch, options=recording.options)
+
+
+@contextmanager
+def wished(recording: Recording) -> Iterator[None]:
+    """While the body runs, sessions that open watch for and record what was asked."""
+    from ..tracer.host.watching import choose_watch, watching
+    from ..tracer.host.wish import choose_wish, wishing
+
     watch = choose_watch(
         recording.max_instructions,
         recording.check_uninitialized,
         recording.max_threads,
         recording.engine,
-        arguments.get("jobs") if recording.jobs is None else recording.jobs,
+        recording.jobs,
         recording.bounds,
     )
-    wish = choose_wish(**recording.keeping.asked)
-    with progress(f"recording {source}"), watching(watch), wishing(wish):
-        return record(source, recording.launches, out, arch=arch, options=recording.options)
+    with watching(watch), wishing(choose_wish(**recording.keeping.asked)):
+        yield
 
 
 @contextmanager

@@ -1,25 +1,37 @@
-"""`cutrace record`: run a program's kernels and write their trace."""
+"""`cutrace record`: run a kernel, or a whole program, and write the trace of what it launches."""
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from ..errors import KernelFault
+from ..errors import CutraceError, KernelFault
+from ._complete import devices
+from ._program import TakesProgram, build, choose_device, program_of, record_command
 from ._quote import quote
 from ._recording import Recording, record_source, records
 
 PANEL = "Record"
+CLASS = TakesProgram
+
+
+def _option(*names: str, **more: Any) -> Any:
+    return typer.Option(*names, rich_help_panel="Whole programs", **more)
 
 
 @records
 def command(
-    source: Annotated[
-        Path,
-        typer.Argument(help="CUDA C++ (.cu), PTX (.ptx), or a Python script with a Session (.py)"),
-    ],
+    ctx: typer.Context,
     recording: Recording,
+    sources: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="SOURCE... [-- ARGUMENTS | -- PROGRAM ARGUMENTS]",
+            help="CUDA C++ (.cu), PTX (.ptx), or a Python script with a Session (.py). With --,"
+            " the sources of a program, or none and a program behind it.",
+        ),
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option("--out", "-o", help="The trace; else the source's name with .cutrace, here."),
@@ -32,10 +44,50 @@ def command(
             " what another writes: the trace is the same.",
         ),
     ] = None,
-) -> str:
-    """Run a kernel and write its trace."""
+    device: Annotated[
+        str | None,
+        _option(
+            *("--device", "-d"),
+            metavar="NAME",
+            autocompletion=devices,
+            help="The device that the program sees and is built for.",
+        ),
+    ] = None,
+    launches: Annotated[
+        int | None, _option("--launches", metavar="N", help="End the program after N launches.")
+    ] = None,
+    nvcc_flags: Annotated[
+        str, _option("--nvcc-flags", metavar="FLAGS", help="More options for nvcc, in quotes.")
+    ] = "",
+) -> str | int:
+    """Run a kernel, or a whole program, and write the trace of what it launches."""
+    recording = replace(recording, jobs=jobs)
+    words = program_of(ctx)
+    if words is None:
+        trace = _record(_only(sources or []), out, recording)
+        return f"{trace}\nnext: cutrace analyze {quote(trace)}"
+    shown = choose_device(device)
+    if sources:
+        words = (str(build(sources, recording, nvcc_flags, shown)), *words)
+    if not words:
+        raise CutraceError("nothing stands behind --: expected a program, as in -- ./app")
+    return record_command(words, out, shown, recording, launches)
+
+
+def _record(source: Path, out: Path | None, recording: Recording) -> Path:
     try:
-        trace = record_source(source, out, replace(recording, jobs=jobs), {})
+        return record_source(source, out, recording, {})
     except KernelFault as fault:
         raise KernelFault("\n".join((str(fault), *getattr(fault, "__notes__", ())))) from fault
-    return f"{trace}\nnext: cutrace analyze {quote(trace)}"
+
+
+def _only(sources: list[Path]) -> Path:
+    """The one source of kernels."""
+    if len(sources) == 1:
+        return sources[0]
+    if sources:
+        raise CutraceError(
+            f"{len(sources)} sources: they are built into a program if `--` stands behind them, "
+            f"as in cutrace record {' '.join(map(quote, sources))} --"
+        )
+    raise CutraceError("name a source, or a program behind --, as in cutrace record -- ./app")

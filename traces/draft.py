@@ -50,9 +50,18 @@ class Draft:
     def fault(self, message: str) -> None:
         """Keep the message of the fault in the last launch, and forget that launch."""
         self._fault = message
+        self.withdraw()
+
+    def withdraw(self) -> None:
+        """Forget the last launch, which was given up."""
         number = len(self._launches) - 1
         self._launches.pop()
         self._events.remove(Event(kind="launch", launch=number))
+
+    def rename(self, old: str, new: str) -> None:
+        """Call an array by another name in what was told so far."""
+        self._events = [replace(e, array=new) if e.array == old else e for e in self._events]
+        self._launches = [_renamed(launch, old, new) for launch in self._launches]
 
     @property
     def manifest(self) -> Manifest:
@@ -71,3 +80,9 @@ class Draft:
         self._launches.append(launch)
         self._events.append(Event(kind="launch", launch=number))
         return number
+
+
+def _renamed(launch: Launch, old: str, new: str) -> Launch:
+    arrays = tuple(replace(a, name=new) if a.name == old else a for a in launch.arrays)
+    textures = tuple(replace(t, array=new) if t.array == old else t for t in launch.textures)
+    return replace(launch, arrays=arrays, textures=textures)

@@ -62,9 +62,9 @@ class TraceWriter(Draft):
             self._unfinished.pop()
             self.outside(number, outside)
 
-    def fault(self, message: str) -> None:
-        """Leave out the last launch, which did not finish, for what went wrong in it."""
-        super().fault(message)
+    def withdraw(self) -> None:
+        """Leave out the last launch, which did not finish."""
+        super().withdraw()
         self._unfinished.pop()
         self._scribe.ask(partial(self._drop, len(self._launches)))
 

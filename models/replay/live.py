@@ -139,9 +139,9 @@ class LiveTrace(Draft):
         self.launches.append(LiveLaunch(number, launch, self._devices, self._options))
         return self.launches[-1]
 
-    def fault(self, message: str) -> None:
-        """Leave out the last launch."""
-        super().fault(message)
+    def withdraw(self) -> None:
+        """Forget the launch that was begun last."""
+        super().withdraw()
         self.launches.pop()
 
     def results(self) -> Iterator[tuple[LiveLaunch, list[LaunchCounts]]]:

@@ -42,7 +42,8 @@ class Budget:
             f"{loop_line(program.kernel, block)}: kernel `{program.name}` does not end: warp"
             f" {index % wave.warps_a_block} of block {owner} ran {self._limit} instructions and"
             " goes on here; if it is to run so long, record with a higher --max-instructions, or"
-            " Session(max_instructions=...)"
+            " Session(max_instructions=...)",
+            "endless",
         )
 
 
@@ -55,7 +56,8 @@ def never_ends(kernel: Kernel, block: int) -> "Step":
         owner = triple(int(wave.numbers[wave.block_of_warp[index]]), program.launch.grid)
         raise KernelFault(
             f"{loop_line(kernel, block)}: kernel `{program.name}` does not end: nothing leaves the "
-            f"loop in which warp {index % wave.warps_a_block} of block {owner} is"
+            f"loop in which warp {index % wave.warps_a_block} of block {owner} is",
+            "endless",
         )
 
     return stop

@@ -88,7 +88,8 @@ def _report(
     raise KernelFault(
         f"{source_line(program.kernel, pc)}: kernel `{program.name}` {verb} {width} bytes "
         f"{problem} at {space.name.lower()} address {address:#x} "
-        f"in {name_lane(group, lane)}: {where}"
+        f"in {name_lane(group, lane)}: {where}",
+        problem,
     )
 
 

@@ -9,6 +9,7 @@ end of the last allocation's page there are bytes, zeros unless somebody wrote t
 from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,39 +62,84 @@ class NoRoomError(CutraceError):
         self.variable = variable.name
 
 
+class Room(Protocol):
+    """Bytes that somebody else reserved for an arena, all zeros: they do not move or grow."""
+
+    bytes: NDArray[np.uint8]
+
+    def wipe(self, start: int, end: int) -> None:
+        """Make these bytes zeros again: nobody needs them."""
+
+
 class Arena:
     """The bytes of one state space, and the allocations in them in order of address.
 
-    Between allocations there are `guard` bytes; memory is mapped in multiples of `page` bytes.
+    Between allocations there are `guard` bytes; memory is mapped in multiples of `page` bytes. They
+    are those of `room` where that is given; else they grow as they are needed.
     """
 
     def __init__(
         self, space: Space, base: int, guard: int, limit: int, is_watched: bool = False,
-        page: int = 1,
+        page: int = 1, room: Room | None = None,
     ) -> None:  # fmt: skip
         self.space = space
         self.base = base
-        self.bytes: NDArray[np.uint8] = np.zeros(1 << 16, dtype=np.uint8)
-        self.written = np.zeros_like(self.bytes) if is_watched else None
+        self.bytes: NDArray[np.uint8] = np.zeros(1 << 16, np.uint8) if room is None else room.bytes
+        self.written = np.zeros(1 << 16, dtype=np.uint8) if is_watched else None
         self.allocations: list[Allocation] = []
         self.mapped = 0
         """Bytes from `base` on that are mapped."""
         self._guard = guard
         self._page = page
-        self._limit = limit
+        self._limit = limit if room is None else room.bytes.size - max(guard, page)
+        self._wipe = self._write_zeros if room is None else room.wipe
         self._starts: list[int] = []
+        self._holes: list[tuple[int, int]] = []
         self._end = 0
 
     def allocate(self, size: int, name: str, align: int, itemsize: int = 0,
                  shape: tuple[int, ...] = (), pitch: int = 0) -> Allocation:  # fmt: skip
         """Reserve `size` zeroed bytes; CutraceError when space or machine has no room for them."""
+        start = self._take_hole(size + self._guard, align)
+        if start is None:
+            start = self._take_end(size, name, align)
+        allocation = Allocation(name, self.base + start, size, self.space, itemsize, shape, pitch)
+        place = bisect_right(self._starts, allocation.address)
+        self.allocations.insert(place, allocation)
+        self._starts.insert(place, allocation.address)
+        return allocation
+
+    def free(self, allocation: Allocation) -> None:
+        """Give an allocation's bytes back, as zeros; a later one of its size may lie there."""
+        place = bisect_right(self._starts, allocation.address) - 1
+        del self.allocations[place], self._starts[place]
+        start = allocation.address - self.base
+        self._clear(start, start + allocation.size)
+        self._holes.append((start, start + allocation.size + self._guard))
+        self._holes = _joined(self._holes)
+
+    def _write_zeros(self, start: int, end: int) -> None:
+        self.bytes[start:end] = 0
+
+    def _take_hole(self, size: int, align: int) -> int | None:
+        """Return the first place among what was given back that has `size` bytes, if any."""
+        for number, (start, end) in enumerate(self._holes):
+            begin = -(-start // align) * align
+            if begin + size <= end:
+                rest = ((start, begin), (begin + size, end))
+                self._holes[number : number + 1] = [each for each in rest if each[0] < each[1]]
+                self._clear(begin, begin + size)
+                return begin
+        return None
+
+    def _take_end(self, size: int, name: str, align: int) -> int:
+        """Return a place behind all others; CutraceError if there is no room."""
         start = -(-self._end // align) * align
         if start + size > self._limit:
             raise CutraceError(
                 f"`{name}` needs {size} bytes of {self.space.name.lower()} memory; "
                 f"{max(self._limit - start, 0)} of {self._limit} are free"
             )
-        allocation = Allocation(name, self.base + start, size, self.space, itemsize, shape, pitch)
         mapped = -(-(start + size) // self._page) * self._page
         try:
             self._grow(max(start + size + self._guard, mapped))
@@ -105,15 +151,14 @@ class Arena:
         self._end = start + size + self._guard
         self._clear(start, min(start + size, self.mapped))
         self.mapped = max(self.mapped, mapped)
-        self.allocations.append(allocation)
-        self._starts.append(allocation.address)
-        return allocation
+        return start
 
     def _clear(self, start: int, end: int) -> None:
         """Make zeros of bytes that were mapped before: a kernel may have written there."""
-        for held in (self.bytes, self.written):
-            if held is not None and end > start:
-                held[start:end] = 0
+        if end > start:
+            self._wipe(start, end)
+            if self.written is not None:
+                self.written[start:end] = 0
 
     @property
     def used(self) -> NDArray[np.uint8]:
@@ -126,10 +171,15 @@ class Arena:
 
     def _grow(self, needed: int) -> None:
         if needed > self.bytes.size:
-            size = max(needed, 2 * self.bytes.size)
-            self.bytes = _grown(self.bytes, size)
-            if self.written is not None:
-                self.written = _grown(self.written, size)
+            self.bytes = _grown(self.bytes, max(needed, 2 * self.bytes.size))
+        if self.written is not None and needed > self.written.size:
+            self.written = _grown(self.written, max(needed, 2 * self.written.size))
+
+    def rename(self, allocation: Allocation, name: str) -> Allocation:
+        """Call an allocation by another name; return it as it is from then on."""
+        place = bisect_right(self._starts, allocation.address) - 1
+        self.allocations[place] = replace(allocation, name=name)
+        return self.allocations[place]
 
     def find(self, address: int) -> Allocation | None:
         """Return the last allocation that starts at or below `address`, if any."""
@@ -145,6 +195,17 @@ class Arena:
         """Return 1 for each byte that anybody wrote, if that is watched; good as long."""
         start = allocation.address - self.base
         return None if self.written is None else self.written[start : start + allocation.size]
+
+
+def _joined(holes: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return holes in order, those that touch as one."""
+    joined: list[tuple[int, int]] = []
+    for start, end in sorted(holes):
+        if joined and joined[-1][1] >= start:
+            joined[-1] = (joined[-1][0], max(joined[-1][1], end))
+        else:
+            joined.append((start, end))
+    return joined
 
 
 def _grown(old: NDArray[np.uint8], size: int) -> NDArray[np.uint8]:
@@ -174,15 +235,18 @@ class LoadedModule:
 class Memory:
     """All device memory of a session: `global_`, the constant bank, textures and surfaces.
 
-    `is_watched` keeps a map of the bytes of global memory that anybody wrote.
+    `is_watched` keeps a map of the bytes of global memory that anybody wrote. `rooms` are where
+    the bytes of some spaces lie; the bank of constants may then be larger than a device's.
     """
 
-    def __init__(self, is_watched: bool = False) -> None:
+    def __init__(self, is_watched: bool = False, rooms: Mapping[Space, Room] | None = None) -> None:
+        given = rooms or {}
         self.global_ = Arena(
-            Space.GLOBAL, GLOBAL_BASE, ALIGNMENT, 1 << 40, is_watched, MAPPED_BYTES
-        )
-        self.const = Arena(Space.CONST, 0, 0, CONSTANT_BYTES)
-        self.surface = Arena(Space.SURFACE, 0, ALIGNMENT, 1 << 40)
+            Space.GLOBAL, GLOBAL_BASE, ALIGNMENT, 1 << 40, is_watched, MAPPED_BYTES,
+            given.get(Space.GLOBAL),
+        )  # fmt: skip
+        self.const = Arena(Space.CONST, 0, 0, CONSTANT_BYTES, room=given.get(Space.CONST))
+        self.surface = Arena(Space.SURFACE, 0, ALIGNMENT, 1 << 40, room=given.get(Space.SURFACE))
         self.textures: list[Texture] = []
         self.surfaces: list[Surface] = []
 

@@ -116,7 +116,8 @@ def _no_progress(resident: list[Wave]) -> KernelFault:
     lines = sorted({line for wave in resident for line in wave.waiting_lines()})
     return KernelFault(
         f"kernel `{name}` makes no progress: every warp that can run waits in a loop at "
-        + ", ".join(lines)
+        + ", ".join(lines),
+        "endless",
     )
 
 

@@ -5,8 +5,12 @@ is linked later (`-rdc`). NVIDIA's linker for run time, nvJitLink, makes such co
 functions keep to calling conventions, and registers are often others than the chip then needs.
 
 Each question has a process of its own, since PTX that no compiler wrote can crash ptxas.
+
+PTX of nvcc 13 (versions from 9.0 on) needs the assembler of nvcc 13, which knows sm_75 and newer.
+Older architectures are asked for by that of 12.9, which takes such text where it needs nothing new.
 """
 
+import re
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +21,14 @@ from .toolkit import find_file, missing
 
 PATIENCE = 60.0
 """Seconds that one kernel may take."""
+
+NEWEST = (8, 8)
+"""The newest version of PTX that the assembler of 12.9 knows."""
+
+LEAST_OF_13 = 75
+"""The oldest architecture that the assembler of 13 knows."""
+
+_VERSION = re.compile(r"^(\s*\.version\s+)(\d+)\.(\d+)", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +46,8 @@ def has_assembler() -> bool:
 
 def assemble(ptx: str, arch: str, *options: str) -> Assembled:
     """Assemble `ptx` for `arch` (`sm_75`); CutraceError if ptxas crashes or takes too long."""
-    program = find_file("ptxas")
+    name, ptx = _choose(ptx, arch)
+    program = find_file(name)
     if program is None:
         raise missing("ptxas")
     with TemporaryDirectory(prefix="cutrace-") as folder:
@@ -43,6 +56,17 @@ def assemble(ptx: str, arch: str, *options: str) -> Assembled:
         command = [str(program), f"-arch={arch}", *options, str(source), "-o", str(cubin)]
         said, status = _run(command, arch)
         return Assembled(None if status else cubin.read_bytes(), said)
+
+
+def _choose(ptx: str, arch: str) -> tuple[str, str]:
+    """Return which assembler takes a text for an architecture, and the text as it takes it."""
+    found = _VERSION.search(ptx)
+    if not found or (int(found[2]), int(found[3])) <= NEWEST:
+        return "ptxas", ptx
+    if int(re.sub(r"\D", "", arch)) >= LEAST_OF_13 and find_file("ptxas 13"):
+        return "ptxas 13", ptx
+    older = ".".join(map(str, NEWEST))
+    return "ptxas", _VERSION.sub(lambda each: f"{each[1]}{older}", ptx, count=1)
 
 
 def _run(command: list[str], arch: str) -> tuple[str, int]:

@@ -29,13 +29,13 @@ def to_ptx(source: Source, target: str = "") -> Compiled:
         names={},
         compiler=Compiler("ptx", target=found[1].split(",")[0].strip()),
         log="",
-        sources={source.name: source.text, **_compiled_from(source.text)},
+        sources={source.name: source.text, **compiled_from(source.text)},
         kernels=list_kernels(source.text),
         textures=list_references(source.text, {}),
     )
 
 
-def _compiled_from(ptx: str) -> dict[str, str]:
+def compiled_from(ptx: str) -> dict[str, str]:
     """The texts of the sources that a compiler named by absolute paths, where they lie there still.
 
     A relative path means another file in each folder; a toolkit's headers are nobody's to read.

@@ -18,6 +18,7 @@ from ...errors import CutraceError
 _FILES = {
     "nvrtc": ("cuda_nvrtc", ("libnvrtc.so.12", "nvrtc64_12*_0.dll")),
     "ptxas": ("cuda_nvcc", ("ptxas", "ptxas.exe")),
+    "ptxas 13": ("cu13", ("ptxas", "ptxas.exe")),
 }
 _HEADERS = ("cuda_runtime", "cuda_cccl", "curand")
 _MORE_HEADERS = {"curand": "nvidia-curand-cu12"}
@@ -33,7 +34,10 @@ def _wheel_folders(package: str) -> Iterator[Path]:
 
 
 def find_file(name: str) -> Path | None:
-    """Where the library `nvrtc` or the program `ptxas` lies, if it is installed."""
+    """Where the library `nvrtc` or the program `ptxas` lies, if it is installed.
+
+    `ptxas 13` is that of `nvidia-cuda-nvcc` 13, which comes with `cutrace[programs]`.
+    """
     package, patterns = _FILES[name]
     for folder in _wheel_folders(package):
         for place in ("lib", "bin", "bin/x64"):

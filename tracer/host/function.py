@@ -53,6 +53,15 @@ class Function:
         """Its name in the source."""
         return self.signature.name
 
+    @property
+    def known(self) -> Known:
+        """What follows from its text."""
+        return self._linked.known
+
+    def resources(self) -> tuple[schema.Resources, ...]:
+        """Wait for what the assembler makes of it."""
+        return self._linked.resources.result()
+
     def __repr__(self) -> str:
         return f"<kernel {self.signature}>"
 
@@ -101,7 +110,10 @@ class ConfiguredFunction:
         self.recording.check_open()
         self.recording.check_sound()
         self._refuse_strangers(arguments)
-        packed, described = pack_arguments(self.linked.signature, arguments)
+        self.run(*pack_arguments(self.linked.signature, arguments))
+
+    def run(self, packed: tuple[bytes, ...], described: tuple[schema.Argument, ...]) -> None:
+        """Run it with the bytes of each of PTX's parameters, which the trace describes so."""
         kept, known = self._keep(), self.linked.known
         request = engine.Launch(
             self.grid,
@@ -116,7 +128,7 @@ class ConfiguredFunction:
             self.recording.remark,
         )
         launch = self._describe(described, kept)
-        with self._ending_by_fault(), self.recording.trace.launch(launch) as rows:
+        with self._ending_well(), self.recording.trace.launch(launch) as rows:
             rows.instructions(known.instructions)
             sink = rows if drops_nothing(kept) else KeptRows(rows, kept, known.instructions)
             run(known.kernel, request, self.recording.memory, self.linked.loaded, sink)
@@ -127,11 +139,16 @@ class ConfiguredFunction:
             self.recording.partly_written.update(self._arrays(described))
 
     @contextmanager
-    def _ending_by_fault(self) -> Iterator[None]:
+    def _ending_well(self) -> Iterator[None]:
+        """Leave out a launch that faults, or that is refused where that is forgiven."""
         try:
             yield
         except KernelFault as fault:
             self.recording.end_by_fault(str(fault))
+            raise
+        except BaseException:
+            if self.recording.forgives:
+                self.recording.trace.withdraw()
             raise
 
     def _arrays(self, arguments: tuple[schema.Argument, ...]) -> set[str]:

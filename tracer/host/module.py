@@ -1,9 +1,10 @@
 """A compiled module: its kernels and its variables."""
 
 import re
+from collections.abc import Mapping
 
 from ...errors import CutraceError, nearest
-from ..engine.memory import NoRoomError
+from ..engine.memory import Allocation, NoRoomError
 from ..front.source import Compiled, KernelSignature
 from .function import Function, Linked
 from .known import known_kernel, known_module
@@ -50,6 +51,11 @@ class Module:
     def ptx(self) -> str:
         """The PTX text."""
         return self._compiled.ptx
+
+    @property
+    def symbols(self) -> Mapping[str, Allocation]:
+        """Its variables in memory, by their names in PTX."""
+        return self._loaded.symbols
 
     def get_function(self, name: str) -> Function:
         """Find a kernel by its name in the source, its PTX name, or as a template's instance."""

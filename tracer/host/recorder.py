@@ -26,6 +26,12 @@ class Recorder(AbstractContextManager["Recorder"], Protocol):
     def fault(self, message: str) -> None:
         """Take the message of the fault in the last launch, which is left out."""
 
+    def withdraw(self) -> None:
+        """Forget the launch that was begun last: it was given up."""
+
+    def rename(self, old: str, new: str) -> None:
+        """Call an array by another name, in all that was taken so far, too."""
+
     def resources(self, launch: int, resources: tuple[Resources, ...]) -> None:
         """Take what the assembler made of the kernel of a launch, by its number."""
 

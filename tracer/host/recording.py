@@ -27,7 +27,8 @@ class Recording:
     `partly_written` are arrays that a launch was given of which only a sample of blocks ran, and
     that the host has not written since. `remarks` were made on stderr, `told` are the source lines
     of accesses outside of allocations of which it was said. `fault` is the message of the fault
-    after which nothing is launched any more.
+    after which nothing is launched any more. Where it `forgives`, a launch that is refused is left
+    out of the trace, and the session goes on.
 
     `arrays` are the device arrays so far, in order; `resources` holds, for each launch, what the
     assembler will have said by the end.
@@ -48,6 +49,7 @@ class Recording:
     remarks: set[str] = field(default_factory=set)
     told: set[str] = field(default_factory=set)
     fault: str = ""
+    forgives: bool = False
 
     def remark(self, text: str) -> None:
         """Say something on stderr, once."""

@@ -7,7 +7,7 @@ from dataclasses import replace
 from html import escape
 from pathlib import Path, PurePath
 from types import TracebackType
-from typing import Any, ClassVar, TextIO
+from typing import Any, ClassVar, Self, TextIO
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
@@ -99,7 +99,7 @@ class Session:
             return read_trace(self.trace)._repr_html_()
         return f"<code>{escape(repr(self))}</code>"
 
-    def __enter__(self) -> "Session":
+    def __enter__(self) -> Self:
         if self._opened:
             raise CutraceError(f"{self._named}: a session is opened once; make another Session()")
         self._listener = LISTENER.get()
@@ -109,9 +109,12 @@ class Session:
         self.trace = absolute(self._named)  # the current folder may change inside
         self._exits.enter_context(recorder)
         self._opened = Recording(
-            recorder, self._print, self._watch, self._wish, Memory(self._watch.uninitialized)
+            recorder, self._print, self._watch, self._wish, self._make_memory()
         )
         return self
+
+    def _make_memory(self) -> Memory:
+        return Memory(self._watch.uninitialized)
 
     def __exit__(
         self,

@@ -1,0 +1,134 @@
+"""What stands behind `--` on a command line: a program that is run as it is, and recorded."""
+
+import shlex
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from os import environ
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+from typer.core import TyperCommand
+
+from ._quote import quote
+from ._recording import Recording, wished
+from ._replay import DEFAULT_DEVICE
+
+if TYPE_CHECKING:
+    from ..models.replay.device import Device as Model
+    from ..tracer.program.device import Device
+    from ..tracer.program.run import Ended
+
+_KEY = "cutrace.program"
+
+
+class TakesProgram(TyperCommand):
+    """A verb whose arguments end at `--`: what follows is kept as it is, for `program_of`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Split the command line."""
+        if "--" in args:
+            at = args.index("--")
+            ctx.meta[_KEY] = tuple(args[at + 1 :])
+            args = args[:at]
+        return super().parse_args(ctx, args)
+
+
+def program_of(ctx: typer.Context) -> tuple[str, ...] | None:
+    """What stood behind `--`; None if there was no `--`."""
+    words: tuple[str, ...] | None = ctx.meta.get(_KEY)
+    return words
+
+
+def choose_device(name: str | None) -> "Device":
+    """The device that the program is shown, $CUTRACE_DEVICE or the default if none is named."""
+    from ..models.occupancy import Need, occupancy
+    from ..models.replay.device import load_device
+    from ..tracer.program.device import Device
+
+    model = load_device(name or environ.get("CUTRACE_DEVICE") or DEFAULT_DEVICE)
+
+    def fits(registers: int, shared: int, threads: int) -> int:
+        return occupancy(model.limits, Need(threads, registers, shared)).blocks
+
+    return Device(model.name, _facts(model), fits)
+
+
+def _facts(model: "Model") -> dict[str, int]:
+    """A device's numbers by the names that a program's library knows.
+
+    Clock and width of the memory are not known by themselves: what is told has its bandwidth.
+    """
+    limits, chip = model.limits, model.chip
+    bus = 4096
+    l2 = next((stage.keys.get("bytes", 0) for stage in model.stages if stage.name == "l2"), 0)
+    return {
+        "major": model.capability[0],
+        "minor": model.capability[1],
+        "processors": chip.sms,
+        "threads_per_block": limits.threads_per_block,
+        **dict(zip(("block_x", "block_y", "block_z"), limits.block_dim, strict=True)),
+        **dict(zip(("grid_x", "grid_y", "grid_z"), limits.grid_dim, strict=True)),
+        "warps_per_sm": limits.warps_per_sm,
+        "blocks_per_sm": limits.blocks_per_sm,
+        "registers_per_sm": limits.registers_per_sm,
+        "registers_per_block": limits.registers_per_block,
+        "shared_per_sm": limits.shared_per_sm,
+        "shared_per_block": limits.shared_per_block,
+        "shared_reserved": limits.shared_reserved,
+        "constant_bytes": limits.constant_bytes,
+        "memory_bytes": chip.memory_bytes,
+        "memory_kilohertz": int(chip.memory_gb_per_s * 1e6 * 8 / (2 * bus)),
+        "bus_bits": bus,
+        "l2_bytes": l2 if isinstance(l2, int) else 0,
+        "kilohertz": 1000 * chip.clock_mhz,
+    }
+
+
+def tell_end(command: Sequence[str], trace: Path, ended: "Ended") -> int:
+    """Say on stderr how it went and what to type next; return the exit status for a shell."""
+    what = quote(command[0])
+    kept = f"{trace} has {ended.launches} launch{'es' if ended.launches != 1 else ''}"
+    lost = f", {ended.refused} that failed are left out" if ended.refused else ""
+    how = ended.why or _ending(ended.status)
+    _say(f"{what}: {how}; {kept}{lost}" if how else f"{kept}{lost}")
+    if ended.launches:
+        _say(f"next: cutrace analyze {quote(trace)}")
+    return ended.status if ended.status >= 0 else 128 - ended.status
+
+
+def _ending(status: int) -> str:
+    if status < 0:
+        import signal
+
+        return f"it was ended by {signal.Signals(-status).name}"
+    return f"it ended with exit status {status}" if status else ""
+
+
+def _say(text: str) -> None:
+    print(f"cutrace: {text}", file=sys.stderr)
+
+
+def record_command(
+    command: Sequence[str], out: Path | None, device: "Device", recording: Recording,
+    limit: int | None,
+) -> int:  # fmt: skip
+    """Record a program; return the exit status for a shell."""
+    from ..tracer.program.run import record_program
+
+    recording = replace(recording, bounds=recording.bounds or "report")
+    trace = out or Path(f"{Path(command[0]).name}.cutrace")
+    with wished(recording):
+        ended = record_program(command, trace, device, limit)
+    return tell_end(command, trace, ended)
+
+
+def build(sources: Sequence[Path], recording: Recording, flags: str, device: "Device") -> Path:
+    """Build sources into a program for the device."""
+    from ..tracer.program.build import build_program
+
+    options = [*recording.options, *shlex.split(flags)]
+    if recording.arch:
+        options += [f"-arch={recording.arch}"]
+    return build_program(sources, options, device.capability)

@@ -1,0 +1,33 @@
+"""`cutrace nvcc`: NVIDIA's compiler, for programs that are to be recorded."""
+
+import subprocess
+import sys
+from typing import Any
+
+import typer
+from typer.core import TyperCommand
+
+PANEL = "Record"
+_KEY = "cutrace.nvcc"
+
+
+class TakesAll(TyperCommand):
+    """A verb that gets its command line as it is, options and all."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Keep the command line."""
+        ctx.meta[_KEY] = tuple(args)
+        return super().parse_args(ctx, [])
+
+
+CLASS = TakesAll
+
+
+def command(ctx: typer.Context) -> int:
+    """Compile a program, as nvcc does, so that it can be recorded: make NVCC="cutrace nvcc"."""
+    from ..tracer.program.build import make_builder
+    from ._program import choose_device
+
+    words = make_builder().command(ctx.meta[_KEY], choose_device(None).capability)
+    sys.stdout.flush()
+    return subprocess.run(words).returncode

@@ -1,0 +1,47 @@
+"""Whole CUDA programs for tests: written to a folder, built, recorded as a user would."""
+
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from cutrace.traces.reader import Trace, read_trace
+
+HEAD = """
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#define CHECK(call) do { cudaError_t e = (call); if (e) { printf("line %d: %s\\n", __LINE__, \\
+    cudaGetErrorName(e)); exit(9); } } while (0)
+"""
+
+
+@dataclass(frozen=True)
+class Done:
+    """How a command ended: its exit status, what it printed, the trace's path."""
+
+    status: int
+    out: str
+    err: str
+    path: Path
+
+    @property
+    def trace(self) -> Trace:
+        """What it recorded."""
+        return read_trace(self.path)
+
+
+def cutrace(folder: Path, *words: str, text: str = "") -> Done:
+    """Run a command line of cutrace in a folder."""
+    command = [sys.executable, "-m", "cutrace", *words]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=folder, input=text)
+    return Done(done.returncode, done.stdout, done.stderr, folder / "app.cutrace")
+
+
+def record(
+    folder: Path, source: str, *arguments: str, options: Sequence[str] = (), text: str = ""
+) -> Done:
+    """Write a program of CUDA C++ to `app.cu`, and record it with arguments."""
+    (folder / "app.cu").write_text(HEAD + source)
+    return cutrace(folder, "record", "app.cu", *options, "--", *arguments, text=text)

@@ -1,0 +1,153 @@
+"""Programs of CUDA C++, built by NVIDIA's nvcc over our runtime library, and kept by content.
+
+Kernels go in as PTX alone, plain, with source lines: that is what is recorded.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from ...errors import CutraceError
+from ..host.path import missing_file
+from .cache import folder_of, kept, key_of
+from .library import build_library
+from .toolkit import Toolkit, find_host_compiler, find_toolkit
+
+LEAST_CAPABILITY = 75
+"""nvcc 13 compiles for nothing older."""
+
+_CODE_OPTIONS = ("-arch", "--gpu-architecture", "-code", "--gpu-code", "-gencode",
+                 "--generate-code")  # fmt: skip
+_OTHER_RUNTIME = ("-cudart", "--cudart")
+
+
+@dataclass(frozen=True, slots=True)
+class Builder:
+    """What builds a program: the toolkit, the host compiler, the folder with our runtime."""
+
+    toolkit: Toolkit
+    host: str
+    library: Path
+
+    def command(self, words: Sequence[str], capability: int) -> list[str]:
+        """The nvcc command for what a user typed behind `nvcc`, with ours in place of its own."""
+        wanted, rest = split_code_options(words)
+        arch = f"compute_{max(wanted or capability, LEAST_CAPABILITY)}"
+        return [
+            *(str(self.toolkit.nvcc), f"-arch={arch}", f"-code={arch}", "-lineinfo"),
+            *("--no-compress", "-cudart", "shared"),
+            *(("-ccbin", self.host) if not _names_compiler(rest) else ()),
+            *rest,
+            *(f"-L{self.library}", "-Xlinker", f"-rpath={self.library}"),
+        ]
+
+
+def make_builder() -> Builder:
+    """Find the compilers and build the library if need be; CutraceError says what is missing."""
+    toolkit, host = find_toolkit(), find_host_compiler()
+    return Builder(toolkit, host, build_library(toolkit, host))
+
+
+def split_code_options(words: Sequence[str]) -> tuple[int, list[str]]:
+    """Take out what says which code to make; return the newest architecture named, and the rest.
+
+    >>> split_code_options(["-O3", "-gencode", "arch=compute_80,code=sm_80", "-arch=sm_90a"])
+    (90, ['-O3'])
+    """
+    kept_words, named = [], [0]
+    rest = iter(words)
+    for word in rest:
+        name, _, value = word.partition("=")
+        if name in _CODE_OPTIONS:
+            named += _architectures(value or next(rest, ""))
+        elif name in _OTHER_RUNTIME:
+            value = value or next(rest, "")
+        else:
+            kept_words.append(word)
+    return max(named), kept_words
+
+
+def _architectures(text: str) -> Iterator[int]:
+    for part in text.replace(",", " ").replace("=", " ").split():
+        digits = part.rpartition("_")[2].rstrip("af")
+        if digits.isdecimal():
+            yield int(digits)
+
+
+def _names_compiler(words: Sequence[str]) -> bool:
+    return any(word.partition("=")[0] in ("-ccbin", "--compiler-bindir") for word in words)
+
+
+def build_program(sources: Sequence[Path], options: Sequence[str], capability: int) -> Path:
+    """Build sources into a program, or take the one built before of the same; return its path.
+
+    The same means the same command, and the same text in all that was included then. CutraceError
+    with what the compiler said if it refuses.
+    """
+    builder = make_builder()
+    for source in sources:
+        if not source.is_file():
+            raise missing_file(source)
+    inputs = list(sources)
+    if len(sources) > 1:
+        inputs = [
+            _built(builder, builder.command(["-c", str(source), *options], capability), "object.o")
+            for source in sources
+        ]
+    command = builder.command([*map(str, inputs), *options], capability)
+    return _built(builder, command, sources[0].stem)
+
+
+def _built(builder: Builder, command: Sequence[str], name: str) -> Path:
+    """What a command of nvcc makes, in a file of this name: a program, or an object file."""
+    asked = key_of([os.getcwd(), builder.toolkit.version, *command])
+    index = folder_of("includes") / asked
+    if index.is_file():
+        with suppress(OSError):
+            key = _key_with_texts(asked, index.read_text().splitlines())
+            if (place := folder_of("programs") / key / name).is_file():
+                return place
+    with TemporaryDirectory(prefix="cutrace-") as folder:
+        made, depends = Path(folder, name), Path(folder, "depends")
+        _run([*command, "-MMD", "-MF", str(depends), "-o", str(made)])
+        paths = _read_dependencies(depends.read_text(), builder.toolkit.root)
+        key = _key_with_texts(asked, paths)
+        place = kept("programs", key, lambda into: _copy(made, into))
+    index.parent.mkdir(parents=True, exist_ok=True)
+    index.write_text("\n".join(paths))
+    return place / name
+
+
+def _key_with_texts(asked: str, paths: Iterable[str]) -> str:
+    return key_of([asked, *(part for path in paths for part in (path, Path(path).read_bytes()))])
+
+
+def _read_dependencies(text: str, toolkit: Path) -> list[str]:
+    """The paths of a rule of make, without those of the toolkit.
+
+    >>> _read_dependencies("a.o : a.cu \\\n  inc/my\\ header.h /tk/bin/../include/x.h", Path("/tk"))
+    ['a.cu', 'inc/my header.h']
+    """
+    words = re.findall(r"(?:\\ |\S)+", text.partition(" : ")[2].replace("\\\n", " "))
+    paths = [word.replace("\\ ", " ") for word in words]
+    return [path for path in paths if not Path(path).is_relative_to(toolkit)]
+
+
+def _copy(made: Path, into: Path) -> None:
+    shutil.copy2(made, into / made.name)
+
+
+def _run(command: Sequence[str]) -> None:
+    answer = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    if answer.returncode:
+        said = (answer.stderr.strip() or answer.stdout.strip()) or "it says nothing"
+        raise CutraceError(f"nvcc does not build it:\n{said}")
+    if answer.stderr.strip():
+        print(answer.stderr.strip(), file=sys.stderr)

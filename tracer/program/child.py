@@ -1,0 +1,89 @@
+"""The program: a process of its own, with its own input, output, exit status and signals."""
+
+import os
+import select
+import shutil
+import signal
+import socket
+import subprocess
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from ...errors import CutraceError, nearest
+
+PATIENCE = 5.0
+"""Seconds that a program has to end by itself when it was asked to."""
+
+
+class Child:
+    """A program that runs with our runtime library in front of CUDA's."""
+
+    def __init__(self, command: Sequence[str], library: Path, memory: int) -> None:
+        self.line, theirs = socket.socketpair()
+        self._process = _start(command, _environment(library, theirs.fileno(), memory),
+                               (theirs.fileno(), memory))  # fmt: skip
+        theirs.close()
+        self._ended = os.pidfd_open(self._process.pid)
+
+    def messages(self) -> Iterator[None]:
+        """Yield whenever there is something to read, until the program has ended."""
+        watched = select.poll()
+        watched.register(self.line, select.POLLIN)
+        watched.register(self._ended, select.POLLIN)
+        while True:
+            ready = {place for place, _ in watched.poll()}
+            if self.line.fileno() in ready:
+                yield
+            elif self._ended in ready:
+                return
+
+    def wait(self) -> int:
+        """Wait for its end; return its exit status, or minus the signal that ended it."""
+        return self._process.wait()
+
+    def stop(self) -> None:
+        """End it, in any case."""
+        if self._process.poll() is None:
+            self._process.send_signal(signal.SIGTERM)
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(PATIENCE)
+            self._process.kill()
+        self._process.wait()
+
+    def close(self) -> None:
+        """End it if it runs, and close the line."""
+        self.line.close()
+        self.stop()
+        os.close(self._ended)
+
+
+def _environment(library: Path, line: int, memory: int) -> dict[str, str]:
+    folders = [str(library), os.environ.get("LD_LIBRARY_PATH", "")]
+    return {
+        **os.environ,
+        "LD_LIBRARY_PATH": ":".join(folder for folder in folders if folder),
+        "CUTRACE_RECORDER": f"{line}:{memory}",
+    }
+
+
+def _start(
+    command: Sequence[str], environment: dict[str, str], files: tuple[int, ...]
+) -> subprocess.Popen[bytes]:
+    try:
+        return subprocess.Popen(command, env=environment, pass_fds=files)
+    except FileNotFoundError:
+        folder = Path(command[0]).parent
+        names = sorted(p.name for p in folder.iterdir()) if folder.is_dir() else []
+        close = nearest(Path(command[0]).name, names) if "/" in command[0] else ""
+        raise CutraceError(f"{command[0]}: there is no such program{close}") from None
+    except PermissionError:
+        raise CutraceError(f"{command[0]}: it is not executable: chmod +x makes it so") from None
+    except OSError as error:
+        raise CutraceError(f"{command[0]}: it cannot be started: {error.strerror}") from None
+
+
+def find_program(word: str) -> Path | None:
+    """Where a shell would find a program."""
+    found = shutil.which(word)
+    return Path(found) if found else None

@@ -1,0 +1,102 @@
+"""A program's device code: its images become modules of the session, with kernels and variables."""
+
+import re
+import struct
+import sys
+
+from ...errors import CutraceError
+from ...traces.schema import Compiler, Space
+from ..front.ptx import compiled_from
+from ..front.signature import list_kernels
+from ..front.source import Compiled
+from ..host.function import Function
+from ..host.module import Module
+from .answers import NO_IMAGE, SYMBOL_NOT_FOUND, Answer, Verbs
+from .arena import BASE, CONSTANTS
+from .device import Device
+from .image import choose_ptx, read_images
+from .session import ProgramSession
+
+_TARGET = re.compile(r"^\s*\.target\s+(\w+)", re.MULTILINE)
+_VERSION = re.compile(r"^\.version\s+(\d+)\.(\d+)", re.MULTILINE)
+_COMPILER = re.compile(r"^// Cuda compilation tools, release [\d.]+, V([\d.]+)", re.MULTILINE)
+MOST_THREADS = 1024
+
+
+def read_code(data: bytes, capability: int) -> Compiled:
+    """The PTX among a program's images that suits a device; CutraceError where there is none."""
+    ptx = choose_ptx([entry for image in read_images(data) for entry in image], capability)
+    sources = compiled_from(ptx)
+    target, version = _TARGET.search(ptx), _COMPILER.search(ptx)
+    compiler = Compiler("nvcc", version[1] if version else "", target=target[1] if target else "")
+    return Compiled(ptx, {}, compiler, "", sources, list_kernels(ptx, list(sources.values())))
+
+
+class Code:
+    """The modules of a program, by the numbers that it is given for them, and their kernels."""
+
+    def __init__(self, session: ProgramSession, device: Device) -> None:
+        self._session = session
+        self._device = device
+        self._modules: list[Module] = []
+        self.functions: list[Function] = []
+
+    @property
+    def verbs(self) -> Verbs:
+        """What it answers."""
+        return {
+            "MODULE": self.load,
+            "FUNCTION": self.find,
+            "REGISTERS": self.count_registers,
+            "SYMBOL": self.find_symbol,
+            "FITS": self.count_resident,
+        }
+
+    def load(self, data: bytes) -> Answer:
+        """Take a module."""
+        try:
+            self._modules.append(self._session.load(read_code(data, self._device.capability)))
+        except CutraceError as problem:
+            print(f"cutrace: {problem}", file=sys.stderr)
+            return NO_IMAGE
+        return (len(self._modules) - 1,)
+
+    def find(self, module: int, name: bytes) -> Answer:
+        """Find a kernel: its number, what it takes."""
+        owner = self._modules[module]
+        function = owner.get_function(name.decode())
+        self.functions.append(function)
+        known = function.known
+        constant = sum(a.size for a in owner.symbols.values() if a.space == Space.CONST)
+        most = known.limits.max_block or known.limits.required_block
+        threads = MOST_THREADS
+        for size in most:
+            threads = size if threads == MOST_THREADS else threads * size
+        found = _VERSION.search(owner.ptx)
+        version = int(found[1]) * 10 + int(found[2]) if found else 0
+        sizes = [parameter.size for parameter in known.kernel.parameters]
+        own = (known.shared.size, constant, known.local.size, min(threads, MOST_THREADS), version)
+        return (len(self.functions) - 1, *own, struct.pack(f"<{len(sizes)}I", *sizes))
+
+    def find_symbol(self, module: int, name: bytes) -> Answer:
+        """Find a variable: where the program has it mapped, and its bytes."""
+        place = self._modules[module].symbols.get(name.decode())
+        if place is None:
+            return SYMBOL_NOT_FOUND
+        moved = BASE + CONSTANTS if place.space == Space.CONST else 0
+        return (place.address + moved, place.size)
+
+    def count_registers(self, function: int) -> Answer:
+        """Wait for the assembler: registers a thread, of the nearest architecture."""
+        return (self._registers(function),)
+
+    def count_resident(self, function: int, threads: int, dynamic: int) -> Answer:
+        """How many blocks an SM of the device holds."""
+        shared = self.functions[function].known.shared.size + dynamic
+        return (self._device.fits(self._registers(function), shared, threads),)
+
+    def _registers(self, function: int) -> int:
+        """Registers for the newest architecture that is not newer than the device; 32 if none."""
+        found = {int(r.arch[3:]): r.registers for r in self.functions[function].resources()}
+        fitting = [arch for arch in found if arch <= self._device.capability]
+        return found[max(fitting)] if fitting else 32

@@ -1,0 +1,80 @@
+"""What nvcc puts into a program: images with PTX and machine code for several architectures.
+
+An image has a head (magic, version, the head's bytes, the bytes of all entries), then entries, each
+with a head of its own: its kind, its architecture, flags that say whether and how it is packed.
+Facts of the format: ZLUDA and cuobjdump's output; checked against what nvcc 13 writes.
+"""
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from ...errors import CutraceError
+
+MAGIC = 0xBA55ED50
+PTX, MACHINE_CODE = 1, 2
+_HEAD = struct.Struct("<IHHQ")
+_ENTRY = struct.Struct("<HHIQIIQI")
+_LZ4, _ZSTD = 0x2000, 0x8000
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One entry: `arch` is 90 for compute_90 or sm_90."""
+
+    kind: int
+    arch: int
+    data: bytes
+
+
+def read_images(data: bytes) -> Iterator[list[Entry]]:
+    """Yield the entries of each image; CutraceError for what is none."""
+    at = 0
+    while at < len(data):
+        magic, _, head, size = _HEAD.unpack_from(data, at)
+        if magic != MAGIC:
+            raise CutraceError("the program's device code has a format that cutrace does not know")
+        yield list(_entries(data[at + head : at + head + size]))
+        at += head + size
+
+
+def _entries(data: bytes) -> Iterator[Entry]:
+    at = 0
+    while at + _ENTRY.size <= len(data):
+        kind, _, head, size = _ENTRY.unpack_from(data, at)[:4]
+        (arch,) = struct.unpack_from("<I", data, at + 28)
+        (flags,) = struct.unpack_from("<Q", data, at + 40)
+        (packed,) = struct.unpack_from("<I", data, at + 16)
+        (whole,) = struct.unpack_from("<Q", data, at + 56) if head >= 64 else (0,)
+        body = data[at + head : at + head + size]
+        if kind == PTX:
+            body = _unpacked(body, flags, packed, whole)
+        yield Entry(kind, arch, body)
+        at += head + size
+
+
+def _unpacked(body: bytes, flags: int, packed: int, whole: int) -> bytes:
+    if flags & _ZSTD:
+        return bytes(pa.decompress(body[:packed], whole, "zstd", asbytes=True))
+    if flags & _LZ4:
+        return bytes(pa.decompress(body[:packed], whole, "lz4_raw", asbytes=True))
+    return body
+
+
+def choose_ptx(entries: list[Entry], capability: int) -> str:
+    """The PTX that a device of this capability would take: the newest that is not newer than it.
+
+    CutraceError where there is machine code only.
+    """
+    texts = {entry.arch: entry.data for entry in entries if entry.kind == PTX}
+    if not texts:
+        known = ", ".join(sorted({f"sm_{e.arch}" for e in entries if e.kind == MACHINE_CODE}))
+        raise CutraceError(
+            f"the program has machine code alone ({known or 'none that is known'}), no PTX: build "
+            "it with `cutrace nvcc`, or with -gencode arch=compute_90,code=compute_90"
+        )
+    fitting = [arch for arch in texts if arch <= capability]
+    data = texts[max(fitting) if fitting else min(texts)]
+    return data.rstrip(b"\0").decode("utf-8", "replace")

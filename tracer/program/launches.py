@@ -1,0 +1,125 @@
+"""A program's launches: the bytes of their arguments in, what their kernels print out."""
+
+import struct
+import sys
+from collections.abc import Iterator
+from itertools import accumulate
+
+from ...errors import CutraceError, KernelFault
+from ...traces.schema import Argument
+from ..host.function import Function
+from ..host.signature import FLOAT, INTEGER, POINTER, WORD, Parameter
+from .answers import (
+    ILLEGAL_ADDRESS,
+    LAUNCH_FAILURE,
+    LAUNCH_TIMEOUT,
+    MISALIGNED_ADDRESS,
+    NOT_SUPPORTED,
+    Answer,
+    Verbs,
+)
+from .code import Code
+from .session import ProgramSession
+from .storage import Storage
+
+_FAULTS = {
+    "outside": ILLEGAL_ADDRESS,
+    "misaligned": MISALIGNED_ADDRESS,
+    "endless": LAUNCH_TIMEOUT,
+}
+_FLOATS = {2: "<e", 4: "<f", 8: "<d"}
+
+
+class EnoughError(Exception):
+    """As many launches as were asked for are recorded: the program need not go on."""
+
+
+class Launches:
+    """Runs what the program launches; `done` counts what was recorded, `refused` what was not.
+
+    With a `limit`, EnoughError is raised at the next launch after so many.
+    """
+
+    def __init__(
+        self, session: ProgramSession, code: Code, storage: Storage, limit: int | None
+    ) -> None:
+        self._recording = session.recording
+        self._code = code
+        self._storage = storage
+        self._limit = limit
+        self._printed: list[str] = []
+        self._recording.output = self._printed.append
+        self._recording.forgives = True
+        self.done = 0
+        self.refused = 0
+
+    @property
+    def verbs(self) -> Verbs:
+        """What it answers."""
+        return {"LAUNCH": self.launch}
+
+    def launch(
+        self, number: int, grid_x: int, grid_y: int, grid_z: int, block_x: int, block_y: int,
+        block_z: int, cluster_x: int, cluster_y: int, cluster_z: int, shared: int, flags: int,
+        data: bytes,
+    ) -> Answer:  # fmt: skip
+        """Run a kernel; what it printed, or its fault."""
+        if self.done == self._limit:
+            raise EnoughError
+        function = self._code.functions[number]
+        packed = tuple(_split(data, [p.size for p in function.known.kernel.parameters]))
+        try:
+            if (cluster_x, cluster_y, cluster_z) != (1, 1, 1):
+                raise CutraceError(f"{function.name}: clusters of blocks are not supported")
+            configured = function[(grid_x, grid_y, grid_z), (block_x, block_y, block_z), 0, shared]
+            described = tuple(self._describe(function, packed))
+            configured.run(packed, described)
+        except CutraceError as problem:
+            return self._fail(function, problem)
+        self.done += 1
+        return (self._take_printed(),)
+
+    def _fail(self, function: Function, problem: CutraceError) -> int:
+        """Say what is wrong; the error that the program gets."""
+        print(f"cutrace: launch {self.done}: {problem}", file=sys.stderr)
+        self.refused += 1
+        if printed := self._take_printed():
+            sys.stdout.buffer.write(printed)
+            sys.stdout.flush()
+        if isinstance(problem, KernelFault):
+            return _FAULTS.get(problem.cause, LAUNCH_FAILURE)
+        return NOT_SUPPORTED
+
+    def _take_printed(self) -> bytes:
+        text = "".join(self._printed).encode()
+        self._printed.clear()
+        return text
+
+    def _describe(self, function: Function, packed: tuple[bytes, ...]) -> Iterator[Argument]:
+        """What the trace says of the arguments; pointers name their arrays."""
+        for parameter, data in zip(function.signature.parameters, packed, strict=True):
+            yield Argument(parameter.name, parameter.type, self._show(parameter, data))
+
+    def _show(self, parameter: Parameter, data: bytes) -> str | int | float:
+        if parameter.kind in (POINTER, WORD):
+            return self._show_address(parameter, int.from_bytes(data, "little"))
+        if parameter.kind == FLOAT and parameter.size in _FLOATS:
+            (number,) = struct.unpack(_FLOATS[parameter.size], data)
+            return float(number) if number - number == 0 else str(number)
+        if parameter.kind == INTEGER and parameter.size <= 8:
+            least, _ = parameter.integer_range
+            return int.from_bytes(data, "little", signed=least < 0)
+        return data.hex()
+
+    def _show_address(self, parameter: Parameter, address: int) -> str | int:
+        place = self._storage.find(address)
+        if place is None:
+            return address
+        if place.address == address:
+            return self._storage.name(place, parameter.name).name
+        return f"{place.name} + {address - place.address}"
+
+
+def _split(data: bytes, sizes: list[int]) -> Iterator[bytes]:
+    for end, size in zip(accumulate(sizes), sizes, strict=True):
+        yield data[end - size : end]

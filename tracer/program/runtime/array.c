@@ -1,0 +1,151 @@
+/* CUDA arrays: texels behind global memory in the arena, row after row. */
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime.h"
+
+struct cudaMipmappedArray {
+    unsigned levels;
+    struct cudaArray *level[16];
+};
+
+struct side array_side(cudaArray_const_t array, size_t x, size_t y, size_t z)
+{
+    size_t slice = array->pitch * (array->extent.height ? array->extent.height : 1);
+    struct side side = {array->data + z * slice + y * array->pitch + x, array->pitch, slice};
+    return side;
+}
+
+/* Layered arrays of one dimension have no height; `depth` counts slices or layers. */
+static cudaError_t make(struct cudaArray **made, const struct cudaChannelFormatDesc *texel,
+                        struct cudaExtent extent, unsigned flags)
+{
+    cudaError_t status = begin();
+    if (status)
+        return status;
+    struct cudaArray *array = calloc(1, sizeof *array);
+    struct message message = question(ARRAY);
+    put32(&message, texel->x);
+    put32(&message, texel->y);
+    put32(&message, texel->z);
+    put32(&message, texel->w);
+    put32(&message, texel->f);
+    put64(&message, extent.width);
+    put64(&message, extent.height);
+    put64(&message, extent.depth);
+    put32(&message, flags);
+    status = ask(&message);
+    if (!status) {
+        array->number = take32(&message);
+        array->data = (char *)(uintptr_t)(device.base + device.texels + take64(&message));
+        array->pitch = take64(&message);
+        array->texel_bytes = take32(&message);
+        array->texel = *texel;
+        array->extent = extent;
+        array->flags = flags;
+        *made = array;
+    } else {
+        free(array);
+    }
+    close_message(&message);
+    return status;
+}
+
+static cudaError_t drop(struct cudaArray *array)
+{
+    struct message message = question(DROP);
+    put32(&message, array->number);
+    cudaError_t status = ask(&message);
+    close_message(&message);
+    free(array);
+    return status;
+}
+
+API cudaError_t cudaMallocArray(cudaArray_t *array, const struct cudaChannelFormatDesc *texel,
+                                size_t width, size_t height, unsigned flags)
+{
+    struct cudaExtent extent = {width, height, 0};
+    return done(make(array, texel, extent, flags));
+}
+
+API cudaError_t cudaMalloc3DArray(cudaArray_t *array, const struct cudaChannelFormatDesc *texel,
+                                  struct cudaExtent extent, unsigned flags)
+{
+    return done(make(array, texel, extent, flags));
+}
+
+API cudaError_t cudaFreeArray(cudaArray_t array)
+{
+    cudaError_t status = begin();
+    if (status || !array || array->is_level)
+        return done(status);
+    return done(drop(array));
+}
+
+API cudaError_t cudaArrayGetInfo(struct cudaChannelFormatDesc *texel, struct cudaExtent *extent,
+                                 unsigned *flags, cudaArray_t array)
+{
+    if (texel)
+        *texel = array->texel;
+    if (extent)
+        *extent = array->extent;
+    if (flags)
+        *flags = array->flags;
+    return done(begin());
+}
+
+API cudaError_t cudaGetChannelDesc(struct cudaChannelFormatDesc *texel, cudaArray_const_t array)
+{
+    *texel = array->texel;
+    return done(begin());
+}
+
+API struct cudaChannelFormatDesc cudaCreateChannelDesc(int x, int y, int z, int w,
+                                                       enum cudaChannelFormatKind kind)
+{
+    struct cudaChannelFormatDesc texel = {x, y, z, w, kind};
+    return texel;
+}
+
+static size_t halved(size_t size, unsigned times)
+{
+    size_t rest = size >> times;
+    return size && !rest ? 1 : rest;
+}
+
+API cudaError_t cudaMallocMipmappedArray(cudaMipmappedArray_t *made,
+                                         const struct cudaChannelFormatDesc *texel,
+                                         struct cudaExtent extent, unsigned levels, unsigned flags)
+{
+    struct cudaMipmappedArray *mipmap = calloc(1, sizeof *mipmap);
+    cudaError_t status = levels > 16 ? cudaErrorInvalidValue : begin();
+    for (; !status && mipmap->levels < levels; mipmap->levels++) {
+        unsigned n = mipmap->levels;
+        struct cudaExtent own = {halved(extent.width, n), halved(extent.height, n), extent.depth};
+        status = make(&mipmap->level[n], texel, own, flags);
+        if (!status)
+            mipmap->level[n]->is_level = 1;
+    }
+    *made = mipmap;
+    return done(status);
+}
+
+API cudaError_t cudaGetMipmappedArrayLevel(cudaArray_t *level, cudaMipmappedArray_const_t mipmap,
+                                           unsigned number)
+{
+    if (number >= mipmap->levels)
+        return done(cudaErrorInvalidValue);
+    *level = mipmap->level[number];
+    return done(begin());
+}
+
+API cudaError_t cudaFreeMipmappedArray(cudaMipmappedArray_t mipmap)
+{
+    cudaError_t status = begin();
+    for (unsigned i = 0; !status && mipmap && i < mipmap->levels; i++)
+        status = drop(mipmap->level[i]);
+    free(mipmap);
+    return done(status);
+}

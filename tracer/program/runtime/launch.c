@@ -1,0 +1,184 @@
+/* Launches: the compiler's code calls these for `kernel<<<grid, block, shared, stream>>>(...)`. */
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime.h"
+
+#define COOPERATIVE 1
+#define DEEPEST 16
+
+static __thread struct {
+    dim3 grid, block;
+    size_t shared;
+    cudaStream_t stream;
+} pushed[DEEPEST];
+static __thread unsigned depth;
+
+API unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared, cudaStream_t stream)
+{
+    if (depth == DEEPEST)
+        return 1;
+    pushed[depth].grid = grid;
+    pushed[depth].block = block;
+    pushed[depth].shared = shared;
+    pushed[depth].stream = stream;
+    depth++;
+    return 0;
+}
+
+API cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *shared, void *stream)
+{
+    if (!depth)
+        return cudaErrorMissingConfiguration;
+    depth--;
+    *grid = pushed[depth].grid;
+    *block = pushed[depth].block;
+    *shared = pushed[depth].shared;
+    *(cudaStream_t *)stream = pushed[depth].stream;
+    return cudaSuccess;
+}
+
+static int is_within(unsigned value, int64_t most)
+{
+    return value >= 1 && value <= most;
+}
+
+/* What CUDA itself refuses before anything runs. */
+static cudaError_t check(const struct function *function, dim3 grid, dim3 block, size_t shared)
+{
+    const struct facts *facts = &device.facts;
+    const struct cudaFuncAttributes *own = &function->attributes;
+    uint64_t threads = (uint64_t)block.x * block.y * block.z;
+    if (!is_within(grid.x, facts->grid_x) || !is_within(grid.y, facts->grid_y) ||
+        !is_within(grid.z, facts->grid_z) || !is_within(block.x, facts->block_x) ||
+        !is_within(block.y, facts->block_y) || !is_within(block.z, facts->block_z) ||
+        threads > (uint64_t)facts->threads_per_block)
+        return cudaErrorInvalidConfiguration;
+    if (threads > (uint64_t)own->maxThreadsPerBlock)
+        return cudaErrorLaunchOutOfResources;
+    return shared <= (size_t)own->maxDynamicSharedSizeBytes ? cudaSuccess : cudaErrorInvalidValue;
+}
+
+struct launch *make_launch(const void *host, dim3 grid, dim3 block, void **arguments, size_t shared,
+                           cudaError_t *status)
+{
+    struct function *function = find_function(host, status);
+    if (!function)
+        return NULL;
+    *status = check(function, grid, block, shared);
+    if (*status)
+        return NULL;
+    size_t bytes = 0;
+    for (uint32_t i = 0; i < function->parameters; i++)
+        bytes += function->sizes[i];
+    struct launch *launch = calloc(1, sizeof *launch + bytes);
+    launch->function = function;
+    launch->grid = grid;
+    launch->block = block;
+    launch->shared = shared;
+    launch->bytes = bytes;
+    launch->cluster.x = launch->cluster.y = launch->cluster.z = 1;
+    char *end = launch->arguments;
+    for (uint32_t i = 0; i < function->parameters; i++) {
+        memcpy(end, arguments[i], function->sizes[i]);
+        end += function->sizes[i];
+    }
+    return launch;
+}
+
+static void put_dimensions(struct message *message, dim3 dimensions)
+{
+    put32(message, dimensions.x);
+    put32(message, dimensions.y);
+    put32(message, dimensions.z);
+}
+
+static int is_fault(cudaError_t status)
+{
+    return status == cudaErrorIllegalAddress || status == cudaErrorMisalignedAddress ||
+           status == cudaErrorLaunchFailure || status == cudaErrorAssert ||
+           status == cudaErrorLaunchTimeout;
+}
+
+/* A kernel's fault is not the launch's: it is found at the next call that looks. */
+cudaError_t run_launch(const void *what)
+{
+    const struct launch *launch = what;
+    struct message message = question(LAUNCH);
+    put32(&message, launch->function->number);
+    put_dimensions(&message, launch->grid);
+    put_dimensions(&message, launch->block);
+    put_dimensions(&message, launch->cluster);
+    put32(&message, launch->shared);
+    put32(&message, launch->flags);
+    put_bytes(&message, launch->arguments, launch->bytes);
+    cudaError_t status = ask(&message);
+    if (!status) {
+        size_t bytes;
+        const void *text = take_bytes(&message, &bytes);
+        fwrite(text, 1, bytes, stdout);
+    }
+    close_message(&message);
+    if (is_fault(status)) {
+        set_fault(status);
+        return cudaSuccess;
+    }
+    return status;
+}
+
+static cudaError_t launch_with(const void *host, dim3 grid, dim3 block, void **arguments,
+                               size_t shared, cudaStream_t stream, unsigned flags, dim3 cluster)
+{
+    cudaError_t status = begin();
+    if (status)
+        return status;
+    struct launch *launch = make_launch(host, grid, block, arguments, shared, &status);
+    if (!launch)
+        return status;
+    launch->flags = flags;
+    launch->cluster = cluster;
+    status = submit(stream, cudaGraphNodeTypeKernel, run_launch, launch, sizeof *launch + launch->bytes);
+    free(launch);
+    return status;
+}
+
+static const dim3 alone = {1, 1, 1};
+
+API cudaError_t cudaLaunchKernel(const void *host, dim3 grid, dim3 block, void **arguments,
+                                 size_t shared, cudaStream_t stream)
+{
+    return done(launch_with(host, grid, block, arguments, shared, stream, 0, alone));
+}
+
+API cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void **arguments,
+                                   size_t shared, cudaStream_t stream)
+{
+    return done(launch_with(kernel, grid, block, arguments, shared, stream, 0, alone));
+}
+
+API cudaError_t cudaLaunchCooperativeKernel(const void *host, dim3 grid, dim3 block,
+                                            void **arguments, size_t shared, cudaStream_t stream)
+{
+    return done(launch_with(host, grid, block, arguments, shared, stream, COOPERATIVE, alone));
+}
+
+API cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *host,
+                                    void **arguments)
+{
+    unsigned flags = 0;
+    dim3 cluster = alone;
+    for (unsigned i = 0; i < config->numAttrs; i++) {
+        const cudaLaunchAttribute *attribute = config->attrs + i;
+        if (attribute->id == cudaLaunchAttributeCooperative && attribute->val.cooperative)
+            flags |= COOPERATIVE;
+        if (attribute->id == cudaLaunchAttributeClusterDimension) {
+            cluster.x = attribute->val.clusterDim.x;
+            cluster.y = attribute->val.clusterDim.y;
+            cluster.z = attribute->val.clusterDim.z;
+        }
+    }
+    return done(launch_with(host, config->gridDim, config->blockDim, arguments,
+                            config->dynamicSmemBytes, config->stream, flags, cluster));
+}

@@ -1,0 +1,326 @@
+/* Memory: all of it lies in the arena, so that device pointers are good in the program, too. */
+
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "runtime.h"
+
+#define ALIGNMENT 256
+#define PITCH 512
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct allocation *table; /* by rising address */
+static size_t count, room;
+
+/* The place of the last allocation that begins at or before an address, plus 1. */
+static size_t search(uint64_t address)
+{
+    size_t low = 0, high = count;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (table[middle].address <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static void insert(struct allocation allocation)
+{
+    if (count == room) {
+        room = 2 * room + 64;
+        table = realloc(table, room * sizeof *table);
+        if (!table)
+            abort();
+    }
+    size_t at = search(allocation.address);
+    memmove(table + at + 1, table + at, (count - at) * sizeof *table);
+    table[at] = allocation;
+    count++;
+}
+
+void note_allocation(const void *pointer, size_t bytes, enum place place)
+{
+    struct allocation allocation = {(uint64_t)(uintptr_t)pointer, bytes, place, NULL};
+    pthread_mutex_lock(&lock);
+    insert(allocation);
+    pthread_mutex_unlock(&lock);
+}
+
+int find_allocation(const void *pointer, struct allocation *found)
+{
+    uint64_t address = (uint64_t)(uintptr_t)pointer;
+    pthread_mutex_lock(&lock);
+    size_t at = search(address);
+    int is_inside = at && address - table[at - 1].address < table[at - 1].bytes;
+    if (is_inside)
+        *found = table[at - 1];
+    pthread_mutex_unlock(&lock);
+    return is_inside;
+}
+
+enum place place_of(const void *pointer)
+{
+    uint64_t address = (uint64_t)(uintptr_t)pointer;
+    struct allocation found;
+    if (address < device.base || address >= device.base + device.bytes)
+        return HOST;
+    return find_allocation(pointer, &found) ? found.place : DEVICE;
+}
+
+static cudaError_t reserve(struct allocation *allocation, size_t align, const char *name)
+{
+    struct message message = question(ALLOCATE);
+    put64(&message, allocation->bytes);
+    put64(&message, align);
+    put_text(&message, name);
+    cudaError_t status = ask(&message);
+    if (!status) {
+        allocation->address = take64(&message);
+        pthread_mutex_lock(&lock);
+        insert(*allocation);
+        pthread_mutex_unlock(&lock);
+    }
+    close_message(&message);
+    return status;
+}
+
+cudaError_t allocate(void **pointer, size_t bytes, enum place place, const char *name)
+{
+    struct allocation allocation = {0, bytes, place, NULL};
+    cudaError_t status = begin();
+    if (!pointer)
+        return cudaErrorInvalidValue;
+    if (!bytes)
+        *pointer = NULL;
+    if (status || !bytes)
+        return status;
+    status = reserve(&allocation, ALIGNMENT, name);
+    if (!status)
+        *pointer = (void *)(uintptr_t)allocation.address;
+    return status;
+}
+
+cudaError_t release(void *pointer)
+{
+    uint64_t address = (uint64_t)(uintptr_t)pointer;
+    pthread_mutex_lock(&lock);
+    size_t at = search(address);
+    int is_known = at && table[at - 1].address == address;
+    if (is_known) {
+        memmove(table + at - 1, table + at, (count - at) * sizeof *table);
+        count--;
+    }
+    pthread_mutex_unlock(&lock);
+    if (!is_known)
+        return cudaErrorInvalidValue;
+    struct message message = question(FREE);
+    put64(&message, address);
+    cudaError_t status = ask(&message);
+    close_message(&message);
+    return status;
+}
+
+static cudaError_t free_if_any(void *pointer)
+{
+    cudaError_t status = begin();
+    return status || !pointer ? status : release(pointer);
+}
+
+API cudaError_t cudaMalloc(void **pointer, size_t bytes)
+{
+    return done(allocate(pointer, bytes, DEVICE, ""));
+}
+
+API cudaError_t cudaFree(void *pointer)
+{
+    return done(free_if_any(pointer));
+}
+
+API cudaError_t cudaMallocManaged(void **pointer, size_t bytes, unsigned flags)
+{
+    (void)flags;
+    return done(bytes ? allocate(pointer, bytes, MANAGED, "") : cudaErrorInvalidValue);
+}
+
+API cudaError_t cudaMallocHost(void **pointer, size_t bytes)
+{
+    return done(allocate(pointer, bytes, PINNED, ""));
+}
+
+API cudaError_t cudaHostAlloc(void **pointer, size_t bytes, unsigned flags)
+{
+    (void)flags;
+    return done(allocate(pointer, bytes, PINNED, ""));
+}
+
+API cudaError_t cudaFreeHost(void *pointer)
+{
+    return done(free_if_any(pointer));
+}
+
+static size_t pitched(size_t width)
+{
+    return (width + PITCH - 1) / PITCH * PITCH;
+}
+
+API cudaError_t cudaMallocPitch(void **pointer, size_t *pitch, size_t width, size_t height)
+{
+    *pitch = pitched(width);
+    return done(allocate(pointer, *pitch * height, DEVICE, ""));
+}
+
+API cudaError_t cudaMalloc3D(struct cudaPitchedPtr *pitched_pointer, struct cudaExtent extent)
+{
+    size_t pitch = pitched(extent.width);
+    pitched_pointer->pitch = pitch;
+    pitched_pointer->xsize = extent.width;
+    pitched_pointer->ysize = extent.height;
+    size_t bytes = pitch * extent.height * extent.depth;
+    return done(allocate(&pitched_pointer->ptr, bytes, DEVICE, ""));
+}
+
+/* Memory of the program's own becomes the device's: its pages move into the arena and are mapped
+   where they were. */
+static cudaError_t lend(char *first, size_t bytes)
+{
+    struct allocation allocation = {0, bytes, PINNED, first};
+    cudaError_t status = reserve(&allocation, sysconf(_SC_PAGESIZE), "");
+    if (status)
+        return status;
+    void *there = (void *)(uintptr_t)allocation.address;
+    memcpy(there, first, bytes);
+    void *moved = mremap(there, 0, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, first);
+    return moved == first ? cudaSuccess : cudaErrorMemoryAllocation;
+}
+
+static struct allocation *registered(const void *pointer)
+{
+    for (size_t i = 0; i < count; i++) {
+        const char *first = table[i].registered;
+        if (first && (const char *)pointer >= first && (const char *)pointer < first + table[i].bytes)
+            return table + i;
+    }
+    return NULL;
+}
+
+static char *page_of(const void *pointer)
+{
+    return (char *)((uintptr_t)pointer & ~(uintptr_t)(sysconf(_SC_PAGESIZE) - 1));
+}
+
+API cudaError_t cudaHostRegister(void *pointer, size_t bytes, unsigned flags)
+{
+    (void)flags;
+    cudaError_t status = begin();
+    if (status || !pointer || !bytes)
+        return done(status ? status : cudaErrorInvalidValue);
+    if (place_of(pointer) != HOST || registered(pointer))
+        return done(cudaErrorHostMemoryAlreadyRegistered);
+    char *first = page_of(pointer), *last = page_of((char *)pointer + bytes - 1);
+    return done(lend(first, last - first + sysconf(_SC_PAGESIZE)));
+}
+
+API cudaError_t cudaHostUnregister(void *pointer)
+{
+    cudaError_t status = begin();
+    struct allocation *found = registered(pointer);
+    if (status || !found)
+        return done(status ? status : cudaErrorHostMemoryNotRegistered);
+    struct allocation own = *found;
+    int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED;
+    if (mmap(own.registered, own.bytes, PROT_READ | PROT_WRITE, flags, -1, 0) == MAP_FAILED)
+        return done(cudaErrorUnknown);
+    memcpy(own.registered, (void *)(uintptr_t)own.address, own.bytes);
+    return done(release((void *)(uintptr_t)own.address));
+}
+
+API cudaError_t cudaHostGetDevicePointer(void **on_device, void *pointer, unsigned flags)
+{
+    (void)flags;
+    cudaError_t status = begin();
+    if (status)
+        return done(status);
+    struct allocation *found = registered(pointer);
+    if (found)
+        *on_device = (char *)(uintptr_t)found->address + ((char *)pointer - (char *)found->registered);
+    else if (place_of(pointer) != HOST)
+        *on_device = pointer;
+    else
+        return done(cudaErrorInvalidValue);
+    return done(cudaSuccess);
+}
+
+API cudaError_t cudaHostGetFlags(unsigned *flags, void *pointer)
+{
+    *flags = cudaHostAllocMapped;
+    return done(place_of(pointer) == PINNED ? cudaSuccess : cudaErrorInvalidValue);
+}
+
+API cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attributes, const void *pointer)
+{
+    static const enum cudaMemoryType types[] = {
+        [HOST] = cudaMemoryTypeUnregistered,
+        [DEVICE] = cudaMemoryTypeDevice,
+        [MANAGED] = cudaMemoryTypeManaged,
+        [PINNED] = cudaMemoryTypeHost,
+    };
+    cudaError_t status = begin();
+    if (status)
+        return done(status);
+    enum place place = place_of(pointer);
+    struct allocation *lent = place == HOST ? registered(pointer) : NULL;
+    memset(attributes, 0, sizeof *attributes);
+    attributes->type = lent ? cudaMemoryTypeHost : types[place];
+    attributes->device = place == HOST && !lent ? cudaInvalidDeviceId : 0;
+    if (place == HOST && !lent)
+        return done(cudaSuccess);
+    attributes->devicePointer = (void *)pointer;
+    if (lent)
+        cudaHostGetDevicePointer(&attributes->devicePointer, (void *)pointer, 0);
+    attributes->hostPointer = place == DEVICE ? NULL : (void *)pointer;
+    return done(cudaSuccess);
+}
+
+API cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total)
+{
+    cudaError_t status = begin();
+    if (status)
+        return done(status);
+    *free_bytes = *total = device.facts.memory_bytes;
+    pthread_mutex_lock(&lock);
+    for (size_t i = 0; i < count; i++)
+        if (table[i].place != PINNED)
+            *free_bytes -= table[i].bytes < *free_bytes ? table[i].bytes : *free_bytes;
+    pthread_mutex_unlock(&lock);
+    return done(cudaSuccess);
+}
+
+/* There is one memory: nothing needs to be moved or advised. */
+API cudaError_t cudaMemPrefetchAsync(const void *pointer, size_t bytes,
+                                     struct cudaMemLocation location, unsigned flags,
+                                     cudaStream_t stream)
+{
+    (void)pointer, (void)bytes, (void)location, (void)flags, (void)stream;
+    return done(begin());
+}
+
+API cudaError_t cudaMemAdvise(const void *pointer, size_t bytes, enum cudaMemoryAdvise advice,
+                              struct cudaMemLocation location)
+{
+    (void)pointer, (void)bytes, (void)advice, (void)location;
+    return done(begin());
+}
+
+API cudaError_t cudaStreamAttachMemAsync(cudaStream_t stream, void *pointer, size_t bytes,
+                                         unsigned flags)
+{
+    (void)stream, (void)pointer, (void)bytes, (void)flags;
+    return done(begin());
+}

@@ -1,0 +1,334 @@
+/* What the compiler put into the program: images of code, and the kernels and variables in them.
+
+   They are registered before main; the recorder is told of an image when something of it is first
+   asked for. */
+
+#include <pthread.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime.h"
+
+#define WRAPPER_MAGIC 0x466243b1u
+#define IMAGE_MAGIC 0xba55ed50u
+
+/* What the compiler passes: `linked` are the images of files that were compiled with -rdc. */
+struct wrapper {
+    uint32_t magic, version;
+    const struct image *image;
+    const struct image **linked;
+};
+
+struct image {
+    uint32_t magic;
+    uint16_t version, head;
+    uint64_t bytes;
+};
+
+struct module {
+    struct module *next;
+    const struct wrapper *wrapper;
+    int is_loaded;
+    uint32_t number;
+};
+
+struct variable {
+    struct variable *next;
+    struct module *module;
+    const void *host;
+    const char *name;
+    size_t bytes;
+    void *address;
+    void **managed; /* where the program keeps the address of a __managed__ variable */
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct function *functions;
+static struct variable *variables;
+
+API void **__cudaRegisterFatBinary(void *data)
+{
+    struct module *module = calloc(1, sizeof *module);
+    module->wrapper = data;
+    return (void **)module;
+}
+
+API void __cudaRegisterFatBinaryEnd(void **handle)
+{
+    (void)handle;
+}
+
+API void __cudaUnregisterFatBinary(void **handle)
+{
+    (void)handle;
+}
+
+API void __cudaRegisterFunction(void **handle, const char *host, char *stub, const char *name,
+                                int limit, void *tid, void *bid, void *block, void *grid, int *size)
+{
+    (void)stub, (void)limit, (void)tid, (void)bid, (void)block, (void)grid, (void)size;
+    struct function *function = calloc(1, sizeof *function);
+    function->module = (struct module *)handle;
+    function->host = host;
+    function->name = strdup(name);
+    function->next = functions;
+    functions = function;
+}
+
+static struct variable *add_variable(void **handle, const void *host, const char *name, size_t bytes)
+{
+    struct variable *variable = calloc(1, sizeof *variable);
+    variable->module = (struct module *)handle;
+    variable->host = host;
+    variable->name = name;
+    variable->bytes = bytes;
+    variable->next = variables;
+    variables = variable;
+    return variable;
+}
+
+API void __cudaRegisterVar(void **handle, char *host, char *address, const char *name, int ext,
+                           size_t bytes, int constant, int global)
+{
+    (void)address, (void)ext, (void)constant, (void)global;
+    add_variable(handle, host, name, bytes);
+}
+
+API void __cudaRegisterManagedVar(void **handle, void **host, char *address, const char *name,
+                                  int ext, size_t bytes, int constant, int global)
+{
+    (void)address, (void)ext, (void)constant, (void)global;
+    add_variable(handle, host, name, bytes)->managed = host;
+}
+
+API void __cudaRegisterHostVar(void **handle, const char *name, char *host, size_t bytes)
+{
+    (void)handle, (void)name, (void)host, (void)bytes;
+}
+
+static size_t image_bytes(const struct image *image)
+{
+    return image && image->magic == IMAGE_MAGIC ? image->head + image->bytes : 0;
+}
+
+/* The images of a module one after the other: its own, and those linked into it. */
+static cudaError_t load(struct module *module)
+{
+    const struct wrapper *wrapper = module->wrapper;
+    if (module->is_loaded)
+        return cudaSuccess;
+    if (wrapper->magic != WRAPPER_MAGIC)
+        return cudaErrorInvalidKernelImage;
+    struct message message = question(MODULE);
+    size_t bytes = image_bytes(wrapper->image);
+    const struct image **linked = wrapper->version >= 2 ? wrapper->linked : NULL;
+    for (const struct image **each = linked; each && *each; each++)
+        bytes += image_bytes(*each);
+    char *all = malloc(bytes), *end = all;
+    memcpy(end, wrapper->image, image_bytes(wrapper->image));
+    end += image_bytes(wrapper->image);
+    for (const struct image **each = linked; each && *each; each++) {
+        memcpy(end, *each, image_bytes(*each));
+        end += image_bytes(*each);
+    }
+    put_bytes(&message, all, bytes);
+    free(all);
+    cudaError_t status = ask(&message);
+    if (!status) {
+        module->number = take32(&message);
+        module->is_loaded = 1;
+    }
+    close_message(&message);
+    return status;
+}
+
+static cudaError_t learn(struct function *function)
+{
+    cudaError_t status = load(function->module);
+    if (status)
+        return status;
+    struct message message = question(FUNCTION);
+    put32(&message, function->module->number);
+    put_text(&message, function->name);
+    status = ask(&message);
+    if (!status) {
+        struct cudaFuncAttributes *own = &function->attributes;
+        size_t bytes;
+        function->number = take32(&message);
+        own->sharedSizeBytes = take32(&message);
+        own->constSizeBytes = take32(&message);
+        own->localSizeBytes = take32(&message);
+        own->maxThreadsPerBlock = take32(&message);
+        own->ptxVersion = own->binaryVersion = take32(&message);
+        own->maxDynamicSharedSizeBytes = 48 * 1024 - (int)own->sharedSizeBytes;
+        own->preferredShmemCarveout = -1;
+        const void *sizes = take_bytes(&message, &bytes);
+        function->parameters = bytes / sizeof *function->sizes;
+        function->sizes = malloc(bytes + 1);
+        memcpy(function->sizes, sizes, bytes);
+        function->is_known = 1;
+    }
+    close_message(&message);
+    return status;
+}
+
+/* A kernel by the address of its host function, or by what cudaGetKernel made of that. */
+static struct function *look_up(const void *host)
+{
+    for (struct function *each = functions; each; each = each->next)
+        if (each->host == host || each == host)
+            return each;
+    return NULL;
+}
+
+struct function *find_function(const void *host, cudaError_t *status)
+{
+    pthread_mutex_lock(&lock);
+    struct function *found = look_up(host);
+    *status = found ? cudaSuccess : cudaErrorInvalidDeviceFunction;
+    if (found && !found->is_known)
+        *status = learn(found);
+    pthread_mutex_unlock(&lock);
+    return *status ? NULL : found;
+}
+
+static cudaError_t place(struct variable *variable)
+{
+    cudaError_t status = load(variable->module);
+    if (status || variable->address)
+        return status;
+    struct message message = question(SYMBOL);
+    put32(&message, variable->module->number);
+    put_text(&message, variable->name);
+    status = ask(&message);
+    if (!status) {
+        variable->address = (void *)(uintptr_t)take64(&message);
+        variable->bytes = take64(&message);
+        note_allocation(variable->address, variable->bytes, variable->managed ? MANAGED : DEVICE);
+    }
+    close_message(&message);
+    return status;
+}
+
+cudaError_t find_symbol(const void *host, void **address, size_t *bytes)
+{
+    cudaError_t status = cudaErrorInvalidSymbol;
+    pthread_mutex_lock(&lock);
+    for (struct variable *each = variables; each; each = each->next) {
+        if (each->host != host && !(each->managed && *each->managed == host))
+            continue;
+        status = place(each);
+        *address = each->address;
+        *bytes = each->bytes;
+        break;
+    }
+    pthread_mutex_unlock(&lock);
+    return status;
+}
+
+/* The compiler's code asks for this before it reads a __managed__ variable through its pointer. */
+API char __cudaInitModule(void **handle)
+{
+    (void)handle;
+    pthread_mutex_lock(&lock);
+    for (struct variable *each = variables; each; each = each->next)
+        if (each->managed && !each->address && !place(each))
+            *each->managed = each->address;
+    pthread_mutex_unlock(&lock);
+    return 1;
+}
+
+API cudaError_t __cudaGetKernel(cudaKernel_t *kernel, const void *host)
+{
+    *kernel = (cudaKernel_t)look_up(host);
+    return *kernel ? cudaSuccess : cudaErrorInvalidDeviceFunction;
+}
+
+API cudaError_t cudaGetKernel(cudaKernel_t *kernel, const void *host)
+{
+    return done(__cudaGetKernel(kernel, host));
+}
+
+API cudaError_t cudaGetFuncBySymbol(cudaFunction_t *function, const void *host)
+{
+    return done(__cudaGetKernel((cudaKernel_t *)function, host));
+}
+
+API cudaError_t cudaGetSymbolAddress(void **address, const void *symbol)
+{
+    size_t bytes;
+    cudaError_t status = begin();
+    return done(status ? status : find_symbol(symbol, address, &bytes));
+}
+
+API cudaError_t cudaGetSymbolSize(size_t *bytes, const void *symbol)
+{
+    void *address;
+    cudaError_t status = begin();
+    return done(status ? status : find_symbol(symbol, &address, bytes));
+}
+
+/* The assembler is asked in the background: its answer is waited for where it is needed. */
+static cudaError_t count_registers(struct function *function)
+{
+    if (function->attributes.numRegs)
+        return cudaSuccess;
+    struct message message = question(REGISTERS);
+    put32(&message, function->number);
+    cudaError_t status = ask(&message);
+    if (!status)
+        function->attributes.numRegs = take32(&message);
+    close_message(&message);
+    return status;
+}
+
+API cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *attributes, const void *host)
+{
+    cudaError_t status = begin();
+    struct function *function = status ? NULL : find_function(host, &status);
+    if (function)
+        status = count_registers(function);
+    if (!status)
+        *attributes = function->attributes;
+    return done(status);
+}
+
+API cudaError_t cudaFuncSetAttribute(const void *host, enum cudaFuncAttribute attribute, int value)
+{
+    cudaError_t status = begin();
+    struct function *function = status ? NULL : find_function(host, &status);
+    if (!function)
+        return done(status);
+    struct cudaFuncAttributes *own = &function->attributes;
+    switch (attribute) {
+    case cudaFuncAttributeMaxDynamicSharedMemorySize:
+        if (value < 0 || value + own->sharedSizeBytes > (size_t)device.facts.shared_per_block)
+            return done(cudaErrorInvalidValue);
+        own->maxDynamicSharedSizeBytes = value;
+        break;
+    case cudaFuncAttributePreferredSharedMemoryCarveout:
+        own->preferredShmemCarveout = value;
+        break;
+    case cudaFuncAttributeNonPortableClusterSizeAllowed:
+        own->nonPortableClusterSizeAllowed = value;
+        break;
+    default:
+        break;
+    }
+    return done(cudaSuccess);
+}
+
+API cudaError_t cudaFuncGetName(const char **name, const void *host)
+{
+    struct function *function = look_up(host);
+    if (function)
+        *name = function->name;
+    return done(function ? cudaSuccess : cudaErrorInvalidDeviceFunction);
+}
+
+API cudaError_t cudaFuncSetCacheConfig(const void *host, enum cudaFuncCache config)
+{
+    (void)config;
+    return done(look_up(host) ? cudaSuccess : cudaErrorInvalidDeviceFunction);
+}

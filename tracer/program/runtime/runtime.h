@@ -1,0 +1,109 @@
+/* What the files of this library share. It stands in for CUDA's runtime: the functions that a
+   program compiled by nvcc calls, for a device that is cutrace's recorder (see wire.h). */
+
+#ifndef CUTRACE_RUNTIME_H
+#define CUTRACE_RUNTIME_H
+
+#include <cuda_runtime_api.h>
+
+#include "wire.h"
+
+#define API __attribute__((visibility("default")))
+
+/* The recorder's memory file is mapped at `base`, where kernels see it. */
+struct device {
+    uint64_t base, bytes, constants, texels;
+    struct facts facts;
+    char name[256];
+};
+extern struct device device;
+int connect_recorder(void);
+
+/* error.c: each function of the interface ends with `return done(status)`. After a kernel's fault
+   `begin` gives that fault for ever, as CUDA does; the launch itself was answered before. */
+cudaError_t begin(void);
+cudaError_t done(cudaError_t status);
+void set_fault(cudaError_t status);
+cudaError_t refuse(const char *name);
+
+/* module.c */
+struct function {
+    struct function *next;
+    struct module *module;
+    const void *host;
+    char *name;
+    int is_known;
+    uint32_t number;
+    struct cudaFuncAttributes attributes;
+    uint32_t parameters;
+    uint32_t *sizes;
+};
+struct function *find_function(const void *host, cudaError_t *status);
+cudaError_t find_symbol(const void *host, void **address, size_t *bytes);
+
+/* memory.c: what is allocated, so that pointers can be judged without asking. */
+enum place { HOST, DEVICE, MANAGED, PINNED };
+struct allocation {
+    uint64_t address, bytes;
+    enum place place;
+    void *registered; /* the host memory that lies there, of cudaHostRegister */
+};
+cudaError_t allocate(void **pointer, size_t bytes, enum place place, const char *name);
+cudaError_t release(void *pointer);
+void note_allocation(const void *pointer, size_t bytes, enum place place);
+int find_allocation(const void *pointer, struct allocation *found);
+enum place place_of(const void *pointer);
+
+/* copy.c: bytes from here to there, rows and slices `pitch` and `slice` bytes apart. */
+struct side {
+    char *data;
+    size_t pitch, slice;
+};
+struct copy {
+    struct side to, from;
+    size_t width, rows, slices;
+    enum cudaMemcpyKind kind;
+};
+cudaError_t submit_copy(cudaStream_t stream, struct copy copy);
+cudaError_t run_copy(const void *what);
+
+/* array.c */
+struct cudaArray {
+    uint32_t number;
+    struct cudaChannelFormatDesc texel;
+    struct cudaExtent extent;
+    unsigned flags;
+    size_t texel_bytes, pitch;
+    char *data;
+    int is_level; /* of a mipmapped array, with which it goes */
+};
+struct side array_side(cudaArray_const_t array, size_t x, size_t y, size_t z);
+
+/* stream.c: what is submitted runs at once, or becomes a node of the graph being captured. */
+typedef cudaError_t (*action)(const void *what);
+struct CUstream_st {
+    unsigned flags;
+    int priority;
+    cudaGraph_t graph;
+};
+cudaError_t submit(cudaStream_t stream, enum cudaGraphNodeType type, action run, const void *what,
+                   size_t bytes);
+cudaGraph_t capturing(cudaStream_t stream);
+
+/* graph.c */
+cudaError_t add_captured(cudaGraph_t graph, enum cudaGraphNodeType type, action run,
+                         const void *what, size_t bytes);
+
+/* launch.c */
+struct launch {
+    struct function *function;
+    dim3 grid, block, cluster;
+    uint32_t shared, flags;
+    size_t bytes;
+    char arguments[];
+};
+struct launch *make_launch(const void *function, dim3 grid, dim3 block, void **arguments,
+                           size_t shared, cudaError_t *status);
+cudaError_t run_launch(const void *what);
+
+#endif

@@ -1,0 +1,240 @@
+/* Streams and events. All work runs at once, in the order in which the program gives it; times
+   are the host's. */
+
+#include <stdlib.h>
+#include <time.h>
+
+#include "runtime.h"
+
+struct CUevent_st {
+    double milliseconds;
+    int is_recorded;
+    unsigned flags;
+    cudaGraph_t graph; /* in whose capture it was recorded */
+};
+
+static int is_default(cudaStream_t stream)
+{
+    return (uintptr_t)stream <= (uintptr_t)cudaStreamPerThread;
+}
+
+cudaGraph_t capturing(cudaStream_t stream)
+{
+    return is_default(stream) ? NULL : stream->graph;
+}
+
+cudaError_t submit(cudaStream_t stream, enum cudaGraphNodeType type, action run, const void *what,
+                   size_t bytes)
+{
+    cudaGraph_t graph = capturing(stream);
+    return graph ? add_captured(graph, type, run, what, bytes) : run(what);
+}
+
+API cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned flags, int priority)
+{
+    cudaError_t status = begin();
+    if (status)
+        return done(status);
+    *stream = calloc(1, sizeof **stream);
+    (*stream)->flags = flags;
+    (*stream)->priority = priority;
+    return done(cudaSuccess);
+}
+
+API cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags)
+{
+    return cudaStreamCreateWithPriority(stream, flags, 0);
+}
+
+API cudaError_t cudaStreamCreate(cudaStream_t *stream)
+{
+    return cudaStreamCreateWithPriority(stream, cudaStreamDefault, 0);
+}
+
+API cudaError_t cudaStreamDestroy(cudaStream_t stream)
+{
+    if (is_default(stream))
+        return done(cudaErrorInvalidResourceHandle);
+    free(stream);
+    return done(begin());
+}
+
+API cudaError_t cudaStreamSynchronize(cudaStream_t stream)
+{
+    return done(capturing(stream) ? cudaErrorStreamCaptureUnsupported : begin());
+}
+
+API cudaError_t cudaStreamQuery(cudaStream_t stream)
+{
+    return done(capturing(stream) ? cudaErrorStreamCaptureUnsupported : begin());
+}
+
+API cudaError_t cudaDeviceSynchronize(void)
+{
+    return done(begin());
+}
+
+API cudaError_t cudaStreamGetPriority(cudaStream_t stream, int *priority)
+{
+    *priority = is_default(stream) ? 0 : stream->priority;
+    return done(begin());
+}
+
+API cudaError_t cudaStreamGetFlags(cudaStream_t stream, unsigned *flags)
+{
+    *flags = is_default(stream) ? cudaStreamDefault : stream->flags;
+    return done(begin());
+}
+
+API cudaError_t cudaStreamGetId(cudaStream_t stream, unsigned long long *number)
+{
+    *number = (uintptr_t)stream;
+    return done(begin());
+}
+
+API cudaError_t cudaStreamGetDevice(cudaStream_t stream, int *number)
+{
+    (void)stream;
+    *number = 0;
+    return done(begin());
+}
+
+/* Hints on caches and scheduling change nothing that is recorded. */
+API cudaError_t cudaStreamSetAttribute(cudaStream_t stream, cudaStreamAttrID attribute,
+                                       const cudaStreamAttrValue *value)
+{
+    (void)stream, (void)attribute, (void)value;
+    return done(begin());
+}
+
+API cudaError_t cudaStreamCopyAttributes(cudaStream_t to, cudaStream_t from)
+{
+    (void)to, (void)from;
+    return done(begin());
+}
+
+struct call {
+    cudaHostFn_t function;
+    void *data;
+};
+
+static cudaError_t run_call(const void *what)
+{
+    const struct call *call = what;
+    call->function(call->data);
+    return cudaSuccess;
+}
+
+API cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void *data)
+{
+    struct call call = {function, data};
+    cudaError_t status = begin();
+    if (status)
+        return done(status);
+    return done(submit(stream, cudaGraphNodeTypeHost, run_call, &call, sizeof call));
+}
+
+API cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t callback, void *data,
+                                      unsigned flags)
+{
+    (void)flags;
+    if (capturing(stream))
+        return done(cudaErrorStreamCaptureUnsupported);
+    callback(stream, begin(), data);
+    return done(cudaSuccess);
+}
+
+API cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags)
+{
+    cudaError_t status = begin();
+    if (status)
+        return done(status);
+    *event = calloc(1, sizeof **event);
+    (*event)->flags = flags;
+    return done(cudaSuccess);
+}
+
+API cudaError_t cudaEventCreate(cudaEvent_t *event)
+{
+    return cudaEventCreateWithFlags(event, cudaEventDefault);
+}
+
+API cudaError_t cudaEventDestroy(cudaEvent_t event)
+{
+    if (!event)
+        return done(cudaErrorInvalidResourceHandle);
+    free(event);
+    return done(begin());
+}
+
+static double now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return time.tv_sec * 1e3 + time.tv_nsec * 1e-6;
+}
+
+static cudaError_t run_record(const void *what)
+{
+    cudaEvent_t event = *(cudaEvent_t *)what;
+    event->milliseconds = now();
+    event->is_recorded = 1;
+    return cudaSuccess;
+}
+
+API cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
+{
+    cudaError_t status = begin();
+    if (!event)
+        status = cudaErrorInvalidResourceHandle;
+    if (status)
+        return done(status);
+    event->graph = capturing(stream);
+    return done(submit(stream, cudaGraphNodeTypeEventRecord, run_record, &event, sizeof event));
+}
+
+API cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned flags)
+{
+    (void)flags;
+    return cudaEventRecord(event, stream);
+}
+
+API cudaError_t cudaEventSynchronize(cudaEvent_t event)
+{
+    return done(event ? begin() : cudaErrorInvalidResourceHandle);
+}
+
+API cudaError_t cudaEventQuery(cudaEvent_t event)
+{
+    return done(event ? begin() : cudaErrorInvalidResourceHandle);
+}
+
+API cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t start, cudaEvent_t end)
+{
+    if (!start || !end || !start->is_recorded || !end->is_recorded)
+        return done(cudaErrorInvalidResourceHandle);
+    double elapsed = end->milliseconds - start->milliseconds;
+    *milliseconds = elapsed > 0.0005 ? elapsed : 0.0005;
+    return done(begin());
+}
+
+/* A stream that waits for a stream being captured is captured with it. */
+API cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags)
+{
+    (void)flags;
+    cudaError_t status = begin();
+    if (!event)
+        status = cudaErrorInvalidResourceHandle;
+    if (status)
+        return done(status);
+    if (event->graph && !is_default(stream))
+        stream->graph = event->graph;
+    return done(cudaSuccess);
+}
+
+API cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest)
+{
+    *least = 0;
+    *greatest = -5;
+    return done(begin());
+}

@@ -1,0 +1,30 @@
+"""A session whose memory a program has mapped, too, and into which its launches go."""
+
+from pathlib import Path
+
+from ..engine.memory import Memory
+from ..front.source import Compiled
+from ..host.module import Module
+from ..host.recording import Recording
+from ..host.session import Session
+from .arena import SharedMemory
+
+
+class ProgramSession(Session):
+    """As a Session; it takes PTX that is compiled already, and shows its recording."""
+
+    def __init__(self, path: Path, shared: SharedMemory) -> None:
+        super().__init__(path)
+        self._shared = shared
+
+    def _make_memory(self) -> Memory:
+        return Memory(self._watch.uninitialized, self._shared.rooms())
+
+    @property
+    def recording(self) -> Recording:
+        """What is shared by all that the session made."""
+        return self._recording
+
+    def load(self, compiled: Compiled) -> Module:
+        """Take a module of the program."""
+        return self._load("program.ptx", compiled)

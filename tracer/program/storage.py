@@ -1,0 +1,82 @@
+"""Global memory as a program asks for it: what is allocated, freed, copied and set."""
+
+from ...errors import CutraceError
+from ...traces.schema import Event
+from ..engine.memory import ALIGNMENT, Allocation
+from ..host.array import describe
+from .answers import INVALID_VALUE, OUT_OF_MEMORY, SUCCESS, Answer, Verbs
+from .session import ProgramSession
+
+_DIRECTIONS = {1: "HtoD", 2: "DtoH", 3: "DtoD"}
+"""Of cudaMemcpyKind; 0 stands for a set."""
+
+
+class Storage:
+    """The program's arrays by address. One without a name gets that of the first parameter of a
+    kernel to which it is passed."""
+
+    def __init__(self, session: ProgramSession, most_bytes: int) -> None:
+        self._recording = session.recording
+        self._arena = session.recording.memory.global_
+        self._most = most_bytes
+        self._used = 0
+        self._unnamed: set[int] = set()
+
+    @property
+    def verbs(self) -> Verbs:
+        """What it answers."""
+        return {"ALLOCATE": self.allocate, "FREE": self.free, "COPIED": self.note_copy}
+
+    def allocate(self, size: int, align: int, name: bytes) -> Answer:
+        """Reserve memory."""
+        if self._used + size > self._most:
+            return OUT_OF_MEMORY
+        label = self._recording.new_name(name.decode() or None)
+        try:
+            place = self._arena.allocate(size, label, max(align, ALIGNMENT))
+        except CutraceError:
+            return OUT_OF_MEMORY
+        self._used += size
+        self._recording.arrays.append(describe(place))
+        if not name:
+            self._unnamed.add(place.address)
+        return (place.address,)
+
+    def free(self, address: int) -> Answer:
+        """Give memory back."""
+        place = self.find(address)
+        if place is None or place.address != address:
+            return INVALID_VALUE
+        self._used -= place.size
+        self._arena.free(place)
+        self._unnamed.discard(address)
+        self._recording.arrays.remove(describe(place))
+        return ()
+
+    def note_copy(self, direction: int, size: int, address: int) -> Answer:
+        """Keep what the program did to an array."""
+        place = self.find(address)
+        name = place.name if place else ""
+        kind = "copy" if direction else "set"
+        self._recording.note(Event(kind, size, _DIRECTIONS.get(direction, ""), name))
+        if place and _DIRECTIONS.get(direction) != "DtoH":
+            self._recording.memory.mark_written(place)
+        return SUCCESS
+
+    def find(self, address: int) -> Allocation | None:
+        """The array in which an address lies."""
+        place = self._arena.find(address)
+        return place if place and address < place.address + place.size else None
+
+    def name(self, place: Allocation, wanted: str) -> Allocation:
+        """Call an array so, if it has no name yet and begins there; return it as it is then."""
+        if place.address not in self._unnamed:
+            return place
+        self._unnamed.discard(place.address)
+        new = self._recording.new_name(wanted)
+        self._recording.trace.rename(place.name, new)
+        number = self._recording.arrays.index(describe(place))
+        self._recording.names.discard(place.name)
+        renamed = self._arena.rename(place, new)
+        self._recording.arrays[number] = describe(renamed)
+        return renamed
