@@ -130,9 +130,9 @@ def _key_with_texts(asked: str, paths: Iterable[str]) -> str:
 
 
 def _read_dependencies(text: str, toolkit: Path) -> list[str]:
-    """The paths of a rule of make, without those of the toolkit.
+    r"""The paths of a rule of make, without those of the toolkit.
 
-    >>> _read_dependencies("a.o : a.cu \\\n  inc/my\\ header.h /tk/bin/../include/x.h", Path("/tk"))
+    >>> _read_dependencies("a.o : a.cu \\\n  inc/my\\ header.h /tk/bin/../x.h", Path("/tk"))
     ['a.cu', 'inc/my header.h']
     """
     words = re.findall(r"(?:\\ |\S)+", text.partition(" : ")[2].replace("\\\n", " "))
