@@ -120,8 +120,7 @@ def in_order(i: int) -> int:
 
 
 def chosen(i: int) -> int:
-    operations = [i.__add__, i.__sub__, lambda k: -1 if i > 50 else i * k]
-    return sum(operations[(i + k) % 3](k) for k in range(4))
+    return sum((i + k, i - k, -1 if i > 50 else i * k)[(i + k) % 3] for k in range(4))
 
 
 def returned(i: int) -> int:
@@ -134,7 +133,7 @@ EXPECTED: dict[str, Callable[[int], int]] = {
     "fibs": lambda i: fib(i % 9),
     "climbs": lambda i: climbed(i % 23),
     "sorts": in_order,
-    "turns": lambda i: (i % 12 % 2 == 0) + 2 * (i % 5 % 2),
+    "turns": lambda i: int(i % 12 % 2 == 0) + 2 * (i % 5 % 2),
     "through": chosen,
     "returns": returned,
 }

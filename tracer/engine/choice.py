@@ -15,7 +15,7 @@ from ...errors import CutraceError
 from .alike import alike, has_loops
 from .decode import decode
 from .launch import Sink
-from .memory import takes_parameter_address
+from .parameter import place_parameters
 from .pattern import PatternTable
 from .program import Program
 from .wave import Wave
@@ -54,10 +54,6 @@ def choose_engine(program: Program, blocks: int) -> Choice:
     compiled engine and that does not know the kernel.
     """
     asked = program.launch.watch.engine
-    if any(map(takes_parameter_address, program.kernel.instructions)):
-        if asked == "compiled":
-            raise CutraceError("the compiled engine knows no generic address of a parameter")
-        return _array(program, "the compiled engine knows no generic address of a parameter")
     if asked == "array":
         return _array(program, "the array engine was asked for")
     if asked == "auto" and not _is_worth_compiling(program):
@@ -88,7 +84,9 @@ def _compiled(program: Program, blocks: int) -> Choice:
     code.refuse_large(min(blocks, program.launch.executed) * -(-program.launch.threads // 32))
     buffers = buffers_of(program.memory)
     escapes = Escapes(program, code.made)
-    alone = _runs_alone(program, code.made.escaped)
+    place_parameters(program)
+    generic = (code.made.sites[number][0] for number in code.made.anywhere)
+    alone = _runs_alone(program, [*code.made.escaped, *generic])
 
     def make(
         numbers: NDArray[np.int64], patterns: PatternTable, sink: Sink, thread: int
@@ -100,15 +98,16 @@ def _compiled(program: Program, blocks: int) -> Choice:
     return Choice(make, None if alone else code.ways, alone)
 
 
-def _runs_alone(program: Program, escaped: Collection[int]) -> str:
-    """Return why waves of compiled code run one after another, empty if they need not."""
+def _runs_alone(program: Program, called: Collection[int]) -> str:
+    """Return why waves of compiled code run one after another, empty if they need not; at the
+    instructions `called` (pcs) it may call Python."""
     kernel = program.kernel
     if program.waiting:
         first = kernel.instructions[kernel.blocks[min(program.waiting)].first]
         return f"its warps wait for one another at `{first.text}` (PTX line {first.ptx_line})"
-    if escaped:
-        first = kernel.instructions[min(escaped)]
-        return f"`{first.text}` is no compiled code (PTX line {first.ptx_line})"
+    if called:
+        first = kernel.instructions[min(called)]
+        return f"`{first.text}` may need the array engine (PTX line {first.ptx_line})"
     return ""
 
 

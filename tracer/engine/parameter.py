@@ -16,8 +16,8 @@ from ..ptx.kernel import TYPE_BYTES, Address, Bucket, Instruction, Kernel, Regis
 from .access import elements
 from .array import DTYPES, Array
 from .fault import source_line
-from .memory import WINDOWS
-from .program import Step
+from .memory import WINDOWS, LoadedModule
+from .program import Program, Step
 
 if TYPE_CHECKING:
     from .decode import Decoder
@@ -35,7 +35,13 @@ def parameter_offsets(kernel: Kernel) -> dict[str, int]:
     return offsets
 
 
-def place_parameters(decoder: "Decoder") -> tuple[int, int]:
+def parameter_bytes(kernel: Kernel) -> int:
+    """Return where the kernel's parameters end."""
+    offsets = parameter_offsets(kernel)
+    return max((offsets[p.name] + p.size for p in kernel.parameters), default=0)
+
+
+def place_parameters(decoder: "Decoder | Program") -> tuple[int, int]:
     """Copy the arguments to where generic addresses of them point; return first address and end.
 
     Without any `cvta.param` in the module no address is one.
@@ -45,8 +51,14 @@ def place_parameters(decoder: "Decoder") -> tuple[int, int]:
         return 0, 0
     image = _image(decoder)
     decoder.memory.view(place)[: image.size] = image
-    start = WINDOWS[Space.CONST][0] + place.address
+    start = parameters_start(decoder.loaded)
     return start, start + image.size
+
+
+def parameters_start(loaded: LoadedModule) -> int:
+    """Return the first generic address of parameters; 0 if none is taken."""
+    place = loaded.parameters
+    return 0 if place is None else WINDOWS[Space.CONST][0] + place.address
 
 
 def decode_pointed_parameter(decoder: "Decoder", instruction: Instruction) -> Step | None:
@@ -84,7 +96,7 @@ def decode_pointed_parameter(decoder: "Decoder", instruction: Instruction) -> St
     return load
 
 
-def _image(decoder: "Decoder") -> NDArray[np.uint8]:
+def _image(decoder: "Decoder | Program") -> NDArray[np.uint8]:
     """Return the bytes of all parameters."""
     image = bytearray()
     for parameter, data in zip(decoder.kernel.parameters, decoder.launch.arguments, strict=True):

@@ -17,6 +17,7 @@ from ...ptx.kernel import (
 from ..memory import GLOBAL_BASE
 from ..slot import immediate
 from .gather_text import loaded, stored
+from .generic import CONST, LOCAL, SHARED, look
 from .lane import Refuse
 from .reach import touch
 from .translate import translate
@@ -89,6 +90,8 @@ def touched(
     number: int, refuse: Refuse,
 ) -> Reached:  # fmt: skip
     """Add the check and the row of an access of `bytes_` bytes a lane."""
+    if not instruction.space:
+        return _touched_anywhere(text, instruction, operand, bytes_, position, number, refuse)
     rule = SPACES.get(instruction.space)
     if rule is None or not isinstance(operand, Address):
         raise refuse("an access without a state space")
@@ -96,13 +99,131 @@ def touched(
     if instruction.space == "global" and isinstance(base, Register) and TYPE_BYTES[base.type] == 4:
         raise refuse("an address of 32 bits")
     addresses, offset = _addresses(text, operand, refuse)
+    start, step = _start(text, instruction.space)
+    where = _Where(str(offset), str(rule.window), str(rule.arena), start, step)
+    return _touch_lanes(text, instruction, addresses, where, bytes_, position, number)
+
+
+@dataclass(frozen=True, slots=True)
+class _Where:
+    """Names or numbers: what is added to addresses, the window and the arena as SpaceRule has them,
+    where the space begins, bytes between its lanes."""
+
+    offset: str
+    window: str
+    arena: str
+    start: str
+    step: str
+
+
+def _touch_lanes(
+    text: WarpText, instruction: Instruction, addresses: str, where: _Where, bytes_: int,
+    position: int, number: int,
+) -> Reached:  # fmt: skip
     mask = text.lanes_on(instruction)
     numbers = f"i64 %place, i64 {number}, i64 {position}, i64 {mask}, ptr {addresses}"
-    fixed = f"i64 {offset}, i64 {bytes_}, i64 {rule.window}, i64 {rule.arena}"
+    fixed = f"i64 {where.offset}, i64 {bytes_}, i64 {where.window}, i64 {where.arena}"
     called = text.fragments.once("touch", _TOUCH, _touch(), "i64")
     kept = text.emit(f"call i64 @{called}(ptr %m, {numbers}, {fixed})")
-    start, step = _start(text, instruction.space)
-    return Reached(text.emit(f"add i64 {start}, {offset}"), step, addresses, kept)
+    start = text.emit(f"add i64 {where.start}, {where.offset}")
+    return Reached(start, where.step, addresses, kept)
+
+
+def _touched_anywhere(
+    text: WarpText, instruction: Instruction, operand: Operand, bytes_: int, position: int,
+    number: int, refuse: Refuse,
+) -> Reached:  # fmt: skip
+    """As touched, in the space that `decide` found for the whole group."""
+    addresses, offset = generic_addresses(text, operand, refuse)
+    shift = text.field("shift")
+    region = text.field("region")
+    start, step = "%global", "0"
+    for other, name in ((SHARED, "%shared"), (LOCAL, "%local"), (CONST, "%const")):
+        is_other = text.emit(f"icmp eq i64 {region}, {other}")
+        start = text.emit(f"select i1 {is_other}, i64 {name}, i64 {start}")
+        if other == LOCAL:
+            step = text.emit(f"select i1 {is_other}, i64 %local_size, i64 0")
+    by = text.emit(f"sub i64 {offset}, {shift}")
+    where = _Where(by, text.field("window"), text.field("arena"), start, step)
+    return _touch_lanes(text, instruction, addresses, where, bytes_, position, number)
+
+
+def generic_addresses(text: WarpText, operand: Operand, refuse: Refuse) -> tuple[str, int]:
+    """Return a pointer to 32 generic addresses, and the bytes to add."""
+    base = operand.base if isinstance(operand, Address) else None
+    if not isinstance(base, Register) or TYPE_BYTES[base.type] != 8:
+        raise refuse("a generic address of this form")
+    assert isinstance(operand, Address)
+    return text.place(base), operand.offset
+
+
+def add_look(text: WarpText, instruction: Instruction, refuse: Refuse) -> int:
+    """Look where the lanes of an access with generic addresses go; return the bytes to add."""
+    place = 0 if instruction.opcode in ("st", "red") else 1
+    addresses, offset = generic_addresses(text, instruction.operands[place], refuse)
+    called = text.fragments.once("look", "ptr, ptr, i64", _look(), "i64")
+    text.emit(f"call i64 @{called}(ptr %m, ptr {addresses}, i64 {text.lanes_on(instruction)})")
+    return offset
+
+
+def add_pointed(
+    text: WarpText, instruction: Instruction, pc: int, known: tuple[int, int], refuse: Refuse
+) -> None:
+    """Add a load of the kernel's parameters through a pointer: it leaves no row.
+
+    `known` is the number of accesses of the basic block before it, and where parameters end. The
+    array engine says which lane reads outside of them. The lines end at the label `insidePC`.
+    """
+    to, address = instruction.operands
+    size, elements = TYPE_BYTES[instruction.type], element_operands(to)
+    if not isinstance(address, Address) or size > 8:
+        raise refuse("this form")
+    addresses, offset = _addresses(text, address, refuse)
+    mask = text.lanes_on(instruction)
+    number, end = known
+    called = text.fragments.once("is_inside", "ptr, i64, i64, i64", _IS_INSIDE, "i1")
+    last = end - size * len(elements)
+    if last < 0:
+        raise refuse("more bytes than the parameters have")
+    inside = text.emit(f"call i1 @{called}(ptr {addresses}, i64 {offset}, i64 {last}, i64 {mask})")
+    text.add(f"br i1 {inside}, label %inside{pc}, label %outside{pc}")
+    text.lines.append(f"outside{pc}:")
+    back = text.field("escape", "ptr")
+    text.emit(f"call i64 {back}(i64 {pc}, i64 {number})")
+    text.add("br label %faulty")
+    text.lines.append(f"inside{pc}:")
+    start = text.emit("ptrtoint ptr %parameters to i64")
+    for k, element in enumerate(elements):
+        if isinstance(element, Bucket):
+            continue
+        blended = instruction.guard is not None or text.outlives_block(element)
+        called, place = loaded(text, instruction.type, element, blended, refuse)
+        at = text.emit(f"add i64 {start}, {offset + k * size}")
+        text.add(f"call void @{called}(i64 {at}, i64 0, ptr {addresses}, i64 {mask}, ptr {place})")
+
+
+_IS_INSIDE = """
+define i1 @is_inside(ptr %addresses, i64 %offset, i64 %last, i64 %mask) {
+  %a = load <32 x i64>, ptr %addresses, align 8
+  %o0 = insertelement <32 x i64> poison, i64 %offset, i64 0
+  %o = shufflevector <32 x i64> %o0, <32 x i64> poison, <32 x i32> zeroinitializer
+  %p = add <32 x i64> %a, %o
+  %l0 = insertelement <32 x i64> poison, i64 %last, i64 0
+  %l = shufflevector <32 x i64> %l0, <32 x i64> poison, <32 x i32> zeroinitializer
+  %c = icmp ugt <32 x i64> %p, %l
+  %m32 = trunc i64 %mask to i32
+  %m = bitcast i32 %m32 to <32 x i1>
+  %b = and <32 x i1> %c, %m
+  %w = bitcast <32 x i1> %b to i32
+  %r = icmp eq i32 %w, 0
+  ret i1 %r
+}
+"""
+
+
+@cache
+def _look() -> str:
+    return translate([look])
 
 
 @cache

@@ -78,7 +78,8 @@ def add_atomic(
         raise refuse("this form")
     is_global = instruction.space == "global"
     found = update(operation, kind, is_global)
-    if found is None or "async" in modifiers:
+    differs = not instruction.space and found != update(operation, kind, True)
+    if found is None or differs or "async" in modifiers:
         raise refuse("this form")
     size = TYPE_BYTES[kind]
     reach = touched(text, instruction, operands[0], size, position, number, refuse)

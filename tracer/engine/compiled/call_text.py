@@ -26,15 +26,12 @@ from ..pointer import callees, function_address
 from .frame import Frame, Place
 from .gather_text import stored
 from .lane import Lane, llvm_type
-from .machine import Machine
 from .passing_place import WIDEST, Passing, shared_register
 from .warp_lines import WarpText
 
 ROOM, LOST = -1, -2
 """What a call asks Python for, instead of an escape: room for another level, or what to say of a
 pointer that is no function's."""
-
-_FIELDS = {name: number for number, name in enumerate(Machine.__annotations__)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,13 +290,9 @@ class CallWriter:
         offset = self._frame.depth.offset
         return text.emit(f"getelementptr i8, ptr %frame, i64 {offset}")
 
-    def _field(self, text: WarpText, name: str, kind: str) -> str:
-        at = text.emit(f"getelementptr i64, ptr %m, i64 {_FIELDS[name]}")
-        return text.emit(f"load {kind}, ptr {at}")
-
     def _ask(self, text: WarpText, pc: int, what: str) -> str:
         """Call Python; return whether all is well."""
-        back = self._field(text, "escape", "ptr")
+        back = text.field("escape", "ptr")
         failed = text.emit(f"call i64 {back}(i64 {pc}, i64 {what})")
         return text.emit(f"icmp eq i64 {failed}, 0")
 
@@ -307,7 +300,7 @@ class CallWriter:
         depths = self._depths(text)
         called = text.fragments.once("deepest", "ptr, i64", _DEEPEST, "i64")
         most = text.emit(f"call i64 @{called}(ptr {depths}, i64 {mask})")
-        levels = self._field(text, "aside_levels", "i64")
+        levels = text.field("aside_levels", "i64")
         room = text.emit(f"icmp slt i64 {most}, {levels}")
         text.add(f"br i1 {room}, label %enough, label %narrow")
         text.lines.append("narrow:")
@@ -330,9 +323,9 @@ class CallWriter:
     def _move(self, text: WarpText, site: CallSite, mask: str, depths: str, way: str) -> None:
         """Move what a call puts aside, there or back again."""
         row = text.emit("mul i64 %warp, ASIDE_BYTES")
-        aside = self._field(text, "aside", "ptr")
+        aside = text.field("aside", "ptr")
         row = text.emit(f"getelementptr i8, ptr {aside}, i64 {row}")
-        warps = self._field(text, "warps", "i64")
+        warps = text.field("warps", "i64")
         stride = text.emit(f"mul i64 {warps}, ASIDE_BYTES")
         for place, offset in site.aside:
             bits = 8 * place.size
@@ -375,8 +368,8 @@ class CallWriter:
         self._begin("known")
 
     def _put_side(self, text: WarpText, number: int, lanes: str) -> None:
-        sides = self._field(text, "sides", "ptr")
-        warps = self._field(text, "warps", "i64")
+        sides = text.field("sides", "ptr")
+        warps = text.field("warps", "i64")
         at = text.emit(f"add i64 {text.emit(f'mul i64 {warps}, {number}')}, %place")
         at = text.emit(f"getelementptr i32, ptr {sides}, i64 {at}")
         text.add(f"store i32 {lanes}, ptr {at}")

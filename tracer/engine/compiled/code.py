@@ -20,8 +20,11 @@ from ..history import RUNS
 from ..layout import local_layout, shared_layout
 from ..memory import LoadedModule, Memory
 from ..native import compile_assembly
+from ..parameter import parameters_start
 from ..program import Program
 from .call_text import is_inner_call
+from .frame import PARAMETERS
+from .generic import REGIONS
 from .kernel_text import KernelText, write_kernel
 from .machine import CALL, DIVIDE, JUMP, LEAVE, LEAVE_SOME, MEET, OTHER, RETURN_SOME
 from .mark import way_of
@@ -154,9 +157,19 @@ class CompiledKernel:
         self.joins = np.array([block.join for block in kernel.blocks], dtype=np.int32)
         self.lengths = np.array([b.last - b.first for b in kernel.blocks], dtype=np.int32)
         self.first_site = np.array(self.made.first_site, dtype=np.int32)
-        sites = self.made.sites
+        sites = self.sites = [*self.made.sites, *self._sites_anywhere()]
         self.site_pc = np.array([pc for pc, _, _ in sites], dtype=np.uint32)
-        self.site_space = np.array([_SPACES[space] for _, space, _ in sites], dtype=np.uint8)
+        spaces = [_SPACES.get(space, 0) for _, space, _ in sites]
+        self.site_space = np.array(spaces, dtype=np.uint8)
+
+    def _sites_anywhere(self) -> list[tuple[int, str, int]]:
+        """Return the accesses with generic addresses, once for each state space."""
+        made = self.made
+        self.site_in: NDArray[np.int32] = np.full(len(made.sites), -1, dtype=np.int32)
+        self.site_in[made.anywhere] = np.arange(len(made.anywhere)) * len(REGIONS)
+        self.site_in[made.anywhere] += len(made.sites)
+        each = (made.sites[number] for number in made.anywhere)
+        return [(pc, space.name.lower(), size) for pc, _, size in each for space in REGIONS]
 
     def _arrange_calls(self, kernel: Kernel) -> None:
         """Note the functions that each block calls, one block after the other."""
@@ -174,7 +187,7 @@ class CompiledKernel:
     def ways(self) -> NDArray[np.int32]:
         """Return what each instruction does to global memory, as mark.py has it."""
         found: NDArray[np.int32] = np.zeros(len(self.kernel.instructions), dtype=np.int32)
-        for pc, space, size in self.made.sites:
+        for pc, space, size in self.sites:
             if space == "global":
                 found[pc] = way_of(self.kernel.instructions[pc].opcode, size)
         return found
@@ -190,6 +203,8 @@ def symbols_of(kernel: Kernel, loaded: LoadedModule) -> dict[tuple[int, str], in
     found = {(-1, name): placed.address for name, placed in loaded.symbols.items()}
     found.update(local_layout(kernel).offsets)
     found.update(shared_layout(kernel).offsets)
+    if loaded.parameters is not None:
+        found[-1, PARAMETERS] = parameters_start(loaded)
     return found
 
 

@@ -6,12 +6,16 @@ from dataclasses import dataclass
 from ...ptx.kernel import TYPE_BYTES, Kernel, Operand, Register, Special, Symbol, Variable
 from ..array import LANES
 from ..layout import local_layout
+from ..parameter import parameter_offsets
 from ..pointer import function_address
 from .parameter_register import parameter_registers
 from .passing_place import ANY, Passing, Piece, piece_register, shared_register
 from .special import BLOCK, THREAD, Specials
 
 ALIGN = 64
+
+PARAMETERS = "[parameters]"
+"""Stands for the place to which generic addresses of the kernel's parameters point."""
 
 CARRY = Register("%cc", "pred")
 """The flag of sums of more than a register's width: each function has its own, and it lasts."""
@@ -134,7 +138,9 @@ class Frame:
             return None
         name = operand.name
         start = self._symbols.get((function, name), self._symbols.get((-1, name)))
-        if start is None and not self._is_parameter(function, name):
+        if start is None and self._is_parameter(function, name):
+            start = parameter_offsets(self._kernel)[name]
+        elif start is None:
             start = function_address(self._kernel.module, name)
         return None if start is None else start + operand.offset
 

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 
 from ....errors import CutraceError
 from ...ptx.isa import destinations, sources
@@ -20,12 +21,13 @@ from ...ptx.kernel import (
 )
 from ...ptx.kernel import Part as Selected
 from ..op.family import find_rule
-from ..parameter import parameter_offsets
-from .access_text import add_access, element_operands
+from ..parameter import parameter_bytes, parameter_offsets
+from .access_text import add_access, add_look, add_pointed, element_operands
 from .atomic_text import add_atomic
 from .call_text import Calls, CallWriter, find_calls
 from .compute import Fragments, compute
 from .frame import CARRY, Frame, Place
+from .generic import decide
 from .lane import Lane, llvm_type
 from .machine import Machine
 from .move_text import converted_address, move
@@ -34,12 +36,15 @@ from .part import (
     ATOMIC,
     COUNT,
     ESCAPE,
+    GENERIC,
+    POINTED,
     RUN,
     Part,
     cut_parts,
     is_directed,
     spans_of,
 )
+from .translate import translate
 from .warp_lines import WarpText
 from .warp_text import add_warp
 
@@ -121,6 +126,20 @@ each{n}:
 after{n}:
 """
 
+_DECISION = """  br label %each{n}
+each{n}:
+  %whole{n} = call i64 @{decide}(ptr %m, i64 {accesses}, i64 {offset})
+  %is_whole{n} = icmp ne i64 %whole{n}, 0
+  br i1 %is_whole{n}, label %after{n}, label %apart{n}
+apart{n}:
+  %escape.at{n} = getelementptr i64, ptr %m, i64 {field}
+  %escape{n} = load ptr, ptr %escape.at{n}
+  %escaped{n} = call i64 %escape{n}(i64 {pc}, i64 {accesses})
+  %sound{n} = icmp eq i64 %escaped{n}, 0
+  br i1 %sound{n}, label %after{after}, label %faulty
+after{n}:
+"""
+
 _OF_WARP = re.compile(r"%(place|warp|active|frame|block|shared|local|of_block|of_warp)\b")
 """Names of a warp's values, which are those of the segment in hand."""
 
@@ -158,12 +177,16 @@ _OF_LANE = re.compile(r"%(lane\b|on\b|x\d+)")
 @dataclass(slots=True)
 class Segment:
     """Lines that run for one warp after another, up to the label `last`; or an instruction that the
-    array engine runs, `pc`, after so many `accesses` of the basic block."""
+    array engine runs, `pc`, after so many `accesses` of the basic block. It runs one with generic
+    addresses, to which `offset` is added, only if `decide`, a function's name, says so; the next
+    segment is for when it does not."""
 
     lines: list[str]
     last: str = ""
     pc: int | None = None
     accesses: int = 0
+    offset: int = 0
+    decide: str = ""
 
 
 @dataclass(slots=True)
@@ -172,7 +195,8 @@ class KernelText:
 
     `places` has for each instruction that the array engine runs (its pc), and for the last one of
     each basic block, where its registers lie; `escaped` says why those instructions are not
-    compiled. `sites` holds pc, state space and bytes of each access, `first_site` where those of
+    compiled. `sites` holds pc, state space and bytes of each access, `anywhere` those of generic
+    addresses (their numbers), `first_site` where those of
     each basic block begin; `counted` the pcs whose lanes are counted; `support` functions that it
     calls; `crosses_lanes` whether lanes may read registers of others.
     """
@@ -182,6 +206,7 @@ class KernelText:
     escaped: Mapping[int, str] = field(default_factory=dict)
     places: dict[int, dict[str, Place]] = field(default_factory=dict)
     sites: list[tuple[int, str, int]] = field(default_factory=list)
+    anywhere: list[int] = field(default_factory=list)
     first_site: list[int] = field(default_factory=list)
     counted: list[int] = field(default_factory=list)
     support: dict[str, str] = field(default_factory=dict)
@@ -257,6 +282,8 @@ class _Writer:
             if part.kind == ESCAPE:
                 self._escape(segments[-1], block, part.pcs[0])
                 continue
+            if part.kind == GENERIC:
+                self._look(segments, block, part.pcs[0])
             text = WarpText(made.frame, block.function, self.fragments)
             try:
                 self._add_part(text, block, part, parts[number + 1 :])
@@ -265,7 +292,10 @@ class _Writer:
             segments[-1].lines += [line.replace("%u", f"%q{number}.") for line in text.lines]
             segments[-1].last = self._last
         self._keep_places(block, block.last - 1)
-        if not segments or segments[-1].pc is not None:
+        skipped = (
+            bool(parts) and parts[-1].kind == GENERIC
+        )  # where the array engine made the access
+        if not segments or segments[-1].pc is not None or skipped:
             self._last = f"each{len(segments)}"
             segments.append(Segment([], self._last))
         lines = self._ending(block, ends)
@@ -279,6 +309,22 @@ class _Writer:
             segments="".join(_segments(segments)),
             fault=_FIELDS["fault_site"],
         )
+
+    def _look(self, segments: list[Segment], block: BasicBlock, pc: int) -> None:
+        """Find out where an access with generic addresses goes, and begin a segment for it."""
+        text = WarpText(self._made.frame, block.function, self.fragments)
+        segment = Segment([])
+        try:
+            segment.offset = add_look(text, self._kernel.instructions[pc], self._refusal(pc))
+        except CutraceError as problem:
+            self._refuse(pc, problem)
+        segments[-1].lines += [line.replace("%u", f"%look{len(segments)}.") for line in text.lines]
+        segments[-1].last = self._last
+        self._escape(segment, block, pc)
+        definition = _decide()
+        segment.decide = self.fragments.once("decide", "ptr, i64, i64", definition, "i64")
+        self._last = f"each{len(segments) + 1}"
+        segments += [segment, Segment([], self._last)]
 
     def _escape(self, segment: Segment, block: BasicBlock, pc: int) -> None:
         """Let the array engine run an instruction."""
@@ -339,9 +385,17 @@ class _Writer:
             self._add_run(text, block, part, later)
         elif part.kind == COUNT:
             self._add_count(text, instruction, pc)
-        elif part.kind in (ACCESS, ATOMIC):
-            add = add_access if part.kind == ACCESS else add_atomic
+        elif part.kind == POINTED:
+            if block.function:
+                raise refuse("a parameter through a pointer")
+            self._keep_places(block, pc)
+            add_pointed(text, instruction, pc, (number, parameter_bytes(self._kernel)), refuse)
+            self._last = f"inside{pc}"
+        elif part.kind in (ACCESS, ATOMIC, GENERIC):
+            add = add_atomic if instruction.opcode in ("atom", "red") else add_access
             add(text, instruction, position, number, refuse)
+            if part.kind == GENERIC:
+                self._made.anywhere.append(len(self._made.sites))
             size = TYPE_BYTES[instruction.type] * instruction.vector
             self._made.sites.append((pc, instruction.space, size))
         else:
@@ -505,6 +559,11 @@ class _Writer:
         return refuse
 
 
+@cache
+def _decide() -> str:
+    return translate([decide])
+
+
 def _segments(segments: list[Segment]) -> Iterator[str]:
     """Yield the loops over the warps of the group, and the escapes between them."""
     before = "entry"
@@ -513,8 +572,11 @@ def _segments(segments: list[Segment]) -> Iterator[str]:
             text = _OF_WARP.sub(rf"%\g<1>{n}", "\n".join(segment.lines))
             yield _SEGMENT.format(n=n, before=before, last=segment.last, lines=text)
         else:
-            at = _FIELDS["escape"]
-            yield _ESCAPE.format(n=n, field=at, pc=segment.pc, accesses=segment.accesses)
+            form = _DECISION if segment.decide else _ESCAPE
+            yield form.format(
+                n=n, field=_FIELDS["escape"], pc=segment.pc, accesses=segment.accesses,
+                offset=segment.offset, decide=segment.decide, after=n + 1,
+            )  # fmt: skip
         before = f"after{n}"
 
 

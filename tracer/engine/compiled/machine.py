@@ -39,8 +39,12 @@ class Machine(Struct):
     calls, with its pc and the number of accesses before it; rows of the first `finished` accesses
     of the basic block are taken, and `upto` says how many are to be.
 
-    Arrays over accesses: `outside_lanes` counts lanes outside of allocations but between `base` and
-    `mapped_end` (0: that is a fault), of which the others have the first lane of the first warp.
+    Arrays over accesses: `site_as` is the access that its rows are of: itself, but for one with
+    generic addresses that of its state space, from `site_in` on in order of regions. Of such an
+    access in hand the lanes' addresses lie from `low` to `high`; `region`, `shift` (what is taken
+    off addresses), `window` and `arena` are those of its space. `outside_lanes` counts lanes
+    outside of allocations but between `base` and `mapped_end` (0: that is a fault), of which the
+    others have the first lane of the first warp.
     """
 
     warps: int
@@ -138,6 +142,14 @@ class Machine(Struct):
     row_pattern: I32
     runs: int
     run_site: I32
+    site_as: I32
+    site_in: I32
+    low: int
+    high: int
+    region: int
+    shift: int
+    window: int
+    arena: int
     run_count: I32
     lanes_on: I64
 

@@ -2,6 +2,7 @@
 
 from ...ptx.kernel import Instruction, Operand, Symbol, Vector
 from ..memory import WINDOWS
+from .frame import PARAMETERS
 from .lane import Lane, llvm_type, width
 
 
@@ -57,6 +58,8 @@ def converted_address(lane: Lane, instruction: Instruction) -> tuple[Operand, st
     kind = instruction.type
     value = lane.operand(source, kind)
     start = 0 if instruction.space == "global" else _WINDOW_SPACES.get(instruction.space, 0)
+    if instruction.space == "param":
+        start = lane.frame.address_of(0, Symbol(PARAMETERS)) or 0
     if start:
         operation = "sub" if "to" in instruction.modifiers else "add"
         value = lane.emit(f"{operation} i{width(kind)} {value}, {start}")

@@ -2,8 +2,8 @@
 
 A part runs for one warp after another of a group. Memory has to look as if each instruction ran for
 all warps before the next began, so parts are kept in segments: in one of them a state space is
-either only read, or has a single access. An instruction that the array engine runs, an escape, is a
-segment of its own.
+either only read, or has a single access. An instruction that the array engine runs, an escape, and
+an access with generic addresses are segments of their own.
 """
 
 from collections.abc import Container, Iterator, Set
@@ -14,6 +14,7 @@ from ...ptx.kernel import Address, BasicBlock, Instruction, Kernel, Symbol
 from ..move import NO_EFFECT
 
 RUN, ACCESS, ATOMIC, COUNT, WARP, ESCAPE = "run", "access", "atomic", "count", "warp", "escape"
+GENERIC, POINTED = "generic", "pointed"
 _ACROSS = frozenset({"shfl", "vote", "activemask", "match", "redux"})
 
 
@@ -93,19 +94,21 @@ def kind_of(instruction: Instruction) -> str:
     if opcode in NO_EFFECT or (opcode in ("bar", "barrier") and "warp" in instruction.modifiers):
         return ""
     if opcode in ("ld", "ldu", "st") and instruction.space != "param":
-        return ACCESS
+        return ACCESS if instruction.space else GENERIC
+    if opcode == "ld" and instruction.space == "param" and not reads_parameter(instruction):
+        return POINTED
     if opcode in ("atom", "red"):
-        return ATOMIC
+        return ATOMIC if instruction.space else GENERIC
     return WARP if opcode in _ACROSS else RUN
 
 
 def _in_segments(kernel: Kernel, parts: list[Part]) -> Iterator[Part]:
     read: set[str] = set()
     written: set[str] = set()
-    after_escape = False
+    is_alone = False
     for part in parts:
-        begins = after_escape or part.kind == ESCAPE
-        after_escape = part.kind == ESCAPE
+        begins = is_alone or part.kind in (ESCAPE, GENERIC)
+        is_alone = part.kind in (ESCAPE, GENERIC)
         if begins:
             read, written = set(), set()
         if part.kind in (ACCESS, ATOMIC):

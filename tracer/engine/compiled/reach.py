@@ -121,7 +121,7 @@ def touch(
         m.row_pattern[row] = -1
         m.dropped = 1
         return 0
-    site = m.first_site[m.number] + access
+    site = m.site_as[m.first_site[m.number] + access]
     warp = m.chosen[place]
     table = m.table
     questions = m.questions
@@ -240,7 +240,7 @@ def finish_some(m: Machine) -> None:
             to += m.count
         row += m.count
         if to > start:
-            m.run_site[m.runs] = m.first_site[m.number] + access
+            m.run_site[m.runs] = m.site_as[m.first_site[m.number] + access]
             m.run_count[m.runs] = to - start
             m.runs += 1
     m.rows = to

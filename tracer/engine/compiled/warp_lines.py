@@ -3,7 +3,9 @@
 from ...ptx.kernel import Instruction, Operand, Register
 from .compute import Fragments
 from .frame import Frame
+from .machine import Machine
 
+_FIELDS = {name: number for number, name in enumerate(Machine.__annotations__)}
 _FILL = """
 define void @fill(ptr %p, i64 %x) {
   %i = insertelement <32 x i64> poison, i64 %x, i64 0
@@ -45,6 +47,11 @@ class WarpText:
     def add(self, line: str) -> None:
         """Add a line without a value."""
         self.lines.append(f"  {line}")
+
+    def field(self, name: str, kind: str = "i64") -> str:
+        """Return a field of the machine."""
+        at = self.emit(f"getelementptr i64, ptr %m, i64 {_FIELDS[name]}")
+        return self.emit(f"load {kind}, ptr {at}")
 
     def fill(self, to: str, number: int) -> None:
         """Put a number of 64 bits into 32 lanes."""

@@ -25,6 +25,7 @@ from .code import Buffers, CompiledKernel, routines
 from .escape import Escapes
 from .escape_rows import EscapeRows
 from .frame import Place
+from .generic import LEAST, MOST
 from .history_table import Entries
 from .machine import (
     DEEPEN,
@@ -139,7 +140,10 @@ class CompiledWave(Wave):
         m.allocations = len(memory.global_.allocations)
         m.const_starts, m.const_ends = _bounds(memory.const)
         m.const_allocations = len(memory.const.allocations)
-        sites = self._code.made.sites
+        sites = self._code.sites
+        m.site_as = np.arange(len(self._code.made.sites) + 1, dtype=np.int32)
+        m.site_in = self._code.site_in
+        m.low, m.high = MOST, LEAST
         reports = program.launch.watch.bounds == "report"
         m.base = memory.global_.base
         m.mapped_end = m.base + memory.global_.mapped if reports else 0
@@ -159,7 +163,7 @@ class CompiledWave(Wave):
     def _bind_rows(self) -> None:
         m, code = self._machine, self._code
         m.table = self._patterns.store.table
-        m.site_pattern = np.full((len(code.made.sites) + 1) * self.warps, -1, dtype=np.int32)
+        m.site_pattern = np.full((len(code.sites) + 1) * self.warps, -1, dtype=np.int32)
         m.questions = no_questions()
         capacity = code.capacity(self.warps)
         m.row_limit = ROWS
@@ -331,6 +335,7 @@ class CompiledWave(Wave):
                 self._report_lost(pc)
             else:
                 self._run_step(pc)
+                self._skip_access(pc, accesses)
         except BaseException as problem:  # it must not be lost on its way through machine code
             self._raised = problem
             self._machine.fault_site = 0
@@ -344,6 +349,15 @@ class CompiledWave(Wave):
         escaped.step(group)
         self._escapes.leave(self, group, escaped)
         self._patterns.store.reserve(self._code.capacity(self.warps))
+
+    def _skip_access(self, pc: int, accesses: int) -> None:
+        """Leave out the rows of an access with generic addresses that the array engine has made."""
+        m = self._machine
+        site = int(m.first_site[m.number]) + accesses
+        if accesses < m.site_count[m.number] and self._code.sites[site][:2] == (pc, ""):
+            m.upto = accesses
+            routines().finish_some(m.address)
+            m.finished = accesses + 1
 
     def _report_lost(self, pc: int) -> NoReturn:
         """Let the array engine say that a call goes through a pointer that is no function's."""
@@ -389,8 +403,8 @@ class CompiledWave(Wave):
 
     def _report_fault(self) -> NoReturn:
         m = self._machine
-        site = int(m.first_site[m.number]) + m.fault_site
-        pc, space, size = self._code.made.sites[site]
+        site = int(m.site_as[m.first_site[m.number] + m.fault_site])
+        pc, space, size = self._code.sites[site]
         warp = np.array([m.fault_warp], dtype=np.intp)
         group = Group(self, warp, np.array([m.fault_mask], dtype=np.uint32))
         addresses = np.zeros((group.rows * group.warps_a_row, LANES), dtype=np.int64)
@@ -478,7 +492,7 @@ class CompiledWave(Wave):
         for site in np.flatnonzero(m.outside_lanes).tolist():
             warp, lane = int(m.outside_warp[site]), int(m.outside_lane[site])
             found = int(m.outside_lanes[site]), warp, lane, int(m.outside_address[site])
-            self.rows.outside.note(self._code.made.sites[site][0], *found)
+            self.rows.outside.note(self._code.sites[site][0], *found)
 
 
 def _parameters(program: "Program") -> NDArray[np.uint8]:
