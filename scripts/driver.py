@@ -9,6 +9,8 @@ from typing import Any
 
 HEADER = ".version 8.6\n.target sm_90a\n.address_size 64\n"
 MEMORY = 1 << 24
+_OPTIMIZATION_LEVEL = 7
+"""CUjit_option, in cuda.h."""
 
 
 class Gpu:
@@ -42,10 +44,12 @@ class Gpu:
         if status:
             raise OSError(status, f"{function} failed with status {status}")
 
-    def load(self, ptx: str) -> ctypes.c_void_p:
-        """Assemble PTX; OSError if the driver refuses it."""
-        module = ctypes.c_void_p()
-        self("cuModuleLoadData", ctypes.byref(module), ptx.encode() + b"\0")
+    def load(self, ptx: str, level: int = 4) -> ctypes.c_void_p:
+        """Assemble PTX, optimized so far (0 to 4); OSError if the driver refuses it."""
+        module, text = ctypes.c_void_p(), ptx.encode() + b"\0"
+        option, value = ctypes.c_int(_OPTIMIZATION_LEVEL), ctypes.c_void_p(level)
+        given = (ctypes.byref(option), ctypes.byref(value))
+        self("cuModuleLoadDataEx", ctypes.byref(module), text, 1, *given)
         return module
 
     def read(self, start: int, size: int) -> bytes:

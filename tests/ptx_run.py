@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from ptx_case import SCRATCH, Case, kernel_text, stored_dtype
 
-from cutrace.tracer.engine.launch import Launch
+from cutrace.tracer.engine.launch import Launch, Watch
 from cutrace.tracer.engine.memory import Memory
 from cutrace.tracer.engine.run import run
 from cutrace.tracer.ptx.link import link_kernel
@@ -91,6 +91,7 @@ def run_kernel(
     memory: Memory | None = None,
     handles: Mapping[str, int] | None = None,
     sink: Rows | None = None,
+    engine: str = "auto",
 ) -> list[NDArray[Any]]:
     """Run a kernel that takes pointers to `arrays`; return what lies there afterwards.
 
@@ -105,7 +106,8 @@ def run_kernel(
         memory.view(place)[:] = np.ascontiguousarray(array).view(np.uint8)
     block = min(block, lanes)
     arguments = tuple(place.address.to_bytes(8, "little") for place in places)
-    launch = Launch((lanes // block, 1, 1), (block, 1, 1), 0, arguments, print)
+    grid, watch = (lanes // block, 1, 1), Watch(engine=engine)
+    launch = Launch(grid, (block, 1, 1), 0, arguments, print, watch=watch)
     run(link_kernel(module, name), launch, memory, loaded, sink or Rows())
     return [
         memory.view(place).view(array.dtype).copy()

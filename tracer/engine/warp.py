@@ -1,4 +1,8 @@
-"""Instructions in which lanes of a warp talk to one another (PTX ISA 9.7.9.6, 9.7.13)."""
+"""Instructions in which lanes of a warp talk to one another (PTX ISA 9.7.9.6, 9.7.13).
+
+A lane acts together with those that execute the instruction with it and are in its own mask: lanes
+of one split may name different sets, as the tiles of a warp do.
+"""
 
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -6,17 +10,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..ptx.kernel import Bucket, Instruction, Operand, Pair, Register
-from .array import DTYPES, LANES, Array, Bits, Mask, pack, scalar
+from ..ptx.kernel import Bucket, Immediate, Instruction, Operand, Pair
+from .array import DTYPES, LANES, Array, Bits, Mask, pack
 from .op.extreme import chooser
 from .program import Step
-from .slot import Fetch, Store
+from .slot import Fetch, Store, immediate
 
 if TYPE_CHECKING:
     from .decode import Decoder
     from .group import Group
 
+ALL_LANES = 0xFFFF_FFFF
 _LANE = np.arange(LANES, dtype=np.int64)[None]
+_NOTHING = np.uint32(0)
 _REDUCTIONS: Mapping[str, tuple[Callable[..., Array], Callable[[np.dtype[Any]], int]]] = {
     "add": (np.add.reduce, lambda dtype: 0),
     "min": (np.minimum.reduce, lambda dtype: int(np.iinfo(dtype).max)),
@@ -80,33 +86,43 @@ def put(group: "Group", store: Store | None, value: Array) -> None:
         store(group.frame, by_lane(group, value))
 
 
-def _is_live(decoder: "Decoder", operand: Operand) -> bool:
-    """Whether an operand is a register that has a value when the basic block begins."""
-    if not isinstance(operand, Register):
-        return False
-    return (decoder.function, operand.name) in decoder.kernel.live_in[decoder.block.number]
+def _members(decoder: "Decoder", instruction: Instruction, place: int) -> Fetch | None:
+    """Return what fetches the mask of an instruction, each lane's own; None where it names all."""
+    if "sync" not in instruction.modifiers:
+        return None
+    mask = instruction.operands[place]
+    if isinstance(mask, Immediate) and int(immediate(mask, "b32").flat[0]) == ALL_LANES:
+        return None
+    return decoder.fetch(mask, "b32")
+
+
+def others_of(group: "Group", active: Mask, members: Fetch | None) -> Bits:
+    """Return the active lanes with which each lane acts: (warps, 1), or (warps, 32) by its mask."""
+    everyone = pack(active)[:, None]
+    return everyone if members is None else everyone & by_warp(group, members(group.frame))
+
+
+def _unpacked(lanes: Bits) -> Mask:
+    """Return (n, k) masks as (n, k, 32)."""
+    bits: Bits = lanes[:, :, None] >> _LANE.astype(np.uint32)[None] & np.uint32(1)
+    return bits.astype(np.bool_)
 
 
 def _shuffle(decoder: "Decoder", instruction: Instruction) -> Step:
-    """A lane that is not active gives what its register held when the basic block began, 0 if
-    nothing that is read there: the ISA leaves it open."""
+    """A lane that does not execute the shuffle gives 0, as on an H200: the ISA leaves it open."""
     to, *operands = instruction.operands
     mode = next(m for m in instruction.modifiers if m in ("up", "down", "bfly", "idx"))
     kinds = ("b32", "u32", "u32")
     value, step, clamp = (decoder.fetch(o, k) for o, k in zip(operands[:3], kinds, strict=True))
     store, store_valid = _outputs(decoder, to, ("b32", "pred"))
-    nothing = scalar(0, DTYPES["b32"])
-    before = value if _is_live(decoder, operands[0]) else lambda frame: nothing
+    guard = decoder.guard()
 
     def shuffle(group: "Group") -> None:
         frame = group.frame
         source, valid = _source_lane(
             mode, by_warp(group, step(frame)) & 31, by_warp(group, clamp(frame))
         )
-        values = by_warp(group, value(frame))
-        if group.lanes is not None:
-            theirs = by_warp(group, before(group.committed))
-            values = np.where(by_warp(group, group.lanes), values, theirs)
+        values = np.where(active_lanes(group, guard), by_warp(group, value(frame)), _NOTHING)
         put(group, store, np.take_along_axis(values, source, axis=1))
         put(group, store_valid, valid)
 
@@ -138,16 +154,16 @@ def _vote(decoder: "Decoder", instruction: Instruction) -> Step:
     mode = next(m for m in instruction.modifiers if m in ("all", "any", "uni", "ballot"))
     predicate = decoder.fetch(source, "pred")
     store = decoder.store(to, "b32" if mode == "ballot" else "pred")
-    guard = decoder.guard()
+    guard, members = decoder.guard(), _members(decoder, instruction, 2)
 
     def vote(group: "Group") -> None:
         active = active_lanes(group, guard)
-        on = active & by_warp(group, predicate(group.frame))
+        others = others_of(group, active, members)
+        on = pack(active & by_warp(group, predicate(group.frame)))[:, None] & others
         if mode == "ballot":
-            put(group, store, pack(on)[:, None])
+            put(group, store, on)
             return
-        every = (on == active).all(axis=1, keepdims=True)
-        some = on.any(axis=1, keepdims=True)
+        every, some = on == others, on != 0
         result = {"all": every, "any": some, "uni": every | ~some}[mode]
         put(group, store, result)
 
@@ -164,16 +180,17 @@ def _match(decoder: "Decoder", instruction: Instruction) -> Step:
     value = decoder.fetch(source, instruction.type)
     store, store_all = _outputs(decoder, to, ("b32", "pred"))
     everyone, guard = "all" in instruction.modifiers, decoder.guard()
+    members = _members(decoder, instruction, 2)
 
     def match(group: "Group") -> None:
         active = active_lanes(group, guard)
+        others = others_of(group, active, members)
         values = by_warp(group, value(group.frame))
-        equal = (values[:, :, None] == values[:, None, :]) & active[:, None, :]
-        masks: Bits = pack(equal.reshape(-1, LANES)).reshape(-1, LANES)
+        equal = values[:, :, None] == values[:, None, :]
+        masks: Bits = pack(equal.reshape(-1, LANES)).reshape(-1, LANES) & others
         if everyone:
-            agree = (masks == pack(active)[:, None]) | ~active
-            agree = agree.all(axis=1, keepdims=True)
-            masks = np.where(agree, pack(active)[:, None], np.uint32(0))
+            agree = masks == others
+            masks = np.where(agree, others, np.uint32(0))
             put(group, store_all, agree)
         put(group, store, masks)
 
@@ -191,11 +208,12 @@ def _reduce(decoder: "Decoder", instruction: Instruction) -> Step:
     dtype = DTYPES[kind]
     empty = np.array(neutral(dtype) & 0xFFFFFFFF, dtype=np.uint32).view(dtype)
     value, store, guard = decoder.fetch(source, kind), decoder.store(to, kind), decoder.guard()
+    members = _members(decoder, instruction, 2)
 
     def redux(group: "Group") -> None:
-        active = active_lanes(group, guard)
-        values = np.where(active, by_warp(group, value(group.frame)), empty)
-        put(group, store, reduce(values, axis=1, keepdims=True, dtype=dtype))
+        others = others_of(group, active_lanes(group, guard), members)
+        values = by_warp(group, value(group.frame))[:, None, :]
+        put(group, store, reduce(np.where(_unpacked(others), values, empty), axis=2, dtype=dtype))
 
     return redux
 
@@ -206,28 +224,34 @@ def _reduce_floats(decoder: "Decoder", instruction: Instruction) -> Step:
     modifiers = instruction.modifiers
     choose = chooser("f32", "min" in modifiers, nan="NaN" in modifiers)
     value, store, guard = decoder.fetch(source, "b32"), decoder.store(to, "b32"), decoder.guard()
+    members = _members(decoder, instruction, 2)
     keep = np.uint32(0x7FFF_FFFF if "abs" in modifiers else 0xFFFF_FFFF)
 
     def redux(group: "Group") -> None:
-        active = active_lanes(group, guard)
+        others = others_of(group, active_lanes(group, guard), members)
         values = by_warp(group, value(group.frame)) & keep
-        first = np.take_along_axis(values, active.argmax(axis=1)[:, None], axis=1)
-        total = first
+        total = first = np.take_along_axis(values, first_lane(others), axis=1)
+        inside = _unpacked(others)
         for lane in range(LANES):
-            here = slice(lane, lane + 1)
-            total = choose(total, np.where(active[:, here], values[:, here], first))
+            here = values[:, lane : lane + 1]
+            total = choose(total, np.where(inside[:, :, lane], here, first))
         put(group, store, total)
 
     return redux
 
 
+def first_lane(lanes: Bits) -> NDArray[np.int64]:
+    """Return the place of the lowest one bit; 31 where there is none."""
+    none_below: Bits = np.bitwise_count(~lanes & (lanes - np.uint32(1)))
+    return np.minimum(none_below.astype(np.int64), LANES - 1)
+
+
 def _elect(decoder: "Decoder", instruction: Instruction) -> Step:
     store, store_leader = _outputs(decoder, instruction.operands[0], ("b32", "pred"))
-    guard = decoder.guard()
+    guard, members = decoder.guard(), _members(decoder, instruction, 1)
 
     def elect(group: "Group") -> None:
-        active = active_lanes(group, guard)
-        leader = active.argmax(axis=1)[:, None]
+        leader = first_lane(others_of(group, active_lanes(group, guard), members))
         put(group, store, leader.astype(np.uint32))
         put(group, store_leader, leader == _LANE)
 

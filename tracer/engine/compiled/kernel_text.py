@@ -399,14 +399,8 @@ class _Writer:
             size = TYPE_BYTES[instruction.type] * instruction.vector
             self._made.sites.append((pc, instruction.space, size))
         else:
-            add_warp(text, instruction, self._is_live(block, instruction), refuse)
+            add_warp(text, instruction, refuse)
             self._made.crosses_lanes = True
-
-    def _is_live(self, block: BasicBlock, instruction: Instruction) -> bool:
-        """Whether the register that a `shfl` reads has a value when the basic block begins."""
-        value = instruction.operands[1:2]
-        live = self._kernel.live_in[block.number]
-        return all(isinstance(v, Register) and (block.function, v.name) in live for v in value)
 
     def _add_count(self, text: WarpText, instruction: Instruction, pc: int) -> None:
         lanes = text.lanes_on(instruction)

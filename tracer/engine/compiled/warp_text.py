@@ -3,7 +3,9 @@
 from collections.abc import Callable
 from functools import cache
 
-from ...ptx.kernel import Bucket, Instruction, Not, Operand, Pair, Register
+from ...ptx.kernel import Bucket, Immediate, Instruction, Not, Operand, Pair, Register
+from ..slot import immediate
+from ..warp import ALL_LANES
 from .access_text import keep_lanes, same_size
 from .lane import Refuse
 from .language import I64, U8, U32, trailing_zeros
@@ -12,28 +14,22 @@ from .warp_lines import WarpText
 
 IDX, UP, DOWN, BFLY = range(4)
 _MODES = {"idx": IDX, "up": UP, "down": DOWN, "bfly": BFLY}
-_VOTES = ("all", "any", "uni", "ballot")
-_EVERYONE = (1 << 32) - 1
+ALL, ANY, UNI, BALLOT = range(4)
+_VOTES = {"all": ALL, "any": ANY, "uni": UNI, "ballot": BALLOT}
 
 
-def add_warp(text: WarpText, instruction: Instruction, is_live: bool, refuse: Refuse) -> None:
-    """Add a `shfl`, `vote`, `activemask`, `match` or `redux`.
-
-    `is_live` tells whether a register that is shuffled had a value when the basic block began.
-    """
+def add_warp(text: WarpText, instruction: Instruction, refuse: Refuse) -> None:
+    """Add a `shfl`, `vote`, `activemask`, `match` or `redux`."""
     add = _ADDERS.get(instruction.opcode)
-    if instruction.opcode == "shfl":
-        _shuffle(text, instruction, text.lanes_on(instruction), is_live, refuse)
-    elif add is not None:
-        add(text, instruction, text.lanes_on(instruction), refuse)
-    else:
+    if add is None:
         raise refuse("this instruction")
+    add(text, instruction, text.lanes_on(instruction), refuse)
 
 
 def shuffle(
-    mode: int, values: U32, steps: U32, clamps: U32, known: int, to: U32, valid: U8
+    mode: int, values: U32, steps: U32, clamps: U32, active: int, to: U32, valid: U8
 ) -> None:
-    """Put into `to` the value of the lane that each lane reads, 0 from lanes not `known`, and into
+    """Put into `to` the value of the lane that each lane reads, 0 from lanes not `active`, and into
     `valid` whether that is in range (PTX ISA, shfl.sync)."""
     for lane in range(32):
         offset = steps[lane] & 31
@@ -51,34 +47,64 @@ def shuffle(
             holds = 1
         else:
             source = lane
-        to[lane] = values[source] if (known >> source) & 1 else 0
+        to[lane] = values[source] if (active >> source) & 1 else 0
         valid[lane] = holds
 
 
-def match_lanes(values: I64, active: int, to: U32) -> int:
-    """Put into `to` the lanes that have the value of each; return 1 if all active ones agree."""
-    agree = 1
+def vote_lanes(mode: int, yes: int, active: int, masks: U32, to: U32, holds: U8) -> None:
+    """Put what each lane's own voters say into `to` as a word, into `holds` as a truth value."""
     for lane in range(32):
+        others = masks[lane] & active
+        outcome = yes & others
+        if mode != BALLOT:
+            every = 1 if outcome == others else 0
+            some = 1 if outcome != 0 else 0
+            outcome = every if mode == ALL else some
+            if mode == UNI:
+                outcome = every | (1 - some)
+        to[lane] = outcome
+        holds[lane] = outcome
+
+
+def match_lanes(everyone: int, values: I64, active: int, masks: U32, to: U32, holds: U8) -> None:
+    """Put into `to` the lanes that have the value of each, of those in its mask; with `everyone`
+    all or none, and into `holds` whether they agree."""
+    for lane in range(32):
+        others = masks[lane] & active
         found = 0
         for other in range(32):
-            if (active >> other) & 1 and values[other] == values[lane]:
+            if (others >> other) & 1 and values[other] == values[lane]:
                 found = found | (1 << other)
-        if (active >> lane) & 1 and found != active:
-            agree = 0
+        agree = 1 if found == others else 0
+        if everyone and not agree:
+            found = 0
         to[lane] = found
-    return agree
+        holds[lane] = agree
 
 
 ADD, MIN, MAX, AND, OR, XOR = range(6)
 _REDUCTIONS = {"add": ADD, "min": MIN, "max": MAX, "and": AND, "or": OR, "xor": XOR}
 
 
-def reduce_lanes(operation: int, values: I64, active: int) -> int:
-    """Return the values of the active lanes put together."""
-    first = trailing_zeros(active | (1 << 31))
+def reduce_lanes(operation: int, values: I64, active: int, masks: U32, to: U32) -> None:
+    """Put into `to` the values of the active lanes in each lane's mask put together."""
+    left = active
+    while left:
+        first = trailing_zeros(left)
+        mask = masks[first]
+        total = reduce_some(operation, values, (active & mask) | (1 << first))
+        for lane in range(first, 32):
+            if (left >> lane) & 1 and masks[lane] == mask:
+                to[lane] = total
+                left = left & ~(1 << lane)
+
+
+def reduce_some(operation: int, values: I64, lanes: int) -> int:
+    """Return the values of some lanes put together."""
+    first = trailing_zeros(lanes)
     total = values[first]
     for lane in range(first + 1, 32):
-        if (active >> lane) & 1:
+        if (lanes >> lane) & 1:
             total = combine(operation, total, values[lane])
     return int(total)
 
@@ -101,23 +127,28 @@ def _written(routine: Callable[..., int | None]) -> str:
     return translate([routine])
 
 
-def _shuffle(
-    text: WarpText, instruction: Instruction, mask: str, is_live: bool, refuse: Refuse
-) -> None:
+def _shuffle(text: WarpText, instruction: Instruction, mask: str, refuse: Refuse) -> None:
     to, value, step, clamp = instruction.operands[:4]
     mode = next(_MODES[m] for m in instruction.modifiers if m in _MODES)
     places = [
         same_size(text, "b32", operand, scratch, refuse)
         for operand, scratch in ((value, "%values"), (step, "%values0"), (clamp, "%values1"))
     ]
-    known = str(_EVERYONE) if is_live else text.emit("zext i32 %active to i64")
-    valid = text.emit("getelementptr i8, ptr %olds, i64 128")
     parameters = "i64, ptr, ptr, ptr, i64, ptr, ptr"
     called = text.fragments.once("shuffle", parameters, _written(shuffle), "i64")
-    given = f"i64 {mode}, {', '.join(f'ptr {place}' for place in places)}, i64 {known}"
-    text.emit(f"call i64 @{called}({given}, ptr %olds, ptr {valid})")
+    given = f"i64 {mode}, {', '.join(f'ptr {place}' for place in places)}, i64 {mask}"
+    _call_and_keep(text, to, mask, f"{called}({given}", refuse)
+
+
+def _call_and_keep(text: WarpText, to: Operand, mask: str, call: str, refuse: Refuse) -> None:
+    """Call a routine that leaves words in `%olds` and truth values behind them; keep those of the
+    lanes `mask` in a register, or a pair of them."""
+    valid = text.emit("getelementptr i8, ptr %olds, i64 128")
+    text.emit(f"call i64 @{call}, ptr %olds, ptr {valid})")
     first, second = (to.first, to.second) if isinstance(to, Pair) else (to, Bucket())
-    if isinstance(first, Register):
+    if isinstance(first, Register) and first.type == "pred":
+        _keep_predicate(text, first, mask, valid, refuse)
+    elif isinstance(first, Register):
         keep_lanes(text, first, "b32", mask, refuse)
     elif not isinstance(first, Bucket):
         raise refuse("a result that is no register")
@@ -125,23 +156,25 @@ def _shuffle(
         _keep_predicate(text, second, mask, valid, refuse)
 
 
+def _masks(text: WarpText, instruction: Instruction, refuse: Refuse) -> str:
+    """Return the place of the mask of each lane."""
+    return same_size(text, "b32", instruction.operands[2], "%values0", refuse)
+
+
 def _match(text: WarpText, instruction: Instruction, mask: str, refuse: Refuse) -> None:
     to, source = instruction.operands[:2]
     kind = instruction.type
     if kind not in ("b32", "b64"):
         raise refuse("this form")
+    masks = _masks(text, instruction, refuse)
     place = same_size(text, kind, source, "%values", refuse)
     if kind == "b32":
         place = text.widened(place, "zext")
-    called = text.fragments.once("match_lanes", "ptr, i64, ptr", _written(match_lanes), "i64")
-    agree = text.emit(f"call i64 @{called}(ptr {place}, i64 {mask}, ptr %olds)")
-    first, second = (to.first, to.second) if isinstance(to, Pair) else (to, Bucket())
-    if "all" in instruction.modifiers:
-        chosen = text.emit(f"mul i64 {agree}, {mask}")
-        _give(text, first, mask, chosen, refuse)
-        _give(text, second, mask, agree, refuse)
-    elif isinstance(first, Register):
-        keep_lanes(text, first, "b32", mask, refuse)
+    parameters = "i64, ptr, i64, ptr, ptr, ptr"
+    called = text.fragments.once("match_lanes", parameters, _written(match_lanes), "i64")
+    everyone = int("all" in instruction.modifiers)
+    given = f"i64 {everyone}, ptr {place}, i64 {mask}, ptr {masks}"
+    _call_and_keep(text, to, mask, f"{called}({given}", refuse)
 
 
 def _reduce(text: WarpText, instruction: Instruction, mask: str, refuse: Refuse) -> None:
@@ -149,11 +182,17 @@ def _reduce(text: WarpText, instruction: Instruction, mask: str, refuse: Refuse)
     if instruction.type not in ("u32", "s32", "b32"):
         raise refuse("this form")
     operation = next(_REDUCTIONS[m] for m in instruction.modifiers if m in _REDUCTIONS)
+    masks = _masks(text, instruction, refuse)
     place = same_size(text, "b32", source, "%values", refuse)
     place = text.widened(place, "sext" if instruction.type == "s32" else "zext")
-    called = text.fragments.once("reduce_lanes", "i64, ptr, i64", _written(reduce_lanes), "i64")
-    given = f"i64 {operation}, ptr {place}, i64 {mask}"
-    _give(text, to, mask, text.emit(f"call i64 @{called}({given})"), refuse)
+    parameters = "i64, ptr, i64, ptr, ptr"
+    called = text.fragments.once("reduce_lanes", parameters, _written(reduce_lanes), "i64")
+    given = f"i64 {operation}, ptr {place}, i64 {mask}, ptr {masks}"
+    text.emit(f"call i64 @{called}({given}, ptr %olds)")
+    if isinstance(to, Register):
+        keep_lanes(text, to, instruction.type, mask, refuse)
+    elif not isinstance(to, Bucket):
+        raise refuse("a result that is no register")
 
 
 def _keep_predicate(text: WarpText, to: Register, mask: str, valid: str, refuse: Refuse) -> None:
@@ -181,6 +220,13 @@ def _vote(text: WarpText, instruction: Instruction, mask: str, refuse: Refuse) -
         raise refuse("an operand that it does not know")
     yes = text.emit(f"zext i32 {text.packed(register, isinstance(source, Not))} to i64")
     yes = text.emit(f"and i64 {yes}, {mask}")
+    if not _names_all(instruction):
+        parameters = "i64, i64, i64, ptr, ptr, ptr"
+        called = text.fragments.once("vote_lanes", parameters, _written(vote_lanes), "i64")
+        masks = _masks(text, instruction, refuse)
+        given = f"i64 {_VOTES[mode]}, i64 {yes}, i64 {mask}, ptr {masks}"
+        _call_and_keep(text, to, mask, f"{called}({given}", refuse)
+        return
     if mode == "ballot":
         _give(text, to, mask, yes, refuse)
         return
@@ -191,6 +237,14 @@ def _vote(text: WarpText, instruction: Instruction, mask: str, refuse: Refuse) -
         none = text.emit(f"xor i1 {some}, true")
         outcome = text.emit(f"or i1 {every}, {none}")
     _give(text, to, mask, text.emit(f"zext i1 {outcome} to i64"), refuse)
+
+
+def _names_all(instruction: Instruction) -> bool:
+    """Whether a vote is one of all lanes: without `.sync`, or by its mask."""
+    if "sync" not in instruction.modifiers:
+        return True
+    mask = instruction.operands[2]
+    return isinstance(mask, Immediate) and int(immediate(mask, "b32").flat[0]) == ALL_LANES
 
 
 def _give(text: WarpText, to: Operand, mask: str, value: str, refuse: Refuse) -> None:
@@ -222,4 +276,10 @@ def _active(text: WarpText, instruction: Instruction, mask: str, refuse: Refuse)
     _give(text, instruction.operands[0], mask, mask, refuse)
 
 
-_ADDERS = {"vote": _vote, "activemask": _active, "match": _match, "redux": _reduce}
+_ADDERS = {
+    "shfl": _shuffle,
+    "vote": _vote,
+    "activemask": _active,
+    "match": _match,
+    "redux": _reduce,
+}
