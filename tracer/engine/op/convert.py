@@ -42,13 +42,15 @@ def _cvt(instruction: Instruction) -> Rule | None:
 
 
 def _form(instruction: Instruction, to: str, source: str) -> Reformat:
+    """Read the modifiers; an H200 takes subnormal f32 as they are on the way to f16, `.ftz` or not:
+    rounded up they are the least f16."""
     modifiers = instruction.modifiers
     return Reformat(
         source=source,
         to=to,
         mode=next((m for m in modifiers if m in _MODES), "rn"),
         whole=next((m for m in modifiers if m in _TO_WHOLE), ""),
-        ftz="ftz" in modifiers,
+        ftz="ftz" in modifiers and (to, source) != ("f16", "f32"),
         sat="sat" in modifiers,
         relu="relu" in modifiers,
         finite="satfinite" in modifiers,

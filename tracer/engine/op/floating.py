@@ -62,7 +62,9 @@ def _flushed_result(operation: str, mode: str, sources: list[str]) -> tuple[list
     """Return what makes %vf of the float32 result %v0 under `.ftz`, and what it calls.
 
     A result is tiny if it would round below the least normal number were there smaller ones in
-    full precision; so products and quotients are looked at in float64. Sums are never in between.
+    full precision: a subnormal one always is, and the least normal one may be. So products and
+    quotients are looked at in float64, sums of products with a sticky bit. Sums are never in
+    between.
     """
     if operation not in ("mul", "fma", "div", "rcp"):
         return ["%vf = call float @flush(float %v0)"], ""
@@ -72,7 +74,10 @@ def _flushed_result(operation: str, mode: str, sources: list[str]) -> tuple[list
     for k, source in enumerate(sources):
         lines.append(f"%w{k} = fpext float {source} to double")
         wide.append(f"%w{k}")
-    if operation == "fma":
+    if operation == "fma" and mode == "rn":
+        lines.append(f"%p = fmul double {wide[0]}, {wide[1]}")
+        lines.append(f"%w = call double @odd_sum(double %p, double {wide[2]})")
+    elif operation == "fma":
         given = ", ".join(f"double {name}" for name in wide)
         lines.append(f"%w = call double @llvm.fma.f64({given})")
     else:
@@ -82,9 +87,10 @@ def _flushed_result(operation: str, mode: str, sources: list[str]) -> tuple[list
         "%size = call double @llvm.fabs.f64(double %w)",
         f"%tiny = fcmp {'olt' if mode == 'rn' else 'ole'} double %size, {literal(bound)}",
         "%zero = call float @llvm.copysign.f32(float 0.0, float %v0)",
-        "%vf = select i1 %tiny, float %zero, float %v0",
+        "%vn = select i1 %tiny, float %zero, float %v0",
+        "%vf = call float @flush(float %vn)",
     ]
-    return lines, _WIDE_DECLARATIONS
+    return lines, _WIDE_DECLARATIONS + assembly.ODD_SUM
 
 
 _WIDE_DECLARATIONS = """declare double @llvm.fma.f64(double, double, double)
