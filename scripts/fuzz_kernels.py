@@ -1,8 +1,8 @@
 """Look for kernels on which cutrace errs: `scripts/fuzz_kernels.py [--kernels N] [--mutations N]`.
 
 Random kernels are compared with a scalar reference, in either engine; mutated PTX has to run or to
-be refused in one sentence, soon. The tests do the same to a few: tests/fuzz. What fails is written
-to the folder of `--out`.
+be refused in one sentence, soon; sequences of instructions have to leave what a GPU left. The tests
+do the same to a few: tests/fuzz, tests/validate. What fails is written to the folder of `--out`.
 """
 
 import argparse
@@ -13,6 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import FrameType
 
+import pyarrow.parquet as pq
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
 ROOT = Path(__file__).parents[1]
@@ -23,6 +24,8 @@ from fuzz.run import check  # noqa: E402
 from fuzz.strategy import programs  # noqa: E402
 from fuzz.syntax import Program  # noqa: E402
 from fuzz.writer import write  # noqa: E402
+from sequence_case import CAPTURED, differences  # noqa: E402
+from sequence_run import run_sequence  # noqa: E402
 
 SECONDS = 30
 """A mutated text that takes longer hangs."""
@@ -33,12 +36,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kernels", type=int, default=1000)
     parser.add_argument("--mutations", type=int, default=1000)
+    parser.add_argument("--sequences", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--engine", default="array", choices=["array", "compiled", "auto"])
     parser.add_argument("--out", type=Path, default=Path("fuzz-found"))
     asked = parser.parse_args()
     found = try_kernels(asked.kernels, asked.seed, asked.engine, asked.out)
     found += try_mutations(asked.mutations, asked.seed, asked.out)
+    found += try_sequences(asked.sequences, asked.engine)
     return 1 if found else 0
 
 
@@ -80,6 +85,17 @@ def try_mutations(count: int, first: int, out: Path) -> int:
         finally:
             signal.alarm(0)
     print(f"{count} mutations, {failed} fail")
+    return failed
+
+
+def try_sequences(count: int, engine: str) -> int:
+    """Compare captured sequences with what a GPU left; return how many differ."""
+    failed = 0
+    for row in pq.read_table(CAPTURED).to_pylist()[:count]:
+        found = differences(row, run_sequence(row, engine))
+        failed += bool(found)
+        print(*found[:1], sep="\n", end="\n" * bool(found), flush=True)
+    print(f"{count} sequences, {failed} differ")
     return failed
 
 
