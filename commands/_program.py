@@ -16,7 +16,7 @@ from ._recording import Recording, wished
 from ._replay import DEFAULT_DEVICE
 
 if TYPE_CHECKING:
-    from ..models.replay.device import Device as Model
+    from ..models.replay.device.device import Device as Model
     from ..tracer.program.device import Device
     from ..tracer.program.run import Ended
 
@@ -43,8 +43,8 @@ def program_of(ctx: typer.Context) -> tuple[str, ...] | None:
 
 def choose_device(name: str | None) -> "Device":
     """The device that the program is shown, $CUTRACE_DEVICE or the default if none is named."""
-    from ..models.occupancy import Need, occupancy
-    from ..models.replay.device import load_device
+    from ..models.analyses.occupancy import Need, occupancy
+    from ..models.replay.device.device import load_device
     from ..tracer.program.device import Device
 
     model = load_device(name or environ.get("CUTRACE_DEVICE") or DEFAULT_DEVICE)
