@@ -43,6 +43,11 @@ class Surface:
         return self._place.name
 
     @property
+    def place(self) -> Allocation:
+        """Where its texels lie in the memory of surfaces."""
+        return self._place
+
+    @property
     def nbytes(self) -> int:
         """Bytes of its texels, without the padding of rows."""
         return int(np.prod(self.shape)) * self.dtype.itemsize
@@ -108,7 +113,18 @@ def make_surface(
             "one: surface(array.copy_to_host())"
         )
     values = np.asarray(array)
-    texels = read_texels(values.shape, values.dtype, form, what)
+    surface = reserve_surface(recording, values.shape, values.dtype, form, name)
+    surface.copy_to_device(values)
+    return surface
+
+
+def reserve_surface(
+    recording: Recording, shape: tuple[int, ...], dtype: np.dtype[Any], form: TexelForm,
+    name: str | None = None,
+) -> Surface:  # fmt: skip
+    """Make a surface of zeros; CutraceError for what no surface holds."""
+    what = f"surface `{name}`" if name else "a surface"
+    texels = read_texels(shape, dtype, form, what)
     check_size(texels, False, what)
     label = recording.new_name(name, "surface")
     row_bytes = texels.extent[0] * texels.texel_bytes
@@ -124,6 +140,4 @@ def make_surface(
         )
     )
     recording.arrays.append(describe(place))
-    surface = Surface(recording, place, texels, values.shape, values.dtype.newbyteorder("<"))
-    surface.copy_to_device(values)
-    return surface
+    return Surface(recording, place, texels, shape, dtype.newbyteorder("<"))

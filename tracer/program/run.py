@@ -16,6 +16,7 @@ from .library import build_library
 from .server import Server
 from .session import ProgramSession
 from .storage import Storage
+from .texels import Texels
 from .toolkit import find_host_compiler, find_toolkit
 from .wire import fact_names
 
@@ -78,7 +79,8 @@ def _serve(
     code = Code(session, device)
     storage = Storage(session, device.facts["memory_bytes"])
     launches = Launches(session, code, storage, limit)
-    parts = ({"HELLO": greeter.greet}, code.verbs, storage.verbs, launches.verbs)
+    texels = Texels(session, storage)
+    parts = ({"HELLO": greeter.greet}, code.verbs, storage.verbs, texels.verbs, launches.verbs)
     server = Server(child.line, parts)
     why = ""
     try:

@@ -1,5 +1,7 @@
 """Global memory as a program asks for it: what is allocated, freed, copied and set."""
 
+from dataclasses import replace
+
 from ...errors import CutraceError
 from ...traces.schema import Event
 from ..engine.memory import ALIGNMENT, Allocation
@@ -75,8 +77,16 @@ class Storage:
         self._unnamed.discard(place.address)
         new = self._recording.new_name(wanted)
         self._recording.trace.rename(place.name, new)
+        self._rename_below_textures(place.name, new)
         number = self._recording.arrays.index(describe(place))
         self._recording.names.discard(place.name)
         renamed = self._arena.rename(place, new)
         self._recording.arrays[number] = describe(renamed)
         return renamed
+
+    def _rename_below_textures(self, old: str, new: str) -> None:
+        textures = self._recording.memory.textures
+        for number, texture in enumerate(textures):
+            if texture.description.array == old:
+                described = replace(texture.description, array=new)
+                textures[number] = replace(texture, description=described)

@@ -5,12 +5,6 @@
 
 #include "runtime.h"
 
-struct set {
-    char *data;
-    size_t pitch, slice, width, rows, slices; /* width in elements */
-    unsigned value, element;
-};
-
 static int is_on_device(const void *pointer)
 {
     enum place place = place_of(pointer);
@@ -231,7 +225,7 @@ static struct side pitched(struct cudaPitchedPtr pointer, struct cudaPos at, siz
     return side;
 }
 
-static cudaError_t copy_box(const struct cudaMemcpy3DParms *p, cudaStream_t stream)
+struct copy copy_of(const struct cudaMemcpy3DParms *p)
 {
     cudaArray_const_t array = p->dstArray ? p->dstArray : p->srcArray;
     size_t unit = array ? array->texel_bytes : 1;
@@ -244,17 +238,17 @@ static cudaError_t copy_box(const struct cudaMemcpy3DParms *p, cudaStream_t stre
     copy.rows = p->extent.height;
     copy.slices = p->extent.depth;
     copy.kind = p->kind;
-    return done(submit_copy(stream, copy));
+    return copy;
 }
 
 API cudaError_t cudaMemcpy3D(const struct cudaMemcpy3DParms *parameters)
 {
-    return copy_box(parameters, NULL);
+    return done(submit_copy(NULL, copy_of(parameters)));
 }
 
 API cudaError_t cudaMemcpy3DAsync(const struct cudaMemcpy3DParms *parameters, cudaStream_t stream)
 {
-    return copy_box(parameters, stream);
+    return done(submit_copy(stream, copy_of(parameters)));
 }
 
 static cudaError_t copy_symbol(const void *symbol, size_t offset, const void *other, size_t bytes,
@@ -306,7 +300,7 @@ static void set_row(char *data, const struct set *set)
             memcpy(data + i * set->element, &set->value, set->element);
 }
 
-static cudaError_t run_set(const void *what)
+cudaError_t run_set(const void *what)
 {
     const struct set *set = what;
     size_t row = set->width * set->element;
@@ -330,8 +324,6 @@ static cudaError_t submit_set(cudaStream_t stream, struct set set)
         return done(status);
     return done(submit(stream, cudaGraphNodeTypeMemset, run_set, &set, sizeof set));
 }
-
-action set_action(const struct cudaMemsetParams *params, struct set *set);
 
 API cudaError_t cudaMemsetAsync(void *data, int value, size_t bytes, cudaStream_t stream)
 {

@@ -1,4 +1,5 @@
-/* Graphs: lists of work, captured from streams or added node by node, run in order. */
+/* Graphs: work captured from streams or added node by node, and run in an order that keeps to the
+   dependencies: that of the program, where it does. */
 
 #include <stdlib.h>
 #include <string.h>
@@ -6,30 +7,518 @@
 #include "runtime.h"
 
 struct CUgraphNode_st {
-    cudaGraphNode_t next;
+    cudaGraphNode_t next, origin; /* `origin` is the node that this one was copied from */
     enum cudaGraphNodeType type;
     action run;
     void *what;
     size_t bytes;
+    cudaGraphNode_t *needs;
+    size_t count;
+    int is_done, is_disabled;
 };
 
 struct CUgraph_st {
     cudaGraphNode_t first, last;
 };
 
-cudaError_t add_captured(cudaGraph_t graph, enum cudaGraphNodeType type, action run,
-                         const void *what, size_t bytes)
+struct CUgraphExec_st {
+    cudaGraph_t graph;
+};
+
+static void *duplicate(const void *data, size_t bytes)
+{
+    void *made = malloc(bytes + 1);
+    if (!made)
+        abort();
+    if (bytes)
+        memcpy(made, data, bytes);
+    return made;
+}
+
+static void set_work(cudaGraphNode_t node, action run, const void *what, size_t bytes)
+{
+    void *own = duplicate(what, bytes);
+    free(node->what);
+    node->run = run;
+    node->what = own;
+    node->bytes = bytes;
+}
+
+static cudaGraphNode_t add(cudaGraph_t graph, enum cudaGraphNodeType type)
 {
     cudaGraphNode_t node = calloc(1, sizeof *node);
+    if (!node)
+        abort();
     node->type = type;
-    node->run = run;
-    node->bytes = bytes;
-    node->what = malloc(bytes + 1);
-    memcpy(node->what, what, bytes);
     if (graph->last)
         graph->last->next = node;
     else
         graph->first = node;
     graph->last = node;
+    return node;
+}
+
+static void depend(cudaGraphNode_t node, const cudaGraphNode_t *needs, size_t count)
+{
+    node->needs = realloc(node->needs, (node->count + count + 1) * sizeof *node->needs);
+    if (count)
+        memcpy(node->needs + node->count, needs, count * sizeof *needs);
+    node->count += count;
+}
+
+/* Captured work needs what was captured before it. */
+cudaError_t add_captured(cudaGraph_t graph, enum cudaGraphNodeType type, action run,
+                         const void *what, size_t bytes)
+{
+    cudaGraphNode_t before = graph->last, node = add(graph, type);
+    set_work(node, run, what, bytes);
+    if (before)
+        depend(node, &before, 1);
     return cudaSuccess;
+}
+
+static cudaError_t run_node(cudaGraphNode_t node)
+{
+    cudaError_t status = cudaSuccess;
+    if (node->is_done)
+        return status;
+    node->is_done = 1;
+    for (size_t i = 0; !status && i < node->count; i++)
+        status = run_node(node->needs[i]);
+    if (!status && node->run && !node->is_disabled)
+        status = node->run(node->what);
+    return status;
+}
+
+static cudaError_t run_graph(cudaGraph_t graph)
+{
+    cudaError_t status = cudaSuccess;
+    for (cudaGraphNode_t each = graph->first; each; each = each->next)
+        each->is_done = 0;
+    for (cudaGraphNode_t each = graph->first; !status && each; each = each->next)
+        status = run_node(each);
+    return status;
+}
+
+static cudaError_t run_child(const void *what)
+{
+    return run_graph(*(cudaGraph_t const *)what);
+}
+
+static cudaGraphNode_t copy_in(cudaGraph_t graph, cudaGraphNode_t origin)
+{
+    cudaGraphNode_t each = graph->first;
+    while (each && each->origin != origin)
+        each = each->next;
+    return each;
+}
+
+static cudaGraph_t clone(cudaGraph_t graph)
+{
+    cudaGraph_t made = calloc(1, sizeof *made);
+    for (cudaGraphNode_t each = graph->first; each; each = each->next) {
+        cudaGraphNode_t node = add(made, each->type);
+        node->origin = each;
+        set_work(node, each->run, each->what, each->bytes);
+        if (each->type == cudaGraphNodeTypeGraph)
+            *(cudaGraph_t *)node->what = clone(*(cudaGraph_t *)each->what);
+    }
+    for (cudaGraphNode_t node = made->first; node; node = node->next)
+        for (size_t i = 0; i < node->origin->count; i++) {
+            cudaGraphNode_t need = copy_in(made, node->origin->needs[i]);
+            depend(node, &need, 1);
+        }
+    return made;
+}
+
+static void free_node(cudaGraphNode_t node)
+{
+    free(node->what);
+    free(node->needs);
+    free(node);
+}
+
+static void free_graph(cudaGraph_t graph)
+{
+    for (cudaGraphNode_t each = graph->first, next; each; each = next) {
+        next = each->next;
+        free_node(each);
+    }
+    free(graph);
+}
+
+static cudaError_t add_work(cudaGraphNode_t *made, cudaGraph_t graph, const cudaGraphNode_t *needs,
+                            size_t count, enum cudaGraphNodeType type, action run, const void *what,
+                            size_t bytes)
+{
+    cudaGraphNode_t node = add(graph, type);
+    set_work(node, run, what, bytes);
+    depend(node, needs, count);
+    if (made)
+        *made = node;
+    return cudaSuccess;
+}
+
+API cudaError_t cudaGraphCreate(cudaGraph_t *graph, unsigned flags)
+{
+    (void)flags;
+    *graph = calloc(1, sizeof **graph);
+    return done(begin());
+}
+
+API cudaError_t cudaGraphDestroy(cudaGraph_t graph)
+{
+    free_graph(graph);
+    return done(begin());
+}
+
+API cudaError_t cudaGraphClone(cudaGraph_t *made, cudaGraph_t graph)
+{
+    *made = clone(graph);
+    return done(begin());
+}
+
+API cudaError_t cudaGraphNodeFindInClone(cudaGraphNode_t *node, cudaGraphNode_t origin,
+                                         cudaGraph_t graph)
+{
+    *node = copy_in(graph, origin);
+    return done(*node ? cudaSuccess : cudaErrorInvalidValue);
+}
+
+static cudaError_t set_kernel(cudaGraphNode_t node, const struct cudaKernelNodeParams *params)
+{
+    cudaError_t status = begin();
+    if (!status && !params->kernelParams)
+        status = refuse("a kernel node without kernelParams");
+    if (status)
+        return status;
+    struct launch *launch = make_launch(params->func, params->gridDim, params->blockDim,
+                                        params->kernelParams, params->sharedMemBytes, &status);
+    if (launch)
+        set_work(node, run_launch, launch, sizeof *launch + launch->bytes);
+    free(launch);
+    return status;
+}
+
+API cudaError_t cudaGraphAddKernelNode(cudaGraphNode_t *made, cudaGraph_t graph,
+                                       const cudaGraphNode_t *needs, size_t count,
+                                       const struct cudaKernelNodeParams *params)
+{
+    cudaGraphNode_t node;
+    add_work(&node, graph, needs, count, cudaGraphNodeTypeKernel, NULL, NULL, 0);
+    *made = node;
+    return done(set_kernel(node, params));
+}
+
+API cudaError_t cudaGraphKernelNodeSetParams(cudaGraphNode_t node,
+                                             const struct cudaKernelNodeParams *params)
+{
+    return done(set_kernel(node, params));
+}
+
+API cudaError_t cudaGraphExecKernelNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,
+                                                 const struct cudaKernelNodeParams *params)
+{
+    cudaGraphNode_t own = copy_in(exec->graph, node);
+    return done(own ? set_kernel(own, params) : cudaErrorInvalidValue);
+}
+
+API cudaError_t cudaGraphAddMemcpyNode(cudaGraphNode_t *made, cudaGraph_t graph,
+                                       const cudaGraphNode_t *needs, size_t count,
+                                       const struct cudaMemcpy3DParms *params)
+{
+    struct copy copy = copy_of(params);
+    return done(add_work(made, graph, needs, count, cudaGraphNodeTypeMemcpy, run_copy, &copy,
+                         sizeof copy));
+}
+
+API cudaError_t cudaGraphAddMemcpyNode1D(cudaGraphNode_t *made, cudaGraph_t graph,
+                                         const cudaGraphNode_t *needs, size_t count, void *to,
+                                         const void *from, size_t bytes, enum cudaMemcpyKind kind)
+{
+    struct copy copy = {{to, 0, 0}, {(char *)from, 0, 0}, bytes, 1, 1, kind};
+    return done(add_work(made, graph, needs, count, cudaGraphNodeTypeMemcpy, run_copy, &copy,
+                         sizeof copy));
+}
+
+static struct set set_of(const struct cudaMemsetParams *params)
+{
+    struct set set = {params->dst, params->pitch, 0, params->width, params->height, 1,
+                      params->value, params->elementSize};
+    return set;
+}
+
+API cudaError_t cudaGraphAddMemsetNode(cudaGraphNode_t *made, cudaGraph_t graph,
+                                       const cudaGraphNode_t *needs, size_t count,
+                                       const struct cudaMemsetParams *params)
+{
+    struct set set = set_of(params);
+    return done(add_work(made, graph, needs, count, cudaGraphNodeTypeMemset, run_set, &set,
+                         sizeof set));
+}
+
+API cudaError_t cudaGraphExecMemsetNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,
+                                                 const struct cudaMemsetParams *params)
+{
+    cudaGraphNode_t own = copy_in(exec->graph, node);
+    struct set set = set_of(params);
+    if (own)
+        set_work(own, run_set, &set, sizeof set);
+    return done(own ? begin() : cudaErrorInvalidValue);
+}
+
+API cudaError_t cudaGraphExecMemcpyNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,
+                                                 const struct cudaMemcpy3DParms *params)
+{
+    cudaGraphNode_t own = copy_in(exec->graph, node);
+    struct copy copy = copy_of(params);
+    if (own)
+        set_work(own, run_copy, &copy, sizeof copy);
+    return done(own ? begin() : cudaErrorInvalidValue);
+}
+
+static cudaError_t run_host(const void *what)
+{
+    const struct cudaHostNodeParams *params = what;
+    params->fn(params->userData);
+    return cudaSuccess;
+}
+
+API cudaError_t cudaGraphAddHostNode(cudaGraphNode_t *made, cudaGraph_t graph,
+                                     const cudaGraphNode_t *needs, size_t count,
+                                     const struct cudaHostNodeParams *params)
+{
+    return done(add_work(made, graph, needs, count, cudaGraphNodeTypeHost, run_host, params,
+                         sizeof *params));
+}
+
+API cudaError_t cudaGraphAddEmptyNode(cudaGraphNode_t *made, cudaGraph_t graph,
+                                      const cudaGraphNode_t *needs, size_t count)
+{
+    return done(add_work(made, graph, needs, count, cudaGraphNodeTypeEmpty, NULL, NULL, 0));
+}
+
+API cudaError_t cudaGraphAddChildGraphNode(cudaGraphNode_t *made, cudaGraph_t graph,
+                                           const cudaGraphNode_t *needs, size_t count,
+                                           cudaGraph_t child)
+{
+    cudaGraph_t own = clone(child);
+    return done(add_work(made, graph, needs, count, cudaGraphNodeTypeGraph, run_child, &own,
+                         sizeof own));
+}
+
+/* A node of any kind, as newer programs add them. */
+API cudaError_t cudaGraphAddNode(cudaGraphNode_t *made, cudaGraph_t graph,
+                                 const cudaGraphNode_t *needs, const cudaGraphEdgeData *edges,
+                                 size_t count, struct cudaGraphNodeParams *params)
+{
+    (void)edges;
+    switch (params->type) {
+    case cudaGraphNodeTypeKernel: {
+        struct cudaKernelNodeParams own = {
+            .func = params->kernel.func,
+            .gridDim = params->kernel.gridDim,
+            .blockDim = params->kernel.blockDim,
+            .sharedMemBytes = params->kernel.sharedMemBytes,
+            .kernelParams = params->kernel.kernelParams,
+            .extra = params->kernel.extra,
+        };
+        return cudaGraphAddKernelNode(made, graph, needs, count, &own);
+    }
+    case cudaGraphNodeTypeMemcpy:
+        return cudaGraphAddMemcpyNode(made, graph, needs, count, &params->memcpy.copyParams);
+    case cudaGraphNodeTypeMemset: {
+        struct cudaMemsetParams own = {params->memset.dst,         params->memset.pitch,
+                                       params->memset.value,       params->memset.elementSize,
+                                       params->memset.width,       params->memset.height};
+        return cudaGraphAddMemsetNode(made, graph, needs, count, &own);
+    }
+    case cudaGraphNodeTypeHost: {
+        struct cudaHostNodeParams own = {params->host.fn, params->host.userData};
+        return cudaGraphAddHostNode(made, graph, needs, count, &own);
+    }
+    case cudaGraphNodeTypeGraph:
+        return cudaGraphAddChildGraphNode(made, graph, needs, count, params->graph.graph);
+    case cudaGraphNodeTypeEmpty:
+        return cudaGraphAddEmptyNode(made, graph, needs, count);
+    default:
+        return refuse("cudaGraphAddNode with a node of this kind");
+    }
+}
+
+API cudaError_t cudaGraphAddDependencies(cudaGraph_t graph, const cudaGraphNode_t *from,
+                                         const cudaGraphNode_t *to, const cudaGraphEdgeData *edges,
+                                         size_t count)
+{
+    (void)graph, (void)edges;
+    for (size_t i = 0; i < count; i++)
+        depend(to[i], from + i, 1);
+    return done(begin());
+}
+
+API cudaError_t cudaGraphNodeGetType(cudaGraphNode_t node, enum cudaGraphNodeType *type)
+{
+    *type = node->type;
+    return done(begin());
+}
+
+/* Without room for nodes, how many there are. */
+static cudaError_t list(cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *count, int roots)
+{
+    size_t found = 0;
+    for (cudaGraphNode_t each = graph->first; each; each = each->next) {
+        if (roots && each->count)
+            continue;
+        if (nodes && found < *count)
+            nodes[found] = each;
+        found++;
+    }
+    *count = found;
+    return done(begin());
+}
+
+API cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *count)
+{
+    return list(graph, nodes, count, 0);
+}
+
+API cudaError_t cudaGraphGetRootNodes(cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *count)
+{
+    return list(graph, nodes, count, 1);
+}
+
+API cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t *exec, cudaGraph_t graph,
+                                              unsigned long long flags)
+{
+    (void)flags;
+    *exec = calloc(1, sizeof **exec);
+    (*exec)->graph = clone(graph);
+    return done(begin());
+}
+
+API cudaError_t cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph,
+                                     unsigned long long flags)
+{
+    return cudaGraphInstantiateWithFlags(exec, graph, flags);
+}
+
+API cudaError_t cudaGraphInstantiateWithParams(cudaGraphExec_t *exec, cudaGraph_t graph,
+                                               cudaGraphInstantiateParams *params)
+{
+    params->result_out = cudaGraphInstantiateSuccess;
+    return cudaGraphInstantiateWithFlags(exec, graph, params->flags);
+}
+
+/* A graph of another shape is refused, as CUDA does: the program then instantiates it. */
+API cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph,
+                                    cudaGraphExecUpdateResultInfo *result)
+{
+    cudaGraphNode_t own = exec->graph->first, given = graph->first;
+    while (own && given && own->type == given->type) {
+        own = own->next;
+        given = given->next;
+    }
+    result->result = cudaGraphExecUpdateSuccess;
+    if (own || given) {
+        result->result = cudaGraphExecUpdateErrorTopologyChanged;
+        return done(cudaErrorGraphExecUpdateFailure);
+    }
+    free_graph(exec->graph);
+    exec->graph = clone(graph);
+    return done(begin());
+}
+
+API cudaError_t cudaGraphNodeSetEnabled(cudaGraphExec_t exec, cudaGraphNode_t node, unsigned enabled)
+{
+    cudaGraphNode_t own = copy_in(exec->graph, node);
+    if (own)
+        own->is_disabled = !enabled;
+    return done(own ? begin() : cudaErrorInvalidValue);
+}
+
+API cudaError_t cudaGraphUpload(cudaGraphExec_t exec, cudaStream_t stream)
+{
+    (void)exec, (void)stream;
+    return done(begin());
+}
+
+static cudaError_t run_exec(const void *what)
+{
+    return run_graph((*(cudaGraphExec_t const *)what)->graph);
+}
+
+API cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream)
+{
+    cudaError_t status = begin();
+    if (status)
+        return done(status);
+    return done(submit(stream, cudaGraphNodeTypeGraph, run_exec, &exec, sizeof exec));
+}
+
+API cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec)
+{
+    free_graph(exec->graph);
+    free(exec);
+    return done(begin());
+}
+
+API cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMode mode)
+{
+    (void)mode;
+    if ((uintptr_t)stream <= (uintptr_t)cudaStreamPerThread)
+        return done(cudaErrorStreamCaptureUnsupported);
+    if (stream->graph)
+        return done(cudaErrorIllegalState);
+    stream->graph = calloc(1, sizeof *stream->graph);
+    return done(begin());
+}
+
+API cudaError_t cudaStreamBeginCaptureToGraph(cudaStream_t stream, cudaGraph_t graph,
+                                              const cudaGraphNode_t *needs,
+                                              const cudaGraphEdgeData *edges, size_t count,
+                                              enum cudaStreamCaptureMode mode)
+{
+    (void)needs, (void)edges, (void)count, (void)mode;
+    stream->graph = graph;
+    return done(begin());
+}
+
+API cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph)
+{
+    *graph = capturing(stream);
+    if (!*graph)
+        return done(cudaErrorIllegalState);
+    end_capture(*graph);
+    return done(begin());
+}
+
+API cudaError_t cudaStreamIsCapturing(cudaStream_t stream, enum cudaStreamCaptureStatus *status)
+{
+    *status = capturing(stream) ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
+    return done(begin());
+}
+
+API cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, enum cudaStreamCaptureStatus *status,
+                                         unsigned long long *number, cudaGraph_t *graph,
+                                         const cudaGraphNode_t **needs,
+                                         const cudaGraphEdgeData **edges, size_t *count)
+{
+    cudaGraph_t own = capturing(stream);
+    if (number)
+        *number = (uintptr_t)own;
+    if (graph)
+        *graph = own;
+    if (needs)
+        *needs = own && own->last ? &own->last : NULL;
+    if (edges)
+        *edges = NULL;
+    if (count)
+        *count = own && own->last;
+    return cudaStreamIsCapturing(stream, status);
+}
+
+API cudaError_t cudaThreadExchangeStreamCaptureMode(enum cudaStreamCaptureMode *mode)
+{
+    *mode = cudaStreamCaptureModeGlobal;
+    return done(begin());
 }

@@ -66,6 +66,15 @@ struct copy {
 };
 cudaError_t submit_copy(cudaStream_t stream, struct copy copy);
 cudaError_t run_copy(const void *what);
+struct copy copy_of(const struct cudaMemcpy3DParms *parameters);
+
+/* Elements of one value; `width` counts them. */
+struct set {
+    char *data;
+    size_t pitch, slice, width, rows, slices;
+    unsigned value, element;
+};
+cudaError_t run_set(const void *what);
 
 /* array.c */
 struct cudaArray {
@@ -82,6 +91,7 @@ struct side array_side(cudaArray_const_t array, size_t x, size_t y, size_t z);
 /* stream.c: what is submitted runs at once, or becomes a node of the graph being captured. */
 typedef cudaError_t (*action)(const void *what);
 struct CUstream_st {
+    cudaStream_t next;
     unsigned flags;
     int priority;
     cudaGraph_t graph;
@@ -89,6 +99,7 @@ struct CUstream_st {
 cudaError_t submit(cudaStream_t stream, enum cudaGraphNodeType type, action run, const void *what,
                    size_t bytes);
 cudaGraph_t capturing(cudaStream_t stream);
+void end_capture(cudaGraph_t graph);
 
 /* graph.c */
 cudaError_t add_captured(cudaGraph_t graph, enum cudaGraphNodeType type, action run,

@@ -13,6 +13,8 @@ struct CUevent_st {
     cudaGraph_t graph; /* in whose capture it was recorded */
 };
 
+static cudaStream_t streams; /* all that the program made */
+
 static int is_default(cudaStream_t stream)
 {
     return (uintptr_t)stream <= (uintptr_t)cudaStreamPerThread;
@@ -38,6 +40,8 @@ API cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned flag
     *stream = calloc(1, sizeof **stream);
     (*stream)->flags = flags;
     (*stream)->priority = priority;
+    (*stream)->next = streams;
+    streams = *stream;
     return done(cudaSuccess);
 }
 
@@ -55,8 +59,21 @@ API cudaError_t cudaStreamDestroy(cudaStream_t stream)
 {
     if (is_default(stream))
         return done(cudaErrorInvalidResourceHandle);
-    free(stream);
-    return done(begin());
+    for (cudaStream_t *place = &streams; *place; place = &(*place)->next)
+        if (*place == stream) {
+            *place = stream->next;
+            free(stream);
+            return done(begin());
+        }
+    return done(cudaErrorInvalidResourceHandle);
+}
+
+/* All streams that were captured into a graph run again. */
+void end_capture(cudaGraph_t graph)
+{
+    for (cudaStream_t each = streams; each; each = each->next)
+        if (each->graph == graph)
+            each->graph = NULL;
 }
 
 API cudaError_t cudaStreamSynchronize(cudaStream_t stream)

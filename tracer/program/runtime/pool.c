@@ -1,0 +1,103 @@
+/* Memory pools and allocation in stream order: as allocation, since all work runs at once. */
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime.h"
+
+#define ATTRIBUTES 16
+
+struct CUmemPoolHandle_st {
+    uint64_t attributes[ATTRIBUTES];
+};
+static struct CUmemPoolHandle_st own;
+
+API cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t *pool, int number)
+{
+    (void)number;
+    *pool = &own;
+    return done(begin());
+}
+
+API cudaError_t cudaDeviceGetMemPool(cudaMemPool_t *pool, int number)
+{
+    return cudaDeviceGetDefaultMemPool(pool, number);
+}
+
+API cudaError_t cudaDeviceSetMemPool(int number, cudaMemPool_t pool)
+{
+    (void)number, (void)pool;
+    return done(begin());
+}
+
+API cudaError_t cudaMemPoolCreate(cudaMemPool_t *pool, const struct cudaMemPoolProps *properties)
+{
+    (void)properties;
+    *pool = calloc(1, sizeof **pool);
+    return done(begin());
+}
+
+API cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool)
+{
+    if (pool != &own)
+        free(pool);
+    return done(begin());
+}
+
+API cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, size_t bytes)
+{
+    (void)pool, (void)bytes;
+    return done(begin());
+}
+
+API cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const struct cudaMemAccessDesc *list,
+                                     size_t count)
+{
+    (void)pool, (void)list, (void)count;
+    return done(begin());
+}
+
+static size_t size_of(enum cudaMemPoolAttr attribute)
+{
+    return attribute < cudaMemPoolAttrReleaseThreshold ? sizeof(int) : sizeof(uint64_t);
+}
+
+API cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, enum cudaMemPoolAttr attribute,
+                                        void *value)
+{
+    if ((unsigned)attribute >= ATTRIBUTES)
+        return done(cudaErrorInvalidValue);
+    memcpy(pool->attributes + attribute, value, size_of(attribute));
+    return done(begin());
+}
+
+API cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, enum cudaMemPoolAttr attribute,
+                                        void *value)
+{
+    if ((unsigned)attribute >= ATTRIBUTES)
+        return done(cudaErrorInvalidValue);
+    memcpy(value, pool->attributes + attribute, size_of(attribute));
+    return done(begin());
+}
+
+API cudaError_t cudaMallocFromPoolAsync(void **pointer, size_t bytes, cudaMemPool_t pool,
+                                        cudaStream_t stream)
+{
+    (void)pool;
+    if (capturing(stream))
+        return refuse("cudaMallocAsync while a stream is captured");
+    return done(allocate(pointer, bytes, DEVICE, ""));
+}
+
+API cudaError_t cudaMallocAsync(void **pointer, size_t bytes, cudaStream_t stream)
+{
+    return cudaMallocFromPoolAsync(pointer, bytes, &own, stream);
+}
+
+API cudaError_t cudaFreeAsync(void *pointer, cudaStream_t stream)
+{
+    if (capturing(stream))
+        return refuse("cudaFreeAsync while a stream is captured");
+    cudaError_t status = begin();
+    return done(status || !pointer ? status : release(pointer));
+}

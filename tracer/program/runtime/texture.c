@@ -1,0 +1,179 @@
+/* Texture and surface objects: handles that the recorder gives. */
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime.h"
+
+enum { OVER_ARRAY = 1, OVER_LINEAR = 2, OVER_ROWS = 3 };
+
+/* What the program may ask a texture again. */
+struct object {
+    struct object *next;
+    unsigned long long handle;
+    struct cudaResourceDesc resource;
+    struct cudaTextureDesc texture;
+};
+static struct object *objects;
+
+static struct object *find(unsigned long long handle)
+{
+    struct object *each = objects;
+    while (each && each->handle != handle)
+        each = each->next;
+    return each;
+}
+
+static void put_texel(struct message *message, struct cudaChannelFormatDesc texel)
+{
+    put32(message, texel.x);
+    put32(message, texel.y);
+    put32(message, texel.z);
+    put32(message, texel.w);
+    put32(message, texel.f);
+}
+
+static void put_place(struct message *message, unsigned over, uint64_t where,
+                      struct cudaChannelFormatDesc texel, size_t width, size_t height, size_t pitch)
+{
+    put32(message, over);
+    put64(message, where);
+    put_texel(message, texel);
+    put64(message, width);
+    put64(message, height);
+    put64(message, pitch);
+}
+
+static size_t texel_bytes(struct cudaChannelFormatDesc texel)
+{
+    return (texel.x + texel.y + texel.z + texel.w) / 8;
+}
+
+static cudaError_t put_resource(struct message *message, const struct cudaResourceDesc *resource)
+{
+    struct cudaChannelFormatDesc texel;
+    switch (resource->resType) {
+    case cudaResourceTypeArray: {
+        struct cudaArray *array = resource->res.array.array;
+        if (!array)
+            return cudaErrorInvalidValue;
+        put_place(message, OVER_ARRAY, array->number, array->texel, 0, 0, 0);
+        return cudaSuccess;
+    }
+    case cudaResourceTypeLinear:
+        texel = resource->res.linear.desc;
+        if (!texel_bytes(texel))
+            return cudaErrorInvalidValue;
+        put_place(message, OVER_LINEAR, (uintptr_t)resource->res.linear.devPtr, texel,
+                  resource->res.linear.sizeInBytes / texel_bytes(texel), 1, 0);
+        return cudaSuccess;
+    case cudaResourceTypePitch2D:
+        put_place(message, OVER_ROWS, (uintptr_t)resource->res.pitch2D.devPtr,
+                  resource->res.pitch2D.desc, resource->res.pitch2D.width,
+                  resource->res.pitch2D.height, resource->res.pitch2D.pitchInBytes);
+        return cudaSuccess;
+    default:
+        return refuse("a texture over a mipmapped array");
+    }
+}
+
+static cudaError_t remember(unsigned long long handle, const struct cudaResourceDesc *resource,
+                            const struct cudaTextureDesc *texture)
+{
+    struct object *object = calloc(1, sizeof *object);
+    object->handle = handle;
+    object->resource = *resource;
+    if (texture)
+        object->texture = *texture;
+    object->next = objects;
+    objects = object;
+    return cudaSuccess;
+}
+
+static cudaError_t forget(unsigned long long handle)
+{
+    for (struct object **place = &objects; *place; place = &(*place)->next) {
+        struct object *object = *place;
+        if (object->handle != handle)
+            continue;
+        *place = object->next;
+        free(object);
+        return cudaSuccess;
+    }
+    return cudaErrorInvalidValue;
+}
+
+API cudaError_t cudaCreateTextureObject(cudaTextureObject_t *made,
+                                        const struct cudaResourceDesc *resource,
+                                        const struct cudaTextureDesc *texture,
+                                        const struct cudaResourceViewDesc *view)
+{
+    (void)view;
+    cudaError_t status = begin();
+    struct message message = question(TEXTURE);
+    if (!status)
+        status = put_resource(&message, resource);
+    if (!status) {
+        for (int i = 0; i < 3; i++)
+            put32(&message, texture->addressMode[i]);
+        put32(&message, texture->filterMode);
+        put32(&message, texture->readMode);
+        put32(&message, texture->normalizedCoords);
+        status = ask(&message);
+    }
+    if (!status)
+        status = remember(*made = take64(&message), resource, texture);
+    close_message(&message);
+    return done(status);
+}
+
+API cudaError_t cudaDestroyTextureObject(cudaTextureObject_t handle)
+{
+    cudaError_t status = begin();
+    if (status || !handle)
+        return done(status);
+    struct message message = question(RELEASE);
+    put64(&message, handle);
+    status = ask(&message);
+    close_message(&message);
+    return done(status ? status : forget(handle));
+}
+
+API cudaError_t cudaGetTextureObjectResourceDesc(struct cudaResourceDesc *resource,
+                                                 cudaTextureObject_t handle)
+{
+    struct object *object = find(handle);
+    if (object)
+        *resource = object->resource;
+    return done(object ? begin() : cudaErrorInvalidValue);
+}
+
+API cudaError_t cudaGetTextureObjectTextureDesc(struct cudaTextureDesc *texture,
+                                                cudaTextureObject_t handle)
+{
+    struct object *object = find(handle);
+    if (object)
+        *texture = object->texture;
+    return done(object ? begin() : cudaErrorInvalidValue);
+}
+
+API cudaError_t cudaCreateSurfaceObject(cudaSurfaceObject_t *made,
+                                        const struct cudaResourceDesc *resource)
+{
+    cudaError_t status = begin();
+    if (status || resource->resType != cudaResourceTypeArray)
+        return done(status ? status : cudaErrorInvalidChannelDescriptor);
+    struct message message = question(SURFACE);
+    put32(&message, resource->res.array.array->number);
+    status = ask(&message);
+    if (!status)
+        status = remember(*made = take64(&message), resource, NULL);
+    close_message(&message);
+    return done(status);
+}
+
+API cudaError_t cudaDestroySurfaceObject(cudaSurfaceObject_t handle)
+{
+    return done(forget(handle));
+}
