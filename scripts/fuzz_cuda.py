@@ -1,4 +1,4 @@
-"""Run random CUDA C kernels: `scripts/fuzz N [--seed S] [--jobs J] [--out DIR]`.
+"""Run random CUDA C kernels: `scripts/fuzz N [--seed S] [--jobs J] [--quick] [--out DIR]`.
 
 Each is compiled by g++, one thread after another, and by NVRTC; both engines must leave what the
 oracle leaves, and the same trace. A kernel that differs is made small and written to a file that
@@ -15,13 +15,12 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
 
 from fuzz.cuda import found  # noqa: E402
-from fuzz.cuda.check import Found, check_kernels, same_failure  # noqa: E402
+from fuzz.cuda.check import Found, check_kernels, code_that_is_not_kept, same_failure  # noqa: E402
 from fuzz.cuda.kernel import make_kernel  # noqa: E402
 from fuzz.cuda.reduce import reduce  # noqa: E402
 from fuzz.cuda.tree import Kernel  # noqa: E402
@@ -39,6 +38,7 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--out", type=Path, default=Path("fuzz-found"))
     parser.add_argument("--seconds", type=float, default=240, help="to make one failure small")
+    parser.add_argument("--quick", action="store_true", help="do not optimise machine code")
     parser.add_argument("--show", action="store_true", help="print the kernels, run nothing")
     asked = parser.parse_args()
     seeds = range(asked.seed, asked.seed + asked.count)
@@ -46,15 +46,13 @@ def main() -> int:
         for seed in seeds:
             print(found.describe(make_kernel(seed), "not run", ""))
         return 0
-    with TemporaryDirectory(prefix="fuzz") as cache:
-        os.environ["XDG_CACHE_HOME"] = cache  # twenty thousand kernels are not worth keeping
-        return search(seeds, asked.jobs, asked.out, asked.seconds)
+    return search(seeds, asked.jobs, asked.out, asked.seconds, asked.quick)
 
 
-def search(seeds: range, jobs: int, out: Path, seconds: float) -> int:
+def search(seeds: range, jobs: int, out: Path, seconds: float, quick: bool) -> int:
     """Run the kernels of some seeds, make failures small, and print what became of all."""
     began, failures, refused, undefined = time.monotonic(), 0, Counter[str](), 0
-    for outcome in outcomes(seeds, jobs):
+    for outcome in outcomes(seeds, jobs, quick):
         if outcome.refused:
             refused[reason(outcome.refused)] += 1
         undefined += outcome.kind == "undefined"
@@ -71,13 +69,13 @@ def search(seeds: range, jobs: int, out: Path, seconds: float) -> int:
     return int(failures > 0)
 
 
-def outcomes(seeds: range, jobs: int) -> Iterator[Found]:
+def outcomes(seeds: range, jobs: int, quick: bool) -> Iterator[Found]:
     """What became of each kernel, in any order; a kernel that ends its process is told, too."""
     batches = [seeds[k : k + BATCH] for k in range(0, len(seeds), BATCH)]
     while batches:
         lost: list[range] = []
         with ProcessPoolExecutor(jobs, SPAWN, max_tasks_per_child=8) as pool:
-            running = {pool.submit(check_seeds, batch): batch for batch in batches}
+            running = {pool.submit(check_seeds, batch, quick): batch for batch in batches}
             for job in as_completed(running):
                 try:
                     yield from job.result()
@@ -101,9 +99,10 @@ def _killers(batches: list[range]) -> Iterator[Found]:
                 yield Found(make_kernel(batch[0]), "killed", "ended the process that ran it")
 
 
-def check_seeds(seeds: range) -> list[Found]:
+def check_seeds(seeds: range, quick: bool = False) -> list[Found]:
     """Run the kernels of some seeds, here."""
-    return check_kernels([make_kernel(seed) for seed in seeds])
+    with code_that_is_not_kept(quick):
+        return check_kernels([make_kernel(seed) for seed in seeds])
 
 
 def reason(refused: str) -> str:
@@ -119,9 +118,11 @@ def report(outcome: Found, out: Path, seconds: float) -> None:
     kernel = outcome.kernel
     assert isinstance(kernel, Kernel)
     print(f"seed {kernel.seed}: {outcome.kind}: {outcome.text}", flush=True)
+    again = outcome
     if outcome.kind != "killed" and seconds:
-        kernel = reduce(kernel, same_failure(outcome), seconds)
-    (again,) = check_kernels([kernel]) if outcome.kind != "killed" else [outcome]
+        with code_that_is_not_kept():
+            kernel = reduce(kernel, same_failure(outcome), seconds)
+            (again,) = check_kernels([kernel])
     path = out / f"{outcome.kind.replace(' ', '_')}_{kernel.seed}.cu"
     found.write(path, kernel, again.kind, again.text)
     print(f"    {path}: {len(kernel.text().splitlines())} lines", flush=True)

@@ -45,7 +45,7 @@ def oracle_text(kernels: Sequence[Source]) -> str:
     """The same kernels for g++; `run` takes a kernel's number, the arguments, and an order."""
     cases = "\n".join(f"    {_case(number, kernel)}" for number, kernel in enumerate(kernels))
     return (
-        f"{ORACLE.read_text(encoding='utf-8')}\n{cuda_text(kernels)}\n"
+        f'#include "{ORACLE.name}"\n{cuda_text(kernels)}\n'
         f'extern "C" int run(int number, void **a, int backwards)\n{{\n    switch (number) {{\n'
         f"{cases}\n    }}\n    return 2;\n}}\n"
     )

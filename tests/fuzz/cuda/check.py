@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, cast
 from unittest.mock import patch
 
+import llvmlite.binding as binding
 import numpy as np
 from engines import compiled_where_known, files_of
 from fuzz.cuda.batch import OUTPUTS, Arrays, Source, cuda_text, first_arrays, scalars
@@ -18,13 +19,14 @@ from numpy.typing import NDArray
 
 import cutrace
 from cutrace.errors import CutraceError
-from cutrace.tracer.engine import choice
+from cutrace.tracer.engine import choice, native, object_cache
 from cutrace.tracer.front import nvrtc
 from cutrace.traces.reader import read_trace
 from cutrace.traces.verify import verify
 
 OPTIONS = ("--gpu-architecture=compute_75", "--fmad=false", "-w")
 MOST_INSTRUCTIONS = 1 << 22
+ENGINES = ("array", "auto")
 
 
 @dataclass(frozen=True)
@@ -38,12 +40,16 @@ class Found:
     """Why the compiled engine did not run it."""
 
 
-def check_kernels(kernels: Sequence[Source]) -> list[Found]:
+def check_kernels(
+    kernels: Sequence[Source], engines: tuple[str, ...] = ENGINES, verified: bool = True
+) -> list[Found]:
     """Compile some kernels at once and check each."""
     building = Building(kernels)
     ptx = to_ptx(kernels)
-    wanted = building.results()
-    return [check(kernel, ptx, want) for kernel, want in zip(kernels, wanted, strict=True)]
+    return [
+        check(kernel, ptx, wanted, engines, verified)
+        for kernel, wanted in zip(kernels, building.results(), strict=True)
+    ]
 
 
 def to_ptx(kernels: Sequence[Source]) -> str:
@@ -54,14 +60,17 @@ def to_ptx(kernels: Sequence[Source]) -> str:
     return outcome.ptx
 
 
-def check(kernel: Source, ptx: str, wanted: Arrays | str) -> Found:
-    """Run a kernel in both engines."""
+def check(
+    kernel: Source, ptx: str, wanted: Arrays | str, engines: tuple[str, ...] = ENGINES,
+    verified: bool = True,
+) -> Found:  # fmt: skip
+    """Run a kernel in both engines, or in some."""
     if isinstance(wanted, str):
         return Found(kernel, "undefined", wanted)
     refused: list[str] = []
     traces: list[dict[str, bytes]] = []
     with TemporaryDirectory(prefix="fuzz") as folder:
-        for engine in ("array", "auto"):
+        for engine in engines:
             try:
                 path = Path(folder) / f"{engine}.cutrace"
                 with _listening(refused):
@@ -71,15 +80,16 @@ def check(kernel: Source, ptx: str, wanted: Arrays | str) -> Found:
                     how = "array" if engine == "array" or refused else "compiled"
                     return Found(kernel, f"{how} values", problem, _why(refused))
                 traces.append(files_of(path))
-                findings = verify(read_trace(path)) if engine == "array" else []
+                findings = verify(read_trace(path)) if verified and engine == "array" else []
                 if findings:
                     return Found(kernel, "verify", str(findings[0]), _why(refused))
             except CutraceError as error:
                 return Found(kernel, f"{engine} fault", str(error), _why(refused))
             except Exception as error:
                 return Found(kernel, f"{engine} crash", f"{type(error).__name__}: {error}")
-    odd = [name for name in traces[0] if traces[0][name] != traces[1].get(name)]
-    if odd or traces[0].keys() != traces[1].keys():
+    first, last = traces[0], traces[-1]
+    odd = sorted(name for name in first.keys() | last.keys() if first.get(name) != last.get(name))
+    if odd:
         return Found(kernel, "traces", f"the engines' traces differ in {', '.join(odd)}")
     return Found(kernel, "", "", _why(refused))
 
@@ -123,6 +133,32 @@ def _alike(ours: NDArray[Any], theirs: NDArray[Any]) -> NDArray[Any]:
 
 
 @contextmanager
+def code_that_is_not_kept(quick: bool = False) -> Iterator[None]:
+    """Keep no machine code of random kernels; with `quick` LLVM does not optimise it, which takes
+    a tenth of the time and gives the same numbers."""
+    compile_, keep = native._compile, object_cache.keep_object
+    of_kernel = False
+
+    def compile_quickly(assembly: str, vectors: bool, effort: int) -> bytes:
+        nonlocal of_kernel
+        of_kernel = effort == 1
+        if not (quick and of_kernel):
+            return compile_(assembly, vectors, effort)
+        module = binding.parse_assembly(assembly)
+        return cast(bytes, native._machine(0).emit_object(module))
+
+    def keep_some(key: str, code: bytes) -> None:
+        if not of_kernel:
+            keep(key, code)
+
+    with (
+        patch.object(native, "_compile", compile_quickly),
+        patch.object(native, "keep_object", keep_some),
+    ):
+        yield
+
+
+@contextmanager
 def _listening(refused: list[str]) -> Iterator[None]:
     """Keep what the compiled engine says when it refuses a kernel."""
     fall_back = choice._array
@@ -141,11 +177,13 @@ def _why(refused: Sequence[str]) -> str:
 
 
 def same_failure(outcome: Found) -> Callable[[Sequence[Source]], list[bool]]:
-    """Return what tells which kernels fail as this one does."""
+    """Return what tells which kernels fail as this one does; it runs no more than it needs."""
+    of_one = outcome.kind in ("array values", "array fault", "array crash", "verify")
+    engines = ENGINES[:1] if of_one else ENGINES[1:] if "values" in outcome.kind else ENGINES
 
     def fails(kernels: Sequence[Source]) -> list[bool]:
         try:
-            found = check_kernels(kernels)
+            found = check_kernels(kernels, engines, outcome.kind == "verify")
         except RuntimeError:  # one of them is no C: ask for each
             if len(kernels) == 1:
                 return [False]

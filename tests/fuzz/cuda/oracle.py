@@ -9,11 +9,11 @@ from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from fuzz.cuda.batch import Arrays, Source, first_arrays, oracle_text, scalars
+from fuzz.cuda.batch import ORACLE, Arrays, Source, first_arrays, oracle_text, scalars
 from fuzz.cuda.parameter import PARAMETERS
 
 FLAGS = ("-O1", "-fwrapv", "-ffp-contract=off", "-fno-strict-aliasing", "-frounding-math",
-         "-std=c++17", "-shared", "-fPIC", "-w")  # fmt: skip
+         "-std=c++17", "-fPIC", "-w")  # fmt: skip
 
 
 class OracleError(Exception):
@@ -29,6 +29,18 @@ def host_compiler() -> str:
     return found
 
 
+@cache
+def _header() -> TemporaryDirectory[str]:
+    """A folder with the oracle's header, read by g++ once for all kernels of this process."""
+    folder = TemporaryDirectory(prefix="oracle")
+    copy = Path(folder.name) / ORACLE.name
+    shutil.copy(ORACLE, copy)
+    subprocess.run(
+        [host_compiler(), *FLAGS, "-x", "c++-header", copy, "-o", f"{copy}.gch"], check=True
+    )
+    return folder
+
+
 class Building:
     """g++ at work on some kernels."""
 
@@ -39,7 +51,7 @@ class Building:
         source = self._library.with_suffix(".cpp")
         source.write_text(oracle_text(kernels), encoding="utf-8")
         self._job = subprocess.Popen(
-            [host_compiler(), *FLAGS, "-o", self._library, source],
+            [host_compiler(), *FLAGS, "-shared", "-I", _header().name, "-o", self._library, source],
             stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
 
