@@ -50,24 +50,22 @@ def finish(
     target: str,
     outcome: nvrtc.Outcome,
     *,
-    renamed: Mapping[str, str] | None = None,
     textures: Mapping[str, tuple[str, ...]] | None = None,
     notes: Sequence[str] = (),
     missing: Sequence[str] = (),
 ) -> Compiled:
     """Make the result of a compilation that gave PTX; a source without kernels is a CutraceError.
 
-    `renamed` maps headers that were given from memory to their paths; `textures` holds the
-    template arguments of texture references; `notes`, and the `missing` headers, go into the log
-    after the warnings.
+    `textures` holds the template arguments of texture references; `notes`, and the `missing`
+    headers, go into the log after the warnings.
     """
     raw = outcome.ptx or ""
     asked = {name: outcome.names[name] for name in source.options.name_expressions}
-    sources = user_sources(raw, source, renamed or {})
+    sources = user_sources(raw, source)
     kernels = list_kernels(raw, tuple(sources.values()), asked)
     if not kernels:
         raise CutraceError("\n".join((_no_kernels(source), *missing)))
-    ptx = portable_ptx(raw, source, renamed or {})
+    ptx = portable_ptx(raw, source)
     return Compiled(
         ptx=ptx,
         names=dict(outcome.names),

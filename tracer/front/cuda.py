@@ -19,12 +19,13 @@ def to_ptx(source: Source, target: str) -> Compiled:
 
     Every `__global__` function that is no template is in the PTX, and of templates the instances
     that `source.options.name_expressions` ask for. A file with host code in it is cut down to its
-    device code first (whole.py); there the instances that it launches are found too.
+    device code first (whole.py); there the instances that it launches, or its headers do, are
+    found too.
     """
     source = replace(source, text=source.text.removeprefix("\ufeff"))
     if not _HOST_CODE.search(_COMMENT.sub(" ", source.text)):
         outcome = compile_source(source, target, extra=(LIGHT,))
-        if outcome.ptx is not None:
+        if outcome.ptx is not None and ".entry" in outcome.ptx:
             return finish(source, target, outcome)
     from .whole import whole_to_ptx
 

@@ -24,6 +24,9 @@ MARKERS = frozenset(
 
 _COMMENT = re.compile(rb'//[^\n]*|/\*.*?\*/|"(?:[^"\\\n]|\\.)*"', re.DOTALL)
 _DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)(?:\([^)\n]*\))?((?:\\\r?\n|[^\n])*)", re.M)
+_NEAR = 400
+"""Bytes before a definition that are looked at for a marker of its own in a conditional."""
+_CONDITIONAL_END = re.compile(rb"(?:\n[ \t]*#[ \t]*(?:else|elif|endif)\b[^\n]*\s*)+$")
 _KEPT = re.compile(rb"\s*#\s*(if|ifdef|ifndef|else|elif|endif|define|undef)\b")
 _HOST_CALL = re.compile(rb"<<<|\bmain\s*\(|\bcuda[A-Z]\w*\s*\(|\bstd::c(?:out|err)\b|\bexit\s*\(")
 _CLASSES = ("class_specifier", "struct_specifier", "union_specifier")
@@ -77,7 +80,7 @@ def definitions(text: str, markers: frozenset[str] = MARKERS) -> tuple[Definitio
     A namespace, an `extern "C"` block and an `#if` are looked into. Of a function only what stands
     before its body decides whether it is device code.
     """
-    return tuple(_walk(parse_source(text), marker_pattern(markers)))
+    return tuple(_walk(parse_source(text), marker_pattern(markers), text.encode()))
 
 
 def marker_pattern(markers: frozenset[str]) -> re.Pattern[bytes]:
@@ -85,15 +88,40 @@ def marker_pattern(markers: frozenset[str]) -> re.Pattern[bytes]:
     return re.compile(rb"\b(?:" + b"|".join(word.encode() for word in sorted(markers)) + rb")\b")
 
 
-def _walk(node: "Node", markers: re.Pattern[bytes]) -> Iterator[Definition]:
+def _walk(node: "Node", markers: re.Pattern[bytes], raw: bytes) -> Iterator[Definition]:
     for child in node.children:
         if _is_container(child):
-            yield from _walk(child, markers)
+            yield from _walk(child, markers, raw)
         elif child.is_named and child.type not in _NOT_CODE and child.end_byte > child.start_byte:
             is_device = bool(markers.search(_COMMENT.sub(b" ", _deciding_text(child))))
+            is_device = (
+                is_device
+                or _is_marked_before(raw, child.start_byte, markers)
+                or _is_class_for_both(child)
+            )
             yield _definition(child, is_device, not is_device and _is_host(child))
             if is_device:
                 yield from _members(child, markers)
+
+
+def _is_class_for_both(node: "Node") -> bool:
+    """Whether it is a class of which some members are said to be the host's: others may not be."""
+    is_class = any(
+        each.type in _CLASSES and each.child_by_field_name("body")
+        for each in (node, *node.children)
+    )
+    return is_class and b"__host__" in _COMMENT.sub(b" ", node.text or b"")
+
+
+def _is_marked_before(raw: bytes, start: int, markers: re.Pattern[bytes]) -> bool:
+    """Whether a conditional that ends just before a definition ends with a marker.
+
+    `#if USE_CONSTANT` / `__constant__` / `#endif` / `float table[4] = {...};`
+    """
+    before = _COMMENT.sub(b" ", raw[max(0, start - _NEAR) : start])
+    ending = _CONDITIONAL_END.search(before)
+    words = before[: ending.start()].split() if ending else []
+    return bool(words and markers.fullmatch(words[-1]))
 
 
 def _is_container(node: "Node") -> bool:

@@ -206,6 +206,8 @@ class _Reader:
             count = self.number()
             self.need("_")
             return self.type().replace("@", f"@[{count}]")
+        if self.take("F"):
+            return self.function()
         if self.take("T"):
             return f"{self.arguments[self.sequence()]} @"
         if self.take("N"):
@@ -213,6 +215,14 @@ class _Reader:
             return f"{name}{_angle(arguments)} @"
         name, arguments = self.unscoped()
         return f"{name}{_angle(arguments)} @"
+
+    def function(self) -> str:
+        """After `F`: what it returns, what it takes, and `E`; `float (float)`."""
+        self.take("Y")
+        returned, taken = plain(self.type()), []
+        while not self.take("E"):
+            taken.append(plain(self.type()))
+        return f"{returned} @({', '.join(taken if taken != ['void'] else [])})"
 
     def instance(self, name: str) -> str:
         """What was seen is a type already, or the name of a template that arguments follow."""
@@ -239,7 +249,7 @@ def _join(scope: str, part: str) -> str:
 
 
 def _point(declaration: str, sign: str) -> str:
-    inner = f"({sign}@)" if "@[" in declaration else f"{sign}@"
+    inner = f"({sign}@)" if "@[" in declaration or "@(" in declaration else f"{sign}@"
     return declaration.replace("@", inner)
 
 

@@ -9,12 +9,12 @@ its `.loc` lines give way to the line that it was inlined into.
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
 from . import tensor_core
 from .prelude import NAME
-from .source import Source
+from .source import Source, decode_source
 from .toolkit import include_folders
 
 _FILE = re.compile(r'^(\s*\.file\s+(\d+)\s+)"((?:[^"\\]|\\.)*)"', re.MULTILINE)
@@ -25,12 +25,12 @@ BUILT_IN = OWN | {"__nv_nvrtc_builtin_header.h"}
 """Headers whose code nobody reads."""
 
 
-def portable_ptx(ptx: str, source: Source, renamed: Mapping[str, str]) -> str:
+def portable_ptx(ptx: str, source: Source) -> str:
     """The same PTX with portable paths, forward slashes in them, and locations in files alone."""
 
     def shorten(found: re.Match[str]) -> str:
         given = _cuda_header(found[3]) or _as_given(found[3], source)
-        return f'{found[1]}"{_slashes(renamed.get(given, given))}"'
+        return f'{found[1]}"{_slashes(given)}"'
 
     return _hide_built_in(_FILE.sub(shorten, ptx))
 
@@ -63,14 +63,14 @@ def portable_log(log: str) -> str:
     return log.strip()
 
 
-def user_sources(ptx: str, source: Source, renamed: Mapping[str, str]) -> dict[str, str]:
+def user_sources(ptx: str, source: Source) -> dict[str, str]:
     """The texts of the user's files that NVRTC's `ptx` names, the source first, by given path."""
     texts = {_slashes(source.name): source.text}
     for _, _, path in _FILE.findall(ptx):
         given = _as_given(path, source)
-        given = _slashes(renamed.get(given, given))
+        given = _slashes(given)
         if given not in texts and not _cuda_header(path) and Path(given).is_file():
-            texts[given] = Path(given).read_text(errors="replace")
+            texts[given] = decode_source(Path(given).read_bytes())
     return texts
 
 

@@ -2,7 +2,8 @@
 
 `PRELUDE` is read before the source, as the header `NAME`: the C library's types and limits, which
 `cuda_runtime.h` brings along under nvcc, those functions of `std` that device code uses, and
-the shuffles without a mask of the early books.
+the shuffles without a mask of the early books. Integers of 8 bytes are what the host compiler's
+are: `unsigned long` on Linux, which decides overloads and the names in PTX.
 """
 
 NAME = "cutrace_prelude.h"
@@ -30,16 +31,28 @@ PRELUDE = """
 #pragma nv_diag_suppress 47
 #define __linux__ 1
 #define __unix__ 1
+#define __NVCC__ 1
+#define register
 typedef signed char int8_t;
 typedef unsigned char uint8_t;
 typedef short int16_t;
 typedef unsigned short uint16_t;
 typedef int int32_t;
 typedef unsigned int uint32_t;
-typedef long long int64_t;
-typedef unsigned long long uint64_t;
+typedef decltype((char *)0 - (char *)0) int64_t;
+typedef decltype(sizeof(0)) uint64_t;
 typedef int64_t intptr_t;
 typedef uint64_t uintptr_t;
+typedef int64_t intmax_t;
+typedef uint64_t uintmax_t;
+typedef int8_t int_least8_t, int_fast8_t;
+typedef uint8_t uint_least8_t, uint_fast8_t;
+typedef int16_t int_least16_t;
+typedef uint16_t uint_least16_t;
+typedef int32_t int_least32_t;
+typedef uint32_t uint_least32_t;
+typedef int64_t int_least64_t;
+typedef uint64_t uint_least64_t;
 typedef unsigned char u_char;
 typedef unsigned short ushort;
 typedef unsigned int uint;
@@ -72,9 +85,26 @@ typedef unsigned long ulong;
 #define INT32_MAX INT_MAX
 #define INT32_MIN INT_MIN
 #define UINT32_MAX UINT_MAX
-#define INT64_MAX LLONG_MAX
-#define INT64_MIN LLONG_MIN
-#define UINT64_MAX ULLONG_MAX
+#define INT64_MAX LONG_MAX
+#define INT64_MIN LONG_MIN
+#define UINT64_MAX ULONG_MAX
+#define INTPTR_MAX INT64_MAX
+#define INTPTR_MIN INT64_MIN
+#define UINTPTR_MAX UINT64_MAX
+#define PTRDIFF_MAX INT64_MAX
+#define PTRDIFF_MIN INT64_MIN
+#define INTMAX_MAX INT64_MAX
+#define UINTMAX_MAX UINT64_MAX
+#define INT8_C(value) value
+#define INT16_C(value) value
+#define INT32_C(value) value
+#define INT64_C(value) value##L
+#define UINT8_C(value) value
+#define UINT16_C(value) value
+#define UINT32_C(value) value##U
+#define UINT64_C(value) value##UL
+#define INTMAX_C(value) value##L
+#define UINTMAX_C(value) value##UL
 #define SIZE_MAX (~(size_t)0)
 #define RAND_MAX 2147483647
 

@@ -99,6 +99,19 @@ class Compiled:
     textures: tuple[TextureReference, ...] = ()
 
 
+def decode_source(raw: bytes) -> str:
+    r"""A source's text as compilers take it: UTF-8 with or without its mark, else Latin-1.
+
+    >>> decode_source(b"\xef\xbb\xbfint x;"), decode_source(b"// caf\xe9")
+    ('int x;', '// café')
+    """
+    try:
+        text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        text = raw.decode("latin-1")
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
 _LONG = {"define-macro": "-D", "include-path": "-I", "std": "-std"}
 
 

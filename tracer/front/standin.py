@@ -15,6 +15,7 @@ from pathlib import Path
 from . import tensor_core
 from .prelude import NAME, PRELUDE, STANDARD
 from .reference_class import REFERENCE_CLASSES
+from .source import decode_source
 from .texture import declares_references
 from .toolkit import in_cuda, include_folders
 from .vector_math import HEADERS, vector_math
@@ -31,18 +32,47 @@ def included(text: str) -> tuple[str, ...]:
     return tuple(angle or quoted for angle, quoted in _INCLUDE.findall(text))
 
 
+def find_local(includer: str, header: str, is_quoted: bool, folders: Iterable[str]) -> str:
+    """The normal path of the user's header that a line includes, `""` if it is none.
+
+    In quotes it lies in the folder of the file that includes it, else, as between angles, in one of
+    `folders`: the first has it.
+    """
+    for place in (*([os.path.dirname(includer)] if is_quoted else []), *folders):
+        path = os.path.normpath(os.path.join(place, header))
+        if os.path.isfile(path):
+            return path
+    return ""
+
+
 def local_files(name: str, text: str, folders: Iterable[str]) -> dict[str, str]:
     """The user's own headers that a source reaches, and theirs: texts by normal path."""
     places, found, waiting = tuple(folders), dict[str, str](), [(name, text)]
     while waiting:
         includer, text = waiting.pop()
-        for header in included(text):
-            for place in (os.path.dirname(includer), *places):
-                path = os.path.normpath(os.path.join(place, header))
-                if path not in found and os.path.isfile(path):
-                    found[path] = Path(path).read_text(errors="replace")
-                    waiting.append((path, found[path]))
+        for angle, quoted in _INCLUDE.findall(text):
+            path = find_local(includer, angle or quoted, bool(quoted), places)
+            if path and path not in found:
+                found[path] = decode_source(Path(path).read_bytes())
+                waiting.append((path, found[path]))
     return found
+
+
+def resolve_includes(name: str, text: str, folders: Sequence[str]) -> str:
+    """The text of the file `name` with its local headers included by their normal paths.
+
+    By these they are given from memory, where two of one name do not stand for one another.
+    """
+
+    def resolve(line: re.Match[str]) -> str:
+        path = find_local(name, line[1] or line[2], bool(line[2]), folders)
+        return f'#include "{_slashed(path)}"' if path else line[0]
+
+    return _INCLUDE.sub(resolve, text)
+
+
+def _slashed(path: str) -> str:
+    return path.replace("\\", "/")
 
 
 def stand_ins(texts: Sequence[str], folders: Iterable[str], full: bool) -> dict[str, str]:
@@ -51,7 +81,7 @@ def stand_ins(texts: Sequence[str], folders: Iterable[str], full: bool) -> dict[
     `folders` are where the user's headers lie; a header found there is left alone.
     """
     classes = REFERENCE_CLASSES if any(map(declares_references, texts)) else ""
-    found = {NAME: PRELUDE + classes}
+    found = {NAME: PRELUDE + classes, **_with_our_integers()}
     found |= {name: _standard(name) if full else "" for name in STANDARD}
     places = tuple(folders)
     for name in dict.fromkeys(header for text in texts for header in included(text)):
@@ -69,6 +99,24 @@ def stand_ins(texts: Sequence[str], folders: Iterable[str], full: bool) -> dict[
         elif not in_cuda(name):
             found.setdefault(name, _device_header(name))
     return found
+
+
+@cache
+def _with_our_integers() -> dict[str, str]:
+    """CUDA's own headers that make 8-byte integers of another type than the prelude's for NVRTC."""
+    found: dict[str, str] = {}
+    for folder in map(Path, include_folders()):
+        for name in _OWN_INTEGERS:
+            if (folder / name).is_file():
+                found[name] = _LONG_LONG.sub("", (folder / name).read_text(encoding="utf-8"))
+    return found
+
+
+_OWN_INTEGERS = (
+    *("cuda/std/__cuda/cstdint_prelude.h", "cuda_awbarrier_helpers.h"),
+    "cuda_pipeline_helpers.h",
+)
+_LONG_LONG = re.compile(r"^typedef +(?:un)?signed +long +long +u?int64_t;", re.MULTILINE)
 
 
 def _device_header(name: str) -> str:

@@ -10,7 +10,7 @@ program uses are asked for.
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ...errors import CutraceError, nearest
 from .chunk import chunks
@@ -22,7 +22,7 @@ from .nvrtc import Outcome
 from .portable import BUILT_IN, OWN
 from .prelude import NAME, STANDARD
 from .source import Compiled, Source
-from .standin import HOST_LIBRARIES, included, local_files, stand_ins
+from .standin import HOST_LIBRARIES, included, local_files, resolve_includes, stand_ins
 from .syntax import written_kernels
 from .texture import replace_references
 from .toolkit import wheel_of
@@ -30,6 +30,11 @@ from .toolkit import wheel_of
 _ROUNDS = 100
 _SHOWN = 5
 _ECHO = re.compile('does not apply here|incomplete type "void"')
+DESIGNATING = "c++20"
+"""The first standard with designated initialisers, which g++ and so nvcc take in any."""
+_DESIGNATED = re.compile(r"[{,]\s*\.\w+\s*=")
+_COMPOUND = re.compile(r"(?:(?<=[=(,?:])|\breturn\b)\s*\((?:struct\s+)?\w+\)(?=\s*\{)")
+"""C's compound literals, `(float4){0, 0, 0, 0}`, which g++ takes and NVRTC does not."""
 _LIBRARY = re.compile(r"\b(?:std|cub|thrust|cuda)\b")
 
 
@@ -37,20 +42,27 @@ def whole_to_ptx(source: Source, target: str) -> Compiled:
     """Compile what device code a program has; its own errors, if any remain, are a CutraceError."""
     program = _Program(source, target)
     errors = program.compile()
-    if errors and _wants_libraries(source, errors):
+    if errors and (_wants_libraries(source, errors) or program.misses_library(errors)):
         program = program.with_libraries()
         errors = program.compile()
+    if errors and _DESIGNATED.search(source.text) and not source.options.std:
+        newer = replace(source, options=replace(source.options, std=DESIGNATING))
+        return whole_to_ptx(newer, target)
     if errors:
         raise CutraceError("\n".join(program.refusal(errors)))
     return finish(
         source,
         target,
         program.outcome,
-        renamed=program.paths,
         textures=program.textures,
         notes=tuple(program.left_out()),
         missing=tuple(program.missing_headers()),
     )
+
+
+def _braced(found: re.Match[str]) -> str:
+    """`= (S){1}` as `=  S {1}`: no character moves."""
+    return re.sub(r"[()]|\bstruct\b", lambda word: " " * len(word[0]), found[0])
 
 
 def _wants_libraries(source: Source, errors: Iterable[Diagnostic]) -> bool:
@@ -87,6 +99,10 @@ class _File:
         """Blank what is host code there by its braces; False where there is none."""
         return self._cut([each for each in self.chunks if each.covers(line)], reason)
 
+    def source_of(self, definition: Definition) -> str:
+        """Its text."""
+        return self.text.encode()[definition.start : definition.end].decode()
+
     def _cut(self, found: Iterable[Definition], reason: str) -> bool:
         fresh = [each for each in found if not each.is_device and each not in self.cut]
         self.cut |= dict.fromkeys(fresh, reason)
@@ -102,24 +118,41 @@ class _Program:
         self.full = full
         self.outcome = Outcome(None, "", {})
         self.textures: dict[str, tuple[str, ...]] = {}
-        self.paths: dict[str, str] = {}
-        folders = (os.path.dirname(source.name) or ".", *source.options.includes)
+        folders = (*source.options.includes, os.path.dirname(source.name) or ".")
+        self.folders = folders
         texts = local_files(source.name, source.text, folders)
         markers = marking_words([source.text, *texts.values()])
-        self.main = self._file(source.text, markers)
-        self.local = {path: self._file(text, markers) for path, text in texts.items()}
-        self.headers = stand_ins([source.text, *texts.values()], folders, full)
+        self.main = self._file(source.name, source.text, markers)
+        self.local = {path: self._file(path, text, markers) for path, text in texts.items()}
+        every = [self.main.text, *(file.text for file in self.local.values())]
+        self.headers = stand_ins(every, folders, full)
         self.instances = list(used_instances("\n".join([source.text, *texts.values()])))
 
     def with_libraries(self) -> "_Program":
         """The same once more with libcu++, cub and thrust; what was cut of functions stays cut."""
         program = _Program(self.source, self.target, full=True)
         for old, new in zip(self._named_files(), program._named_files(), strict=True):
-            new[1].cut |= {each: why for each, why in old[1].cut.items() if each.is_function}
+            new[1].cut |= {
+                each: why
+                for each, why in old[1].cut.items()
+                if each.is_function and not _LIBRARY.search(why)
+            }
         return program
 
-    def _file(self, original: str, markers: frozenset[str]) -> _File:
-        text, references = replace_references(original)
+    def misses_library(self, errors: Iterable[Diagnostic]) -> bool:
+        """Whether what an error names was cut since it needs the C++ library."""
+        said = " ".join(error.words for error in errors)
+        return any(
+            f'"{each.name}"' in said
+            and (_LIBRARY.search(reason) or _LIBRARY.search(file.source_of(each)))
+            for _, file in self._named_files()
+            for each, reason in file.cut.items()
+            if each.name
+        )
+
+    def _file(self, name: str, original: str, markers: frozenset[str]) -> _File:
+        resolved = resolve_includes(name, original, self.folders)
+        text, references = replace_references(_COMPOUND.sub(_braced, resolved))
         self.textures |= references
         found = definitions(text, markers)
         cut = {each: "it is the host's" for each in found if each.is_host}
@@ -140,33 +173,21 @@ class _Program:
         return errors
 
     def _compile_once(self) -> Outcome:
-        self._override_headers()
-        folders = (f"-I{os.path.dirname(path) or '.'}" for path in self.paths.values())
+        self._give_headers()
         light = () if self.full else (LIGHT,)
         return compile_source(
             self.source,
             self.target,
             text=blank(self.main.text, self.main.cut),
-            extra=("-default-device", f"--pre-include={NAME}", *light, *dict.fromkeys(folders)),
+            extra=("-default-device", f"--pre-include={NAME}", *light),
             headers=self.headers,
             instances=self.instances,
         )
 
-    def _override_headers(self) -> None:
-        """Give the user's headers from memory where they differ from what lies on the disk."""
+    def _give_headers(self) -> None:
+        """Give the user's headers from memory, by the paths by which all files include them."""
         for path, file in self.local.items():
-            text = blank(file.text, file.cut)
-            spelled = self._spelling(path)
-            if text != file.original and spelled:
-                self.headers[spelled] = text
-                self.paths[spelled] = path
-
-    def _spelling(self, path: str) -> str:
-        """How the user's files include the header at `path`."""
-        texts = (file.text for file in (self.main, *self.local.values()))
-        slashed = "/" + path.replace("\\", "/")
-        fitting = (n for text in texts for n in included(text) if slashed.endswith(f"/{n}"))
-        return max(fitting, key=len, default="")
+            self.headers[path.replace("\\", "/")] = blank(file.text, file.cut)
 
     def _repair(self, error: Diagnostic) -> bool:
         """Take away what caused an error, if it is not the user's to answer for."""
@@ -194,7 +215,7 @@ class _Program:
         """The user's file that the compiler calls `path`."""
         if path == self.source.name:
             return self.main
-        return self.local.get(os.path.normpath(self.paths.get(path, path)))
+        return self.local.get(os.path.normpath(path))
 
     def _stand_in(self, header: str) -> bool:
         """Let an empty text stand for a header; False where it already does."""
@@ -261,6 +282,7 @@ class _Program:
             for line, text in enumerate(file.text.splitlines(), 1):
                 for header in included(text):
                     known = header in STANDARD or header.startswith(HOST_LIBRARIES)
+                    known = known or self._open(header) is not None
                     needed = [each for each in nested if each.endswith(f"/{header}")]
                     if self.headers.get(header) == "" and not known:
                         nested = [each for each in nested if each != header]

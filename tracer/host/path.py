@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 from ...errors import CutraceError, nearest
+from ..front.source import decode_source
 
 _CODE = re.compile(r"[{;]")
 """What every kernel has in CUDA C++ and in PTX, and no sensible file name."""
@@ -23,11 +24,12 @@ def read_text(path: Path) -> str:
     if not path.exists():
         raise missing_file(path)
     try:
-        return path.read_text(encoding="utf-8")
-    except UnicodeDecodeError:
-        raise CutraceError(f"{path} is not text (UTF-8): expected a .cu or .ptx source") from None
+        raw = path.read_bytes()
     except OSError as problem:
         raise CutraceError(f"{path}: {problem.strerror}") from None
+    if b"\0" in raw:
+        raise CutraceError(f"{path} is not text: expected a .cu or .ptx source")
+    return decode_source(raw)
 
 
 def is_path(given: str | Path) -> bool:
