@@ -6,6 +6,7 @@ do the same to a few: tests/fuzz, tests/validate. What fails is written to the f
 """
 
 import argparse
+import resource
 import signal
 import sys
 import traceback
@@ -27,8 +28,11 @@ from fuzz.writer import write  # noqa: E402
 from sequence_case import CAPTURED, differences  # noqa: E402
 from sequence_run import run_sequence  # noqa: E402
 
-SECONDS = 30
+SECONDS = 10
 """A mutated text that takes longer hangs."""
+
+MEMORY = 1 << 20
+"""KiB that a mutated text may take, beyond what the first one left."""
 
 
 def main() -> int:
@@ -42,7 +46,7 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=Path("fuzz-found"))
     asked = parser.parse_args()
     found = try_kernels(asked.kernels, asked.seed, asked.engine, asked.out)
-    found += try_mutations(asked.mutations, asked.seed, asked.out)
+    found += try_mutations(asked.mutations, asked.seed, asked.engine, asked.out)
     found += try_sequences(asked.sequences, asked.engine)
     return 1 if found else 0
 
@@ -71,21 +75,34 @@ def try_kernels(count: int, first: int, engine: str, out: Path) -> int:
     return len(failed)
 
 
-def try_mutations(count: int, first: int, out: Path) -> int:
-    """Load and launch mutated PTX; return how many end in anything but a sentence."""
+def try_mutations(count: int, first: int, engine: str, out: Path) -> int:
+    """Load and launch mutated PTX; return how many end in anything but a sentence.
+
+    Every second one is mutated from what NVRTC makes of a program.
+    """
     failed = 0
     signal.signal(signal.SIGALRM, _give_up)
+    refusal(nearly(first), engine), nearly(first, real=True)  # what all need is there then
+    most = _most_memory() + MEMORY
     for number in range(first, first + count):
+        text = nearly(number, real=bool(number % 2))
         signal.alarm(SECONDS)
         try:
-            refusal(nearly(number))
+            refusal(text, engine)
+            if _most_memory() > most:
+                most = 1 << 60
+                raise MemoryError(f"it takes more than {MEMORY} KiB")
         except Exception as error:
             failed += 1
-            keep(out, f"mutation{number}.ptx", nearly(number), error)
+            keep(out, f"mutation{number}.ptx", text, error)
         finally:
             signal.alarm(0)
     print(f"{count} mutations, {failed} fail")
     return failed
+
+
+def _most_memory() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
 def try_sequences(count: int, engine: str) -> int:
