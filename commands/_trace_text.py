@@ -1,12 +1,27 @@
 """What is in a trace, as pairs of a word and what it says."""
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence, Sized
+from itertools import islice
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from ..traces.reader import LaunchTrace, Trace
 
 Pairs = Iterator[tuple[str, ...]]
+Item = TypeVar("Item")
+
+MOST = 100
+"""Things of one kind that are listed."""
+
+
+def _some(items: Sequence[Item]) -> Sequence[Item]:
+    return items[:MOST]
+
+
+def _more(what: str, items: Sized) -> Pairs:
+    """Say how many there are besides those that are listed, if there are any."""
+    if len(items) > MOST:
+        yield "...", f"and {len(items) - MOST} more {what}"
 
 
 def session_rows(trace: "Trace") -> Pairs:
@@ -14,16 +29,19 @@ def session_rows(trace: "Trace") -> Pairs:
     manifest = trace.manifest
     size = sum(path.stat().st_size for path in trace.path.rglob("*") if path.is_file())
     yield "trace", f"{trace.path}, format {manifest.format_version}, {size} bytes"
-    for compiler in manifest.compilers:
-        words = (compiler.name, compiler.version, compiler.target, *compiler.options)
+    for compiler in _some(manifest.compilers):
+        words = (compiler.name, compiler.version, compiler.target, *compiler.options[:MOST])
         yield "compiler", " ".join(word for word in words if word)
-    for name, text in manifest.sources.items():
+    yield from _more("compilers", manifest.compilers)
+    for name, text in islice(manifest.sources.items(), MOST):
         yield "source", f"{name}, {len(text.splitlines())} lines"
+    yield from _more("sources", manifest.sources)
     if manifest.fault:
         yield "fault", f"after {len(trace.launches)} launches: {manifest.fault}"
-    for event in manifest.events:
-        if event.kind != "launch":
-            yield event.kind, f"{event.bytes} bytes {event.direction} {event.array}".rstrip()
+    moves = [event for event in manifest.events if event.kind != "launch"]
+    for event in _some(moves):
+        yield event.kind, f"{event.bytes} bytes {event.direction} {event.array}".rstrip()
+    yield from _more("copies and sets", moves)
 
 
 def launch_rows(trace: "LaunchTrace") -> Pairs:
@@ -36,9 +54,10 @@ def launch_rows(trace: "LaunchTrace") -> Pairs:
     launch = trace.launch
     yield f"launch {trace.number}", launch_text(launch)
     yield "kernel", launch.signature or launch.kernel
-    for array in launch.arrays:
+    for array in _some(launch.arrays):
         space = array.space.name.lower()
         yield "array", f"{array.name}: {array.bytes} bytes of {space} memory at {array.offset}"
+    yield from _more("arrays", launch.arrays)
     for found in launch.resources:
         spilled = found.spill_stores + found.spill_loads
         yield (
@@ -48,6 +67,7 @@ def launch_rows(trace: "LaunchTrace") -> Pairs:
         )
     yield from (("kept", sentence) for sentence in kept_text(launch))
     if launch.outside:
-        told = outside_text(launch, trace.instructions())
-        yield from (("outside", sentence) for _, sentence in told)
+        told = list(outside_text(launch, trace.instructions()))
+        yield from (("outside", sentence) for _, sentence in _some(told))
+        yield from _more("lines", told)
     yield "rows", ", ".join(f"{trace.count(name)} {name}" for name in TABLES)

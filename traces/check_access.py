@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .recorded import FAR, Finding, Flags, Ints, Recorded, lanes_of, report
+from .check_launch import FAR
+from .recorded import Finding, Flags, Ints, Recorded, lanes_of, report
 from .schema import Space
 
 _CHUNK = 1 << 16

@@ -16,18 +16,6 @@ _ALLOWED = {
 """Columns whose values are of a closed list."""
 
 
-def check_pcs(recorded: Recorded) -> Iterator[Finding]:
-    """Instruction i has pc i."""
-    pc = recorded.of_instructions("pc")
-    yield from report(pc != np.arange(len(pc)), "pc is not the row's number")
-
-
-def check_basic_blocks(recorded: Recorded) -> Iterator[Finding]:
-    """Basic blocks are numbered from 0 in order of pc, without gaps."""
-    steps = np.diff(recorded.of_instructions("block"), prepend=-1)
-    yield from report((steps < 0) | (steps > 1), "its basic block is not this one's or the next")
-
-
 def check_instructions(recorded: Recorded) -> Iterator[Finding]:
     """Spaces and classes are known; a thread count needs a barrier, a line number a file."""
     for row in recorded.instructions.to_pylist():

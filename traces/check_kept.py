@@ -1,4 +1,4 @@
-"""Checks of what the manifest says was kept: that it makes sense, and that no row is beyond it."""
+"""Checks that no row is beyond what the manifest says was kept."""
 
 from collections.abc import Iterator
 
@@ -6,24 +6,6 @@ import numpy as np
 
 from .kept import in_ranges, keeps_blocks, keeps_pcs
 from .recorded import Finding, Ints, Recorded, report
-from .schema import Launch
-
-
-def check_kept(launch: Launch) -> Iterator[str]:
-    """Ranges go upwards, and the blocks of a sample stand for all."""
-    kept = launch.kept
-    for first, last in (*kept.blocks, *kept.warps):
-        if not 0 <= first <= last:
-            yield f"kept from {first} to {last}"
-    sample = kept.sample
-    if list(sample.blocks) != sorted({*sample.blocks}) or len(sample.weights) != len(sample.blocks):
-        yield "the blocks of its sample do not rise, or have not a weight each"
-    if sample.blocks and (min(sample.weights) < 1 or sum(sample.weights) != launch.blocks):
-        yield f"the blocks of its sample stand for {sum(sample.weights)}, not for {launch.blocks}"
-    if any(not 0 <= block < launch.blocks for block in sample.blocks):
-        yield "its sample has blocks that the grid has not"
-    if list(sample.ends) != sorted({*sample.ends} & {*sample.blocks}):
-        yield "the ends of its sample are not among its blocks"
 
 
 def check_kept_rows(recorded: Recorded) -> Iterator[Finding]:

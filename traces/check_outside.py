@@ -1,23 +1,12 @@
 """Checks of accesses outside of every allocation against what the manifest says of them."""
 
 from collections.abc import Iterator
-from itertools import pairwise
 
 import numpy as np
 
 from .check_access import lanes_inside, least_bytes
 from .recorded import Finding, Recorded, lanes_of
-from .schema import Launch, Space
-
-
-def check_outside(launch: Launch) -> Iterator[str]:
-    """There is one of each instruction, in order of pc, of a block and a thread that there are."""
-    if any(one.pc >= other.pc for one, other in pairwise(launch.outside)):
-        yield "accesses outside of arrays: their pcs do not rise"
-    for outside in launch.outside:
-        known = 0 <= outside.block < launch.blocks and 0 <= outside.thread < launch.threads
-        if not known or outside.pc < 0 or outside.lanes < 1 or outside.address < 0:
-            yield f"accesses outside of arrays: of pc {outside.pc}, there is no such access"
+from .schema import Space
 
 
 def check_outside_rows(recorded: Recorded) -> Iterator[Finding]:

@@ -7,25 +7,16 @@ infinities: a float argument that is not finite is kept as the text `inf`, `-inf
 import json
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, fields, is_dataclass
+from dataclasses import is_dataclass
 from functools import cache
 from numbers import Integral, Real
 from types import UnionType
-from typing import Any, TypeAlias, get_args, get_origin, get_type_hints
+from typing import Any, TypeAlias, get_args, get_origin
 
-from ..errors import CutraceError, nearest
+from ..errors import CutraceError
+from .json_size import excess
+from .manifest_decoder import NAMES, PLAIN, WrongValue, decoder, hints, shown
 from .schema import FORMAT_VERSION, Manifest, Space
-
-_NAMES = {
-    int: "an integer",
-    str: "a text",
-    bool: "true or false",
-    float: "a number",
-    list: "a list",
-    dict: "a table of keys",
-}
-_PLAIN = frozenset({int, str, bool})
-"""What JSON takes as it is."""
 
 
 def to_json(manifest: Manifest) -> str:
@@ -57,13 +48,37 @@ def from_json(text: str | bytes, where: str) -> Manifest:
     Raises CutraceError, naming `where` and the key, for what is not JSON, another version, an
     unknown or missing key (only keys with a default may be missing) and a value of a wrong type.
     """
-    try:
-        value = json.loads(text, parse_constant=_refuse_constant)
-    except (ValueError, RecursionError) as error:
-        raise CutraceError(f"{where}: not JSON: {error}; is the trace whole?") from error
-    _check_version(value, where)
-    manifest: Manifest = _decode(Manifest, value, f"{where}:")
-    return manifest
+    return Unread(text, where).manifest()
+
+
+class Unread:
+    """A manifest of which only the JSON was looked at, so that what it would have us make can be
+    compared with what there is. CutraceError as `from_json` says."""
+
+    def __init__(self, text: str | bytes, where: str) -> None:
+        self._where = where
+        if problem := excess(text if isinstance(text, bytes) else text.encode()):
+            raise CutraceError(f"{where}: {problem}")
+        try:
+            self._value = json.loads(text, parse_constant=_refuse_constant)
+        except (ValueError, RecursionError) as error:
+            problem = str(error)[:200]
+            raise CutraceError(f"{where}: not JSON: {problem}; is the trace whole?") from error
+        _check_version(self._value, where)
+
+    @property
+    def launches(self) -> int:
+        """How many launches it names, if they are right otherwise."""
+        launches = self._value.get("launches")
+        return len(launches) if isinstance(launches, list) else 0
+
+    def manifest(self) -> Manifest:
+        """Return it as our own values."""
+        try:
+            manifest: Manifest = decoder(Manifest)(self._value)
+        except WrongValue as wrong:
+            raise CutraceError(wrong.message(self._where)) from None
+        return manifest
 
 
 def _refuse_constant(name: str) -> None:
@@ -76,8 +91,8 @@ def _check_version(value: object, where: str) -> None:
         raise CutraceError(f"{where}: no `format_version`: this is not a manifest of a trace")
     if version > FORMAT_VERSION:
         raise CutraceError(
-            f"{where}: trace format {version}, but this cutrace reads up to {FORMAT_VERSION}:"
-            " update cutrace, or record the trace again"
+            f"{where}: trace format {shown(version)}, but this cutrace reads up to"
+            f" {FORMAT_VERSION}: update cutrace, or record the trace again"
         )
 
 
@@ -105,7 +120,7 @@ def _encoder(kind: Any) -> _Encoder:
 
 
 def _record_encoder(kind: type) -> _Encoder:
-    keys = [(name, hint, hint in _PLAIN, _encoder(hint)) for name, hint in _hints(kind).items()]
+    keys = [(name, hint, hint in PLAIN, _encoder(hint)) for name, hint in hints(kind).items()]
 
     def encode_record(value: Any, where: str) -> dict[str, Any]:
         if not isinstance(value, kind):
@@ -122,7 +137,7 @@ def _record_encoder(kind: type) -> _Encoder:
 
 def _tuple_encoder(kind: Any) -> _Encoder:
     inner = [_encoder(each) for each in get_args(kind) if each is not Ellipsis]
-    repeated, plain = Ellipsis in get_args(kind), {get_args(kind)[0]} & _PLAIN
+    repeated, plain = Ellipsis in get_args(kind), {get_args(kind)[0]} & PLAIN
 
     def encode_tuple(value: Any, where: str) -> list[Any]:
         if not isinstance(value, tuple):
@@ -159,53 +174,6 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _decode(kind: Any, value: Any, where: str) -> Any:
-    if isinstance(kind, type) and is_dataclass(kind):
-        return _decode_record(kind, value, where)
-    if get_origin(kind) is tuple:
-        items = _checked(value, list, where)
-        kinds = _element_kinds(kind, len(items), where)
-        return tuple(_decode(kinds[i], item, f"{where}[{i}]") for i, item in enumerate(items))
-    if get_origin(kind) is dict:
-        items = _checked(value, dict, where)
-        return {key: _checked(item, str, f"{where}[{key!r}]") for key, item in items.items()}
-    if kind is Space:
-        return _decode_space(value, where)
-    return _checked(value, kind, where)
-
-
-def _decode_record(kind: type, value: Any, where: str) -> Any:
-    items = _checked(value, dict, where)
-    hints = _hints(kind)
-    for key in items:
-        if key not in hints:
-            raise CutraceError(f"{where.rstrip(':')}: unknown key `{key}`{nearest(key, hints)}")
-    for field in fields(kind):
-        optional = field.default is not MISSING or field.default_factory is not MISSING
-        if field.name not in items and not optional:
-            raise CutraceError(f"{where.rstrip(':')}: the key `{field.name}` is missing")
-    stem = f"{where} " if where.endswith(":") else f"{where}."
-    return kind(**{key: _decode(hints[key], v, stem + key) for key, v in items.items()})
-
-
-def _decode_space(value: Any, where: str) -> Space:
-    names = {space.name.lower(): space for space in Space}
-    name = _checked(value, str, where)
-    if name not in names:
-        known = ", ".join(names)
-        raise CutraceError(f"{where}: `{name}` is not a space; there are {known}")
-    return names[name]
-
-
-def _element_kinds(kind: Any, length: int, where: str) -> list[Any]:
-    """Return the type of each element of an annotated tuple."""
-    arguments = get_args(kind)
-    if arguments[-1] is Ellipsis:
-        return [arguments[0]] * length
-    _check_length(length, len(arguments), where)
-    return list(arguments)
-
-
 def _check_length(found: int, expected: int, where: str) -> None:
     if found != expected:
         raise CutraceError(f"{where}: {found} values, expected {expected}")
@@ -215,11 +183,5 @@ def _checked(value: Any, kind: Any, where: str) -> Any:
     kinds = get_args(kind) if isinstance(kind, UnionType) else (kind,)
     if type(value) in kinds:
         return value
-    expected = " or ".join(_NAMES.get(k, f"a {k.__name__}") for k in kinds)
-    raise CutraceError(f"{where}: expected {expected}, found {repr(value)[:60]}")
-
-
-@cache
-def _hints(kind: type) -> dict[str, Any]:
-    hints = get_type_hints(kind)
-    return {field.name: hints[field.name] for field in fields(kind)}
+    expected = " or ".join(NAMES.get(k, f"a {k.__name__}") for k in kinds)
+    raise CutraceError(f"{where}: expected {expected}, found {shown(value)}")

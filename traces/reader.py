@@ -15,13 +15,15 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ..errors import CutraceError, nearest
+from .check_launch import first_finding
 from .dictionary import Dictionary
 from .folder import MANIFEST, reason
-from .manifest import from_json
+from .manifest import Unread
 from .pattern_store import Patterns, StoredPatterns
 from .schema import LANES, TABLES, Launch, Manifest
+from .structure import check_instructions, check_paths
 from .table_html import render_table
-from .table_reader import TableReader, check_whole
+from .table_reader import Check, TableReader, check_whole
 
 MANIFEST_BYTES = 1 << 28
 """A manifest larger than this is refused."""
@@ -120,7 +122,17 @@ class LaunchTrace:
 
     @cached_property
     def _instructions(self) -> pa.Table:
-        return self._table("instructions")
+        table = self._table("instructions")
+        if any(outside.pc >= table.num_rows for outside in self.launch.outside):
+            raise CutraceError(
+                f"{self.folder}: the manifest has accesses outside of arrays of instructions that "
+                f"are not among the {table.num_rows} there"
+            )
+        return table
+
+    @cached_property
+    def _basic_blocks(self) -> int:
+        return 1 + max(self._instructions["block"].to_pylist(), default=-1)
 
     @cached_property
     def _limits(self) -> dict[str, dict[str, int]]:
@@ -147,7 +159,12 @@ class LaunchTrace:
         return pa.Table.from_batches(self._reader(name).batches(), TABLES[name])
 
     def _reader(self, name: str) -> TableReader:
-        return TableReader(self.folder / f"{name}.arrow", TABLES[name])
+        return TableReader(self.folder / f"{name}.arrow", TABLES[name], self._check_of(name))
+
+    def _check_of(self, name: str) -> Check | None:
+        if name == "paths":
+            return lambda batch, first: check_paths(batch, first, self._basic_blocks)
+        return check_instructions if name == "instructions" else None
 
 
 @dataclass(frozen=True)
@@ -176,13 +193,16 @@ def read_trace(path: str | os.PathLike[str]) -> Trace:
     """
     folder = Path(path)
     _check_folder(folder)
-    manifest = from_json(_read_manifest(folder / MANIFEST), str(folder / MANIFEST))
+    unread = Unread(_read_manifest(folder / MANIFEST), str(folder / MANIFEST))
+    for number in range(unread.launches):
+        _check_tables(folder / str(number), folder)
+    manifest = unread.manifest()
+    if finding := first_finding(manifest):
+        raise CutraceError(f"{folder / MANIFEST}: {finding}")
     launches = tuple(
         LaunchTrace(number, launch, folder / str(number))
         for number, launch in enumerate(manifest.launches)
     )
-    for launch in launches:
-        _check_tables(launch.folder, folder)
     return Trace(folder, manifest, launches)
 
 

@@ -9,14 +9,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from .check_launch import FAR
 from .reader import LaunchTrace
 from .schema import LANES, MAPPED_BYTES, Launch, Space
 
 Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
-
-FAR = 1 << 62
-"""Addresses and sizes from here on are beyond any array."""
 
 
 @dataclass(frozen=True)
@@ -106,17 +104,23 @@ class Recorded:
 
     def windows(self, space: Space) -> tuple[Ints, Ints] | None:
         """Return first and last (exclusive) addresses of what lies in a space, None if unknown."""
+        return self._windows.get(space)
+
+    @cached_property
+    def _windows(self) -> dict[Space, tuple[Ints, Ints]]:
         launch = self.launch
-        spans = [(a.offset, a.offset + a.bytes) for a in launch.arrays if a.space == space]
-        if space == Space.SHARED:
-            spans = [(0, launch.shared_static + launch.shared_dynamic)]
-        elif space == Space.LOCAL:
-            spans = [(0, launch.local_bytes)]
-        elif space not in (Space.GLOBAL, Space.CONST, Space.SURFACE):
-            return None
-        clipped = sorted((max(0, min(a, FAR)), max(0, min(b, FAR))) for a, b in spans)
-        pairs = np.array(clipped, np.int64).reshape(-1, 2)
-        return pairs[:, 0], pairs[:, 1]
+        spans: dict[Space, list[tuple[int, int]]] = {
+            Space.GLOBAL: [],
+            Space.CONST: [],
+            Space.SURFACE: [],
+        }
+        for array in launch.arrays:
+            if array.space in spans:
+                spans[array.space].append((array.offset, array.offset + array.bytes))
+        spans[Space.SHARED] = [(0, launch.shared_static + launch.shared_dynamic)]
+        spans[Space.LOCAL] = [(0, launch.local_bytes)]
+        pairs = {space: np.array(sorted(s), np.int64).reshape(-1, 2) for space, s in spans.items()}
+        return {space: (pair[:, 0], pair[:, 1]) for space, pair in pairs.items()}
 
     @cached_property
     def mapped(self) -> tuple[Ints, Ints]:

@@ -7,11 +7,12 @@ count as the process's memory.
 """
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BufferedReader
 from pathlib import Path
+from typing import TypeAlias
 
 import pyarrow as pa
 
@@ -21,10 +22,16 @@ from .message import SCHEMA, check_kind, declared_rows, declared_size, read_head
 from .table_file import BATCH_BYTES, BROKEN
 
 MAGIC = b"ARROW1"
+MOST_ROWS = 1 << 30
+"""Rows of a record batch at most: each has a byte of each column, and a batch BATCH_BYTES."""
 START = 8
 """Where the first message begins: behind the magic and its padding."""
 _NESTED = (pa.ListArray, pa.FixedSizeListArray, pa.StructArray)
 """The arrays of a trace that have others inside."""
+
+
+Check: TypeAlias = Callable[[pa.RecordBatch, int], None]
+"""Raises ValueError."""
 
 
 def check_whole(path: Path) -> None:
@@ -55,11 +62,13 @@ class Piece:
 
 
 class TableReader:
-    """A table at `path`. CutraceError if the file is not whole or has another schema."""
+    """A table at `path`. CutraceError if the file is not whole or has another schema, or `check`
+    finds fault with a record batch of all columns, the number of whose first row it is told."""
 
-    def __init__(self, path: Path, schema: pa.Schema) -> None:
+    def __init__(self, path: Path, schema: pa.Schema, check: Check | None = None) -> None:
         self.path = path
         self._schema = schema
+        self._check = check
         self._begins = b""
         check_whole(path)
         with self._opened() as file:
@@ -98,6 +107,10 @@ class TableReader:
         batch = self._unpack(stream, columns)
         batch.validate(full=True)
         _check_nulls(batch)
+        if batch.num_rows != piece.rows:
+            raise ValueError(f"a record batch of {batch.num_rows} rows declares {piece.rows}")
+        if self._check and not columns:
+            self._check(batch, piece.first)
         return batch
 
     def _unpack(self, stream: pa.Buffer, columns: Sequence[str]) -> pa.RecordBatch:
@@ -116,6 +129,8 @@ class TableReader:
                 _check_schema(message, self._schema)
                 continue
             rows = declared_rows(header)
+            if not 0 <= rows <= MOST_ROWS:
+                raise ValueError(f"a record batch declares {rows} rows; {MOST_ROWS} at most")
             yield Piece(place, size, first, rows)
             first += rows
 

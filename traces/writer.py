@@ -60,7 +60,8 @@ class TraceWriter(Draft):
         number, self._open = self._open.number, None
         if whole:
             self._unfinished.pop()
-            self.outside(number, outside)
+            if outside:
+                self.outside(number, outside)
 
     def withdraw(self) -> None:
         """Leave out the last launch, which did not finish."""

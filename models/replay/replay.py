@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 import pyarrow as pa
 
+from ...errors import CutraceError
 from ...traces.schema import Launch
 from ..analyses.control import COUNTERS
 from ..analyses.occupancy import Occupancy, launch_occupancy, refuse_launch
@@ -36,6 +37,13 @@ if TYPE_CHECKING:
 
 LOCAL_BYTES = 1 << 20
 """Local memory of a thread where the launch does not say how much it has."""
+
+
+FEW_BLOCKS = 1 << 16
+"""Blocks of a grid for which no rows are asked."""
+
+IDLE = 1 << 6
+"""One of so many blocks accesses memory, at least, where nothing else is recorded."""
 
 
 class LaunchReplay:
@@ -141,6 +149,7 @@ def replay(
     """
     options = options or ReplayOptions()
     launch = launch_trace.launch
+    _check_grid(launch_trace)
     if not launch.kept.is_whole:  # what keeps state needs all that came before
         options = replace(options, caches=False)
     shapes = Shapes(launch_trace.pattern_store())
@@ -150,6 +159,25 @@ def replay(
     if counting.running:
         _read(launch_trace, counting)
     return counting.results(launch, launch_trace.number)
+
+
+def _check_grid(trace: "LaunchTrace") -> None:
+    """Refuse a grid of which there are too few rows: each block would be given a place for nothing.
+
+    In a whole trace every warp has rows of control, if any has; blocks that access no memory have
+    none in a trace of accesses alone.
+    """
+    launch = trace.launch
+    if not launch.kept.is_whole or launch.blocks <= FEW_BLOCKS:
+        return
+    control = trace.count("control")
+    rows = control + trace.count("accesses") + trace.count("texels")
+    lacks = control < launch.blocks * launch.warps if control else rows < launch.blocks // IDLE
+    if lacks:
+        raise CutraceError(
+            f"{trace.folder}: broken trace: its grid has {launch.blocks} blocks of {launch.warps} "
+            f"warps, but there are {rows} rows of them, {control} of control"
+        )
 
 
 def _read(trace: "LaunchTrace", counting: LaunchReplay) -> None:

@@ -72,6 +72,15 @@ def test_the_limit_on_threads_is_lifted_by_an_option(tmp_path: Path) -> None:
             kernel[65, 32]
 
 
+def test_more_threads_than_a_counter_holds_are_refused_for_a_sample_too() -> None:
+    with cutrace.Session(sample_blocks=2) as gpu:
+        kernel = gpu.compile(COPY).get_function("copy")
+        with pytest.raises(
+            CutraceError, match=f"{(2**31 - 1) * 65535 * 32767 * 1024} threads; {2**60} can be"
+        ):
+            kernel[(2**31 - 1, 65535, 32767), 1024]
+
+
 @pytest.mark.parametrize("most", [0, -1, 2**31 * 65536**2 * 1024])
 def test_a_limit_on_threads_that_makes_no_sense_is_refused(most: int) -> None:
     with pytest.raises(CutraceError, match=r"max_threads is .*, expected 1 to"):

@@ -1,7 +1,9 @@
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from hand_trace import (
     DEVICE_ARRAY,
@@ -14,8 +16,10 @@ from hand_trace import (
 )
 from warps import BASE, FULL, warp
 
+from cutrace.errors import CutraceError
 from cutrace.traces.reader import read_trace
-from cutrace.traces.schema import Array, Event, Launch, Resources, Space, Texture
+from cutrace.traces.schema import PATHS as PATHS_SCHEMA
+from cutrace.traces.schema import Array, Event, Launch, Outside, Resources, Space, Texture
 from cutrace.traces.verify import verify
 from cutrace.traces.writer import LaunchWriter, TraceWriter
 
@@ -84,12 +88,6 @@ def test_an_empty_trace_is_sound(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changed", "finding"),
     [
-        ({1: {"pc": 2}}, "row 1: pc is not the row's number"),
-        (
-            {pc: {"block": 1} for pc in range(3)},
-            "row 0: its basic block is not this one's or the next",
-        ),
-        ({5: {"block": 3}}, "row 5: its basic block is not this one's or the next"),
         ({0: {"space": "globl"}}, "row 0: `ld.global.f32` in a space `globl`"),
         ({1: {"barrier_threads": 64}}, "row 1: `add.f32` counts threads of no barrier"),
         ({1: {"file": ""}}, "row 1: `add.f32` has line 2 of no file"),
@@ -106,7 +104,6 @@ def test_instructions_that_contradict_themselves(
 @pytest.mark.parametrize(
     ("entry", "finding"),
     [
-        ((3, FULL, 0, 0, 1), "there are 3 basic blocks"),
         ((0, 0, 0, 0, 1), "no lane is active"),
         ((0, 1, 2, 1, 1), "inactive lanes do not take its branch"),
         ((0, 3, 1, 0, 1), "a branch that leads nowhere"),
@@ -124,8 +121,57 @@ def test_a_path_without_entries(tmp_path: Path) -> None:
     with TraceWriter(tmp_path / "x.cutrace") as trace, trace.launch(launch()) as rows:
         rows.instructions(instruction_table(CODE))
         rows.paths([2, 0], [0, 2], FULL, 0, 0, 1)
-    found = verify(read_trace(tmp_path / "x.cutrace"))
-    assert found == ["launch 0 (k): paths: row 1: a path without basic blocks"]
+    (found,) = verify(read_trace(tmp_path / "x.cutrace"))
+    assert found.endswith(
+        "0/paths.arrow: damaged or not from a trace: row 1: a path without basic blocks"
+    )
+
+
+@pytest.mark.parametrize(
+    ("changed", "finding"),
+    [
+        ({1: {"pc": 2}}, "row 1: pc is not the row's number"),
+        (
+            {pc: {"block": 1} for pc in range(3)},
+            "row 0: its basic block is not this one's or the next",
+        ),
+        ({5: {"block": 3}}, "row 5: its basic block is not this one's or the next"),
+    ],
+)
+def test_instructions_out_of_order_are_not_read(
+    tmp_path: Path, changed: dict[int, dict[str, object]], finding: str
+) -> None:
+    code = [row | changed.get(pc, {}) for pc, row in enumerate(CODE)]
+    (found,) = findings(tmp_path, instructions=code)
+    assert found.endswith(f"0/instructions.arrow: damaged or not from a trace: {finding}")
+    with pytest.raises(CutraceError, match=re.escape(finding)):
+        read_trace(tmp_path / "x.cutrace").launches[0].instructions()
+
+
+def test_lists_of_a_path_that_differ_in_length_are_not_read(tmp_path: Path) -> None:
+    assert findings(tmp_path) == []
+    file = tmp_path / "x.cutrace" / "0" / "paths.arrow"
+    row = {"blocks": [0, 1], "active": [1, 1], "not_taken": [0], "targets": [0, 0]}
+    table = pa.Table.from_pylist([{**row, "repeat": [1, 1]}] * 2, PATHS_SCHEMA)
+    with pa.OSFile(str(file), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
+        writer.write_table(table)
+    with pytest.raises(CutraceError, match="row 0: `not_taken` and `blocks` have different lengt"):
+        read_trace(tmp_path / "x.cutrace").launches[0].paths()
+
+
+def test_accesses_outside_of_instructions_that_are_not_there_are_not_read(tmp_path: Path) -> None:
+    stray = launch(outside=(Outside(6, 1, 0, 0, 0),))
+    findings(tmp_path, launch=stray)
+    with pytest.raises(CutraceError, match="of instructions that are not among the 6 there"):
+        read_trace(tmp_path / "x.cutrace").launches[0].instructions()
+
+
+def test_paths_over_basic_blocks_that_are_not_there_are_not_read(tmp_path: Path) -> None:
+    paths = [PATHS[0], [PATHS[1][0], (3, FULL, 0, 0, 1)]]
+    (found,) = findings(tmp_path, paths=paths)
+    assert found.endswith(
+        "0/paths.arrow: damaged or not from a trace: row 1: entry 1: there are 3 basic blocks"
+    )
 
 
 @pytest.mark.parametrize(
@@ -370,8 +416,19 @@ OVERLAPPING = Array("other", Space.GLOBAL, BASE + MEGABYTE - 1, 4)
     ("fields", "finding"),
     [
         ({"grid": (0, 1, 1)}, "grid (0, 1, 1), block (32, 1, 1): every size is at least 1"),
-        ({"grid": (2**31, 2, 1)}, "4294967296 blocks of 1 warps: too many to check their rows"),
+        (
+            {"grid": (2**31, 1, 1)},
+            "grid (2147483648, 1, 1), block (32, 1, 1): no device takes more blocks than "
+            "(2147483647, 65535, 65535), nor blocks of more than 1024 threads",
+        ),
+        (
+            {"block": (1024, 2, 1)},
+            "grid (1, 1, 1), block (1024, 2, 1): no device takes more blocks than "
+            "(2147483647, 65535, 65535), nor blocks of more than 1024 threads",
+        ),
         ({"local_bytes": -1}, "local_bytes is -1"),
+        ({"parameter_bytes": 2**62}, "parameter_bytes is 4611686018427387904"),
+        ({"resources": (Resources("75", 8, 0, 0, 0),)}, "resources of `75`, expected an arch"),
         ({"source": "k.cu"}, "source `k.cu` is not among the manifest's sources"),
         ({"arrays": (DEVICE_ARRAY, OVERLAPPING)}, "arrays `data` and `other` overlap"),
         (
@@ -412,8 +469,14 @@ OVERLAPPING = Array("other", Space.GLOBAL, BASE + MEGABYTE - 1, 4)
 def test_launches_that_contradict_themselves(
     tmp_path: Path, fields: dict[str, object], finding: str
 ) -> None:
-    found = findings(tmp_path, launch=launch(**fields), paths=[], control=[])
-    assert found == [f"launch 0 (k): {finding}"]
+    wanted = rf"x\.cutrace/manifest\.json: launch 0 \(k\): {re.escape(finding)}"
+    with pytest.raises(CutraceError, match=wanted):
+        findings(tmp_path, launch=launch(**fields), paths=[], control=[])
+
+
+def test_a_launch_too_large_for_its_rows_to_be_checked(tmp_path: Path) -> None:
+    found = findings(tmp_path, launch=launch(grid=(2**31 - 1, 3, 1)), paths=[], control=[])
+    assert found == ["launch 0 (k): 6442450941 blocks of 1 warps: too many to check their rows"]
 
 
 @pytest.mark.parametrize(

@@ -225,7 +225,9 @@ def test_identifiers_count_on_from_call_to_call(tmp_path: Path) -> None:
 
 def test_a_path_takes_its_length_of_the_flat_columns(tmp_path: Path) -> None:
     entries = ([0, 1, 0], [FULL, 1, 3], [1, 0, 0], [2, 0, 0], [1, 9, 4])
+    code = [instruction(0), instruction(1, "ret", block=1)]
     with TraceWriter(tmp_path / "x.cutrace") as trace, trace.launch(launch()) as rows:
+        rows.instructions(instruction_table(code))
         rows.paths([2, 1], *entries)
     paths = read_trace(tmp_path / "x.cutrace").launches[0].paths()
     assert paths["blocks"].to_pylist() == [[0, 1], [0]]

@@ -7,6 +7,7 @@ from math import prod
 from typing import TypeAlias
 
 from ...errors import CutraceError
+from ...traces.check_launch import MOST_COUNTED
 
 Dim3: TypeAlias = tuple[int, int, int]
 Dimensions: TypeAlias = int | Sequence[int]
@@ -90,6 +91,11 @@ def check_cost(kernel: str, grid: Dim3, block: Dim3, most: int, executed: int = 
             "(--sample-blocks 1%, or Session(sample_blocks='1%')), launch fewer of them (one "
             "block's accesses are much like another's), or allow it: record with a higher "
             "--max-threads, or Session(max_threads=...)"
+        )
+    if prod(grid) * prod(block) > MOST_COUNTED:
+        raise CutraceError(
+            f"{kernel}<<<{_show(grid)}, {_show(block)}>>>: {prod(grid) * prod(block)} threads; "
+            f"{MOST_COUNTED} can be counted, also where only some blocks are run"
         )
 
 
