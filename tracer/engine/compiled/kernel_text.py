@@ -327,7 +327,8 @@ class _Writer:
         segments += [segment, Segment([], self._last)]
 
     def _escape(self, segment: Segment, block: BasicBlock, pc: int) -> None:
-        """Let the array engine run an instruction."""
+        """Let the array engine run an instruction, which may read lanes that are not active."""
+        self._made.crosses_lanes = True
         segment.pc = pc
         segment.accesses = len(self._made.sites) - self._made.first_site[-1]
         self._keep_places(block, pc)
