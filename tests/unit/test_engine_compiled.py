@@ -13,7 +13,7 @@ import cutrace
 from cutrace.errors import KernelFault
 from cutrace.tracer.engine import access_rows, history, pattern
 from cutrace.tracer.engine.compiled import code as compiled_code
-from cutrace.tracer.engine.compiled import wave as compiled_wave
+from cutrace.tracer.engine.compiled import machine_rows
 from cutrace.tracer.engine.launch import Watch
 from cutrace.tracer.host.record import record
 from cutrace.tracer.host.watching import watching
@@ -75,7 +75,7 @@ def test_a_skewed_loop_leaves_the_same_trace(tmp_path: Path) -> None:
 def test_batches_and_epochs_end_at_the_same_rows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (access_rows, compiled_code, compiled_wave):
+    for module in (access_rows, compiled_code, machine_rows):
         monkeypatch.setattr(module, "ROWS", 250)
     for module in (history, compiled_code):
         monkeypatch.setattr(module, "RUNS", 400)

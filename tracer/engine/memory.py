@@ -191,6 +191,11 @@ class Arena:
         start = allocation.address - self.base
         return self.bytes[start : start + allocation.size]
 
+    def bounds(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return where the allocations start and end, and 0 after the last."""
+        ends = [a.address + a.size for a in self.allocations]
+        return np.array([*self._starts, 0], dtype=np.int64), np.array([*ends, 0], dtype=np.int64)
+
     def view_written(self, allocation: Allocation) -> NDArray[np.uint8] | None:
         """Return 1 for each byte that anybody wrote, if that is watched; good as long."""
         start = allocation.address - self.base

@@ -49,7 +49,7 @@ def place_parameters(decoder: "Decoder | Program") -> tuple[int, int]:
     place = decoder.loaded.parameters
     if place is None:
         return 0, 0
-    image = _image(decoder)
+    image = parameter_image(decoder)
     decoder.memory.view(place)[: image.size] = image
     start = parameters_start(decoder.loaded)
     return start, start + image.size
@@ -74,7 +74,7 @@ def decode_pointed_parameter(decoder: "Decoder", instruction: Instruction) -> St
     fetch = decoder.fetch(address.base, address.base.type)
     stores = [None if isinstance(e, Bucket) else decoder.store(e, kind) for e in elements(to)]
     guard, size = decoder.guard(), DTYPES[kind].itemsize
-    windows = np.lib.stride_tricks.sliding_window_view(_image(decoder), size)
+    windows = np.lib.stride_tricks.sliding_window_view(parameter_image(decoder), size)
     last = len(windows) + size - 1 - size * len(stores)
 
     def load(group: "Group") -> None:
@@ -96,7 +96,7 @@ def decode_pointed_parameter(decoder: "Decoder", instruction: Instruction) -> St
     return load
 
 
-def _image(decoder: "Decoder | Program") -> NDArray[np.uint8]:
+def parameter_image(decoder: "Decoder | Program") -> NDArray[np.uint8]:
     """Return the bytes of all parameters."""
     image = bytearray()
     for parameter, data in zip(decoder.kernel.parameters, decoder.launch.arguments, strict=True):

@@ -22,7 +22,7 @@ from ..memory import LoadedModule, Memory
 from ..native import compile_assembly
 from ..parameter import parameters_start
 from ..program import Program
-from .call_text import is_inner_call
+from .call_site import is_inner_call
 from .frame import PARAMETERS
 from .generic import REGIONS
 from .kernel_text import KernelText, write_kernel

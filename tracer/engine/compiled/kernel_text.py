@@ -1,7 +1,6 @@
 """A kernel as LLVM assembly: a function for each basic block, which runs it for many warps."""
 
-import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 
@@ -24,12 +23,12 @@ from ..op.family import find_rule
 from ..parameter import parameter_bytes, parameter_offsets
 from .access_text import add_access, add_look, add_pointed, element_operands
 from .atomic_text import add_atomic
-from .call_text import Calls, CallWriter, find_calls
+from .call_site import Calls, find_calls
+from .call_text import CallWriter
 from .compute import Fragments, compute
 from .frame import CARRY, Frame, Place
 from .generic import decide
 from .lane import Lane, llvm_type
-from .machine import Machine
 from .move_text import converted_address, move
 from .part import (
     ACCESS,
@@ -44,149 +43,10 @@ from .part import (
     is_directed,
     spans_of,
 )
+from .segment_text import SUPPORT, Segment, block_text, metadata, run_text, with_sizes
 from .translate import translate
 from .warp_lines import WarpText
 from .warp_text import add_warp
-
-_FIELDS = {name: number for number, name in enumerate(Machine.__annotations__)}
-
-_SUPPORT = """
-; Lanes are written ABREAST and read so: a read of what two stores wrote waits until both have
-; reached the cache. Volatile, or LLVM makes one read of two.
-define internal i32 @pack(ptr %p) alwaysinline {
-  %a = load volatile <16 x i8>, ptr %p, align 8
-  %q = getelementptr i8, ptr %p, i64 16
-  %b = load volatile <16 x i8>, ptr %q, align 8
-  %c = icmp ne <16 x i8> %a, zeroinitializer
-  %d = icmp ne <16 x i8> %b, zeroinitializer
-  %e = bitcast <16 x i1> %c to i16
-  %f = bitcast <16 x i1> %d to i16
-  %g = zext i16 %e to i32
-  %h = zext i16 %f to i32
-  %i = shl i32 %h, 16
-  %j = or i32 %g, %i
-  ret i32 %j
-}
-"""
-
-_BLOCK = """define i64 @{name}(ptr %m) {{
-entry:
-  %scratch = alloca [160 x i64], align 64
-  %values = getelementptr i64, ptr %scratch, i64 32
-  %values0 = getelementptr i64, ptr %scratch, i64 64
-  %values1 = getelementptr i64, ptr %scratch, i64 96
-  %olds = getelementptr i64, ptr %scratch, i64 128
-  %fault.at = getelementptr i64, ptr %m, i64 {fault}
-{fields}
-{segments}  ret i64 0
-faulty:
-  ret i64 0
-}}
-"""
-
-_SEGMENT = """  br label %each{n}
-each{n}:
-  %place{n} = phi i64 [0, %{before}], [%next{n}, %{last}]
-  %chosen.at{n} = getelementptr i32, ptr %chosen, i64 %place{n}
-  %narrow{n} = load i32, ptr %chosen.at{n}
-  %warp{n} = zext i32 %narrow{n} to i64
-  %active.at{n} = getelementptr i32, ptr %actives, i64 %place{n}
-  %active{n} = load i32, ptr %active.at{n}
-  %frame.at{n} = mul i64 %warp{n}, FRAME_BYTES
-  %frame{n} = getelementptr i8, ptr %frames, i64 %frame.at{n}
-  %block{n} = udiv i64 %warp{n}, %a_block
-  %shared.at{n} = mul i64 %block{n}, %shared_size
-  %shared{n} = add i64 %shared_start, %shared.at{n}
-  %within{n} = urem i64 %warp{n}, %a_block
-  %of_warp.at{n} = mul i64 %within{n}, OF_WARP_BYTES
-  %of_warp{n} = getelementptr i8, ptr %warp_table, i64 %of_warp.at{n}
-  %of_block.at{n} = mul i64 %block{n}, OF_BLOCK_BYTES
-  %of_block{n} = getelementptr i8, ptr %block_table, i64 %of_block.at{n}
-  %thread{n} = shl i64 %warp{n}, 5
-  %local.at{n} = mul i64 %thread{n}, %local_size
-  %local{n} = add i64 %local_start, %local.at{n}
-{lines}
-  %next{n} = add i64 %place{n}, 1
-  %more{n} = icmp slt i64 %next{n}, %count
-  br i1 %more{n}, label %each{n}, label %end{n}
-end{n}:
-  %fault{n} = load i64, ptr %fault.at
-  %sound{n} = icmp slt i64 %fault{n}, 0
-  br i1 %sound{n}, label %after{n}, label %faulty
-after{n}:
-"""
-
-_ESCAPE = """  br label %each{n}
-each{n}:
-  %escape.at{n} = getelementptr i64, ptr %m, i64 {field}
-  %escape{n} = load ptr, ptr %escape.at{n}
-  %escaped{n} = call i64 %escape{n}(i64 {pc}, i64 {accesses})
-  %sound{n} = icmp eq i64 %escaped{n}, 0
-  br i1 %sound{n}, label %after{n}, label %faulty
-after{n}:
-"""
-
-_DECISION = """  br label %each{n}
-each{n}:
-  %whole{n} = call i64 @{decide}(ptr %m, i64 {accesses}, i64 {offset})
-  %is_whole{n} = icmp ne i64 %whole{n}, 0
-  br i1 %is_whole{n}, label %after{n}, label %apart{n}
-apart{n}:
-  %escape.at{n} = getelementptr i64, ptr %m, i64 {field}
-  %escape{n} = load ptr, ptr %escape.at{n}
-  %escaped{n} = call i64 %escape{n}(i64 {pc}, i64 {accesses})
-  %sound{n} = icmp eq i64 %escaped{n}, 0
-  br i1 %sound{n}, label %after{after}, label %faulty
-after{n}:
-"""
-
-_OF_WARP = re.compile(r"%(place|warp|active|frame|block|shared|local|of_block|of_warp)\b")
-"""Names of a warp's values, which are those of the segment in hand."""
-
-_BYTES = re.compile(r"\b(FRAME|OF_WARP|OF_BLOCK|ASIDE)_BYTES\b")
-"""Sizes that are known when all basic blocks are written."""
-
-_VALUES = {
-    **{"global": "global_bytes", "const": "const_bytes", "shared_start": "shared_bytes"},
-    **{"shared_size": "shared_size", "local_start": "local_bytes", "local_size": "local_size"},
-    **{"a_block": "a_block", "count": "count", "beside": "beside"},
-}
-_POINTERS = {
-    **{"chosen": "chosen", "actives": "active", "takens": "taken", "frames": "frames"},
-    **{"parameters": "parameters", "lanes_on": "lanes_on", "of_launch": "launch_table"},
-    **{"block_table": "block_table", "warp_table": "warp_table"},
-}
-_RUN = """  br label %{run}
-{run}:
-  %lane.{run} = phi i64 [0, %{before}], [%next.{run}, %{run}]
-  %lane32.{run} = trunc i64 %lane.{run} to i32
-  %bit.{run} = lshr i32 %active, %lane32.{run}
-  %on.{run} = trunc i32 %bit.{run} to i1
-{lines}
-  %next.{run} = add nuw nsw i64 %lane.{run}, 1
-  %more.{run} = icmp ult i64 %next.{run}, 32
-  br i1 %more.{run}, label %{run}, label %done.{run}, !llvm.loop !{loop}
-done.{run}:"""
-
-ABREAST = 16
-"""Lanes that one pass of a run's loop takes: wide enough that loading pointers does not count."""
-
-_OF_LANE = re.compile(r"%(lane\b|on\b|x\d+)")
-
-
-@dataclass(slots=True)
-class Segment:
-    """Lines that run for one warp after another, up to the label `last`; or an instruction that the
-    array engine runs, `pc`, after so many `accesses` of the basic block. It runs one with generic
-    addresses, to which `offset` is added, only if `decide`, a function's name, says so; the next
-    segment is for when it does not."""
-
-    lines: list[str]
-    last: str = ""
-    pc: int | None = None
-    accesses: int = 0
-    offset: int = 0
-    decide: str = ""
 
 
 @dataclass(slots=True)
@@ -235,9 +95,9 @@ def write_kernel(
             break
         escaped = escaped | writer.refused
     frame = made.frame
-    text = "\n".join((_SUPPORT, writer.fragments.text(), *blocks, writer.metadata()))
+    text = "\n".join((SUPPORT, writer.fragments.text(), *blocks, metadata(writer.loops)))
     sizes = frame.row_bytes | {"ASIDE_BYTES": made.calls.aside_bytes}
-    made.text = _BYTES.sub(lambda found: str(sizes[found[0]]), text)
+    made.text = with_sizes(text, sizes)
     made.support = writer.fragments.support
     return made
 
@@ -249,22 +109,11 @@ class _Writer:
         self._kernel = kernel
         self._made = made
         self._name = name
-        self._loops: list[bool] = []  # whether each run takes its lanes one by one
+        self.loops: list[bool] = []  # whether each run takes its lanes one by one
         self._last = ""
         self.fragments = Fragments()
         self._calls = CallWriter(kernel, made.frame, self._close_run, self._begin)
         self.refused: dict[int, str] = {}
-
-    def metadata(self) -> str:
-        """Return what tells LLVM that the lanes of a run do not depend on one another."""
-        loops = (
-            f"!{n + 4} = distinct !{{!{n + 4}, !1, !{3 if one_by_one else 2}}}"
-            for n, one_by_one in enumerate(self._loops)
-        )
-        head = '!0 = distinct !{}\n!1 = !{!"llvm.loop.parallel_accesses", !0}\n'
-        head += f'!2 = !{{!"llvm.loop.vectorize.width", i32 {ABREAST}}}\n'
-        head += '!3 = !{!"llvm.loop.vectorize.enable", i1 false}\n'
-        return head + "\n".join(loops) + "\n"
 
     def block(self, block: BasicBlock, ends: bool) -> str:
         """Return the functions of a basic block."""
@@ -302,13 +151,7 @@ class _Writer:
         if lines:
             segments[-1].lines += lines
             segments[-1].last = self._last
-        name = f"{self._name}.{block.number}"
-        return _BLOCK.format(
-            name=name,
-            fields=_fields(),
-            segments="".join(_segments(segments)),
-            fault=_FIELDS["fault_site"],
-        )
+        return block_text(f"{self._name}.{block.number}", segments)
 
     def _look(self, segments: list[Segment], block: BasicBlock, pc: int) -> None:
         """Find out where an access with generic addresses goes, and begin a segment for it."""
@@ -405,9 +248,7 @@ class _Writer:
 
     def _add_count(self, text: WarpText, instruction: Instruction, pc: int) -> None:
         lanes = text.lanes_on(instruction)
-        blocks = text.emit("getelementptr i64, ptr %m, i64 " + str(_FIELDS["blocks"]))
-        blocks = text.emit(f"load i64, ptr {blocks}")
-        row = text.emit(f"mul i64 {blocks}, {len(self._made.counted)}")
+        row = text.emit(f"mul i64 {text.field('blocks')}, {len(self._made.counted)}")
         at = text.emit(
             f"getelementptr i64, ptr %lanes_on, i64 {text.emit(f'add i64 {row}, %block')}"
         )
@@ -436,12 +277,10 @@ class _Writer:
 
     def _close_run(self, text: WarpText, lane: Lane, one_by_one: bool = False) -> None:
         """Add the loop over the lanes of a run."""
-        run = f"run{len(self._loops)}"
-        lines = _OF_LANE.sub(rf"%\1.{run}", "\n".join(lane.lines))
-        loop = _RUN.format(run=run, before=self._last, lines=lines, loop=len(self._loops) + 4)
-        text.lines.append(loop)
-        self._last = f"done.{run}"
-        self._loops.append(one_by_one)
+        number = len(self.loops)
+        text.lines.append(run_text(number, self._last, lane.lines))
+        self._last = f"done.run{number}"
+        self.loops.append(one_by_one)
 
     def _keep(self, lane: Lane, block: BasicBlock, later: list[Part]) -> None:
         """Store what later parts of the block read, or what outlives it; a register that is live
@@ -557,28 +396,3 @@ class _Writer:
 @cache
 def _decide() -> str:
     return translate([decide])
-
-
-def _segments(segments: list[Segment]) -> Iterator[str]:
-    """Yield the loops over the warps of the group, and the escapes between them."""
-    before = "entry"
-    for n, segment in enumerate(segments):
-        if segment.pc is None:
-            text = _OF_WARP.sub(rf"%\g<1>{n}", "\n".join(segment.lines))
-            yield _SEGMENT.format(n=n, before=before, last=segment.last, lines=text)
-        else:
-            form = _DECISION if segment.decide else _ESCAPE
-            yield form.format(
-                n=n, field=_FIELDS["escape"], pc=segment.pc, accesses=segment.accesses,
-                offset=segment.offset, decide=segment.decide, after=n + 1,
-            )  # fmt: skip
-        before = f"after{n}"
-
-
-def _fields() -> str:
-    lines = []
-    for name, field_name in (*_VALUES.items(), *_POINTERS.items()):
-        kind = "i64" if name in _VALUES else "ptr"
-        lines.append(f"  %{name}.at = getelementptr i64, ptr %m, i64 {_FIELDS[field_name]}")
-        lines.append(f"  %{name} = load {kind}, ptr %{name}.at")
-    return "\n".join(lines)

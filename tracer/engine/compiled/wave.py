@@ -7,8 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....traces.schema import Space
-from ..access_rows import ROWS
-from ..array import LANES, Array
+from ..array import LANES
 from ..barrier import DONE, WAITING
 from ..budget import never_ends
 from ..fact import Facts
@@ -16,14 +15,13 @@ from ..fault import check_lanes
 from ..frame import FrameStack, levels_within, too_deep
 from ..group import Group
 from ..launch import Sink
-from ..memory import Arena
 from ..native import address
+from ..parameter import parameter_image
 from ..pattern import PatternTable
 from ..wave import FAIR, Wave
-from .call_text import LOST, ROOM
+from .aside_text import LOST, ROOM
 from .code import Buffers, CompiledKernel, routines
 from .escape import Escapes
-from .escape_rows import EscapeRows
 from .frame import Place
 from .generic import LEAST, MOST
 from .history_table import Entries
@@ -40,8 +38,8 @@ from .machine import (
     TURN,
     Machine,
 )
+from .machine_rows import MachineRows
 from .question import no_questions
-from .row_table import columns_of
 from .special import BLOCK, LAUNCH, THREAD
 
 if TYPE_CHECKING:
@@ -50,13 +48,11 @@ if TYPE_CHECKING:
 
 _ESCAPE = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
 
+WIDEST = 16
+"""Bytes of a load at most: the last parameter may be read as one."""
+
 FIRST_LEVELS = 8
 """Levels of recursion for which there is room at first."""
-
-_ROW_BUFFERS = {
-    **{"row_warp": "i4", "row_step": "u4", "row_base": "i8", "row_pattern": "i4"},
-    **{"run_site": "i4", "run_count": "i4"},
-}
 
 
 class CompiledWave(Wave):
@@ -84,7 +80,6 @@ class CompiledWave(Wave):
         self._escapes = escapes
         self._raised: BaseException | None = None
         self._has_room = False
-        self._sites: dict[tuple[int, int, int], int] = {}
         self._bind_warps()
         self._bind_blocks()
         self._bind_memory()
@@ -131,14 +126,14 @@ class CompiledWave(Wave):
     def _bind_memory(self) -> None:
         m, program = self._machine, self.program
         memory = program.memory
-        m.parameters = _parameters(program)
+        m.parameters = np.pad(parameter_image(program), (0, WIDEST))
         m.global_bytes = address(memory.global_.bytes) - memory.global_.base
         m.const_bytes = address(memory.const.bytes) - memory.const.base
         m.shared_bytes, m.shared_size = address(self.shared), program.shared_bytes
         m.local_bytes, m.local_size = address(self.local), program.local_bytes
-        m.starts, m.ends = _bounds(memory.global_)
+        m.starts, m.ends = memory.global_.bounds()
         m.allocations = len(memory.global_.allocations)
-        m.const_starts, m.const_ends = _bounds(memory.const)
+        m.const_starts, m.const_ends = memory.const.bounds()
         m.const_allocations = len(memory.const.allocations)
         sites = self._code.sites
         m.site_as = np.arange(len(self._code.made.sites) + 1, dtype=np.int32)
@@ -165,16 +160,9 @@ class CompiledWave(Wave):
         m.table = self._patterns.store.table
         m.site_pattern = np.full((len(code.sites) + 1) * self.warps, -1, dtype=np.int32)
         m.questions = no_questions()
-        capacity = code.capacity(self.warps)
-        m.row_limit = ROWS
-        for name, kind in _ROW_BUFFERS.items():
-            setattr(m, name, self._buffers.take(name, capacity, kind))
-        self._site_pc, self._site_space = code.site_pc, code.site_space
-        self._site_part = np.zeros(len(code.site_pc), dtype=np.uint8)
         owners = self.rows.accesses
-        rows = EscapeRows(self._sink, self._patterns, owners.block, owners.warp)
-        rows.bind(self)
-        self.rows.accesses = rows
+        rows = MachineRows(self._sink, self._patterns, owners, m, code, self._buffers)
+        self.rows.accesses = self._access_rows = rows
         m.lanes_on = np.zeros(len(code.made.counted) * self.blocks + 1, dtype=np.int64)
         entries = code.log_size + self.warps
         m.log_limit = code.log_size
@@ -276,7 +264,7 @@ class CompiledWave(Wave):
                 stacks.spins[:] = 0
                 return False
         stacks.barriers.require_done(self)
-        self._write_rows(final=True)
+        self._access_rows.write(final=True)
         self._write_history()
         self._count_lanes()
         self._tell_outside()
@@ -327,7 +315,7 @@ class CompiledWave(Wave):
 
     def _escape(self, pc: int, accesses: int) -> int:
         """Let the array engine run an instruction for the group in hand; return 1 if it fails."""
-        self._accesses = accesses
+        self._access_rows.before = accesses
         try:
             if accesses == ROOM:
                 self._deeper(pc)
@@ -335,7 +323,7 @@ class CompiledWave(Wave):
                 self._report_lost(pc)
             else:
                 self._run_step(pc)
-                self._skip_access(pc, accesses)
+                self._access_rows.skip(pc)
         except BaseException as problem:  # it must not be lost on its way through machine code
             self._raised = problem
             self._machine.fault_site = 0
@@ -350,15 +338,6 @@ class CompiledWave(Wave):
         self._escapes.leave(self, group, escaped)
         self._patterns.store.reserve(self._code.capacity(self.warps))
 
-    def _skip_access(self, pc: int, accesses: int) -> None:
-        """Leave out the rows of an access with generic addresses that the array engine has made."""
-        m = self._machine
-        site = int(m.first_site[m.number]) + accesses
-        if accesses < m.site_count[m.number] and self._code.sites[site][:2] == (pc, ""):
-            m.upto = accesses
-            routines().finish_some(m.address)
-            m.finished = accesses + 1
-
     def _report_lost(self, pc: int) -> NoReturn:
         """Let the array engine say that a call goes through a pointer that is no function's."""
         group, escaped = self._group(), self._escapes.find(pc)
@@ -366,35 +345,6 @@ class CompiledWave(Wave):
         assert escaped.ending is not None
         escaped.ending(group)
         raise AssertionError(f"all lanes call a function at {pc}")
-
-    def add_rows(
-        self, site: tuple[int, int, int], warps: NDArray[np.intp], step: NDArray[np.uint32],
-        base: Array, pattern: Array,
-    ) -> None:  # fmt: skip
-        """Add rows of an access (pc, state space, part) after those that the block has made."""
-        m = self._machine
-        m.upto = self._accesses
-        routines().finish_some(m.address)
-        end = m.rows + len(warps)
-        needed = end + int(m.site_count[m.number]) * self.warps
-        if needed > len(m.row_warp):
-            for name in _ROW_BUFFERS:
-                setattr(m, name, self._buffers.widen(name, 2 * needed))
-        rows = slice(m.rows, end)
-        m.row_warp[rows], m.row_step[rows] = warps, step
-        m.row_base[rows], m.row_pattern[rows] = base, pattern.view(np.int32)
-        m.run_site[m.runs], m.run_count[m.runs] = self._site(site), len(warps)
-        m.rows, m.runs = end, m.runs + 1
-
-    def _site(self, site: tuple[int, int, int]) -> int:
-        """Return the number of an access of the array engine's."""
-        if site not in self._sites:
-            self._sites[site] = len(self._site_pc)
-            pc, space, part = site
-            self._site_pc = np.append(self._site_pc, np.uint32(pc))
-            self._site_space = np.append(self._site_space, np.uint8(space))
-            self._site_part = np.append(self._site_part, np.uint8(part))
-        return self._sites[site]
 
     def _report_endless(self) -> NoReturn:
         """Let the array engine say that nothing leaves the loop: such blocks are not compiled."""
@@ -417,57 +367,10 @@ class CompiledWave(Wave):
 
     def _write(self, history: bool) -> None:
         """Write the rows that the array engine would have written by now."""
-        if self._machine.rows >= ROWS:
-            self._write_rows(final=False)
+        if self._machine.rows >= self._machine.row_limit:
+            self._access_rows.write(final=False)
         if history:
             self._write_history()
-
-    def _write_rows(self, final: bool) -> None:
-        """Write batches that end with the access by which ROWS were reached; `final`, all."""
-        m = self._machine
-        counts = m.run_count[: m.runs].astype(np.int64)
-        ends = np.cumsum(counts)
-        first = first_run = 0
-        while first < m.rows:
-            run = int(np.searchsorted(ends, first + ROWS))
-            if run == m.runs and not final:
-                break
-            run = min(run + 1, m.runs)
-            last = int(ends[run - 1])
-            self._write_batch(slice(first, last), slice(first_run, run))
-            first, first_run = last, run
-        self._move_down(first, first_run)
-
-    def _write_batch(self, rows: slice, runs: slice) -> None:
-        m = self._machine
-        epoch = self._patterns.epoch
-        pattern = self._patterns.write(m.row_pattern[rows].view(np.uint32), self._sink)
-        owners = self.rows.accesses
-        block, warp, pc, space = columns_of(
-            m.run_site[runs],
-            m.run_count[runs],
-            self._site_pc,
-            self._site_space,
-            m.row_warp[rows],
-            owners.block,
-            owners.warp,
-        )
-        part = np.repeat(self._site_part[m.run_site[runs]], m.run_count[runs])
-        step, base = m.row_step[rows].copy(), m.row_base[rows].copy().view(np.uint64)
-        self._sink.accesses(block, warp, step, part, pc, space, base, pattern)
-        if epoch != self._patterns.epoch and rows.stop < m.rows:
-            later = m.row_pattern[rows.stop : m.rows]
-            store = self._patterns.store
-            later[:] = store.find(*store.take(later.astype(np.int64)))
-
-    def _move_down(self, first: int, first_run: int) -> None:
-        """Begin the buffers with what still waits."""
-        m = self._machine
-        for column in (m.row_warp, m.row_step, m.row_base, m.row_pattern):
-            column[: m.rows - first] = column[first : m.rows].copy()
-        for column in (m.run_site, m.run_count):
-            column[: m.runs - first_run] = column[first_run : m.runs].copy()
-        m.rows, m.runs = m.rows - first, m.runs - first_run
 
     def _write_history(self) -> None:
         m, code = self._machine, self._code
@@ -493,22 +396,3 @@ class CompiledWave(Wave):
             warp, lane = int(m.outside_warp[site]), int(m.outside_lane[site])
             found = int(m.outside_lanes[site]), warp, lane, int(m.outside_address[site])
             self.rows.outside.note(self._code.sites[site][0], *found)
-
-
-def _parameters(program: "Program") -> NDArray[np.uint8]:
-    """Return the bytes of all parameters, each at its offset."""
-    from ..parameter import parameter_offsets
-
-    offsets = parameter_offsets(program.kernel)
-    image = np.zeros(sum(p.size + 16 for p in program.kernel.parameters) + 16, dtype=np.uint8)
-    for parameter, data in zip(program.kernel.parameters, program.launch.arguments, strict=True):
-        start = offsets[parameter.name]
-        image[start : start + len(data)] = np.frombuffer(data, dtype=np.uint8)
-    return image
-
-
-def _bounds(arena: Arena) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return where the allocations of an arena start and end."""
-    starts = [a.address for a in arena.allocations]
-    ends = [a.address + a.size for a in arena.allocations]
-    return np.array([*starts, 0], dtype=np.int64), np.array([*ends, 0], dtype=np.int64)
