@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from fuzz.cuda import found
-from fuzz.cuda.check import Found, check_kernels, code_that_is_not_kept
+from fuzz.cuda.check import Found, How, check_kernels
 from fuzz.cuda.kernel import make_kernel
 
 FIXED, NEW, CHUNK = 200, 20, 20
@@ -31,8 +31,8 @@ def wrong(checked: list[Found]) -> list[str]:
 
 @pytest.mark.parametrize("first", range(0, FIXED, CHUNK))
 def test_random_kernels_leave_what_the_oracle_leaves(first: int) -> None:
-    with code_that_is_not_kept(quick=True):
-        checked = check_kernels([make_kernel(seed) for seed in range(first, first + CHUNK)])
+    kernels = [make_kernel(seed) for seed in range(first, first + CHUNK)]
+    checked = check_kernels(kernels, How(quick=True))
     assert wrong(checked) == []
     assert len(checked) == CHUNK
 
@@ -40,8 +40,7 @@ def test_random_kernels_leave_what_the_oracle_leaves(first: int) -> None:
 @pytest.mark.parametrize("part", range(0, NEW, 10))
 def test_kernels_that_nobody_has_seen_leave_what_the_oracle_leaves(part: int) -> None:
     first = first_new_seed() + part
-    with code_that_is_not_kept():
-        checked = check_kernels([make_kernel(seed) for seed in range(first, first + 10)])
+    checked = check_kernels([make_kernel(seed) for seed in range(first, first + 10)])
     assert wrong(checked) == []
     assert len(checked) == 10
 

@@ -4,7 +4,8 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from fuzz.cuda.tree import Kernel, Launch
+from fuzz.cuda.batch import Source
+from fuzz.cuda.tree import Launch
 
 _LAUNCH = re.compile(r"// launch: (\w+)<<<\(([\d, ]+)\), \(([\d, ]+)\)>>> with values (\d+)")
 _HEAD = re.compile(r"__global__ void \w+\(([^)]*)\)")
@@ -47,13 +48,13 @@ def _three(text: str) -> tuple[int, int, int]:
     return x, y, z
 
 
-def write(path: Path, kernel: Kernel, kind: str, said: str) -> None:
+def write(path: Path, kernel: Source, kind: str, said: str) -> None:
     """Keep a kernel with its launch and what is wrong."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(describe(kernel, kind, said), encoding="utf-8")
 
 
-def describe(kernel: Kernel, kind: str, said: str) -> str:
+def describe(kernel: Source, kind: str, said: str) -> str:
     """The text of such a file."""
     grid, block = kernel.launch.grid, kernel.launch.block
     wrong = "".join(f"// {line}\n" for line in f"{kind}: {said}".split("\n"))

@@ -10,6 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from fuzz.cuda.batch import ORACLE, Arrays, Source, first_arrays, oracle_text, scalars
+from fuzz.cuda.compiler import NotC
 from fuzz.cuda.parameter import PARAMETERS
 
 FLAGS = ("-O1", "-fwrapv", "-ffp-contract=off", "-fno-strict-aliasing", "-frounding-math",
@@ -60,7 +61,7 @@ class Building:
         with self._folder:
             _, said = self._job.communicate()
             if self._job.returncode:
-                raise RuntimeError(f"g++: {said[:3000]}")
+                raise NotC(f"g++: {said[:3000]}")
             library = ctypes.CDLL(str(self._library))
             return [_result(library, n, kernel) for n, kernel in enumerate(self._kernels)]
 

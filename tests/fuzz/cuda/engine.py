@@ -1,0 +1,75 @@
+"""One launch of a random kernel in one of cutrace's engines."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import StringIO
+from pathlib import Path
+from typing import Any, cast
+from unittest.mock import patch
+
+from engines import compiled_where_known
+from fuzz.cuda.batch import OUTPUTS, Arrays, Source, first_arrays, scalars
+from fuzz.run import without_assembler
+from llvmlite import binding
+
+import cutrace
+from cutrace.tracer.engine import choice, native, object_cache
+
+MOST_INSTRUCTIONS = 1 << 22
+
+
+def run(kernel: Source, ptx: str, path: Path, engine: str) -> Arrays:
+    """Launch a kernel and return the arrays it wrote."""
+    arrays, words = first_arrays(kernel), scalars(kernel)
+    with (
+        without_assembler(),
+        compiled_where_known(),
+        cutrace.Session(
+            path, engine=engine, output=StringIO(), max_instructions=MOST_INSTRUCTIONS
+        ) as gpu,
+    ):
+        held = {name: gpu.to_device(arrays[name]) for name in kernel.parameters if name in arrays}
+        values: list[Any] = [held.get(name, words.get(name)) for name in kernel.parameters]
+        function = gpu.load_ptx(ptx).get_function(kernel.name)
+        function[kernel.launch.grid, kernel.launch.block](*values)
+        return {name: held[name].copy_to_host() for name in OUTPUTS if name in held}
+
+
+@contextmanager
+def code_that_is_not_kept(quick: bool = False) -> Iterator[None]:
+    """Keep no machine code of random kernels; with `quick` LLVM does not optimise it, which takes
+    a tenth of the time and gives the same numbers."""
+    compile_, keep = native._compile, object_cache.keep_object
+    of_kernel = False
+
+    def compile_quickly(assembly: str, vectors: bool, effort: int) -> bytes:
+        nonlocal of_kernel
+        of_kernel = effort == 1
+        if not (quick and of_kernel):
+            return compile_(assembly, vectors, effort)
+        module = binding.parse_assembly(assembly)
+        return cast(bytes, native._machine(0).emit_object(module))
+
+    def keep_some(key: str, code: bytes) -> None:
+        if not of_kernel:
+            keep(key, code)
+
+    with (
+        patch.object(native, "_compile", compile_quickly),
+        patch.object(native, "keep_object", keep_some),
+    ):
+        yield
+
+
+@contextmanager
+def listening(refused: list[str]) -> Iterator[None]:
+    """Keep what the compiled engine says when it refuses a kernel."""
+    fall_back = choice._array
+
+    def listen(program: Any, why: str) -> Any:
+        if why != "the array engine was asked for":
+            refused.append(why)
+        return fall_back(program, why)
+
+    with patch.object(choice, "_array", listen):
+        yield
