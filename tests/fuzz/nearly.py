@@ -69,9 +69,8 @@ def refusal(text: str, engine: str = "auto") -> str:
 
 
 def _session(engine: str) -> cutrace.Session:
-    return cutrace.Session(
-        output=StringIO(), engine=engine, max_instructions=MOST, max_threads=1 << 12
-    )
+    limits = {"max_instructions": MOST, "max_threads": 1 << 12}
+    return cutrace.Session(output=StringIO(), engine=engine, **limits)
 
 
 def _argument(gpu: cutrace.Session, parameter: Parameter) -> object:

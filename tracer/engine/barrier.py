@@ -51,10 +51,13 @@ class Barriers:
     def __init__(self, stacks: "SplitStacks") -> None:
         warps = len(stacks.state)
         self._stacks = stacks
-        self._at: dict[int, Arrival] = {}
+        self._waits = 0
+        self._pc: NDArray[np.int32] = np.zeros(warps, dtype=np.int32)
+        self._reductions: dict[int, Reduction] = {}
         self._number: NDArray[np.int32] = np.full(warps, -1, dtype=np.int32)
         self._threads: NDArray[np.int32] = np.zeros(warps, dtype=np.int32)
         self._passed: Counter[tuple[int, int]] = Counter()
+        self._has_parked = False
         self.parked: Bits = np.zeros(warps, dtype=np.uint32)
         self.votes: Bits = np.zeros(warps, dtype=np.uint32)
         self.outcomes: list[tuple[int, int, int]] = []
@@ -76,33 +79,41 @@ class Barriers:
             self.release(warps)
             return
         stacks.block[warps] = arrival.after
-        aside = [w for w in warps[partial] if self._step_aside(int(w), int(live[w]))]
-        warps = np.setdiff1d(warps, aside, assume_unique=True) if aside else warps
-        stacks.state[warps] = WAITING
         self._number[warps], self._threads[warps] = arrival.number, arrival.threads
-        self._at.update(dict.fromkeys(warps.tolist(), arrival))
+        self._pc[warps] = arrival.pc
+        if arrival.reduction is not None:
+            self._reductions.update(dict.fromkeys(warps.tolist(), arrival.reduction))
+        aside = [w for w in warps[partial] if self._step_aside(int(w), int(live[w]))]
+        self._wait(np.setdiff1d(warps, aside, assume_unique=True) if aside else warps)
+
+    def _wait(self, warps: NDArray[np.intp]) -> None:
+        self._stacks.state[warps] = WAITING
+        self._waits += len(warps)
         self.release(warps)
 
+    def resume(self, warps: NDArray[np.intp]) -> None:
+        """Let warps wait on whose other splits are gone, while the top one waits at a barrier."""
+        if self._has_parked and warps.size:
+            stacks = self._stacks
+            parked = (stacks.mask[warps] & self.parked[warps]) != 0
+            self._wait(warps[parked & (stacks.state[warps] == READY)])
+
     def _step_aside(self, warp: int, live: int) -> bool:
-        """Let the sibling of a split that waits run on to the barrier, if there is one."""
-        stacks = self._stacks
-        self.parked[warp] |= stacks.mask[warp]
-        sibling = stacks.sibling(warp)
-        if sibling is None:
-            return False
+        """Let other splits of a warp run on to the barrier at which one waits, if there are any."""
+        self._has_parked = True
+        self.parked[warp] |= self._stacks.mask[warp]
         if int(self.parked[warp]) == live:
-            stacks.join_siblings(warp)
+            self._stacks.unite(warp)
             return False
-        if sibling & int(self.parked[warp]):
-            return False
-        stacks.swap_siblings(warp)
-        return True
+        return self._stacks.step_aside(warp, int(self.parked[warp]))
 
     def release(self, warps: NDArray[np.intp]) -> None:
         """Let the blocks of `warps` go on whose barriers are complete; ended warps count."""
+        if not self._waits:
+            return
         stacks = self._stacks
         a_block = stacks.warps_a_block
-        blocks = np.unique(warps // a_block)
+        blocks = _distinct(warps // a_block)
         state = stacks.state.reshape(-1, a_block)[blocks]
         waiting = state == WAITING
         if not waiting.any():
@@ -110,27 +121,36 @@ class Barriers:
         numbers = self._number.reshape(-1, a_block)[blocks]
         threads = self._threads.reshape(-1, a_block)[blocks]
         ended = (state == DONE).sum(axis=1)
-        for number in np.unique(numbers[waiting]).tolist():
+        for number in set(numbers[waiting].tolist()):
             here = waiting & (numbers == number)
             arrived = here.sum(axis=1)
-            passed = np.array([self._passed[block, number] for block in blocks.tolist()])
+            passed = self._passed_by(blocks, number)
             needed = np.where(here, threads, 0).max(axis=1)
             enough = np.where(
                 needed > 0, LANES * arrived + passed >= needed, arrived + ended == a_block
             )
             complete = (arrived > 0) & enough
-            for block in blocks[complete].tolist():
+            for block in blocks[complete].tolist() if self._passed else ():
                 self._passed.pop((block, number), None)
             members = blocks[complete, None] * a_block + np.arange(a_block)
             self._free(members[here[complete]])
 
+    def _passed_by(self, blocks: NDArray[np.intp], number: int) -> NDArray[np.int64] | int:
+        """Return the threads of each block that have arrived at a barrier without waiting."""
+        if not self._passed:
+            return 0
+        return np.array([self._passed[block, number] for block in blocks.tolist()])
+
     def _free(self, warps: NDArray[np.intp]) -> None:
+        if not warps.size:
+            return
         stacks = self._stacks
         stacks.state[warps] = READY
-        for warp in warps.tolist():
-            arrival = self._at.pop(warp)
-            if arrival.reduction is not None:
-                self._reduce(warps, warp, arrival.reduction)
+        self._waits -= len(warps)
+        for warp in warps.tolist() if self._reductions else ():
+            reduction = self._reductions.pop(warp, None)
+            if reduction is not None:
+                self._reduce(warps, warp, reduction)
         self.parked[warps] = 0
         self.votes[warps] = 0
         stacks.pop(warps)
@@ -156,8 +176,9 @@ class Barriers:
         stuck = stuck[owners == owners[0]]
         kernel = wave.program.kernel
         places = []
-        for number, pc in sorted({(self._at[w].number, self._at[w].pc) for w in stuck.tolist()}):
-            there = [w for w in stuck if (self._at[w].number, self._at[w].pc) == (number, pc)]
+        at = {w: (int(self._number[w]), int(self._pc[w])) for w in stuck.tolist()}
+        for number, pc in sorted(set(at.values())):
+            there = [w for w in stuck.tolist() if at[w] == (number, pc)]
             listed = ", ".join(str(w % wave.warps_a_block) for w in there[:8])
             more = f" and {len(there) - 8} more" if len(there) > 8 else ""
             where = source_line(kernel, pc)
@@ -166,3 +187,8 @@ class Barriers:
             f"kernel `{wave.program.name}` cannot go on: in block {int(owners[0])} "
             f"{', '.join(places)}, and nobody is left to come"
         )
+
+
+def _distinct(blocks: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Return each of some ascending numbers once."""
+    return blocks[np.concatenate(([True], blocks[1:] != blocks[:-1]))] if blocks.size else blocks

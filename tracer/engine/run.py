@@ -14,6 +14,7 @@ from .launch import Launch, Sink
 from .memory import LoadedModule, Memory
 from .pattern import PatternTable
 from .program import Program, spoken_name
+from .stillness import Stillness
 from .wave import Wave
 
 WAVE_LANES = 1 << 16
@@ -21,10 +22,6 @@ WAVE_LANES = 1 << 16
 
 WAVE_MEMORY = 1 << 28
 """Bytes of shared and local memory that the blocks of a wave may hold together."""
-
-ROUNDS = 8
-"""Times that every resident wave may run without progress before the launch is given up."""
-
 
 _PATTERNS: WeakKeyDictionary[Memory, PatternTable] = WeakKeyDictionary()
 """The dictionary of each session, known by its memory; it goes with it."""
@@ -85,6 +82,7 @@ def _run_waves(
     waves = -(-launch.executed // blocks)
     resident: list[Wave] = []
     idle = 0
+    stillness = Stillness(program.memory)
     number = written
     while number < waves or resident:
         if number < waves and idle >= len(resident):
@@ -98,7 +96,9 @@ def _run_waves(
         else:
             resident.append(wave)
             idle = idle + 1 if wave.progress == before else 0
-        if number >= waves and idle > ROUNDS * len(resident) > 0:
+        if not idle:
+            stillness.reset()
+        elif number >= waves and idle % len(resident) == 0 and stillness.lasts(resident):
             raise _no_progress(resident)
 
 

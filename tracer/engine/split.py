@@ -5,6 +5,7 @@ the two sides, the taken one on top; a split that reaches its joining block is p
 a split that joins at the callee's exit. A warp whose stack is empty has ended.
 """
 
+from collections.abc import Iterator
 from typing import TypeAlias
 
 import numpy as np
@@ -12,15 +13,15 @@ from numpy.typing import NDArray
 
 from .array import Array, Bits, Mask, pack
 from .barrier import DONE, READY, Barriers
+from .turn import Split, next_turn, part_arrived, unite
 
 _NEVER = np.iinfo(np.int32).max
 BEHIND = 1 << 30
 
 PATIENCE = 64
 """Blocks of a waiting loop that a split runs before another split of its warp goes first; half as
-many after each time."""
-_RELAXED = 1 << 12
-
+many after each time, down to LEAST_PATIENCE: turns through a loop, however many blocks it has."""
+LEAST_PATIENCE = 16
 
 _Splits: TypeAlias = tuple[Array, Array, Array, Array]
 """One split of each warp: next block, joining block, lanes, and whether a call made it."""
@@ -48,12 +49,15 @@ class SplitStacks:
         self._has_waited = False
         self._tick = 0
         self._picked = (-1, 0)
+        self._leader = (0, 0)
 
     def choose(self, ranks: NDArray[np.int32], waits: Mask, fair: int) -> NDArray[np.intp] | None:
         """Return the warps (ascending) that run next: those at the first block in order of `ranks`.
 
         After `fair` such picks running those at the block that waited longest go first. Blocks of
-        waiting loops (`waits`) come last for warps that have been through them.
+        waiting loops (`waits`) come last for warps that have been through them. If those are all
+        that is left, the warp that waited longest leads, for `fair` picks: so each has its turn,
+        however many blocks its loop has, and runs along where the leader comes to where it stands.
         """
         self._tick += 1
         order = ranks[self.block]
@@ -64,15 +68,25 @@ class SplitStacks:
         if rank == _NEVER:
             return None
         block, times = self._picked
-        if rank == block and times >= fair:
+        if rank >= BEHIND:
+            rank = self._lead(order, fair)
+        elif rank == block and times >= fair:
             others = np.flatnonzero((order != _NEVER) & (order != rank))
             if others.size:
                 rank = int(order[others[np.argmin(self._waited[others])]])
-        block, times = self._picked
         self._picked = (rank, times + 1 if rank == block else 1)
         chosen = np.flatnonzero(order == rank)
         self._waited[chosen] = self._tick
         return chosen
+
+    def _lead(self, order: NDArray[np.int32], fair: int) -> int:
+        """Return the order of the warp that leads those that have all been through their loops."""
+        warp, left = self._leader
+        if not left or order[warp] == _NEVER:
+            ready = np.flatnonzero(order != _NEVER)
+            warp, left = int(ready[np.argmin(self._waited[ready])]), fair
+        self._leader = (warp, left - 1)
+        return int(order[warp])
 
     def go(self, warps: NDArray[np.intp], block: int) -> None:
         """Send the top splits of `warps` to `block`, and pop those that join there."""
@@ -107,13 +121,14 @@ class SplitStacks:
             self.block[warps[~several & (lanes != 0)]] = block
         self.block[warps[several]] = join
         replaced = several & (self.join[warps] == join)  # as in `divide`
+        called = replaced & self.called[warps]
         for block, lanes in reversed(sides):
             chosen = several & (lanes != 0) & (block != join)
             first, further = chosen & replaced, chosen & ~replaced
             self.block[warps[first]], self.mask[warps[first]] = block, lanes[first]
             replaced &= ~first
             if further.any():
-                self.push(warps[further], block, join, lanes[further])
+                self.push(warps[further], block, join, lanes[further], called[further])
         self.pop(warps)
 
     def _stack_sides(
@@ -121,14 +136,20 @@ class SplitStacks:
     ) -> None:
         """Stack sides on the top splits of `warps`, which wait at `join` or are replaced by one."""
         self.block[warps] = join
+        called = self.called[warps] & replaces
         if replaces and sides:
             block, lanes = sides.pop(0)
             self.block[warps], self.mask[warps] = block, lanes
         for block, lanes in sides:
-            self.push(warps, block, join, lanes)
+            self.push(warps, block, join, lanes, called)
 
     def push(
-        self, warps: NDArray[np.intp], block: int, join: int, lanes: Bits, called: bool = False
+        self,
+        warps: NDArray[np.intp],
+        block: int,
+        join: int,
+        lanes: Bits,
+        called: bool | Mask = False,
     ) -> None:
         """Put a split on top of each of `warps`."""
         self._deepen(int(self.depth[warps].max()) + 1)
@@ -174,99 +195,100 @@ class SplitStacks:
     def take_turns(self, warps: NDArray[np.intp]) -> None:
         """Let other splits of those of `warps` go first that have just lost their patience."""
         due = self.spins[warps] % self.patience[warps] == 0
-        for warp in warps[due & (self.state[warps] == READY) & (self.depth[warps] > 0)]:
-            yielded = self._yield(int(warp))
-            self.patience[warp] = max(int(self.patience[warp]) // 2, 1) if yielded else _RELAXED
+        for warp in warps[due & (self.state[warps] == READY) & (self.depth[warps] > 0)].tolist():
+            patience = int(self.patience[warp])
+            turned = self.turn(warp, parts=patience <= LEAST_PATIENCE)
+            self.patience[warp] = max(patience // 2, LEAST_PATIENCE) if turned else PATIENCE
 
     def only_spins(self) -> bool:
         """Whether every ready warp has done nothing but wait for a while."""
         return bool((self.spins[self.state == READY] >= 2 * PATIENCE).all())
 
-    def _yield(self, warp: int) -> bool:
+    def turn(self, warp: int, parts: bool) -> bool:
         """Let the top split of a warp step back behind another that can run, if there is one.
 
-        That is a sibling that waits for its turn, or else the lanes that already stand where the
-        top split is to join: they go on alone, and the two meet where their parent joins.
+        Lanes that stand where the top split is to join go on alone if nobody else can run, or if
+        it `parts` them now; the two meet where all were to go on to.
         """
-        levels = (*self._below[: int(self.depth[warp])], self._top)
-        *stack, top = [tuple(int(column[warp]) for column in level) for level in levels]
-        if top[3]:
-            return False
-        while stack and stack[-1][0] == stack[-1][1] and not stack[-1][3]:
-            stack.pop()
-        if not stack:
-            return False
-        block, join, mask, called = stack.pop()
-        if mask & int(self.barriers.parked[warp]) and block != top[1]:
-            return False
-        if join == top[1] and block != join and not called:
-            stack += [top, (block, join, mask, 0)]
-        elif arrived := mask & ~top[2]:
-            stack += [(join, join, mask, called), (top[0], join, top[2], 0)]
-            stack.append((block, join, arrived, 0))
-        else:
-            return False
-        self._restore(warp, stack)
-        return True
+        stack = self._stack_of(warp)
+        turned = part_arrived(stack) if parts else None
+        turned = turned or next_turn(stack, int(self.barriers.parked[warp])) or part_arrived(stack)
+        if turned is not None:
+            self._restore(warp, turned)
+        return turned is not None
+
+    def step_aside(self, warp: int, parked: int) -> bool:
+        """Let another split go first that has lanes outside of `parked` only, if there is one."""
+        turned = next_turn(self._stack_of(warp), parked)
+        if turned is not None:
+            self._restore(warp, turned)
+        return turned is not None
+
+    def unite(self, warp: int) -> None:
+        """Make one split of the top one and its siblings that go on at the same block."""
+        self._restore(warp, unite(self._stack_of(warp)))
 
     def live(self) -> Bits:
-        """Return the lanes of each warp that have not exited: those of its lowest split."""
-        if not self._below:
+        """Return the lanes of each warp that have not exited: those of all its splits."""
+        deepest = int(self.depth.max())
+        if not deepest:
             return self.mask
-        lanes: Bits = np.where(self.depth > 0, self._below[0][2], self.mask)
+        lanes = self.mask.copy()
+        for level in range(deepest):
+            lanes |= np.where(self.depth > level, self._below[level][2], np.uint32(0))
         return lanes
 
-    def sibling(self, warp: int) -> int | None:
-        """Return the lanes of the split below the top one, if both join at the same block."""
-        depth = int(self.depth[warp])
-        if not depth or self.called[warp]:
-            return None
-        block, join, mask, called = (int(c[warp]) for c in self._below[depth - 1])
-        return mask if join == self.join[warp] and block != join and not called else None
+    def _stack_of(self, warp: int) -> list[Split]:
+        levels = (*self._below[: int(self.depth[warp])], self._top)
+        return [Split(*(int(column[warp]) for column in level)) for level in levels]
 
-    def swap_siblings(self, warp: int) -> None:
-        """Put the sibling of the top split on top."""
-        for below, top in zip(self._below[int(self.depth[warp]) - 1], self._top, strict=True):
-            below[warp], top[warp] = int(top[warp]), int(below[warp])
-
-    def join_siblings(self, warp: int) -> None:
-        """Make one split of the top one and its sibling, if both go on at the same block."""
-        below = self._below[int(self.depth[warp]) - 1]
-        if below[0][warp] == self.block[warp]:
-            self.mask[warp] |= below[2][warp]
-            self.depth[warp] -= 1
-
-    def _restore(self, warp: int, stack: list[tuple[int, ...]]) -> None:
+    def _restore(self, warp: int, stack: list[Split]) -> None:
         self._deepen(len(stack) - 1)
         for level, split in zip((*self._below[: len(stack) - 1], self._top), stack, strict=True):
             for column, value in zip(level, split, strict=True):
                 column[warp] = value
         self.depth[warp] = len(stack) - 1
 
+    def state_of_all(self) -> Iterator[Array]:
+        """Yield where all warps stand, with all their splits."""
+        yield from (self.state, self.depth, *self._top)
+        for level in range(int(self.depth.max())):
+            yield from (np.where(self.depth > level, column, 0) for column in self._below[level])
+
+    def blocks_of_ready(self) -> set[int]:
+        """Return the basic blocks at which splits of ready warps stand."""
+        ready = self.state == READY
+        blocks = set(self.block[ready].tolist())
+        for level in range(int(self.depth.max())):
+            blocks.update(self._below[level][0][ready & (self.depth > level)].tolist())
+        return blocks
+
     def leave(self, warps: NDArray[np.intp], lanes: Bits, returns: bool = False) -> None:
         """Take lanes that exit out of every split of their warps, and pop what is empty.
 
         Lanes that only return from a function leave the splits from its call upwards.
         """
-        inside = np.ones(len(warps), dtype=np.bool_)
-        for level in reversed(range(len(self._below) + 1)):
-            at = inside & (self.depth[warps] >= level)
-            here = self.depth[warps] == level
-            for splits, chosen in ((self._top, at & here), *self._level(level, at & ~here)):
-                splits[2][warps[chosen]] &= ~lanes[chosen]
+        depth, left = self.depth[warps], lanes.copy()
+        for level in range(int(depth.max(initial=0)), -1, -1):
+            parts = [(self._top, depth == level)]
+            if level < len(self._below):
+                parts.append((self._below[level], depth > level))
+            for (_, _, mask, called), chosen in parts:
+                at = warps[chosen]
+                here = mask[at]
+                mask[at] = here & ~left[chosen]
                 if returns:
-                    inside[chosen] &= ~splits[3][warps[chosen]]
+                    left[chosen] &= ~np.where(called[at], here, np.uint32(0))
         self.pop(warps)
-
-    def _level(self, level: int, chosen: Mask) -> tuple[tuple[_Splits, Mask], ...]:
-        return ((self._below[level], chosen),) if level < len(self._below) else ()
 
     def pop(self, warps: NDArray[np.intp]) -> None:
         """Pop the top splits of `warps` that have joined or are empty; end warps that have none."""
+        popped = warps[:0]
         while True:
             joined = (self.block[warps] == self.join[warps]) | (self.mask[warps] == 0)
             warps = warps[joined]
             if not warps.size:
+                self.barriers.resume(popped)
                 return
             depth = self.depth[warps]
             self.state[warps[depth == 0]] = DONE
@@ -274,7 +296,9 @@ class SplitStacks:
                 self.barriers.release(warps[depth == 0])
             warps = warps[depth > 0]
             if not warps.size:
+                self.barriers.resume(popped)
                 return
+            popped = warps if not popped.size else popped
             self.depth[warps] -= 1
             for level in np.unique(self.depth[warps]):
                 at = warps[self.depth[warps] == level]

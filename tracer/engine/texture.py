@@ -204,24 +204,22 @@ def _taps(
     texture: Texture, texels: NDArray[Any], index: list[Array], layer: Array, fetch: bool
 ) -> Array:
     """Return texels (n, channels) at indices of x, y, z, by the address mode of each."""
-    inside: NDArray[np.bool_] | None = None
-    places: list[Any] = []
+    inside = np.ones(len(layer), dtype=np.bool_)
+    places = []
     for axis, i in enumerate(index):
         size = texels.shape[3 - axis]
         mode = _mode(texture, axis, fetch)
-        if mode == "border":
-            held = (i >= 0) & (i < size)
-            inside = held if inside is None else inside & held
+        inside &= (mode != "border") | ((i >= 0) & (i < size))
         if mode == "wrap":
             i = np.mod(i, size)
         elif mode == "mirror":
             i = np.mod(i, 2 * size)
             i = np.where(i < size, i, 2 * size - 1 - i)
         places.append(np.clip(i, 0, size - 1))
-    whole = (layer, *(0,) * (3 - len(places)), *places[::-1])  # of layer, z, y and x
-    found: Array = texels[whole]
-    if inside is None:
-        return found
+    while len(places) < 3:
+        places.append(np.zeros(len(layer), dtype=np.int64))
+    x, y, z = places
+    found: Array = texels[layer, z, y, x]
     chosen: Array = np.where(inside[:, None], found, texels.dtype.type(0))
     return chosen
 

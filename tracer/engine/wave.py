@@ -5,18 +5,16 @@ whose top splits stand at the same basic block run it together; of the blocks wh
 stand, the first in reverse post-order is next.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .array import LANES, Array, Bits, Mask, scalar, unpack
-from .barrier import READY
-from .budget import Budget
+from .budget import Budget, loop_line
 from .compact import CompactRegisters
 from .fact import FactStore
-from .fault import source_line
 from .frame import FrameStack
 from .group import Group
 from .launch import Sink
@@ -173,11 +171,19 @@ class Wave:
         """A number that grows whenever a warp runs anything but a waiting loop."""
         return self._progress
 
+    def state(self) -> Iterator[Array]:
+        """Yield all that decides what its warps do next, but for the memory that blocks share."""
+        self.write_back()
+        yield from self.stacks.state_of_all()
+        yield self.local
+        for register in self.registers:
+            yield np.ascontiguousarray(register)
+
     def waiting_lines(self) -> set[str]:
         """Return the source lines at which its ready warps wait."""
         kernel = self.program.kernel
-        numbers = np.unique(self.stacks.block[self.stacks.state == READY])
-        return {source_line(kernel, kernel.blocks[n].last - 1) for n in numbers}
+        numbers = self.stacks.blocks_of_ready() & self.program.waiting
+        return {loop_line(kernel, number) for number in numbers}
 
     def blocks_of(self, warps: NDArray[np.intp]) -> NDArray[np.int64]:
         """Return the numbers in the grid of the blocks that hold these warps."""

@@ -17,7 +17,8 @@ block, in a way that the array engine knows, a call, or a return of some lanes."
 IDLE, WRITE, FOREIGN, ENDING, FAULT, ENDED, DEEPEN, TURN, SPINS = range(9)
 """Why compiled code stops: no warp is ready; rows have to be written; nothing leaves the loop of
 the block; its end is not compiled; a lane reached memory that it must not; a warp ended while
-others wait; splits need more room; warps have lost their patience; all that can run only wait."""
+others wait, or splits did while one of their warp waits; splits need more room; warps have lost
+their patience; all that can run only wait."""
 
 
 class Machine(Struct):
@@ -34,7 +35,8 @@ class Machine(Struct):
     Splits are `most_depth` deep, and `spare` more may come with one block. What a recursion puts
     aside lies in `aside`, a level of all warps after the other, with room for `aside_levels`.
     Basic blocks of loops that wait have `waits`, if `may_wait`; `spins` and `patience` are those of
-    SplitStacks. `site_pattern` has the last pattern of each access and warp, -1 for none. `beside`
+    SplitStacks, `parked` that of Barriers. `leader` leads those that have all waited, `lead_left`
+    more times. `site_pattern` has the last pattern of each access and warp, -1 for none. `beside`
     is 1 where other threads run waves of the launch at the same time. `escape` is what an escape
     calls, with its pc and the number of accesses before it; rows of the first `finished` accesses
     of the basic block are taken, and `upto` says how many are to be.
@@ -60,6 +62,7 @@ class Machine(Struct):
     state: U8
     depth: I32
     called: U8
+    parked: U32
     below_block: I32
     below_join: I32
     below_mask: U32
@@ -90,6 +93,8 @@ class Machine(Struct):
     picked: int
     times: int
     fair: int
+    leader: int
+    lead_left: int
     number: int
     count: int
     chosen: I32

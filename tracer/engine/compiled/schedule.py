@@ -73,7 +73,9 @@ def choose(m: Machine) -> int:
         lowest = min(lowest, m.part_order[part])
     if lowest == NEVER:
         return 0
-    if lowest == m.picked and m.times >= m.fair:
+    if lowest >= BEHIND:
+        lowest = leading(m)
+    elif lowest == m.picked and m.times >= m.fair:
         lowest = longest_waiting(m, lowest)
     m.times = m.times + 1 if lowest == m.picked else 1
     m.picked = lowest
@@ -96,15 +98,30 @@ def choose(m: Machine) -> int:
 
 def longest_waiting(m: Machine, lowest: int) -> int:
     """Return the order of the ready warp elsewhere that has waited longest; `lowest` if none."""
-    best = -1
-    for warp in range(m.warps):
-        if m.order[warp] == NEVER or m.order[warp] == lowest:
-            continue
-        if best < 0 or m.waited[warp] < m.waited[best]:
-            best = warp
+    best = patient(m, lowest)
     if best < 0:
         return lowest
     return int(m.order[best])
+
+
+def patient(m: Machine, but: int) -> int:
+    """Return the ready warp that has waited longest, of an order that is not `but`; -1 if none."""
+    best = -1
+    for warp in range(m.warps):
+        if m.order[warp] == NEVER or m.order[warp] == but:
+            continue
+        if best < 0 or m.waited[warp] < m.waited[best]:
+            best = warp
+    return best
+
+
+def leading(m: Machine) -> int:
+    """Return the order of the warp that leads those that have all been through their loops."""
+    if m.lead_left == 0 or m.order[m.leader] == NEVER:
+        m.leader = patient(m, NEVER)
+        m.lead_left = m.fair
+    m.lead_left -= 1
+    return int(m.order[m.leader])
 
 
 def place_order(m: Machine, warp: int) -> None:
@@ -119,7 +136,9 @@ def place_order(m: Machine, warp: int) -> None:
 
 
 def settle(m: Machine, warp: int) -> None:
-    """Pop the top splits that have joined or are empty; end the warp if it has none left."""
+    """Pop the top splits that have joined or are empty; end the warp if it has none left, let it
+    wait on if the top one waits at a barrier."""
+    popped = 0
     while m.block[warp] == m.join[warp] or m.mask[warp] == 0:
         depth = m.depth[warp]
         if depth == 0:
@@ -128,10 +147,14 @@ def settle(m: Machine, warp: int) -> None:
             break
         below = (depth - 1) * m.warps + warp
         m.depth[warp] = depth - 1
+        popped = 1
         m.block[warp] = m.below_block[below]
         m.join[warp] = m.below_join[below]
         m.mask[warp] = m.below_mask[below]
         m.called[warp] = m.below_called[below]
+    if popped and m.mask[warp] & m.parked[warp]:
+        m.has_ended = 1
+        m.waiting = 1
     place_order(m, warp)
 
 
@@ -162,6 +185,7 @@ def divide(m: Machine, warp: int, active: int, taken: int) -> None:
         m.block[warp] = other
     else:
         replaces = 1 if m.join[warp] == join else 0
+        called = m.called[warp] if replaces else 0
         m.block[warp] = join
         if other != join:
             if replaces:
@@ -176,22 +200,26 @@ def divide(m: Machine, warp: int, active: int, taken: int) -> None:
                 m.mask[warp] = taken
             else:
                 push(m, warp, target, join, taken)
+                m.called[warp] = called
     settle(m, warp)
 
 
 def leave(m: Machine, warp: int, lanes: int, returns: int) -> None:
     """Take lanes that exit out of every split of their warp; those that only return (1) from a
     function, out of the splits from its call upwards."""
-    m.mask[warp] = m.mask[warp] & ~lanes
-    level = m.depth[warp] - 1
+    here = m.mask[warp]
+    m.mask[warp] = here & ~lanes
+    left = lanes
     if returns and m.called[warp]:
-        level = -1
+        left = left & ~here
+    level = m.depth[warp] - 1
     while level >= 0:
         below = level * m.warps + warp
-        m.below_mask[below] = m.below_mask[below] & ~lanes
-        level -= 1
+        here = m.below_mask[below]
+        m.below_mask[below] = here & ~left
         if returns and m.below_called[below]:
-            level = -1
+            left = left & ~here
+        level -= 1
     settle(m, warp)
 
 
@@ -275,7 +303,7 @@ def note_spins(m: Machine) -> int:
     for place in range(m.count):
         warp = m.chosen[place]
         m.spins[warp] = m.spins[warp] + 1 if waits else 0
-        if waits and m.spins[warp] % m.patience[warp] == 0:
+        if waits and m.depth[warp] > 0 and m.spins[warp] % m.patience[warp] == 0:
             due = 1
         place_order(m, warp)
     if due:

@@ -1,6 +1,7 @@
 """A wave whose basic blocks are machine code; what is rare comes back to the array engine's."""
 
 import ctypes
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -97,6 +98,7 @@ class CompiledWave(Wave):
         m.part_order = np.full(padded // LANES, STALE, dtype=np.int32)
         m.waited = np.zeros(self.warps, dtype=np.int64)
         m.spins, m.patience = stacks.spins, stacks.patience
+        m.parked = stacks.barriers.parked
         m.step = self.step
         m.picked, m.fair = -1, FAIR
         m.chosen = np.zeros(self.warps, dtype=np.int32)
@@ -229,6 +231,13 @@ class CompiledWave(Wave):
         """A number that grows whenever a warp runs anything but a waiting loop."""
         return int(self._machine.progress)
 
+    def state(self) -> Iterator[NDArray[Any]]:
+        """Yield all that decides what its warps do next, but for the memory that blocks share."""
+        m = self._machine
+        yield from self.stacks.state_of_all()
+        yield self.local
+        yield m.frames[: self.warps * m.frame_bytes]
+
     def _run(self) -> bool:
         routine = routines()
         m, stacks = self._machine, self.stacks
@@ -251,6 +260,7 @@ class CompiledWave(Wave):
                 routine.account(m.address)
                 m.most_depth = int(stacks.depth.max())
             elif reason == ENDED:
+                stacks.barriers.resume(m.chosen[: m.count].astype(np.intp))
                 stacks.barriers.release(np.flatnonzero(stacks.state == DONE))
                 self._take_outcomes()
             if reason in (ENDING, ENDED):

@@ -1,0 +1,299 @@
+"""Splits and warps take turns while they wait, and waiting is not taken for a deadlock."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from cuda_run import run_kernel, run_under_both
+from engines import assert_same_under_both
+from numpy.typing import NDArray
+
+import cutrace
+from cutrace.errors import KernelFault
+from cutrace.tracer.engine.launch import Watch
+from cutrace.tracer.engine.turn import Split, next_turn, part_arrived, unite
+from cutrace.tracer.host.watching import watching
+
+# Leaves have mass 1. Cells have the numbers after those of the leaves, children before parents;
+# all threads go through the cells in steps of the grid, and poll the mass of children that other
+# threads are still to store.
+SUM_A_TREE = """
+extern "C" __global__ void k(volatile float *mass, const int *child, int leaves, int cells) {
+    __shared__ int missing_child[8 * 256];
+    int step = blockDim.x * gridDim.x;
+    int k = leaves + threadIdx.x + blockIdx.x * blockDim.x;
+    int missing = 0;
+    float sum = 0;
+    while (k < leaves + cells) {
+        if (missing == 0) {
+            sum = 0;
+            for (int i = 0; i < 8; i++) {
+                int ch = child[8 * (k - leaves) + i];
+                if (ch >= 0) {
+                    float m = mass[ch];
+                    missing_child[missing * 256 + threadIdx.x] = ch;
+                    missing++;
+                    if (m >= 0) { missing--; sum += m; }
+                }
+            }
+        }
+        if (missing != 0) {
+            float m;
+            do {
+                int ch = missing_child[(missing - 1) * 256 + threadIdx.x];
+                m = mass[ch];
+                if (m >= 0) { missing--; sum += m; }
+            } while (m >= 0 && missing != 0);
+        }
+        if (missing == 0) {
+            __threadfence();
+            mass[k] = sum;
+            k += step;
+        }
+    }
+}"""
+
+
+def tree(cells: int) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+    """Return the children of each cell, up to 7 leaves and the cell before, and all masses."""
+    count = 1 + np.arange(cells) % 7
+    leaves = int(count.sum())
+    last = np.cumsum(count)
+    child = np.full((cells, 8), -1, dtype=np.int32)
+    for cell in range(cells):
+        child[cell, : count[cell]] = np.arange(last[cell] - count[cell], last[cell])
+        child[cell, 7] = leaves + cell - 1 if cell else -1
+    return child, np.concatenate((np.ones(leaves), last)).astype(np.float32)
+
+
+def test_blocks_sum_a_tree_from_its_leaves_with_all_work_inside_of_one_waiting_loop() -> None:
+    child, expected = tree(100)
+    leaves = len(expected) - 100
+    mass = np.where(np.arange(len(expected)) < leaves, 1, -1).astype(np.float32)
+    found, _ = run_under_both(SUM_A_TREE, 2, 8, mass, child, np.int32(leaves), np.int32(100))
+    assert found.tolist() == expected.tolist()
+
+
+PIPELINE = """
+#include <cuda/pipeline>
+#include <cooperative_groups.h>
+extern "C" __global__ void k(int *out, const int *in, int tiles, int producers) {
+    __shared__ int buffer[2][32];
+    __shared__ cuda::pipeline_shared_state<cuda::thread_scope_block, 2> state;
+    bool produces = threadIdx.x < producers;
+    auto role = produces ? cuda::pipeline_role::producer : cuda::pipeline_role::consumer;
+    auto pipe = cuda::make_pipeline(cooperative_groups::this_thread_block(), &state, role);
+    if (produces) {
+        for (int i = 0; i < tiles; i++) {
+            pipe.producer_acquire();
+            for (int j = threadIdx.x; j < 32; j += producers)
+                cuda::memcpy_async(&buffer[i % 2][j], in + i * 32 + j, sizeof(int), pipe);
+            pipe.producer_commit();
+        }
+        return;
+    }
+    int sum = 0;
+    for (int i = 0; i < tiles; i++) {
+        pipe.consumer_wait();
+        for (int j = 0; j < 32; j++) sum += buffer[i % 2][j] * (j + 1);
+        pipe.consumer_release();
+    }
+    out[threadIdx.x - producers] = sum;
+}"""
+
+
+@pytest.mark.parametrize(("producers", "threads"), [(32, 64), (16, 32)])
+def test_a_pipeline_of_more_tiles_than_stages_ends(producers: int, threads: int) -> None:
+    tiles = 8
+    data = np.arange(32 * tiles, dtype=np.int32)
+    numbers = np.int32(tiles), np.int32(producers)
+    zeros = np.zeros(threads - producers, np.int32)
+    out, _ = run_under_both(PIPELINE, 1, threads, zeros, data, *numbers)
+    total = int((data.reshape(tiles, 32) * np.arange(1, 33)).sum())
+    assert out.tolist() == [total] * (threads - producers)
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 2, 0), (0, 2, 1)])
+def test_three_splits_of_a_warp_each_have_their_turn(order: tuple[int, int, int]) -> None:
+    source = """
+    extern "C" __global__ void k(volatile int *word, int *out, int a, int b, int c) {
+        int role = threadIdx.x % 3, me = role == 0 ? a : role == 1 ? b : c;
+        if (role == 0) { while (word[0] != me); out[me] = 10; word[0] = me + 1; }
+        else if (role == 1) { while (word[0] != me); out[me] = 20; word[0] = me + 1; }
+        else { while (word[0] != me); out[me] = 30; word[0] = me + 1; }
+    }"""
+    _, out = run_under_both(
+        source, 1, 32, np.zeros(1, np.int32), np.zeros(3, np.int32), *map(np.int32, order)
+    )
+    expected = [0, 0, 0]
+    for role, place in enumerate(order):
+        expected[place] = 10 * (role + 1)
+    assert out.tolist() == expected
+
+
+def test_a_loop_that_counts_ready_words_without_storing_is_no_deadlock() -> None:
+    source = """
+    extern "C" __global__ void k(volatile int *word, int *out, int n) {
+        int i = 0, sum = 0;
+        while (i < n) { if (word[i] >= 0) { sum += word[i]; i++; } }
+        out[threadIdx.x] = sum;
+    }"""
+    words = np.arange(3000, dtype=np.int32) % 7
+    _, out = run_under_both(source, 1, 32, words, np.zeros(32, np.int32), np.int32(3000))
+    assert out.tolist() == [int(words.sum())] * 32
+
+
+@pytest.mark.parametrize("engine", ["array", "compiled"])
+def test_waiting_in_turns_for_what_nobody_does_is_a_fault(engine: str) -> None:
+    source = """
+extern "C" __global__ void k(volatile int *flag) {
+    if (threadIdx.x % 2) while (flag[0] == 0);
+    else while (flag[1] == 0);
+    flag[2] = 1;
+}"""
+    with watching(Watch(engine=engine)), pytest.raises(KernelFault, match=r"no progress.*:3.*:4"):
+        run_kernel(source, 4, 64, np.zeros(3, np.int32))
+
+
+HEADER = """.version 8.0
+.target sm_75
+.address_size 64
+.visible .entry k(.param .u64 out) {
+    .reg .pred %p<5>; .reg .b32 %r<9>; .reg .b64 %rd<5>;
+    .shared .align 4 .b8 s[256];
+    ld.param.u64 %rd1, [out];
+    mov.u32 %r1, %tid.x;
+    mul.wide.u32 %rd2, %r1, 4;
+    add.s64 %rd3, %rd1, %rd2;
+    shl.b32 %r2, %r1, 2;
+    mov.u32 %r3, s;
+    add.s32 %r3, %r3, %r2;
+"""
+
+SOME_EXIT = """
+    mov.u32 %r4, %laneid;
+    setp.ge.u32 %p1, %r1, 32;
+    setp.lt.u32 %p2, %r4, 16;
+    st.shared.u32 [%r3], -1;
+    @SLOW bra $SLOW;
+    st.shared.u32 [%r3], %r1;
+    @%p2 bra $STAYS;
+    exit;                       // half of the warp, after the other half has come to the barrier
+$STAYS:
+    bar.sync 0;
+    xor.b32 %r5, %r2, 128;
+    mov.u32 %r6, s;
+    add.s32 %r6, %r6, %r5;
+    ld.shared.u32 %r7, [%r6];
+    st.global.u32 [%rd3], %r7;
+    exit;
+$SLOW:
+    mov.u32 %r8, 100;
+$AGAIN:
+    sub.s32 %r8, %r8, 1;
+    setp.ne.s32 %p3, %r8, 0;
+    @%p3 bra $AGAIN;
+    st.shared.u32 [%r3], %r1;
+    bar.sync 0;
+    xor.b32 %r5, %r2, 128;
+    mov.u32 %r6, s;
+    add.s32 %r6, %r6, %r5;
+    ld.shared.u32 %r7, [%r6];
+    st.global.u32 [%rd3], %r7;
+    exit;
+}"""
+
+
+def run_ptx(folder: Path, ptx: str, threads: int) -> NDArray[np.int32]:
+    """Run the kernel `k` in one block under both engines; return what it leaves."""
+    found = []
+
+    def run(gpu: cutrace.Session) -> list[NDArray[Any]]:
+        out = gpu.to_device(np.zeros(threads, np.int32))
+        gpu.load_ptx(ptx).get_function("k")[(1,), (threads,)](out)
+        found.append(out.copy_to_host())
+        return found[-1:]
+
+    assert_same_under_both(folder, run)
+    return found[-1]
+
+
+@pytest.mark.parametrize("slow", ["%p1", "!%p1"])
+def test_lanes_wait_on_at_a_barrier_when_the_others_of_their_warp_exit(
+    tmp_path: Path, slow: str
+) -> None:
+    out = run_ptx(tmp_path, HEADER + SOME_EXIT.replace("SLOW bra", f"{slow} bra"), 64)
+    quick = np.arange(64) // 32 == (0 if slow == "%p1" else 1)
+    stays = ~quick | (np.arange(64) % 32 < 16)
+    assert out.tolist() == np.where(stays, np.arange(64) ^ 32, 0).tolist()
+
+
+VOTE = """
+    and.b32 %r4, %r1, 1;
+    setp.ne.u32 %p1, %r4, 0;
+    @%p1 bra $ODD;
+    add.s32 %r5, %r1, 2;
+    bra $MEET;
+$ODD:
+    mul.lo.s32 %r5, %r1, 3;
+    setp.lt.s32 %p2, %r5, 0;
+    @%p2 bra $NEVER;            // so that the two sides join at the end only
+$MEET:
+    setp.gt.s32 %p3, %r5, LEAST;
+    bar.red.and.pred %p4, 0, %p3;
+    selp.b32 %r6, 1, 2, %p4;
+    st.global.u32 [%rd3], %r6;
+$NEVER:
+    ret;
+}"""
+
+
+@pytest.mark.parametrize(("least", "outcome"), [(0, 1), (2, 2)])
+def test_a_vote_at_a_barrier_is_of_all_lanes_that_came_there_in_splits(
+    tmp_path: Path, least: int, outcome: int
+) -> None:
+    out = run_ptx(tmp_path, HEADER + VOTE.replace("LEAST", str(least)), 64)
+    assert out.tolist() == [outcome] * 64
+
+
+def stack(*splits: tuple[int, int, int]) -> list[Split]:
+    """Return splits (block, join, lanes) as a stack."""
+    return [Split(block, join, mask, 0) for block, join, mask in splits]
+
+
+def test_turns_bring_every_leaf_of_a_tree_of_splits_to_the_top() -> None:
+    one = stack((9, 10, 0b1111), (1, 9, 0b0011), (5, 9, 0b1100), (2, 5, 0b0100), (3, 5, 0b1000))
+    seen: list[Any] = []
+    for _ in range(6):
+        found = next_turn(one, parked=0)
+        assert found is not None
+        assert sorted(found) == sorted(one)
+        one = found
+        seen.append(one[-1].mask)
+    assert set(seen) == {0b0011, 0b0100, 0b1000}
+    assert one.index(Split(5, 9, 0b1100, 0)) < one.index(Split(2, 5, 0b0100, 0))
+
+
+def test_a_turn_passes_over_lanes_that_wait_at_a_barrier() -> None:
+    one = stack((9, 10, 0b111), (1, 9, 0b001), (2, 9, 0b010), (3, 9, 0b100))
+    for _ in range(3):
+        found = next_turn(one, parked=0b010)
+        assert found is not None
+        one = found
+        assert one[-1].mask != 0b010
+    assert next_turn(stack((9, 10, 0b11), (1, 9, 0b01), (2, 9, 0b10)), parked=0b01) is None
+
+
+def test_lanes_that_have_arrived_go_on_alone_and_the_others_still_meet() -> None:
+    before = stack((9, 10, 0b1111), (1, 9, 0b0001), (2, 9, 0b0010))
+    after = stack((9, 10, 0b0011), (1, 9, 0b0001), (2, 9, 0b0010), (9, 10, 0b1100))
+    assert part_arrived(before) == after
+    assert part_arrived(stack((9, 10, 0b11), (1, 9, 0b01), (2, 9, 0b10))) is None
+
+
+def test_siblings_that_go_on_at_one_block_are_united_and_others_are_not() -> None:
+    one = stack((9, 10, 0b111), (4, 9, 0b001), (4, 9, 0b010), (4, 9, 0b100))
+    assert unite(one) == stack((9, 10, 0b111), (4, 9, 0b111))
+    apart = stack((9, 10, 0b11), (5, 9, 0b01), (4, 9, 0b10))
+    assert unite(apart) == apart

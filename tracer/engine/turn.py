@@ -1,0 +1,89 @@
+"""Turns: the splits of one warp go in turns while they wait for one another.
+
+A warp's stack of splits is a tree, written down with each split before its family, those that it
+waits for: they have lanes of its, and none in common. The last split of the stack runs.
+"""
+
+from typing import NamedTuple
+
+
+class Split(NamedTuple):
+    """Lanes that go on at `block` until they meet others at `join`; `called`, that come back there
+    from a function."""
+
+    block: int
+    join: int
+    mask: int
+    called: int
+
+
+def next_turn(stack: list[Split], parked: int) -> list[Split] | None:
+    """Return the stack with another split last, none of whose lanes is in `parked`; None if there
+    is no such split.
+
+    At each level of the tree the last family moves before its siblings: so everyone comes last in
+    time, and where splits meet stays as it was.
+    """
+    turned = stack
+    for _ in range(2 * len(stack)):
+        turned = _turn(turned)
+        if turned[-1] != stack[-1] and not turned[-1].mask & parked:
+            return turned
+    return None
+
+
+def _turn(stack: list[Split]) -> list[Split]:
+    turned = list(stack)
+    start, end = 0, len(turned)
+    while start < end:
+        last = _last_family(turned, start, end)
+        turned[start:end] = turned[last:end] + turned[start:last]
+        start, end = start + 1, start + end - last
+    return turned
+
+
+def _last_family(stack: list[Split], start: int, end: int) -> int:
+    """Return where the last of the families begins that lie side by side from `start` to `end`."""
+    last = start
+    for place in range(start, end):
+        if stack[place].mask & ~stack[last].mask:
+            last = place
+    return last
+
+
+def part_arrived(stack: list[Split]) -> list[Split] | None:
+    """Let lanes go on alone that have arrived where they are to meet the last split, or others of
+    which it is one; None if none have.
+
+    Those still to come meet there as before, and all meet where all were to go on to.
+    """
+    coming = 0
+    for place in reversed(range(len(stack))):
+        split = stack[place]
+        arrived = split.mask & ~coming
+        is_above = coming and not coming & ~split.mask
+        if is_above and arrived and split.block != split.join:
+            alone, rest = split._replace(mask=arrived), split._replace(mask=coming)
+            return [*stack[:place], rest, *stack[place + 1 :], alone]
+        coming |= split.mask
+    return None
+
+
+def unite(stack: list[Split]) -> list[Split]:
+    """Make one of the last split and its siblings that go on at the same block."""
+    *below, last = stack
+    kept, above = [], _above(stack, len(below))
+    for place, split in enumerate(below):
+        waits = any(other.mask & split.mask for other in stack[place + 1 :])
+        same = split._replace(mask=last.mask) == last
+        if same and not waits and _above(stack, place) == above:
+            last = last._replace(mask=last.mask | split.mask)
+        else:
+            kept.append(split)
+    return [*kept, last]
+
+
+def _above(stack: list[Split], place: int) -> int:
+    """Return the place of the split that waits for the one at `place`, -1 if none does."""
+    mask = stack[place].mask
+    return max((k for k in range(place) if not mask & ~stack[k].mask), default=-1)
