@@ -52,6 +52,16 @@ __noinline__ __device__ bool even(unsigned n) { return n == 0 ? true : odd(n - 1
 typedef int (*Operation)(int, int);
 __device__ Operation table[3] = {add, take, times};
 
+__noinline__ __device__ int leave(int n)
+{
+    if (n % 5 == 2) asm volatile("exit;");
+    return n + 1;
+}
+__noinline__ __device__ void share(int *s, int x) { s[threadIdx.x] = x; __syncthreads(); }
+struct Shape { int k; virtual __device__ int f(int) = 0; };
+struct Line : Shape { __device__ int f(int x) override { return x + k; } };
+struct Field : Shape { __device__ int f(int x) override { return x < 1 ? 0 : x * k + f(x - 1); } };
+
 #define I (blockIdx.x * blockDim.x + threadIdx.x)
 extern "C" {
 __global__ void adds(int *out) { int i = I; out[i] = add(i, 7); if (i % 3) out[i] += add(i, 5); }
@@ -86,6 +96,28 @@ __global__ void returns(int *out)
     int x = times(i, 3);
     __syncthreads();
     out[i] = x + fib(i % 3);
+}
+__global__ void exits(int *out)
+{
+    int i = I;
+    out[i] = 1;
+    out[i] = leave(i) * 2;
+    if (i % 3) out[i] += 100;
+}
+__global__ void meets(int *out)
+{
+    __shared__ int s[128];
+    share(s, I);
+    out[I] = s[blockDim.x - 1 - threadIdx.x];
+}
+__global__ void shapes(int *out)
+{
+    Line line;
+    Field field;
+    line.k = 3, field.k = 2;
+    Shape *both[2] = {&line, &field};
+    Shape *volatile *seen = both;
+    out[I] = seen[I & 1]->f(I % 5) + seen[I % 3 == 0]->f(2);
 }
 }
 """
@@ -127,6 +159,11 @@ def returned(i: int) -> int:
     return 8 if i % 4 == 1 else (-1 if i > 50 else 3 * i) + fib(i % 3)
 
 
+def shaped(i: int) -> int:
+    first = (i % 5) * (i % 5 + 1) if i & 1 else i % 5 + 3
+    return first + (5 if i % 3 else 6)  # a field gives 2 (1 + ... + x) = x (x + 1)
+
+
 EXPECTED: dict[str, Callable[[int], int]] = {
     "adds": lambda i: i + 7 + (i + 5 if i % 3 else 0),
     "mixes": mixed,
@@ -136,6 +173,8 @@ EXPECTED: dict[str, Callable[[int], int]] = {
     "turns": lambda i: int(i % 12 % 2 == 0) + 2 * (i % 5 % 2),
     "through": chosen,
     "returns": returned,
+    "exits": lambda i: 1 if i % 5 == 2 else 2 * (i + 1) + (100 if i % 3 else 0),
+    "shapes": shaped,
 }
 
 
@@ -149,6 +188,21 @@ def test_calls_run_compiled(name: str, tmp_path: Path) -> None:
             kernel[blocks, threads](out)
             found.append(out.copy_to_host())
             assert found[-1].tolist() == list(map(EXPECTED[name], range(blocks * threads)))
+        return found
+
+    assert_same_under_both(tmp_path, run)
+
+
+def test_functions_may_hold_barriers(tmp_path: Path) -> None:
+    def run(gpu: cutrace.Session) -> list[NDArray[np.int32]]:
+        kernel = gpu.compile(SOURCE).get_function("meets")
+        found = []
+        for blocks, threads in SHAPES:
+            out = gpu.device_array(blocks * threads, np.int32)
+            kernel[blocks, threads](out)
+            found.append(out.copy_to_host())
+            wanted = np.arange(blocks * threads).reshape(blocks, threads)[:, ::-1]
+            assert found[-1].tolist() == wanted.reshape(-1).tolist()
         return found
 
     assert_same_under_both(tmp_path, run)
