@@ -19,6 +19,7 @@ from ..traces.reader import LaunchTrace, Trace
 from ..traces.schema import Space
 from . import rules
 from .address_use import AddressUse, Key, read_address_use
+from .idle import NOT_KEPT, NOTHING, did_nothing, kept_nothing
 from .launch_text import launch_text
 from .profile import LaunchProfile, Profile
 from .repeated import digest
@@ -203,11 +204,19 @@ def render_advice(
         again = f"  ({times} launches, the first is {launch.number})" if times > 1 else ""
         lines += _wrapped(f"{launch.device}  {launch_text(launch.launch)}{again}", width, "")
         if not findings:
-            lines.append("  nothing to advise")
+            lines += _wrapped(f"nothing to advise{_idle(launch)}", width, "  ")
         for alike in _gather(findings):
             lines += _render_alike(alike, width)
         lines.append("")
     return "\n".join((*lines, f"next: {last}")) + "\n"
+
+
+def _idle(launch: LaunchProfile) -> str:
+    """Why there may be nothing to advise: the launch did nothing, or keeps nothing of it."""
+    counts = launch.raw.counts
+    if not launch.launch.kept.is_whole or not kept_nothing(counts):
+        return ""
+    return f": {NOTHING if did_nothing(counts) else NOT_KEPT}"
 
 
 def _count_repeats(

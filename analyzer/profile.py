@@ -21,6 +21,7 @@ from .apart import with_apart
 from .arithmetic import with_flops, with_lanes, without_flops
 from .evaluate import Definitions, Raw, Value, by, totals
 from .facts import launch_facts
+from .idle import NOTHING, did_nothing
 from .interval import Interval, intervals_by, total_intervals
 from .kept_text import kept_text
 from .left_out import find_left_out
@@ -314,6 +315,8 @@ def _remarks(counts: LaunchCounts, device: Device, as_if: bool) -> Iterator[str]
         f"{fit} on an SM, limited by {', '.join(resident.limited_by)},"
         f" with {registers} registers a thread ({resident.registers_from})"
     )
+    if counts.launch.kept.is_whole and did_nothing(counts.counts):
+        yield NOTHING
     if (roof := find_roof(counts.counts, device)) and counts.launch.kept.is_whole:
         yield str(roof)
 

@@ -1,6 +1,7 @@
 """The application of the command line, assembled from the verbs beside this file."""
 
 from importlib import import_module
+from pathlib import Path
 from pkgutil import iter_modules
 from shutil import get_terminal_size
 from typing import Annotated
@@ -11,6 +12,7 @@ from typer.main import get_command
 
 from .. import __doc__ as about
 from .. import __version__, commands
+from ..traces.leftover import sweep_partial, sweep_scratch
 
 PANELS = ("Record", "Ask", "Compare", "Look up")
 """The groups of verbs in the help, in order."""
@@ -19,7 +21,12 @@ WIDE = 80
 
 
 def call(arguments: list[str]) -> object:
-    """Run one command line; return what its verb returns, raise what it raises."""
+    """Run one command line; return what its verb returns, raise what it raises.
+
+    What commands that were killed have left goes first: in the folder for such, and in this one.
+    """
+    sweep_scratch()
+    sweep_partial(Path())
     command = get_command(assemble())
     if get_terminal_size().columns < WIDE:
         for verb in getattr(command, "commands", {}).values():

@@ -86,13 +86,12 @@ def _facts(model: "Model") -> dict[str, int]:
     }
 
 
-def tell_end(command: Sequence[str], trace: Path, ended: "Ended") -> int:
+def tell_end(name: str, trace: Path, ended: "Ended") -> int:
     """Say on stderr how it went and what to type next; return the exit status for a shell."""
-    what = quote(command[0])
     kept = f"{trace} has {ended.launches} launch{'es' if ended.launches != 1 else ''}"
     lost = f", {ended.refused} that failed are left out" if ended.refused else ""
     how = ended.why or _ending(ended.status)
-    _say(f"{what}: {how}; {kept}{lost}" if how else f"{kept}{lost}")
+    _say(f"{name}: {how}; {kept}{lost}" if how else f"{kept}{lost}")
     if ended.launches:
         _say(f"next: cutrace analyze {quote(trace)}")
     return ended.status if ended.status >= 0 else 128 - ended.status
@@ -111,17 +110,17 @@ def _say(text: str) -> None:
 
 
 def record_command(
-    command: Sequence[str], out: Path | None, device: "Device", recording: Recording,
+    command: Sequence[str], name: str, out: Path | None, device: "Device", recording: Recording,
     limit: int | None,
 ) -> int:  # fmt: skip
-    """Record a program; return the exit status for a shell."""
+    """Record a program that the user calls so; return the exit status for a shell."""
     from ..tracer.program.run import record_program
 
     recording = replace(recording, bounds=recording.bounds or "report")
-    trace = out or Path(f"{Path(command[0]).name}.cutrace")
+    trace = out or Path(f"{Path(name).stem}.cutrace")
     with wished(recording):
         ended = record_program(command, trace, device, limit)
-    return tell_end(command, trace, ended)
+    return tell_end(name, trace, ended)
 
 
 def build(sources: Sequence[Path], recording: Recording, flags: str, device: "Device") -> Path:

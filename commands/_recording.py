@@ -6,12 +6,12 @@ from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, field, replace
 from inspect import Signature, signature
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
 import typer
 
 from ..errors import CutraceError
+from ..traces.leftover import scratch_folder
 from ._complete import kernels
 from ._keeping import Keeping, keeping_options
 from ._progress import progress
@@ -175,7 +175,7 @@ def trace_of(source: Path, recording: Recording, arguments: dict[str, Any]) -> I
     What that program prints goes to stderr: stdout belongs to the report.
     """
     if source.suffix in SOURCES:
-        with TemporaryDirectory(prefix="cutrace-") as folder:
+        with scratch_folder() as folder:
             out = Path(folder) / f"{source.stem}.cutrace"
             with redirect_stdout(sys.stderr):
                 trace = record_source(source, out, recording, arguments)

@@ -10,10 +10,10 @@ from hashlib import sha256
 from json import dumps
 from multiprocessing import get_context
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from ..errors import CutraceError
+from ..traces.leftover import scratch_folder
 
 if TYPE_CHECKING:
     import polars as pl
@@ -87,7 +87,7 @@ def _run(job: "Job", arguments: dict[str, Any], out: Path) -> str:
     from ..tracer.host.record import record
 
     try:
-        with TemporaryDirectory(prefix="cutrace-") as folder, _environment(job), _quiet():
+        with scratch_folder() as folder, _environment(job), _quiet():
             trace = record(
                 job.source,
                 job.launches,

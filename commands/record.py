@@ -71,7 +71,8 @@ def command(
         words = (str(build(sources, recording, nvcc_flags, shown)), *words)
     if not words:
         raise CutraceError("nothing stands behind --: expected a program, as in -- ./app")
-    return record_command(words, out, shown, recording, launches)
+    name = str(sources[0]) if sources else words[0]
+    return record_command(words, name, out, shown, recording, launches)
 
 
 def _record(source: Path, out: Path | None, recording: Recording) -> Path:

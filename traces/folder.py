@@ -1,19 +1,20 @@
 """Where a trace lies: built in a sibling folder, moved to its name when whole.
 
 The workshop is a hidden folder beside the target: `new` is the trace in the making, `old` the
-trace that it replaces, for the moment of the exchange. Whatever happens, the workshop goes.
+trace that it replaces, for the moment of the exchange. Whatever happens, the workshop goes: if the
+process is killed, when the next trace is written beside it.
 """
 
 import json
 import os
 import secrets
 import shutil
-import weakref
 from collections.abc import Iterator
 from operator import attrgetter
 from pathlib import Path
 
 from ..errors import CutraceError
+from .leftover import Claim, sweep_partial
 from .schema import TABLES
 
 MANIFEST = "manifest.json"
@@ -32,11 +33,14 @@ class Workshop:
         self._target = Path(os.path.abspath(target))
         name = f".{target.name}.{secrets.token_hex(4)}.partial"
         self._place = self._target.parent / name
-        self._remove = weakref.finalize(self, shutil.rmtree, self._place, ignore_errors=True)
+        self._claim: Claim | None = None
         self.folder = self._place / "new"
         try:
             check_target(target)
-            self.folder.mkdir(parents=True)
+            sweep_partial(self._target.parent)
+            self._place.mkdir()
+            self._claim = Claim(self._place)
+            self.folder.mkdir()
         except OSError as error:
             self.discard()
             raise CutraceError(f"{target}: cannot write a trace here: {reason(error)}") from error
@@ -64,7 +68,8 @@ class Workshop:
 
     def discard(self) -> None:
         """Remove all that was built."""
-        self._remove()
+        if self._claim:
+            self._claim.release()
 
 
 def check_target(target: Path) -> None:

@@ -12,6 +12,8 @@ from types import FrameType
 from cutrace.cli import run
 
 SECONDS = 10
+"""Of the processor, of which others have their part."""
+HANGS = 60
 MEMORY = 1 << 30
 
 VERBS: tuple[tuple[str, ...], ...] = (
@@ -47,14 +49,14 @@ class Answer:
 def ask(words: Sequence[str]) -> Answer:
     """Run a command line in this process, for no longer than it may take."""
     out, err = io.StringIO(), io.StringIO()
-    begin = time.perf_counter()
+    begin = time.process_time()
     with redirect_stdout(out), redirect_stderr(err), _no_longer():
         try:
             status = run(list(words))
         except SystemExit as end:
             status = int(end.code or 0)
     return Answer(
-        status, err.getvalue() + out.getvalue() * (status == 0), time.perf_counter() - begin
+        status, err.getvalue() + out.getvalue() * (status == 0), time.process_time() - begin
     )
 
 
@@ -74,10 +76,10 @@ def peak() -> int:
 @contextmanager
 def _no_longer() -> Iterator[None]:
     def stop(number: int, frame: FrameType | None) -> None:
-        raise TimeoutError(f"hangs: more than {SECONDS} s")
+        raise TimeoutError(f"hangs: more than {HANGS} s")
 
     before = signal.signal(signal.SIGALRM, stop)
-    signal.alarm(SECONDS)
+    signal.alarm(HANGS)
     try:
         yield
     finally:

@@ -69,8 +69,9 @@ def refusal(text: str, engine: str = "auto") -> str:
 
 
 def _session(engine: str) -> cutrace.Session:
-    limits = {"max_instructions": MOST, "max_threads": 1 << 12}
-    return cutrace.Session(output=StringIO(), engine=engine, **limits)
+    return cutrace.Session(
+        output=StringIO(), engine=engine, max_instructions=MOST, max_threads=1 << 12
+    )
 
 
 def _argument(gpu: cutrace.Session, parameter: Parameter) -> object:

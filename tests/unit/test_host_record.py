@@ -127,8 +127,32 @@ def test_the_example_fits_types_two_dimensions_and_open_shared_memory() -> None:
     shared = example("__global__ void k(int *a) { extern __shared__ int s[]; a[0] = s[0]; }")
     assert shared.startswith("k<<<4, 256, 2048>>>(a:i32[1024])")
     structures = example("struct P { float x, y; };\n__global__ void k(P *p) { p->x = 0; }")
-    assert structures.startswith("k<<<4, 256>>>(p:u8[1024,64])")
-    assert "An array of `P` is written as its bytes, sizeof(P) each" in structures
+    # two floats of 4 bytes
+    assert structures.startswith("k<<<4, 256>>>(p:u8[1024,8])")
+    assert "An array of `P` is written as its bytes, 8 each" in structures
+    # eight floats of 4 bytes
+    particle = "struct Particle { float x, y, z, w, vx, vy, vz, vw; };\n"
+    eight = example(particle + "__global__ void k(Particle *p) { p->x = 0; }")
+    assert eight.startswith("k<<<4, 256>>>(p:u8[1024,32])")
+
+
+def test_the_example_is_the_programs_own_launch_where_its_numbers_are_constants() -> None:
+    program = (
+        "#include <cstdio>\n#define BLOCK 128\nstruct P { float x, y; };\n"
+        "__global__ void k(P *p, const float *m, int n, float dt)\n"
+        "{ int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) p[i].x += dt * m[i]; }\n"
+        "int main(int argc, char **argv) {\n"
+        "    const int n = 1 << 10, unused = 3;\n    size_t bytes = (n - 24) * sizeof(float);\n"
+        "    P *p; float *m; int blocks = ceil((float)n / BLOCK);\n"
+        "    cudaMalloc(&p, n * sizeof(P)); cudaMalloc((void **)&m, bytes);\n"
+        "    dim3 block(BLOCK), grid(blocks + 1);\n    k<<<grid, block>>>(p, m, n, 0.5f);\n}\n"
+    )
+    # 1024 / 128 + 1 blocks, 1000 floats
+    wanted = "k<<<9, 128>>>(p:u8[1024,8], m:f32[1000]=arange, 1024, 0.5)"
+    assert example(program).startswith(wanted)
+    # a number of the command line is not known: the launch that always fits
+    unknown = program.replace("n = 1 << 10, unused = 3", "n = atoi(argv[1])")
+    assert example(unknown).startswith("k<<<4, 256>>>(p:u8[1024,8], m:f32[1024]=arange, 1024, 1.0)")
 
 
 def test_the_example_keeps_to_the_launch_bounds() -> None:
@@ -137,7 +161,7 @@ def test_the_example_keeps_to_the_launch_bounds() -> None:
     assert example(row).startswith("k<<<11, 96>>>(a:i32[1024])")
     # 128 threads are 8 rows of 16, so that 8 blocks cover 64 rows
     flat = "template <int n> __global__ void __launch_bounds__(n) k(int *a) { a[threadIdx.y] = 0; }"
-    launched = "\nint main() { k<128><<<1, 128>>>(0); }"
+    launched = "\nint main(int argc, char **argv) { k<128><<<argc, 128>>>(0); }"
     assert example(flat + launched).startswith("k<128><<<(4, 8), (16, 8)>>>(a:i32[64,64])")
 
 
@@ -160,7 +184,8 @@ def test_the_example_knows_what_a_types_name_stands_for() -> None:
         "k<<<4, 256>>>(a:u64[1024], b:f64[1024]=arange, c:u64[1024], d:f32[1024,2])"
     )
     unknown = example("#include <utility>\n__global__ void k(std::pair<int, float> *p) {}")
-    assert unknown.startswith("k<<<4, 256>>>(p:u8[1024,64])")
+    # an int and a float
+    assert unknown.startswith("k<<<4, 256>>>(p:u8[1024,8])")
 
 
 def test_the_example_calls_one_of_several_of_a_name_by_its_ptx_name() -> None:

@@ -106,4 +106,6 @@ def _name(operand: Operand) -> str:
 def _assertion(group: "Group", pc: int) -> None:
     block = int(group.wave.blocks_of(group.warps[:1])[0])
     kernel = group.wave.program.kernel
-    raise KernelFault(f"{source_line(kernel, pc)}: an assertion failed in block {block}")
+    raise KernelFault(
+        f"{source_line(kernel, pc)}: an assertion failed in block {block}", "assertion"
+    )

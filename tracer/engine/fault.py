@@ -1,5 +1,6 @@
 """What the user is told when a lane reaches memory that it must not."""
 
+from math import prod
 from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
@@ -85,6 +86,8 @@ def _report(
     verb = {"ld": "reads", "ldu": "reads", "st": "writes"}.get(instruction.opcode, "updates")
     problem = "outside" if outside else "misaligned"
     where = _nearest(group, address, space, width) if outside else f"not a multiple of {width}"
+    if outside and space == Space.GLOBAL:
+        where += _what_fits(group, addresses, lane, width)
     raise KernelFault(
         f"{source_line(program.kernel, pc)}: kernel `{program.name}` {verb} {width} bytes "
         f"{problem} at {space.name.lower()} address {address:#x} "
@@ -127,6 +130,31 @@ def _nearest(group: "Group", address: int, space: Space, width: int) -> str:
     else:
         gap = f"{address + width - near.address - near.size} bytes beyond the end of"
     return f"{gap} `{near.name}` ({near.size} bytes at {near.address:#x})"
+
+
+def _what_fits(group: "Group", addresses: Array, lane: int, width: int) -> str:
+    """The size with which an array would hold what the warp reaches past its end, or nothing.
+
+    Where each thread of the grid reaches the element of its own number, that is all threads.
+    """
+    wave = group.wave
+    address = int(addresses.reshape(-1)[lane])
+    allocations = wave.program.memory.arena(Space.GLOBAL).allocations
+    before = [a for a in allocations if a.address + a.size - width < address]
+    if not before or address - before[-1].address > _FAR * max(before[-1].size, LANES):
+        return ""
+    start, launch = before[-1].address, wave.program.launch
+    warp = int(group.place[lane // LANES])
+    thread = (warp % wave.warps_a_block) * LANES + lane % LANES
+    number = int(wave.numbers[wave.block_of_warp[warp]]) * prod(launch.block) + thread
+    if (address - start) == number * width:
+        threads = prod(launch.block) * prod(launch.grid)
+        return f"; {threads} elements of {width} bytes would fit all {threads} threads"
+    return f"; it needs {(address - start) // width + 1} elements of {width} bytes at least"
+
+
+_FAR = 1024
+"""How many times an array's size a place may be past it and still be meant for it."""
 
 
 def _open_arrays(wave: "Wave") -> str:

@@ -3,6 +3,7 @@
 Textures have one level, so that a level of detail or a gradient changes nothing.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from ...errors import KernelFault
 from ..ptx.kernel import Immediate, Instruction, Operand, Pair, Register, TextureAddress, Vector
-from .array import DTYPES, LANES, Array, pack, scalar
+from .array import DTYPES, LANES, Array, Mask, pack, scalar
 from .cube import FACES, project
 from .fault import source_line
 from .handle import decode_handle, find_texture
@@ -105,12 +106,11 @@ def decode_sample(decoder: "Decoder", instruction: Instruction) -> Step | None:
         outputs: list[Array] = [np.zeros(shape, dtype=DTYPES[form.result]) for _ in stores]
 
         def chosen(fetch: Fetch) -> Array:
-            values: Array = np.broadcast_to(fetch(frame), shape)[here]
-            return values
+            values: Array = np.broadcast_to(fetch(frame), shape)
+            return values.reshape(-1) if here.all() else values[here]
 
-        for number in np.unique(handles[mask]):
-            here = mask & (handles == number)
-            index, texture = find_texture(group, pc, int(number), "samples")
+        for number, here in _by_handle(handles, mask):
+            index, texture = find_texture(group, pc, number, "samples")
             _check(group, pc, texture, form)
             layers = np.zeros(int(here.sum()), np.int64)
             layers += 0 if layer is None else chosen(layer).astype(np.int64)
@@ -121,7 +121,7 @@ def decode_sample(decoder: "Decoder", instruction: Instruction) -> Step | None:
                 at = _on_faces(at, texture.description.layers // FACES)
             found = sample(texture, at) if form.channel < 0 else gather(texture, at, form.channel)
             for output, values in zip(outputs, _written(form, found), strict=False):
-                output[here] = values
+                _put(output, here, values)
             _record(group, position, pc, index, here, found.corner)
         for store, output in zip(stores, outputs, strict=True):
             if store is not None:
@@ -130,6 +130,24 @@ def decode_sample(decoder: "Decoder", instruction: Instruction) -> Step | None:
             store_resident(frame, _PRESENT)
 
     return fetch_texels
+
+
+def _by_handle(handles: Array, mask: Mask) -> Iterator[tuple[int, Mask]]:
+    """Yield each handle of the lanes of `mask`, ascending, and its lanes: mostly it is one."""
+    held = handles[mask]
+    if held.size and bool((held == held[0]).all()):
+        yield int(held[0]), mask
+        return
+    for number in np.unique(held):
+        yield int(number), mask & (handles == number)
+
+
+def _put(into: Array, here: Mask, values: Array) -> None:
+    """Put the values of the lanes `here`, in order, where they belong."""
+    if here.all():
+        into[:] = values.reshape(into.shape)
+    else:
+        into[here] = values
 
 
 def _form(decoder: "Decoder", instruction: Instruction) -> _Form:
@@ -203,11 +221,13 @@ def _check(group: "Group", pc: int, texture: Texture, form: _Form) -> None:
 
 
 def _record(
-    group: "Group", position: int, pc: int, number: int, here: Array, corner: NDArray[np.int32]
+    group: "Group", position: int, pc: int, number: int, here: Mask, corner: NDArray[np.int32]
 ) -> None:
     """Add a row a warp with a lane that samples; inactive lanes have the corner 0."""
-    corners = np.zeros((*here.shape, 4), dtype=np.int32)
-    corners[here] = corner
+    corners = corner
+    if not here.all():
+        corners = np.zeros((*here.shape, 4), dtype=np.int32)
+        corners[here] = corner
     active = pack(here.reshape(-1, LANES))
     warps = np.flatnonzero(active)
     group.wave.rows.add_texels(

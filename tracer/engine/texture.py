@@ -204,22 +204,24 @@ def _taps(
     texture: Texture, texels: NDArray[Any], index: list[Array], layer: Array, fetch: bool
 ) -> Array:
     """Return texels (n, channels) at indices of x, y, z, by the address mode of each."""
-    inside = np.ones(len(layer), dtype=np.bool_)
-    places = []
+    inside: NDArray[np.bool_] | None = None
+    places: list[Any] = []
     for axis, i in enumerate(index):
         size = texels.shape[3 - axis]
         mode = _mode(texture, axis, fetch)
-        inside &= (mode != "border") | ((i >= 0) & (i < size))
+        if mode == "border":
+            held = (i >= 0) & (i < size)
+            inside = held if inside is None else inside & held
         if mode == "wrap":
             i = np.mod(i, size)
         elif mode == "mirror":
             i = np.mod(i, 2 * size)
             i = np.where(i < size, i, 2 * size - 1 - i)
         places.append(np.clip(i, 0, size - 1))
-    while len(places) < 3:
-        places.append(np.zeros(len(layer), dtype=np.int64))
-    x, y, z = places
-    found: Array = texels[layer, z, y, x]
+    whole = (layer, *(0,) * (3 - len(places)), *places[::-1])  # of layer, z, y and x
+    found: Array = texels[whole]
+    if inside is None:
+        return found
     chosen: Array = np.where(inside[:, None], found, texels.dtype.type(0))
     return chosen
 

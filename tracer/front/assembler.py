@@ -14,9 +14,9 @@ import re
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from ...errors import CutraceError
+from ...traces.leftover import scratch_folder
 from .toolkit import find_file, missing
 
 PATIENCE = 60.0
@@ -50,7 +50,7 @@ def assemble(ptx: str, arch: str, *options: str) -> Assembled:
     program = find_file(name)
     if program is None:
         raise missing("ptxas")
-    with TemporaryDirectory(prefix="cutrace-") as folder:
+    with scratch_folder() as folder:
         source, cubin = Path(folder, "kernel.ptx"), Path(folder, "kernel.cubin")
         source.write_text(ptx, encoding="utf-8")
         command = [str(program), f"-arch={arch}", *options, str(source), "-o", str(cubin)]

@@ -2,13 +2,12 @@
 
 import atexit
 import os
-import shutil
-import tempfile
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 
 from ...errors import CutraceError
+from ...traces.leftover import claim_scratch
 
 
 @dataclass(slots=True)
@@ -55,6 +54,6 @@ def absolute(path: Path) -> Path:
 
 def temporary_trace() -> Path:
     """A path for a trace that is removed when the process ends."""
-    folder = tempfile.mkdtemp(prefix="cutrace-")
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return Path(folder) / "session.cutrace"
+    claim = claim_scratch()
+    atexit.register(claim.release)
+    return claim.folder / "session.cutrace"

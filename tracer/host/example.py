@@ -1,10 +1,13 @@
 """What to type when a source says no launch: its kernels, and a launch line that would fit one."""
 
 import re
+from collections.abc import Callable, Mapping, Sequence
+from math import prod
 
 from ..front.source import KernelSignature
 from .listing import example_name
 from .numba_array import array_of
+from .own_launch import read_own_launch
 
 _TYPES = {
     **{"char": "i8", "signed char": "i8", "unsigned char": "u8", "bool": "u8"},
@@ -25,14 +28,26 @@ _ALIASES = 8  # names that stand for names that stand for a type
 _FLAT = re.compile(r"(?:threadIdx|blockIdx|%tid|%ctaid)\.y")
 _COUNT, _SIDE, _SHARED, _STRUCTURE = 1024, 64, 2048, 64
 """Elements in a row and in each of two dimensions, bytes of shared memory and of a structure."""
+_MOST, _BLOCK = 1 << 22, 1024
+"""Threads of a program's own launch that are suggested at most, and those of a block."""
 _THREADS, _COLUMNS = 256, 16
 """Threads in a block and, of two dimensions, in a row of it."""
 
 
-def explain_launches(source: str, kernels: tuple[KernelSignature, ...], text: str = "") -> str:
+SizeOf = Callable[[Sequence[str]], Mapping[str, int]]
+
+
+def _unknown(names: Sequence[str]) -> Mapping[str, int]:
+    return {}
+
+
+def explain_launches(
+    source: str, kernels: tuple[KernelSignature, ...], text: str = "", size_of: SizeOf = _unknown
+) -> str:
     """The message for a source without a launch line: kernels, where to say it, an example.
 
-    `text` is the source's own, which tells more of what would fit.
+    `text` is the source's own, which tells more of what would fit; `size_of` finds what the
+    structures take that it defines.
     """
     if not kernels:
         return f"{source} has no kernel: expected a __global__ function"
@@ -43,11 +58,12 @@ def explain_launches(source: str, kernels: tuple[KernelSignature, ...], text: st
             f"{source} does not say which kernel to launch. Its kernels:{listed}\n"
             f"{_explain_script(kernels[0])}"
         )
+    sizes = size_of(_structures(plain[0], text))
     return (
         f"{source} does not say which kernel to launch. Its kernels:{listed}\n"
         f"Write a launch into a comment of the source (// cutrace: ...) or on the command line:\n"
-        f'  cutrace record {source} --launch "{example_line(plain[0], text, kernels)}"'
-        f"{_explain_structures(plain[0], text)}{_show_own(plain[0], text)}"
+        f'  cutrace record {source} --launch "{example_line(plain[0], text, kernels, sizes)}"'
+        f"{_explain_structures(plain[0], text, sizes)}{_show_own(plain[0], text)}"
     )
 
 
@@ -65,13 +81,18 @@ def _explain_script(kernel: KernelSignature) -> str:
     )
 
 
-def _explain_structures(kernel: KernelSignature, text: str) -> str:
+def _explain_structures(kernel: KernelSignature, text: str, sizes: Mapping[str, int]) -> str:
     """How an array of structures is written."""
-    names = [_base(c) for c, _ in kernel.parameters if _is_structure(c, kernel.name, text)]
     return "".join(
-        f"\nAn array of `{name}` is written as its bytes, sizeof({name}) each"
-        for name in dict.fromkeys(names)
+        f"\nAn array of `{name}` is written as its bytes, {sizes.get(name, f'sizeof({name})')} each"
+        for name in _structures(kernel, text)
     )
+
+
+def _structures(kernel: KernelSignature, text: str) -> list[str]:
+    """The structures of which a kernel takes arrays."""
+    names = [_base(c) for c, _ in kernel.parameters if _is_structure(c, kernel.name, text)]
+    return [*dict.fromkeys(names)]
 
 
 def _show_own(kernel: KernelSignature, text: str) -> str:
@@ -103,14 +124,24 @@ def _takes_value(kernel: KernelSignature, text: str) -> bool:
 
 
 def example_line(
-    kernel: KernelSignature, text: str = "", kernels: tuple[KernelSignature, ...] = ()
+    kernel: KernelSignature,
+    text: str = "",
+    kernels: tuple[KernelSignature, ...] = (),
+    sizes: Mapping[str, int] = {},
 ) -> str:
-    """A launch of 1024 threads: arrays of 1024 elements, inputs counting from 0.
+    """The program's own launch, as far as its text tells its shape and its numbers.
+
+    Else a launch of 1024 threads: arrays of 1024 elements, inputs counting from 0.
 
     Of 64 by 64 threads and elements where the kernel, as `text` has it, asks for its place in y;
     with shared memory where it leaves the size of that open, and in blocks that its launch bounds
-    allow. One of several of its name among `kernels` is called by its PTX name.
+    allow. One of several of its name among `kernels` is called by its PTX name. `sizes` are the
+    bytes of structures.
     """
+    is_overloaded = sum(each.name == kernel.name for each in kernels) > 1
+    name = kernel.mangled if is_overloaded else example_name(kernel)
+    if own := _own_line(kernel, text, sizes):
+        return f"{name}{own}"
     body = _body(kernel, text)
     is_flat = _FLAT.search(body) is not None
     count, shape = (_SIDE, f"{_SIDE},{_SIDE}") if is_flat else (_COUNT, f"{_COUNT}")
@@ -118,14 +149,58 @@ def example_line(
     if "extern __shared__" in body:
         launch += f", {_SHARED}"
     arguments = (
-        f"{name or f'p{number}'}:u8[{shape},{_STRUCTURE}]"
+        f"{name or f'p{number}'}:u8[{shape},{sizes.get(_base(c_type), _STRUCTURE)}]"
         if _is_structure(c_type, kernel.name, text)
         else _argument(name or f"p{number}", c_type, count, shape, text)
         for number, (c_type, name) in enumerate(kernel.parameters, 1)
     )
-    is_overloaded = sum(each.name == kernel.name for each in kernels) > 1
-    name = kernel.mangled if is_overloaded else example_name(kernel)
     return f"{name}<<<{launch}>>>({', '.join(arguments)})"
+
+
+def _own_line(kernel: KernelSignature, text: str, sizes: Mapping[str, int]) -> str:
+    """What follows the name in the program's own launch; empty where the text does not tell."""
+    own = read_own_launch(example_name(kernel).partition("<")[0].rpartition("::")[2], text, sizes)
+    if own is None or len(own.numbers) != len(kernel.parameters):
+        return ""
+    threads = prod(own.grid) * prod(own.block)
+    if not 0 < threads <= _MOST or not 0 < prod(own.block) <= _BLOCK:
+        return ""
+    arguments = []
+    for number, (c_type, name) in enumerate(kernel.parameters):
+        value, size = own.numbers[number], own.sizes[number]
+        if _points(c_type):
+            element = sizes.get(_base(c_type)) if _is_structure(c_type, kernel.name, text) else None
+            arguments.append(
+                _own_array(name or f"p{number + 1}", c_type, size, element, threads, text)
+            )
+        elif value is None:
+            return ""
+        else:
+            is_real = _TYPES.get(_meaning(_base(c_type), text), "").startswith("f")
+            arguments.append(str(float(value) if is_real else int(value)))
+    shape = [_own_extent(own.grid), _own_extent(own.block)]
+    shape += [str(own.shared)] if own.shared else []
+    return f"<<<{', '.join(shape)}>>>({', '.join(arguments)})"
+
+
+def _own_array(
+    name: str, c_type: str, size: int | None, structure: int | None, threads: int, text: str
+) -> str:
+    """An array of the bytes that the program allocates, else of an element a thread."""
+    if structure:
+        return f"{name}:u8[{(size or threads * structure) // structure},{structure}]"
+    base = _meaning(_base(c_type), text)
+    vector = _VECTOR.fullmatch(base)
+    written = _argument(name, c_type, 1, "1", text)
+    element, rest = written.partition(":")[2].split("[", 1)
+    lanes = int(vector[2]) if vector else 1
+    count = size // (int(element[1:]) // 8 * lanes) if size else threads
+    shape = f"{max(count, 1)},{lanes}" if vector else f"{max(count, 1)}"
+    return f"{name}:{element}[{shape}]{rest.partition(']')[2]}"
+
+
+def _own_extent(extent: tuple[int, ...]) -> str:
+    return str(extent[0]) if len(extent) == 1 else f"({', '.join(map(str, extent))})"
 
 
 def _launch_shape(is_flat: bool, threads: int) -> str:

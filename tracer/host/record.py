@@ -1,12 +1,14 @@
 """Record a source file: CUDA C++ or PTX with launch lines, or a Python script with a session."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TextIO
 
 from ...errors import CutraceError
-from ..front.source import DEFAULT_TARGET, read_options
+from ..front.sizes import structure_sizes
+from ..front.source import DEFAULT_TARGET, Source, read_options
 from ..front.standin import local_files
 from .example import explain_launches
 from .launch_comment import find_launch_comments
@@ -50,7 +52,9 @@ def record(
         module = _load(gpu, path, lines, arch, options)
         if not lines:
             kernels = (*module.signatures, *module.templates)
-            raise CutraceError(explain_launches(str(path), kernels, _reached_text(path, options)))
+            text = _reached_text(path, options)
+            size_of = partial(_sizes, path, arch, options)
+            raise CutraceError(explain_launches(str(path), kernels, text, size_of))
         launcher = LineLauncher(gpu, module, Path() if launches else path.parent)
         for line in lines:
             launcher.launch(line)
@@ -79,6 +83,15 @@ def _load(
     except CutraceError:
         _explain_names(path, lines)
         raise
+
+
+def _sizes(
+    path: Path, arch: str, options: Sequence[str], names: Sequence[str]
+) -> Mapping[str, int]:
+    """The bytes of structures that a source defines; PTX defines none."""
+    if path.suffix == ".ptx":
+        return {}
+    return structure_sizes(Source(str(path), read_text(path), read_options(options)), arch, names)
 
 
 def _reached_text(path: Path, options: Sequence[str]) -> str:

@@ -12,9 +12,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from ...errors import CutraceError
+from ...traces.leftover import scratch_folder
 from ..host.path import missing_file
 from .cache import folder_of, kept, key_of
 from .library import build_library
@@ -114,7 +114,7 @@ def _built(builder: Builder, command: Sequence[str], name: str) -> Path:
             key = _key_with_texts(asked, index.read_text().splitlines())
             if (place := folder_of("programs") / key / name).is_file():
                 return place
-    with TemporaryDirectory(prefix="cutrace-") as folder:
+    with scratch_folder() as folder:
         made, depends = Path(folder, name), Path(folder, "depends")
         _run([*command, "-MMD", "-MF", str(depends), "-o", str(made)])
         paths = _read_dependencies(depends.read_text(), builder.toolkit.root)

@@ -10,6 +10,7 @@ from ...traces.schema import Argument
 from ..host.function import Function
 from ..host.signature import FLOAT, INTEGER, POINTER, WORD, Parameter
 from .answers import (
+    ASSERT,
     ILLEGAL_ADDRESS,
     LAUNCH_FAILURE,
     LAUNCH_TIMEOUT,
@@ -26,6 +27,7 @@ _FAULTS = {
     "outside": ILLEGAL_ADDRESS,
     "misaligned": MISALIGNED_ADDRESS,
     "endless": LAUNCH_TIMEOUT,
+    "assertion": ASSERT,
 }
 _FLOATS = {2: "<e", 4: "<f", 8: "<d"}
 

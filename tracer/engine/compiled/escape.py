@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...ptx.kernel import BasicBlock
-from ..array import LANES, Array, unpack
+from ..array import ALL_LANES, LANES, Array, unpack
 from ..decode import Decoder, decode_instruction
 from ..group import Group
 from ..program import Program, Step, Terminator, special_values
@@ -116,7 +116,8 @@ class Escapes:
 
     def leave(self, wave: "CompiledWave", group: Group, escaped: Escaped) -> None:
         """Put what the instruction wrote into the frames."""
-        lanes = unpack(group.active)
+        every = bool((group.active == ALL_LANES).all())
+        lanes = None if every else unpack(group.active)
         for slot in escaped.writes:
             value = group.frame[slot.number]
             if value is group.committed[slot.number]:
@@ -126,7 +127,10 @@ class Escapes:
             if not group.compacted and not group.whole:
                 given = given[group.warps]
             held = wave.lanes_of_place(slot.place)
-            held[group.warps] = np.where(lanes, given, held[group.warps])
+            if lanes is None:
+                held[slice(None) if group.whole else group.warps] = given
+            else:
+                held[group.warps] = np.where(lanes, given, held[group.warps])
 
 
 def _block_of(blocks: tuple[BasicBlock, ...], pc: int) -> BasicBlock:

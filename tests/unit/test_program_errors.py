@@ -1,0 +1,123 @@
+"""What goes wrong in a program is CUDA's error in the program, and a whole trace of the rest."""
+
+from pathlib import Path
+
+from program_run import record
+
+KERNELS = """
+__global__ void put(int *x, int at) { x[at] = 1; }
+__global__ void hello() { printf("hello from %d\\n", threadIdx.x); }
+"""
+
+FAULT = (
+    KERNELS
+    + """
+int main()
+{
+    int *d;
+    CHECK(cudaMalloc(&d, 4));
+    put<<<1, 1>>>(d, 0);
+    put<<<0, 1>>>(d, 0);
+    printf("grid of 0: %s\\n", cudaGetErrorName(cudaGetLastError()));
+    printf("then: %s\\n", cudaGetErrorName(cudaGetLastError()));
+    printf("no such: %s\\n", cudaGetErrorName(cudaImportExternalMemory(0, 0)));
+    hello<<<1, 2>>>();
+    put<<<1, 1>>>(d, 1 << 28);
+    printf("launched\\n");
+    printf("found: %s\\n", cudaGetErrorString(cudaDeviceSynchronize()));
+    printf("stays: %s\\n", cudaGetErrorName(cudaMalloc(&d, 4)));
+    return 3;
+}
+"""
+)
+
+
+def test_a_kernel_s_fault_stays_and_the_launches_before_it_are_recorded(tmp_path: Path) -> None:
+    done = record(tmp_path, FAULT)
+    assert done.out == (
+        "grid of 0: cudaErrorInvalidConfiguration\nthen: cudaSuccess\n"
+        "no such: cudaErrorNotSupported\n"
+        "hello from 0\nhello from 1\n"
+        "launched\n"
+        "found: an illegal memory access was encountered\n"
+        "stays: cudaErrorIllegalAddress\n"
+    ), done.err
+    assert done.status == 3
+    assert "cudaImportExternalMemory is not supported" in done.err
+    assert "launch 2: app.cu:8: kernel `put` writes 4 bytes outside" in done.err
+    assert "thread (0, 0, 0) of block (0, 0, 0)" in done.err
+    assert len(done.trace.launches) == 2
+
+
+def test_a_program_that_crashes_leaves_its_launches(tmp_path: Path) -> None:
+    source = KERNELS + "int main() { hello<<<1, 1>>>(); fflush(stdout); abort(); }\n"
+    done = record(tmp_path, source)
+    assert done.status == 128 + 6  # SIGABRT
+    assert done.out == "hello from 0\n"
+    assert "it was ended by SIGABRT; app.cutrace has 1 launch" in done.err
+
+
+def test_a_program_without_end_is_ended_after_so_many_launches(tmp_path: Path) -> None:
+    source = KERNELS + "int main() { for (;;) hello<<<1, 1>>>(); }\n"
+    done = record(tmp_path, source, options=["--launches", "3"])
+    assert done.status == 0
+    assert "it was ended after 3 launches, as asked; app.cutrace has 3 launches" in done.err
+    assert len(done.trace.launches) == 3
+
+
+def test_a_forked_child_has_no_device_and_the_parent_keeps_it(tmp_path: Path) -> None:
+    source = (
+        "#include <unistd.h>\n#include <sys/wait.h>\n"
+        + KERNELS
+        + """
+int main()
+{
+    int *d, status;
+    CHECK(cudaMalloc(&d, 4));
+    if (!fork()) _exit(cudaMalloc(&d, 4) == cudaErrorInitializationError ? 7 : 8);
+    wait(&status);
+    put<<<1, 1>>>(d, 0);
+    CHECK(cudaDeviceSynchronize());
+    return WEXITSTATUS(status);
+}
+"""
+    )
+    done = record(tmp_path, source)
+    assert done.status == 7, done.err
+    assert len(done.trace.launches) == 1
+
+
+def test_input_output_and_threads_are_the_program_s(tmp_path: Path) -> None:
+    source = (
+        "#include <thread>\n#include <vector>\n"
+        + KERNELS
+        + """
+int main()
+{
+    int n, *d;
+    if (scanf("%d", &n) != 1) return 1;
+    CHECK(cudaMalloc(&d, 4096));
+    std::vector<std::thread> threads;
+    for (int i = 0; i < n; i++) threads.emplace_back([=] { put<<<1, 1>>>(d, i); });
+    for (auto &thread : threads) thread.join();
+    fprintf(stderr, "done\\n");
+    std::vector<int> host(n);
+    CHECK(cudaMemcpy(host.data(), d, 4 * n, cudaMemcpyDeviceToHost));
+    for (int value : host) if (value != 1) return 2;
+}
+"""
+    )
+    done = record(tmp_path, source, text="8\n")
+    assert done.status == 0, done.err
+    assert "done\n" in done.err
+    assert len(done.trace.launches) == 8
+
+
+def test_an_assertion_s_fault_is_the_program_s_to_see(tmp_path: Path) -> None:
+    source = (
+        "#include <cassert>\n__global__ void check(int n) { assert(n < 3); }\n"
+        "int main() { check<<<1, 1>>>(3); puts(cudaGetErrorName(cudaDeviceSynchronize())); }\n"
+    )
+    done = record(tmp_path, source)
+    assert done.out.endswith("cudaErrorAssert\n"), done.err
+    assert "an assertion failed in block 0" in done.err

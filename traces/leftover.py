@@ -1,0 +1,143 @@
+"""Folders that live as long as a process, and what is left of those whose process was killed.
+
+A folder of ours has a lock file, on which its process holds a lock: the system lets go of it when
+the process ends, however it does. Who finds a folder whose lock is free removes it: nobody else
+does, and nothing of a process that lives, or of another user, is touched. Where files cannot be
+locked, no folder has a lock file, and none is removed.
+"""
+
+import os
+import re
+import shutil
+import tempfile
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+try:
+    import fcntl
+except ImportError:  # not a system that has it
+    fcntl = None  # type: ignore[assignment]
+
+LOCKS = fcntl is not None
+"""Whether files can be locked on this system."""
+
+LOCK = ".lock"
+SCRATCH = "cutrace-"
+"""How the names of folders for a moment begin, in the system's own folder for such."""
+
+_PARTIAL = re.compile(r"\.(?P<target>.+)\.[0-9a-f]{8}\.partial", re.DOTALL)
+
+
+class Claim:
+    """A folder that is there; it goes with `release`, with this object, or with the process."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._release = weakref.finalize(self, _remove, folder, _hold(folder / LOCK))
+
+    def release(self) -> None:
+        """Remove the folder."""
+        self._release()
+
+
+def claim_scratch() -> Claim:
+    """Make a folder for a moment, and remove those of processes that were killed."""
+    sweep_scratch()
+    return Claim(Path(tempfile.mkdtemp(prefix=SCRATCH)))
+
+
+@contextmanager
+def scratch_folder() -> Iterator[Path]:
+    """A folder for as long as the body runs."""
+    claim = claim_scratch()
+    try:
+        yield claim.folder
+    finally:
+        claim.release()
+
+
+def sweep_scratch() -> None:
+    """Remove folders for a moment whose process was killed."""
+    for folder in _own_folders(Path(tempfile.gettempdir())):
+        if folder.name.startswith(SCRATCH):
+            _sweep(folder)
+
+
+def sweep_partial(beside: Path) -> None:
+    """Remove traces in the making in a folder whose process was killed.
+
+    One that was killed while its trace took the place of another leaves that other, or its own.
+    """
+    for folder in _own_folders(beside):
+        if found := _PARTIAL.fullmatch(folder.name):
+            _sweep(folder, beside / found["target"])
+
+
+def _own_folders(place: Path) -> Iterator[Path]:
+    """Yield this user's folders in a folder, no links to some."""
+    if fcntl is None:
+        return
+    with suppress(OSError), os.scandir(place) as entries:
+        for entry in entries:
+            with suppress(OSError):
+                named = entry.name.startswith((".", SCRATCH))
+                if named and entry.is_dir(follow_symlinks=False) and _is_own(entry):
+                    yield Path(entry.path)
+
+
+def _is_own(entry: "os.DirEntry[str]") -> bool:
+    return entry.stat(follow_symlinks=False).st_uid == os.getuid()
+
+
+def _sweep(folder: Path, target: Path | None = None) -> None:
+    """Remove a folder if its lock is free, after giving `target` back what it had."""
+    lock = _lock(folder / LOCK)
+    if lock is None:
+        return
+    if target is not None:
+        _give_back(folder, target)
+    _remove(folder, lock)
+
+
+def _give_back(folder: Path, target: Path) -> None:
+    """Finish the exchange of an old trace for a new one, where it was broken off in the middle."""
+    old, new = folder / "old", folder / "new"
+    with suppress(OSError):
+        if old.is_dir() and not os.path.lexists(target):
+            os.rename(new if new.is_dir() else old, target)
+
+
+def _hold(file: Path) -> int | None:
+    """Make a lock file that is locked from its first moment on; None where none can be."""
+    draft = file.with_name(f"{file.name}.new")
+    lock = _lock(draft, os.O_CREAT | os.O_EXCL)
+    with suppress(OSError):
+        if lock is None:
+            draft.unlink()
+        else:
+            os.rename(draft, file)
+    return lock
+
+
+def _lock(file: Path, flags: int = 0) -> int | None:
+    """Return a file's descriptor if nobody else holds its lock, None if somebody does."""
+    if fcntl is None:
+        return None
+    try:
+        descriptor = os.open(file, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC | flags, 0o600)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(descriptor)
+        return None
+    return descriptor
+
+
+def _remove(folder: Path, lock: int | None) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    if lock is not None:
+        os.close(lock)
