@@ -18,7 +18,7 @@ from ._replay import DEFAULT_DEVICE
 if TYPE_CHECKING:
     from ..models.replay.device.device import Device as Model
     from ..tracer.program.device import Device
-    from ..tracer.program.run import Ended
+    from ..tracer.program.run import Ended, Order
 
 _KEY = "cutrace.program"
 
@@ -110,16 +110,15 @@ def _say(text: str) -> None:
 
 
 def record_command(
-    command: Sequence[str], name: str, out: Path | None, device: "Device", recording: Recording,
-    limit: int | None,
-) -> int:  # fmt: skip
+    order: "Order", name: str, out: Path | None, device: "Device", recording: Recording
+) -> int:
     """Record a program that the user calls so; return the exit status for a shell."""
     from ..tracer.program.run import record_program
 
     recording = replace(recording, bounds=recording.bounds or "report")
     trace = out or Path(f"{Path(name).stem}.cutrace")
     with wished(recording):
-        ended = record_program(command, trace, device, limit)
+        ended = record_program(order, trace, device)
     return tell_end(name, trace, ended)
 
 

@@ -56,6 +56,9 @@ def command(
     launches: Annotated[
         int | None, _option("--launches", metavar="N", help="End the program after N launches.")
     ] = None,
+    timeout: Annotated[
+        float | None, _option("--timeout", metavar="S", help="End the program after S seconds.")
+    ] = None,
     nvcc_flags: Annotated[
         str, _option("--nvcc-flags", metavar="FLAGS", help="More options for nvcc, in quotes.")
     ] = "",
@@ -66,13 +69,17 @@ def command(
     if words is None:
         trace = _record(_only(sources or []), out, recording)
         return f"{trace}\nnext: cutrace analyze {quote(trace)}"
-    shown = choose_device(device)
+    from ..tracer.program.run import Order
+
+    shown, path = choose_device(device), None
     if sources:
-        words = (str(build(sources, recording, nvcc_flags, shown)), *words)
+        path = build(sources, recording, nvcc_flags, shown)
+        words = (f"./{path.name}", *words)
     if not words:
         raise CutraceError("nothing stands behind --: expected a program, as in -- ./app")
     name = str(sources[0]) if sources else words[0]
-    return record_command(words, name, out, shown, recording, launches)
+    order = Order(words, path, launches, timeout)
+    return record_command(order, name, out, shown, recording)
 
 
 def _record(source: Path, out: Path | None, recording: Recording) -> Path:

@@ -65,6 +65,23 @@ def test_a_program_without_end_is_ended_after_so_many_launches(tmp_path: Path) -
     assert len(done.trace.launches) == 3
 
 
+def test_a_program_without_end_is_ended_after_so_many_seconds(tmp_path: Path) -> None:
+    source = KERNELS + "int main() { hello<<<1, 1>>>(); cudaDeviceSynchronize(); for (;;) {} }\n"
+    done = record(tmp_path, source, options=["--timeout", "4"])
+    assert done.status == 0, done.err
+    assert "it was ended after 4 s, as asked; app.cutrace has 1 launch" in done.err
+
+
+def test_ctrl_c_ends_the_program_and_leaves_its_launches(tmp_path: Path) -> None:
+    source = KERNELS + (
+        "#include <unistd.h>\n#include <signal.h>\nint main() { hello<<<1, 1>>>();"
+        " cudaDeviceSynchronize(); kill(getppid(), SIGINT); for (;;) pause(); }\n"
+    )
+    done = record(tmp_path, source)
+    assert done.status == 130, done.err
+    assert "it was interrupted; app.cutrace has 1 launch" in done.err
+
+
 def test_a_forked_child_has_no_device_and_the_parent_keeps_it(tmp_path: Path) -> None:
     source = (
         "#include <unistd.h>\n#include <sys/wait.h>\n"

@@ -17,12 +17,17 @@ PATIENCE = 5.0
 
 
 class Child:
-    """A program that runs with our runtime library in front of CUDA's."""
+    """A program that runs with our runtime library in front of CUDA's.
 
-    def __init__(self, command: Sequence[str], library: Path, memory: int) -> None:
+    It is the file at `path` where that is given, and still called as the command says.
+    """
+
+    def __init__(
+        self, command: Sequence[str], path: Path | None, library: Path, memory: int
+    ) -> None:
         self.line, theirs = socket.socketpair()
-        self._process = _start(command, _environment(library, theirs.fileno(), memory),
-                               (theirs.fileno(), memory))  # fmt: skip
+        files = (theirs.fileno(), memory)
+        self._process = _start(command, path, _environment(library, *files), files)
         theirs.close()
         self._ended = os.pidfd_open(self._process.pid)
 
@@ -68,10 +73,10 @@ def _environment(library: Path, line: int, memory: int) -> dict[str, str]:
 
 
 def _start(
-    command: Sequence[str], environment: dict[str, str], files: tuple[int, ...]
+    command: Sequence[str], path: Path | None, environment: dict[str, str], files: tuple[int, ...]
 ) -> subprocess.Popen[bytes]:
     try:
-        return subprocess.Popen(command, env=environment, pass_fds=files)
+        return subprocess.Popen(command, executable=path, env=environment, pass_fds=files)
     except FileNotFoundError:
         folder = Path(command[0]).parent
         names = sorted(p.name for p in folder.iterdir()) if folder.is_dir() else []

@@ -33,7 +33,7 @@ _FLOATS = {2: "<e", 4: "<f", 8: "<d"}
 
 
 class EnoughError(Exception):
-    """As many launches as were asked for are recorded: the program need not go on."""
+    """What was asked for is recorded: the program need not go on."""
 
 
 class Launches:
@@ -67,7 +67,7 @@ class Launches:
     ) -> Answer:  # fmt: skip
         """Run a kernel; what it printed, or its fault."""
         if self.done == self._limit:
-            raise EnoughError
+            raise EnoughError(f"{self.done} launches")
         function = self._code.functions[number]
         packed = tuple(_split(data, [p.size for p in function.known.kernel.parameters]))
         try:

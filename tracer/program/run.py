@@ -1,7 +1,9 @@
 """Record a program: start it, answer what it asks of its device, keep its launches."""
 
+import signal
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -50,21 +52,31 @@ class Greeter:
         return (BASE, self.size, CONSTANTS, TEXELS, data, self.device.name.encode())
 
 
-def record_program(
-    command: Sequence[str], trace: Path, device: Device, limit: int | None = None
-) -> Ended:
-    """Run a command and write the trace of its launches.
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What to run: `words` as the program sees them, `path` where that is another file.
 
-    CutraceError if it cannot be started, or never uses CUDA. With a `limit` it is ended after so
-    many launches.
+    It is ended after `launches`, or after `seconds`, where these are given.
+    """
+
+    words: tuple[str, ...]
+    path: Path | None = None
+    launches: int | None = None
+    seconds: float | None = None
+
+
+def record_program(order: Order, trace: Path, device: Device) -> Ended:
+    """Run a program and write the trace of its launches.
+
+    CutraceError if it cannot be started, or never uses CUDA.
     """
     library = build_library(find_toolkit(), find_host_compiler())
     shared = SharedMemory()
     try:
         with ProgramSession(trace, shared) as session:
-            child = Child(command, library, shared.file)
+            child = Child(order.words, order.path, library, shared.file)
             try:
-                return _serve(command, child, session, shared, device, limit)
+                return _serve(order, child, session, shared, device)
             finally:
                 child.close()
     finally:
@@ -72,26 +84,50 @@ def record_program(
 
 
 def _serve(
-    command: Sequence[str], child: Child, session: ProgramSession, shared: SharedMemory,
-    device: Device, limit: int | None,
-) -> Ended:  # fmt: skip
+    order: Order, child: Child, session: ProgramSession, shared: SharedMemory, device: Device
+) -> Ended:
     greeter = Greeter(device, shared.size)
     code = Code(session, device)
     storage = Storage(session, device.facts["memory_bytes"])
-    launches = Launches(session, code, storage, limit)
+    launches = Launches(session, code, storage, order.launches)
     texels = Texels(session, storage)
     parts = ({"HELLO": greeter.greet}, code.verbs, storage.verbs, texels.verbs, launches.verbs)
-    server = Server(child.line, parts)
-    why = ""
-    try:
-        for _ in child.messages():
-            if not server.answer_one():
-                break
-        status = child.wait()
-    except EnoughError:
-        why = f"it was ended after {limit} launches, as asked"
-        child.stop()
-        status = 0
-    if not greeter.asked:
-        raise not_recorded(command[0], find_program(command[0]))
+    status, why = _answer(child, Server(child.line, parts), order.seconds)
+    if not greeter.asked and not why:
+        raise not_recorded(order.words[0], order.path or find_program(order.words[0]))
     return Ended(status, launches.done, launches.refused, why)
+
+
+def _answer(child: Child, server: Server, seconds: float | None) -> tuple[int, str]:
+    """Answer until the program ends, or is ended: its exit status, and why."""
+    try:
+        with _alarm(seconds):
+            for _ in child.messages():
+                if not server.answer_one():
+                    break
+            return child.wait(), ""
+    except EnoughError as enough:
+        child.stop()
+        return 0, f"it was ended after {enough}, as asked"
+    except KeyboardInterrupt:
+        child.stop()
+        return -signal.SIGINT, "it was interrupted"
+
+
+@contextmanager
+def _alarm(seconds: float | None) -> Iterator[None]:
+    """Raise EnoughError when the body has run for so long."""
+    if seconds is None:
+        yield
+        return
+
+    def ring(number: int, frame: object) -> None:
+        raise EnoughError(f"{seconds:g} s")
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)

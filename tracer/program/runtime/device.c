@@ -152,6 +152,9 @@ static int64_t attribute(enum cudaDeviceAttr which, int *is_known)
     case cudaDevAttrHostRegisterSupported:
     case cudaDevAttrHostNativeAtomicSupported:
     case cudaDevAttrMemoryPoolsSupported: return 1;
+    case cudaDevAttrMaxPersistingL2CacheSize: /* three quarters: CUDA C++ Programming Guide */
+        return facts->major >= 8 ? facts->l2_bytes / 4 * 3 : 0;
+    case cudaDevAttrMaxAccessPolicyWindowSize: return facts->major >= 8 ? 134213632 : 0;
     case cudaDevAttrCooperativeLaunch: return facts->major >= 6;
     case cudaDevAttrClusterLaunch: return facts->major >= 9;
     case cudaDevAttrSingleToDoublePrecisionPerfRatio: return 2;
@@ -226,6 +229,8 @@ API cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *p, int number)
     p->concurrentManagedAccess = p->streamPrioritiesSupported = p->computePreemptionSupported = 1;
     p->globalL1CacheSupported = p->localL1CacheSupported = p->hostRegisterSupported = 1;
     p->hostNativeAtomicSupported = p->memoryPoolsSupported = 1;
+    p->persistingL2CacheMaxSize = known(cudaDevAttrMaxPersistingL2CacheSize);
+    p->accessPolicyMaxWindowSize = known(cudaDevAttrMaxAccessPolicyWindowSize);
     p->cooperativeLaunch = known(cudaDevAttrCooperativeLaunch);
     p->clusterLaunch = known(cudaDevAttrClusterLaunch);
     p->pciBusID = 1;
@@ -236,6 +241,7 @@ static size_t limits[16] = {
     [cudaLimitStackSize] = 1024,
     [cudaLimitPrintfFifoSize] = 1 << 20,
     [cudaLimitMallocHeapSize] = 8 << 20,
+    [cudaLimitPersistingL2CacheSize] = 0,
 };
 
 API cudaError_t cudaDeviceSetLimit(enum cudaLimit limit, size_t value)
