@@ -14,9 +14,10 @@ from cutrace.cli import run
 from cutrace.errors import CutraceError, KernelFault
 from cutrace.tracer.engine import run as engine
 from cutrace.tracer.engine.launch import Watch
+from cutrace.tracer.engine.memory import Arena
 from cutrace.tracer.host.watching import watching
 from cutrace.traces.manifest import from_json, to_json
-from cutrace.traces.schema import Outside
+from cutrace.traces.schema import Outside, Space
 from cutrace.traces.verify import verify
 
 Said = pytest.CaptureFixture[str]
@@ -117,6 +118,77 @@ def test_atomics_and_vectors_that_begin_inside_are_counted(tmp_path: Path) -> No
     # `tail` lies behind 128 bytes of `out` (to 384) and 256 of `pairs` (to 768): from 1024 on.
     # 260 bytes; lane 30 takes bytes 256 to 264 of it, half of them outside, and lane 31 the next.
     assert outside_of(trace, 1) == [Outside(0, 2, 0, 30, 1024 + 256)]
+
+
+def test_pages_without_an_array_are_not_mapped() -> None:
+    arena = Arena(Space.GLOBAL, 1 << 30, GUARD, 1 << 40, page=PAGE)
+    assert [each.tolist() for each in arena.mapped_ranges()] == [[0], [0]]
+    first, big, last = (
+        arena.allocate(size, name, 256)
+        for size, name in ((100, "first"), (5 * PAGE, "big"), (3, "last"))
+    )
+    base = arena.base
+    assert [e.tolist() for e in arena.mapped_ranges()] == [[base, 0], [base + 6 * PAGE, 0]]
+    arena.free(big)  # it lay from byte 512 on: page 0 has the first array, page 5 the last
+    assert last.address == base + 5 * PAGE + 512 + GUARD
+    ranges = [[base, base + 5 * PAGE, 0], [base + PAGE, base + 6 * PAGE, 0]]
+    assert [each.tolist() for each in arena.mapped_ranges()] == ranges
+    arena.free(first)
+    assert [e.tolist() for e in arena.mapped_ranges()] == [e[1:] for e in ranges]
+
+
+@pytest.mark.parametrize("engine_name", ["array", "compiled"])
+def test_the_hole_of_a_freed_array_is_no_memory_to_read(engine_name: str, tmp_path: Path) -> None:
+    path = tmp_path / "t.cutrace"
+    with cutrace.Session(path, engine=engine_name, bounds="report") as gpu:
+        out = gpu.device_array(32, np.float32, "out")  # bytes 0 to 128
+        big = gpu.device_array((5, PAGE // 4), np.float32, "big")  # from 512 on
+        gpu.device_array(1, np.float32, "last")  # in page 5
+        put = gpu.compile(SOURCE).get_function("put")
+        gpu._recording.memory.global_.free(big._allocation)
+        gpu._recording.arrays[:] = [a for a in gpu._recording.arrays if a.name != "big"]
+        put[1, 32](out, PAGE // 4 - 32, 1.0)
+        put[1, 32](out, 5 * PAGE // 4, 1.0)
+        with pytest.raises(KernelFault, match="writes 4 bytes outside"):
+            put[1, 32](out, PAGE // 4 - 31, 1.0)
+    assert outside_of(path, 0) == [Outside(0, 32, 0, 0, PAGE - 128)]
+    assert outside_of(path, 1) == [Outside(0, 32, 0, 0, 5 * PAGE)]
+
+
+GENERIC = """\
+.version 7.0
+.target sm_70
+.address_size 64
+.visible .entry read(.param .u64 out, .param .u64 in)
+{
+    .reg .b64 %rd<6>;
+    .reg .b32 %r<3>;
+    ld.param.u64 %rd1, [out];
+    ld.param.u64 %rd2, [in];
+    mov.u32 %r1, %tid.x;
+    mul.wide.u32 %rd3, %r1, 4;
+    add.s64 %rd4, %rd2, %rd3;
+    add.s64 %rd5, %rd1, %rd3;
+    ld.u32 %r2, [%rd4+64];
+    st.u32 [%rd5], %r2;
+    ret;
+}
+"""
+
+
+def test_generic_addresses_are_counted_as_those_of_global_memory(tmp_path: Path) -> None:
+    def launch(gpu: cutrace.Session) -> list[NDArray[Any]]:
+        data = gpu.to_device(np.arange(32, dtype=np.uint32), "in")
+        out = gpu.device_array(32, np.uint32, "out")
+        gpu.load_ptx(GENERIC).get_function("read")[1, 32](out, data)
+        return [out.copy_to_host()]
+
+    with reports():
+        trace = assert_same_under_both(tmp_path, launch)
+        with cutrace.Session() as gpu:
+            (out,) = launch(gpu)
+    np.testing.assert_array_equal(out, [*range(16, 32), *[0] * 16])
+    assert outside_of(trace) == [Outside(0, 16, 0, 16, 128)]
 
 
 @pytest.mark.parametrize("engine_name", ["array", "compiled"])

@@ -70,8 +70,11 @@ def _inside(group: "Group", addresses: Array, space: Space, width: int) -> Array
 
 
 def _mapped(group: "Group", addresses: Array, width: int) -> Mask:
-    arena = group.wave.program.memory.global_
-    mapped: Mask = (addresses >= arena.base) & (addresses <= arena.base + arena.mapped - width)
+    starts, ends = (e[:-1] for e in group.wave.program.memory.global_.mapped_ranges())
+    if not len(starts):
+        return np.zeros(addresses.shape, np.bool_)
+    place = np.searchsorted(starts, addresses, side="right") - 1
+    mapped: Mask = (place >= 0) & (addresses <= ends[np.maximum(place, 0)] - width)
     return mapped
 
 

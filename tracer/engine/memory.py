@@ -88,7 +88,7 @@ class Arena:
         self.written = np.zeros(1 << 16, dtype=np.uint8) if is_watched else None
         self.allocations: list[Allocation] = []
         self.mapped = 0
-        """Bytes from `base` on that are mapped."""
+        """Bytes from `base` on up to the end of the last page that was ever mapped."""
         self._guard = guard
         self._page = page
         self._limit = limit if room is None else room.bytes.size - max(guard, page)
@@ -195,6 +195,19 @@ class Arena:
         """Return where the allocations start and end, and 0 after the last."""
         ends = [a.address + a.size for a in self.allocations]
         return np.array([*self._starts, 0], dtype=np.int64), np.array([*ends, 0], dtype=np.int64)
+
+    def mapped_ranges(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return where ranges of mapped memory start and end, rising, and 0 after the last: the
+        pages that hold a byte of an allocation."""
+        starts, ends = (each[:-1] - self.base for each in self.bounds())
+        first, last = starts // self._page, -(-ends // self._page)
+        first, last = first[last > first], np.maximum.accumulate(last[last > first])
+        opens = np.append(True, first[1:] > last[:-1])[: len(first)]
+        closes = np.append(opens[1:], True)[: len(first)]
+        return (
+            np.append(first[opens] * self._page + self.base, 0),
+            np.append(last[closes] * self._page + self.base, 0),
+        )
 
     def view_written(self, allocation: Allocation) -> NDArray[np.uint8] | None:
         """Return 1 for each byte that anybody wrote, if that is watched; good as long."""

@@ -45,8 +45,8 @@ class Machine(Struct):
     generic addresses that of its state space, from `site_in` on in order of regions. Of such an
     access in hand the lanes' addresses lie from `low` to `high`; `region`, `shift` (what is taken
     off addresses), `window` and `arena` are those of its space. `outside_lanes` counts lanes
-    outside of allocations but between `base` and `mapped_end` (0: that is a fault), of which the
-    others have the first lane of the first warp.
+    outside of allocations in one of the `mapped` ranges of memory (0 of them: that is a fault), of
+    which the others have the first lane of the first warp.
     """
 
     warps: int
@@ -123,8 +123,9 @@ class Machine(Struct):
     const_starts: I64
     const_ends: I64
     const_allocations: int
-    base: int
-    mapped_end: int
+    mapped_starts: I64
+    mapped_ends: I64
+    mapped: int
     outside_lanes: I64
     outside_warp: I64
     outside_lane: I64

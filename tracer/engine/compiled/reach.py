@@ -185,10 +185,25 @@ def search(
                 bad = bad & ~(1 << lane)
                 m.site_low[site] = starts[low - 1]
                 m.site_limit[site] = ends[low - 1] - starts[low - 1] - width
-            elif arena == 1 and not odd and address >= m.base and address <= m.mapped_end - width:
+            elif arena == 1 and not odd and is_mapped(m, address, width):
                 bad = bad & ~(1 << lane)
                 note_outside(m, site, warp, lane, address)
     return bad
+
+
+def is_mapped(m: Machine, address: int, width: int) -> int:
+    """Return whether bytes lie in memory that is mapped, if the launch asks for that."""
+    low = 0
+    high = m.mapped
+    while low < high:
+        middle = (low + high) // 2
+        if m.mapped_starts[middle] <= address:
+            low = middle + 1
+        else:
+            high = middle
+    if low > 0 and address <= m.mapped_ends[low - 1] - width:
+        return 1
+    return 0
 
 
 def note_outside(m: Machine, site: int, warp: int, lane: int, address: int) -> None:

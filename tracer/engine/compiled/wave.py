@@ -142,8 +142,8 @@ class CompiledWave(Wave):
         m.site_in = self._code.site_in
         m.low, m.high = MOST, LEAST
         reports = program.launch.watch.bounds == "report"
-        m.base = memory.global_.base
-        m.mapped_end = m.base + memory.global_.mapped if reports else 0
+        m.mapped_starts, m.mapped_ends = memory.global_.mapped_ranges()
+        m.mapped = len(m.mapped_starts) - 1 if reports else 0
         m.outside_lanes, m.outside_warp, m.outside_lane, m.outside_address = np.zeros(
             (4, len(sites) + 1), dtype=np.int64
         )
