@@ -302,7 +302,7 @@ class Launch:
     block: tuple[int, int, int]
     shared_static: int  # bytes a block, declared
     shared_dynamic: int  # bytes a block, asked for by the launch
-    local_bytes: int  # bytes a thread, of .local variables
+    local_bytes: int  # bytes a thread, of .local variables in all levels of recursion
     arguments: tuple[Argument, ...] = ()
     arrays: tuple[Array, ...] = ()
     textures: tuple[Texture, ...] = ()

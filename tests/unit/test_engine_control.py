@@ -7,6 +7,9 @@ import pytest
 from cuda_run import paths_of, run_kernel, traced_kernel
 
 from cutrace.errors import KernelFault
+from cutrace.traces.reader import read_trace
+from cutrace.traces.schema import Space
+from cutrace.traces.verify import verify
 
 ALL = 0xFFFFFFFF
 
@@ -178,7 +181,11 @@ def test_a_recursive_function_has_local_arrays_at_each_level() -> None:
         out[threadIdx.x] = walk(threadIdx.x % 7, at);
     }"""
     at = np.array([2, 0, 3, 1], np.int32)
-    out, _ = run_kernel(source, 1, 32, np.zeros(32, np.int32), at)
+    with traced_kernel(source, 1, 32, np.zeros(32, np.int32), at) as ((out, _), trace):
+        bases = [row["base"] for b in trace.access_batches() for row in b.to_pylist()
+                 if row["space"] == Space.LOCAL]  # fmt: skip
+        assert 6 * 16 <= max(bases) < trace.launch.local_bytes  # the seventh frame of 16 bytes
+        assert verify(read_trace(trace.folder.parent)) == []
     expected = [sum(n + int(at[n & 3]) for n in range(t % 7 + 1)) for t in range(32)]
     assert out.tolist() == expected
 

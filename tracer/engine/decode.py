@@ -229,10 +229,15 @@ def prepare(kernel: Kernel, launch: Launch, memory: Memory, loaded: LoadedModule
         entry=kernel.functions[0].entry,
         exit=kernel.functions[0].exit,
         shared_bytes=-(-shared_bytes // 16) * 16,
-        local_bytes=_local_stride(kernel) * _levels(kernel),
+        local_bytes=local_bytes(kernel),
         waiting=waiting,
         waits=np.isin(np.arange(len(ranks)), list(waiting)),
     )
+
+
+def local_bytes(kernel: Kernel) -> int:
+    """Return the local memory that a thread needs, in bytes, with all levels of its recursion."""
+    return _local_stride(kernel) * _levels(kernel)
 
 
 def _local_stride(kernel: Kernel) -> int:

@@ -186,7 +186,7 @@ class ConfiguredFunction:
             block=self.block,
             shared_static=linked.known.shared.size,
             shared_dynamic=self.shared_dynamic,
-            local_bytes=linked.known.local.size,
+            local_bytes=linked.known.local_bytes,
             arguments=arguments,
             arrays=_distinct((*self.recording.arrays, *describe_symbols(linked.loaded), *shared)),
             textures=tuple(texture.description for texture in self.recording.memory.textures),

@@ -5,6 +5,8 @@ from functools import cached_property, lru_cache
 
 import pyarrow as pa
 
+from ..engine.decode import local_bytes
+from ..engine.frame import recursive_functions
 from ..engine.layout import Layout, local_layout, shared_layout
 from ..isa.table import instruction_table
 from ..ptx.kernel import Kernel, Module
@@ -63,6 +65,11 @@ class Known:
     def local(self) -> Layout:
         """Its variables in local memory."""
         return local_layout(self.kernel)
+
+    @cached_property
+    def local_bytes(self) -> int:
+        """Local memory of a thread: its variables, or all that its recursion has room for."""
+        return local_bytes(self.kernel) if recursive_functions(self.kernel) else self.local.size
 
     @cached_property
     def limits(self) -> Limits:
