@@ -5,7 +5,7 @@ instruction; it needs no compiler, which a short launch would wait for longer th
 """
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ...errors import CutraceError
 from .alike import alike, has_loops
+from .brief import may_be_long, was_long
 from .decode import decode
 from .launch import Sink
 from .parameter import place_parameters
@@ -27,6 +28,10 @@ loop of as few lanes takes seconds where each step is a call of NumPy."""
 VERY_MANY_LANES = 1 << 18
 """Lanes of a launch that is worth compiling though each runs every instruction once at most."""
 
+MANY_INSTRUCTIONS = 1 << 24
+"""Instructions of all lanes of such a launch that are worth compiling: the array engine takes a
+second for them."""
+
 ALONE = 0
 """The number of a thread that runs a launch by itself; those beside others count from 1."""
 
@@ -39,12 +44,14 @@ class Choice:
     """An engine: it makes waves.
 
     `ways` tells what each instruction does to global memory, as compiled/mark.py has it, where
-    waves may be run in several threads; else `alone` says why not.
+    waves may be run in several threads; else `alone` says why not. A launch that `is_brief` runs
+    by brief.py's rules first: if it was not, it is chosen for again.
     """
 
     make: MakeWave
     ways: Callable[[], NDArray[np.int32]] | None = None
     alone: str = ""
+    is_brief: bool = False
 
 
 def choose_engine(program: Program, blocks: int) -> Choice:
@@ -57,7 +64,8 @@ def choose_engine(program: Program, blocks: int) -> Choice:
     if asked == "array":
         return _array(program, "the array engine was asked for")
     if asked == "auto" and not _is_worth_compiling(program):
-        return _array(program, "it is too short to be worth compiling")
+        choice = _array(program, "it is too short to be worth compiling")
+        return replace(choice, is_brief=may_be_long(program))
     try:
         return _compiled(program, blocks)
     except CutraceError as problem:
@@ -113,5 +121,10 @@ def _runs_alone(program: Program, called: Collection[int]) -> str:
 
 def _is_worth_compiling(program: Program) -> bool:
     """Whether the launch is likely to take longer in the array engine than compiling does."""
+    if was_long(program):
+        return True
     lanes = program.launch.blocks * program.launch.threads  # a sample's few blocks may run long
-    return lanes >= (MANY_LANES if has_loops(alike(program.kernel)) else VERY_MANY_LANES)
+    if has_loops(alike(program.kernel)):
+        return lanes >= MANY_LANES
+    instructions = len(program.kernel.instructions)
+    return lanes >= VERY_MANY_LANES or lanes * instructions >= MANY_INSTRUCTIONS

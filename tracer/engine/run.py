@@ -1,5 +1,6 @@
 """Run a launch: blocks in order, a wave of them at a time, rows to the sink."""
 
+from collections.abc import Callable, Iterator
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -7,6 +8,7 @@ import numpy as np
 from ...errors import CutraceError, KernelFault
 from ..ptx.kernel import Kernel
 from .abreast import Abreast, cores, why_alone
+from .brief import run_briefly
 from .choice import ALONE, Choice, MakeWave, choose_engine
 from .decode import prepare
 from .held import Nowhere, OwnPatterns
@@ -43,10 +45,28 @@ def run(kernel: Kernel, launch: Launch, memory: Memory, loaded: LoadedModule, si
     choice = choose_engine(program, blocks)
     patterns = _patterns_of(memory)
     with np.errstate(all="ignore"):
+        if choice.is_brief:
+            if run_briefly(program, _waves_in_turn(program, blocks, choice, patterns), sink):
+                return
+            patterns.begin_launch()
+            choice = choose_engine(program, blocks)
         if launch.watch.jobs == 1:
             _run_waves(program, blocks, choice.make, patterns, sink)
         else:
             _run_abreast(program, blocks, choice, patterns, sink)
+
+
+def _waves_in_turn(
+    program: Program, blocks: int, choice: Choice, patterns: PatternTable
+) -> Callable[[Sink], Iterator[Wave]]:
+    """Return what makes the waves of a launch, each when it is its turn."""
+    launch = program.launch
+
+    def waves(sink: Sink) -> Iterator[Wave]:
+        for number in range(-(-launch.executed // blocks)):
+            yield choice.make(launch.wave(number, blocks), patterns, sink, ALONE)
+
+    return waves
 
 
 def _run_abreast(

@@ -121,6 +121,10 @@ class Wave:
             for slot in slots:
                 self._owned.pop(slot, None)
 
+    def take_budget(self, budget: Budget) -> None:
+        """Have the basic blocks that run counted by another budget."""
+        self._budget = budget
+
     def next_group(self) -> Group | None:
         """Return the warps that run next, or None when no warp is ready."""
         chosen = self.stacks.choose(self.program.ranks, self.program.waits, FAIR)
