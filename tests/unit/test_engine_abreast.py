@@ -17,7 +17,7 @@ from cutrace.errors import CutraceError, KernelFault
 from cutrace.tracer.engine import abreast, held, pattern
 from cutrace.tracer.engine import run as engine
 from cutrace.tracer.engine.compiled import code as compiled_code
-from cutrace.tracer.engine.compiled import wave as compiled_wave
+from cutrace.tracer.engine.compiled import machine_rows
 
 Run = Callable[[cutrace.Session], list[NDArray[Any]]]
 Said = pytest.CaptureFixture[str]
@@ -201,7 +201,7 @@ def test_a_sum_that_another_block_reads_is_read_in_one_thread(tmp_path: Path, ca
 def test_batches_epochs_and_rounds_end_at_the_same_rows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Said
 ) -> None:
-    for module in (compiled_code, compiled_wave):
+    for module in (compiled_code, machine_rows):
         monkeypatch.setattr(module, "ROWS", 5)
     monkeypatch.setattr(compiled_code, "RUNS", 20)
     monkeypatch.setattr(pattern, "EPOCH", 30)
