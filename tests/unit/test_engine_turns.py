@@ -12,8 +12,13 @@ from numpy.typing import NDArray
 import cutrace
 from cutrace.errors import KernelFault
 from cutrace.tracer.engine.launch import Watch
+from cutrace.tracer.engine.spin import waiting_blocks
 from cutrace.tracer.engine.turn import Split, next_turn, part_arrived, unite
+from cutrace.tracer.front import cuda
+from cutrace.tracer.front.source import Source
 from cutrace.tracer.host.watching import watching
+from cutrace.tracer.ptx.link import link_kernel
+from cutrace.tracer.ptx.parse import parse_module
 
 # Leaves have mass 1. Cells have the numbers after those of the leaves, children before parents;
 # all threads go through the cells in steps of the grid, and poll the mass of children that other
@@ -255,6 +260,49 @@ def test_a_vote_at_a_barrier_is_of_all_lanes_that_came_there_in_splits(
 ) -> None:
     out = run_ptx(tmp_path, HEADER + VOTE.replace("LEAST", str(least)), 64)
     assert out.tolist() == [outcome] * 64
+
+
+def waits(source: str) -> bool:
+    """Whether a kernel has a loop that waits."""
+    compiled = cuda.to_ptx(Source("k.cu", source), "compute_75")
+    return bool(waiting_blocks(link_kernel(parse_module(compiled.ptx), "k")))
+
+
+def test_a_loop_of_known_turns_waits_for_nobody_whatever_an_atomic_inside_of_it_decides() -> None:
+    source = """
+    extern "C" __global__ void k(int *out, unsigned *own) {
+        int t = threadIdx.x, x = t;
+        for (int k = 0; k < 100; k++) {
+            if (t & 1) {
+                for (int j = 0; j < 9; j++)
+                    if (atomicInc(&own[t], 5u) & 1) { x += 2; out[t] = x; }
+            } else {
+                x += 3;
+            }
+        }
+        for (int k = 16; k > 0; k >>= 1) x += __shfl_down_sync(0xffffffffu, x, k);
+        out[t] = x;
+    }"""
+    assert not waits(source)
+    out, own = run_under_both(source, 1, 32, np.zeros(32, np.int32), np.zeros(32, np.uint32))
+    # 900 turns of 0 1 2 3 4 5: an odd number was found in half of them
+    total = sum(t + (900 if t % 2 else 300) for t in range(32))
+    assert out[0] == total
+    assert own.tolist() == [0] * 32
+
+
+@pytest.mark.parametrize(
+    "loop",
+    [
+        "while (atomicCAS(word, 0, 1));",
+        "bool done = false; while (!done) { if (!atomicCAS(word, 0, 1)) done = true; }",
+        "for (int i = 0; i < 9; i++) while (*(volatile int *)word == i);",
+        "while (ask(word));",
+    ],
+)
+def test_a_loop_waits_whose_end_hangs_on_others(loop: str) -> None:
+    ask = "__device__ __noinline__ bool ask(int *word) { return atomicCAS(word, 0, 1); }\n"
+    assert waits(ask + 'extern "C" __global__ void k(int *word) { ' + loop + " word[1] = 1; }")
 
 
 def stack(*splits: tuple[int, int, int]) -> list[Split]:

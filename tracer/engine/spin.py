@@ -1,15 +1,17 @@
 """Loops that wait for another warp: found in the code, watched while they run.
 
-A loop waits if whether it goes on depends on an atomic's result, on an mbarrier, or on a load that
+A loop waits if whether it is left depends on an atomic's result, on an mbarrier, or on a load that
 may see another thread's store (volatile, relaxed, acquire); also by way of memory, where a thread
-asks for a lock and its block reads the answer behind a barrier. Only such loops are ever
-interrupted, so that a loop that merely runs long keeps its divergence.
+asks for a lock and its block reads the answer behind a barrier, and by way of functions. A loop
+that counts its turns does not wait, whatever it does meanwhile; a loop inside of it may. Only such
+loops are ever interrupted, so that a loop that merely runs long keeps its divergence.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from ..ptx.isa import LEAVES, destinations, sources
-from ..ptx.kernel import BasicBlock, Instruction, Kernel, Register
+from ..ptx.kernel import BasicBlock, CallTarget, Instruction, Kernel, Register
+from .pointer import callees
 
 _SEES_OTHERS = frozenset({"volatile", "relaxed", "acquire", "mmio"})
 _ASKS = frozenset({"cas", "exch"})
@@ -20,17 +22,31 @@ _OUT = LEAVES | {"call"}
 
 
 def waiting_blocks(kernel: Kernel) -> frozenset[int]:
-    """Return the numbers of the basic blocks that lie in loops that wait."""
-    return frozenset(number for loop in loops(kernel) if _waits(kernel, loop) for number in loop)
+    """Return the numbers of the basic blocks that lie in loops that wait, and in what they call."""
+    found: set[int] = set()
+    left = list(loops(kernel))
+    while left:
+        loop = left.pop()
+        if _waits(kernel, loop):
+            called = _called(kernel, loop)
+            found |= loop | {b.number for b in kernel.blocks if b.function in called}
+        else:
+            head = min(loop, key=lambda number: kernel.blocks[number].rank)
+            left += loops(kernel, loop - {head})
+    return frozenset(found)
 
 
-def loops(kernel: Kernel) -> Iterator[set[int]]:
-    """Yield the cycles of the control-flow graph: its strongly connected sets of blocks."""
+def loops(kernel: Kernel, within: Collection[int] | None = None) -> Iterator[set[int]]:
+    """Yield the cycles of the control-flow graph, or of some of its blocks: its strongly connected
+    sets."""
     import networkx as nx
 
     graph: nx.DiGraph[int] = nx.DiGraph()
-    graph.add_nodes_from(block.number for block in kernel.blocks)
-    graph.add_edges_from((b.number, s) for b in kernel.blocks for s in b.successors)
+    blocks = [b for b in kernel.blocks if within is None or b.number in within]
+    graph.add_nodes_from(block.number for block in blocks)
+    graph.add_edges_from(
+        (b.number, s) for b in blocks for s in b.successors if within is None or s in within
+    )
     for members in nx.strongly_connected_components(graph):
         first = next(iter(members))
         if len(members) > 1 or graph.has_edge(first, first):
@@ -51,16 +67,86 @@ def _leaves(kernel: Kernel, loop: set[int]) -> bool:
 
 
 def _waits(kernel: Kernel, loop: set[int]) -> bool:
-    """Follow the conditions of the loop's branches back to what they are computed from."""
+    """Follow what decides whether the loop is left back to what that is computed from."""
     inside = [i for n in sorted(loop) for i in _instructions(kernel, kernel.blocks[n])]
-    wanted = {i.guard.register.name for i in inside if i.opcode == "bra" and i.guard is not None}
-    made = _makers(inside, wanted)
+    made = _deciding(kernel, loop)
     if any(_sees_others(i) for i in made):
+        return True
+    if any(i.opcode == "ld" and i.space == "param" for i in made) and _call_sees(kernel, loop):
         return True
     loaded = {i.space for i in made if i.opcode == "ld"} - {"param", "const"}
     stores = [i for i in inside if i.opcode == "st" and i.space in loaded]
     stored = _makers(inside, _names(r for i in stores for r in sources(i)))
     return any(_sees_others(i) and not _hands_out(i) for i in stored)
+
+
+def _deciding(kernel: Kernel, loop: set[int]) -> list[Instruction]:
+    """Return the instructions of a loop from which it follows whether a lane leaves it.
+
+    Those are what the conditions of its exits are computed from, and what decides whether that is
+    computed at all: the conditions of branches around it.
+    """
+    blocks = [kernel.blocks[number] for number in sorted(loop)]
+    ends = {b.number: kernel.instructions[b.last - 1] for b in blocks}
+    inside = [i for b in blocks for i in _instructions(kernel, b)]
+    around = {b.number: _region(kernel, b) for b in blocks if len(b.successors) > 1}
+    wanted = _names(
+        r
+        for b in blocks
+        if set(b.successors) - loop or ends[b.number].opcode in LEAVES
+        for r in sources(ends[b.number])
+    )
+    while True:
+        made = _makers(inside, wanted)
+        texts = set(map(id, made))
+        at = {b.number for b in blocks if any(id(i) in texts for i in _instructions(kernel, b))}
+        more = wanted | _names(
+            r for n, region in around.items() if at & region for r in sources(ends[n])
+        )
+        if more == wanted:
+            return made
+        wanted = more
+
+
+def _region(kernel: Kernel, branch: BasicBlock) -> set[int]:
+    """Return the basic blocks that run or not as a branch decides: those before its sides join."""
+    region: set[int] = set()
+    waiting = [s for s in branch.successors if s != branch.join]
+    while waiting:
+        number = waiting.pop()
+        if number not in region:
+            region.add(number)
+            waiting += [s for s in kernel.blocks[number].successors if s != branch.join]
+    return region
+
+
+def _called(kernel: Kernel, loop: set[int]) -> set[int]:
+    """Return the functions that may be entered from a loop, and from those again."""
+    found: set[int] = set()
+    here = set(loop)
+    while here:
+        entered = {
+            callee
+            for number in here
+            for i in _instructions(kernel, kernel.blocks[number])
+            for operand in i.operands
+            if isinstance(operand, CallTarget)
+            for callee in callees(kernel, kernel.blocks[number].function, operand)
+        } - found
+        found |= entered
+        here = {b.number for b in kernel.blocks if b.function in entered}
+    return found
+
+
+def _call_sees(kernel: Kernel, loop: set[int]) -> bool:
+    """Whether a function that is called from a loop may see what other threads store."""
+    called = _called(kernel, loop)
+    return any(
+        _sees_others(i)
+        for b in kernel.blocks
+        if b.function in called
+        for i in _instructions(kernel, b)
+    )
 
 
 def _makers(inside: Sequence[Instruction], wanted: set[str]) -> list[Instruction]:
