@@ -243,3 +243,61 @@ def test_lanes_go_as_deep_as_there_are_levels(tmp_path: Path) -> None:
         return [found]
 
     assert_same_under_both(tmp_path, run)
+
+
+SWITCH = r"""
+extern "C" __global__ void ways(int *out)
+{
+    int i = threadIdx.x + blockIdx.x * blockDim.x, found = 0;
+    for (int k = 0; k < i % 11; ++k) {
+        switch ((i + k) % 13) {
+            case 0: found += 5; break;
+            case 1: found *= 3; break;
+            case 2: found -= k;
+            case 3: found ^= i; break;
+            case 4: found += out[i]; break;
+            case 5: if (found > 40) { out[i] = found; return; } break;
+            case 6: found = found / 3 + 1; break;
+            case 7: found += 100; continue;
+            case 8: found |= 8; break;
+            case 9: found = -found; break;
+            default: found += 2;
+        }
+        found += 1;
+    }
+    out[i] = found;
+}
+"""
+
+
+def switched(i: int) -> int:
+    found = 0
+    for k in range(i % 11):
+        way = (i + k) % 13
+        if way == 7:
+            found += 100
+            continue
+        if way == 5 and found > 40:
+            return found
+        if way == 2:
+            found -= k
+        if way in (2, 3):
+            found ^= i
+        third = abs(found) // 3 * (1 if found >= 0 else -1)
+        more = {0: 5, 1: 2 * found, 4: 0, 6: third + 1 - found, 8: (found | 8) - found}
+        found += {**more, 2: 0, 3: 0, 5: 0, 9: -2 * found}.get(way, 2) + 1
+    return found
+
+
+def test_a_switch_of_many_ways_runs_compiled(tmp_path: Path) -> None:
+    def run(gpu: cutrace.Session) -> list[NDArray[np.int32]]:
+        kernel = gpu.compile(SWITCH).get_function("ways")
+        found = []
+        for blocks, threads in SHAPES:
+            out = gpu.device_array(blocks * threads, np.int32)
+            kernel[blocks, threads](out)
+            found.append(out.copy_to_host())
+            assert found[-1].tolist() == list(map(switched, range(blocks * threads)))
+        return found
+
+    assert_same_under_both(tmp_path, run)

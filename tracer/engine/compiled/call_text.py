@@ -189,7 +189,7 @@ class CallWriter:
         """Write the lanes that enter each function."""
         through = site.target.callee
         if isinstance(through, Symbol):
-            self._put_side(text, 0, "%active")
+            text.put_side(0, "%active")
             return
         place = text.place(through)
         if TYPE_BYTES[through.type] != 8:
@@ -203,7 +203,7 @@ class CallWriter:
             if address is not None:
                 equal = text.emit(f"call i32 @{called}(ptr {place}, i64 {address})")
                 equal = text.emit(f"and i32 {equal}, %active")
-            self._put_side(text, number, equal)
+            text.put_side(number, equal)
             found = text.emit(f"or i32 {found}, {equal}")
         known = text.emit(f"icmp eq i32 {found}, %active")
         text.add(f"br i1 {known}, label %known, label %lost")
@@ -212,13 +212,6 @@ class CallWriter:
         text.add(f"br i1 {sound}, label %known, label %faulty")
         text.lines.append("known:")
         self._begin("known")
-
-    def _put_side(self, text: WarpText, number: int, lanes: str) -> None:
-        sides = text.field("sides", "ptr")
-        warps = text.field("warps", "i64")
-        at = text.emit(f"add i64 {text.emit(f'mul i64 {warps}, {number}')}, %place")
-        at = text.emit(f"getelementptr i32, ptr {sides}, i64 {at}")
-        text.add(f"store i32 {lanes}, ptr {at}")
 
 
 _POINTS_TO = """

@@ -26,10 +26,11 @@ from .call_site import is_inner_call
 from .frame import PARAMETERS
 from .generic import REGIONS
 from .kernel_text import KernelText, write_kernel
-from .machine import CALL, DIVIDE, JUMP, LEAVE, LEAVE_SOME, MEET, OTHER, RETURN_SOME
+from .machine import CALL, DIVIDE, JUMP, LEAVE, LEAVE_SOME, MEET, OTHER, RETURN_SOME, SWITCH
 from .mark import way_of
 from .reach import finish_some
 from .schedule import account, end_group, note_spins, run_warps
+from .switch_text import ways_of
 from .translate import translate
 
 BUFFER_BYTES = 1 << 28
@@ -147,13 +148,13 @@ class CompiledKernel:
             targets.append(exit_ if last.opcode == "ret" and last.guard is None else after[0])
             others.append(after[1])
             goes = how == JUMP and last.opcode == "bra"
-            divides = how in (DIVIDE, LEAVE_SOME, RETURN_SOME) or last.opcode == "brx"
+            divides = how in (DIVIDE, LEAVE_SOME, RETURN_SOME, SWITCH)
             branches.append(goes or divides)
         self.endings = np.array(endings, dtype=np.int32)
         self.targets = np.array(targets, dtype=np.int32)
         self.others = np.array(others, dtype=np.int32)
         self.branches = np.array(branches, dtype=np.int32)
-        self._arrange_calls(kernel)
+        self._arrange_sides(kernel)
         self.joins = np.array([block.join for block in kernel.blocks], dtype=np.int32)
         self.lengths = np.array([b.last - b.first for b in kernel.blocks], dtype=np.int32)
         self.first_site = np.array(self.made.first_site, dtype=np.int32)
@@ -171,18 +172,24 @@ class CompiledKernel:
         each = (made.sites[number] for number in made.anywhere)
         return [(pc, space.name.lower(), size) for pc, _, size in each for space in REGIONS]
 
-    def _arrange_calls(self, kernel: Kernel) -> None:
-        """Note the functions that each block calls, one block after the other."""
-        calls = [self.made.calls.ending.get(block.number) for block in kernel.blocks]
-        reached = [() if call is None else call.callees for call in calls]
-        spans = [kernel.functions[callee] for callees in reached for callee in callees]
-        firsts = np.cumsum([0, *map(len, reached)])
-        self.first_callee = firsts.astype(np.int32)
-        self.callee_entry = np.array([span.entry for span in spans], dtype=np.int32)
-        self.callee_exit = np.array([span.exit for span in spans], dtype=np.int32)
-        self.most_callees = max(map(len, reached))
-        ways = max(len(block.successors) for block in kernel.blocks)
-        self.spare = max(self.most_callees, ways, 2) + 1
+    def _arrange_sides(self, kernel: Kernel) -> None:
+        """Note the functions that each block calls, or where its switch goes, block by block."""
+        sides = [self._sides(kernel, block) for block in kernel.blocks]
+        self.first_side = np.cumsum([0, *map(len, sides)]).astype(np.int32)
+        pairs = [pair for of_block in sides for pair in of_block]
+        self.side_entry = np.array([entry for entry, _ in pairs], dtype=np.int32)
+        self.side_exit = np.array([exit_ for _, exit_ in pairs], dtype=np.int32)
+        self.most_sides = max(map(len, sides))
+        self.spare = max(self.most_sides, 2) + 1
+
+    def _sides(self, kernel: Kernel, block: BasicBlock) -> list[tuple[int, int]]:
+        """Return where lanes may go at the end of a block, and where functions there end."""
+        last = kernel.instructions[block.last - 1]
+        call = self.made.calls.ending.get(block.number)
+        if call is not None:
+            spans = [kernel.functions[callee] for callee in call.callees]
+            return [(span.entry, span.exit) for span in spans]
+        return [(way, -1) for way in ways_of(block, last)] if last.opcode == "brx" else []
 
     def ways(self) -> NDArray[np.int32]:
         """Return what each instruction does to global memory, as mark.py has it."""
@@ -231,6 +238,7 @@ _ENDINGS = {
     "other": OTHER,
     "call": CALL,
     "return some": RETURN_SOME,
+    "switch": SWITCH,
 }
 
 
@@ -247,7 +255,9 @@ def ending(kernel: Kernel, block: BasicBlock) -> str:
             return "call"
         case "exit":
             return "leave some" if guarded else "leave"
-        case "trap" | "brx":
+        case "brx":
+            return "switch"
+        case "trap":
             return "other"
         case "bar" | "barrier" if not {"warp", "cluster"} & set(last.modifiers):
             return "barrier" if _is_plain(last) else "other"

@@ -44,6 +44,7 @@ from .part import (
     spans_of,
 )
 from .segment_text import SUPPORT, Segment, block_text, metadata, run_text, with_sizes
+from .switch_text import add_switch
 from .translate import translate
 from .warp_lines import WarpText
 from .warp_text import add_warp
@@ -206,6 +207,10 @@ class _Writer:
         if site is not None:
             text = WarpText(self._made.frame, block.function, self.fragments)
             self._calls.call(text, site, self._refusal(site.pc))
+            return text.lines
+        if instruction.opcode == "brx":
+            text = WarpText(self._made.frame, block.function, self.fragments)
+            add_switch(text, block, instruction, self._refusal(block.last - 1), self._begin)
             return text.lines
         if (
             not ends

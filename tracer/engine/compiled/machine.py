@@ -10,9 +10,9 @@ NEVER = (1 << 31) - 1
 STALE = -1
 """The least order of warps that have moved since it was looked for."""
 
-JUMP, DIVIDE, LEAVE, LEAVE_SOME, MEET, OTHER, CALL, RETURN_SOME = range(8)
+JUMP, DIVIDE, LEAVE, LEAVE_SOME, MEET, OTHER, CALL, RETURN_SOME, SWITCH = range(9)
 """How a basic block ends: all go on, a branch, all exit, some exit, a barrier for the whole thread
-block, in a way that the array engine knows, a call, or a return of some lanes."""
+block, in a way that the array engine knows, a call, a return of some lanes, or a switch."""
 
 IDLE, WRITE, FOREIGN, ENDING, FAULT, ENDED, DEEPEN, TURN, SPINS = range(9)
 """Why compiled code stops: no warp is ready; rows have to be written; nothing leaves the loop of
@@ -30,8 +30,9 @@ class Machine(Struct):
     unless it is ready, and `part_order` the least of 32 warps each. Arrays over basic blocks:
     `codes` is where the compiled block lies (0: nowhere). Rows of the basic block in hand begin at
     `rows`: those of its first access by all warps of the group, then those of its second.
-    The functions that a call enters are `first_callee` and those after it, up to the next block's;
-    `sides` has which lanes of each warp of the group enter the first, then the second, and so on.
+    The functions that a call enters, and the targets of a switch, are `first_side` and those after
+    it, up to the next block's; `sides` has which lanes of each warp of the group go to the first,
+    then the second, and so on.
     Splits are `most_depth` deep, and `spare` more may come with one block. What a recursion puts
     aside lies in `aside`, a level of all warps after the other, with room for `aside_levels`.
     Basic blocks of loops that wait have `waits`, if `may_wait`; `spins` and `patience` are those of
@@ -83,9 +84,9 @@ class Machine(Struct):
     joins: I32
     branches: I32
     waits: U8
-    first_callee: I32
-    callee_entry: I32
-    callee_exit: I32
+    first_side: I32
+    side_entry: I32
+    side_exit: I32
     first_site: I32
     site_count: I32
 

@@ -25,6 +25,7 @@ from .machine import (
     RETURN_SOME,
     SPINS,
     STALE,
+    SWITCH,
     TURN,
     WRITE,
     Machine,
@@ -225,12 +226,12 @@ def leave(m: Machine, warp: int, lanes: int, returns: int) -> None:
 
 def enter_functions(m: Machine, warp: int, place: int) -> None:
     """Let the lanes of the group's warp `place` enter the functions that its block calls."""
-    first = m.first_callee[m.number]
+    first = m.first_side[m.number]
     m.block[warp] = m.targets[m.number]
-    for callee in range(m.first_callee[m.number + 1] - first):
+    for callee in range(m.first_side[m.number + 1] - first):
         lanes = m.sides[callee * m.warps + place]
         if lanes:
-            push(m, warp, m.callee_entry[first + callee], m.callee_exit[first + callee], lanes)
+            push(m, warp, m.side_entry[first + callee], m.side_exit[first + callee], lanes)
             m.called[warp] = 1
     place_order(m, warp)
 
@@ -246,6 +247,36 @@ def all_have_come(m: Machine) -> int:
     return 1
 
 
+def spread(m: Machine, warp: int, place: int) -> None:
+    """Send the lanes of the group's warp `place` to the targets of a switch; see SplitStacks."""
+    first = m.first_side[m.number]
+    sides = m.first_side[m.number + 1] - first
+    join = m.joins[m.number]
+    several = 0
+    for side in range(sides):
+        lanes = m.sides[side * m.warps + place]
+        if lanes:
+            several += 1
+            m.block[warp] = m.side_entry[first + side]
+            if several == 1:
+                m.taken[place] = lanes
+    if several > 1:
+        m.block[warp] = join
+        replaces = 1 if m.join[warp] == join else 0
+        for back in range(sides):
+            side = sides - 1 - back
+            target = m.side_entry[first + side]
+            lanes = m.sides[side * m.warps + place]
+            if lanes and target != join:
+                if replaces:
+                    m.block[warp] = target
+                    m.mask[warp] = lanes
+                    replaces = 0
+                else:
+                    push(m, warp, target, join, lanes)
+    settle(m, warp)
+
+
 def end_block(m: Machine) -> None:
     """Send the group on its way."""
     ending = m.endings[m.number]
@@ -258,6 +289,8 @@ def end_block(m: Machine) -> None:
             leave(m, warp, m.active[place], 0)
         elif ending == CALL:
             enter_functions(m, warp, place)
+        elif ending == SWITCH:
+            spread(m, warp, place)
         else:
             m.block[warp] = target
             if ending == LEAVE_SOME:

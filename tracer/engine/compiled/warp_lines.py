@@ -53,6 +53,13 @@ class WarpText:
         at = self.emit(f"getelementptr i64, ptr %m, i64 {_FIELDS[name]}")
         return self.emit(f"load {kind}, ptr {at}")
 
+    def put_side(self, number: int, lanes: str) -> None:
+        """Note which lanes go the way of this number at the end of the block."""
+        at = self.emit(f"mul i64 {self.field('warps')}, {number}")
+        at = self.emit(f"add i64 {at}, %place")
+        at = self.emit(f"getelementptr i32, ptr {self.field('sides', 'ptr')}, i64 {at}")
+        self.add(f"store i32 {lanes}, ptr {at}")
+
     def fill(self, to: str, number: int) -> None:
         """Put a number of 64 bits into 32 lanes."""
         called = self.fragments.once("fill", "ptr, i64", _FILL)

@@ -104,7 +104,7 @@ class CompiledWave(Wave):
         m.chosen = np.zeros(self.warps, dtype=np.int32)
         m.active = np.zeros(self.warps, dtype=np.uint32)
         m.taken = np.zeros(self.warps, dtype=np.uint32)
-        m.sides = np.zeros(self.warps * self._code.most_callees + 1, dtype=np.uint32)
+        m.sides = np.zeros(self.warps * self._code.most_sides + 1, dtype=np.uint32)
         m.budget = self.program.launch.watch.max_instructions
 
     def _deepen(self, levels: int) -> None:
@@ -122,8 +122,8 @@ class CompiledWave(Wave):
         m.joins, m.branches = code.joins, code.branches
         m.waits, m.may_wait = self.program.waits.view(np.uint8), int(bool(self.program.waiting))
         m.first_site, m.site_count = code.first_site, code.site_count
-        m.first_callee, m.callee_entry = code.first_callee, code.callee_entry
-        m.callee_exit = code.callee_exit
+        m.first_side, m.side_entry = code.first_side, code.side_entry
+        m.side_exit = code.side_exit
 
     def _bind_memory(self) -> None:
         m, program = self._machine, self.program
