@@ -1,6 +1,7 @@
 """Try whole programs of public collections: build each with `cutrace nvcc`, record it, judge it.
 
 python scripts/try_programs.py CHECKOUT... [--only NAME...] [--seconds N] [--json FILE]
+python scripts/try_programs.py --json FILE --page docs/programs.md
 
 A checkout is a folder with NVIDIA/cuda-samples, yuhc/gpu-rodinia or sgrauerg/polybenchGpu in it;
 nothing of them is kept here. Sizes are made smaller by the programs' own arguments, which
@@ -28,7 +29,7 @@ SAMPLES = re.compile(r"^(0|2|3|5|6)_")
 _EXECUTABLE = re.compile(r"add_executable\(\s*([\w-]+)\s+([^)]*)\)")
 _SOURCES = (".cu", ".cpp", ".c")
 _PASSED = re.compile(r"\bpass(ed)?\b|\bsuccess|\bOK\b|Non-Matching[^\n]*: 0\b", re.IGNORECASE)
-_FAILED = re.compile(r"\bfail(ed|ure)?\b|mismatch|incorrect|\berror\b(?! *(=|:) *0)", re.IGNORECASE)
+_FAILED = re.compile(r"\bfail(ed|ure)?\b(?! as expected)|mismatch|incorrect|\berror\b(?! *(=|:) *0)", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -120,8 +121,9 @@ def try_program(program: Program, seconds: float) -> Outcome:
         if not outcome.built:
             outcome.why = _first_error(printed)
             return outcome
-        record = ["record", "-o", str(trace), "--", str(binary), *shlex.split(program.arguments)]
-        status, printed, outcome.seconds = _run(record, program.folder, seconds)
+        limits = ["--timeout", str(seconds), "-o", str(trace)]
+        record = ["record", *limits, "--", str(binary), *shlex.split(program.arguments)]
+        status, printed, outcome.seconds = _run(record, program.folder, 3 * seconds)
         _judge(outcome, status, printed, trace)
     return outcome
 
@@ -129,7 +131,8 @@ def try_program(program: Program, seconds: float) -> Outcome:
 def _judge(outcome: Outcome, status: int | None, printed: str, trace: Path) -> None:
     own = "\n".join(line for line in printed.splitlines() if not line.startswith("cutrace:"))
     ours = [line for line in printed.splitlines() if line.startswith("cutrace:")]
-    outcome.ran = status == 0
+    over = any("it was ended after" in line for line in ours)
+    outcome.ran = status == 0 and not over
     if _FAILED.search(own):
         outcome.passed = False
     elif _PASSED.search(own):
@@ -139,7 +142,7 @@ def _judge(outcome: Outcome, status: int | None, printed: str, trace: Path) -> N
     except CutraceError:
         outcome.launches = 0
     problems = [line for line in ours if ".cutrace has " not in line and "next:" not in line]
-    if status is None:
+    if status is None or over:
         outcome.why = f"over {outcome.seconds:.0f} s"
     elif status or outcome.passed is False or problems:
         failed = _FAILED.search(own)
@@ -178,14 +181,49 @@ def _first_error(printed: str) -> str:
     return (lines or printed.splitlines() or ["nvcc failed"])[0].strip()
 
 
+HEADS = ("program", "built", "ran", "own check", "launches", "seconds", "why not")
+
+
+def write_page(page: Path, outcomes: list[Outcome]) -> None:
+    """Write the table behind the last heading of a page."""
+    text, heading, rest = page.read_text().rpartition("## What was tried\n")
+    said = rest.split("\n| ")[0].rstrip("\n")
+    rows = ["| " + " | ".join(HEADS) + " |", "|" + "---|" * len(HEADS)]
+    rows += [_row(outcome) for outcome in outcomes]
+    tried = [outcome for outcome in outcomes if outcome.built or outcome.seconds]
+    passed = sum(outcome.ran and outcome.passed is not False for outcome in tried)
+    sum_up = f"Of {len(tried)} that were tried {passed} ran to their end and found nothing wrong."
+    said = re.sub(r"\n\nOf \d+ that were tried .*", "", said, flags=re.S)
+    page.write_text(f"{text}{heading}{said}\n\n{sum_up}\n\n" + "\n".join(rows) + "\n")
+
+
+def _row(outcome: Outcome) -> str:
+    name = f"{outcome.name} `{outcome.arguments}`" if outcome.arguments else outcome.name
+    check = {True: "passed", False: "failed", None: "has none"}[outcome.passed]
+    cells = (
+        name,
+        "yes" if outcome.built else "-",
+        "yes" if outcome.ran else "-",
+        check if outcome.built else "-",
+        str(outcome.launches or "-"),
+        f"{outcome.seconds:.0f}" if outcome.seconds else "-",
+        outcome.why.removeprefix("cutrace: ").replace("|", "/"),
+    )
+    return "| " + " | ".join(cells) + " |"
+
+
 def main() -> None:
     """Try the programs of the checkouts, one after the other."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("checkouts", nargs="+", type=Path)
+    parser.add_argument("checkouts", nargs="*", type=Path)
     parser.add_argument("--only", nargs="*", default=())
     parser.add_argument("--seconds", type=float, default=150.0)
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--page", type=Path)
     asked = parser.parse_args()
+    if asked.page:
+        write_page(asked.page, [Outcome(**each) for each in json.loads(asked.json.read_text())])
+        return
     outcomes = []
     for checkout in asked.checkouts:
         for program in find_programs(checkout.resolve()):
