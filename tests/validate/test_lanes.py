@@ -1,9 +1,10 @@
 """Lanes that read others which are off, gone, elsewhere or not in their mask: as on the silicon.
 
-`lanes/open.cu` (beside it the PTX that NVRTC makes of it for compute_90) and `lanes/guarded.ptx`
-are such code; `scripts/capture_lanes.py` wrote what an NVIDIA H200 left into `lanes.parquet`. What
-it shows: a shuffle gives 0 from a lane that does not execute it, and votes, matches and reductions
-count the lanes of each lane's own mask.
+`lanes/open.cu`, `lanes/meeting.cu` (beside them the PTX that NVRTC makes for compute_90) and
+`lanes/guarded.ptx` are such code; `scripts/capture_lanes.py` wrote what an NVIDIA H200 left into
+`lanes.parquet`. What it shows: a shuffle gives 0 from a lane that does not execute it; votes,
+matches and reductions count the lanes of each lane's own mask; lanes of one mask that come to two
+instructions of a kind, on two sides of a branch, act together.
 """
 
 import re
@@ -16,6 +17,9 @@ import pyarrow.parquet as pq
 import pytest
 from lanes_case import sources, untouched
 from ptx_run import run_kernel
+
+from cutrace.tracer.ptx.link import link_kernel
+from cutrace.tracer.ptx.parse import parse_module
 
 HERE = Path(__file__).parent
 
@@ -36,6 +40,8 @@ def rows() -> list[Any]:
 @pytest.mark.parametrize("row", rows())
 def test_lanes_leave_what_the_silicon_leaves(row: dict[str, Any], engine: str) -> None:
     name, threads = row["kernel"], row["threads"]
+    if engine == "compiled" and link_kernel(parse_module(texts()[name]), name).meetings:
+        engine = "auto"  # the compiled engine leaves these to the other one
     arrays = [sources(), untouched()]
     _, found = run_kernel(texts()[name], name, threads, arrays, block=threads, engine=engine)
     np.testing.assert_array_equal(found, np.array(row["words"], np.uint32))

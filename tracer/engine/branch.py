@@ -13,6 +13,7 @@ from .array import LANES, Bits
 from .barrier import Arrival, Reduction
 from .fault import source_line
 from .frame import save_frame
+from .meeting import decode_meeting
 from .passing import frame_slots, pass_arguments, returned
 from .pointer import callees, function_address
 from .program import Terminator
@@ -42,6 +43,8 @@ def _exit(decoder: "Decoder", block: BasicBlock) -> int:
 
 def decode_ending(decoder: "Decoder", instruction: Instruction) -> Terminator | None:
     """Return what the last instruction of a block does, or None if it does not send warps."""
+    if decoder.pc in decoder.kernel.meetings:
+        return decode_meeting(decoder, instruction, _after(decoder))
     match instruction.opcode:
         case "bra":
             return _branch(decoder)
@@ -58,6 +61,12 @@ def decode_ending(decoder: "Decoder", instruction: Instruction) -> Terminator | 
         case opcode if opcode in _BARRIERS and not {"warp", "cluster"} & set(instruction.modifiers):
             return _barrier(decoder, instruction)
     return None
+
+
+def _after(decoder: "Decoder") -> int:
+    """Return the block that follows, or the end of the function."""
+    after = decoder.block.successors
+    return after[0] if after else _exit(decoder, decoder.block)
 
 
 def _branch(decoder: "Decoder") -> Terminator:
@@ -242,8 +251,7 @@ def _barrier(decoder: "Decoder", instruction: Instruction) -> Terminator:
         result, vote = operands.pop(0), decoder.fetch(operands.pop(), "pred")
     number = decoder.fetch(operands[0], "u32") if operands else None
     threads = decoder.fetch(operands[1], "u32") if len(operands) > 1 else None
-    after = decoder.block.successors
-    target = after[0] if after else _exit(decoder, decoder.block)
+    target = _after(decoder)
     waits = "arrive" not in instruction.modifiers
     reduction = None
     if isinstance(result, Register):

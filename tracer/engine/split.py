@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from .array import Array, Bits, Mask, pack
 from .barrier import DONE, READY, Barriers
+from .meeting import Meetings
 from .turn import Split, next_turn, part_arrived, unite
 
 _NEVER = np.iinfo(np.int32).max
@@ -43,6 +44,7 @@ class SplitStacks:
         self.patience: NDArray[np.int32] = np.full(warps, PATIENCE, dtype=np.int32)
         self.called: Mask = np.zeros(warps, dtype=np.bool_)
         self.barriers = Barriers(self)
+        self.meetings = Meetings(self)
         self._top = (self.block, self.join, self.mask, self.called)
         self._below: list[_Splits] = []
         self._waited: NDArray[np.int64] = np.zeros(warps, dtype=np.int64)
@@ -212,14 +214,17 @@ class SplitStacks:
         """
         stack = self._stack_of(warp)
         turned = part_arrived(stack) if parts else None
-        turned = turned or next_turn(stack, int(self.barriers.parked[warp])) or part_arrived(stack)
-        if turned is not None:
-            self._restore(warp, turned)
-        return turned is not None
+        parked = int(self.barriers.parked[warp] | self.meetings.parked[warp])
+        turned = turned or next_turn(stack, parked) or part_arrived(stack)
+        if turned is None or turned[-1].mask & int(self.meetings.parked[warp]):
+            return False
+        self._restore(warp, turned)
+        return True
 
     def step_aside(self, warp: int, parked: int) -> bool:
-        """Let another split go first that has lanes outside of `parked` only, if there is one."""
-        turned = next_turn(self._stack_of(warp), parked)
+        """Let another split go first that has lanes outside of `parked` only, if there is one; nor
+        lanes that wait for others of their warp."""
+        turned = next_turn(self._stack_of(warp), parked | int(self.meetings.parked[warp]))
         if turned is not None:
             self._restore(warp, turned)
         return turned is not None
@@ -283,6 +288,11 @@ class SplitStacks:
 
     def pop(self, warps: NDArray[np.intp]) -> None:
         """Pop the top splits of `warps` that have joined or are empty; end warps that have none."""
+        self._pop(warps)
+        if self.meetings.waiting:
+            self.meetings.settle(warps)
+
+    def _pop(self, warps: NDArray[np.intp]) -> None:
         popped = warps[:0]
         while True:
             joined = (self.block[warps] == self.join[warps]) | (self.mask[warps] == 0)

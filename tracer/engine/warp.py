@@ -5,6 +5,7 @@ of one split may name different sets, as the tiles of a warp do.
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,26 +34,56 @@ _REDUCTIONS: Mapping[str, tuple[Callable[..., Array], Callable[[np.dtype[Any]], 
 }
 
 
+def put(group: "Group", store: Store | None, value: Array) -> None:
+    """Store (warps, 32) or (warps, 1), if anybody wants it."""
+    if store is not None:
+        store(group.frame, by_lane(group, value))
+
+
+@dataclass(frozen=True, slots=True)
+class Collective:
+    """What lanes do together: `compute(active, others, *values)` gives a result for each of
+    `outputs`, registers with their types.
+
+    Values and results are (warps, 32), results also (warps, 1); `active` are the lanes that take
+    part, `others` those that do so with each lane.
+    """
+
+    sources: tuple[Fetch, ...]
+    outputs: tuple[tuple[Operand, str], ...]
+    compute: Callable[..., tuple[Array, ...]]
+    members: Fetch | None = None
+
+
 def decode_warp(decoder: "Decoder", instruction: Instruction) -> Step | None:
     """Return the step of a warp-wide instruction, or None if it is none."""
-    match instruction.opcode:
-        case "shfl":
-            return _shuffle(decoder, instruction)
-        case "vote":
-            return _vote(decoder, instruction)
-        case "activemask":
-            return _active_mask(decoder, instruction)
-        case "match":
-            return _match(decoder, instruction)
-        case "redux":
-            return _reduce(decoder, instruction)
-        case "elect":
-            return _elect(decoder, instruction)
-        case "bar" if "warp" in instruction.modifiers:
-            return lambda group: None
-        case "barrier" if "warp" in instruction.modifiers:
-            return lambda group: None
-    return None
+    if instruction.opcode == "activemask":
+        return _active_mask(decoder, instruction)
+    if instruction.opcode in ("bar", "barrier") and "warp" in instruction.modifiers:
+        return lambda group: None
+    collective = decode_collective(decoder, instruction)
+    return None if collective is None else _together(decoder, collective)
+
+
+def decode_collective(decoder: "Decoder", instruction: Instruction) -> Collective | None:
+    """Return what lanes do together in an instruction, or None if it is of another kind."""
+    decode = _COLLECTIVES.get(instruction.opcode)
+    return None if decode is None else decode(decoder, instruction)
+
+
+def _together(decoder: "Decoder", collective: Collective) -> Step:
+    stores = [decoder.store(*output) for output in collective.outputs]
+    guard = decoder.guard()
+
+    def act(group: "Group") -> None:
+        active = active_lanes(group, guard)
+        others = others_of(group, active, collective.members)
+        values = [by_warp(group, fetch(group.frame)) for fetch in collective.sources]
+        results = collective.compute(active, others, *values)
+        for store, result in zip(stores, results, strict=True):
+            put(group, store, result)
+
+    return act
 
 
 def by_warp(group: "Group", value: Array) -> Array:
@@ -71,19 +102,10 @@ def active_lanes(group: "Group", guard: Fetch | None) -> Mask:
     return by_warp(group, np.ones((1, 1), dtype=np.bool_) if lanes is None else lanes)
 
 
-def _outputs(
-    decoder: "Decoder", operand: Operand, kinds: tuple[str, str]
-) -> tuple[Store | None, Store | None]:
+def _outputs(operand: Operand, first: str, second: str) -> tuple[tuple[Operand, str], ...]:
     if not isinstance(operand, Pair):
-        return decoder.store(operand, kinds[0]), None
-    second = None if isinstance(operand.second, Bucket) else decoder.store(operand.second, kinds[1])
-    return decoder.store(operand.first, kinds[0]), second
-
-
-def put(group: "Group", store: Store | None, value: Array) -> None:
-    """Store (warps, 32) or (warps, 1), if anybody wants it."""
-    if store is not None:
-        store(group.frame, by_lane(group, value))
+        return ((operand, first), (Bucket(), second))
+    return ((operand.first, first), (operand.second, second))
 
 
 def _members(decoder: "Decoder", instruction: Instruction, place: int) -> Fetch | None:
@@ -108,25 +130,21 @@ def _unpacked(lanes: Bits) -> Mask:
     return bits.astype(np.bool_)
 
 
-def _shuffle(decoder: "Decoder", instruction: Instruction) -> Step:
+def _shuffle(decoder: "Decoder", instruction: Instruction) -> Collective:
     """A lane that does not execute the shuffle gives 0, as on an H200: the ISA leaves it open."""
     to, *operands = instruction.operands
     mode = next(m for m in instruction.modifiers if m in ("up", "down", "bfly", "idx"))
     kinds = ("b32", "u32", "u32")
-    value, step, clamp = (decoder.fetch(o, k) for o, k in zip(operands[:3], kinds, strict=True))
-    store, store_valid = _outputs(decoder, to, ("b32", "pred"))
-    guard = decoder.guard()
+    fetches = tuple(decoder.fetch(o, k) for o, k in zip(operands[:3], kinds, strict=True))
 
-    def shuffle(group: "Group") -> None:
-        frame = group.frame
-        source, valid = _source_lane(
-            mode, by_warp(group, step(frame)) & 31, by_warp(group, clamp(frame))
-        )
-        values = np.where(active_lanes(group, guard), by_warp(group, value(frame)), _NOTHING)
-        put(group, store, np.take_along_axis(values, source, axis=1))
-        put(group, store_valid, valid)
+    def shuffle(
+        active: Mask, others: Bits, value: Array, step: Array, clamp: Array
+    ) -> tuple[Array, ...]:
+        source, valid = _source_lane(mode, step & np.uint32(31), clamp)
+        values = np.where(active, value, _NOTHING)
+        return np.take_along_axis(values, source, axis=1), valid
 
-    return shuffle
+    return Collective(fetches, _outputs(to, "b32", "pred"), shuffle)
 
 
 def _source_lane(mode: str, step: Array, clamp: Array) -> tuple[NDArray[np.int64], Mask]:
@@ -149,55 +167,43 @@ def _source_lane(mode: str, step: Array, clamp: Array) -> tuple[NDArray[np.int64
     return np.where(valid, source, _LANE), valid
 
 
-def _vote(decoder: "Decoder", instruction: Instruction) -> Step:
+def _vote(decoder: "Decoder", instruction: Instruction) -> Collective:
     to, source = instruction.operands[:2]
     mode = next(m for m in instruction.modifiers if m in ("all", "any", "uni", "ballot"))
-    predicate = decoder.fetch(source, "pred")
-    store = decoder.store(to, "b32" if mode == "ballot" else "pred")
-    guard, members = decoder.guard(), _members(decoder, instruction, 2)
 
-    def vote(group: "Group") -> None:
-        active = active_lanes(group, guard)
-        others = others_of(group, active, members)
-        on = pack(active & by_warp(group, predicate(group.frame)))[:, None] & others
+    def vote(active: Mask, others: Bits, holds: Array) -> tuple[Array, ...]:
+        on = pack(active & holds)[:, None] & others
         if mode == "ballot":
-            put(group, store, on)
-            return
+            return (on,)
         every, some = on == others, on != 0
-        result = {"all": every, "any": some, "uni": every | ~some}[mode]
-        put(group, store, result)
+        return ({"all": every, "any": some, "uni": every | ~some}[mode],)
 
-    return vote
+    output = (to, "b32" if mode == "ballot" else "pred")
+    members = _members(decoder, instruction, 2)
+    return Collective((decoder.fetch(source, "pred"),), (output,), vote, members)
 
 
 def _active_mask(decoder: "Decoder", instruction: Instruction) -> Step:
     store, guard = decoder.store(instruction.operands[0], "b32"), decoder.guard()
+
     return lambda group: put(group, store, pack(active_lanes(group, guard))[:, None])
 
 
-def _match(decoder: "Decoder", instruction: Instruction) -> Step:
+def _match(decoder: "Decoder", instruction: Instruction) -> Collective:
     to, source = instruction.operands[:2]
-    value = decoder.fetch(source, instruction.type)
-    store, store_all = _outputs(decoder, to, ("b32", "pred"))
-    everyone, guard = "all" in instruction.modifiers, decoder.guard()
-    members = _members(decoder, instruction, 2)
+    everyone = "all" in instruction.modifiers
 
-    def match(group: "Group") -> None:
-        active = active_lanes(group, guard)
-        others = others_of(group, active, members)
-        values = by_warp(group, value(group.frame))
+    def match(active: Mask, others: Bits, values: Array) -> tuple[Array, ...]:
         equal = values[:, :, None] == values[:, None, :]
         masks: Bits = pack(equal.reshape(-1, LANES)).reshape(-1, LANES) & others
-        if everyone:
-            agree = masks == others
-            masks = np.where(agree, others, np.uint32(0))
-            put(group, store_all, agree)
-        put(group, store, masks)
+        agree = masks == others
+        return (np.where(agree, others, np.uint32(0)) if everyone else masks), agree
 
-    return match
+    fetch, members = decoder.fetch(source, instruction.type), _members(decoder, instruction, 2)
+    return Collective((fetch,), _outputs(to, "b32", "pred"), match, members)
 
 
-def _reduce(decoder: "Decoder", instruction: Instruction) -> Step:
+def _reduce(decoder: "Decoder", instruction: Instruction) -> Collective:
     to, source = instruction.operands[:2]
     kind = instruction.type
     if kind == "f32":
@@ -207,37 +213,33 @@ def _reduce(decoder: "Decoder", instruction: Instruction) -> Step:
     reduce, neutral = _REDUCTIONS[next(m for m in instruction.modifiers if m in _REDUCTIONS)]
     dtype = DTYPES[kind]
     empty = np.array(neutral(dtype) & 0xFFFFFFFF, dtype=np.uint32).view(dtype)
-    value, store, guard = decoder.fetch(source, kind), decoder.store(to, kind), decoder.guard()
+
+    def redux(active: Mask, others: Bits, values: Array) -> tuple[Array, ...]:
+        inside = np.where(_unpacked(others), values[:, None, :], empty)
+        return (reduce(inside, axis=2, dtype=dtype),)
+
     members = _members(decoder, instruction, 2)
-
-    def redux(group: "Group") -> None:
-        others = others_of(group, active_lanes(group, guard), members)
-        values = by_warp(group, value(group.frame))[:, None, :]
-        put(group, store, reduce(np.where(_unpacked(others), values, empty), axis=2, dtype=dtype))
-
-    return redux
+    return Collective((decoder.fetch(source, kind),), ((to, kind),), redux, members)
 
 
-def _reduce_floats(decoder: "Decoder", instruction: Instruction) -> Step:
+def _reduce_floats(decoder: "Decoder", instruction: Instruction) -> Collective:
     """Reduce f32 by minimum or maximum; lanes that are off repeat the first one that is on."""
     to, source = instruction.operands[:2]
     modifiers = instruction.modifiers
     choose = chooser("f32", "min" in modifiers, nan="NaN" in modifiers)
-    value, store, guard = decoder.fetch(source, "b32"), decoder.store(to, "b32"), decoder.guard()
-    members = _members(decoder, instruction, 2)
     keep = np.uint32(0x7FFF_FFFF if "abs" in modifiers else 0xFFFF_FFFF)
 
-    def redux(group: "Group") -> None:
-        others = others_of(group, active_lanes(group, guard), members)
-        values = by_warp(group, value(group.frame)) & keep
+    def redux(active: Mask, others: Bits, values: Array) -> tuple[Array, ...]:
+        values = values & keep
         total = first = np.take_along_axis(values, first_lane(others), axis=1)
         inside = _unpacked(others)
         for lane in range(LANES):
             here = values[:, lane : lane + 1]
             total = choose(total, np.where(inside[:, :, lane], here, first))
-        put(group, store, total)
+        return (total,)
 
-    return redux
+    members = _members(decoder, instruction, 2)
+    return Collective((decoder.fetch(source, "b32"),), ((to, "b32"),), redux, members)
 
 
 def first_lane(lanes: Bits) -> NDArray[np.int64]:
@@ -246,13 +248,19 @@ def first_lane(lanes: Bits) -> NDArray[np.int64]:
     return np.minimum(none_below.astype(np.int64), LANES - 1)
 
 
-def _elect(decoder: "Decoder", instruction: Instruction) -> Step:
-    store, store_leader = _outputs(decoder, instruction.operands[0], ("b32", "pred"))
-    guard, members = decoder.guard(), _members(decoder, instruction, 1)
+def _elect(decoder: "Decoder", instruction: Instruction) -> Collective:
+    def elect(active: Mask, others: Bits) -> tuple[Array, ...]:
+        leader = first_lane(others)
+        return leader.astype(np.uint32), leader == _LANE
 
-    def elect(group: "Group") -> None:
-        leader = first_lane(others_of(group, active_lanes(group, guard), members))
-        put(group, store, leader.astype(np.uint32))
-        put(group, store_leader, leader == _LANE)
+    outputs = _outputs(instruction.operands[0], "b32", "pred")
+    return Collective((), outputs, elect, _members(decoder, instruction, 1))
 
-    return elect
+
+_COLLECTIVES: Mapping[str, Callable[["Decoder", Instruction], Collective]] = {
+    "shfl": _shuffle,
+    "vote": _vote,
+    "match": _match,
+    "redux": _reduce,
+    "elect": _elect,
+}

@@ -145,6 +145,8 @@ class Wave:
             group.leave(plan)
             if self.stacks.barriers.outcomes:
                 self._take_outcomes()
+            if self.stacks.meetings.outcomes:
+                self._take_meetings()
             warps = None if group.whole else group.warps
             self.rows.history.add(warps, number, plan.length, group.active, taken)
             self.step[group.warps] += np.uint32(plan.length)
@@ -169,6 +171,16 @@ class Wave:
             register.reshape(-1, LANES)[warp] = bits
             self.registers[slot] = register
         self.stacks.barriers.outcomes.clear()
+
+    def _take_meetings(self) -> None:
+        """Put what lanes that have met get into their registers."""
+        self.write_back()
+        shape = (self.blocks, self.columns)
+        for each in self.stacks.meetings.outcomes:
+            register = np.array(np.broadcast_to(self.registers[each.slot], shape), order="C")
+            register.reshape(-1, LANES)[each.warp][each.lanes] = each.values[each.lanes]
+            self.registers[each.slot] = register
+        self.stacks.meetings.outcomes.clear()
 
     @property
     def progress(self) -> int:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from .isa import LEAVES, is_barrier
 from .kernel import Function, Instruction, Label
+from .meeting import find_meetings
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,8 +20,27 @@ class Cut:
 
 def cut_blocks(function: Function, is_inner_call: Callable[[Instruction], bool]) -> list[Cut]:
     """Cut at branches, barriers, calls of PTX functions, returns, and before branch targets."""
+    return _cut(function, is_inner_call, frozenset())
+
+
+def cut_at_meetings(
+    function: Function, is_inner_call: Callable[[Instruction], bool], cuts: list[Cut]
+) -> tuple[list[Cut], frozenset[int]]:
+    """Make blocks of the instructions at which lanes meet that parted; return them, too."""
+    found = find_meetings(
+        function.instructions,
+        [(cut.first, cut.last) for cut in cuts],
+        {number: cut.successors for number, cut in enumerate(cuts)},
+        [number for number, cut in enumerate(cuts) if cut.leaves],
+    )
+    return (_cut(function, is_inner_call, found) if found else cuts), found
+
+
+def _cut(
+    function: Function, is_inner_call: Callable[[Instruction], bool], alone: frozenset[int]
+) -> list[Cut]:
     instructions = function.instructions
-    starts = {0}
+    starts = {0, *alone, *(index + 1 for index in alone)}
     for index, instruction in enumerate(instructions):
         if _ends_block(instruction) or (
             instruction.opcode == "call" and is_inner_call(instruction)

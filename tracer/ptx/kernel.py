@@ -342,7 +342,8 @@ class Kernel:
     The pc of an instruction is its index in `instructions`: the entry comes first (pc 0), then
     callees in order of first call. `blocks` are in that order too; `rank` of a block is its place
     in reverse post-order, callees after their callers. `live_in[b]` holds the registers (function
-    index, name) that block b or a successor reads before writing.
+    index, name) that block b or a successor reads before writing. `meetings` are the pcs at which
+    lanes meet that parted before: each is a block of its own.
     """
 
     name: str
@@ -352,6 +353,7 @@ class Kernel:
     blocks: tuple[BasicBlock, ...]
     live_in: tuple[frozenset[tuple[int, str]], ...]
     live_out: tuple[frozenset[tuple[int, str]], ...]
+    meetings: frozenset[int] = frozenset()
 
     @property
     def parameters(self) -> tuple[Variable, ...]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from ...errors import CutraceError, nearest
-from .block import Cut, cut_blocks
+from .block import Cut, cut_at_meetings, cut_blocks
 from .graph import immediate_post_dominators, run_order
 from .kernel import (
     BasicBlock,
@@ -36,8 +36,13 @@ def link_kernel(module: Module, entry_name: str) -> Kernel:
 
     reached = _reach(module, _find_entry(module, entry_name))
     functions = [separate_returns(function, is_inner) for function in reached]
-    cuts = [cut_blocks(function, is_inner) for function in functions]
+    parted = [
+        cut_at_meetings(function, is_inner, cut_blocks(function, is_inner))
+        for function in functions
+    ]
+    cuts = [own for own, _ in parted]
     count = sum(map(len, cuts))
+    meetings: set[int] = set()
     instructions: list[Instruction] = []
     blocks: list[BasicBlock] = []
     spans: list[FunctionSpan] = []
@@ -47,6 +52,7 @@ def link_kernel(module: Module, entry_name: str) -> Kernel:
         spans.append(FunctionSpan(function, len(blocks), count + index))
         _append_live(live_in, live_out, index, function, own)
         blocks += _place(own, index, len(blocks), len(instructions), count + index)
+        meetings.update(len(instructions) + k for k in parted[index][1])
         instructions += function.instructions
     return Kernel(
         entry_name,
@@ -56,6 +62,7 @@ def link_kernel(module: Module, entry_name: str) -> Kernel:
         tuple(blocks),
         tuple(live_in),
         tuple(live_out),
+        frozenset(meetings),
     )
 
 

@@ -274,5 +274,9 @@ def refuse_launch(program: Program) -> None:
     """Raise CutraceError for a launch that the compiled engine does not run."""
     if program.launch.watch.uninitialized:
         raise CutraceError("the compiled engine does not look for bytes that nobody wrote")
+    if program.kernel.meetings:
+        raise CutraceError(
+            "the compiled engine does not let lanes of a warp meet that come from several places"
+        )
     if program.memory.global_.used.size >= 1 << 31:
         raise CutraceError("the compiled engine takes less than 2 GiB of global memory")

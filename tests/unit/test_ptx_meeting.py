@@ -1,0 +1,56 @@
+"""At which warp-wide instructions lanes may meet that parted before."""
+
+import pytest
+
+from cutrace.tracer.ptx.kernel import Kernel
+from cutrace.tracer.ptx.link import link_kernel
+from cutrace.tracer.ptx.parse import parse_module
+
+TEXT = """.version 8.3
+.target sm_90
+.address_size 64
+.visible .entry k(.param .u32 n)
+{{
+.reg .pred %p; .reg .b32 %r<6>;
+{guard}
+@%p bra ONE;
+shfl.sync.bfly.b32 %r1, %r0, 1, 31, {first};
+bra DONE;
+ONE: {second}
+DONE: ret;
+}}
+"""
+BY_THREAD = "mov.u32 %r0, %tid.x; setp.lt.u32 %p, %r0, 16;"
+BY_LAUNCH = "ld.param.u32 %r0, [n]; setp.lt.u32 %p, %r0, 16;"
+SHUFFLE = "shfl.sync.bfly.b32 %r2, %r0, 2, 31, -1;"
+
+
+def linked(guard: str = BY_THREAD, first: str = "-1", second: str = SHUFFLE) -> Kernel:
+    text = TEXT.format(guard=guard, first=first, second=second)
+    return link_kernel(parse_module(text), "k")
+
+
+def test_two_shuffles_of_a_kind_on_two_sides_of_a_branch_are_a_meeting() -> None:
+    kernel = linked()
+    assert [kernel.instructions[pc].opcode for pc in sorted(kernel.meetings)] == ["shfl", "shfl"]
+
+
+def test_a_meeting_is_a_block_of_its_own() -> None:
+    kernel = linked()
+    alone = {block.first for block in kernel.blocks if block.last == block.first + 1}
+    assert kernel.meetings <= alone
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"first": "0x0000ffff", "second": SHUFFLE.replace("-1", "0xffff0000")},
+        {"second": SHUFFLE.replace("bfly", "down")},
+        {"second": "vote.sync.ballot.b32 %r2, %p, -1;"},
+        {"guard": BY_LAUNCH},
+        {"second": "mov.u32 %r2, 5;"},
+    ],
+    ids=["masks apart", "another mode", "another opcode", "all lanes alike", "none"],
+)
+def test_other_pairs_are_no_meeting(changed: dict[str, str]) -> None:
+    assert linked(**changed).meetings == frozenset()
