@@ -1,8 +1,9 @@
 """The source page: a row a line, array or instruction, its counters in columns, its text beside.
 
 Column headings are the counters' whole names, cut after their underscores into lines. Nothing is
-shortened: text that does not fit wraps in its column, and where not even that helps there is no
-page, and the table shows a block for each row instead.
+shortened: text that does not fit wraps in its column. Where not even that helps, columns are left
+out and named below, those first that say least of what a line costs; where not one has room there
+is no page, and the table shows a block for each row instead.
 """
 
 import re
@@ -24,13 +25,21 @@ Line = tuple[str, str]
 
 BROAD, NARROW = 200, 24
 """Columns of text beyond which devices on a pipe get a page each; the least for a wrapped text."""
-LEGEND = ". is 0, a blank what the device does not have; --counters chooses other columns"
+WANTED = (
+    *("global_excess_transactions", "shared_conflicts", "global_transactions", "shared_passes"),
+    *("divergent_branches", "local_load_transactions", "local_store_transactions", "reuse"),
+    *("global_bytes_moved", "constant_passes", "texture_transactions", "bytes_touched"),
+    *("instructions", "memory_requests", "global_ideal_transactions", "shared_ideal_passes"),
+)
+"""Columns in the order in which they are kept where there is no room for all."""
+LEGEND = "'.' is 0, a blank means not available on this device; choose columns with --counters"
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
     """A counter on a device: its heading's lines, and its cells."""
 
+    name: str
     heading: tuple[str, ...]
     cells: tuple[str, ...]
 
@@ -49,7 +58,7 @@ def draw_pages(sheet: Sheet, view: View) -> list[Line] | None:
     refusals = zip(sheet.devices, sheet.refusals, strict=True)
     lines = [(f"{device}: {refusal}", "red") for device, refusal in refusals if refusal]
     if len(running) > 1 and view.counters:
-        together = _page(sheet, running, view, view.width or BROAD)
+        together = _page(sheet, running, view, view.width or BROAD, whole=True)
         if together is not None:
             return [*lines, *together]
     for device in running:
@@ -61,13 +70,44 @@ def draw_pages(sheet: Sheet, view: View) -> list[Line] | None:
     return lines
 
 
-def _page(sheet: Sheet, devices: Sequence[int], view: View, width: int | None) -> list[Line] | None:
-    """One page; None if a name, a number or a word would not fit, or there are no columns."""
+def _page(
+    sheet: Sheet, devices: Sequence[int], view: View, width: int | None, whole: bool = False
+) -> list[Line] | None:
+    """One page; None if not one column has room, or with `whole` if not all have."""
     columns = [*_columns(sheet, devices, view)]
-    if not columns:
-        return None
     places = ["" if p == q else one_line(p) for p, q in _places(sheet.blocks)]
     texts = [one_line(_text(block)) for block in sheet.blocks]
+    left_out: list[str] = []
+    while columns:
+        drawn = _draw(columns, places, texts, width)
+        if drawn is not None:
+            return [*drawn, *((text, "") for text in _tell_left_out(left_out, width))]
+        if whole:
+            break
+        least = max(columns, key=lambda column: _rank(column.name, view))
+        left_out.append(least.name)
+        columns = [column for column in columns if column.name != least.name]
+    return None
+
+
+def _rank(name: str, view: View) -> int:
+    """How late a column is wanted: those asked for in their order, else by what they say."""
+    order = view.counters or (view.sort, *WANTED)
+    return order.index(name) if name in order else len(order)
+
+
+def _tell_left_out(names: Sequence[str], width: int | None) -> list[str]:
+    """Which columns had no room."""
+    if not names:
+        return []
+    told = f"no room at this width for {', '.join(dict.fromkeys(reversed(names)))}"
+    return ["", *wrap(told, width or BROAD, break_long_words=False, break_on_hyphens=False)]
+
+
+def _draw(
+    columns: Sequence[Column], places: Sequence[str], texts: Sequence[str], width: int | None
+) -> list[Line] | None:
+    """The lines of a page of these columns; None if it has no room."""
     taken = sum(column.width + len(GAP) for column in columns)
     room = None if width is None else width - taken
     longest = max((len(text) for text in (*texts, *places)), default=0)
@@ -103,7 +143,7 @@ def _columns(sheet: Sheet, devices: Sequence[int], view: View) -> Iterator[Colum
             cells = (
                 _cell(v, counter, t.get(name), device) for v, t in zip(values, tables, strict=True)
             )
-            yield Column(lines, tuple(cells))
+            yield Column(counter.name, lines, tuple(cells))
 
 
 def _cell(value: Value, counter: Counter, row: Row | None, device: int) -> str:

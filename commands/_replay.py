@@ -98,7 +98,10 @@ def replay_options(
     ] = False,
     profiled_blocks: Annotated[
         int | None,
-        _option(metavar="N", help="Blocks that the profiled cluster received, else an even share."),
+        _option(
+            metavar="N",
+            help="Blocks assigned to the profiled SM cluster (default: an equal share).",
+        ),
     ] = None,
     scope: Annotated[
         str | None,
@@ -108,7 +111,7 @@ def replay_options(
         ),
     ] = None,
     registers: Annotated[
-        int | None, _option(metavar="N", help="Registers a thread, instead of the assembler's.")
+        int | None, _option(metavar="N", help="Registers a thread (default: what ptxas assigns).")
     ] = None,
     as_if: Annotated[
         bool, _option("--as-if", help="Count a launch even on a device that would refuse it.")

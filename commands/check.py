@@ -48,7 +48,7 @@ def command(
         ),
     ] = None,
 ) -> str:
-    """Fail, with status 1, where a trace does not hold what is asked of it."""
+    """Check a kernel against budgets or for races; the exit status is 1 if a check fails."""
     if not races and not memory and budget is None:
         raise CutraceError(
             "nothing to check: --budget FILE holds kernels to what they may cost, --races looks for"

@@ -28,7 +28,7 @@ def command(
     total: Annotated[int | None, _number("Threads of the grid, for advice on blocks.")] = None,
     blocks: Annotated[int | None, _number("Ask whether so many fit on an SM at once.")] = None,
     curves: Annotated[
-        bool | None, typer.Option(help="Draw curves; without it, for one answer alone.")
+        bool | None, typer.Option(help="Draw occupancy curves (default: only of one result).")
     ] = None,
 ) -> str:
     """Show every limit on resident blocks, from a trace or from numbers alone."""

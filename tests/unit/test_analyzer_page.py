@@ -53,14 +53,37 @@ def test_actual_ideal_and_excess_stand_beside_the_text_of_a_line() -> None:
     ]
 
 
-def test_a_narrow_page_wraps_the_text_and_a_narrower_one_gives_way_to_blocks() -> None:
+def test_a_narrow_page_wraps_the_text_a_narrower_one_leaves_columns_out_then_come_blocks() -> None:
     whole = len("           4             4             .      128             1  ")
-    for width, is_page in ((None, True), (200, True), (whole + 24, True), (whole + 9, False)):
+    bytes_alone = len("     128  ") + 24
+    for width, is_page, is_whole in (
+        *((width, True, True) for width in (None, 200, whole + 24)),
+        *((width, True, False) for width in (whole + 9, 79, 42)),
+        (bytes_alone - 8, False, True),
+    ):
         text = render(paged(width=width), "table")
-        assert (". is 0, a blank" in text) == is_page, width
-        assert width is None or max(map(len, text.splitlines())) <= width
-        for word in ("reverse.cu", "140", "5120", "out[n", "v;"):
+        assert ("'.' is 0, a blank" in text) == is_page, width
+        assert ("no room at this width for" not in text) == is_whole, width
+        assert not is_page or width is None or max(map(len, text.splitlines())) <= width
+        for word in ("reverse.cu", "140", "out[n", "v;"):
             assert word in text
+        # every counter is there, or is named as left out
+        for word in ("global_bytes_moved", "global_ideal_transactions", "instructions"):
+            column = word.split("_")[-1]
+            assert column in text, (width, word)
+
+
+def test_what_says_least_of_the_cost_is_left_out_first() -> None:
+    text = " ".join(render(paged(width=79), "table").split())
+    left = text.partition("no room at this width for ")[2].partition(" '.' is 0")[0]
+    assert left == "global_ideal_transactions"
+
+
+def test_a_page_of_80_columns_has_a_line_a_source_line_not_a_block_of_counters() -> None:
+    lines = render(paged(width=80), "table").splitlines()
+    (row,) = (line for line in lines if "out[n - i] = v;" in line and line.strip()[0].isdigit())
+    assert row.split()[-1] == "v;"
+    assert len(lines) < 25
 
 
 def test_devices_have_a_page_each_or_share_one_for_what_was_asked() -> None:
