@@ -44,6 +44,13 @@ Approximate functions are within the bound that the PTX ISA states, written besi
 |---|---|
 """
 
+SEQUENCES = """
+1,000 random sequences of 30 of these instructions, in branches, loops and under guards, were run
+there by 4,096 threads each; every register comes out the same in the end, but for those on which
+the driver's assembler, with and without optimization, disagrees with itself (which payload a NaN
+of f64 gets). 57 kernels show what lanes get from others that are off, gone, or not in their mask.
+"""
+
 IMAGES = """
 {images} forms of texture and surface instructions (geometries, formats, ways of addressing and
 filtering, also out of bounds) were run on the same device; `tests/validate/images.npz` keeps what
@@ -59,6 +66,8 @@ What the ISA leaves open is as the H200 has it:
 - `.ftz` flushes a result that would be subnormal with exponents of any size after rounding.
 - Integers divided by zero give all ones, and so do their remainders. A NaN becomes 0 as an integer
   of up to 32 bits, and the lowest signed pattern as one of 64 bits or from f64.
+- A shuffle gives 0 from a lane that does not execute it: off, exited, or at another place.
+- `cvt` from f32 to f16 takes subnormal numbers as they are, with `.ftz` too.
 - `atom.add.f32` flushes subnormal numbers in global memory, not in shared memory.
 - `mma` of f16, bf16 and tf32 adds all products of the instruction and the accumulator exactly,
   after cutting each off 25 bits below the largest exponent, and cuts the sum off to f32 (rounds it
@@ -101,7 +110,7 @@ def text() -> str:
     asked = ASKED.format(forms=count(ASKED_FORMS, by_word=True))
     images = IMAGES.format(images=len(np.load(IMAGE_CASES)["case"]))
     return "\n".join([HEAD + "\n".join(runs), asked + COMPARED + "\n".join(forms),
-                      images + DETAILS + "\n".join(omitted), ""])  # fmt: skip
+                      SEQUENCES + images + DETAILS + "\n".join(omitted), ""])  # fmt: skip
 
 
 def count(path: Path, by_word: bool = False) -> int:
