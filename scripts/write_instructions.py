@@ -1,5 +1,8 @@
 """Write docs/instructions.md from the engine's tables: `python scripts/write_instructions.py`."""
 
+import itertools
+import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +14,7 @@ ROOT = Path(__file__).parents[1]
 TABLES = ROOT / "tests" / "validate" / "instructions"
 IMAGE_CASES = ROOT / "tests" / "validate" / "images.npz"
 ASKED_FORMS = ROOT / "tests" / "golden" / "instructions_asked.txt"
+ARRAY_FORMS = ROOT / "tests" / "golden" / "instructions_array.txt"
 
 HEAD = """# Instructions
 
@@ -30,6 +34,18 @@ its arithmetic in `tests/golden/ptx` or a comparison with silicon. The list of t
 `tests/golden/instructions_asked.txt`, and a test fails for one that has neither. Two f32 in a
 register (`.f32x2`), f32 with terms of f16 or bf16, `redux` of f32 (all of capability 10.0) and
 `mma.m8n8k4` of f16 (of 7.0) have the ISA's arithmetic only: no such device was at hand.
+"""
+
+COMPILED = """
+## What has machine code of its own
+
+A launch of many threads, or of long loops, runs as machine code. What has none there is run by the
+array engine in its midst, to the same trace: all warps of a group at once, but slower where groups
+are small. That is so for {count} of the forms above, and in some cases of more;
+`tests/golden/instructions_array.txt` lists them, and a test fails for one that is not there.
+
+| what | instructions |
+|---|---|
 """
 
 COMPARED = """
@@ -109,8 +125,41 @@ def text() -> str:
     omitted = [f"| {' '.join(names)} | {what} |" for what, names in missing.items()]
     asked = ASKED.format(forms=count(ASKED_FORMS, by_word=True))
     images = IMAGES.format(images=len(np.load(IMAGE_CASES)["case"]))
-    return "\n".join([HEAD + "\n".join(runs), asked + COMPARED + "\n".join(forms),
+    return "\n".join([HEAD + "\n".join(runs), asked + _compiled() + COMPARED + "\n".join(forms),
                       SEQUENCES + images + DETAILS + "\n".join(omitted), ""])  # fmt: skip
+
+
+def _compiled() -> str:
+    """Return the section on what the array engine runs amid machine code."""
+    lines = [
+        line
+        for line in ARRAY_FORMS.read_text(encoding="utf-8").splitlines()
+        if not line.startswith("#")
+    ]
+    named: dict[str, list[str]] = {}
+    for line in lines:
+        form, _, what = line.partition(": ")
+        some = "some " if form.startswith("~") else ""
+        named.setdefault(what, []).append(f"{some}`{form.lstrip('~')}`")
+    always = [line.partition(": ")[0] for line in lines if not line.startswith("~")]
+    there = sum(any(_is_form(form, asked) for form in always) for asked in _asked())
+    rows = [f"| {what} | {', '.join(forms)} |" for what, forms in named.items()]
+    return COMPILED.format(count=there) + "\n".join(rows) + "\n"
+
+
+def _asked() -> Iterator[str]:
+    """Yield the forms that are asked for, one for each choice in braces."""
+    for line in ASKED_FORMS.read_text(encoding="utf-8").splitlines():
+        for word in line.partition(": ")[2].split() if not line.startswith("#") else ():
+            parts = re.split(r"\{([^{}]*)\}", word)
+            choices = [part.split(",") if n % 2 else [part] for n, part in enumerate(parts)]
+            yield from map("".join, itertools.product(*choices))
+
+
+def _is_form(form: str, asked: str) -> bool:
+    opcode, *modifiers = form.split(".")
+    found, *others = asked.split(".")
+    return opcode == found and set(modifiers) <= set(others)
 
 
 def count(path: Path, by_word: bool = False) -> int:
