@@ -86,6 +86,20 @@ def test_what_a_header_says_is_part_of_what_is_built(tmp_path: Path) -> None:
         assert record(tmp_path, source).trace.launches[0].launch.grid == (size, 1, 1)
 
 
+def test_a_program_of_several_files_is_built_and_built_anew_where_one_changes(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "blocks.cpp").write_text("int blocks() { return 2; }\n")
+    (tmp_path / "app.cu").write_text(
+        "int blocks();\n__global__ void k() {}\nint main() { k<<<blocks(), 32>>>(); }\n"
+    )
+    for count in (2, 4):
+        (tmp_path / "blocks.cpp").write_text(f"int blocks() {{ return {count}; }}\n")
+        done = cutrace(tmp_path, "record", "app.cu", "blocks.cpp", "--")
+        assert done.status == 0, done.err
+        assert done.trace.launches[0].launch.grid == (count, 1, 1)
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

@@ -117,7 +117,8 @@ def _built(builder: Builder, command: Sequence[str], name: str) -> Path:
     with scratch_folder() as folder:
         made, depends = Path(folder, name), Path(folder, "depends")
         _run([*command, "-MMD", "-MF", str(depends), "-o", str(made)])
-        paths = _read_dependencies(depends.read_text(), builder.toolkit.root)
+        rule = depends.read_text() if depends.is_file() else ""  # linking alone writes none
+        paths = _read_dependencies(rule, builder.toolkit.root)
         key = _key_with_texts(asked, paths)
         place = kept("programs", key, lambda into: _copy(made, into))
     index.parent.mkdir(parents=True, exist_ok=True)
