@@ -1,5 +1,6 @@
 """Random kernels on cutrace: what they leave, and a trace that keeps its promises."""
 
+import os
 from collections.abc import Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
@@ -20,6 +21,8 @@ from cutrace.errors import CutraceError
 from cutrace.traces.reader import read_trace
 from cutrace.traces.schema import Resources
 from cutrace.traces.verify import verify
+
+os.environ.setdefault("CUTRACE_INVARIANTS", "1")  # see tracer/engine/invariant.py
 
 _EDGES = np.array(
     [0, 1, 2, 3, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, 0x3F800000, 0xC0490FDB, 0x7FC00000, 0x00000001,

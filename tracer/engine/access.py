@@ -11,6 +11,7 @@ from ..ptx.kernel import TYPE_BYTES, Address, Bucket, Instruction, Operand, Regi
 from .array import DTYPES, Array, Mask, scalar
 from .fact import Facts
 from .fault import check_lanes, wrapped
+from .invariant import require_facts
 from .memory import GLOBAL_BASE, WINDOWS
 from .native import select
 from .place import Reach, reach
@@ -202,7 +203,9 @@ def resolve(
     Lanes in one space within 2 GiB, the rule, make one part (mask None); others several, each with
     the mask of its lanes.
     """
-    facts, delta = group.wave.facts.of(value, lanes, group.columns, access.offset)
+    facts, delta = found = group.wave.facts.of(value, lanes, group.columns, access.offset)
+    if group.wave.asserts:
+        require_facts(value, access.offset, lanes, found)
     if facts is None:
         return []
     space = access.space or _window(facts.low + delta, facts.high + delta)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .array import LANES, Array, Mask
+from .invariant import require_alone
 from .native import select
 
 if TYPE_CHECKING:
@@ -69,6 +70,9 @@ class CompactRegisters:
         if not wave.owns(slot):
             old = np.array(np.broadcast_to(old, (wave.blocks, wave.columns)), order="C")
             wave.own(slot, old)
-        old.reshape(-1, LANES)[self.warps] = new.view(old.dtype)
         wave.facts.drop(old)
+        if wave.asserts:
+            registers = (r for n, r in enumerate(wave.registers) if n != slot)
+            require_alone(old, (*registers, *wave.facts.values()))
+        old.reshape(-1, LANES)[self.warps] = new.view(old.dtype)
         return old

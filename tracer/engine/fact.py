@@ -5,6 +5,7 @@ differs from it by a uniform number shares them, shifted: so a loop that steps a
 at immediate offsets from it, works its addresses out once.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -176,6 +177,13 @@ class FactStore:
         if beyond is not None:
             return facts, beyond
         return self._facts_of(moved(value, offset), lanes, columns), 0
+
+    def values(self) -> Iterator[Array]:
+        """Yield all arrays that facts are kept of, and from which they follow."""
+        for value, _, facts in self._facts.values():
+            yield from (value,) if facts is None else (value, facts.addresses)
+        for result, source, _ in self._steps.values():
+            yield from (result, source)
 
     def _facts_of(self, value: Array, lanes: Mask | None, columns: int) -> Facts | None:
         """Return the facts of a value, worked out once."""

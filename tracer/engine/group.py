@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .array import ALL_LANES, LANES, Array, Bits, Mask, pack
+from .invariant import require_registers
 from .native import select
 
 if TYPE_CHECKING:
@@ -108,6 +109,8 @@ class Group:
     def leave(self, plan: "BlockPlan") -> None:
         """Merge what outlives the block into the registers, and drop the rest."""
         registers, frame, lanes = self.wave.registers, self.frame, self.lanes
+        if self.wave.asserts:
+            require_registers(self, plan)
         if self.compacted:
             self.wave.compact(self.warps).leave(plan, lanes, frame)
         elif lanes is not None:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from .array import Array, Bits, Mask, pack
 from .barrier import DONE, READY, Barriers
+from .invariant import asserted, require_tree
 from .meeting import Meetings
 from .turn import Split, next_turn, part_arrived, unite
 
@@ -52,6 +53,7 @@ class SplitStacks:
         self._tick = 0
         self._picked = (-1, 0)
         self._leader = (0, 0)
+        self._asserts = asserted()
 
     def choose(self, ranks: NDArray[np.int32], waits: Mask, fair: int) -> NDArray[np.intp] | None:
         """Return the warps (ascending) that run next: those at the first block in order of `ranks`.
@@ -245,7 +247,10 @@ class SplitStacks:
 
     def _stack_of(self, warp: int) -> list[Split]:
         levels = (*self._below[: int(self.depth[warp])], self._top)
-        return [Split(*(int(column[warp]) for column in level)) for level in levels]
+        stack = [Split(*(int(column[warp]) for column in level)) for level in levels]
+        if self._asserts:
+            require_tree(stack)
+        return stack
 
     def _restore(self, warp: int, stack: list[Split]) -> None:
         self._deepen(len(stack) - 1)

@@ -17,6 +17,7 @@ from .compact import CompactRegisters
 from .fact import FactStore
 from .frame import FrameStack
 from .group import Group
+from .invariant import asserted
 from .launch import Sink
 from .rows import WaveRows
 from .shadow import Shadow
@@ -62,6 +63,7 @@ class Wave:
         self.step = np.zeros(self.warps, dtype=np.uint32)
         self.frames: FrameStack | None = None
         self.facts = FactStore(patterns)
+        self.asserts = asserted()
         self._owned: dict[int, Array] = {}
         self._compact: CompactRegisters | None = None
         self._masks: dict[tuple[bytes, int], Mask] = {}

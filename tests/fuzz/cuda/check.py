@@ -1,5 +1,6 @@
 """Random kernels on cutrace: both engines against the oracle, and their traces with each other."""
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -36,6 +37,8 @@ class How:
 
 
 EVERYTHING = How()
+
+os.environ.setdefault("CUTRACE_INVARIANTS", "1")  # see tracer/engine/invariant.py
 
 
 @dataclass(frozen=True)
