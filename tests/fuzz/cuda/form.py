@@ -22,6 +22,10 @@ __device__ __forceinline__ long long bits(double x)
 }
 __device__ __forceinline__ float number(float x) { return x == x ? x : 1.5f; }
 __device__ __forceinline__ double number(double x) { return x == x ? x : -2.5; }
+__device__ __forceinline__ int cut(float x)
+{
+    return x != x ? 0 : x >= 2147483648.0f ? 2147483647 : x < -2147483648.0f ? -7 : (int)x;
+}
 """
 """The bits of a float, and a float, without what a NaN carries: its sign and payload are open."""
 
@@ -113,6 +117,9 @@ _WORD_FORMS: list[Form] = [
     ("__float2uint_rz({0})", ("f32",)),
     ("__double2uint_rz(number({0}))", ("f64",)),
     ("(unsigned)bits({0})", ("f32",)),
+    ("({0} + {1})", ("u32", "i32")),
+    ("({0} * {1})", ("i32", "u32")),
+    ("({0} ^ {1})", ("u32", "i16")),
 ]
 _INT_FORMS: list[Form] = [
     ("abs(max({0}, -2147483647))", ("i32",)),
@@ -125,6 +132,10 @@ _INT_FORMS: list[Form] = [
     *((f"__float2int_{way}({{0}})", ("f32",)) for way in ("rz", "rn", "rd", "ru")),
     ("__double2int_rz(number({0}))", ("f64",)),
     ("bits({0})", ("f32",)),
+    *(("cut({0})", ("f32",)) for _ in range(2)),
+    ("(int)({0} - {1})", ("i32", "u32")),
+    ("({0} * {1})", ("i16", "i16")),
+    ("({0} - {1})", ("u8", "i16")),
     ("(int)({0})", ("b",)),
     ("__double2hiint(number({0}))", ("f64",)),
 ]
@@ -133,7 +144,9 @@ _LONG_FORMS: list[Form] = [
     ("__float2ll_rz(number({0}))", ("f32",)),
     ("__double2ll_rz(number({0}))", ("f64",)),
     ("bits({0})", ("f64",)),
-    ("(long long){0} * {1}", ("i32", "i32")),
+    ("((long long){0} * {1})", ("i32", "i32")),
+    ("({0} ^ {1})", ("i64", "u32")),
+    ("({0} & {1})", ("i32", "i64")),
 ]
 _LONG_WORD_FORMS: list[Form] = [
     ("__umul64hi({0}, {1})", ("u64",) * 2),
@@ -147,6 +160,9 @@ _LONG_WORD_FORMS: list[Form] = [
 ]
 _FLOAT_FORMS: list[Form] = [
     ("(float){0}", ("f64",)),
+    *((f"(float)((double){{0}} {sign} (double){{1}})", ("f32", "f32")) for sign in "+-*/"),
+    ("({0} * {1})", ("f32", "i32")),
+    ("({0} + {1})", ("u32", "f32")),
     ("__int_as_float({0})", ("i32",)),
     ("__saturatef({0})", ("f32",)),
     *((f"__f{what}_{way}({{0}}, {{1}})", ("f32",) * 2) for what in ("add", "mul")
@@ -171,6 +187,11 @@ _TRUTHS: list[Form] = [
     ),
     *(("(({0} & 1) != 0)", (name,)) for name in ("i32", "u32", "u64") for _ in range(4)),
     *(("(({0} & 3) == 1)", (name,)) for name in ("i32", "u32") for _ in range(3)),
+    *(
+        (f"({{0}} {sign} {{1}})", pair)
+        for sign in ("<", ">=", "==")
+        for pair in (("i32", "u32"), ("u32", "i64"), ("f32", "i32"), ("f64", "f32"), ("i16", "u16"))
+    ),
     *(("({0} && {1})", ("b", "b")) for _ in range(6)),
     *(("({0} || {1})", ("b", "b")) for _ in range(6)),
     *(("(!{0})", ("b",)) for _ in range(4)),

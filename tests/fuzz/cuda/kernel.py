@@ -170,10 +170,17 @@ def _kernel(
                   in_kernel=True, uniform=True)  # fmt: skip
     _numbers(scope, launch)
     _locals(scope, structs, 3)
-    body = together(scope, dice.pick((4, 6, 9, 12)))
-    scope.gives = "void"
-    scope.uniform = False
-    body += statement.block(scope, 4)
+    body: Block = ()
+    if dice.chance(50):  # half of the kernels are of threads that know nothing of each other
+        body = together(scope, dice.pick((4, 6, 9, 12)))
+        scope.gives, scope.uniform = "void", False
+        body += statement.block(scope, 4)
+    else:
+        scope.gives, scope.uniform = "void", False
+        if dice.chance(30):
+            body = (Stmt("if ({0}) {\n    return;\n}", (statement.condition(scope),)),)
+        most = dice.pick((6, 10, 16))
+        body += statement.block(scope, most, most // 2)
     body += _last_stores(scope)
     return Function(name, f'extern "C" __global__ void {name}(...)', tuple(scope.variables), body)
 

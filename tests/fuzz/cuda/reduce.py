@@ -1,5 +1,6 @@
 """Make a failing kernel small: take away statements, parts of expressions, threads."""
 
+import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -21,7 +22,7 @@ def reduce(kernel: Kernel, fails: Fails, seconds: float = SECONDS) -> Kernel:
     end = time.monotonic() + seconds
     done = 0
     while time.monotonic() < end:
-        candidates = list(islice(edits(kernel), done, done + AT_ONCE))
+        candidates = list(islice(_sound_edits(kernel), done, done + AT_ONCE))
         if not candidates:
             if done == 0 or not _again(kernel, fails, end):
                 break
@@ -40,7 +41,7 @@ def _again(kernel: Kernel, fails: Fails, end: float) -> bool:
     """Whether any edit still works: what was refused before may go now."""
     done = 0
     while time.monotonic() < end:
-        candidates = list(islice(edits(kernel), done, done + AT_ONCE))
+        candidates = list(islice(_sound_edits(kernel), done, done + AT_ONCE))
         if not candidates:
             return False
         if True in fails([renamed(c, number) for number, c in enumerate(candidates)]):
@@ -55,6 +56,18 @@ def renamed(kernel: Kernel, number: int) -> Kernel:
     name = f"{main.name}_{number}"
     main = replace(main, name=name, head=main.head.replace(main.name, name))
     return replace(kernel, functions=(*kernel.functions[:-1], main))
+
+
+def _sound_edits(kernel: Kernel) -> Iterator[Kernel]:
+    """Those edits after which no block names a variable that was declared in it and went."""
+    for made in edits(kernel):
+        text = made.text()
+        if set(_LOCAL.findall(text)) == set(_DECLARED.findall(text)):
+            yield made
+
+
+_LOCAL = re.compile(r"\bd\d+\b")
+_DECLARED = re.compile(r"\w (d\d+) = ")
 
 
 def edits(kernel: Kernel) -> Iterator[Kernel]:

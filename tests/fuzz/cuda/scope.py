@@ -53,8 +53,10 @@ class Scope:
     counters: list[int] = field(default_factory=lambda: [0])
 
     def inside(self, **changes: object) -> "Scope":
-        """The scope of a block within this one."""
-        return replace(self, depth=self.depth + 1, **changes)  # type: ignore[arg-type]
+        """The scope of a block within this one; what is declared there stays there."""
+        places = {name: list(held) for name, held in self.places.items()}
+        changes = {"depth": self.depth + 1, **changes}
+        return replace(self, places=places, **changes)  # type: ignore[arg-type]
 
     def fresh(self, letter: str) -> str:
         """A name that nobody else has in this function."""
@@ -64,7 +66,7 @@ class Scope:
     def expr(self, type_: str, depth: int | None = None) -> Expr:
         """A random expression of a type."""
         if depth is None:
-            depth = self.dice.pick((0, 1, 1, 2, 2, 3))
+            depth = self.dice.pick((0, 1, 1, 2, 2, 3, 3, 4))
         if depth == 0:
             return self._leaf(type_)
         kind = self.dice.below(100)

@@ -23,10 +23,11 @@ SLOTS = 8
 Maker = Callable[[Scope], Stmt | None]
 
 
-def block(scope: Scope, most: int) -> Block:
-    """Some random statements."""
+def block(scope: Scope, most: int, least: int = 1) -> Block:
+    """Some random statements, with variables of their own."""
+    scope = scope.inside(depth=scope.depth)
     found: list[Stmt] = []
-    for _ in range(scope.dice.between(1, most)):
+    for _ in range(scope.dice.between(least, most)):
         made = statement(scope)
         if made:
             found.append(made)
@@ -56,7 +57,7 @@ def _assign(scope: Scope) -> Stmt | None:
 
 def change(scope: Scope, target: Expr) -> Stmt:
     """Overwrite a variable by something made of itself."""
-    x, kind = target.form, scope.dice.below(8)
+    x, kind = target.form, scope.dice.below(12) % 8  # the first four write in place
     if target.type in FLOATS:
         tail = "f" if target.type == "f32" else ""
         form = (
@@ -74,6 +75,15 @@ def change(scope: Scope, target: Expr) -> Stmt:
         return Stmt(f"{x}++;")
     shift = scope.expr("u32", 1)
     return Stmt(f"{x} = {x} >> ({{0}} & 7);", (shift,))
+
+
+def _declare(scope: Scope) -> Stmt | None:
+    """A variable of this block, which those after it may name."""
+    type_ = scope.dice.pick(("f32", "f32", "f32", "i32", "u32", "f64", *INTEGERS))
+    name = scope.fresh("d")
+    made = Stmt(f"{C_NAMES[type_]} {name} = ({C_NAMES[type_]})({{0}});", (scope.expr(type_),))
+    scope.places[type_].append(name)
+    return made
 
 
 def _change(scope: Scope) -> Stmt | None:
@@ -97,7 +107,9 @@ def _in_place(scope: Scope) -> Stmt | None:
 
 def condition(scope: Scope) -> Expr:
     """A condition, often one that divides a warp by its lanes."""
-    kind = scope.dice.below(10)
+    kind = scope.dice.below(13)
+    if scope.in_kernel and kind > 9:  # whole warps go different ways
+        return Expr("b", scope.dice.pick(_WARPS))
     if scope.small and kind < 3:
         name, most = scope.dice.pick(scope.small), scope.dice.pick((1, 5, 16, 31, 32, 33, 40, 100))
         return Expr("b", f"({name} {scope.dice.pick(('<', '>=', '==', '!='))} {most})")
@@ -105,6 +117,12 @@ def condition(scope: Scope) -> Expr:
         name, of = scope.dice.pick(scope.small), scope.dice.pick((2, 3, 4, 7))
         return Expr("b", f"({name} % {of} {scope.dice.pick(('==', '!=', '<'))} 1)")
     return scope.expr("b", scope.dice.between(1, 2))
+
+
+_WARPS = (
+    *("(t < 32)", "(t < 32)", "(t >= 32)", "(t < 64)", "(t >= 64)", "(t / 32 == 1)"),
+    *("((t / 32 & 1) != 0)", "(t < threads - 32)", "((bx & 1) != 0)", "(t / 32 + bx != 2)"),
+)
 
 
 def store(scope: Scope) -> Stmt | None:
@@ -242,13 +260,13 @@ def _switch(scope: Scope) -> Stmt | None:
     inside = scope.inside(uniform=False, loops=scope.loops)
     blocks, text = [], [f"switch ({{0}} & {scope.dice.pick((3, 7))}) {{"]
     for number in range(cases):
-        text += [f"case {number}:", f"    <{number}>"]
+        text += [f"case {number}: {{", f"    <{number}>", "}"]
         # a `break` within the block, drawn for a loop, would leave the switch: as good
         blocks.append(block(inside, 2))
         if scope.dice.chance(65):
             text.append("    break;")
     if scope.dice.chance(60):
-        text += ["default:", f"    <{cases}>"]
+        text += ["default: {", f"    <{cases}>", "}"]
         blocks.append(block(inside, 2))
     selector = scope.expr(scope.dice.pick(("i32", "u32")), 1)
     return Stmt("\n".join((*text, "    break;", "}")), (selector,), tuple(blocks))
@@ -264,10 +282,10 @@ def _goto(scope: Scope) -> Stmt | None:
     inside = scope.inside(uniform=False, loops=0, cost=scope.cost * most)
     form = scope.dice.pick(
         (
-            f"{k} = {most};\nif ({{0}}) goto {label}_b;\n{label}_a:;\n    <0>\n"
-            f"{label}_b:;\n    <1>\nif (--{k} > 0 && {{1}}) goto {label}_a;",
-            f"{k} = {most};\nif ({{0}}) goto {label}_b;\n{label}_a:;\n    <0>\n"
-            f"if (--{k} <= 0) goto {label}_c;\n{label}_b:;\n    <1>\n"
+            f"{k} = {most};\nif ({{0}}) goto {label}_b;\n{label}_a: {{\n    <0>\n}}\n"
+            f"{label}_b: {{\n    <1>\n}}\nif (--{k} > 0 && {{1}}) goto {label}_a;",
+            f"{k} = {most};\nif ({{0}}) goto {label}_b;\n{label}_a: {{\n    <0>\n}}\n"
+            f"if (--{k} <= 0) goto {label}_c;\n{label}_b: {{\n    <1>\n}}\n"
             f"if (--{k} > 0 && {{1}}) goto {label}_b;\nif ({k} > 0) goto {label}_a;\n{label}_c:;",
         )
     )
@@ -357,7 +375,8 @@ def _atomic(scope: Scope) -> Stmt | None:
 
 
 _MAKERS: tuple[Maker, ...] = (
-    *(_assign,) * 12, *(_in_place,) * 14, *(_change,) * 6, *(store,) * 10, *(_if,) * 9,
+    *(_declare,) * 5, *(_assign,) * 12,
+    *(_in_place,) * 20, *(_change,) * 6, *(store,) * 10, *(_if,) * 9,
     *(_short_circuit,) * 3, *(_for,) * 8, *(_while,) * 5, *(_leave,) * 7, *(_return,) * 3,
     *(_switch,) * 3, *(_goto,) * 2, *(_element,) * 6, *(_walk,) * 3, *(_exchange,) * 3,
     *(_atomic,) * 4,
