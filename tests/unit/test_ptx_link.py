@@ -136,3 +136,12 @@ def test_a_kernel_that_is_not_there_lists_those_that_are() -> None:
 def test_calling_a_variable_is_an_error() -> None:
     with pytest.raises(CutraceError, match="calls table, expected a function"):
         kernel_around("call table; ret;", INDIRECT)
+
+
+def test_code_that_is_not_reached_does_not_keep_lanes_from_meeting() -> None:
+    kernel = kernel_around(
+        "@%p1 bra END; @%p2 bra GOOD; bra.uni NEVER;"
+        "GOOD: mov.u32 %r1, 1; END: ret; NEVER: bra.uni NEVER;"
+    )
+    good, end = (b.number for b in kernel.blocks if b.first in (3, 4))
+    assert [b.join for b in kernel.blocks][:2] == [end, good]

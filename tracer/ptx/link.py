@@ -151,11 +151,18 @@ def _symbols(operands: tuple[Operand, ...]) -> Iterator[str]:
                 yield from _symbols(arguments)
 
 
+def _is_not_reached(number: int, cut: Cut) -> bool:
+    """Whether a block is `L: bra L`, which compilers write where control cannot come: a trap."""
+    return cut.last - cut.first == 1 and cut.successors == (number,)
+
+
 def _place(cuts: list[Cut], function: int, block: int, pc: int, exit_: int) -> Iterator[BasicBlock]:
     """Number a function's blocks from `block` on, its instructions from `pc` on."""
     after = {number: cut.successors for number, cut in enumerate(cuts)}
     leaving = [number for number, cut in enumerate(cuts) if cut.leaves]
-    joins = immediate_post_dominators(after, leaving, len(cuts))
+    ending = {number: () if _is_not_reached(number, cut) else cut.successors
+              for number, cut in enumerate(cuts)}  # fmt: skip
+    joins = immediate_post_dominators(ending, leaving, len(cuts))
     ranks = {number: rank for rank, number in enumerate(run_order(after, 0))}
     for number, cut in enumerate(cuts):
         join = joins[number]

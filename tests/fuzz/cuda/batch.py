@@ -42,11 +42,15 @@ def cuda_text(kernels: Sequence[Source]) -> str:
 
 
 def oracle_text(kernels: Sequence[Source]) -> str:
-    """The same kernels for g++; `run` takes a kernel's number, the arguments, and an order."""
+    """The same kernels for g++.
+
+    `run` takes a kernel's number, the arguments, an order of threads, and which zero is the lesser.
+    """
     cases = "\n".join(f"    {_case(number, kernel)}" for number, kernel in enumerate(kernels))
     return (
         f'#include "{ORACLE.name}"\n{cuda_text(kernels)}\n'
-        f'extern "C" int run(int number, void **a, int backwards)\n{{\n    switch (number) {{\n'
+        f'extern "C" int run(int number, void **a, int backwards, int zero)\n{{\n'
+        f"    other_zero = zero;\n    switch (number) {{\n"
         f"{cases}\n    }}\n    return 2;\n}}\n"
     )
 

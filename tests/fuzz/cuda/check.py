@@ -12,7 +12,7 @@ from engines import files_of
 from fuzz.cuda.batch import Arrays, Source
 from fuzz.cuda.compiler import NotC, to_ptx
 from fuzz.cuda.engine import code_that_is_not_kept, listening, run
-from fuzz.cuda.oracle import Building
+from fuzz.cuda.oracle import Building, Wanted
 from fuzz.cuda.silicon import run_on_chip
 from numpy.typing import NDArray
 
@@ -63,7 +63,7 @@ def check_kernels(kernels: Sequence[Source], how: How = EVERYTHING) -> list[Foun
         ]
 
 
-def check(kernel: Source, ptx: str, wanted: Arrays | str, how: How = EVERYTHING) -> Found:
+def check(kernel: Source, ptx: str, wanted: Wanted | str, how: How = EVERYTHING) -> Found:
     """Run a kernel in both engines, or in some."""
     if isinstance(wanted, str):
         return Found(kernel, "undefined", wanted)
@@ -88,7 +88,7 @@ def check(kernel: Source, ptx: str, wanted: Arrays | str, how: How = EVERYTHING)
     return Found(kernel, "", "", why)
 
 
-def _try(kernel: Source, ptx: str, wanted: Arrays, path: Path, how: How) -> tuple[str, str]:
+def _try(kernel: Source, ptx: str, wanted: Wanted, path: Path, how: How) -> tuple[str, str]:
     """Run a kernel in the engine that a trace is named for; return what is wrong and how."""
     engine = path.stem
     try:
@@ -104,11 +104,11 @@ def _try(kernel: Source, ptx: str, wanted: Arrays, path: Path, how: How) -> tupl
     return "", ""
 
 
-def difference(found: Arrays, wanted: Arrays) -> str:
+def difference(found: Arrays, wanted: Wanted) -> str:
     """Where the results differ first, "" where they do not; all that is no number is alike."""
     for name, ours in found.items():
-        theirs = wanted[name]
-        odd = np.flatnonzero(~_alike(ours, theirs))
+        theirs, other = (either[name] for either in wanted)
+        odd = np.flatnonzero(~(_alike(ours, theirs) | _alike(ours, other)))
         if len(odd):
             k = odd[0]
             return (

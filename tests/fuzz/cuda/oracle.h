@@ -384,19 +384,20 @@ static double __hiloint2double(int hi, int lo)
     return unpacked<double>((u64_t)(unsigned)hi << 32 | (unsigned)lo);
 }
 
-// A number before no number, -0 below +0.
+// A number before no number, -0 below +0; what a compiler folds may be the other zero.
+static bool other_zero;
 template <class T> static T lesser(T a, T b)
 {
     if (a != a) return b;
     if (b != b) return a;
-    if (a == b) return std::signbit(a) ? a : b;
+    if (a == b) return std::signbit(a) != other_zero ? a : b;
     return a < b ? a : b;
 }
 template <class T> static T greater(T a, T b)
 {
     if (a != a) return b;
     if (b != b) return a;
-    if (a == b) return std::signbit(a) ? b : a;
+    if (a == b) return std::signbit(a) != other_zero ? b : a;
     return a > b ? a : b;
 }
 static float oracle_fminf(float a, float b) { return lesser(a, b); }

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TypeAlias
 
 from fuzz.cuda.batch import ORACLE, Arrays, Source, first_arrays, oracle_text, scalars
 from fuzz.cuda.compiler import NotC
@@ -15,6 +16,11 @@ from fuzz.cuda.parameter import PARAMETERS
 
 FLAGS = ("-O1", "-fwrapv", "-ffp-contract=off", "-fno-strict-aliasing", "-frounding-math",
          "-std=c++17", "-fPIC", "-w")  # fmt: skip
+
+
+Wanted: TypeAlias = tuple[Arrays, Arrays]
+"""What the arrays hold after a launch; and what they hold if fmin(+0, -0) is the other zero, as a
+compiler may have it that folds constants."""
 
 
 class OracleError(Exception):
@@ -56,7 +62,7 @@ class Building:
             stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
 
-    def results(self) -> list[Arrays | str]:
+    def results(self) -> list[Wanted | str]:
         """What each kernel leaves, or why it is not defined."""
         with self._folder:
             _, said = self._job.communicate()
@@ -66,24 +72,28 @@ class Building:
             return [_result(library, n, kernel) for n, kernel in enumerate(self._kernels)]
 
 
-def _result(library: ctypes.CDLL, number: int, kernel: Source) -> Arrays | str:
+def _result(library: ctypes.CDLL, number: int, kernel: Source) -> Wanted | str:
     try:
-        forwards = _run(library, number, kernel, backwards=False)
+        forwards = _run(library, number, kernel)
         backwards = _run(library, number, kernel, backwards=True)
+        other = _run(library, number, kernel, other_zero=True)
     except OracleError as problem:
         return str(problem)
     for name, values in forwards.items():
         if values.tobytes() != backwards[name].tobytes():
             return f"`{name}` depends on the order of threads"
-    return forwards
+    return forwards, other
 
 
-def _run(library: ctypes.CDLL, number: int, kernel: Source, backwards: bool) -> Arrays:
+def _run(
+    library: ctypes.CDLL, number: int, kernel: Source, backwards: bool = False,
+    other_zero: bool = False,
+) -> Arrays:  # fmt: skip
     arrays, words = first_arrays(kernel), scalars(kernel)
     held = {name: array.ctypes.data for name, array in arrays.items()}
     cells = {name: ctypes.create_string_buffer(word.tobytes()) for name, word in words.items()}
     held |= {name: ctypes.addressof(cell) for name, cell in cells.items()}
     pointers = (ctypes.c_void_p * len(PARAMETERS))(*(held[name] for name in PARAMETERS))
-    if library.run(number, pointers, int(backwards)):
+    if library.run(number, pointers, int(backwards), int(other_zero)):
         raise OracleError("threads wait for ever")
     return arrays
