@@ -64,6 +64,11 @@ class Code:
     def find(self, module: int, name: bytes) -> Answer:
         """Find a kernel: its number, what it takes."""
         owner = self._modules[module]
+        if not owner.kernels:
+            raise CutraceError(
+                f"kernel `{name.decode()}` lies in code that has yet to be linked (nvcc -rdc=true),"
+                " which cutrace does not do: build the program without that option"
+            )
         function = owner.get_function(name.decode())
         self.functions.append(function)
         known = function.known

@@ -1,10 +1,12 @@
 """The recorder's end of the line: reads what the program says, has it answered, until it ends."""
 
 import socket
+import sys
 from collections.abc import Iterable
+from typing import Any
 
 from ...errors import CutraceError
-from .answers import Answer, Verbs
+from .answers import NOT_SUPPORTED, Answer, Verbs
 from .wire import HEAD, TOLD, kinds, pack, unpack
 
 
@@ -29,10 +31,19 @@ class Server:
             values = unpack(kind.question, data)
         except ValueError as problem:
             raise CutraceError(f"the program's runtime library: {problem}") from None
-        answer = self._verbs[kind.name](*values)
-        if kind.answer != TOLD:
-            self._send(kind.answer, answer)
+        if kind.answer == TOLD:
+            self._verbs[kind.name](*values)
+        else:
+            self._send(kind.answer, self._answer(kind.name, values))
         return True
+
+    def _answer(self, name: str, values: list[Any]) -> Answer:
+        """Answer a question; what cannot be done is said, and is the program's error."""
+        try:
+            return self._verbs[name](*values)
+        except CutraceError as problem:
+            print(f"cutrace: {problem}", file=sys.stderr)
+            return NOT_SUPPORTED
 
     def _send(self, fields: str, answer: Answer) -> None:
         status = answer if isinstance(answer, int) else 0
