@@ -54,3 +54,11 @@ def test_a_meeting_is_a_block_of_its_own() -> None:
 )
 def test_other_pairs_are_no_meeting(changed: dict[str, str]) -> None:
     assert linked(**changed).meetings == frozenset()
+
+
+def test_one_shuffle_that_two_sides_reach_before_they_join_is_a_meeting() -> None:
+    second = f"setp.eq.u32 %p, %r0, 99; @%p bra DONE; {SHUFFLE}"
+    text = TEXT.format(guard=BY_THREAD, first="-1", second=second)
+    text = text.replace("shfl.sync.bfly.b32 %r1, %r0, 1, 31, -1;\nbra DONE;", "bra TWO;")
+    kernel = link_kernel(parse_module(text.replace(SHUFFLE, f"TWO: {SHUFFLE}")), "k")
+    assert [kernel.instructions[pc].opcode for pc in kernel.meetings] == ["shfl"]

@@ -1,5 +1,8 @@
 """Warp-wide instructions at which lanes may meet that come from two sides of a branch.
 
+Either each side has one of the kind, or both sides come to the same one before they join: control
+flow that a compiler has rearranged may lead some lanes past it.
+
 A `.sync` instruction waits until all lanes of its mask have come to one with the same modifiers
 and mask: to the same instruction or, where a warp has parted, to another one (PTX ISA, shfl.sync).
 """
@@ -52,7 +55,7 @@ def find_meetings(
         block: [k for k in range(*span) if meeting_key(instructions[k]) is not None]
         for block, span in enumerate(spans)
     }
-    if len([block for block, each in keyed.items() if each]) < 2:
+    if not any(keyed.values()):
         return frozenset()
     masks = {
         k: _known(mask_of(instructions[k]), instructions) for each in keyed.values() for k in each
@@ -70,6 +73,7 @@ def find_meetings(
             mine = [k for b in region - others for k in keyed[b]]
             theirs = [k for b in others - region for k in keyed[b]]
             found.update(_matches(instructions, masks, mine, theirs))
+            found.update(k for b in region & others for k in keyed[b])
     return frozenset(found)
 
 
