@@ -62,3 +62,13 @@ def test_one_shuffle_that_two_sides_reach_before_they_join_is_a_meeting() -> Non
     text = text.replace("shfl.sync.bfly.b32 %r1, %r0, 1, 31, -1;\nbra DONE;", "bra TWO;")
     kernel = link_kernel(parse_module(text.replace(SHUFFLE, f"TWO: {SHUFFLE}")), "k")
     assert [kernel.instructions[pc].opcode for pc in kernel.meetings] == ["shfl"]
+
+
+def test_lanes_of_a_mask_of_those_that_run_together_wait_for_nobody() -> None:
+    second = f"setp.eq.u32 %p, %r0, 99; @%p bra DONE; activemask.b32 %r3; {SHUFFLE}"
+    text = TEXT.format(guard=BY_THREAD, first="-1", second=second.replace("-1;", "%r4;"))
+    text = text.replace("shfl.sync.bfly.b32 %r1, %r0, 1, 31, -1;\nbra DONE;", "bra TWO;")
+    text = text.replace("activemask", "TWO: activemask").replace(
+        "%r3;", "%r3; and.b32 %r4, %r3, 7;"
+    )
+    assert link_kernel(parse_module(text), "k").meetings == frozenset()

@@ -7,7 +7,7 @@ A `.sync` instruction waits until all lanes of its mask have come to one with th
 and mask: to the same instruction or, where a warp has parted, to another one (PTX ISA, shfl.sync).
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import TypeAlias
 
 from .graph import immediate_post_dominators
@@ -51,8 +51,9 @@ def find_meetings(
     `spans` are the first and last (exclusive) instructions of the basic blocks, `after` their
     successors; `leaving` are the blocks that end in a return.
     """
+    here = _here(instructions)
     keyed = {
-        block: [k for k in range(*span) if meeting_key(instructions[k]) is not None]
+        block: [k for k in range(*span) if _waits(instructions[k], here)]
         for block, span in enumerate(spans)
     }
     if not any(keyed.values()):
@@ -95,6 +96,37 @@ def _known(mask: Operand, instructions: Sequence[Instruction]) -> int:
         makers = [i for i in instructions if mask in destinations(i)]
         mask = makers[0].operands[1] if len(makers) == 1 and makers[0].opcode == "mov" else mask
     return mask.bits & _ALL if isinstance(mask, Immediate) else _ALL
+
+
+def _here(instructions: Sequence[Instruction]) -> set[Register]:
+    """Return the registers that name none but lanes that ran together when they were made."""
+    makers: dict[Register, list[Instruction]] = {}
+    for instruction in instructions:
+        for register in destinations(instruction):
+            makers.setdefault(register, []).append(instruction)
+    here: set[Register] = set()
+    grows = True
+    while grows:
+        before = len(here)
+        here |= {
+            register for register, made in makers.items() if all(_is_here(i, here) for i in made)
+        }
+        grows = len(here) > before
+    return here
+
+
+def _waits(instruction: Instruction, here: Set[Register]) -> bool:
+    """Whether lanes may wait there for others: their mask may name some that are elsewhere."""
+    return meeting_key(instruction) is not None and mask_of(instruction) not in here
+
+
+def _is_here(instruction: Instruction, here: Set[Register]) -> bool:
+    opcode, read = instruction.opcode, sources(instruction)
+    if opcode in ("and", "mov"):
+        return any(register in here for register in read)
+    if opcode in ("match", "vote") and meeting_key(instruction) is not None:
+        return mask_of(instruction) in here
+    return opcode == "activemask"
 
 
 def _matches(
