@@ -34,6 +34,9 @@ PERIOD = 30
 """Seconds between two lines that tell how far it is."""
 MOST_REDUCED = 10
 """Failures that are made small; more are kept as they are."""
+TURNS = 8
+"""Batches of a process: then a new one begins, for compiled code is never unloaded. A pool that
+renews its processes by itself (`max_tasks_per_child`) stood still on Python 3.12."""
 SPAWN = get_context("spawn")
 
 
@@ -126,8 +129,9 @@ def outcomes(seeds: range, jobs: int, how: How, end: float) -> Iterator[Found]:
     batches = [seeds[k : k + BATCH] for k in range(0, len(seeds), BATCH)]
     while batches and time.monotonic() < end:
         lost: list[range] = []
-        with ProcessPoolExecutor(jobs, SPAWN, max_tasks_per_child=8) as pool:
-            running = {pool.submit(check_seeds, batch, how): batch for batch in batches}
+        turn, batches = batches[: TURNS * jobs], batches[TURNS * jobs :]
+        with ProcessPoolExecutor(jobs, SPAWN) as pool:
+            running = {pool.submit(check_seeds, batch, how): batch for batch in turn}
             try:
                 for job in as_completed(running, timeout=max(0.0, end - time.monotonic())):
                     problem = job.exception()
@@ -142,7 +146,7 @@ def outcomes(seeds: range, jobs: int, how: How, end: float) -> Iterator[Found]:
                 pool.shutdown(wait=False, cancel_futures=True)
                 return
         yield from _killers([batch for batch in lost if len(batch) == 1], how)
-        batches = [half for batch in lost if len(batch) > 1 for half in _halves(batch)]
+        batches = [half for b in lost if len(b) > 1 for half in _halves(b)] + batches
 
 
 def _halves(batch: range) -> tuple[range, range]:

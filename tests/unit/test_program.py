@@ -44,6 +44,12 @@ def test_a_program_runs_unchanged_and_its_launch_is_recorded(tmp_path: Path) -> 
     assert [argument.value for argument in launch.launch.arguments] == ["a", "b", "sum", 700]
 
 
+def test_a_program_may_use_names_that_cuda_13_no_longer_has(tmp_path: Path) -> None:
+    old = ADD.replace("CHECK(cudaFree(d_a));", "CHECK(cudaThreadSynchronize()); cudaThreadExit();")
+    done = record(tmp_path, old, "700")
+    assert (done.status, done.out) == (0, "700 sums are right\n"), done.err
+
+
 def test_copies_are_events_with_the_names_that_kernels_have_for_arrays(tmp_path: Path) -> None:
     events = record(tmp_path, ADD, "700").trace.manifest.events
     found = [(each.kind, each.direction, each.array, each.bytes) for each in events]

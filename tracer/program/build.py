@@ -19,6 +19,7 @@ from ..host.path import missing_file
 from .cache import folder_of, kept, key_of
 from .library import build_library
 from .toolkit import Toolkit, find_host_compiler, find_toolkit
+from .wire import RUNTIME
 
 LEAST_CAPABILITY = 75
 """nvcc 13 compiles for nothing older."""
@@ -42,7 +43,7 @@ class Builder:
         arch = f"compute_{max(wanted or capability, LEAST_CAPABILITY)}"
         return [
             *(str(self.toolkit.nvcc), f"-arch={arch}", f"-code={arch}", "-lineinfo"),
-            *("--no-compress", "-cudart", "shared"),
+            *("--no-compress", "-cudart", "shared", "-include", str(RUNTIME / "legacy.h")),
             *(("-ccbin", self.host) if not _names_compiler(rest) else ()),
             *rest,
             *(f"-L{self.library}", "-Xlinker", f"-rpath={self.library}"),
