@@ -38,12 +38,15 @@ class Workshop:
         try:
             check_target(target)
             sweep_partial(self._target.parent)
-            self._place.mkdir()
-            self._claim = Claim(self._place)
+            self._claim = Claim(self._target.parent, self._make)
             self.folder.mkdir()
         except OSError as error:
             self.discard()
             raise CutraceError(f"{target}: cannot write a trace here: {reason(error)}") from error
+
+    def _make(self) -> Path:
+        self._place.mkdir()
+        return self._place
 
     def publish(self) -> None:
         """Give the trace its final name; a trace that had it before is replaced."""

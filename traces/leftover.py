@@ -4,14 +4,18 @@ A folder of ours has a lock file, on which its process holds a lock: the system 
 the process ends, however it does. Who finds a folder whose lock is free removes it: nobody else
 does, and nothing of a process that lives, or of another user, is touched. Where files cannot be
 locked, no folder has a lock file, and none is removed.
+
+Between the making of a folder and its lock, the process shares a lock on the folder's parent: who
+holds that one alone knows that an empty folder was left by a process killed in between.
 """
 
 import os
 import re
 import shutil
 import tempfile
+import time
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -24,18 +28,29 @@ LOCKS = fcntl is not None
 """Whether files can be locked on this system."""
 
 LOCK = ".lock"
+DRAFT = ".lock.new"
+"""The lock file until its lock is held."""
 SCRATCH = "cutrace-"
 """How the names of folders for a moment begin, in the system's own folder for such."""
 
+PATIENCE = 1.0
+"""Seconds that a new folder waits for others that look for leftovers beside it."""
+
+_SCRATCH = re.compile(rf"{SCRATCH}[a-z0-9_]{{8}}")
 _PARTIAL = re.compile(r"\.(?P<target>.+)\.[0-9a-f]{8}\.partial", re.DOTALL)
 
 
 class Claim:
-    """A folder that is there; it goes with `release`, with this object, or with the process."""
+    """A new folder in `parent`; it goes with `release`, with this object, or with the process.
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self._release = weakref.finalize(self, _remove, folder, _hold(folder / LOCK))
+    `make` makes the folder and returns it; what it raises comes through.
+    """
+
+    def __init__(self, parent: Path, make: Callable[[], Path]) -> None:
+        with _shared(parent):
+            self.folder = make()
+            lock = _hold(self.folder / LOCK)
+        self._release = weakref.finalize(self, _remove, self.folder, lock)
 
     def release(self) -> None:
         """Remove the folder."""
@@ -45,7 +60,7 @@ class Claim:
 def claim_scratch() -> Claim:
     """Make a folder for a moment, and remove those of processes that were killed."""
     sweep_scratch()
-    return Claim(Path(tempfile.mkdtemp(prefix=SCRATCH)))
+    return Claim(Path(tempfile.gettempdir()), lambda: Path(tempfile.mkdtemp(prefix=SCRATCH)))
 
 
 @contextmanager
@@ -61,7 +76,7 @@ def scratch_folder() -> Iterator[Path]:
 def sweep_scratch() -> None:
     """Remove folders for a moment whose process was killed."""
     for folder in _own_folders(Path(tempfile.gettempdir())):
-        if folder.name.startswith(SCRATCH):
+        if _SCRATCH.fullmatch(folder.name):
             _sweep(folder)
 
 
@@ -95,10 +110,53 @@ def _sweep(folder: Path, target: Path | None = None) -> None:
     """Remove a folder if its lock is free, after giving `target` back what it had."""
     lock = _lock(folder / LOCK)
     if lock is None:
+        _sweep_unlocked(folder)
         return
     if target is not None:
         _give_back(folder, target)
     _remove(folder, lock)
+
+
+def _sweep_unlocked(folder: Path) -> None:
+    """Remove a folder whose process was killed before it had its lock: nothing else is in it."""
+    parent = _open_folder(folder.parent)
+    if parent is None:
+        return
+    with suppress(OSError):
+        fcntl.flock(parent, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if os.listdir(folder) == [DRAFT] and (lock := _lock(folder / DRAFT)) is not None:
+            os.unlink(folder / DRAFT)
+            os.close(lock)
+        os.rmdir(folder)
+    os.close(parent)
+
+
+@contextmanager
+def _shared(parent: Path) -> Iterator[None]:
+    """Share the lock on a folder while the body runs, if it can be had in good time."""
+    lock = _open_folder(parent)
+    end = time.monotonic() + PATIENCE
+    while lock is not None and time.monotonic() < end:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            break
+        except OSError:
+            time.sleep(0.001)
+    try:
+        yield
+    finally:
+        if lock is not None:
+            os.close(lock)
+
+
+def _open_folder(folder: Path) -> int | None:
+    """Return a folder's descriptor; None where it, or a lock, is not to be had."""
+    if fcntl is None:
+        return None
+    try:
+        return os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError:
+        return None
 
 
 def _give_back(folder: Path, target: Path) -> None:
@@ -111,7 +169,7 @@ def _give_back(folder: Path, target: Path) -> None:
 
 def _hold(file: Path) -> int | None:
     """Make a lock file that is locked from its first moment on; None where none can be."""
-    draft = file.with_name(f"{file.name}.new")
+    draft = file.with_name(DRAFT)
     lock = _lock(draft, os.O_CREAT | os.O_EXCL)
     with suppress(OSError):
         if lock is None:

@@ -106,6 +106,43 @@ def test_a_killed_command_leaves_nothing_once_another_ran(
     assert (names(here), names(scratch)) == (["slow.cu"], [])
 
 
+@pytest.mark.parametrize("moment", ["os.open", "os.rename"])
+def test_one_killed_before_it_had_its_lock_leaves_nothing(
+    moment: str, places: tuple[Path, Path]
+) -> None:
+    here, scratch = places
+    for kind in ("Session('dead.cutrace')", "Session()"):
+        killed = f"""
+import os
+import cutrace
+from cutrace.traces import leftover
+
+first = {moment}
+def kill(path, *arguments):
+    if str(path).endswith(leftover.DRAFT):
+        os.kill(os.getpid(), 9)
+    return first(path, *arguments)
+{moment} = kill
+cutrace.{kind}.__enter__()
+"""
+        child = subprocess.run([sys.executable, "-c", killed], check=False)
+        assert child.returncode == -signal.SIGKILL
+    assert (len(names(here)), len(names(scratch))) == (1, 1)
+    assert run(["devices", "h100"]) == 0
+    assert (names(here), names(scratch)) == ([], [])
+
+
+def test_a_folder_in_the_making_stays(places: tuple[Path, Path]) -> None:
+    _, scratch = places
+    young = scratch / "cutrace-abcdefgh"
+    with leftover._shared(scratch):
+        young.mkdir()
+        assert run(["devices", "h100"]) == 0
+        assert young.is_dir()
+    assert run(["devices", "h100"]) == 0
+    assert not young.exists()
+
+
 def test_what_is_not_ours_stays(places: tuple[Path, Path]) -> None:
     here, scratch = places
     for folder in (
