@@ -9,7 +9,6 @@ import polars as pl
 from ..errors import CutraceError, nearest
 from ..models.replay.device.device import load_device
 from ..traces.reader import Trace
-from ..traces.schema import Launch
 from .budget import Budget, Entry, Limit
 from .evaluate import Value
 from .profile import LaunchProfile, Profile
@@ -76,7 +75,7 @@ class Checker:
 
     def judge(self, budget: Budget, compiler: str, allow_missing: bool = False) -> Checked:
         """Judge all entries; `CutraceError` for a kernel, line or array that does not exist."""
-        names = sorted({name_kernel(p.launch) for p in self.profile.launches})
+        names = sorted({p.launch.name for p in self.profile.launches})
         missing = []
         verdicts: list[Verdict] = []
         for entry in budget.entries:
@@ -96,7 +95,7 @@ class Checker:
         return tuple(
             p
             for p in self.profile.launches
-            if is_kernel(name_kernel(p.launch), entry.kernel) and device in ("", p.device)
+            if is_kernel(p.launch.name, entry.kernel) and device in ("", p.device)
         )
 
     def measure(self, entry: Entry, limit: Limit, launch: LaunchProfile, where: str) -> Value:
@@ -190,11 +189,6 @@ class Checker:
 SPACES = {"const": "constant"}
 """What counters call a state space, where it is another word."""
 MOVED = "bytes_moved"
-
-
-def name_kernel(launch: Launch) -> str:
-    """A kernel as a person calls it: `transpose<32>`."""
-    return launch.signature.partition("(")[0] or launch.kernel
 
 
 def is_kernel(name: str, wanted: str) -> bool:

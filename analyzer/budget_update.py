@@ -7,7 +7,7 @@ import tomlkit
 from tomlkit.items import Table
 
 from .budget import Entry, Limit, read_budget
-from .budget_check import Checker, name_kernel
+from .budget_check import Checker
 from .evaluate import Value
 from .output import write_report
 from .profile import LaunchProfile, Profile
@@ -60,7 +60,7 @@ def _make(path: Path, checker: Checker, compiler: str) -> int:
     document["compiler"] = compiler
     tables = tomlkit.aot()
     devices = able if len(able) > 1 else [""]
-    kernels = dict.fromkeys(name_kernel(p.launch) for p in profile.launches)
+    kernels = dict.fromkeys(p.launch.name for p in profile.launches)
     for kernel in kernels:
         for device in devices:
             entry = Entry(len(tables), (), kernel, device=device)

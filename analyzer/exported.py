@@ -11,9 +11,8 @@ ENGINE_STREAM = "7"
 
 def demangled(launch: Launch) -> str:
     """`reverse(int*, const int*)`: the C name with the parameters' types, as profilers print it."""
-    name = launch.signature.partition("(")[0] or launch.kernel
     types = (argument.type.replace(" *", "*") for argument in launch.arguments)
-    return f"{name}({', '.join(types)})"
+    return f"{launch.name}({', '.join(types)})"
 
 
 def chosen_counters(

@@ -6,12 +6,11 @@ from ..traces.schema import Launch
 
 def launch_text(launch: Launch) -> str:
     """`reverse<<<1024, 256>>>(out, in)`; scalars with their values, `n=1024`."""
-    name = launch.signature.partition("(")[0] or launch.kernel
     shape = [_extent(launch.grid), _extent(launch.block)]
     if launch.shared_dynamic:
         shape.append(str(launch.shared_dynamic))
     arguments = (a.name if a.name == a.value else f"{a.name}={a.value}" for a in launch.arguments)
-    return one_line(f"{name}<<<{', '.join(shape)}>>>({', '.join(arguments)})")
+    return one_line(f"{launch.name}<<<{', '.join(shape)}>>>({', '.join(arguments)})")
 
 
 def _extent(extent: tuple[int, ...]) -> str:

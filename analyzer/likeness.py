@@ -50,7 +50,7 @@ def _is_same_work(one: Launch, other: Launch) -> bool:
 
 def _name(launch: Launch) -> str:
     """The kernel's name without template arguments."""
-    return (launch.signature.partition("(")[0] or launch.kernel).partition("<")[0]
+    return launch.name.partition("<")[0]
 
 
 def _types(launch: Launch) -> Sequence[str]:

@@ -109,7 +109,7 @@ def _columns(path: Path) -> Sequence[str]:
 
 
 def _rows(job: Job, launch: LaunchProfile, number: int) -> Iterator[tuple[object, ...]]:
-    kernel = launch.launch.signature.partition("(")[0] or launch.launch.kernel
+    kernel = launch.launch.name
     for name, counter in headings(launch.capability).items():
         if counter:
             value = launch.counters[name]

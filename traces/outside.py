@@ -7,10 +7,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from .schema import LANES, Array, Launch, Outside, Space
-
-VERBS = {"ld": "reads", "ldu": "reads", "st": "writes"}
-"""What an opcode does to memory, if it does not update it."""
+from .place_text import coordinates, distance, gap_text, verb_of
+from .schema import LANES, Launch, Outside, Space
 
 
 class OutsideTotals:
@@ -51,7 +49,7 @@ def outside_text(
         total = sum(outside.lanes for outside in found)
         times = "once" if total == 1 else f"{total} times; first"
         what = _first(launch, instructions, found[0], base, times)
-        yield line, f"{line}: kernel `{_name(launch)}` {what}"
+        yield line, f"{line}: kernel `{launch.name}` {what}"
 
 
 def _line(instructions: pa.Table, pc: int) -> str:
@@ -59,38 +57,21 @@ def _line(instructions: pa.Table, pc: int) -> str:
     return f"{file}:{line}" if line else f"instruction {pc} ({instructions['text'][pc].as_py()})"
 
 
-def _name(launch: Launch) -> str:
-    return launch.signature.partition("(")[0] or launch.kernel
-
-
 def _first(launch: Launch, instructions: pa.Table, outside: Outside, base: int, times: str) -> str:
     opcode, width = (instructions[name][outside.pc].as_py() for name in ("opcode", "bytes"))
+    thread = coordinates(outside.thread, launch.block)
+    block = coordinates(outside.block, launch.grid)
     return (
-        f"{VERBS.get(opcode, 'updates')} {width} bytes outside of every array, {times} at global "
-        f"address {base + outside.address:#x} in thread {_triple(outside.thread, launch.block)} of "
-        f"block {_triple(outside.block, launch.grid)}: {_nearest(launch, outside.address, width)}"
+        f"{verb_of(opcode)} {width} bytes outside of every array, {times} at global "
+        f"address {base + outside.address:#x} in thread {thread} of "
+        f"block {block}: {_nearest(launch, outside.address, width)}"
     )
-
-
-def _triple(index: int, extent: tuple[int, int, int]) -> str:
-    x, rest = index % extent[0], index // extent[0]
-    return f"({x}, {rest % extent[1]}, {rest // extent[1]})"
 
 
 def _nearest(launch: Launch, address: int, width: int) -> str:
     arrays = [array for array in launch.arrays if array.space == Space.GLOBAL]
     if not arrays:
         return "no array is known"
-    near = min(arrays, key=lambda array: _distance(array, address))
-    end = near.offset + near.bytes
-    if address < near.offset:
-        gap = f"{near.offset - address} bytes before"
-    elif address >= end:
-        gap = f"{address - end} bytes past the end of"
-    else:
-        gap = f"{address + width - end} bytes beyond the end of"
+    near = min(arrays, key=lambda array: distance(array.offset, array.bytes, address))
+    gap = gap_text(near.offset, near.bytes, address, width)
     return f"{gap} `{near.name}` ({near.bytes} bytes)"
-
-
-def _distance(array: Array, address: int) -> int:
-    return max(array.offset - address, address - array.offset - array.bytes, 0)

@@ -75,6 +75,9 @@ barriers that do not wait; `fetch`, `filter` or `gather` of texture samples; `fo
 stores that convert (`sust.p`); empty otherwise.
 """
 
+STRONG_LOADS = frozenset({"volatile", "relaxed", "acquire", "mmio"})
+"""Memory orders of loads that must see what other threads have stored."""
+
 CLASSES = (
     *("half", "single", "double", "integer", "conversion", "control", "exchange"),
     *("memory", "free", "other"),
@@ -314,6 +317,11 @@ class Launch:
     kept: Kept = Kept()
     partly_written: tuple[str, ...] = ()  # arrays that sampled launches before left unfinished
     outside: tuple[Outside, ...] = ()  # accesses outside of every allocation, rising pc
+
+    @property
+    def name(self) -> str:
+        """The C name with template arguments, or the PTX name where that is not known."""
+        return self.signature.partition("(")[0] or self.kernel
 
     @property
     def blocks(self) -> int:

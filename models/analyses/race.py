@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from ...traces.place_text import coordinates
 from ...traces.schema import LANES, Array, Launch, Space
 from ..replay.race.pairs import count_pairs, tally_touches
 from ..replay.race.shadow_cells import ATOMIC, LOAD, STORE, Effects, Part, cut_parts, find_contested
@@ -186,7 +187,7 @@ class _Search:
         variable, start, itemsize = _locate(self._launch.arrays, address)
         itemsize = itemsize or _element_bytes(self._instructions, first.pc)
         return Race(
-            first, second, _triple(block, self._launch.grid), interval, address, variable,
+            first, second, coordinates(block, self._launch.grid), interval, address, variable,
             (address - start) // itemsize, itemsize, 0, 0,
         )  # fmt: skip
 
@@ -221,7 +222,7 @@ class _Search:
             warp,
             int(part.rows.step[row]),
             tuple(lanes.tolist()),
-            tuple(_triple(warp * LANES + lane, self._launch.block) for lane in lanes.tolist()),
+            tuple(coordinates(warp * LANES + lane, self._launch.block) for lane in lanes.tolist()),
         )
 
 
@@ -260,9 +261,3 @@ def _element_bytes(instructions: pa.Table, pc: int) -> int:
     if found is None:
         return 1
     return max(int(found[1]) * int(found[2] or 1) // 8, 1)
-
-
-def _triple(index: int, extent: Triple) -> Triple:
-    """Return (x, y, z) of a linear index."""
-    rest, x = divmod(index, extent[0])
-    return x, rest % extent[1], rest // extent[1]

@@ -4,8 +4,9 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from ...errors import KernelFault
+from ...traces.place_text import coordinates
 from ..ptx.kernel import Kernel
-from .fault import source_line, triple
+from .fault import source_line
 
 if TYPE_CHECKING:
     from .group import Group
@@ -37,7 +38,7 @@ class Budget:
     def _overrun(self, wave: "Wave", block: int) -> KernelFault:
         program = wave.program
         index = int(wave.step.argmax())
-        owner = triple(int(wave.numbers[wave.block_of_warp[index]]), program.launch.grid)
+        owner = coordinates(int(wave.numbers[wave.block_of_warp[index]]), program.launch.grid)
         return KernelFault(
             f"{loop_line(program.kernel, block)}: kernel `{program.name}` does not end: warp"
             f" {index % wave.warps_a_block} of block {owner} ran {self._limit} instructions and"
@@ -53,7 +54,7 @@ def never_ends(kernel: Kernel, block: int) -> "Step":
     def stop(group: "Group") -> None:
         wave = group.wave
         program, index = wave.program, int(group.warps[0])
-        owner = triple(int(wave.numbers[wave.block_of_warp[index]]), program.launch.grid)
+        owner = coordinates(int(wave.numbers[wave.block_of_warp[index]]), program.launch.grid)
         raise KernelFault(
             f"{loop_line(kernel, block)}: kernel `{program.name}` does not end: nothing leaves the "
             f"loop in which warp {index % wave.warps_a_block} of block {owner} is",

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, NoReturn
 import numpy as np
 
 from ...errors import KernelFault
+from ...traces.place_text import coordinates, distance, gap_text, verb_of
 from ...traces.schema import Space
 from ..ptx.kernel import Kernel
 from .array import LANES, Array, Mask
 from .fact import Facts
 from .layout import shared_layout
-from .memory import Allocation
 
 if TYPE_CHECKING:
     from .group import Group
@@ -86,7 +86,7 @@ def _report(
     program = wave.program
     address = int(addresses.reshape(-1)[lane])
     instruction = program.kernel.instructions[pc]
-    verb = {"ld": "reads", "ldu": "reads", "st": "writes"}.get(instruction.opcode, "updates")
+    verb = verb_of(instruction.opcode)
     problem = "outside" if outside else "misaligned"
     where = _nearest(group, address, space, width) if outside else f"not a multiple of {width}"
     if outside and space == Space.GLOBAL:
@@ -106,13 +106,7 @@ def name_lane(group: "Group", lane: int) -> str:
     warp = int(group.place[lane // LANES])
     thread = (warp % wave.warps_a_block) * LANES + lane % LANES
     block = int(wave.numbers[wave.block_of_warp[warp]])
-    return f"thread {triple(thread, launch.block)} of block {triple(block, launch.grid)}"
-
-
-def triple(index: int, extent: tuple[int, int, int]) -> str:
-    """Return `(x, y, z)` of a thread in its block, or of a block in its grid."""
-    x, rest = index % extent[0], index // extent[0]
-    return f"({x}, {rest % extent[1]}, {rest // extent[1]})"
+    return f"thread {coordinates(thread, launch.block)} of block {coordinates(block, launch.grid)}"
 
 
 def _nearest(group: "Group", address: int, space: Space, width: int) -> str:
@@ -125,13 +119,8 @@ def _nearest(group: "Group", address: int, space: Space, width: int) -> str:
     allocations = wave.program.memory.arena(space).allocations
     if not allocations:
         return "nothing is allocated"
-    near = min(allocations, key=lambda a: _distance(a, address))
-    if address < near.address:
-        gap = f"{near.address - address} bytes before"
-    elif address >= near.address + near.size:
-        gap = f"{address - near.address - near.size} bytes past the end of"
-    else:
-        gap = f"{address + width - near.address - near.size} bytes beyond the end of"
+    near = min(allocations, key=lambda a: distance(a.address, a.size, address))
+    gap = gap_text(near.address, near.size, address, width)
     return f"{gap} `{near.name}` ({near.size} bytes at {near.address:#x})"
 
 
@@ -172,7 +161,3 @@ def _open_arrays(wave: "Wave") -> str:
         f", of which {', '.join(names)} has the {given} that the launch asks for: "
         "its third number, <<<grid, block, bytes>>>"
     )
-
-
-def _distance(allocation: Allocation, address: int) -> int:
-    return max(allocation.address - address, address - allocation.address - allocation.size, 0)

@@ -9,11 +9,11 @@ loops are ever interrupted, so that a loop that merely runs long keeps its diver
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
+from ...traces.schema import STRONG_LOADS
 from ..ptx.isa import LEAVES, destinations, sources
 from ..ptx.kernel import BasicBlock, CallTarget, Instruction, Kernel, Register
 from .pointer import callees
 
-_SEES_OTHERS = frozenset({"volatile", "relaxed", "acquire", "mmio"})
 _ASKS = frozenset({"cas", "exch"})
 """Atomics with which one thread asks for all of its block: `add` hands out work instead."""
 
@@ -174,4 +174,4 @@ def _hands_out(instruction: Instruction) -> bool:
 def _sees_others(instruction: Instruction) -> bool:
     if instruction.opcode in ("atom", "mbarrier"):
         return True
-    return instruction.opcode == "ld" and not _SEES_OTHERS.isdisjoint(instruction.modifiers)
+    return instruction.opcode == "ld" and not STRONG_LOADS.isdisjoint(instruction.modifiers)

@@ -5,9 +5,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from ...traces.schema import STRONG_LOADS
 from ..engine.op.update import is_any_order
 
-_SEES_OTHERS = frozenset({"volatile", "relaxed", "acquire", "mmio"})
 _REACHES_OTHERS = frozenset({"sys", "gpu", "cluster"})
 _FENCES = frozenset({"membar", "fence"})
 
@@ -55,7 +55,7 @@ def _why_dependent(row: dict[str, Any]) -> str:
         return ""
     if row["access"] == "atomic" and row["result_read"]:
         return "reads what other blocks have added to"
-    if row["access"] == "load" and row["order"] in _SEES_OTHERS and row["scope"] != "cta":
+    if row["access"] == "load" and row["order"] in STRONG_LOADS and row["scope"] != "cta":
         return "waits for what other blocks store"
     if row["opcode"] in _FENCES and row["scope"] in _REACHES_OTHERS:
         return "orders what other blocks see"

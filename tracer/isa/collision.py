@@ -12,6 +12,7 @@ because they came by different branches is taken for one value.
 from collections.abc import Iterator, Sequence, Set
 from typing import TypeAlias
 
+from ..ptx.dataflow import spread
 from ..ptx.isa import destinations, sources
 from ..ptx.kernel import (
     Address,
@@ -45,7 +46,7 @@ def find_collisions(kernel: Kernel, facts: Sequence[Facts]) -> Sequence[str]:
     if not any(_is_atomic(i) for i in kernel.instructions):
         return [""] * len(kernel.instructions)
     located = list(_located(kernel))
-    varying = _spread(located)
+    varying = spread(_flow(*place) for place in located)
     return [_collision(f, i, facts[pc], varying) for pc, (f, i) in enumerate(located)]
 
 
@@ -77,20 +78,6 @@ def _collision(function: int, instruction: Instruction, facts: Facts, varying: S
     differs = own and (function, address.base.name) in varying  # type: ignore[union-attr]
     electable = operation in (_ELECTABLE if unread else {"add"})
     return "elected" if word and address and not differs and electable else "serial"
-
-
-def _spread(located: Sequence[tuple[int, Instruction]]) -> Set[Value]:
-    """Return the registers whose lanes may differ."""
-    varying: set[Value] = set()
-    steps = [_flow(function, instruction) for function, instruction in located]
-    grown = True
-    while grown:
-        before = len(varying)
-        for results, read, differs in steps:
-            if differs or not varying.isdisjoint(read):
-                varying.update(results)
-        grown = len(varying) > before
-    return varying
 
 
 def _flow(function: int, instruction: Instruction) -> tuple[Set[Value], Set[Value], bool]:

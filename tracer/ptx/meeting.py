@@ -10,6 +10,7 @@ and mask: to the same instruction or, where a warp has parted, to another one (P
 from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import TypeAlias
 
+from .dataflow import spread
 from .graph import immediate_post_dominators
 from .isa import destinations, sources
 from .kernel import Immediate, Instruction, Operand, Register, Special
@@ -51,22 +52,22 @@ def find_meetings(
     `spans` are the first and last (exclusive) instructions of the basic blocks, `after` their
     successors; `leaving` are the blocks that end in a return.
     """
+    if not any(meeting_key(instruction) for instruction in instructions):
+        return frozenset()
     here = _here(instructions)
     keyed = {
         block: [k for k in range(*span) if _waits(instructions[k], here)]
         for block, span in enumerate(spans)
     }
-    if not any(keyed.values()):
-        return frozenset()
     masks = {
         k: _known(mask_of(instructions[k]), instructions) for each in keyed.values() for k in each
     }
     joins = immediate_post_dominators(after, leaving, len(spans))
-    apart = _differing(instructions)
+    apart = spread((destinations(i), sources(i), _differs(i)) for i in instructions)
     found: set[int] = set()
     for block, sides in after.items():
         guard = instructions[spans[block][1] - 1].guard
-        if len(sides) < 2 or (guard is not None and guard.register.name not in apart):
+        if len(sides) < 2 or (guard is not None and guard.register not in apart):
             continue
         regions = [_region(after, side, joins[block]) for side in sides]
         for number, region in enumerate(regions):
@@ -139,19 +140,6 @@ def _matches(
         key = meeting_key(instructions[k])
         if any(meeting_key(instructions[o]) == key and masks[o] & masks[k] for o in theirs):
             yield k
-
-
-def _differing(instructions: Sequence[Instruction]) -> set[str]:
-    """Return the registers whose values may differ between lanes that run together."""
-    apart: set[str] = set()
-    grows = True
-    while grows:
-        before = len(apart)
-        for instruction in instructions:
-            if _differs(instruction) or any(r.name in apart for r in sources(instruction)):
-                apart.update(r.name for r in destinations(instruction))
-        grows = len(apart) > before
-    return apart
 
 
 def _differs(instruction: Instruction) -> bool:

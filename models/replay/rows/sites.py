@@ -12,13 +12,11 @@ import numpy as np
 import pyarrow as pa
 
 from ....errors import CutraceError
-from ....traces.schema import Space
+from ....traces.schema import STRONG_LOADS, Space
 from ..seam import ACCESSES, Ints, Kind
 
 SPACES = 8
 """Sites of an instruction: more than there are values of Space."""
-STRONG = frozenset({"volatile", "relaxed", "acquire", "mmio"})
-"""Memory orders of loads that must see what other SMs have written."""
 
 Instruction = Mapping[str, object]
 """A row of `traces.schema.INSTRUCTIONS`."""
@@ -71,7 +69,7 @@ def _kind(row: Instruction, space: Space, dlcm: str) -> Kind:
     """Return what an instruction does to a space; its access is empty if nothing."""
     access, cache = access_to(row, space), str(row["cache"])
     if not cache and space is Space.GLOBAL and access == "load":
-        cache = "strong" if row["order"] in STRONG and row["scope"] != "cta" else dlcm
+        cache = "strong" if row["order"] in STRONG_LOADS and row["scope"] != "cta" else dlcm
     collision = str(row["collision"])
     return Kind(space.name.lower(), access, cache, int(str(row["bytes"])), collision=collision)
 
