@@ -1,5 +1,6 @@
 """Whole CUDA programs for tests: written to a folder, built, recorded as a user would."""
 
+import signal
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -15,6 +16,8 @@ HEAD = """
 #define CHECK(call) do { cudaError_t e = (call); if (e) { printf("line %d: %s\\n", __LINE__, \\
     cudaGetErrorName(e)); exit(9); } } while (0)
 """
+SECONDS = 300
+"""After which a command is taken to hang."""
 
 
 @dataclass(frozen=True)
@@ -35,8 +38,21 @@ class Done:
 def cutrace(folder: Path, *words: str, text: str = "") -> Done:
     """Run a command line of cutrace in a folder."""
     command = [sys.executable, "-m", "cutrace", *words]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=folder, input=text)
+    done = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        input=text,
+        preexec_fn=_hear_ctrl_c,
+        timeout=SECONDS,
+    )
     return Done(done.returncode, done.stdout, done.stderr, folder / "app.cutrace")
+
+
+def _hear_ctrl_c() -> None:
+    """What a shell starts in the background does not."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def record(
