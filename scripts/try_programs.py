@@ -1,6 +1,7 @@
 """Try whole programs of public collections: build each with `cutrace nvcc`, record it, judge it.
 
-python scripts/try_programs.py CHECKOUT... [--only NAME...] [--seconds N] [--json FILE]
+python scripts/try_programs.py CHECKOUT... [--only NAME...] [--seconds N] [--keep FOLDER]
+                               [--json FILE]
 python scripts/try_programs.py --json FILE --page docs/programs.md
 
 A checkout is a folder with NVIDIA/cuda-samples, yuhc/gpu-rodinia or sgrauerg/polybenchGpu in it;
@@ -12,37 +13,30 @@ import argparse
 import json
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
 import time
-import tomllib
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
+
+from try_collections import Program, find_programs
+from try_inputs import write_inputs
 
 from cutrace.errors import CutraceError
 from cutrace.traces.reader import read_trace
 
-SETTINGS = Path(__file__).with_suffix(".toml")
-SAMPLES = re.compile(r"^(0|2|3|5|6)_")
-_EXECUTABLE = re.compile(r"add_executable\(\s*([\w-]+)\s+([^)]*)\)")
-_SOURCES = (".cu", ".cpp", ".c")
 _PASSED = re.compile(r"\bpass(ed)?\b|\bsuccess|\bOK\b|Non-Matching[^\n]*: 0\b", re.IGNORECASE)
 _FAILED = re.compile(r"\bfail(ed|ure)?\b(?! as expected)|mismatch|incorrect", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
-class Program:
-    """A program of a collection: where it lies, what it is built of, how it is called."""
+class Places:
+    """Folders: of what is built, of what is read."""
 
-    collection: str
-    name: str
-    folder: Path
-    sources: tuple[str, ...]
-    flags: tuple[str, ...]
-    arguments: str = ""
-    left_out: str = ""
+    built: Path
+    inputs: Path
 
 
 @dataclass
@@ -60,72 +54,65 @@ class Outcome:
     why: str = ""
 
 
-def find_programs(checkout: Path) -> Iterator[Program]:
-    """List the programs of a collection."""
-    settings = tomllib.loads(SETTINGS.read_text())
-    found = [*_samples(checkout), *_polybench(checkout), *_rodinia(checkout, settings)]
-    for program in found:
-        own = settings.get(program.collection, {}).get(program.name, {})
-        yield Program(
-            program.collection,
-            program.name,
-            program.folder,
-            tuple(own.get("sources", program.sources)),
-            (*program.flags, *shlex.split(own.get("flags", ""))),
-            own.get("arguments", ""),
-            own.get("left_out", ""),
-        )
-
-
-def _samples(checkout: Path) -> Iterator[Program]:
-    """NVIDIA/cuda-samples: each says in its CMakeLists.txt what it is built of."""
-    for cmake in sorted(checkout.glob("Samples/*/*/CMakeLists.txt")):
-        text = cmake.read_text(errors="replace")
-        found = _EXECUTABLE.search(text)
-        if found is None or not SAMPLES.match(cmake.parent.parent.name):
-            continue
-        sources = tuple(w for w in found[2].split() if w.endswith(_SOURCES))
-        flags = [f"-I{checkout / 'Common'}", "-std=c++17"]
-        if "SEPARABLE_COMPILATION" in text:
-            flags.append("-rdc=true")
-        if "extended-lambda" in text:
-            flags.append("--extended-lambda")
-        yield Program("cuda-samples", cmake.parent.name, cmake.parent, sources, tuple(flags))
-
-
-def _polybench(checkout: Path) -> Iterator[Program]:
-    """sgrauerg/polybenchGpu: a folder and a .cu for each, sizes in headers or in the source."""
-    for source in sorted(checkout.glob("CUDA/*/*.cu")):
-        yield Program("polybenchGpu", source.stem, source.parent, (source.name,), ())
-
-
-def _rodinia(checkout: Path, settings: dict[str, dict[str, object]]) -> Iterator[Program]:
-    """yuhc/gpu-rodinia: the settings say what each is built of."""
-    if not (checkout / "cuda" / "backprop").is_dir():
-        return
-    for name in sorted(settings.get("gpu-rodinia", {})):
-        yield Program("gpu-rodinia", name, checkout / "cuda" / name.partition(":")[0], (), ())
-
-
-def try_program(program: Program, seconds: float) -> Outcome:
-    """Build a program and record it."""
-    outcome = Outcome(program.collection, program.name, program.arguments)
+def try_program(program: Program, places: Places, seconds: float) -> Outcome:
+    """Build a program, unless it was built before, and record it."""
+    outcome = Outcome(program.collection, program.name, _shown_call(program))
     if program.left_out:
         outcome.why = program.left_out
         return outcome
+    binary = places.built / _file_name(program)
+    printed = "" if binary.is_file() else _build(program, binary)
+    outcome.built = binary.is_file()
+    if not outcome.built:
+        outcome.why = _first_error(printed)
+        return outcome
     with tempfile.TemporaryDirectory(prefix="cutrace-try-") as folder:
-        binary, trace = Path(folder, program.name.replace(":", "-")), Path(folder, "t.cutrace")
-        build = [*("nvcc", "-O3", "-o", str(binary)), *program.flags, *program.sources]
-        status, printed, _ = _run(build, program.folder, 600)
-        outcome.built = status == 0
-        if not outcome.built:
-            outcome.why = _first_error(printed)
-            return outcome
+        trace = Path(folder, "t.cutrace")
+        words = [word.replace("{inputs}", str(places.inputs)) for word in _call(program)]
         limits = ["--timeout", str(seconds), "-o", str(trace)]
-        record = ["record", *limits, "--", str(binary), *shlex.split(program.arguments)]
-        status, printed, outcome.seconds = _run(record, program.folder, 3 * seconds)
+        inside = Path(program.runs_in.replace("{inputs}", str(places.inputs)) or program.folder)
+        inside.mkdir(parents=True, exist_ok=True)
+        status, printed, outcome.seconds = _run(
+            ["record", *limits, "--", str(binary), *words], inside, 3 * seconds
+        )
         _judge(outcome, status, printed, trace)
     return outcome
+
+
+def _call(program: Program) -> list[str]:
+    return shlex.split(program.arguments)
+
+
+def _shown_call(program: Program) -> str:
+    """Arguments, and what makes its size smaller, for the table."""
+    sizes = [word for word in program.flags if word.startswith("-D")]
+    return " ".join([*_call(program), *sizes, *(new for _, new in program.changes)]).replace(
+        "{inputs}/", ""
+    )
+
+
+def _build(program: Program, binary: Path) -> str:
+    """Build a program, of changed copies of its files where constants are to be changed."""
+    with tempfile.TemporaryDirectory(prefix="cutrace-try-") as copy:
+        folder = program.folder
+        if program.changes:
+            folder = Path(copy, folder.name)
+            shutil.copytree(program.folder, folder)
+            _change(folder, program)
+        command = ["nvcc", "-O3", "-o", str(binary), *program.flags, *program.sources]
+        return _run(command, folder, 900)[1]
+
+
+def _change(folder: Path, program: Program) -> None:
+    for path in (p for p in folder.iterdir() if p.suffix in (".cu", ".cuh", ".h", ".cpp", ".c")):
+        text = path.read_text(errors="surrogateescape")
+        for old, new in program.changes:
+            text = text.replace(old, new)
+        path.write_text(text, errors="surrogateescape")
+
+
+def _file_name(program: Program) -> str:
+    return f"{program.collection}-{program.name}".replace(":", "-").replace("/", "-")
 
 
 def _judge(outcome: Outcome, status: int | None, printed: str, trace: Path) -> None:
@@ -218,27 +205,36 @@ def main() -> None:
     parser.add_argument("checkouts", nargs="*", type=Path)
     parser.add_argument("--only", nargs="*", default=())
     parser.add_argument("--seconds", type=float, default=150.0)
+    parser.add_argument("--keep", type=Path, help="a folder for what is built")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--page", type=Path)
     asked = parser.parse_args()
     if asked.page:
         write_page(asked.page, [Outcome(**each) for each in json.loads(asked.json.read_text())])
         return
+    with tempfile.TemporaryDirectory(prefix="cutrace-try-") as folder:
+        places = Places(asked.keep or Path(folder, "built"), Path(folder, "inputs"))
+        for place in (places.built, places.inputs):
+            place.mkdir(parents=True, exist_ok=True)
+        write_inputs(places.inputs)
+        _try_all(asked, places)
+
+
+def _try_all(asked: argparse.Namespace, places: Places) -> None:
     outcomes = []
-    for checkout in asked.checkouts:
-        for program in find_programs(checkout.resolve()):
-            if asked.only and program.name not in asked.only:
-                continue
-            outcome = try_program(program, asked.seconds)
-            outcomes.append(outcome)
-            print(
-                f"{outcome.name:36} built={outcome.built:d} ran={outcome.ran:d}"
-                f" passed={outcome.passed} launches={outcome.launches}"
-                f" {outcome.seconds:.1f} s {outcome.why[:150]}",
-                flush=True,
-            )
-            if asked.json:
-                asked.json.write_text(json.dumps([asdict(each) for each in outcomes], indent=1))
+    for program in find_programs([checkout.resolve() for checkout in asked.checkouts]):
+        if asked.only and program.name not in asked.only:
+            continue
+        outcome = try_program(program, places, asked.seconds)
+        outcomes.append(outcome)
+        print(
+            f"{outcome.name:36} built={outcome.built:d} ran={outcome.ran:d}"
+            f" passed={outcome.passed} launches={outcome.launches}"
+            f" {outcome.seconds:.1f} s {outcome.why[:150]}",
+            flush=True,
+        )
+        if asked.json:
+            asked.json.write_text(json.dumps([asdict(each) for each in outcomes], indent=1))
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from program_run import cutrace, record
+from program_run import record
 
 KERNELS = """
 __global__ void put(int *x, int at) { x[at] = 1; }
@@ -138,16 +138,3 @@ def test_an_assertion_s_fault_is_the_program_s_to_see(tmp_path: Path) -> None:
     done = record(tmp_path, source)
     assert done.out.endswith("cudaErrorAssert\n"), done.err
     assert "an assertion failed in block 0" in done.err
-
-
-def test_code_that_has_yet_to_be_linked_is_an_error_and_a_message(tmp_path: Path) -> None:
-    (tmp_path / "more.cu").write_text("__device__ int twice(int x) { return 2 * x; }\n")
-    (tmp_path / "app.cu").write_text(
-        "#include <cstdio>\nextern __device__ int twice(int x);\n"
-        '__global__ void k() { if (twice(1) == 3) printf("?"); }\n'
-        "int main() { k<<<1, 1>>>(); puts(cudaGetErrorName(cudaGetLastError())); }\n"
-    )
-    words = ("app.cu", "more.cu", "--nvcc-flags=-rdc=true", "--")
-    done = cutrace(tmp_path, "record", *words)
-    assert (done.status, done.out) == (0, "cudaErrorNotSupported\n"), done.err
-    assert "has yet to be linked (nvcc -rdc=true)" in done.err

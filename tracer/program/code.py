@@ -15,17 +15,18 @@ from .answers import NO_IMAGE, SYMBOL_NOT_FOUND, Answer, Verbs
 from .arena import BASE, CONSTANTS
 from .device import Device
 from .image import choose_ptx, read_images
+from .linked import link_texts
 from .session import ProgramSession
 
 _TARGET = re.compile(r"^\s*\.target\s+(\w+)", re.MULTILINE)
-_VERSION = re.compile(r"^\.version\s+(\d+)\.(\d+)", re.MULTILINE)
+_CAPABILITY = re.compile(r"^\s*\.target\s+sm_(\d+)", re.MULTILINE)
 _COMPILER = re.compile(r"^// Cuda compilation tools, release [\d.]+, V([\d.]+)", re.MULTILINE)
 MOST_THREADS = 1024
 
 
 def read_code(data: bytes, capability: int) -> Compiled:
     """The PTX among a program's images that suits a device; CutraceError where there is none."""
-    ptx = choose_ptx([entry for image in read_images(data) for entry in image], capability)
+    ptx = link_texts(choose_ptx(list(read_images(data)), capability))
     sources = compiled_from(ptx)
     target, version = _TARGET.search(ptx), _COMPILER.search(ptx)
     compiler = Compiler("nvcc", version[1] if version else "", target=target[1] if target else "")
@@ -64,11 +65,6 @@ class Code:
     def find(self, module: int, name: bytes) -> Answer:
         """Find a kernel: its number, what it takes."""
         owner = self._modules[module]
-        if not owner.kernels:
-            raise CutraceError(
-                f"kernel `{name.decode()}` lies in code that has yet to be linked (nvcc -rdc=true),"
-                " which cutrace does not do: build the program without that option"
-            )
         function = owner.get_function(name.decode())
         self.functions.append(function)
         known = function.known
@@ -77,8 +73,8 @@ class Code:
         threads = MOST_THREADS
         for size in most:
             threads = size if threads == MOST_THREADS else threads * size
-        found = _VERSION.search(owner.ptx)
-        version = int(found[1]) * 10 + int(found[2]) if found else 0
+        target = _CAPABILITY.search(owner.ptx)
+        version = int(target[1]) if target else 0
         sizes = [parameter.size for parameter in known.kernel.parameters]
         own = (known.shared.size, constant, known.local.size, min(threads, MOST_THREADS), version)
         return (len(self.functions) - 1, *own, struct.pack(f"<{len(sizes)}I", *sizes))

@@ -18,6 +18,8 @@ PTX, MACHINE_CODE = 1, 2
 _HEAD = struct.Struct("<IHHQ")
 _ENTRY = struct.Struct("<HHIQIIQI")
 _LZ4, _ZSTD = 0x2000, 0x8000
+_DEVICE_RUNTIME = "__cudaDeviceSynchronizeDeprecationAvoidance()"
+"""A function of the library for launches by kernels, cudadevrt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,18 +65,28 @@ def _unpacked(body: bytes, flags: int, packed: int, whole: int) -> bytes:
     return body
 
 
-def choose_ptx(entries: list[Entry], capability: int) -> str:
-    """The PTX that a device of this capability would take: the newest that is not newer than it.
+def choose_ptx(images: list[list[Entry]], capability: int) -> list[str]:
+    """The PTX of each image, for a device of this capability.
 
-    CutraceError where there is machine code only.
+    Of an image it is the newest that is not newer than the device, or else the oldest. nvcc links
+    its library for launches by kernels to what is compiled with -rdc=true; its calls are ours, so
+    it is left out. CutraceError where there is machine code only.
     """
-    texts = {entry.arch: entry.data for entry in entries if entry.kind == PTX}
-    if not texts:
-        known = ", ".join(sorted({f"sm_{e.arch}" for e in entries if e.kind == MACHINE_CODE}))
+    found = [text for image in images if (text := _choose(image, capability))]
+    if not found:
+        archs = {e.arch for image in images for e in image if e.kind == MACHINE_CODE}
+        known = ", ".join(f"sm_{arch}" for arch in sorted(archs)) or "none that is known"
         raise CutraceError(
-            f"the program has machine code alone ({known or 'none that is known'}), no PTX: build "
+            f"the program has machine code alone ({known}), no PTX: build "
             "it with `cutrace nvcc`, or with -gencode arch=compute_90,code=compute_90"
         )
+    return found
+
+
+def _choose(entries: list[Entry], capability: int) -> str:
+    texts = {entry.arch: entry.data for entry in entries if entry.kind == PTX}
+    if not texts:
+        return ""
     fitting = [arch for arch in texts if arch <= capability]
-    data = texts[max(fitting) if fitting else min(texts)]
-    return data.rstrip(b"\0").decode("utf-8", "replace")
+    text = texts[max(fitting) if fitting else min(texts)].rstrip(b"\0").decode("utf-8", "replace")
+    return "" if _DEVICE_RUNTIME in text else text
