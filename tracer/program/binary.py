@@ -6,7 +6,7 @@ from ...errors import CutraceError
 
 
 def not_recorded(word: str, path: Path | None) -> CutraceError:
-    """Why a program that ran to its end never called our runtime library."""
+    """Why a program that ran to its end never called our library."""
     data = path.read_bytes() if path and path.is_file() else b""
     reason = "nothing was recorded"
     if b"__cudaRegisterFatBinary" in data and b"libcudart.so" not in data:
@@ -14,6 +14,4 @@ def not_recorded(word: str, path: Path | None) -> CutraceError:
             "it has NVIDIA's runtime in itself (nvcc's default); build it with `cutrace nvcc`, or "
             "with nvcc's option -cudart shared"
         )
-    elif b"libcuda.so" in data or b"cuLaunchKernel" in data:
-        reason = "programs that call the driver's interface are not recorded yet"
-    return CutraceError(f"{word}: it called nothing of CUDA's runtime library: {reason}")
+    return CutraceError(f"{word}: it called nothing of CUDA's runtime or driver: {reason}")

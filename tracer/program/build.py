@@ -46,7 +46,8 @@ class Builder:
             *("--no-compress", "-cudart", "shared", "-include", str(RUNTIME / "legacy.h")),
             *(("-ccbin", self.host) if not _names_compiler(rest) else ()),
             *rest,
-            *(f"-L{self.library}", "-Xlinker", f"-rpath={self.library}"),
+            *(f"-L{self.library / 'stubs'}", f"-L{self.library}"),
+            *("-Xlinker", f"-rpath={self.library}"),
         ]
 
 

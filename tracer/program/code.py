@@ -6,6 +6,7 @@ import sys
 
 from ...errors import CutraceError
 from ...traces.schema import Compiler, Space
+from ..engine.parameter import parameter_offsets
 from ..front.ptx import compiled_from
 from ..front.signature import list_kernels
 from ..front.source import Compiled
@@ -14,7 +15,7 @@ from ..host.module import Module
 from .answers import NO_IMAGE, SYMBOL_NOT_FOUND, Answer, Verbs
 from .arena import BASE, CONSTANTS
 from .device import Device
-from .image import choose_ptx, read_images
+from .image import read_ptx
 from .linked import link_texts
 from .session import ProgramSession
 
@@ -25,8 +26,11 @@ MOST_THREADS = 1024
 
 
 def read_code(data: bytes, capability: int) -> Compiled:
-    """The PTX among a program's images that suits a device; CutraceError where there is none."""
-    ptx = link_texts(choose_ptx(list(read_images(data)), capability))
+    """The PTX of a program's module: its text, or the one among its images that suits a device.
+
+    CutraceError where there is machine code only.
+    """
+    ptx = link_texts(read_ptx(data, capability))
     sources = compiled_from(ptx)
     target, version = _TARGET.search(ptx), _COMPILER.search(ptx)
     compiler = Compiler("nvcc", version[1] if version else "", target=target[1] if target else "")
@@ -65,7 +69,11 @@ class Code:
     def find(self, module: int, name: bytes) -> Answer:
         """Find a kernel: its number, what it takes."""
         owner = self._modules[module]
-        function = owner.get_function(name.decode())
+        try:
+            function = owner.get_function(name.decode())
+        except CutraceError as problem:
+            print(f"cutrace: {problem}", file=sys.stderr)
+            return SYMBOL_NOT_FOUND
         self.functions.append(function)
         known = function.known
         constant = sum(a.size for a in owner.symbols.values() if a.space == Space.CONST)
@@ -75,9 +83,10 @@ class Code:
             threads = size if threads == MOST_THREADS else threads * size
         target = _CAPABILITY.search(owner.ptx)
         version = int(target[1]) if target else 0
-        sizes = [parameter.size for parameter in known.kernel.parameters]
+        offsets = parameter_offsets(known.kernel)
+        places = [n for p in known.kernel.parameters for n in (offsets[p.name], p.size)]
         own = (known.shared.size, constant, known.local.size, min(threads, MOST_THREADS), version)
-        return (len(self.functions) - 1, *own, struct.pack(f"<{len(sizes)}I", *sizes))
+        return (len(self.functions) - 1, *own, struct.pack(f"<{len(places)}I", *places))
 
     def find_symbol(self, module: int, name: bytes) -> Answer:
         """Find a variable: where the program has it mapped, and its bytes."""

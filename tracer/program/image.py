@@ -65,6 +65,21 @@ def _unpacked(body: bytes, flags: int, packed: int, whole: int) -> bytes:
     return body
 
 
+def read_ptx(data: bytes, capability: int) -> list[str]:
+    """The PTX of a module as a program hands it over: texts as they are, or images with a choice.
+
+    CutraceError for machine code.
+    """
+    if data.startswith(b"\x7fELF"):
+        raise CutraceError(
+            "a module has machine code alone (a cubin), no PTX: have it compiled to PTX, with "
+            "-arch=compute_90 in place of -arch=sm_90 or -cubin"
+        )
+    if data.startswith(struct.pack("<I", MAGIC)):
+        return choose_ptx(list(read_images(data)), capability)
+    return [_text(data)]
+
+
 def choose_ptx(images: list[list[Entry]], capability: int) -> list[str]:
     """The PTX of each image, for a device of this capability.
 
@@ -88,5 +103,9 @@ def _choose(entries: list[Entry], capability: int) -> str:
     if not texts:
         return ""
     fitting = [arch for arch in texts if arch <= capability]
-    text = texts[max(fitting) if fitting else min(texts)].rstrip(b"\0").decode("utf-8", "replace")
+    text = _text(texts[max(fitting) if fitting else min(texts)])
     return "" if _DEVICE_RUNTIME in text else text
+
+
+def _text(data: bytes) -> str:
+    return data.rstrip(b"\0").decode("utf-8", "replace")

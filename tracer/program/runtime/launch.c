@@ -6,7 +6,6 @@
 
 #include "runtime.h"
 
-#define COOPERATIVE 1
 #define DEEPEST 16
 
 static __thread struct {
@@ -71,8 +70,8 @@ struct launch *make_launch(const void *host, dim3 grid, dim3 block, void **argum
     if (*status)
         return NULL;
     size_t bytes = 0;
-    for (uint32_t i = 0; i < function->parameters; i++)
-        bytes += function->sizes[i];
+    for (uint32_t i = 0; i < function->count; i++)
+        bytes += function->parameters[i].bytes;
     struct launch *launch = calloc(1, sizeof *launch + bytes);
     launch->function = function;
     launch->grid = grid;
@@ -81,9 +80,9 @@ struct launch *make_launch(const void *host, dim3 grid, dim3 block, void **argum
     launch->bytes = bytes;
     launch->cluster.x = launch->cluster.y = launch->cluster.z = 1;
     char *end = launch->arguments;
-    for (uint32_t i = 0; i < function->parameters; i++) {
-        memcpy(end, arguments[i], function->sizes[i]);
-        end += function->sizes[i];
+    for (uint32_t i = 0; i < function->count; i++) {
+        memcpy(end, arguments[i], function->parameters[i].bytes);
+        end += function->parameters[i].bytes;
     }
     return launch;
 }
@@ -128,8 +127,8 @@ cudaError_t run_launch(const void *what)
     return status;
 }
 
-static cudaError_t launch_with(const void *host, dim3 grid, dim3 block, void **arguments,
-                               size_t shared, cudaStream_t stream, unsigned flags, dim3 cluster)
+cudaError_t launch_kernel(const void *host, dim3 grid, dim3 block, void **arguments, size_t shared,
+                          cudaStream_t stream, unsigned flags, dim3 cluster)
 {
     cudaError_t status = begin();
     if (status)
@@ -149,19 +148,19 @@ static const dim3 alone = {1, 1, 1};
 API cudaError_t cudaLaunchKernel(const void *host, dim3 grid, dim3 block, void **arguments,
                                  size_t shared, cudaStream_t stream)
 {
-    return done(launch_with(host, grid, block, arguments, shared, stream, 0, alone));
+    return done(launch_kernel(host, grid, block, arguments, shared, stream, 0, alone));
 }
 
 API cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void **arguments,
                                    size_t shared, cudaStream_t stream)
 {
-    return done(launch_with(kernel, grid, block, arguments, shared, stream, 0, alone));
+    return done(launch_kernel(kernel, grid, block, arguments, shared, stream, 0, alone));
 }
 
 API cudaError_t cudaLaunchCooperativeKernel(const void *host, dim3 grid, dim3 block,
                                             void **arguments, size_t shared, cudaStream_t stream)
 {
-    return done(launch_with(host, grid, block, arguments, shared, stream, COOPERATIVE, alone));
+    return done(launch_kernel(host, grid, block, arguments, shared, stream, COOPERATIVE, alone));
 }
 
 API cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *host,
@@ -179,6 +178,6 @@ API cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void
             cluster.z = attribute->val.clusterDim.z;
         }
     }
-    return done(launch_with(host, config->gridDim, config->blockDim, arguments,
+    return done(launch_kernel(host, config->gridDim, config->blockDim, arguments,
                             config->dynamicSmemBytes, config->stream, flags, cluster));
 }

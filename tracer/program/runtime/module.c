@@ -27,7 +27,6 @@ struct image {
 };
 
 struct module {
-    struct module *next;
     const struct wrapper *wrapper;
     int is_loaded;
     uint32_t number;
@@ -64,22 +63,30 @@ API void __cudaUnregisterFatBinary(void **handle)
     (void)handle;
 }
 
+/* A kernel that only the driver's interface knows has no host function: it stands for itself. */
+static struct function *add_function(struct module *module, const void *host, const char *name)
+{
+    struct function *function = calloc(1, sizeof *function);
+    function->module = module;
+    function->host = host ? host : function;
+    function->name = strdup(name);
+    function->next = functions;
+    functions = function;
+    return function;
+}
+
 API void __cudaRegisterFunction(void **handle, const char *host, char *stub, const char *name,
                                 int limit, void *tid, void *bid, void *block, void *grid, int *size)
 {
     (void)stub, (void)limit, (void)tid, (void)bid, (void)block, (void)grid, (void)size;
-    struct function *function = calloc(1, sizeof *function);
-    function->module = (struct module *)handle;
-    function->host = host;
-    function->name = strdup(name);
-    function->next = functions;
-    functions = function;
+    add_function((struct module *)handle, host, name);
 }
 
-static struct variable *add_variable(void **handle, const void *host, const char *name, size_t bytes)
+static struct variable *add_variable(struct module *module, const void *host, const char *name,
+                                     size_t bytes)
 {
     struct variable *variable = calloc(1, sizeof *variable);
-    variable->module = (struct module *)handle;
+    variable->module = module;
     variable->host = host;
     variable->name = name;
     variable->bytes = bytes;
@@ -92,14 +99,14 @@ API void __cudaRegisterVar(void **handle, char *host, char *address, const char 
                            size_t bytes, int constant, int global)
 {
     (void)address, (void)ext, (void)constant, (void)global;
-    add_variable(handle, host, name, bytes);
+    add_variable((struct module *)handle, host, name, bytes);
 }
 
 API void __cudaRegisterManagedVar(void **handle, void **host, char *address, const char *name,
                                   int ext, size_t bytes, int constant, int global)
 {
     (void)address, (void)ext, (void)constant, (void)global;
-    add_variable(handle, host, name, bytes)->managed = host;
+    add_variable((struct module *)handle, host, name, bytes)->managed = host;
 }
 
 API void __cudaRegisterHostVar(void **handle, const char *name, char *host, size_t bytes)
@@ -112,6 +119,19 @@ static size_t image_bytes(const struct image *image)
     return image && image->magic == IMAGE_MAGIC ? image->head + image->bytes : 0;
 }
 
+static cudaError_t send_image(struct module *module, const void *data, size_t bytes)
+{
+    struct message message = question(MODULE);
+    put_bytes(&message, data, bytes);
+    cudaError_t status = ask(&message);
+    if (!status) {
+        module->number = take32(&message);
+        module->is_loaded = 1;
+    }
+    close_message(&message);
+    return status;
+}
+
 /* The images of a module one after the other: its own, and those linked into it. */
 static cudaError_t load(struct module *module)
 {
@@ -120,7 +140,6 @@ static cudaError_t load(struct module *module)
         return cudaSuccess;
     if (wrapper->magic != WRAPPER_MAGIC)
         return cudaErrorInvalidKernelImage;
-    struct message message = question(MODULE);
     size_t bytes = image_bytes(wrapper->image);
     const struct image **linked = wrapper->version >= 2 ? wrapper->linked : NULL;
     for (const struct image **each = linked; each && *each; each++)
@@ -132,15 +151,19 @@ static cudaError_t load(struct module *module)
         memcpy(end, *each, image_bytes(*each));
         end += image_bytes(*each);
     }
-    put_bytes(&message, all, bytes);
+    cudaError_t status = send_image(module, all, bytes);
     free(all);
-    cudaError_t status = ask(&message);
-    if (!status) {
-        module->number = take32(&message);
-        module->is_loaded = 1;
-    }
-    close_message(&message);
     return status;
+}
+
+struct module *load_module(const void *data, size_t bytes, cudaError_t *status)
+{
+    struct module *module = calloc(1, sizeof *module);
+    *status = send_image(module, data, bytes);
+    if (!*status)
+        return module;
+    free(module);
+    return NULL;
 }
 
 static cudaError_t learn(struct function *function)
@@ -164,9 +187,9 @@ static cudaError_t learn(struct function *function)
         own->maxDynamicSharedSizeBytes = 48 * 1024 - (int)own->sharedSizeBytes;
         own->preferredShmemCarveout = -1;
         const void *sizes = take_bytes(&message, &bytes);
-        function->parameters = bytes / sizeof *function->sizes;
-        function->sizes = malloc(bytes + 1);
-        memcpy(function->sizes, sizes, bytes);
+        function->count = bytes / sizeof *function->parameters;
+        function->parameters = malloc(bytes + 1);
+        memcpy(function->parameters, sizes, bytes);
         function->is_known = 1;
     }
     close_message(&message);
@@ -191,6 +214,19 @@ struct function *find_function(const void *host, cudaError_t *status)
         *status = learn(found);
     pthread_mutex_unlock(&lock);
     return *status ? NULL : found;
+}
+
+struct function *function_named(struct module *module, const char *name, cudaError_t *status)
+{
+    pthread_mutex_lock(&lock);
+    struct function *each = functions;
+    while (each && (each->module != module || strcmp(each->name, name)))
+        each = each->next;
+    if (!each)
+        each = add_function(module, NULL, name);
+    *status = each->is_known ? cudaSuccess : learn(each);
+    pthread_mutex_unlock(&lock);
+    return *status ? NULL : each;
 }
 
 static cudaError_t place(struct variable *variable)
@@ -223,6 +259,21 @@ cudaError_t find_symbol(const void *host, void **address, size_t *bytes)
         *bytes = each->bytes;
         break;
     }
+    pthread_mutex_unlock(&lock);
+    return status;
+}
+
+cudaError_t symbol_named(struct module *module, const char *name, void **address, size_t *bytes)
+{
+    pthread_mutex_lock(&lock);
+    struct variable *each = variables;
+    while (each && (each->module != module || strcmp(each->name, name)))
+        each = each->next;
+    if (!each)
+        each = add_variable(module, NULL, strdup(name), 0);
+    cudaError_t status = place(each);
+    *address = each->address;
+    *bytes = each->bytes;
     pthread_mutex_unlock(&lock);
     return status;
 }
@@ -270,7 +321,7 @@ API cudaError_t cudaGetSymbolSize(size_t *bytes, const void *symbol)
 }
 
 /* The assembler is asked in the background: its answer is waited for where it is needed. */
-static cudaError_t count_registers(struct function *function)
+cudaError_t count_registers(struct function *function)
 {
     if (function->attributes.numRegs)
         return cudaSuccess;

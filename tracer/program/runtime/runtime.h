@@ -26,7 +26,10 @@ cudaError_t done(cudaError_t status);
 void set_fault(cudaError_t status);
 cudaError_t refuse(const char *name);
 
-/* module.c */
+/* module.c: what the program or its compiler hands over, and the kernels and variables therein. */
+struct parameter {
+    uint32_t offset, bytes;
+};
 struct function {
     struct function *next;
     struct module *module;
@@ -35,11 +38,15 @@ struct function {
     int is_known;
     uint32_t number;
     struct cudaFuncAttributes attributes;
-    uint32_t parameters;
-    uint32_t *sizes;
+    uint32_t count;
+    struct parameter *parameters;
 };
 struct function *find_function(const void *host, cudaError_t *status);
 cudaError_t find_symbol(const void *host, void **address, size_t *bytes);
+struct module *load_module(const void *data, size_t bytes, cudaError_t *status);
+struct function *function_named(struct module *module, const char *name, cudaError_t *status);
+cudaError_t symbol_named(struct module *module, const char *name, void **address, size_t *bytes);
+cudaError_t count_registers(struct function *function);
 
 /* memory.c: what is allocated, so that pointers can be judged without asking. */
 enum place { HOST, DEVICE, MANAGED, PINNED };
@@ -116,5 +123,8 @@ struct launch {
 struct launch *make_launch(const void *function, dim3 grid, dim3 block, void **arguments,
                            size_t shared, cudaError_t *status);
 cudaError_t run_launch(const void *what);
+#define COOPERATIVE 1
+cudaError_t launch_kernel(const void *function, dim3 grid, dim3 block, void **arguments,
+                          size_t shared, cudaStream_t stream, unsigned flags, dim3 cluster);
 
 #endif

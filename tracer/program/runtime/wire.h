@@ -17,7 +17,8 @@
              texels begin; the facts of the device, 64 bits each; its name
    MODULE    what the compiler embedded -> number of the module
    FUNCTION  module, name -> number of the function; bytes of shared, constant and local memory,
-             most threads a block, capability its PTX is for; bytes of each parameter, 32 bits each
+             most threads a block, capability its PTX is for; offset and bytes of each parameter,
+             32 bits each
    REGISTERS function -> registers a thread
    SYMBOL    module, name -> address, bytes
    ALLOCATE  bytes, alignment, name (or none) -> address

@@ -1,0 +1,156 @@
+"""Programs that call CUDA's driver, from the shell to their traces."""
+
+from pathlib import Path
+
+from program_run import Done, record
+
+from cutrace.tracer.program.entries import driver_table
+from cutrace.tracer.program.library import DRIVER, functions_of
+from cutrace.tracer.program.toolkit import find_toolkit
+
+HEAD = """
+#include <cuda.h>
+#define DO(call) do { CUresult e = (call); const char *n; if (e) { cuGetErrorName(e, &n); \\
+    printf("line %d: %s\\n", __LINE__, n); exit(9); } } while (0)
+static const char *ptx =
+    ".version 7.0\\n.target sm_70\\n.address_size 64\\n"
+    ".visible .global .align 4 .u32 factor = 2;\\n"
+    ".visible .entry scale(.param .u32 n, .param .u64 data) {\\n"
+    ".reg .b32 %r<8>; .reg .b64 %rd<4>; .reg .pred %p<2>;\\n"
+    "ld.param.u32 %r1, [n]; ld.param.u64 %rd1, [data];\\n"
+    "mov.u32 %r2, %ctaid.x; mov.u32 %r3, %ntid.x; mov.u32 %r4, %tid.x;\\n"
+    "mad.lo.s32 %r2, %r2, %r3, %r4; setp.ge.u32 %p1, %r2, %r1; @%p1 bra END;\\n"
+    "mul.wide.u32 %rd2, %r2, 4; add.s64 %rd3, %rd1, %rd2; ld.global.u32 %r5, [%rd3];\\n"
+    "ld.global.u32 %r6, [factor]; mul.lo.u32 %r5, %r5, %r6; st.global.u32 [%rd3], %r5;\\n"
+    "END: ret; }\\n";
+struct Start {
+    CUdevice device; CUcontext context; CUmodule module; CUfunction scale;
+    Start() {
+        DO(cuInit(0));
+        DO(cuDeviceGet(&device, 0));
+        DO(cuCtxCreate(&context, NULL, 0, device));
+        DO(cuModuleLoadData(&module, ptx));
+        DO(cuModuleGetFunction(&scale, module, "scale"));
+    }
+};
+"""
+
+SCALE = """
+int main()
+{
+    Start s;
+    CUdeviceptr data;
+    int host[100];
+    for (int i = 0; i < 100; i++) host[i] = i;
+    DO(cuMemAlloc(&data, sizeof host));
+    DO(cuMemcpyHtoD(data, host, sizeof host));
+    unsigned n = 100;
+    void *arguments[] = {&n, &data};
+    DO(cuLaunchKernel(s.scale, 4, 1, 1, 32, 1, 1, 0, NULL, arguments, NULL));
+    struct { unsigned n; CUdeviceptr data; } packed = {50, data};
+    size_t size = sizeof packed;
+    void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, &packed,
+                     CU_LAUNCH_PARAM_BUFFER_SIZE, &size, CU_LAUNCH_PARAM_END};
+    DO(cuLaunchKernel(s.scale, 2, 1, 1, 32, 1, 1, 0, NULL, NULL, extra));
+    DO(cuMemcpyDtoH(host, data, sizeof host));
+    for (int i = 0; i < 100; i++) if (host[i] != (i < 50 ? 4 : 2) * i) return 1;
+    DO(cuMemFree(data));
+    printf("right\\n");
+    return 0;
+}
+"""
+
+
+def drive(folder: Path, source: str) -> Done:
+    """Record a program of the driver's interface."""
+    return record(folder, HEAD + source, options=("--nvcc-flags", "-lcuda"))
+
+
+def test_a_program_of_the_driver_is_recorded_with_its_arguments(tmp_path: Path) -> None:
+    done = drive(tmp_path, SCALE)
+    assert (done.status, done.out) == (0, "right\n"), done.err
+    first, second = (each.launch for each in done.trace.launches)
+    assert (first.grid, second.grid) == ((4, 1, 1), (2, 1, 1))
+    assert [argument.value for argument in first.arguments] == [100, "data"]
+    # one buffer: n at 0, and the address at 8, where 8 bytes may lie
+    assert [argument.value for argument in second.arguments] == [50, "data"]
+
+
+def test_the_driver_and_the_runtime_share_one_device(tmp_path: Path) -> None:
+    source = """
+    __global__ void increment(int *data) { data[threadIdx.x] += 1; }
+    int main()
+    {
+        Start s;
+        int *data, host[32] = {}, n = 32;
+        CHECK(cudaMalloc(&data, sizeof host));
+        DO(cuMemsetD32((CUdeviceptr)data, 20, 32));
+        increment<<<1, 32>>>(data);
+        CUdeviceptr place = (CUdeviceptr)data, factor;
+        size_t bytes;
+        int times = 3;
+        DO(cuModuleGetGlobal(&factor, &bytes, s.module, "factor"));
+        DO(cuMemcpyHtoD(factor, &times, bytes));
+        void *arguments[] = {&n, &place};
+        DO(cuLaunchKernel(s.scale, 1, 1, 1, 32, 1, 1, 0, NULL, arguments, NULL));
+        CHECK(cudaMemcpy(host, data, sizeof host, cudaMemcpyDeviceToHost));
+        CUfunction same;
+        DO(cuModuleGetFunction(&same, s.module, "scale"));
+        printf("%d %d %d\\n", host[31], (int)bytes, same == s.scale);
+        return 0;
+    }
+    """
+    done = drive(tmp_path, source)
+    assert (done.status, done.out) == (0, "63 4 1\n"), done.err  # (20 + 1) * 3
+    assert [each.launch.kernel for each in done.trace.launches] == ["_Z9incrementPi", "scale"]
+
+
+def test_what_the_driver_has_not_is_an_error_of_its_own(tmp_path: Path) -> None:
+    source = """
+    int main()
+    {
+        Start s;
+        CUfunction absent;
+        CUmodule code;
+        CUdeviceptr place;
+        void *found;
+        CUdriverProcAddressQueryResult outcome;
+        unsigned char elf[64] = "\\x7f" "ELF";
+        cuGetProcAddress("cuMemAlloc", &found, 12000, 0, &outcome);
+        printf("%d ", found == (void *)cuMemAlloc);
+        cuGetProcAddress("cuNothing", &found, 12000, 0, &outcome);
+        printf("%d %d ", found == NULL, outcome);
+        printf("%d ", cuModuleGetFunction(&absent, s.module, "absent"));
+        printf("%d ", cuModuleLoadData(&code, elf));
+        printf("%d ", cuMemAlloc(&place, 0));
+        printf("%d ", cuCtxPopCurrent(NULL));
+        printf("%d ", cuCtxPopCurrent(NULL));
+        printf("%d\\n", cuTensorMapEncodeTiled(0, CU_TENSOR_MAP_DATA_TYPE_UINT8, 0, 0, 0, 0, 0, 0,
+            CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE,
+            CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE));
+        return 0;
+    }
+    """
+    done = drive(tmp_path, source)
+    # cuda.h: not found 500, no image 209, invalid value 1, invalid context 201, not supported 801
+    assert (done.status, done.out) == (0, "1 1 1 500 209 1 0 201 801\n"), done.err
+    assert "has no kernel `absent`" in done.err
+    assert "a module has machine code alone (a cubin), no PTX" in done.err
+    assert "cuTensorMapEncodeTiled is not supported; the program gets CUDA_ERROR_NOT_SU" in done.err
+
+
+def test_a_name_means_what_it_meant_for_the_version_that_a_program_was_written_for() -> None:
+    entries, refusals = driver_table(find_toolkit(), functions_of(DRIVER))
+    # cudaTypedefs.h: PFN_cuCtxCreate_v3020, _v11040 and _v12050; cuda.h: cuCtxCreate_v4
+    for line in (
+        "ENTRY(cuCtxCreate_v2, cuCtxCreate, 3020)",
+        "ENTRY(cuCtxCreate_v3, cuCtxCreate, 11040)",
+        "ENTRY(cuCtxCreate_v4, cuCtxCreate, 12050)",
+        "ENTRY(cuMemAdvise, cuMemAdvise, 8000)",
+        "ENTRY(cuMemAdvise_v2, cuMemAdvise, 12020)",
+        "ENTRY(cuLaunchKernel, cuLaunchKernel, 4000)",
+        "ENTRY(cuGraphInstantiateWithFlags, cuGraphInstantiate, 12000)",
+    ):
+        assert f"{line}\n" in entries
+    assert "int cuMulticastCreate(void)" in refusals
+    assert "int cuMemAlloc_v2(void)" not in refusals

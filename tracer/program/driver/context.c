@@ -1,0 +1,246 @@
+/* Contexts: names for the one device. What is allocated or loaded belongs to all of them; each
+   thread has a stack of those that are current. */
+
+#include <stdlib.h>
+
+#include "driver.h"
+
+#define DEEPEST 64
+
+struct CUctx_st {
+    unsigned flags;
+    int users; /* of the primary context: who retained it */
+    uint64_t number;
+};
+static struct CUctx_st primary = {0, 0, 1};
+static uint64_t made = 1;
+
+static __thread CUcontext stack[DEEPEST];
+static __thread int depth;
+
+static CUcontext current(void)
+{
+    return depth ? stack[depth - 1] : NULL;
+}
+
+static CUresult push(CUcontext context)
+{
+    if (depth == DEEPEST)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    stack[depth++] = context;
+    return CUDA_SUCCESS;
+}
+
+static CUresult create(CUcontext *context, unsigned flags, CUdevice number)
+{
+    CUresult status = result(cudaSetDevice(number));
+    if (status)
+        return status;
+    *context = calloc(1, sizeof **context);
+    (*context)->flags = flags;
+    (*context)->number = ++made;
+    return push(*context);
+}
+
+API CUresult cuCtxCreate_v2(CUcontext *context, unsigned flags, CUdevice number)
+{
+    return create(context, flags, number);
+}
+
+API CUresult cuCtxCreate_v3(CUcontext *context, CUexecAffinityParam *affinity, int count,
+                            unsigned flags, CUdevice number)
+{
+    (void)affinity, (void)count;
+    return create(context, flags, number);
+}
+
+API CUresult cuCtxCreate_v4(CUcontext *context, CUctxCreateParams *parameters, unsigned flags,
+                            CUdevice number)
+{
+    (void)parameters;
+    return create(context, flags, number);
+}
+
+API CUresult cuCtxDestroy_v2(CUcontext context)
+{
+    if (!context || context == &primary)
+        return CUDA_ERROR_INVALID_CONTEXT;
+    if (current() == context)
+        depth--;
+    free(context);
+    return result(begin());
+}
+
+API CUresult cuCtxGetCurrent(CUcontext *context)
+{
+    *context = current();
+    return CUDA_SUCCESS;
+}
+
+/* NULL takes the current one off the stack; else it is replaced. */
+API CUresult cuCtxSetCurrent(CUcontext context)
+{
+    CUresult status = result(begin());
+    if (!status && depth)
+        depth--;
+    return status || !context ? status : push(context);
+}
+
+API CUresult cuCtxPushCurrent_v2(CUcontext context)
+{
+    return context ? push(context) : CUDA_ERROR_INVALID_CONTEXT;
+}
+
+API CUresult cuCtxPopCurrent_v2(CUcontext *context)
+{
+    if (!depth)
+        return CUDA_ERROR_INVALID_CONTEXT;
+    depth--;
+    if (context)
+        *context = stack[depth];
+    return CUDA_SUCCESS;
+}
+
+API CUresult cuCtxGetDevice(CUdevice *number)
+{
+    *number = 0;
+    return current() ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
+}
+
+API CUresult cuCtxGetDevice_v2(CUdevice *number, CUcontext context)
+{
+    *number = 0;
+    return context || current() ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
+}
+
+API CUresult cuCtxGetFlags(unsigned *flags)
+{
+    *flags = current() ? current()->flags : 0;
+    return current() ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
+}
+
+API CUresult cuCtxSetFlags(unsigned flags)
+{
+    if (!current())
+        return CUDA_ERROR_INVALID_CONTEXT;
+    current()->flags = flags;
+    return CUDA_SUCCESS;
+}
+
+API CUresult cuCtxGetId(CUcontext context, unsigned long long *number)
+{
+    context = context ? context : current();
+    *number = context ? context->number : 0;
+    return context ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
+}
+
+API CUresult cuCtxGetApiVersion(CUcontext context, unsigned *version)
+{
+    (void)context;
+    *version = 3020;
+    return CUDA_SUCCESS;
+}
+
+API CUresult cuCtxSynchronize(void)
+{
+    return result(cudaDeviceSynchronize());
+}
+
+API CUresult cuCtxSynchronize_v2(CUcontext context)
+{
+    (void)context;
+    return result(cudaDeviceSynchronize());
+}
+
+API CUresult cuCtxSetLimit(CUlimit limit, size_t value)
+{
+    return result(cudaDeviceSetLimit((enum cudaLimit)limit, value));
+}
+
+API CUresult cuCtxGetLimit(size_t *value, CUlimit limit)
+{
+    return result(cudaDeviceGetLimit(value, (enum cudaLimit)limit));
+}
+
+API CUresult cuCtxGetCacheConfig(CUfunc_cache *config)
+{
+    *config = CU_FUNC_CACHE_PREFER_NONE;
+    return result(begin());
+}
+
+API CUresult cuCtxSetCacheConfig(CUfunc_cache config)
+{
+    (void)config;
+    return result(begin());
+}
+
+API CUresult cuCtxGetSharedMemConfig(CUsharedconfig *config)
+{
+    *config = CU_SHARED_MEM_CONFIG_FOUR_BYTE_BANK_SIZE;
+    return result(begin());
+}
+
+API CUresult cuCtxSetSharedMemConfig(CUsharedconfig config)
+{
+    (void)config;
+    return result(begin());
+}
+
+API CUresult cuCtxGetStreamPriorityRange(int *least, int *greatest)
+{
+    return result(cudaDeviceGetStreamPriorityRange(least, greatest));
+}
+
+API CUresult cuCtxResetPersistingL2Cache(void)
+{
+    return result(begin());
+}
+
+API CUresult cuCtxEnablePeerAccess(CUcontext peer, unsigned flags)
+{
+    (void)peer, (void)flags;
+    return CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
+}
+
+API CUresult cuCtxDisablePeerAccess(CUcontext peer)
+{
+    (void)peer;
+    return CUDA_ERROR_PEER_ACCESS_NOT_ENABLED;
+}
+
+API CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice number)
+{
+    CUresult status = result(cudaSetDevice(number));
+    if (status)
+        return status;
+    primary.users++;
+    *context = &primary;
+    return CUDA_SUCCESS;
+}
+
+API CUresult cuDevicePrimaryCtxRelease_v2(CUdevice number)
+{
+    if (!primary.users)
+        return CUDA_ERROR_INVALID_CONTEXT;
+    primary.users--;
+    return result(cudaSetDevice(number));
+}
+
+API CUresult cuDevicePrimaryCtxReset_v2(CUdevice number)
+{
+    primary.users = 0;
+    return result(cudaSetDevice(number));
+}
+
+API CUresult cuDevicePrimaryCtxGetState(CUdevice number, unsigned *flags, int *is_active)
+{
+    *flags = primary.flags;
+    *is_active = primary.users > 0;
+    return result(cudaSetDevice(number));
+}
+
+API CUresult cuDevicePrimaryCtxSetFlags_v2(CUdevice number, unsigned flags)
+{
+    primary.flags = flags;
+    return result(cudaSetDevice(number));
+}

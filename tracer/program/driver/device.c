@@ -1,0 +1,104 @@
+/* The device, alone, as the runtime has it: attributes have the same numbers in both. */
+
+#include <string.h>
+
+#include "driver.h"
+
+API CUresult cuDeviceGetCount(int *count)
+{
+    return result(cudaGetDeviceCount(count));
+}
+
+API CUresult cuDeviceGet(CUdevice *number, int ordinal)
+{
+    int value;
+    CUresult status = result(cudaDeviceGetAttribute(&value, cudaDevAttrWarpSize, ordinal));
+    if (!status)
+        *number = ordinal;
+    return status;
+}
+
+API CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute which, CUdevice number)
+{
+    return result(cudaDeviceGetAttribute(value, (enum cudaDeviceAttr)which, number));
+}
+
+API CUresult cuDeviceGetName(char *name, int room, CUdevice number)
+{
+    int value;
+    CUresult status = cuDeviceGetAttribute(&value, CU_DEVICE_ATTRIBUTE_WARP_SIZE, number);
+    if (!status && room > 0) {
+        strncpy(name, device.name, room - 1);
+        name[room - 1] = '\0';
+    }
+    return status;
+}
+
+API CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice number)
+{
+    int value;
+    CUresult status = cuDeviceGetAttribute(&value, CU_DEVICE_ATTRIBUTE_WARP_SIZE, number);
+    if (!status)
+        *bytes = device.facts.memory_bytes;
+    return status;
+}
+
+API CUresult cuDeviceComputeCapability(int *major, int *minor, CUdevice number)
+{
+    CUresult status = cuDeviceGetAttribute(
+        major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, number);
+    return status ? status : cuDeviceGetAttribute(
+        minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, number);
+}
+
+API CUresult cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice number)
+{
+    memset(uuid, 0, sizeof *uuid);
+    memcpy(uuid->bytes, "cutrace", 7);
+    return result(cudaSetDevice(number));
+}
+
+API CUresult cuDeviceGetUuid(CUuuid *uuid, CUdevice number)
+{
+    return cuDeviceGetUuid_v2(uuid, number);
+}
+
+API CUresult cuDeviceGetPCIBusId(char *text, int room, CUdevice number)
+{
+    return result(cudaDeviceGetPCIBusId(text, room, number));
+}
+
+API CUresult cuDeviceGetByPCIBusId(CUdevice *number, const char *text)
+{
+    return result(cudaDeviceGetByPCIBusId(number, text));
+}
+
+API CUresult cuDeviceCanAccessPeer(int *can, CUdevice number, CUdevice peer)
+{
+    return result(cudaDeviceCanAccessPeer(can, number, peer));
+}
+
+API CUresult cuDeviceGetDefaultMemPool(CUmemoryPool *pool, CUdevice number)
+{
+    return result(cudaDeviceGetDefaultMemPool(pool, number));
+}
+
+API CUresult cuDeviceGetMemPool(CUmemoryPool *pool, CUdevice number)
+{
+    return result(cudaDeviceGetMemPool(pool, number));
+}
+
+API CUresult cuDeviceSetMemPool(CUdevice number, CUmemoryPool pool)
+{
+    return result(cudaDeviceSetMemPool(number, pool));
+}
+
+API CUresult cuProfilerStart(void)
+{
+    return result(begin());
+}
+
+API CUresult cuProfilerStop(void)
+{
+    return result(begin());
+}

@@ -1,0 +1,29 @@
+/* What the files of the driver's interface share. It is a second face on the runtime beside it:
+   contexts, modules and functions have handles of their own; memory, streams, events, arrays and
+   graphs are the runtime's, whose types have the same layout. */
+
+#ifndef CUTRACE_DRIVER_H
+#define CUTRACE_DRIVER_H
+
+#define __CUDA_API_VERSION_INTERNAL /* no macro renames cuMemAlloc to cuMemAlloc_v2 */
+#include <cuda.h>
+
+#include "runtime.h"
+
+/* The same error for the driver: errors that only the runtime has are others there. */
+CUresult result(cudaError_t status);
+
+/* Say on stderr that a function is missing; CUDA_ERROR_NOT_SUPPORTED. */
+CUresult refuse_driver(const char *name);
+
+static inline void *pointer(CUdeviceptr address)
+{
+    return (void *)(uintptr_t)address;
+}
+
+static inline CUdeviceptr address(const void *data)
+{
+    return (CUdeviceptr)(uintptr_t)data;
+}
+
+#endif

@@ -1,0 +1,116 @@
+/* Where a program comes in: initialization, errors, and functions by their names. */
+
+#include <stdio.h>
+#include <string.h>
+
+#include "driver.h"
+
+CUresult result(cudaError_t status)
+{
+    switch (status) {
+    case cudaErrorInvalidConfiguration:
+    case cudaErrorInvalidPitchValue:
+    case cudaErrorInvalidSymbol:
+    case cudaErrorInvalidMemcpyDirection:
+    case cudaErrorInvalidChannelDescriptor:
+        return CUDA_ERROR_INVALID_VALUE;
+    case cudaErrorInvalidDeviceFunction:
+        return CUDA_ERROR_INVALID_HANDLE;
+    default:
+        return (CUresult)status;
+    }
+}
+
+CUresult refuse_driver(const char *name)
+{
+    fprintf(stderr, "cutrace: %s is not supported; the program gets CUDA_ERROR_NOT_SUPPORTED\n",
+            name);
+    return CUDA_ERROR_NOT_SUPPORTED;
+}
+
+API CUresult cuInit(unsigned flags)
+{
+    return flags ? CUDA_ERROR_INVALID_VALUE : result(connect_recorder());
+}
+
+API CUresult cuDriverGetVersion(int *version)
+{
+    *version = CUDA_VERSION;
+    return CUDA_SUCCESS;
+}
+
+/* errors.h is made from the enumeration in cuda.h. */
+API CUresult cuGetErrorName(CUresult error, const char **name)
+{
+    switch ((int)error) {
+#define NAME(name_) case name_: *name = #name_; return CUDA_SUCCESS;
+#include "errors.h"
+#undef NAME
+    }
+    *name = NULL;
+    return CUDA_ERROR_INVALID_VALUE;
+}
+
+API CUresult cuGetErrorString(CUresult error, const char **text)
+{
+    const char *name;
+    CUresult status = cuGetErrorName(error, &name);
+    *text = status ? NULL : cudaGetErrorString((cudaError_t)error);
+    return status;
+}
+
+/* Tables that NVIDIA does not document. */
+API CUresult cuGetExportTable(const void **table, const CUuuid *which)
+{
+    (void)which;
+    *table = NULL;
+    return CUDA_ERROR_NOT_FOUND;
+}
+
+/* entries.h has each function of this library: ENTRY(name, the name to ask for, the first version
+   of CUDA in which that name means this function). */
+struct entry {
+    const char *name, *asked;
+    int since;
+    void *function;
+};
+
+#define ENTRY(name, asked, since) extern void name##_entry(void) __asm__(#name);
+#include "entries.h"
+#undef ENTRY
+
+static const struct entry entries[] = {
+#define ENTRY(name, asked, since) {#name, #asked, since, (void *)name##_entry},
+#include "entries.h"
+#undef ENTRY
+};
+
+/* The newest function of this name that a program written for that version may mean. */
+static void *find_entry(const char *name, int version)
+{
+    const struct entry *found = NULL;
+    for (size_t i = 0; i < sizeof entries / sizeof *entries; i++) {
+        const struct entry *each = entries + i;
+        if (!strcmp(each->name, name) && strcmp(each->asked, name))
+            return each->function; /* asked with the suffix of its version */
+        if (!strcmp(each->asked, name) && each->since <= version &&
+            (!found || each->since >= found->since))
+            found = each;
+    }
+    return found ? found->function : NULL;
+}
+
+API CUresult cuGetProcAddress_v2(const char *name, void **function, int version, cuuint64_t flags,
+                                 CUdriverProcAddressQueryResult *outcome)
+{
+    (void)flags; /* streams per thread or not: all streams are alike */
+    *function = find_entry(name, version);
+    if (outcome)
+        *outcome = *function ? CU_GET_PROC_ADDRESS_SUCCESS : CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
+    return *function || outcome ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+}
+
+API CUresult cuGetProcAddress(const char *name, void **function, int version, cuuint64_t flags)
+{
+    return cuGetProcAddress_v2(name, function, version, flags, NULL);
+}

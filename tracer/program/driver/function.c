@@ -1,0 +1,261 @@
+/* Functions and kernels: what may be asked of them, and how they are launched. */
+
+#include "driver.h"
+
+#define MOST_PARAMETERS 4096
+
+API CUresult cuKernelGetFunction(CUfunction *function, CUkernel kernel)
+{
+    *function = (CUfunction)kernel;
+    return result(begin());
+}
+
+API CUresult cuFuncGetModule(CUmodule *module, CUfunction function)
+{
+    *module = (CUmodule)((struct function *)function)->module;
+    return result(begin());
+}
+
+API CUresult cuKernelGetLibrary(CUlibrary *library, CUkernel kernel)
+{
+    return cuFuncGetModule((CUmodule *)library, (CUfunction)kernel);
+}
+
+API CUresult cuFuncGetName(const char **name, CUfunction function)
+{
+    *name = ((struct function *)function)->name;
+    return result(begin());
+}
+
+API CUresult cuKernelGetName(const char **name, CUkernel kernel)
+{
+    return cuFuncGetName(name, (CUfunction)kernel);
+}
+
+API CUresult cuFuncGetAttribute(int *value, CUfunction_attribute which, CUfunction function)
+{
+    struct cudaFuncAttributes own;
+    cudaError_t status = cudaFuncGetAttributes(&own, function);
+    if (status)
+        return result(status);
+    switch (which) {
+    case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK: *value = own.maxThreadsPerBlock; break;
+    case CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES: *value = own.sharedSizeBytes; break;
+    case CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES: *value = own.constSizeBytes; break;
+    case CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES: *value = own.localSizeBytes; break;
+    case CU_FUNC_ATTRIBUTE_NUM_REGS: *value = own.numRegs; break;
+    case CU_FUNC_ATTRIBUTE_PTX_VERSION: *value = own.ptxVersion; break;
+    case CU_FUNC_ATTRIBUTE_BINARY_VERSION: *value = own.binaryVersion; break;
+    case CU_FUNC_ATTRIBUTE_CACHE_MODE_CA: *value = 0; break;
+    case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
+        *value = own.maxDynamicSharedSizeBytes;
+        break;
+    case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT: *value = own.preferredShmemCarveout; break;
+    case CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED:
+        *value = own.nonPortableClusterSizeAllowed;
+        break;
+    case CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET:
+    case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH:
+    case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT:
+    case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH:
+    case CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE: *value = 0; break;
+    default: return CUDA_ERROR_INVALID_VALUE;
+    }
+    return CUDA_SUCCESS;
+}
+
+API CUresult cuKernelGetAttribute(int *value, CUfunction_attribute which, CUkernel kernel,
+                                  CUdevice number)
+{
+    (void)number;
+    return cuFuncGetAttribute(value, which, (CUfunction)kernel);
+}
+
+API CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute which, int value)
+{
+    return result(cudaFuncSetAttribute(function, (enum cudaFuncAttribute)which, value));
+}
+
+API CUresult cuKernelSetAttribute(CUfunction_attribute which, int value, CUkernel kernel,
+                                  CUdevice number)
+{
+    (void)number;
+    return cuFuncSetAttribute((CUfunction)kernel, which, value);
+}
+
+API CUresult cuFuncSetCacheConfig(CUfunction function, CUfunc_cache config)
+{
+    return result(cudaFuncSetCacheConfig(function, (enum cudaFuncCache)config));
+}
+
+API CUresult cuKernelSetCacheConfig(CUkernel kernel, CUfunc_cache config, CUdevice number)
+{
+    (void)number;
+    return cuFuncSetCacheConfig((CUfunction)kernel, config);
+}
+
+API CUresult cuFuncSetSharedMemConfig(CUfunction function, CUsharedconfig config)
+{
+    (void)function, (void)config;
+    return result(begin());
+}
+
+API CUresult cuFuncLoad(CUfunction function)
+{
+    (void)function;
+    return result(begin());
+}
+
+API CUresult cuFuncIsLoaded(CUfunctionLoadingState *state, CUfunction function)
+{
+    (void)function;
+    *state = CU_FUNCTION_LOADING_STATE_LOADED;
+    return result(begin());
+}
+
+API CUresult cuFuncGetParamInfo(CUfunction function, size_t index, size_t *offset, size_t *bytes)
+{
+    const struct function *own = (struct function *)function;
+    if (index >= own->count)
+        return CUDA_ERROR_INVALID_VALUE;
+    *offset = own->parameters[index].offset;
+    if (bytes)
+        *bytes = own->parameters[index].bytes;
+    return result(begin());
+}
+
+API CUresult cuKernelGetParamInfo(CUkernel kernel, size_t index, size_t *offset, size_t *bytes)
+{
+    return cuFuncGetParamInfo((CUfunction)kernel, index, offset, bytes);
+}
+
+API CUresult cuFuncGetParamCount(CUfunction function, size_t *count)
+{
+    *count = ((struct function *)function)->count;
+    return result(begin());
+}
+
+API CUresult cuKernelGetParamCount(CUkernel kernel, size_t *count)
+{
+    return cuFuncGetParamCount((CUfunction)kernel, count);
+}
+
+API CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, CUfunction function,
+                                                                  int threads, size_t shared,
+                                                                  unsigned flags)
+{
+    return result(cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, function, threads,
+                                                                         shared, flags));
+}
+
+API CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction function,
+                                                         int threads, size_t shared)
+{
+    return cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, function, threads, shared, 0);
+}
+
+static size_t shared_for(CUoccupancyB2DSize by_block, size_t shared, int threads)
+{
+    return by_block ? by_block(threads) : shared;
+}
+
+/* The largest block of those with the most threads on an SM, and the grid that fills the device. */
+API CUresult cuOccupancyMaxPotentialBlockSizeWithFlags(int *grid, int *block, CUfunction function,
+                                                       CUoccupancyB2DSize by_block, size_t shared,
+                                                       int limit, unsigned flags)
+{
+    int most, best = 0;
+    CUresult status = cuFuncGetAttribute(&most, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, function);
+    if (status)
+        return status;
+    if (limit > 0 && limit < most)
+        most = limit;
+    for (int threads = (most + 31) / 32 * 32; threads > 0; threads -= 32) {
+        int own = threads < most ? threads : most, blocks = 0;
+        status = cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
+            &blocks, function, own, shared_for(by_block, shared, own), flags);
+        if (status)
+            return status;
+        if (blocks * own <= best)
+            continue;
+        best = blocks * own;
+        *block = own;
+        *grid = blocks * (int)device.facts.processors;
+    }
+    return CUDA_SUCCESS;
+}
+
+API CUresult cuOccupancyMaxPotentialBlockSize(int *grid, int *block, CUfunction function,
+                                              CUoccupancyB2DSize by_block, size_t shared, int limit)
+{
+    return cuOccupancyMaxPotentialBlockSizeWithFlags(grid, block, function, by_block, shared, limit,
+                                                     0);
+}
+
+/* Arguments that lie in one buffer, each at its offset. */
+static void **unpack(const struct function *function, void **extra, void **places)
+{
+    char *buffer = NULL;
+    for (; extra && *extra != CU_LAUNCH_PARAM_END; extra += 2)
+        if (*extra == CU_LAUNCH_PARAM_BUFFER_POINTER)
+            buffer = extra[1];
+    for (uint32_t i = 0; buffer && i < function->count; i++)
+        places[i] = buffer + function->parameters[i].offset;
+    return buffer ? places : NULL;
+}
+
+static CUresult launch(CUfunction function, dim3 grid, dim3 block, unsigned shared, CUstream stream,
+                       void **arguments, void **extra, unsigned flags, dim3 cluster)
+{
+    void *places[MOST_PARAMETERS];
+    cudaError_t status = begin();
+    struct function *own = status ? NULL : find_function(function, &status);
+    if (!own)
+        return result(status);
+    if (own->count > MOST_PARAMETERS)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (!arguments)
+        arguments = unpack(own, extra, places);
+    if (own->count && !arguments)
+        return CUDA_ERROR_INVALID_VALUE;
+    return result(launch_kernel(own, grid, block, arguments, shared, stream, flags, cluster));
+}
+
+static const dim3 alone = {1, 1, 1};
+
+API CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                            unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared,
+                            CUstream stream, void **arguments, void **extra)
+{
+    dim3 grid = {grid_x, grid_y, grid_z}, block = {block_x, block_y, block_z};
+    return launch(function, grid, block, shared, stream, arguments, extra, 0, alone);
+}
+
+API CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned grid_x, unsigned grid_y,
+                                       unsigned grid_z, unsigned block_x, unsigned block_y,
+                                       unsigned block_z, unsigned shared, CUstream stream,
+                                       void **arguments)
+{
+    dim3 grid = {grid_x, grid_y, grid_z}, block = {block_x, block_y, block_z};
+    return launch(function, grid, block, shared, stream, arguments, NULL, COOPERATIVE, alone);
+}
+
+API CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, void **arguments,
+                              void **extra)
+{
+    dim3 grid = {config->gridDimX, config->gridDimY, config->gridDimZ}, cluster = alone;
+    dim3 block = {config->blockDimX, config->blockDimY, config->blockDimZ};
+    unsigned flags = 0;
+    for (unsigned i = 0; i < config->numAttrs; i++) {
+        const CUlaunchAttribute *each = config->attrs + i;
+        if (each->id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE && each->value.cooperative)
+            flags |= COOPERATIVE;
+        if (each->id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION) {
+            cluster.x = each->value.clusterDim.x;
+            cluster.y = each->value.clusterDim.y;
+            cluster.z = each->value.clusterDim.z;
+        }
+    }
+    return launch(function, grid, block, config->sharedMemBytes, config->hStream, arguments, extra,
+                  flags, cluster);
+}

@@ -1,0 +1,196 @@
+/* Modules and libraries, which are the same here, and what is in them. A CUfunction, as a CUkernel,
+   is the runtime's kernel. */
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "driver.h"
+
+#define WRAPPER_MAGIC 0x466243b1u
+#define IMAGE_MAGIC 0xba55ed50u
+#define ELF_MAGIC 0x464c457fu
+#define ELF_HEAD 64
+
+/* Images of code: a wrapper points to one, which has a head and says its size. */
+struct wrapper {
+    uint32_t magic, version;
+    const void *image;
+};
+
+struct image {
+    uint32_t magic;
+    uint16_t version, head;
+    uint64_t bytes;
+};
+
+static CUresult load(struct module **module, const void *data)
+{
+    cudaError_t status = begin();
+    uint32_t magic;
+    if (status || !data)
+        return status ? result(status) : CUDA_ERROR_INVALID_VALUE;
+    memcpy(&magic, data, sizeof magic);
+    if (magic == WRAPPER_MAGIC)
+        return load(module, ((const struct wrapper *)data)->image);
+    size_t bytes = strlen(data);
+    if (magic == IMAGE_MAGIC)
+        bytes = ((const struct image *)data)->head + ((const struct image *)data)->bytes;
+    else if (magic == ELF_MAGIC) /* machine code, of which the head is enough to be refused */
+        bytes = ELF_HEAD;
+    *module = load_module(data, bytes, &status);
+    return result(status);
+}
+
+/* A file as it is, with a zero behind it; NULL if it cannot be read. */
+static char *read_file(const char *path)
+{
+    FILE *file = fopen(path, "rb");
+    if (!file)
+        return NULL;
+    fseek(file, 0, SEEK_END);
+    long bytes = ftell(file);
+    rewind(file);
+    char *data = bytes < 0 ? NULL : calloc(1, bytes + 1);
+    if (data && fread(data, 1, bytes, file) != (size_t)bytes) {
+        free(data);
+        data = NULL;
+    }
+    fclose(file);
+    return data;
+}
+
+static CUresult load_file(struct module **module, const char *path)
+{
+    char *data = read_file(path);
+    if (!data)
+        return CUDA_ERROR_FILE_NOT_FOUND;
+    CUresult status = load(module, data);
+    free(data);
+    return status;
+}
+
+/* Nothing is said by a compiler: its logs are empty. */
+static void empty_logs(unsigned count, const CUjit_option *options, void **values)
+{
+    char *logs[2] = {NULL, NULL};
+    size_t rooms[2] = {0, 0};
+    for (unsigned i = 0; i < count; i++) {
+        switch (options[i]) {
+        case CU_JIT_INFO_LOG_BUFFER: logs[0] = values[i]; break;
+        case CU_JIT_ERROR_LOG_BUFFER: logs[1] = values[i]; break;
+        case CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES: rooms[0] = (size_t)values[i]; break;
+        case CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES: rooms[1] = (size_t)values[i]; break;
+        default: continue;
+        }
+        if (options[i] == CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES ||
+            options[i] == CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES)
+            values[i] = NULL;
+    }
+    for (int i = 0; i < 2; i++)
+        if (logs[i] && rooms[i])
+            *logs[i] = '\0';
+}
+
+API CUresult cuModuleLoadData(CUmodule *module, const void *data)
+{
+    return load((struct module **)module, data);
+}
+
+API CUresult cuModuleLoadDataEx(CUmodule *module, const void *data, unsigned count,
+                                CUjit_option *options, void **values)
+{
+    empty_logs(count, options, values);
+    return load((struct module **)module, data);
+}
+
+API CUresult cuModuleLoadFatBinary(CUmodule *module, const void *data)
+{
+    return load((struct module **)module, data);
+}
+
+API CUresult cuModuleLoad(CUmodule *module, const char *path)
+{
+    return load_file((struct module **)module, path);
+}
+
+/* What the trace has of a module stays. */
+API CUresult cuModuleUnload(CUmodule module)
+{
+    return module ? result(begin()) : CUDA_ERROR_INVALID_HANDLE;
+}
+
+API CUresult cuModuleGetLoadingMode(CUmoduleLoadingMode *mode)
+{
+    *mode = CU_MODULE_EAGER_LOADING;
+    return CUDA_SUCCESS;
+}
+
+API CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name)
+{
+    cudaError_t status = begin();
+    if (!status)
+        *function = (CUfunction)function_named((struct module *)module, name, &status);
+    return result(status);
+}
+
+API CUresult cuModuleGetGlobal_v2(CUdeviceptr *place, size_t *bytes, CUmodule module,
+                                  const char *name)
+{
+    void *data = NULL;
+    size_t size = 0;
+    cudaError_t status = begin();
+    if (!status)
+        status = symbol_named((struct module *)module, name, &data, &size);
+    if (!status && place)
+        *place = address(data);
+    if (!status && bytes)
+        *bytes = size;
+    return result(status);
+}
+
+API CUresult cuLibraryLoadData(CUlibrary *library, const void *data, CUjit_option *options,
+                               void **values, unsigned count, CUlibraryOption *library_options,
+                               void **library_values, unsigned library_count)
+{
+    (void)library_options, (void)library_values, (void)library_count;
+    return cuModuleLoadDataEx((CUmodule *)library, data, count, options, values);
+}
+
+API CUresult cuLibraryLoadFromFile(CUlibrary *library, const char *path, CUjit_option *options,
+                                   void **values, unsigned count,
+                                   CUlibraryOption *library_options, void **library_values,
+                                   unsigned library_count)
+{
+    (void)library_options, (void)library_values, (void)library_count;
+    empty_logs(count, options, values);
+    return load_file((struct module **)library, path);
+}
+
+API CUresult cuLibraryUnload(CUlibrary library)
+{
+    return cuModuleUnload((CUmodule)library);
+}
+
+API CUresult cuLibraryGetModule(CUmodule *module, CUlibrary library)
+{
+    *module = (CUmodule)library;
+    return result(begin());
+}
+
+API CUresult cuLibraryGetKernel(CUkernel *kernel, CUlibrary library, const char *name)
+{
+    return cuModuleGetFunction((CUfunction *)kernel, (CUmodule)library, name);
+}
+
+API CUresult cuLibraryGetGlobal(CUdeviceptr *place, size_t *bytes, CUlibrary library,
+                                const char *name)
+{
+    return cuModuleGetGlobal_v2(place, bytes, (CUmodule)library, name);
+}
+
+API CUresult cuLibraryGetManaged(CUdeviceptr *place, size_t *bytes, CUlibrary library,
+                                 const char *name)
+{
+    return cuModuleGetGlobal_v2(place, bytes, (CUmodule)library, name);
+}
