@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from ptx_case import SCRATCH, Case, kernel_text, stored_dtype
 
 from cutrace.tracer.engine.launch import Launch, Watch
-from cutrace.tracer.engine.memory import Memory
+from cutrace.tracer.engine.memory.memory import Memory
 from cutrace.tracer.engine.run import run
 from cutrace.tracer.ptx.link import link_kernel
 from cutrace.tracer.ptx.parse import parse_module
@@ -68,7 +68,7 @@ def same_under_both(run: Callable[[Rows], list[NDArray[Any]]]) -> list[NDArray[A
     return results[0]
 
 
-_CHOICE = "cutrace.tracer.engine.choice._is_worth_compiling"
+_CHOICE = "cutrace.tracer.engine.engine_choice._is_worth_compiling"
 
 
 def run_case(

@@ -22,7 +22,7 @@ from cutrace.traces.reader import read_trace
 from cutrace.traces.schema import Resources
 from cutrace.traces.verify import verify
 
-os.environ.setdefault("CUTRACE_INVARIANTS", "1")  # see tracer/engine/invariant.py
+os.environ.setdefault("CUTRACE_INVARIANTS", "1")  # see tracer/engine/array/invariant.py
 
 _EDGES = np.array(
     [0, 1, 2, 3, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, 0x3F800000, 0xC0490FDB, 0x7FC00000, 0x00000001,

@@ -8,9 +8,9 @@ from ptx_case import Case, kernel_text, read_cases
 from ptx_golden import read_golden
 from ptx_run import HEADER
 
-from cutrace.tracer.engine.compiled.code import ending, symbols_of
-from cutrace.tracer.engine.compiled.kernel_text import write_kernel
-from cutrace.tracer.engine.memory import Memory
+from cutrace.tracer.engine.compiled.compiled_kernel import ending, symbols_of
+from cutrace.tracer.engine.compiled.llvm.kernel_text import write_kernel
+from cutrace.tracer.engine.memory.memory import Memory
 from cutrace.tracer.ptx.kernel import Kernel
 from cutrace.tracer.ptx.link import link_kernel
 from cutrace.tracer.ptx.parse import parse_module

@@ -9,7 +9,7 @@ import pytest
 import cutrace
 from cutrace.cli import run
 from cutrace.errors import CutraceError, KernelFault
-from cutrace.tracer.engine import memory
+from cutrace.tracer.engine.memory import memory
 from cutrace.tracer.host.configuration import check_cost
 
 COPY = """

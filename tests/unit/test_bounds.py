@@ -14,7 +14,7 @@ from cutrace.cli import run
 from cutrace.errors import CutraceError, KernelFault
 from cutrace.tracer.engine import run as engine
 from cutrace.tracer.engine.launch import Watch
-from cutrace.tracer.engine.memory import Arena
+from cutrace.tracer.engine.memory.memory import Arena
 from cutrace.tracer.host.watching import watching
 from cutrace.traces.manifest import from_json, to_json
 from cutrace.traces.schema import Outside, Space
@@ -240,9 +240,9 @@ def test_several_threads_count_as_one_does(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Said
 ) -> None:
     monkeypatch.setattr(engine, "WAVE_LANES", 256)
-    monkeypatch.setattr("cutrace.tracer.engine.abreast.cores", lambda: 4)
+    monkeypatch.setattr("cutrace.tracer.engine.parallel.parallel_waves.cores", lambda: 4)
     monkeypatch.setattr("cutrace.tracer.engine.run.cores", lambda: 4)
-    monkeypatch.setattr("cutrace.tracer.engine.abreast.ASIDE_BYTES", 1 << 30)
+    monkeypatch.setattr("cutrace.tracer.engine.parallel.parallel_waves.ASIDE_BYTES", 1 << 30)
     traces = []
     for jobs in (1, 3):
         path = tmp_path / f"{jobs}.cutrace"

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 import cutrace
 from cutrace.cli import run
 from cutrace.errors import CutraceError, KernelFault
-from cutrace.tracer.engine import abreast, held, pattern
 from cutrace.tracer.engine import run as engine
-from cutrace.tracer.engine.compiled import code as compiled_code
-from cutrace.tracer.engine.compiled import machine_rows
+from cutrace.tracer.engine.compiled import compiled_kernel, machine_rows
+from cutrace.tracer.engine.parallel import held_rows, parallel_waves
+from cutrace.tracer.engine.rows import pattern
 
 Run = Callable[[cutrace.Session], list[NDArray[Any]]]
 Said = pytest.CaptureFixture[str]
@@ -195,17 +195,17 @@ def test_a_sum_that_another_block_reads_is_read_in_one_thread(tmp_path: Path, ca
         return [a.copy_to_host(), b.copy_to_host()]
 
     assert_same(tmp_path, launch, 2)
-    assert abreast.CLASH in capsys.readouterr().err
+    assert parallel_waves.CLASH in capsys.readouterr().err
 
 
 def test_batches_epochs_and_rounds_end_at_the_same_rows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Said
 ) -> None:
-    for module in (compiled_code, machine_rows):
+    for module in (compiled_kernel, machine_rows):
         monkeypatch.setattr(module, "ROWS", 5)
-    monkeypatch.setattr(compiled_code, "RUNS", 20)
+    monkeypatch.setattr(compiled_kernel, "RUNS", 20)
     monkeypatch.setattr(pattern, "EPOCH", 30)
-    monkeypatch.setattr(abreast, "ROUND_BYTES", 1)
+    monkeypatch.setattr(parallel_waves, "ROUND_BYTES", 1)
     assert_same(tmp_path, gather, 3)
     assert capsys.readouterr().err == ""
 
@@ -225,10 +225,10 @@ def run_chain(first: int) -> Run:
 def test_blocks_that_read_what_others_wrote_run_again_in_one_thread(
     first: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Said
 ) -> None:
-    monkeypatch.setattr(abreast, "ROUND_BYTES", 1)  # 13: some rounds are written by then
+    monkeypatch.setattr(parallel_waves, "ROUND_BYTES", 1)  # 13: some rounds are written by then
     assert_same(tmp_path, run_chain(first), 2)
     said = capsys.readouterr().err
-    assert said == f"cutrace: kernel `chain` runs in one thread: {abreast.CLASH}\n"
+    assert said == f"cutrace: kernel `chain` runs in one thread: {parallel_waves.CLASH}\n"
     start = first - 1  # block first - 1 wrote its own numbers, block b adds b - start to them
     expected = np.arange(64) + 64 * start + 15 - start
     np.testing.assert_array_equal(record(tmp_path, 2, run_chain(first))[1][0][-64:], expected)
@@ -238,16 +238,16 @@ def test_a_kernel_whose_blocks_clash_is_tried_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Said
 ) -> None:
     tried = []
-    put_aside = abreast.Abreast._put_aside
+    put_aside = parallel_waves.Abreast._put_aside
 
-    def counting(self: abreast.Abreast) -> Any:
+    def counting(self: parallel_waves.Abreast) -> Any:
         tried.append(self)
         return put_aside(self)
 
     def launch(gpu: cutrace.Session) -> list[NDArray[Any]]:
         return [*run_chain(1)(gpu), *scale(gpu), *run_chain(1)(gpu)]
 
-    monkeypatch.setattr(abreast.Abreast, "_put_aside", counting)
+    monkeypatch.setattr(parallel_waves.Abreast, "_put_aside", counting)
     assert_same(tmp_path, launch, 2)
     assert len(tried) == 2  # the first chain, and the other kernel
     assert capsys.readouterr().err.count("cutrace: ") == 1
@@ -263,7 +263,7 @@ def test_the_last_of_several_blocks_to_write_a_word_has_written_it(
         return [a.copy_to_host(), b.copy_to_host()]
 
     assert_same(tmp_path, launch, 2)
-    assert abreast.CLASH in capsys.readouterr().err
+    assert parallel_waves.CLASH in capsys.readouterr().err
 
 
 def test_a_fault_in_one_thread_reads_as_in_one_alone(tmp_path: Path, capsys: Said) -> None:
@@ -286,7 +286,7 @@ def test_a_fault_in_one_thread_reads_as_in_one_alone(tmp_path: Path, capsys: Sai
 def test_rows_that_are_too_many_to_hold_are_written_by_one_thread(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Said
 ) -> None:
-    monkeypatch.setattr(abreast, "HELD_BYTES", 1000)
+    monkeypatch.setattr(parallel_waves, "HELD_BYTES", 1000)
     assert_same(tmp_path, scale, 2)
     assert "the rows of a wave of its blocks take more than 500 bytes" in capsys.readouterr().err
 
@@ -294,10 +294,10 @@ def test_rows_that_are_too_many_to_hold_are_written_by_one_thread(
 def test_what_goes_wrong_in_a_thread_is_named_and_does_no_harm(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Said
 ) -> None:
-    def end(self: held.HeldRows) -> None:
+    def end(self: held_rows.HeldRows) -> None:
         raise SystemError("odd")
 
-    monkeypatch.setattr(held.HeldRows, "end", end)
+    monkeypatch.setattr(held_rows.HeldRows, "end", end)
     assert_same(tmp_path, scale, 2)
     assert "runs in one thread: SystemError in one of several: odd" in capsys.readouterr().err
 
@@ -371,7 +371,7 @@ def test_more_threads_than_cores_are_not_started_and_none_is_refused(
             started.append(count)
             super().__init__(count, name)
 
-    monkeypatch.setattr(abreast, "ThreadPoolExecutor", Pool)
+    monkeypatch.setattr(parallel_waves, "ThreadPoolExecutor", Pool)
     record(tmp_path, 9, scale)
     assert started == [4]
     said = "cutrace: 9 jobs were asked for; this machine has 4 cores\n"

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 import cutrace
 from cutrace.errors import KernelFault
-from cutrace.tracer.engine import brief, choice
+from cutrace.tracer.engine import engine_choice, small_launch
 
 SOURCE = """
 #include <cstdio>
@@ -31,14 +31,14 @@ extern "C" __global__ void leave(int *a, int n) {
 def compiled(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Names of the kernels that are compiled from now on; none is remembered as long."""
     names: list[str] = []
-    compile_ = choice._compiled
+    compile_ = engine_choice._compiled
 
     def note(program: Any, blocks: int) -> Any:
         names.append(program.kernel.name)
         return compile_(program, blocks)
 
-    monkeypatch.setattr(choice, "_compiled", note)
-    monkeypatch.setattr(brief, "_LONG", set())
+    monkeypatch.setattr(engine_choice, "_compiled", note)
+    monkeypatch.setattr(small_launch, "_LONG", set())
     return names
 
 

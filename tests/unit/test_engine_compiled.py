@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 
 import cutrace
 from cutrace.errors import KernelFault
-from cutrace.tracer.engine import access_rows, history, pattern
-from cutrace.tracer.engine.compiled import code as compiled_code
-from cutrace.tracer.engine.compiled import machine_rows
+from cutrace.tracer.engine.compiled import compiled_kernel, machine_rows
 from cutrace.tracer.engine.launch import Watch
+from cutrace.tracer.engine.rows import access_rows, history, pattern
 from cutrace.tracer.host.record import record
 from cutrace.tracer.host.watching import watching
 
@@ -75,9 +74,9 @@ def test_a_skewed_loop_leaves_the_same_trace(tmp_path: Path) -> None:
 def test_batches_and_epochs_end_at_the_same_rows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (access_rows, compiled_code, machine_rows):
+    for module in (access_rows, compiled_kernel, machine_rows):
         monkeypatch.setattr(module, "ROWS", 250)
-    for module in (history, compiled_code):
+    for module in (history, compiled_kernel):
         monkeypatch.setattr(module, "RUNS", 400)
     monkeypatch.setattr(pattern, "EPOCH", 300)
     trace = assert_same_under_both(tmp_path, skewed)
@@ -291,13 +290,13 @@ def test_large_launches_are_compiled_and_those_of_loops_sooner(
     kernel: str, blocks: int, compiled: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = []
-    compile_ = compiled_code.compile_kernel
+    compile_ = compiled_kernel.compile_kernel
 
     def note(*given: Any) -> Any:
         made.append(given)
         return compile_(*given)
 
-    monkeypatch.setattr(compiled_code, "compile_kernel", note)
+    monkeypatch.setattr(compiled_kernel, "compile_kernel", note)
     with cutrace.Session(tmp_path / "choice.cutrace") as gpu:
         a = gpu.device_array(256, np.int32)
         gpu.compile(CHOICES).get_function(kernel)[blocks, 256](a, 3)

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import cutrace
-from cutrace.tracer.engine.fact import FactStore
-from cutrace.tracer.engine.invariant import require_alone, require_facts, require_tree
-from cutrace.tracer.engine.pattern import PatternTable
-from cutrace.tracer.engine.turn import Split
-from cutrace.tracer.engine.wave import Wave
+from cutrace.tracer.engine.array.invariant import require_alone, require_facts, require_tree
+from cutrace.tracer.engine.array.turn import Split
+from cutrace.tracer.engine.array.wave import Wave
+from cutrace.tracer.engine.memory.address_facts import FactStore
+from cutrace.tracer.engine.rows.pattern import PatternTable
 
 
 def test_an_array_that_another_register_has_a_view_of_must_not_change_in_place() -> None:

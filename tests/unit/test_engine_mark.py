@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from cutrace.tracer.engine.compiled.mark import Marks, do_clash, way_of
-from cutrace.tracer.engine.compiled.pattern_table import PatternStore
+from cutrace.tracer.engine.parallel.read_write_sets import Marks, do_clash, way_of
+from cutrace.tracer.engine.rows.pattern_table import PatternStore
 
 SIZE = 1 << 12
 FULL = (1 << 32) - 1

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from cutrace.tracer.engine.object_cache import cache_key, keep_object, load_object
+from cutrace.tracer.engine.native.object_cache import cache_key, keep_object, load_object
 
 
 @pytest.fixture

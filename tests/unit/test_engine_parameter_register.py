@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import cutrace
-from cutrace.tracer.engine.compiled.parameter_register import parameter_registers
+from cutrace.tracer.engine.compiled.frame.parameter_register import parameter_registers
 from cutrace.tracer.ptx.link import link_kernel
 from cutrace.tracer.ptx.parse import parse_module
 

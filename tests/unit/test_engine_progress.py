@@ -5,8 +5,8 @@ import pytest
 from cuda_run import run_kernel, run_under_both
 
 from cutrace.errors import KernelFault
+from cutrace.tracer.engine.kernel.spin_loop import waiting_blocks
 from cutrace.tracer.engine.launch import Watch
-from cutrace.tracer.engine.spin import waiting_blocks
 from cutrace.tracer.front import cuda
 from cutrace.tracer.front.source import Source
 from cutrace.tracer.host.watching import watching

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 import cutrace
 from cutrace.errors import KernelFault
+from cutrace.tracer.engine.array.turn import Split, next_turn, part_arrived, unite
+from cutrace.tracer.engine.kernel.spin_loop import waiting_blocks
 from cutrace.tracer.engine.launch import Watch
-from cutrace.tracer.engine.spin import waiting_blocks
-from cutrace.tracer.engine.turn import Split, next_turn, part_arrived, unite
 from cutrace.tracer.front import cuda
 from cutrace.tracer.front.source import Source
 from cutrace.tracer.host.watching import watching

@@ -7,17 +7,17 @@ import numpy as np
 
 from ...errors import CutraceError, KernelFault
 from ..ptx.kernel import Kernel
-from .abreast import Abreast, cores, why_alone
-from .brief import run_briefly
-from .choice import ALONE, Choice, MakeWave, choose_engine
-from .decode import prepare
-from .held import Nowhere, OwnPatterns
+from .array.deadlock import Stillness
+from .array.decode import prepare
+from .array.program import Program, spoken_name
+from .array.wave import Wave
+from .engine_choice import ALONE, Choice, MakeWave, choose_engine
 from .launch import Launch, Sink
-from .memory import LoadedModule, Memory
-from .pattern import PatternTable
-from .program import Program, spoken_name
-from .stillness import Stillness
-from .wave import Wave
+from .memory.memory import LoadedModule, Memory
+from .parallel.held_rows import Nowhere, OwnPatterns
+from .parallel.parallel_waves import Abreast, cores, why_alone
+from .rows.pattern import PatternTable
+from .small_launch import run_briefly
 
 WAVE_LANES = 1 << 16
 """Lanes that run together: enough to amortise NumPy's calls, few enough for the caches."""

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from ...errors import CutraceError
 from ...traces.schema import Array, Event, Space
-from ..engine.memory import Allocation
+from ..engine.memory.memory import Allocation
 from .recording import Recording
 
 Shape: TypeAlias = int | tuple[int, ...]

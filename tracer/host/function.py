@@ -10,7 +10,7 @@ from typing import Any
 from ...errors import CutraceError, KernelFault
 from ...traces import schema
 from ..engine import launch as engine
-from ..engine.memory import LoadedModule
+from ..engine.memory.memory import LoadedModule
 from ..engine.run import run
 from .arguments import ArgumentError, pack_arguments
 from .array import DeviceArray

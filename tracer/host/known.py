@@ -5,9 +5,9 @@ from functools import cached_property, lru_cache
 
 import pyarrow as pa
 
-from ..engine.decode import local_bytes
-from ..engine.frame import recursive_functions
-from ..engine.layout import Layout, local_layout, shared_layout
+from ..engine.array.decode import local_bytes
+from ..engine.call.recursion import recursive_functions
+from ..engine.kernel.variable_layout import Layout, local_layout, shared_layout
 from ..isa.table import instruction_table
 from ..ptx.kernel import Kernel, Module
 from ..ptx.link import link_kernel

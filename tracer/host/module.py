@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 
 from ...errors import CutraceError, nearest
-from ..engine.memory import Allocation, NoRoomError
+from ..engine.memory.memory import Allocation, NoRoomError
 from ..front.source import Compiled, KernelSignature
 from .function import Function, Linked
 from .known import known_kernel, known_module

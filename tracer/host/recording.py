@@ -14,7 +14,7 @@ from ...traces.kept import lines_of
 from ...traces.outside import outside_text
 from ...traces.schema import Array, Event, Launch, Resources
 from ..engine.launch import Watch
-from ..engine.memory import GLOBAL_BASE, Memory
+from ..engine.memory.memory import GLOBAL_BASE, Memory
 from .recorder import Recorder
 from .wish import Wish, check_wish
 

@@ -11,8 +11,8 @@ import numpy as np
 
 from ...errors import CutraceError, nearest
 from ...traces import schema
-from ..engine.memory import LoadedModule
-from ..engine.texture import shape_words
+from ..engine.memory.memory import LoadedModule
+from ..engine.texture.texture import shape_words
 from ..front.source import Compiled, TextureReference
 from ..front.texture import surface_name
 from ..ptx.kernel import Variable

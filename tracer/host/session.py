@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, DTypeLike
 from ...errors import CutraceError, KernelFault
 from ...traces.reader import read_trace
 from ...traces.writer import TraceWriter
-from ..engine.memory import Memory
+from ..engine.memory.memory import Memory
 from ..front import cuda, ptx
 from ..front.source import DEFAULT_TARGET, Compiled, Source, read_options
 from .array import DeviceArray, Shape, allocate_array

@@ -7,9 +7,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...errors import CutraceError
 from ...traces.schema import Event
-from ..engine import surface as engine
-from ..engine.handle import SURFACES
-from ..engine.memory import Allocation
+from ..engine.memory.memory import Allocation
+from ..engine.texture import surface as engine
+from ..engine.texture.handle import SURFACES
 from .array import DeviceArray, describe
 from .recording import Recording
 from .texel import TexelForm, Texels, check_size, read_texels

@@ -9,8 +9,8 @@ from numpy.typing import DTypeLike, NDArray
 
 from ...errors import CutraceError
 from ...traces.schema import Array, Event, Space
-from ..engine.layout import Layout
-from ..engine.memory import Allocation, LoadedModule
+from ..engine.kernel.variable_layout import Layout
+from ..engine.memory.memory import Allocation, LoadedModule
 from ..front.definition import definitions, marking_words
 from ..front.demangle import demangle
 from ..front.texture import is_handle

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...errors import CutraceError, nearest
 from ...traces import schema
-from ..engine import texture as engine
+from ..engine.texture import texture as engine
 from .array import DeviceArray
 from .recording import Recording
 from .surface import Surface

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from ..engine.memory import Memory
+from ..engine.memory.memory import Memory
 from ..front.source import Compiled
 from ..host.module import Module
 from ..host.recording import Recording

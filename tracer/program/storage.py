@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from ...errors import CutraceError
 from ...traces.schema import Event
-from ..engine.memory import ALIGNMENT, Allocation
+from ..engine.memory.memory import ALIGNMENT, Allocation
 from ..host.array import describe
 from .answers import INVALID_VALUE, OUT_OF_MEMORY, SUCCESS, Answer, Verbs
 from .session import ProgramSession

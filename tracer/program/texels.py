@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import CutraceError
-from ..engine.memory import Allocation
+from ..engine.memory.memory import Allocation
 from ..host.array import DeviceArray, describe
 from ..host.surface import Surface, reserve_surface
 from ..host.texel import TexelForm

@@ -38,7 +38,7 @@ class How:
 
 EVERYTHING = How()
 
-os.environ.setdefault("CUTRACE_INVARIANTS", "1")  # see tracer/engine/invariant.py
+os.environ.setdefault("CUTRACE_INVARIANTS", "1")  # see tracer/engine/array/invariant.py
 
 
 @dataclass(frozen=True)

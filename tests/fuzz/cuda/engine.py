@@ -13,7 +13,8 @@ from fuzz.run import without_assembler
 from llvmlite import binding
 
 import cutrace
-from cutrace.tracer.engine import choice, native, object_cache
+from cutrace.tracer.engine import engine_choice
+from cutrace.tracer.engine.native import object_cache, ufunc
 
 MOST_INSTRUCTIONS = 1 << 22
 
@@ -39,7 +40,7 @@ def run(kernel: Source, ptx: str, path: Path, engine: str) -> Arrays:
 def code_that_is_not_kept(quick: bool = False) -> Iterator[None]:
     """Keep no machine code of random kernels; with `quick` LLVM does not optimise it, which takes
     a tenth of the time and gives the same numbers."""
-    compile_, keep = native._compile, object_cache.keep_object
+    compile_, keep = ufunc._compile, object_cache.keep_object
     of_kernel = False
 
     def compile_quickly(assembly: str, vectors: bool, effort: int) -> bytes:
@@ -48,15 +49,15 @@ def code_that_is_not_kept(quick: bool = False) -> Iterator[None]:
         if not (quick and of_kernel):
             return compile_(assembly, vectors, effort)
         module = binding.parse_assembly(assembly)
-        return cast(bytes, native._machine(0).emit_object(module))
+        return cast(bytes, ufunc._machine(0).emit_object(module))
 
     def keep_some(key: str, code: bytes) -> None:
         if not of_kernel:
             keep(key, code)
 
     with (
-        patch.object(native, "_compile", compile_quickly),
-        patch.object(native, "keep_object", keep_some),
+        patch.object(ufunc, "_compile", compile_quickly),
+        patch.object(ufunc, "keep_object", keep_some),
     ):
         yield
 
@@ -64,12 +65,12 @@ def code_that_is_not_kept(quick: bool = False) -> Iterator[None]:
 @contextmanager
 def listening(refused: list[str]) -> Iterator[None]:
     """Keep what the compiled engine says when it refuses a kernel."""
-    fall_back = choice._array
+    fall_back = engine_choice._array
 
     def listen(program: Any, why: str) -> Any:
         if why != "the array engine was asked for":
             refused.append(why)
         return fall_back(program, why)
 
-    with patch.object(choice, "_array", listen):
+    with patch.object(engine_choice, "_array", listen):
         yield

@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...ptx.kernel import BasicBlock
-from ..array import ALL_LANES, LANES, Array, unpack
-from ..decode import Decoder, decode_instruction
-from ..group import Group
-from ..program import Program, Step, Terminator, special_values
-from .frame import Place
-from .kernel_text import KernelText
+from ..array.decode import Decoder, decode_instruction
+from ..array.group import Group
+from ..array.program import Program, Step, Terminator, special_values
+from ..lanes import ALL_LANES, LANES, Array, unpack
+from .frame.register_frame import Place
+from .llvm.kernel_text import KernelText
 
 if TYPE_CHECKING:
     from .wave import CompiledWave

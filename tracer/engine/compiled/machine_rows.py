@@ -6,16 +6,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....traces.schema import Space
-from ..access_rows import ROWS, AccessRows
-from ..array import Array, Mask
+from ..lanes import Array, Mask
 from ..launch import Sink
-from ..pattern import PatternTable
-from .code import Buffers, CompiledKernel, routines
-from .machine import Machine
-from .row_table import columns_of
+from ..rows.access_rows import ROWS, AccessRows
+from ..rows.pattern import PatternTable
+from ..rows.row_table import columns_of
+from .compiled_kernel import Buffers, CompiledKernel, routines
+from .machine.machine import Machine
 
 if TYPE_CHECKING:
-    from ..group import Group
+    from ..array.group import Group
 
 _BUFFERS = {
     **{"row_warp": "i4", "row_step": "u4", "row_base": "i8", "row_pattern": "i4"},

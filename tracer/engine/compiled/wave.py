@@ -8,25 +8,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....traces.schema import Space
-from ..array import LANES
-from ..barrier import DONE, WAITING
-from ..budget import never_ends
-from ..fact import Facts
-from ..fault import check_lanes
-from ..frame import FrameStack, levels_within, too_deep
-from ..group import Group
+from ..array.barrier import DONE, WAITING
+from ..array.group import Group
+from ..array.instruction_limit import never_ends
+from ..array.wave import FAIR, Wave
+from ..call.recursion import FrameStack, levels_within, too_deep
+from ..lanes import LANES
 from ..launch import Sink
-from ..native import address
-from ..parameter import parameter_image
-from ..pattern import PatternTable
-from ..wave import FAIR, Wave
-from .aside_text import LOST, ROOM
-from .code import Buffers, CompiledKernel, routines
+from ..memory.address_facts import Facts
+from ..memory.fault import check_lanes
+from ..memory.parameter import parameter_image
+from ..native.ufunc import address
+from ..rows.history_table import Entries
+from ..rows.pattern import PatternTable
+from ..rows.pattern_lookup import no_questions
+from .compiled_kernel import Buffers, CompiledKernel, routines
 from .escape import Escapes
-from .frame import Place
-from .generic import LEAST, MOST
-from .history_table import Entries
-from .machine import (
+from .frame.register_frame import Place
+from .frame.special_register import BLOCK, LAUNCH, THREAD
+from .llvm.recursion_text import LOST, ROOM
+from .machine.generic_address import LEAST, MOST
+from .machine.machine import (
     DEEPEN,
     ENDED,
     ENDING,
@@ -40,11 +42,9 @@ from .machine import (
     Machine,
 )
 from .machine_rows import MachineRows
-from .question import no_questions
-from .special import BLOCK, LAUNCH, THREAD
 
 if TYPE_CHECKING:
-    from ..program import Program
+    from ..array.program import Program
 
 
 _ESCAPE = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)

@@ -6,7 +6,7 @@ from typing import cast
 import numpy as np
 
 from ...ptx.kernel import Instruction
-from ..array import DTYPES, Array
+from ..lanes import DTYPES, Array
 from .compare import COMBINE
 from .rule import Family, Rule, same
 

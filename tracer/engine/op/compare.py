@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from ...ptx.kernel import Instruction, Pair
-from ..array import DTYPES, Array
-from ..native import select
+from ..lanes import DTYPES, Array
+from ..native.ufunc import select
 from .reformat import Reformat, reformat
 from .rule import Family, Rule
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from ...ptx.kernel import Instruction
-from ..array import DTYPES, Array
+from ..lanes import DTYPES, Array
 from .reformat import FLOATS, Reformat, reformat, reformat_integer, storage
 from .rule import Family, Rule
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ...ptx.kernel import Instruction
-from ..array import DTYPES, Array
+from ..lanes import DTYPES, Array
 from .bits import INTEGERS
 from .integer import product
 from .rule import Family, Rule

@@ -12,8 +12,8 @@ from functools import cache
 import numpy as np
 
 from ...ptx.kernel import Instruction
-from ..array import DTYPES, Array
-from ..native import elementwise
+from ..lanes import DTYPES, Array
+from ..native.ufunc import elementwise
 from . import assembly
 from .formula import literal
 from .rule import Builder, Family, Rule

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import cache
 
 from ...ptx.kernel import Instruction
-from ..array import Array
+from ..lanes import Array
 from .assembly import FORMATS, ODD_SUM, define, narrow, widen
 from .formula import literal
 from .packed import halves

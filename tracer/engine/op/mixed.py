@@ -10,7 +10,7 @@ from functools import cache
 import numpy as np
 
 from ...ptx.kernel import Instruction
-from ..array import Array
+from ..lanes import Array
 from .floating import arithmetic, forms
 from .reformat import Reformat, reformat
 from .rule import Builder, Family, Rule

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from functools import cache
 
 from ...ptx.kernel import Instruction
-from ..array import DTYPES, Array
-from ..native import elementwise
+from ..lanes import DTYPES, Array
+from ..native.ufunc import elementwise
 from .assembly import define
 from .rule import Family, Rule
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import cast
 
-from ..array import DTYPES, Array
-from ..native import elementwise
+from ..lanes import DTYPES, Array
+from ..native.ufunc import elementwise
 from . import assembly
 from .assembly import define
 from .formula import DECLARATIONS, Formula, write

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from ...ptx.kernel import Instruction
-from ..array import Array
+from ..lanes import Array
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,8 @@ from functools import cache
 
 import numpy as np
 
-from ..array import Array
-from ..native import elementwise
+from ..lanes import Array
+from ..native.ufunc import elementwise
 from .floating import arithmetic
 from .reformat import Reformat, reformat
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 
 from ...ptx.kernel import Instruction
-from ..array import DTYPES, Array
+from ..lanes import DTYPES, Array
 from . import approximate
 from .floating import arithmetic, forms
 from .formula import Formula, Number

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from ...ptx.kernel import Instruction, Operand, Part
-from ..array import DTYPES, Array
+from ..lanes import DTYPES, Array
 from .rule import Family, Rule
 
 _COMBINE: Mapping[str, Callable[[Array, Array], Array]] = {

@@ -1,0 +1,174 @@
+"""Lanes of a warp that meet though they have parted: two sides of a branch in one shuffle or vote.
+
+A `.sync` instruction waits for all lanes of its mask that have not exited, wherever they come to
+one of its kind. A split that comes first leaves its values, and another split of the warp goes on;
+when all have come, each lane gets its result in its own side's register. Where nobody is left who
+could come, those that wait go on without: an H200 does so, too, when the others have exited. What
+is not modelled: lanes that run ahead of where their split joins, and meet others there.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...ptx.kernel import Instruction, Register
+from ...ptx.meeting import Key, mask_of, meeting_key
+from ..lanes import LANES, Array, Bits, Mask
+from .program import Terminator
+from .shuffle_vote import by_warp, decode_collective, decode_warp
+
+if TYPE_CHECKING:
+    from .decode import Decoder
+    from .group import Group
+    from .split import SplitStacks
+
+_LANE = np.arange(LANES, dtype=np.uint32)
+
+
+@dataclass(slots=True)
+class Arrival:
+    """A split of a warp that waits: its lanes, their masks (32,) and values, each (32,); into
+    which slots the results go, and what computes them (None: there are none)."""
+
+    key: Key
+    lanes: int
+    masks: Bits
+    values: tuple[Array, ...]
+    slots: tuple[int | None, ...]
+    compute: Callable[..., tuple[Array, ...]] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What some lanes of a warp get into a slot: `values` has a value a lane."""
+
+    warp: int
+    slot: int
+    lanes: Mask
+    values: Array
+
+
+class Meetings:
+    """Which lanes of each warp wait for others, and what those that have met get."""
+
+    def __init__(self, stacks: "SplitStacks") -> None:
+        self._stacks = stacks
+        self.waiting: dict[int, list[Arrival]] = {}
+        self.parked: Bits = np.zeros(len(stacks.state), dtype=np.uint32)
+        self.outcomes: list[Outcome] = []
+
+    def arrive(self, warp: int, arrival: Arrival) -> None:
+        """Let a split wait; its warp has to be settled then."""
+        self.waiting.setdefault(warp, []).append(arrival)
+        self.parked[warp] |= np.uint32(arrival.lanes)
+
+    def settle(self, warps: NDArray[np.intp]) -> None:
+        """Let those go on for whom all have come, and put splits on top that do not wait."""
+        for warp in warps[self.parked[warps] != 0].tolist():
+            self._release(warp, int(self._stacks.live()[warp]))
+            while int(self._stacks.mask[warp]) & int(self.parked[warp]):
+                if not self._stacks.step_aside(warp, int(self._stacks.barriers.parked[warp])):
+                    self._release(warp, 0)
+
+    def _release(self, warp: int, wanted: int) -> None:
+        """Let lanes go on whose mask has no others that are `wanted` and have not come."""
+        for key, mask, come in self._sets(warp):
+            if mask & wanted & ~come == 0:
+                self._act(warp, key, mask, come)
+        left = [arrival for arrival in self.waiting.pop(warp) if arrival.lanes]
+        if left:
+            self.waiting[warp] = left
+        self.parked[warp] = sum(arrival.lanes for arrival in left)
+
+    def _sets(self, warp: int) -> list[tuple[Key, int, int]]:
+        """Return kind, mask and lanes of all who wait for the same."""
+        found: dict[tuple[Key, int], int] = {}
+        for arrival in self.waiting[warp]:
+            for lane in _lanes(arrival.lanes):
+                at = arrival.key, int(arrival.masks[lane])
+                found[at] = found.get(at, 0) | 1 << lane
+        return [(key, mask, lanes) for (key, mask), lanes in found.items()]
+
+    def _act(self, warp: int, key: Key, mask: int, come: int) -> None:
+        """Let the lanes `come` act together."""
+        there = [a for a in self.waiting[warp] if a.key == key and a.lanes & come]
+        held = [_as_mask(arrival.lanes & come) for arrival in there]
+        values = [
+            np.select(held, columns, columns[0])[None]
+            for columns in zip(*(arrival.values for arrival in there), strict=True)
+        ]
+        compute = there[0].compute
+        if compute is not None:
+            others = np.array([[come & mask]], dtype=np.uint32)
+            results = compute(_as_mask(come)[None], others, *values)
+            for arrival, lanes in zip(there, held, strict=True):
+                self._give(warp, arrival, lanes, results)
+        for arrival in there:
+            arrival.lanes &= ~come
+
+    def _give(self, warp: int, arrival: Arrival, lanes: Mask, results: tuple[Array, ...]) -> None:
+        for slot, result in zip(arrival.slots, results, strict=True):
+            if slot is not None:
+                values = np.broadcast_to(result, (1, LANES))[0]
+                self.outcomes.append(Outcome(warp, slot, lanes, values))
+
+
+def _lanes(mask: int) -> Iterator[int]:
+    return (lane for lane in range(LANES) if mask >> lane & 1)
+
+
+def _as_mask(lanes: int) -> Mask:
+    held: Mask = (np.uint32(lanes) >> _LANE & np.uint32(1)).astype(np.bool_)
+    return held
+
+
+def decode_meeting(decoder: "Decoder", instruction: Instruction, after: int) -> Terminator:
+    """End a block that is one warp-wide instruction; `after` is the block that follows."""
+    key, fetch_masks = meeting_key(instruction), decoder.fetch(mask_of(instruction), "b32")
+    collective = decode_collective(decoder, instruction)
+    outputs = collective.outputs if collective is not None else ()
+    fetches = collective.sources if collective is not None else ()
+    compute = collective.compute if collective is not None else None
+    slots = tuple(
+        decoder.slots.write(decoder.slots.of(decoder.function, to), maybe=True)
+        if isinstance(to, Register)
+        else None
+        for to, _ in outputs
+    )
+    at_once = decode_warp(decoder, instruction)
+    assert key is not None
+    assert at_once is not None
+
+    def meet(group: "Group") -> None:
+        stacks = group.wave.stacks
+        masks, *columns = (_rows(group, fetch(group.frame)) for fetch in (fetch_masks, *fetches))
+        if _someone_waits(group, masks):
+            for row, warp in enumerate(group.warps.tolist()):
+                values = tuple(column[row].copy() for column in columns)
+                lanes = int(group.active[row])
+                arrival = Arrival(key, lanes, masks[row].copy(), values, slots, compute)
+                stacks.meetings.arrive(warp, arrival)
+        else:
+            at_once(group)
+        stacks.go(group.warps, after)
+
+    return meet
+
+
+def _rows(group: "Group", value: Array) -> Array:
+    """Return a value as (warps of the group, 32)."""
+    rows = by_warp(group, value)
+    return rows if group.compacted else rows[group.warps]
+
+
+def _someone_waits(group: "Group", masks: Bits) -> bool:
+    """Whether lanes have others in their masks that are not here, or others wait for them."""
+    stacks = group.wave.stacks
+    if stacks.meetings.parked[group.warps].any():
+        return True
+    active = (group.active[:, None] >> _LANE & np.uint32(1)).astype(np.bool_)
+    wanted = np.bitwise_or.reduce(np.where(active, masks, np.uint32(0)), axis=1)
+    return bool((wanted & stacks.live()[group.warps] & ~group.active).any())

@@ -1,0 +1,111 @@
+"""Calls: parameters by the byte, and the functions that the runtime brings (printf, assert).
+
+A `.param` variable of a call and the callee's own parameter are one place, so that a call copies
+nothing. Lanes of different call sites keep apart, since every write is merged under its lanes.
+"""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ....errors import KernelFault
+from ...ptx.kernel import TYPE_BYTES, Address, CallTarget, Instruction, Operand, Symbol, Vector
+from ..array.program import Step
+from ..lanes import DTYPES, Array
+from ..memory.fault import source_line
+from .argument_passing import place_of
+from .parameter_bytes import Place, Span, fetch_bytes, store_bytes
+from .printf import print_lanes
+
+if TYPE_CHECKING:
+    from ..array.decode import Decoder
+    from ..array.group import Group
+
+
+def decode_call(decoder: "Decoder", instruction: Instruction) -> Step | None:
+    """Return the step of a parameter access or a call into the runtime, or None."""
+    if instruction.space == "param" and instruction.opcode in ("ld", "st"):
+        return _parameter(decoder, instruction)
+    if instruction.opcode == "call":
+        return _runtime_call(decoder, instruction)
+    return None
+
+
+def _parameter(decoder: "Decoder", instruction: Instruction) -> Step:
+    load = instruction.opcode == "ld"
+    value, address = instruction.operands if load else reversed(instruction.operands)
+    if not isinstance(address, Address) or not isinstance(address.base, Symbol):
+        raise decoder.refuse("expected the name of a parameter, or a pointer to one, as address")
+    place = place_of(decoder, address.base.name)
+    offset = address.base.offset + address.offset
+    kind, size = instruction.type, TYPE_BYTES[instruction.type]
+    elements = value.elements if isinstance(value, Vector) else (value,)
+    steps = [
+        _move(decoder, load, element, place, (offset + k * size, size), kind)
+        for k, element in enumerate(elements)
+    ]
+
+    def move_all(group: "Group") -> None:
+        for step in steps:
+            step(group)
+
+    return steps[0] if len(steps) == 1 else move_all
+
+
+def _move(
+    decoder: "Decoder", load: bool, element: Operand, place: Place, span: Span, kind: str
+) -> Step:
+    if load:
+        fetch = fetch_bytes(decoder, place, span, kind)
+        store = decoder.store(element, kind)
+    else:
+        fetch, store = decoder.fetch(element, kind), store_bytes(decoder, place, span, kind)
+
+    def move(group: "Group") -> None:
+        value = fetch(group.frame)
+        if store is not None:
+            store(group.frame, value)
+
+    return move
+
+
+def _runtime_call(decoder: "Decoder", instruction: Instruction) -> Step:
+    target = next(o for o in instruction.operands if isinstance(o, CallTarget))
+    name = target.callee.name
+    if name == "vprintf":
+        return _printf(decoder, target)
+    if name == "__assertfail":
+        pc = decoder.pc
+        return lambda group: _assertion(group, pc)
+    raise decoder.refuse(f"cutrace does not have the function `{name}`")
+
+
+def _printf(decoder: "Decoder", target: CallTarget) -> Step:
+    if len(target.arguments) != 2 or len(target.returns) != 1:
+        raise decoder.refuse("expected a format, a buffer and a result")
+    places = [place_of(decoder, _name(o)) for o in (*target.arguments, *target.returns)]
+    takes = [fetch_bytes(decoder, place, (0, 8), "s64") for place in places[:2]]
+    give = store_bytes(decoder, places[2], (0, 4), "b32")
+
+    def printf(group: "Group") -> None:
+        frame = group.frame
+        shape = (group.rows, group.columns)
+        form, values = (np.broadcast_to(take(frame), shape) for take in takes)
+        lanes = np.broadcast_to(True if group.lanes is None else group.lanes, shape)
+        counts: Array = np.zeros(shape, dtype=DTYPES["b32"])
+        counts[lanes] = print_lanes(group, form[lanes], values[lanes], np.flatnonzero(lanes))
+        give(frame, counts)
+
+    return printf
+
+
+def _name(operand: Operand) -> str:
+    return operand.name if isinstance(operand, Symbol) else ""
+
+
+def _assertion(group: "Group", pc: int) -> None:
+    block = int(group.wave.blocks_of(group.warps[:1])[0])
+    kernel = group.wave.program.kernel
+    raise KernelFault(
+        f"{source_line(kernel, pc)}: an assertion failed in block {block}", "assertion"
+    )

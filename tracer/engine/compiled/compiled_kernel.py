@@ -1,0 +1,282 @@
+"""A kernel compiled: the code of its basic blocks, and buffers that its waves use in turn."""
+
+import ctypes
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from functools import cache, lru_cache
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....errors import CutraceError
+from ....traces.schema import Space
+from ...ptx.kernel import BasicBlock, Immediate, Instruction, Kernel
+from ..array.decode import decode
+from ..array.program import Program
+from ..kernel.same_kernel import KERNELS, Alike, alike, endless_of
+from ..kernel.variable_layout import local_layout, shared_layout
+from ..memory.memory import LoadedModule, Memory
+from ..memory.parameter import parameters_start
+from ..native.translate import translate
+from ..native.ufunc import compile_assembly
+from ..parallel.read_write_sets import way_of
+from ..rows.access_rows import ROWS
+from ..rows.history import RUNS
+from .frame.call_site import is_inner_call
+from .frame.register_frame import PARAMETERS
+from .llvm.kernel_text import KernelText, write_kernel
+from .llvm.switch_text import ways_of
+from .machine.access_check import finish_some
+from .machine.generic_address import REGIONS
+from .machine.machine import CALL, DIVIDE, JUMP, LEAVE, LEAVE_SOME, MEET, OTHER, RETURN_SOME, SWITCH
+from .machine.schedule import account, end_group, note_spins, run_warps
+
+BUFFER_BYTES = 1 << 28
+"""Bytes of registers and rows that a wave may need; a kernel that needs more is not compiled."""
+
+_NAME = "kernel"
+_SPACES = {
+    "global": Space.GLOBAL,
+    "shared": Space.SHARED,
+    "local": Space.LOCAL,
+    "const": Space.CONST,
+}
+
+
+class Buffers:
+    """Arrays that the waves of a session use in turn, under names."""
+
+    def __init__(self) -> None:
+        self._held: dict[str, NDArray[Any]] = {}
+
+    def take(self, name: str, size: int, dtype: str) -> NDArray[Any]:
+        """Return an array of at least this size, with whatever the last wave left in it."""
+        held = self._held.get(name)
+        if held is None or len(held) < size:
+            held = self._held[name] = np.empty(size, dtype=dtype)
+        return held
+
+    def widen(self, name: str, size: int) -> NDArray[Any]:
+        """Return the array of this name with room for more, and what it holds."""
+        old = self._held[name]
+        grown = self._held[name] = np.empty(size, dtype=old.dtype)
+        grown[: len(old)] = old
+        return grown
+
+
+_BUFFERS: WeakKeyDictionary[Memory, defaultdict[int, Buffers]] = WeakKeyDictionary()
+
+
+def buffers_of(memory: Memory) -> Mapping[int, Buffers]:
+    """Return the buffers of a session by thread, known by its memory; they go with it."""
+    return _BUFFERS.setdefault(memory, defaultdict(Buffers))
+
+
+class Routines(NamedTuple):
+    """What runs a wave until Python is needed, what ends a basic block, what counts it, what counts
+    waiting, and what takes the rows of its first accesses; each takes the address of a Machine."""
+
+    run_warps: Callable[[int], int]
+    end_group: Callable[[int], int]
+    account: Callable[[int], int]
+    note_spins: Callable[[int], int]
+    finish_some: Callable[[int], int]
+
+
+@cache
+def routines() -> Routines:
+    """Return the compiled routines of the schedule."""
+    all_of_them = [run_warps, end_group, account, note_spins, finish_some]
+    find = compile_assembly(translate(all_of_them), vectors=False)
+    kind = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)
+    return Routines(*(kind(find(name)) for name in Routines._fields))
+
+
+def compile_kernel(program: Program) -> "CompiledKernel":
+    """Return the code of a program's kernel; CutraceError names what is not compiled, or what no
+    engine knows."""
+    symbols = symbols_of(program.kernel, program.loaded)
+    key = alike(program.kernel), tuple(symbols.items())
+    if key not in _CODE:
+        decode(program)
+        while len(_CODE) >= KERNELS:
+            _CODE.pop(next(iter(_CODE)))
+        _CODE[key] = CompiledKernel(program.kernel, symbols)
+    return _CODE[key]
+
+
+_CODE: dict[tuple[Alike, tuple[tuple[tuple[int, str], int], ...]], "CompiledKernel"] = {}
+
+
+class CompiledKernel:
+    """The code of a kernel, and arrays over its basic blocks and accesses."""
+
+    def __init__(self, kernel: Kernel, symbols: dict[tuple[int, str], int]) -> None:
+        self.kernel = kernel
+        made = write_kernel(kernel, symbols, _NAME, lambda block: ending(kernel, block) != "")
+        self.made = made
+        self.frame = made.frame
+        sites = np.diff([*made.first_site, len(made.sites)])
+        self.site_count: NDArray[np.int32] = sites.astype(np.int32)
+        self.codes = _compile(made, len(kernel.blocks))
+        self.codes[list(endless_of(alike(kernel)))] = 0
+        self._arrange(kernel)
+
+    def capacity(self, warps: int) -> int:
+        """Return the rows that may wait for so many warps."""
+        return ROWS + int(self.site_count.max(initial=0)) * warps
+
+    def refuse_large(self, warps: int) -> None:
+        """Raise CutraceError if so many warps need more than BUFFER_BYTES."""
+        needed = warps * self.frame.size + 24 * self.capacity(warps)
+        if needed > BUFFER_BYTES:
+            raise CutraceError(
+                f"kernel `{self.kernel.name}`: the compiled engine would need {needed} bytes for "
+                f"its registers and rows, more than {BUFFER_BYTES}"
+            )
+
+    def _arrange(self, kernel: Kernel) -> None:
+        endings, targets, others, branches = [], [], [], []
+        for block in kernel.blocks:
+            exit_ = kernel.functions[block.function].exit
+            after = (*block.successors, exit_, exit_)
+            last = kernel.instructions[block.last - 1]
+            how = _ENDINGS[ending(kernel, block)]
+            endings.append(how)
+            targets.append(exit_ if last.opcode == "ret" and last.guard is None else after[0])
+            others.append(after[1])
+            goes = how == JUMP and last.opcode == "bra"
+            divides = how in (DIVIDE, LEAVE_SOME, RETURN_SOME, SWITCH)
+            branches.append(goes or divides)
+        self.endings = np.array(endings, dtype=np.int32)
+        self.targets = np.array(targets, dtype=np.int32)
+        self.others = np.array(others, dtype=np.int32)
+        self.branches = np.array(branches, dtype=np.int32)
+        self._arrange_sides(kernel)
+        self.joins = np.array([block.join for block in kernel.blocks], dtype=np.int32)
+        self.lengths = np.array([b.last - b.first for b in kernel.blocks], dtype=np.int32)
+        self.first_site = np.array(self.made.first_site, dtype=np.int32)
+        sites = self.sites = [*self.made.sites, *self._sites_anywhere()]
+        self.site_pc = np.array([pc for pc, _, _ in sites], dtype=np.uint32)
+        spaces = [_SPACES.get(space, 0) for _, space, _ in sites]
+        self.site_space = np.array(spaces, dtype=np.uint8)
+
+    def _sites_anywhere(self) -> list[tuple[int, str, int]]:
+        """Return the accesses with generic addresses, once for each state space."""
+        made = self.made
+        self.site_in: NDArray[np.int32] = np.full(len(made.sites), -1, dtype=np.int32)
+        self.site_in[made.anywhere] = np.arange(len(made.anywhere)) * len(REGIONS)
+        self.site_in[made.anywhere] += len(made.sites)
+        each = (made.sites[number] for number in made.anywhere)
+        return [(pc, space.name.lower(), size) for pc, _, size in each for space in REGIONS]
+
+    def _arrange_sides(self, kernel: Kernel) -> None:
+        """Note the functions that each block calls, or where its switch goes, block by block."""
+        sides = [self._sides(kernel, block) for block in kernel.blocks]
+        self.first_side = np.cumsum([0, *map(len, sides)]).astype(np.int32)
+        pairs = [pair for of_block in sides for pair in of_block]
+        self.side_entry = np.array([entry for entry, _ in pairs], dtype=np.int32)
+        self.side_exit = np.array([exit_ for _, exit_ in pairs], dtype=np.int32)
+        self.most_sides = max(map(len, sides))
+        self.spare = max(self.most_sides, 2) + 1
+
+    def _sides(self, kernel: Kernel, block: BasicBlock) -> list[tuple[int, int]]:
+        """Return where lanes may go at the end of a block, and where functions there end."""
+        last = kernel.instructions[block.last - 1]
+        call = self.made.calls.ending.get(block.number)
+        if call is not None:
+            spans = [kernel.functions[callee] for callee in call.callees]
+            return [(span.entry, span.exit) for span in spans]
+        return [(way, -1) for way in ways_of(block, last)] if last.opcode == "brx" else []
+
+    def ways(self) -> NDArray[np.int32]:
+        """Return what each instruction does to global memory, as read_write_sets.py has it."""
+        found: NDArray[np.int32] = np.zeros(len(self.kernel.instructions), dtype=np.int32)
+        for pc, space, size in self.sites:
+            if space == "global":
+                found[pc] = way_of(self.kernel.instructions[pc].opcode, size)
+        return found
+
+    @property
+    def log_size(self) -> int:
+        """Entries of histories that wait at most."""
+        return RUNS
+
+
+def symbols_of(kernel: Kernel, loaded: LoadedModule) -> dict[tuple[int, str], int]:
+    """Return the addresses of variables in their own state spaces, -1 for those of no function."""
+    found = {(-1, name): placed.address for name, placed in loaded.symbols.items()}
+    found.update(local_layout(kernel).offsets)
+    found.update(shared_layout(kernel).offsets)
+    if loaded.parameters is not None:
+        found[-1, PARAMETERS] = parameters_start(loaded)
+    return found
+
+
+def _compile(made: KernelText, blocks: int) -> NDArray[np.int64]:
+    """Return where the functions of the basic blocks lie."""
+    for definition in made.support.values():
+        compile_assembly(definition, vectors=False)
+    return np.array(_load_kernel(made.text, blocks), dtype=np.int64)
+
+
+@lru_cache(maxsize=KERNELS)
+def _load_kernel(text: str, blocks: int) -> list[int]:
+    find = compile_assembly(text, effort=1)
+    return [find(f"{_NAME}.{number}") for number in range(blocks)]
+
+
+_ENDINGS = {
+    "": JUMP,
+    "go": JUMP,
+    "divide": DIVIDE,
+    "leave": LEAVE,
+    "leave some": LEAVE_SOME,
+    "barrier": MEET,
+    "other": OTHER,
+    "call": CALL,
+    "return some": RETURN_SOME,
+    "switch": SWITCH,
+}
+
+
+def ending(kernel: Kernel, block: BasicBlock) -> str:
+    """Return how a basic block ends, "" where it runs into the next one; a key of _ENDINGS."""
+    last = kernel.instructions[block.last - 1]
+    guarded = last.guard is not None
+    match last.opcode:
+        case "bra":
+            return "divide" if guarded else "go"
+        case "ret":
+            return "return some" if guarded else "go"
+        case "call" if is_inner_call(kernel, block, last):
+            return "call"
+        case "exit":
+            return "leave some" if guarded else "leave"
+        case "brx":
+            return "switch"
+        case "trap":
+            return "other"
+        case "bar" | "barrier" if not {"warp", "cluster"} & set(last.modifiers):
+            return "barrier" if _is_plain(last) else "other"
+    return ""
+
+
+def _is_plain(barrier: Instruction) -> bool:
+    fixed = all(isinstance(operand, Immediate) for operand in barrier.operands)
+    odd = barrier.guard is not None or {"arrive", "red"} & set(barrier.modifiers)
+    return fixed and not odd and len(barrier.operands) < 2
+
+
+def refuse_launch(program: Program) -> None:
+    """Raise CutraceError for a launch that the compiled engine does not run."""
+    if program.launch.watch.uninitialized:
+        raise CutraceError("the compiled engine does not look for bytes that nobody wrote")
+    if program.kernel.meetings:
+        raise CutraceError(
+            "the compiled engine does not let lanes of a warp meet that come from several places"
+        )
+    if program.memory.global_.used.size >= 1 << 31:
+        raise CutraceError("the compiled engine takes less than 2 GiB of global memory")

@@ -1,0 +1,130 @@
+"""Which engine runs a launch: arrays over many warps at once, or compiled basic blocks.
+
+Both give the same trace to the last byte. The array engine is the definition and knows every
+instruction; it needs no compiler, which a short launch would wait for longer than it runs.
+"""
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import CutraceError
+from .array.decode import decode
+from .array.program import Program
+from .array.wave import Wave
+from .kernel.same_kernel import alike, has_loops
+from .launch import Sink
+from .memory.parameter import place_parameters
+from .rows.pattern import PatternTable
+from .small_launch import may_be_long, was_long
+
+MANY_LANES = 1 << 12
+"""Lanes of a launch whose loops are worth compiling: that takes some 0.1 s, once, while a skewed
+loop of as few lanes takes seconds where each step is a call of NumPy."""
+
+VERY_MANY_LANES = 1 << 18
+"""Lanes of a launch that is worth compiling though each runs every instruction once at most."""
+
+MANY_INSTRUCTIONS = 1 << 24
+"""Instructions of all lanes of such a launch that are worth compiling: the array engine takes a
+second for them."""
+
+ALONE = 0
+"""The number of a thread that runs a launch by itself; those beside others count from 1."""
+
+MakeWave: TypeAlias = Callable[[NDArray[np.int64], PatternTable, Sink, int], Wave]
+"""Makes a wave of the thread blocks with these numbers, to be run by the thread of this number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """An engine: it makes waves.
+
+    `ways` tells what each instruction does to global memory, as read_write_sets.py has it, where
+    waves may be run in several threads; else `alone` says why not. A launch that `is_brief` runs
+    by small_launch.py's rules first: if it was not, it is chosen for again.
+    """
+
+    make: MakeWave
+    ways: Callable[[], NDArray[np.int32]] | None = None
+    alone: str = ""
+    is_brief: bool = False
+
+
+def choose_engine(program: Program, blocks: int) -> Choice:
+    """Return what makes the waves of a launch, of `blocks` thread blocks at most.
+
+    CutraceError for instructions that cutrace does not know, and where the launch asks for the
+    compiled engine and that does not know the kernel.
+    """
+    asked = program.launch.watch.engine
+    if asked == "array":
+        return _array(program, "the array engine was asked for")
+    if asked == "auto" and not _is_worth_compiling(program):
+        choice = _array(program, "it is too short to be worth compiling")
+        return replace(choice, is_brief=may_be_long(program))
+    try:
+        return _compiled(program, blocks)
+    except CutraceError as problem:
+        if asked == "compiled":
+            raise
+        return _array(program, str(problem))
+
+
+def _array(program: Program, why: str) -> Choice:
+    decode(program)
+    return Choice(
+        lambda numbers, patterns, sink, thread: Wave(program, numbers, patterns, sink),
+        alone=f"only compiled code runs in several, and {why}",
+    )
+
+
+def _compiled(program: Program, blocks: int) -> Choice:
+    from .compiled.compiled_kernel import Buffers, buffers_of, compile_kernel, refuse_launch
+    from .compiled.escape import Escapes
+    from .compiled.wave import CompiledWave
+
+    refuse_launch(program)
+    code = compile_kernel(program)
+    code.refuse_large(min(blocks, program.launch.executed) * -(-program.launch.threads // 32))
+    buffers = buffers_of(program.memory)
+    escapes = Escapes(program, code.made)
+    place_parameters(program)
+    generic = (code.made.sites[number][0] for number in code.made.anywhere)
+    alone = _runs_alone(program, [*code.made.escaped, *generic])
+
+    def make(
+        numbers: NDArray[np.int64], patterns: PatternTable, sink: Sink, thread: int
+    ) -> CompiledWave:
+        own = Buffers() if program.waiting else buffers[thread]  # waves that wait are there at once
+        is_beside = thread != ALONE
+        return CompiledWave(code, own, program, numbers, patterns, sink, is_beside, escapes)
+
+    return Choice(make, None if alone else code.ways, alone)
+
+
+def _runs_alone(program: Program, called: Collection[int]) -> str:
+    """Return why waves of compiled code run one after another, empty if they need not; at the
+    instructions `called` (pcs) it may call Python."""
+    kernel = program.kernel
+    if program.waiting:
+        first = kernel.instructions[kernel.blocks[min(program.waiting)].first]
+        return f"its warps wait for one another at `{first.text}` (PTX line {first.ptx_line})"
+    if called:
+        first = kernel.instructions[min(called)]
+        return f"`{first.text}` may need the array engine (PTX line {first.ptx_line})"
+    return ""
+
+
+def _is_worth_compiling(program: Program) -> bool:
+    """Whether the launch is likely to take longer in the array engine than compiling does."""
+    if was_long(program):
+        return True
+    lanes = program.launch.blocks * program.launch.threads  # a sample's few blocks may run long
+    if has_loops(alike(program.kernel)):
+        return lanes >= MANY_LANES
+    instructions = len(program.kernel.instructions)
+    return lanes >= VERY_MANY_LANES or lanes * instructions >= MANY_INSTRUCTIONS

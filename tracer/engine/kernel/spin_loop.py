@@ -1,0 +1,177 @@
+"""Loops that wait for another warp: found in the code, watched while they run.
+
+A loop waits if whether it is left depends on an atomic's result, on an mbarrier, or on a load that
+may see another thread's store (volatile, relaxed, acquire); also by way of memory, where a thread
+asks for a lock and its block reads the answer behind a barrier, and by way of functions. A loop
+that counts its turns does not wait, whatever it does meanwhile; a loop inside of it may. Only such
+loops are ever interrupted, so that a loop that merely runs long keeps its divergence.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+
+from ....traces.schema import STRONG_LOADS
+from ...ptx.isa import LEAVES, destinations, sources
+from ...ptx.kernel import BasicBlock, CallTarget, Instruction, Kernel, Register
+from .function_pointer import callees
+
+_ASKS = frozenset({"cas", "exch"})
+"""Atomics with which one thread asks for all of its block: `add` hands out work instead."""
+
+_OUT = LEAVES | {"call"}
+"""Opcodes with which a lane may leave a loop though no branch does."""
+
+
+def waiting_blocks(kernel: Kernel) -> frozenset[int]:
+    """Return the numbers of the basic blocks that lie in loops that wait, and in what they call."""
+    found: set[int] = set()
+    left = list(loops(kernel))
+    while left:
+        loop = left.pop()
+        if _waits(kernel, loop):
+            called = _called(kernel, loop)
+            found |= loop | {b.number for b in kernel.blocks if b.function in called}
+        else:
+            head = min(loop, key=lambda number: kernel.blocks[number].rank)
+            left += loops(kernel, loop - {head})
+    return frozenset(found)
+
+
+def loops(kernel: Kernel, within: Collection[int] | None = None) -> Iterator[set[int]]:
+    """Yield the cycles of the control-flow graph, or of some of its blocks: its strongly connected
+    sets."""
+    import networkx as nx
+
+    graph: nx.DiGraph[int] = nx.DiGraph()
+    blocks = [b for b in kernel.blocks if within is None or b.number in within]
+    graph.add_nodes_from(block.number for block in blocks)
+    graph.add_edges_from(
+        (b.number, s) for b in blocks for s in b.successors if within is None or s in within
+    )
+    for members in nx.strongly_connected_components(graph):
+        first = next(iter(members))
+        if len(members) > 1 or graph.has_edge(first, first):
+            yield members
+
+
+def endless_blocks(kernel: Kernel) -> frozenset[int]:
+    """Return the numbers of the basic blocks in loops that nothing leaves."""
+    return frozenset(n for loop in loops(kernel) if not _leaves(kernel, loop) for n in loop)
+
+
+def _leaves(kernel: Kernel, loop: set[int]) -> bool:
+    blocks = [kernel.blocks[number] for number in loop]
+    return any(
+        set(block.successors) - loop or {i.opcode for i in _instructions(kernel, block)} & _OUT
+        for block in blocks
+    )
+
+
+def _waits(kernel: Kernel, loop: set[int]) -> bool:
+    """Follow what decides whether the loop is left back to what that is computed from."""
+    inside = [i for n in sorted(loop) for i in _instructions(kernel, kernel.blocks[n])]
+    made = _deciding(kernel, loop)
+    if any(_sees_others(i) for i in made):
+        return True
+    if any(i.opcode == "ld" and i.space == "param" for i in made) and _call_sees(kernel, loop):
+        return True
+    loaded = {i.space for i in made if i.opcode == "ld"} - {"param", "const"}
+    stores = [i for i in inside if i.opcode == "st" and i.space in loaded]
+    stored = _makers(inside, _names(r for i in stores for r in sources(i)))
+    return any(_sees_others(i) and not _hands_out(i) for i in stored)
+
+
+def _deciding(kernel: Kernel, loop: set[int]) -> list[Instruction]:
+    """Return the instructions of a loop from which it follows whether a lane leaves it.
+
+    Those are what the conditions of its exits are computed from, and what decides whether that is
+    computed at all: the conditions of branches around it.
+    """
+    blocks = [kernel.blocks[number] for number in sorted(loop)]
+    ends = {b.number: kernel.instructions[b.last - 1] for b in blocks}
+    inside = [i for b in blocks for i in _instructions(kernel, b)]
+    around = {b.number: _region(kernel, b) for b in blocks if len(b.successors) > 1}
+    wanted = _names(
+        r
+        for b in blocks
+        if set(b.successors) - loop or ends[b.number].opcode in LEAVES
+        for r in sources(ends[b.number])
+    )
+    while True:
+        made = _makers(inside, wanted)
+        texts = set(map(id, made))
+        at = {b.number for b in blocks if any(id(i) in texts for i in _instructions(kernel, b))}
+        more = wanted | _names(
+            r for n, region in around.items() if at & region for r in sources(ends[n])
+        )
+        if more == wanted:
+            return made
+        wanted = more
+
+
+def _region(kernel: Kernel, branch: BasicBlock) -> set[int]:
+    """Return the basic blocks that run or not as a branch decides: those before its sides join."""
+    region: set[int] = set()
+    waiting = [s for s in branch.successors if s != branch.join]
+    while waiting:
+        number = waiting.pop()
+        if number not in region:
+            region.add(number)
+            waiting += [s for s in kernel.blocks[number].successors if s != branch.join]
+    return region
+
+
+def _called(kernel: Kernel, loop: set[int]) -> set[int]:
+    """Return the functions that may be entered from a loop, and from those again."""
+    found: set[int] = set()
+    here = set(loop)
+    while here:
+        entered = {
+            callee
+            for number in here
+            for i in _instructions(kernel, kernel.blocks[number])
+            for operand in i.operands
+            if isinstance(operand, CallTarget)
+            for callee in callees(kernel, kernel.blocks[number].function, operand)
+        } - found
+        found |= entered
+        here = {b.number for b in kernel.blocks if b.function in entered}
+    return found
+
+
+def _call_sees(kernel: Kernel, loop: set[int]) -> bool:
+    """Whether a function that is called from a loop may see what other threads store."""
+    called = _called(kernel, loop)
+    return any(
+        _sees_others(i)
+        for b in kernel.blocks
+        if b.function in called
+        for i in _instructions(kernel, b)
+    )
+
+
+def _makers(inside: Sequence[Instruction], wanted: set[str]) -> list[Instruction]:
+    """Return the instructions from which the registers `wanted` are computed."""
+    while True:
+        made = [i for i in inside if any(r.name in wanted for r in destinations(i))]
+        more = wanted | _names(r for i in made for r in sources(i))
+        if more == wanted:
+            return made
+        wanted = more
+
+
+def _instructions(kernel: Kernel, block: BasicBlock) -> tuple[Instruction, ...]:
+    return kernel.instructions[block.first : block.last]
+
+
+def _names(registers: Iterable[Register]) -> set[str]:
+    return {register.name for register in registers}
+
+
+def _hands_out(instruction: Instruction) -> bool:
+    return instruction.opcode == "atom" and _ASKS.isdisjoint(instruction.modifiers)
+
+
+def _sees_others(instruction: Instruction) -> bool:
+    if instruction.opcode in ("atom", "mbarrier"):
+        return True
+    return instruction.opcode == "ld" and not STRONG_LOADS.isdisjoint(instruction.modifiers)

@@ -1,0 +1,166 @@
+"""`mbarrier`: barriers that are words of shared memory (PTX ISA 9.7.13.15).
+
+The ISA leaves the word's make-up open. Here bits 0 to 19 count the arrivals that are still to
+come, 20 to 39 those that a phase expects, 40 to 60 bytes of asynchronous copies to come (signed),
+61 to 63 number the phase. A state is the word as an arrival found it. Waiting does not block: a
+`try_wait` that finds the phase unfinished says so, and the kernel's own loop asks again.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...ptx.kernel import Bucket, Instruction, Operand
+from ..array.program import Step
+from ..array.slot import Fetch
+from ..lanes import Array, scalar
+from .access import Access, describe, read, write
+from .atomic import update_lanes
+
+if TYPE_CHECKING:
+    from ..array.decode import Decoder
+    from ..array.group import Group
+
+_COUNT = np.uint64((1 << 20) - 1)
+_PHASE = np.uint64(61)
+_B64 = np.dtype(np.uint64)
+
+_ARRIVE = """%count = and i64 %b, 1048575
+  %pending = and i64 %old, 1048575
+  %left = sub i64 %pending, %count
+  %ex = lshr i64 %old, 20
+  %drop = lshr i64 %b, 32
+  %expected0 = sub i64 %ex, %drop
+  %expected = and i64 %expected0, 1048575
+  %high = shl i64 %old, 3
+  %bytes = ashr i64 %high, 43
+  %tx = add i64 %bytes, %d
+  %phase = lshr i64 %old, 61
+  %none = icmp eq i64 %left, 0
+  %dry = icmp eq i64 %tx, 0
+  %whole = and i1 %none, %dry
+  %later = add i64 %phase, 1
+  %ph = select i1 %whole, i64 %later, i64 %phase
+  %coming = select i1 %whole, i64 %expected, i64 %left
+  %n1 = and i64 %coming, 1048575
+  %e1 = shl i64 %expected, 20
+  %tx1 = and i64 %tx, 2097151
+  %t1 = shl i64 %tx1, 40
+  %p1 = shl i64 %ph, 61
+  %w1 = or i64 %n1, %e1
+  %w2 = or i64 %t1, %p1
+  %new = or i64 %w1, %w2"""
+"""%b arrivals, in its upper half those that later phases will not expect; %d bytes to come."""
+
+
+def decode_mbarrier(decoder: "Decoder", instruction: Instruction) -> Step | None:
+    """Return the step of an `mbarrier` instruction, or None if it is none."""
+    modifiers = set(instruction.modifiers)
+    if instruction.opcode == "cp" and "mbarrier" in modifiers and "async" in modifiers:
+        return _copies_arrive(decoder, instruction)
+    if instruction.opcode != "mbarrier":
+        return None
+    if "init" in modifiers:
+        return _init(decoder, instruction)
+    if modifiers & {"test_wait", "try_wait"}:
+        return _wait(decoder, instruction)
+    if "pending_count" in modifiers:
+        return _pending(decoder, instruction)
+    if "inval" in modifiers:
+        return lambda group: None
+    return _arrive(decoder, instruction)
+
+
+def _word(decoder: "Decoder", instruction: Instruction, operand: Operand) -> Access:
+    return replace(describe(decoder, instruction, operand), dtype=_B64, count=1, hidden=True)
+
+
+def _init(decoder: "Decoder", instruction: Instruction) -> Step:
+    place, count = instruction.operands
+    access, fetch = _word(decoder, instruction, place), decoder.fetch(count, "u32")
+
+    def init(group: "Group") -> None:
+        frame = group.frame
+        lanes = group.guarded(None if access.guard is None else access.guard(frame))
+        number = fetch(frame).astype(np.uint64) & _COUNT
+        write(group, lanes, access, access.address(frame), [number | number << np.uint64(20)])
+
+    return init
+
+
+def _arrive(decoder: "Decoder", instruction: Instruction) -> Step:
+    """Arrive, expect or complete bytes: what is added to the three counts."""
+    modifiers, operands = set(instruction.modifiers), list(instruction.operands)
+    arrives = bool(modifiers & {"arrive", "arrive_drop"})
+    to = operands.pop(0) if arrives else Bucket()
+    amount = decoder.fetch(operands[1], "u32") if len(operands) > 1 else None
+    in_bytes = bool(modifiers & {"expect_tx", "complete_tx"})
+    sign = -1 if "complete_tx" in modifiers else 1
+    drops = "arrive_drop" in modifiers
+
+    def changes(frame: list[Array]) -> tuple[Array, Array]:
+        given = scalar(1, _B64) if amount is None else amount(frame).astype(np.uint64)
+        bytes_to_come = (given.astype(np.int64) * sign).view(np.uint64)
+        count = scalar(int(arrives), _B64) if in_bytes else given
+        count = count | (count << np.uint64(32) if drops else scalar(0, _B64))
+        return count, bytes_to_come if in_bytes else scalar(0, _B64)
+
+    return _update(decoder, instruction, operands[0], to, changes)
+
+
+def _copies_arrive(decoder: "Decoder", instruction: Instruction) -> Step:
+    """Arrive for copies, which are done already; without `.noinc` the arrival is not counted."""
+    counted = scalar(int("noinc" in instruction.modifiers), _B64)
+    nothing = scalar(0, _B64)
+    return _update(
+        decoder, instruction, instruction.operands[0], Bucket(), lambda frame: (counted, nothing)
+    )
+
+
+def _update(
+    decoder: "Decoder", instruction: Instruction, place: Operand, to: Operand,
+    changes: Callable[[list[Array]], tuple[Array, Array]],
+) -> Step:  # fmt: skip
+    access, store = _word(decoder, instruction, place), decoder.store(to, "b64")
+    run = update_lanes("mbarrier_arrive", "i64", _ARRIVE)
+
+    def update(group: "Group") -> None:
+        frame = group.frame
+        lanes = group.guarded(None if access.guard is None else access.guard(frame))
+        found = run(group, lanes, access, list(changes(frame)))
+        if store is not None:
+            store(frame, found)
+
+    return update
+
+
+def _wait(decoder: "Decoder", instruction: Instruction) -> Step:
+    to, place, state = instruction.operands[:3]
+    parity = "parity" in instruction.modifiers
+    access = _word(decoder, instruction, place)
+    phase: Fetch = decoder.fetch(state, "u32" if parity else "b64")
+    store = decoder.store(to, "pred")
+
+    def wait(group: "Group") -> None:
+        frame = group.frame
+        lanes = group.guarded(None if access.guard is None else access.guard(frame))
+        (word,) = read(group, lanes, access, access.address(frame))
+        now, asked = word >> _PHASE, phase(frame).astype(np.uint64)
+        over = (now & np.uint64(1)) != asked if parity else now != asked >> _PHASE
+        if store is not None:
+            store(frame, over)
+
+    return wait
+
+
+def _pending(decoder: "Decoder", instruction: Instruction) -> Step:
+    to, state = instruction.operands
+    fetch, store = decoder.fetch(state, "b64"), decoder.store(to, "b32")
+
+    def pending(group: "Group") -> None:
+        if store is not None:
+            store(group.frame, (fetch(group.frame) & _COUNT).astype(np.uint32))
+
+    return pending

@@ -1,0 +1,83 @@
+"""What compiled routines are written in: plain Python functions over integers and arrays.
+
+`translate` turns such functions into LLVM assembly. They know 64-bit integers, arrays of smaller
+or equal ones (`I32`...; a slice `a[n:]` is a pointer into one), and structures of both; `if`,
+`while`, `for ... in range(...)`, `return`, calls of one another. Operands of `//` and `%` must not
+be negative. The same functions run as Python, on NumPy arrays, so that a test can look at them.
+"""
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .ufunc import address
+
+U8: TypeAlias = NDArray[np.uint8]
+U16: TypeAlias = NDArray[np.uint16]
+I32: TypeAlias = NDArray[np.int32]
+U32: TypeAlias = NDArray[np.uint32]
+I64: TypeAlias = NDArray[np.int64]
+
+ELEMENTS = {
+    "U8": ("i8", "zext"),
+    "U16": ("i16", "zext"),
+    "I32": ("i32", "sext"),
+    "U32": ("i32", "zext"),
+    "I64": ("i64", ""),
+}
+"""LLVM's type of an array's elements, and how one becomes 64 bits wide."""
+
+
+class Struct:
+    """Integers, arrays and other structures under names, in 64-bit words that compiled code reads.
+
+    The names are the annotations of a subclass, in order; the word of an array or a structure is
+    its address.
+    """
+
+    def __init__(self) -> None:
+        names = list(type(self).__annotations__)
+        place = {name: number for number, name in enumerate(names)}
+        self.__dict__.update(_place=place, _arrays={}, words=np.zeros(len(names), dtype=np.int64))
+
+    def __setattr__(self, name: str, value: "int | NDArray[Any] | Struct") -> None:
+        place: int = self.__dict__["_place"][name]
+        if isinstance(value, (np.ndarray, Struct)):
+            self.__dict__["_arrays"][name] = value
+            value = value.address if isinstance(value, Struct) else address(value)
+        self.__dict__["words"][place] = value
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in self.__dict__["_place"]:
+            raise AttributeError(name)
+        found = self.__dict__["_arrays"].get(name)
+        return (
+            int(self.__dict__["words"][self.__dict__["_place"][name]]) if found is None else found
+        )
+
+    @property
+    def address(self) -> int:
+        """Where its words lie."""
+        return address(self.__dict__["words"])
+
+
+def assembly(text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Mark a function whose compiled form is written out: LLVM assembly that defines its name."""
+
+    def mark(function: Callable[..., Any]) -> Callable[..., Any]:
+        function.__dict__["assembly"] = text
+        return function
+
+    return mark
+
+
+def trailing_zeros(x: int) -> int:
+    """Return the place of the lowest one bit."""
+    return (x & -x).bit_length() - 1
+
+
+def invoke(function: int, context: Struct) -> int:
+    """Call a compiled function by its address; only compiled code can."""
+    raise NotImplementedError

@@ -1,0 +1,118 @@
+"""Access rows of one wave: kept as one item an instruction, spread to a row a warp when written."""
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....traces.schema import Space
+from ..lanes import Array, Mask
+from ..launch import Sink
+from .pattern import PatternTable
+
+if TYPE_CHECKING:
+    from ..array.group import Group
+
+ROWS = 1 << 15
+"""Rows that wait at most: a megabyte, written as one record batch."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Item:
+    """Rows of one instruction: `base`, `pattern` as _spread takes them, `warps` None for all."""
+
+    warps: NDArray[np.intp] | None
+    step: NDArray[np.uint32] | int
+    base: Array
+    pattern: Array
+    count: int
+    pc: int
+    space: int
+    part: int
+
+
+@dataclass(slots=True)
+class AccessRows:
+    """Collects the accesses of warps that lie in `block` and `warp` (W,)."""
+
+    sink: Sink
+    patterns: PatternTable
+    block: NDArray[np.uint64]
+    warp: NDArray[np.uint16]
+    _items: list[_Item] = field(default_factory=list)
+    _pending: int = 0
+
+    def add(
+        self, group: "Group", position: int, pc: int, space: Space, part: int,
+        base: Array, pattern: Array, keep: Mask | None,
+    ) -> None:  # fmt: skip
+        """Add a row for every warp of the group's shape that `keep` (rows, warps a row) leaves."""
+        step: NDArray[np.uint32] | int
+        step = position + (group.step if group.common_step is None else group.common_step)
+        warps = group.warps if group.compacted else None
+        count = len(group.place)
+        if keep is not None:
+            shape = (group.rows, group.warps_a_row)
+            chosen = np.broadcast_to(keep, shape).reshape(-1)
+            base = np.broadcast_to(base, shape).reshape(-1)[chosen]
+            pattern = np.broadcast_to(pattern, shape).reshape(-1)[chosen]
+            warps = group.place[chosen]
+            count = len(warps)
+            step = step if isinstance(step, int) else step[chosen]
+        self._items.append(_Item(warps, step, base, pattern, count, pc, int(space), part))
+        self._pending += count
+        if self._pending >= ROWS:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what waits, after the patterns that it names."""
+        items = self._items
+        if not items:
+            return
+        counts = [item.count for item in items]
+        base: NDArray[Any] = np.empty(self._pending, dtype=np.int64)
+        pattern: NDArray[Any] = np.empty(self._pending, dtype=np.uint32)
+        step: NDArray[Any] = np.empty(self._pending, dtype=np.uint32)
+        start = 0
+        for item in items:
+            end = start + item.count
+            _spread(base[start:end], item.base)
+            _spread(pattern[start:end], item.pattern)
+            step[start:end] = item.step
+            start = end
+        part, pc, space = (
+            np.repeat(np.array(values, dtype=dtype), counts)
+            for values, dtype in (
+                ([item.part for item in items], np.uint8),
+                ([item.pc for item in items], np.uint32),
+                ([item.space for item in items], np.uint8),
+            )
+        )
+        block, warp = self._owners()
+        pattern = self.patterns.write(pattern, self.sink)
+        self.sink.accesses(block, warp, step, part, pc, space, base.view(np.uint64), pattern)
+        items.clear()
+        self._pending = 0
+
+    def _owners(self) -> tuple[NDArray[np.uint64], NDArray[np.uint16]]:
+        """Return block and warp of every row that waits."""
+        if all(item.warps is None for item in self._items):
+            return np.tile(self.block, len(self._items)), np.tile(self.warp, len(self._items))
+        everyone = np.arange(len(self.block))
+        index = np.concatenate(
+            [everyone if item.warps is None else item.warps for item in self._items]
+        )
+        return self.block[index], self.warp[index]
+
+
+def _spread(into: NDArray[Any], values: Array) -> None:
+    """Fill `into` (n,) with values (n,), (1, 1), (rows, 1), (1, warps) or (rows, warps)."""
+    if values.size == into.size:
+        into[:] = values.reshape(-1)
+    elif values.size == 1:
+        into[:] = values.reshape(-1)[0]
+    elif values.shape[1] == 1:
+        into.reshape(values.shape[0], -1)[:] = values
+    else:
+        into.reshape(-1, values.shape[1])[:] = values

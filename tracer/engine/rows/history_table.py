@@ -1,0 +1,197 @@
+"""Histories of warps by content, compiled: those that are equal share a path."""
+
+import ctypes
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..native.language import I32, I64, U8, U32, Struct
+from ..native.translate import translate
+from ..native.ufunc import compile_assembly
+
+_KEEP = (1 << 62) - 1
+_FACTOR = 0x2545F4914F6CDD1D
+
+REPEAT = 1 << 32
+
+
+@dataclass(frozen=True, slots=True)
+class Entries:
+    """Runs of a basic block in the order in which they were run: the warp, the block, the masks
+    (active lanes in the high half, those that took its branch in the low half) and how many times
+    in a row, (n,)."""
+
+    warp: NDArray[np.int32]
+    block: NDArray[np.int32]
+    masks: NDArray[np.int64]
+    repeat: NDArray[np.int32]
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """What `warps` warps ran: `path` says which of n paths, -1 if nothing, and `steps` how many
+    instructions that is. A path is one of `lengths` (n,) cut from the flat `columns`: basic blocks,
+    active lanes, those of them that did not take its branch, targets, repeats."""
+
+    path: NDArray[np.int64]
+    steps: NDArray[np.uint32]
+    lengths: NDArray[np.uint32]
+    columns: tuple[NDArray[Any], ...]
+
+
+class Histories(Struct):
+    """`entries` as Entries has them, of `warps` warps; of each basic block its `instructions`, and
+    whether it has a branch.
+
+    Then in order of warp, equal neighbours joined: `sorted` has two words an entry, its masks and
+    REPEAT times its repeats plus its block; those of a warp lie from entry `first` on, `length` of
+    them, `ran` instructions in all. `places` holds at the hash of a history, or after it, the
+    number + 1 of its path (0: nothing); `path` gets the number of the first history that each
+    equals, counted among the `chosen`, which stand for them, and whose `total` entries are laid out
+    in `blocks` and its like.
+    """
+
+    entries: int
+    warp: I32
+    block: I32
+    masks: I64
+    repeat: I32
+    warps: int
+    instructions: I32
+    branches: I32
+
+    first: I64
+    length: I64
+    ran: U32
+    sorted: I64
+
+    places: I32
+    mask: int
+    path: I64
+    chosen: I64
+
+    total: int
+    blocks: U32
+    active: U32
+    not_taken: U32
+    targets: U8
+    repeats: U32
+
+
+def share_histories(h: Histories) -> int:
+    """Fill all that was not given; return how many are chosen."""
+    sort_entries(h)
+    distinct = 0
+    for warp in range(h.warps):
+        h.path[warp] = -1
+        if h.length[warp] == 0:
+            continue
+        at = hash_history(h, warp) & h.mask
+        while h.places[at] and not same_history(h, warp, h.chosen[h.places[at] - 1]):
+            at = (at + 1) & h.mask
+        if h.places[at] == 0:
+            h.chosen[distinct] = warp
+            distinct += 1
+            h.places[at] = distinct
+            lay_out(h, warp)
+        h.path[warp] = h.places[at] - 1
+    return distinct
+
+
+def sort_entries(h: Histories) -> None:
+    """Put the entries in order of warp, those of a warp as it ran them."""
+    for entry in range(h.entries):
+        h.first[h.warp[entry] + 1] += 1
+    for warp in range(h.warps):
+        h.first[warp + 1] += h.first[warp]
+    for entry in range(h.entries):
+        warp = h.warp[entry]
+        block = h.block[entry]
+        masks = h.masks[entry]
+        repeats = h.repeat[entry] * REPEAT
+        at = 2 * (h.first[warp] + h.length[warp])
+        h.ran[warp] += h.instructions[block] * h.repeat[entry]
+        if h.length[warp] and h.sorted[at - 2] == masks and h.sorted[at - 1] % REPEAT == block:
+            h.sorted[at - 1] += repeats
+        else:
+            h.sorted[at] = masks
+            h.sorted[at + 1] = repeats + block
+            h.length[warp] += 1
+
+
+def hash_history(h: Histories, warp: int) -> int:
+    """Return a number that is mostly different for different histories; not below 0."""
+    mixed = h.length[warp]
+    for word in range(2 * h.first[warp], 2 * (h.first[warp] + h.length[warp])):
+        mixed = ((mixed ^ h.sorted[word]) * _FACTOR) & _KEEP
+        mixed = mixed ^ (mixed >> 30)
+    return int(mixed)
+
+
+def same_history(h: Histories, one: int, other: int) -> int:
+    """Return 1 if the histories of two warps are the same, else 0."""
+    if h.length[one] != h.length[other]:
+        return 0
+    apart = 2 * (h.first[other] - h.first[one])
+    for word in range(2 * h.first[one], 2 * (h.first[one] + h.length[one])):
+        if h.sorted[word] != h.sorted[word + apart]:
+            return 0
+    return 1
+
+
+def lay_out(h: Histories, warp: int) -> None:
+    """Append the history of a warp to the columns of paths."""
+    to = h.total
+    for entry in range(h.first[warp], h.first[warp] + h.length[warp]):
+        masks = h.sorted[2 * entry]
+        block = h.sorted[2 * entry + 1] % REPEAT
+        active = (masks >> 32) & 0xFFFFFFFF
+        rest = 0
+        ways = 0
+        if h.branches[block]:
+            rest = active ^ (masks & 0xFFFFFFFF)
+            ways = (1 if rest != active else 0) + (1 if rest != 0 else 0)
+        h.blocks[to] = block
+        h.active[to] = active
+        h.not_taken[to] = rest
+        h.targets[to] = ways
+        h.repeats[to] = h.sorted[2 * entry + 1] // REPEAT
+        to += 1
+    h.total = to
+
+
+@cache
+def _share() -> Callable[[int], int]:
+    find = compile_assembly(translate([share_histories]), vectors=False)
+    return ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(find("share_histories"))
+
+
+def share_paths(
+    entries: Entries, warps: int, instructions: NDArray[np.int32], branches: NDArray[np.int32]
+) -> Shared:
+    """Return what warps ran; `instructions` of each basic block, and if it has a branch."""
+    h = Histories()
+    count = len(entries.warp)
+    h.entries, h.warps = count, warps
+    h.warp, h.block, h.masks, h.repeat = entries.warp, entries.block, entries.masks, entries.repeat
+    h.instructions, h.branches = instructions, branches
+    h.first, h.length = np.zeros(warps + 1, dtype=np.int64), np.zeros(warps, dtype=np.int64)
+    h.ran = np.zeros(warps, dtype=np.uint32)
+    h.sorted = np.empty(2 * count, dtype=np.int64)
+    places = 1 << (2 * warps).bit_length()
+    h.places, h.mask = np.zeros(places, dtype=np.int32), places - 1
+    h.path, h.chosen = np.empty((2, warps), dtype=np.int64)
+    h.blocks, h.active, h.not_taken, h.repeats = np.empty((4, count), dtype=np.uint32)
+    h.targets = np.empty(count, dtype=np.uint8)
+    chosen = h.chosen[: _share()(h.address)]
+    columns = (h.blocks, h.active, h.not_taken, h.targets, h.repeats)
+    return Shared(
+        h.path,
+        h.ran,
+        h.length[chosen].astype(np.uint32),
+        tuple(column[: h.total] for column in columns),
+    )

@@ -1,0 +1,238 @@
+"""The hash table of address patterns, compiled: random accesses look up every row.
+
+It is larger than the caches, and a look-up goes from its places to its patterns: one after the
+other, each would wait for memory twice. Of some at a time all that will be read is asked for first.
+"""
+
+import ctypes
+from collections.abc import Callable
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..lanes import LANES
+from ..native.language import I32, I64, U32, Struct, assembly
+from ..native.translate import translate
+from ..native.ufunc import address, compile_assembly
+
+_ODD = (np.random.default_rng(20).integers(0, 1 << 31, size=LANES, dtype=np.int64) | 1).tolist()
+AT_ONCE = 64
+"""Patterns that are looked up together: they fit into the nearest cache."""
+
+NONE = (1 << 32) - 1
+"""The identifier of a pattern that no row has named."""
+
+_WEIGHTS = ", ".join(f"i32 {weight}" for weight in _ODD)
+
+
+class Table(Struct):
+    """`count` patterns, `active` (capacity,) and `offsets` (capacity * 32,); `places` holds at the
+    hash of a pattern, or after it, its number + 1 (0: nothing), for those from `first` on."""
+
+    active: U32
+    offsets: I32
+    places: I32
+    mask: int
+    count: int
+
+
+@assembly(f"""
+declare i32 @llvm.vector.reduce.add.v32i32(<32 x i32>)
+define internal i64 @hash_offsets(ptr %offsets, i64 %active) {{
+  %a = load <32 x i32>, ptr %offsets, align 4
+  %m = mul <32 x i32> %a, <{_WEIGHTS}>
+  %s = call i32 @llvm.vector.reduce.add.v32i32(<32 x i32> %m)
+  %w = zext i32 %s to i64
+  %x = mul i64 %active, 11400714819323198485
+  %y = xor i64 %x, %w
+  %z = mul i64 %y, -49064778989728563
+  %r = lshr i64 %z, 29
+  ret i64 %r
+}}
+""")
+def hash_offsets(offsets: I32, active: int) -> int:
+    """Return a number that is mostly different for different patterns; not below 0."""
+    raise NotImplementedError
+
+
+@assembly("""
+declare i1 @llvm.vector.reduce.or.v32i1(<32 x i1>)
+define internal i64 @differ(ptr %p, ptr %q) {
+  %a = load <32 x i32>, ptr %p, align 4
+  %b = load <32 x i32>, ptr %q, align 4
+  %c = icmp ne <32 x i32> %a, %b
+  %d = call i1 @llvm.vector.reduce.or.v32i1(<32 x i1> %c)
+  %r = zext i1 %d to i64
+  ret i64 %r
+}
+""")
+def differ(a: I32, b: I32) -> int:
+    """Return 1 if the first 32 elements of two arrays are not the same, else 0."""
+    raise NotImplementedError
+
+
+@assembly("""
+define internal i64 @prefetch(ptr %p) {
+  call void @llvm.prefetch.p0(ptr %p, i32 0, i32 3, i32 1)
+  ret i64 0
+}
+declare void @llvm.prefetch.p0(ptr, i32, i32, i32)
+""")
+def prefetch(array: I32) -> None:
+    """Have the processor fetch the beginning of an array, and go on meanwhile."""
+
+
+def find_hashed(t: Table, hashed: int, active: int, offsets: I32) -> int:
+    """Return the number of a pattern with this hash, a new one if it is not in the table."""
+    at = hashed & t.mask
+    while t.places[at]:
+        found = t.places[at] - 1
+        if t.active[found] == active and not differ(t.offsets[32 * found :], offsets):
+            return int(found)
+        at = (at + 1) & t.mask
+    found = t.count
+    t.places[at] = found + 1
+    t.active[found] = active
+    for lane in range(32):
+        t.offsets[32 * found + lane] = offsets[lane]
+    t.count = found + 1
+    return found
+
+
+def find_patterns(t: Table, count: int, active: U32, offsets: I32, numbers: I64) -> None:
+    """Put the numbers of `count` patterns into `numbers`."""
+    first = 0
+    while first < count:
+        last = min(first + AT_ONCE, count)
+        for place in range(first, last):
+            numbers[place] = hash_ahead(t, active[place], offsets[32 * place :])
+        find_together(t, last - first, active[first:], offsets[32 * first :], numbers[first:])
+        first = last
+
+
+def hash_ahead(t: Table, active: int, offsets: I32) -> int:
+    """Return the hash of a pattern that is looked up later: its place is on its way."""
+    hashed = hash_offsets(offsets, active)
+    prefetch(t.places[hashed & t.mask :])
+    return int(hashed)
+
+
+def find_together(t: Table, count: int, active: U32, offsets: I32, numbers: I64) -> None:
+    """Put the numbers of AT_ONCE patterns at most into `numbers`, which has their hashes."""
+    for place in range(count):
+        found = t.places[numbers[place] & t.mask]
+        if found:
+            prefetch(t.offsets[32 * found - 32 :])
+            prefetch(t.offsets[32 * found - 16 :])
+    for place in range(count):
+        numbers[place] = find_hashed(t, numbers[place], active[place], offsets[32 * place :])
+
+
+def name_patterns(
+    numbers: U32, count: int, identifiers: U32, first: int, names: U32, fresh: I64
+) -> int:
+    """Put the identifiers of `count` rows' patterns into `names`; those that have none, NONE, get
+    the next from `first` on, in order, and go into `fresh`. Return how many these are."""
+    new = 0
+    for row in range(count):
+        number = numbers[row]
+        if identifiers[number] == NONE:
+            identifiers[number] = first + new
+            fresh[new] = number
+            new += 1
+        names[row] = identifiers[number]
+    return new
+
+
+@cache
+def _routines() -> tuple[Callable[..., int], Callable[..., int]]:
+    """Return the compiled find_patterns and name_patterns."""
+    find = compile_assembly(translate([find_patterns, name_patterns]), vectors=False)
+    place, number = ctypes.c_void_p, ctypes.c_int64
+    look = ctypes.CFUNCTYPE(number, place, number, place, place, place)
+    name = ctypes.CFUNCTYPE(number, place, number, place, number, place, place)
+    return look(find("find_patterns")), name(find("name_patterns"))
+
+
+def name_rows(
+    numbers: NDArray[np.uint32], identifiers: NDArray[np.uint32], first: int
+) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+    """Return the identifiers of rows' patterns, and the numbers of those that were named now."""
+    names = np.empty(len(numbers), dtype=np.uint32)
+    fresh = np.empty(len(numbers), dtype=np.int64)
+    given = np.ascontiguousarray(numbers)
+    ours, theirs = address(given), address(identifiers)
+    new = _routines()[1](ours, len(given), theirs, first, address(names), address(fresh))
+    return names, fresh[:new]
+
+
+class PatternStore:
+    """Numbers patterns by content, from 0 on; `forget` lets equal ones be new again."""
+
+    def __init__(self) -> None:
+        self.table = Table()
+        self._places = 1 << 12
+        self.table.places = np.zeros(self._places, dtype=np.int32)
+        self._since = 0
+        self._resize(1 << 10)
+        self.forget()
+
+    @property
+    def count(self) -> int:
+        """How many numbers were given."""
+        return self.table.count
+
+    def forget(self, drop: bool = False) -> None:
+        """Find no earlier pattern again; with `drop` the numbers start from 0 again too."""
+        self.table.count = 0 if drop else self.table.count
+        self._since = self.table.count
+        self._rehash()
+
+    def reserve(self, more: int) -> None:
+        """Make room for so many new patterns."""
+        count = self.table.count
+        if count + more > len(self.table.active):
+            self._resize(max(count + more, 2 * len(self.table.active)))
+        if 2 * (count - self._since + more) > self._places:
+            while 2 * (count - self._since + more) > self._places:
+                self._places *= 4
+            self._rehash()
+
+    def find(self, active: NDArray[np.uint32], offsets: NDArray[np.int32]) -> NDArray[np.int64]:
+        """Return the numbers (n,) of patterns: masks (n,) and offsets (n, 32)."""
+        self.reserve(len(active))
+        return self._find(active, offsets)
+
+    def _find(self, active: NDArray[np.uint32], offsets: NDArray[np.int32]) -> NDArray[np.int64]:
+        numbers = np.empty(len(active), dtype=np.int64)
+        masks, lanes = np.ascontiguousarray(active), np.ascontiguousarray(offsets)
+        places = (address(array) for array in (masks, lanes, numbers))
+        _routines()[0](self.table.address, len(masks), *places)
+        return numbers
+
+    def take(self, numbers: NDArray[np.int64]) -> tuple[NDArray[np.uint32], NDArray[np.int32]]:
+        """Return masks (n,) and offsets (n, 32) of patterns."""
+        lanes = self.table.offsets.reshape(-1, LANES)  # [numbers] would take three times as long
+        return self.table.active[numbers], lanes.take(numbers, axis=0)
+
+    def _resize(self, capacity: int) -> None:
+        count = self.table.count
+        active = np.empty(capacity, dtype=np.uint32)
+        offsets = np.empty(capacity * LANES, dtype=np.int32)
+        if count:
+            active[:count] = self.table.active[:count]
+            offsets[: count * LANES] = self.table.offsets[: count * LANES]
+        self.table.active, self.table.offsets = active, offsets
+
+    def _rehash(self) -> None:
+        """Put the patterns since `forget` into a new table of places, in order: they keep their
+        numbers."""
+        if len(self.table.places) == self._places:
+            self.table.places[:] = 0
+        else:
+            self.table.places = np.zeros(self._places, dtype=np.int32)
+        self.table.mask = self._places - 1
+        count, self.table.count = self.table.count, self._since
+        if count > self._since:
+            self._find(*self.take(np.arange(self._since, count)))

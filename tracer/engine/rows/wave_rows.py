@@ -1,0 +1,69 @@
+"""Rows of one wave on their way to the trace, written in batches of bounded size."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..lanes import Bits, Mask
+from ..launch import Sink
+from ..memory.out_of_bounds import OutsideRows
+from .access_rows import AccessRows
+from .history import HistoryRows
+from .pattern import PatternTable
+
+if TYPE_CHECKING:
+    from ..array.group import Group
+
+
+class WaveRows:
+    """Collects the rows of a wave whose warps lie in `block` and `warp` (W,)."""
+
+    def __init__(
+        self,
+        sink: Sink,
+        patterns: PatternTable,
+        block: NDArray[np.uint64],
+        warp: NDArray[np.uint16],
+        basic_blocks: int,
+    ) -> None:
+        self._sink = sink
+        self._block = block
+        self._warp = warp
+        self._lanes_on: dict[int, NDArray[np.uint64]] = {}
+        self._patterns = patterns
+        patterns.waves += 1
+        self.accesses = AccessRows(sink, patterns, block, warp)
+        self.history = HistoryRows(sink, block, warp, basic_blocks)
+        self.outside = OutsideRows(sink, block, warp)
+
+    def add_lanes_on(self, pc: int, group: "Group", lanes: Mask) -> None:
+        """Add the number of lanes that are on, summed by block, to the instruction's count."""
+        sums = self._lanes_on.setdefault(pc, np.zeros(group.blocks_in_wave, dtype=np.uint64))
+        on = np.broadcast_to(lanes, (group.rows, group.columns)).sum(axis=1, dtype=np.uint64)
+        np.add.at(sums, group.row_block, on)
+
+    def set_lanes_on(self, pc: int, lanes: NDArray[np.uint64]) -> None:
+        """Take sums of lanes that are on, by block of the wave, as an instruction's count."""
+        self._lanes_on[pc] = lanes
+
+    def add_texels(
+        self, warps: NDArray[np.intp], step: NDArray[np.uint32], pc: int, texture: int,
+        active: Bits, corner: NDArray[np.int32],
+    ) -> None:  # fmt: skip
+        """Write texture samples of warps (n,): active masks (n,), corners (n, 32, 4)."""
+        self._sink.texels(self._block[warps], self._warp[warps], step, pc, texture, active, corner)
+
+    def finish(self) -> None:
+        """Write all that waits at the end of the wave."""
+        self.accesses.flush()
+        self.history.flush()
+        self.outside.flush()
+        self._patterns.waves -= 1
+        for pc in sorted(self._lanes_on):
+            lanes = self._lanes_on[pc]
+            blocks = np.flatnonzero(lanes)
+            if blocks.size:
+                pcs = np.full(len(blocks), pc, dtype=np.uint32)
+                warps_a_block = len(self._block) // len(lanes)
+                self._sink.lanes_on(self._block[blocks * warps_a_block], pcs, lanes[blocks])
