@@ -11,7 +11,7 @@ import hashlib
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from importlib import import_module
 from threading import Lock
 from typing import Any, cast
@@ -173,7 +173,13 @@ def symbol(name: str, assembly: str) -> str:
     A process has one table of compiled functions for everyone who compiles, so that a name has
     the hash of its text in it: texts that both define `fill` never reach the other's.
     """
-    return f"{name}.{hashlib.sha256(assembly.encode()).hexdigest()[:24]}"
+    return f"{name}.{_mark(assembly)}"
+
+
+@lru_cache(64)
+def _mark(assembly: str) -> str:
+    """Return the hash of a text: a kernel's many functions ask for that of one long text."""
+    return hashlib.sha256(assembly.encode()).hexdigest()[:24]
 
 
 def compile_assembly(assembly: str, vectors: bool = True, effort: int = 2) -> Callable[[str], int]:
