@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict
+from functools import lru_cache
 
 import pyarrow as pa
 
@@ -42,7 +43,7 @@ def instruction_table(kernel: Kernel) -> pa.Table:
     rows = [
         {
             **_row(kernel, block, pc),
-            **_facts(facts[pc]),
+            **_columns(facts[pc]),
             "collision": collisions[pc],
             "result_read": wanted[pc],
         }
@@ -56,7 +57,8 @@ def _is_read(instruction: Instruction, read: frozenset[str]) -> bool:
     return any(register.name in read for register in destinations(instruction))
 
 
-def _facts(facts: Facts) -> dict[str, object]:
+@lru_cache(maxsize=1024)
+def _columns(facts: Facts) -> Mapping[str, object]:
     columns = asdict(facts)
     return {"class": columns.pop("kind"), **columns}
 

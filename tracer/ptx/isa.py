@@ -1,6 +1,7 @@
 """Tables of the instruction set: what the parser and the graph must know of an opcode."""
 
 from collections.abc import Iterator
+from functools import lru_cache
 
 from .kernel import (
     Address,
@@ -60,6 +61,7 @@ MEMORY = words("ld ldu st atom red cp ldmatrix stmatrix tex tld4 suld sust sured
 """Opcodes that move bytes between a lane and memory."""
 
 
+@lru_cache(maxsize=1024)
 def has_result(opcode: str, modifiers: tuple[str, ...]) -> bool:
     """Whether the first operand is written."""
     for modifier in modifiers:
