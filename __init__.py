@@ -6,7 +6,7 @@ __all__ = ["CutraceError", "Session", "TraceWriter", "analyze", "compare", "read
 __version__ = "0.1.0"  # a literal: setuptools reads it without importing
 
 if TYPE_CHECKING:
-    from .analyzer.compare import compare as compare
+    from .analyzer.comparison.compare import compare as compare
     from .analyzer.profile import analyze as analyze
     from .errors import CutraceError as CutraceError
     from .tracer.host.session import Session as Session
@@ -18,7 +18,7 @@ _HOME = {
     "Session": ".tracer.host.session",
     "TraceWriter": ".traces.writer",
     "analyze": ".analyzer.profile",
-    "compare": ".analyzer.compare",
+    "compare": ".analyzer.comparison.compare",
     "read_trace": ".traces.reader",
 }
 
@@ -30,7 +30,7 @@ def __getattr__(name: str) -> object:
 
         value = getattr(import_module(_HOME[name], __name__), name)
         if name == "Session":  # the recorder knows no profiler; it calls what it is handed
-            from .analyzer.switch import attach
+            from .analyzer.profilers.profiler_environment import attach
 
             attach(value.at_close)
         return value

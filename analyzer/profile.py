@@ -17,21 +17,21 @@ from ..models.replay.whatif.change import Wish
 from ..models.replay.whatif.suppose import suppose
 from ..traces.reader import Trace, read_trace
 from ..traces.schema import Launch, Manifest
-from .apart import with_apart
-from .arithmetic import with_flops, with_lanes, without_flops
-from .evaluate import Definitions, Raw, Value, by, totals
-from .facts import launch_facts
-from .idle import NOTHING, did_nothing
-from .interval import Interval, intervals_by, total_intervals
-from .kept_text import kept_text
-from .left_out import find_left_out
-from .levels import with_levels
-from .mix import with_mix, without_mix
-from .roofline import find_roof
-from .touched import count_touched, with_touched
-from .view import View
-from .vocabulary import Capability, headings, renamed
-from .widen import widen
+from .counting.arithmetic import with_flops, with_lanes, without_flops
+from .counting.evaluate import Definitions, Raw, Value, by, totals
+from .counting.footprint import count_touched, with_touched
+from .counting.idle import NOTHING, did_nothing
+from .counting.instruction_mix import with_mix, without_mix
+from .counting.interval import Interval, intervals_by, total_intervals
+from .counting.launch_facts import launch_facts
+from .counting.left_out import find_left_out
+from .counting.levels import with_levels
+from .counting.lsu_exclusions import with_apart
+from .counting.roofline import find_roof
+from .counting.vocabulary import Capability, headings, renamed
+from .counting.with_columns import widen
+from .sheet.view import View
+from .text.kept_text import kept_text
 
 DEFAULT_DEVICE = "h100"
 SCOPES = ("cluster", "all")
@@ -138,7 +138,7 @@ class LaunchProfile:
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""
-        from .notebook import show_launch
+        from .sheet.notebook import show_launch
 
         return show_launch(self)
 
@@ -172,7 +172,7 @@ class Profile:
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""
-        from .notebook import show_profile
+        from .sheet.notebook import show_profile
 
         return show_profile(self)
 

@@ -12,8 +12,8 @@ def advise_here(
     path: Path, profile: "Profile", arguments: Mapping[str, Any], format: str = "table"
 ) -> str:
     """The advice on a trace; `arguments` are those of the `analyze()` that gave the profile."""
-    from ..analyzer.advice import advise
-    from ..analyzer.advice_report import render
+    from ..analyzer.advice.advice import advise
+    from ..analyzer.advice.advice_report import render
     from ..models.replay.whatif.suppose import suppose
     from ..traces.reader import read_trace
 

@@ -33,7 +33,7 @@ def devices() -> list[str]:
 
 def counters() -> list[str]:
     """The counters of all vocabularies."""
-    from ..analyzer.vocabulary import vocabularies
+    from ..analyzer.counting.vocabulary import vocabularies
 
     return list(dict.fromkeys(c.name for v in vocabularies() for c in v.counters))
 

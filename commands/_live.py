@@ -10,7 +10,7 @@ from ..errors import CutraceError
 from ._recording import SOURCES, Recording, record_source
 
 if TYPE_CHECKING:
-    from ..analyzer.view import View
+    from ..analyzer.sheet.view import View
 
 
 def render_live(

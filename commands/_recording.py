@@ -137,7 +137,7 @@ def record_source(
 
     `arguments` are those of `analyze()` for that log.
     """
-    from ..analyzer.switch import attach
+    from ..analyzer.profilers.profiler_environment import attach
     from ..tracer.front.source import DEFAULT_TARGET
     from ..tracer.host.record import record
     from ..tracer.host.session import Session

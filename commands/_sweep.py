@@ -18,7 +18,7 @@ from ..traces.leftover import scratch_folder
 if TYPE_CHECKING:
     import polars as pl
 
-    from ..analyzer.sweep import Job
+    from ..analyzer.sweep.suite import Job
 
 BESIDE = (".cu", ".cuh", ".h", ".hpp", ".ptx", ".py", ".npy")
 """Files beside a source that may change what it does."""
@@ -82,7 +82,7 @@ def _leave_interrupts() -> None:
 def _run(job: "Job", arguments: dict[str, Any], out: Path) -> str:
     """Record a job, count it, and leave its table at `out`; the message if it cannot be."""
     from ..analyzer.profile import analyze
-    from ..analyzer.sweep_table import tabulate
+    from ..analyzer.sweep.sweep_table import tabulate
     from ..tracer.front.source import DEFAULT_TARGET
     from ..tracer.host.record import record
 

@@ -46,8 +46,8 @@ def session_rows(trace: "Trace") -> Pairs:
 
 def launch_rows(trace: "LaunchTrace") -> Pairs:
     """One launch: the kernel, what it could reach, what the assembler said, the tables' rows."""
-    from ..analyzer.kept_text import kept_text
-    from ..analyzer.launch_text import launch_text
+    from ..analyzer.text.kept_text import kept_text
+    from ..analyzer.text.launch_text import launch_text
     from ..traces.outside import outside_text
     from ..traces.schema import TABLES
 

@@ -98,7 +98,7 @@ def _check_memory(trace: Path) -> str:
 
 def _check_races(trace: Path) -> str:
     """What was found; `CheckFailed` with it if there are races."""
-    from ..analyzer.race_text import render_races
+    from ..analyzer.text.race_text import render_races
     from ..models.analyses.race import find_races
     from ..traces.reader import read_trace
 

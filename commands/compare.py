@@ -46,10 +46,10 @@ def command(
     ] = "table",
 ) -> str:
     """Compare variants of a kernel: differences, ratios, the best marked."""
-    from ..analyzer.beside import compare_measured
-    from ..analyzer.comparison import compare_profiles
-    from ..analyzer.comparison_report import check_format, render
-    from ..analyzer.measured import read_measured
+    from ..analyzer.comparison.comparison import compare_profiles
+    from ..analyzer.comparison.comparison_report import check_format, render
+    from ..analyzer.comparison.measured_variant import compare_measured
+    from ..analyzer.profilers.measured import read_measured
 
     check_format(format)
     paths = named(variants)

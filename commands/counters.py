@@ -7,7 +7,7 @@ import typer
 from ._complete import counters, starting
 
 if TYPE_CHECKING:
-    from ..analyzer.vocabulary import Counter
+    from ..analyzer.counting.vocabulary import Counter
 
 PANEL = "Look up"
 SCOPES = {"sm": "the profiled SM", "cluster": "the profiled cluster", "all": "the whole grid"}
@@ -20,8 +20,8 @@ def command(
     ] = None,
 ) -> str:
     """List the counters, or print the definition of one."""
-    from ..analyzer.align import align
-    from ..analyzer.vocabulary import find_counters, vocabularies
+    from ..analyzer.counting.vocabulary import find_counters, vocabularies
+    from ..analyzer.text.align import align
 
     if name is not None:
         found = "\n\n".join(_definition(counter) for counter in find_counters([name]))
@@ -45,7 +45,7 @@ def _definition(counter: "Counter") -> str:
         ("differs", counter.differs),
         ("source", counter.source),
     ]
-    from ..analyzer.align import align
+    from ..analyzer.text.align import align
 
     head = f"{counter.name} ({counter.vocabulary})\n{counter.doc}"
     return "\n".join((head, *(f"  {line}" for line in align([r for r in rows if r[1]]))))

@@ -26,7 +26,7 @@ def command(
     ] = False,
 ) -> str:
     """List devices, or print the limits and the wiring of one."""
-    from ..analyzer.device_text import describe_device, list_devices
+    from ..analyzer.text.device_text import describe_device, list_devices
     from ..models.replay.device.catalog import EVERY, find_device, match_devices
     from ..models.replay.device.device import load_device, load_devices
     from ..models.replay.device.layers import read_layers

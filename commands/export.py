@@ -12,14 +12,14 @@ from ._replay import Replay, replays
 
 PANEL = "Ask"
 FORMATS = {
-    "cuda-profile": ("log", "render", "8800gtx"),
-    "cuda-profile-csv": ("log", "render_csv", "8800gtx"),
+    "cuda-profile": ("profiler_log", "render", "8800gtx"),
+    "cuda-profile-csv": ("profiler_log", "render_csv", "8800gtx"),
     "nvprof-metrics": ("nvprof_csv", "render_metrics", "k20"),
     "nvprof-gpu-trace": ("nvprof_csv", "render_gpu_trace", "k20"),
     "ncu-raw": ("ncu_csv", "render_raw", "h200"),
     "ncu-details": ("ncu_csv", "render_details", "h200"),
 }
-"""The file of `analyzer` that renders each format, its function, and a device that had it."""
+"""The file of `analyzer/profilers` that renders each format, its function, a device that had it."""
 
 
 @replays
@@ -41,15 +41,15 @@ def command(
     ] = None,
 ) -> str:
     """Write a trace's counters as other programs read them."""
-    from ..analyzer.output import write_report
     from ..analyzer.profile import analyze
-    from ..analyzer.switch import read_config
+    from ..analyzer.profilers.profiler_environment import read_config
+    from ..analyzer.text.output import write_report
 
     if to not in FORMATS:
         known = ", ".join(FORMATS)
         raise CutraceError(f"cannot export to {to!r}{nearest(to, FORMATS)}; there are {known}")
     module, function, device = FORMATS[to]
-    render = getattr(import_module(f"..analyzer.{module}", __package__), function)
+    render = getattr(import_module(f"..analyzer.profilers.{module}", __package__), function)
     lines = [read_config(config)] if config else []
     text: str = render(analyze(trace, **replay.arguments(device)), *lines)
     if out is None:

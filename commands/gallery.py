@@ -24,7 +24,7 @@ def command(
     ] = None,
 ) -> str:
     """List the kernels that come with cutrace, explain a family, or copy it."""
-    from ..analyzer.align import align
+    from ..analyzer.text.align import align
 
     if name is None:
         if copy is not None:

@@ -22,7 +22,7 @@ def command(
     ] = False,
 ) -> str:
     """Show what was recorded; with --verify, check that the trace is sound."""
-    from ..analyzer.align import align
+    from ..analyzer.text.align import align
     from ..traces.reader import read_trace
 
     opened = read_trace(trace)

@@ -32,8 +32,8 @@ def command(
     ] = None,
 ) -> str:
     """Show every limit on resident blocks, from a trace or from numbers alone."""
-    from ..analyzer.occupancy import draw_curves, from_launch, from_numbers
-    from ..analyzer.occupancy_text import render
+    from ..analyzer.occupancy.occupancy import draw_curves, from_launch, from_numbers
+    from ..analyzer.occupancy.occupancy_text import render
     from ..models.analyses.occupancy import Need
     from ..models.replay.device.device import load_devices
     from ..models.replay.options import ReplayOptions

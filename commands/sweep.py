@@ -41,10 +41,10 @@ def command(
     ] = "table",
 ) -> str:
     """Record every variant of a suite in every size, and write one tidy table."""
-    from ..analyzer.comparison_report import check_format, render
-    from ..analyzer.sweep import list_jobs, read_suite
-    from ..analyzer.sweep_table import check_destination, join_tables, summarize, write_table
-    from ..analyzer.view import View
+    from ..analyzer.comparison.comparison_report import check_format, render
+    from ..analyzer.sheet.view import View
+    from ..analyzer.sweep.suite import list_jobs, read_suite
+    from ..analyzer.sweep.sweep_table import check_destination, join_tables, summarize, write_table
     from ._sweep import run_jobs
 
     check_format(format)

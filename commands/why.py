@@ -49,7 +49,7 @@ def command(
 
         found = explain(read_trace(trace), line, devices, access, **arguments)
     if svg is not None:
-        from ..analyzer.output import write_report
+        from ..analyzer.text.output import write_report
         from ..analyzer.why.svg import render
 
         write_report(svg, render(found))

@@ -212,7 +212,7 @@ holds the true value; *least coverage* is that of the worst counter, and 95 of 1
 
 Student's interval alone would not do: with rows of Pareto's lengths (exponent 1.3) it covers the
 truth in 70 to 85 of 100 samples, since a few blocks do much of the work and most samples have none
-of them. `analyzer/interval.py` therefore adds an allowance for what was not drawn, ten times the
+of them. `analyzer/counting/interval.py` therefore adds for what was not drawn ten times the
 distance from the middle group to the farthest, divided by the number of groups. That costs width
 where a sample is small and blocks differ much: with four blocks an interval may reach from almost
 nothing to three times the value, which is what four blocks of such a matrix are worth. Where

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from cutrace.analyzer.vocabulary import Counter, Vocabulary, vocabularies
+from cutrace.analyzer.counting.vocabulary import Counter, Vocabulary, vocabularies
 
 PAGE = Path(__file__).parents[1] / "docs" / "vocabularies.md"
 HEAD = """# Vocabularies

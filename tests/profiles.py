@@ -2,9 +2,9 @@
 
 import polars as pl
 
-from cutrace.analyzer.evaluate import Raw
+from cutrace.analyzer.counting.evaluate import Raw
 from cutrace.analyzer.profile import LaunchProfile, Profile
-from cutrace.analyzer.view import View
+from cutrace.analyzer.sheet.view import View
 from cutrace.traces.schema import Argument, Compiler, Event, Launch, Manifest
 
 LAUNCH = Launch(

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from html import escape
 
-from ..occupancy import Curve
-from ..occupancy_text import WORDS
+from ..occupancy.occupancy import Curve
+from ..occupancy.occupancy_text import WORDS
 from .drawing import short, text
 
 WIDE, HIGH = 380, 190

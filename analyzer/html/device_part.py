@@ -7,10 +7,10 @@ from typing import Any
 from ...models.replay.device.device import Device, load_device
 from ...models.replay.options import ReplayOptions
 from ...traces.reader import LaunchTrace, Trace
-from ..advice import Finding
-from ..flow import trace_flow
-from ..occupancy import draw_curves, from_launch
-from ..occupancy_text import share
+from ..advice.advice import Finding
+from ..counting.memory_flow import trace_flow
+from ..occupancy.occupancy import draw_curves, from_launch
+from ..occupancy.occupancy_text import share
 from ..profile import LaunchProfile
 from ..why.explain import Explanation, explain_worst
 from ..why.svg import draw

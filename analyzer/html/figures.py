@@ -6,13 +6,13 @@ from functools import cache
 
 import polars as pl
 
-from ..comparison import Comparison as Compared
-from ..comparison import Row as ComparedRow
-from ..comparison import Table as ComparedTable
-from ..evaluate import Value
+from ..comparison.comparison import Comparison as Compared
+from ..comparison.comparison import Row as ComparedRow
+from ..comparison.comparison import Table as ComparedTable
+from ..counting.evaluate import Value
+from ..counting.vocabulary import Counter, era, find_counters, heading, vocabularies
 from ..profile import LaunchProfile
-from ..vocabulary import Counter, era, find_counters, heading, vocabularies
-from ..wording import bracket, number
+from ..sheet.wording import bracket, number
 from .drawing import count_bytes
 from .value import Cell, Comparison, Row, Table, Tile
 

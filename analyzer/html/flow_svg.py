@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator
 from html import escape
 
-from ..flow import NEEDED, Box, Flow, Link
+from ..counting.memory_flow import NEEDED, Box, Flow, Link
 from .drawing import box, count_bytes, short, text
 
 WIDE, LINE, HEAD, GAP, REACH = 188, 18, 26, 22, 104

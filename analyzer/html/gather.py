@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ...traces.reader import Trace
-from ..advice import Finding, advise
-from ..comparison import compare_profiles
-from ..launch_text import launch_text
+from ..advice.advice import Finding, advise
+from ..comparison.comparison import compare_profiles
 from ..profile import LaunchProfile, Profile
+from ..text.launch_text import launch_text
 from .choose import Choice, choose, count_excess
 from .device_part import PartMaker
 from .figures import cell, compare_table, full_tables, glance, moved_bytes

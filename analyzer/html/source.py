@@ -4,12 +4,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from itertools import pairwise
 
-from ..cost import MOVED
-from ..evaluate import Value
+from ..counting.evaluate import Value
+from ..counting.hottest_line import MOVED
+from ..counting.vocabulary import Counter, find_counters, heading
 from ..profile import LaunchProfile
-from ..view import COUNTERS
-from ..vocabulary import Counter, find_counters, heading
-from ..wording import number
+from ..sheet.view import COUNTERS
+from ..sheet.wording import number
 from .value import Bounds, Cell, Source, SourceFile, SourceRow
 
 LINE = (*COUNTERS["line"][:4], "l1_hit_rate", "l2_hit_rate", *COUNTERS["line"][4:])

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from ..evaluate import Value
+from ..counting.evaluate import Value
 
 DRAWN = 6
 """Accesses that are drawn of a launch on a device."""

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from io import StringIO
 
 from ...inert import csv_cell
-from ..evaluate import Value
-from ..interval import Interval
+from ..counting.evaluate import Value
+from ..counting.interval import Interval
 from ..profile import KEYS, Profile
-from ..sheet import sheets
+from ..sheet.sheet import sheets
 
 BEFORE = ("launch", "kernel", "device")
 AFTER = ("vocabulary", "counter", "unit", "value")

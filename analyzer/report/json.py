@@ -2,10 +2,10 @@
 
 import json
 
-from ..block import Block, Row
-from ..evaluate import Value
+from ..counting.evaluate import Value
 from ..profile import Profile
-from ..sheet import Sheet, sheets
+from ..sheet.block import Block, Row
+from ..sheet.sheet import Sheet, sheets
 
 FORMAT = "cutrace-profile-1"
 

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from ..block import Block
 from ..profile import Profile
-from ..sheet import Sheet, sheets
-from ..wording import PTX_IS_NOT_SASS, costs, estimate, is_folded, title, zeros
+from ..sheet.block import Block
+from ..sheet.sheet import Sheet, sheets
+from ..sheet.wording import PTX_IS_NOT_SASS, costs, estimate, is_folded, title, zeros
 
 
 def render(profile: Profile) -> str:

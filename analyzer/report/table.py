@@ -9,11 +9,11 @@ from io import StringIO
 from textwrap import wrap
 
 from ...inert import Styled, inert
-from ..align import GAP, align, widths
-from ..page import LEGEND, draw_pages
 from ..profile import Profile
-from ..sheet import Sheet, sheets
-from ..wording import PTX_IS_NOT_SASS, absent, costs, estimate, is_folded, title, zeros
+from ..sheet.sheet import Sheet, sheets
+from ..sheet.source_page import LEGEND, draw_pages
+from ..sheet.wording import PTX_IS_NOT_SASS, absent, costs, estimate, is_folded, title, zeros
+from ..text.align import GAP, align, widths
 
 Entry = tuple[tuple[str, ...], str]
 """Cells and their rich style. One cell alone is a line of its own: it sets no column's width."""

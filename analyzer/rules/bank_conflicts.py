@@ -12,8 +12,8 @@ from itertools import pairwise
 import numpy as np
 
 from ...models.replay.seam import Batch
-from ..advice import Evidence, Finding
-from ..trial import Trial
+from ..advice.advice import Evidence, Finding
+from ..advice.trial import Trial
 from ..why.search import Access
 from ..why.sentence import stride
 

@@ -7,8 +7,8 @@ nothing is said.
 
 from collections.abc import Iterator
 
-from ..address_use import AddressUse
-from ..advice import Evidence, Finding
+from ..advice.address_use import AddressUse
+from ..advice.advice import Evidence, Finding
 from ..why.search import Access
 
 CROWD = 4

@@ -13,7 +13,7 @@ from itertools import takewhile
 import numpy as np
 
 from ...traces.schema import LANES
-from ..advice import Evidence, Finding
+from ..advice.advice import Evidence, Finding
 
 PERIODS = (2, 4, 8, 16)
 FULL = (1 << 32) - 1

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from ..advice import Evidence, Finding
+from ..advice.advice import Evidence, Finding
 
 LITTLE = 0.5
 KNOWN_SINCE = (3, 0)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from ..advice import Evidence, Finding
+from ..advice.advice import Evidence, Finding
 
 LITTLE, WAVES = 0.5, 4
 """The part of an SM's warps, and how often the grid fills the device, that make it worth a word."""

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from ...models.replay.device.device import Device
-from ..advice import Evidence, Finding
+from ..advice.advice import Evidence, Finding
 from ..why.search import Access
 from ..why.sentence import stride
 from . import misaligned, texture

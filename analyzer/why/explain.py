@@ -10,7 +10,7 @@ from ...models.replay.whatif.change import Wish
 from ...models.replay.whatif.suppose import suppose
 from ...traces.reader import Trace
 from ...traces.schema import Array
-from ..launch_text import launch_text
+from ..text.launch_text import launch_text
 from .picture import Group, draw_groups
 from .place import Place, instructions_on, no_access, read_place
 from .search import Access, Searcher, read_identifier

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from textwrap import wrap
 
 from ...inert import one_line
-from ..align import GAP
+from ..text.align import GAP
 from .explain import Explanation
 from .picture import Group, Piece, name_address
 from .sentence import list_lanes

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from cutrace.analyzer.advice import advise, rule_names
+from cutrace.analyzer.advice.advice import advise, rule_names
 from cutrace.analyzer.profile import analyze
 from cutrace.tracer.host.record import record
 from cutrace.traces.reader import read_trace

@@ -10,7 +10,7 @@ import pytest
 from hand_trace import Access, hand_trace, instruction, launch
 from warps import FULL, Warp, warp
 
-from cutrace.analyzer.advice import Finding, advise, render_advice, rule_names
+from cutrace.analyzer.advice.advice import Finding, advise, render_advice, rule_names
 from cutrace.analyzer.profile import analyze
 from cutrace.cli import run
 from cutrace.tracer.host.record import record

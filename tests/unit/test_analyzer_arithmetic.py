@@ -9,9 +9,9 @@ from hand_trace import Access, instruction, instruction_table, launch, write_row
 from warps import FULL, warp
 
 import cutrace
-from cutrace.analyzer.arithmetic import flops_of
+from cutrace.analyzer.counting.arithmetic import flops_of
+from cutrace.analyzer.counting.roofline import roofline, single_gflops
 from cutrace.analyzer.profile import LaunchProfile, analyze
-from cutrace.analyzer.roofline import roofline, single_gflops
 from cutrace.models.replay.device.device import load_device
 from cutrace.traces.writer import TraceWriter
 

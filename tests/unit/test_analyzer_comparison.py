@@ -11,10 +11,10 @@ from hand_trace import Access, hand_trace, instruction, launch, write_rows
 from profiles import counts, launch_profile, profile
 from warps import warp
 
-from cutrace.analyzer.comparison import Comparison, compare_profiles
-from cutrace.analyzer.comparison_report import FORMATS, render
+from cutrace.analyzer.comparison.comparison import Comparison, compare_profiles
+from cutrace.analyzer.comparison.comparison_report import FORMATS, render
 from cutrace.analyzer.profile import Profile, analyze
-from cutrace.analyzer.view import View
+from cutrace.analyzer.sheet.view import View
 from cutrace.cli import run
 from cutrace.errors import CutraceError
 from cutrace.traces.schema import Argument

@@ -2,8 +2,8 @@
 
 import polars as pl
 
-from cutrace.analyzer.evaluate import Raw, by, totals
-from cutrace.analyzer.vocabulary import Counter
+from cutrace.analyzer.counting.evaluate import Raw, by, totals
+from cutrace.analyzer.counting.vocabulary import Counter
 
 
 def counter(formula: str, scope: str = "all", whole_launch: bool = False) -> Counter:

@@ -9,11 +9,11 @@ import pytest
 from hand_trace import Access, instruction, launch, write_rows
 from warps import warp
 
-from cutrace.analyzer.exported import chosen_counters
-from cutrace.analyzer.ncu_csv import render_details, render_raw
-from cutrace.analyzer.nvprof_csv import render_gpu_trace, render_metrics
+from cutrace.analyzer.counting.vocabulary import vocabularies
 from cutrace.analyzer.profile import analyze
-from cutrace.analyzer.vocabulary import vocabularies
+from cutrace.analyzer.profilers.exported_names import chosen_counters
+from cutrace.analyzer.profilers.ncu_csv import render_details, render_raw
+from cutrace.analyzer.profilers.nvprof_csv import render_gpu_trace, render_metrics
 from cutrace.cli import run
 from cutrace.traces.schema import Argument, Event, Resources
 from cutrace.traces.writer import TraceWriter

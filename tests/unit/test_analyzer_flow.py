@@ -7,7 +7,7 @@ from hand_trace import Access, hand_trace, instruction, launch
 from warps import BASE, warp
 
 import cutrace
-from cutrace.analyzer.flow import Flow, trace_flow
+from cutrace.analyzer.counting.memory_flow import Flow, trace_flow
 from cutrace.analyzer.html.drawing import count_bytes
 from cutrace.analyzer.html.flow_svg import draw_flow
 from cutrace.models.replay.device.device import load_device

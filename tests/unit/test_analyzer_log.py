@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from profiles import MANIFEST, counts, launch_profile, profile
 
-from cutrace.analyzer.log import render
 from cutrace.analyzer.profile import Profile
-from cutrace.analyzer.switch import attach, read_config, read_switches
+from cutrace.analyzer.profilers.profiler_environment import attach, read_config, read_switches
+from cutrace.analyzer.profilers.profiler_log import render
 from cutrace.errors import CutraceError
 from cutrace.traces.schema import Event
 

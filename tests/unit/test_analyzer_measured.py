@@ -6,12 +6,12 @@ import pytest
 from hand_trace import Access, instruction, launch, write_rows
 from warps import warp
 
-from cutrace.analyzer.beside import Variant, compare_measured
-from cutrace.analyzer.measured import read_measured
-from cutrace.analyzer.ncu_csv import render_details, render_raw
-from cutrace.analyzer.nvprof_csv import render_metrics
+from cutrace.analyzer.comparison.measured_variant import Variant, compare_measured
+from cutrace.analyzer.counting.vocabulary import heading, vocabularies
 from cutrace.analyzer.profile import Profile, analyze
-from cutrace.analyzer.vocabulary import heading, vocabularies
+from cutrace.analyzer.profilers.measured import read_measured
+from cutrace.analyzer.profilers.ncu_csv import render_details, render_raw
+from cutrace.analyzer.profilers.nvprof_csv import render_metrics
 from cutrace.cli import run
 from cutrace.errors import CutraceError
 from cutrace.traces.schema import Argument

@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 from hand_trace import hand_trace, instruction, launch
 
-from cutrace.analyzer.occupancy import (
+from cutrace.analyzer.occupancy.occupancy import (
     count_schedulers,
     draw_curves,
     from_launch,
     from_numbers,
     textbook,
 )
-from cutrace.analyzer.occupancy_text import render
+from cutrace.analyzer.occupancy.occupancy_text import render
 from cutrace.cli import run
 from cutrace.models.analyses.occupancy import Need, occupancy
 from cutrace.models.replay.device.catalog import device_names

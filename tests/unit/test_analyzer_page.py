@@ -8,8 +8,8 @@ from profiles import counts, launch_profile, profile
 
 from cutrace.analyzer.profile import Profile
 from cutrace.analyzer.report import render
-from cutrace.analyzer.sift import check_sifting
-from cutrace.analyzer.view import View
+from cutrace.analyzer.sheet.row_filter import check_sifting
+from cutrace.analyzer.sheet.view import View
 from cutrace.cli import run
 from cutrace.errors import CutraceError
 

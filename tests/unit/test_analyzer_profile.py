@@ -7,7 +7,7 @@ import pytest
 from every_case import CASES
 
 import cutrace
-from cutrace.analyzer.vocabulary import heading, vocabularies
+from cutrace.analyzer.counting.vocabulary import heading, vocabularies
 from cutrace.errors import CutraceError
 from cutrace.tracer.host.record import record
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from warps import BASE, Warp, warp
 
 import cutrace
-from cutrace.analyzer.touched import count_touched
+from cutrace.analyzer.counting.footprint import count_touched
 from cutrace.errors import CutraceError
 from cutrace.traces.reader import Trace
 from cutrace.traces.schema import Array, Space
@@ -80,7 +80,7 @@ def test_arrays_have_them_as_counters_and_nothing_else_does(tmp_path: Path) -> N
 
 
 def test_a_counter_of_arrays_is_refused_for_lines(tmp_path: Path) -> None:
-    from cutrace.analyzer.vocabulary import check_parts, find_counters
+    from cutrace.analyzer.counting.vocabulary import check_parts, find_counters
 
     check_parts(find_counters(["reuse"]), "array")
     with pytest.raises(CutraceError, match="reuse is known by array only: --by array"):

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from profiles import counts, launch_profile
 
-from cutrace.analyzer.evaluate import columns
-from cutrace.analyzer.vocabulary import (
+from cutrace.analyzer.counting.evaluate import columns
+from cutrace.analyzer.counting.vocabulary import (
     SCOPES,
     capability_range,
     era,

@@ -6,7 +6,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from cutrace.analyzer.sweep import COLUMNS, list_jobs, read_suite
+from cutrace.analyzer.sweep.suite import COLUMNS, list_jobs, read_suite
 from cutrace.cli import run
 from cutrace.commands._gallery import suites
 from cutrace.tracer.host.launch_line import parse_launch

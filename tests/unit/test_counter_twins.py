@@ -8,8 +8,8 @@ from counter_kernel import PLAIN, record_everything
 from every_case import CASES
 
 import cutrace
-from cutrace.analyzer.evaluate import columns
-from cutrace.analyzer.vocabulary import heading, vocabularies
+from cutrace.analyzer.counting.evaluate import columns
+from cutrace.analyzer.counting.vocabulary import heading, vocabularies
 from cutrace.models.replay.device.catalog import device_names
 from cutrace.models.replay.device.device import load_device
 

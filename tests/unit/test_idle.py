@@ -6,7 +6,7 @@ import pytest
 from hand_trace import Access, hand_trace, instruction
 from warps import warp
 
-from cutrace.analyzer.idle import NOT_KEPT, NOTHING
+from cutrace.analyzer.counting.idle import NOT_KEPT, NOTHING
 from cutrace.cli import run
 from cutrace.traces.schema import Space
 

@@ -9,7 +9,7 @@ from html_page import Element, parse
 from warps import warp
 
 import cutrace
-from cutrace.analyzer.comparison import compare_profiles
+from cutrace.analyzer.comparison.comparison import compare_profiles
 from cutrace.traces.reader import Trace, read_trace
 from cutrace.traces.writer import TraceWriter
 

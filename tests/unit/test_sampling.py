@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 
 import cutrace
-from cutrace.analyzer import interval, report
-from cutrace.analyzer.comparison import compare_profiles, sum_launches
-from cutrace.analyzer.interval import Interval
+from cutrace.analyzer import report
+from cutrace.analyzer.comparison.comparison import compare_profiles, sum_launches
+from cutrace.analyzer.counting import interval
+from cutrace.analyzer.counting.interval import Interval
 from cutrace.analyzer.profile import LaunchProfile, analyze
-from cutrace.analyzer.view import View
+from cutrace.analyzer.sheet.view import View
 from cutrace.errors import CutraceError
 from cutrace.models.replay.schedule.place import divide_sample
 from cutrace.traces.reader import read_trace

@@ -1,0 +1,273 @@
+"""Advice: what to change in a kernel, with the line, the evidence and the share of the traffic.
+
+A rule is a file of `rules/` with one function, `find`. It sees the worst access of each instruction
+as `why` would show it, and the sums of the whole launch, and tells what it finds.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from importlib import import_module
+from pkgutil import iter_modules
+from textwrap import wrap
+
+import polars as pl
+
+from ...models.replay.device.device import Device, load_device
+from ...models.replay.seam import ACCESSES
+from ...traces.reader import LaunchTrace, Trace
+from ...traces.schema import Space
+from .. import rules
+from ..counting.idle import NOT_KEPT, NOTHING, did_nothing, kept_nothing
+from ..profile import LaunchProfile, Profile
+from ..text.launch_text import launch_text
+from ..why.picture import draw_groups
+from ..why.search import Access, Searcher
+from ..why.sentence import give_reason, say
+from .address_use import AddressUse, Key, read_address_use
+from .repeated import digest
+from .trial import Trials
+
+LEAST = 0.05
+"""The share of its traffic from which on an access is worth a word."""
+SENTENCE = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What a rule found: at an instruction, or (`pc` None) in the launch as a whole.
+
+    `what` is wrong, `evidence` shows it, `change` is the advice, and `proof` what a replay with the
+    change gave, or empty; `share` is the part of the launch's traffic of that kind, 0 to 1, None
+    where it has no part in any. `access` is what `why --access` takes. `rule`, `place` (FILE:LINE)
+    and the number of `others`, further instructions of the line with the same, are filled in by
+    `advise`.
+    """
+
+    what: str
+    evidence: str
+    change: str
+    pc: int | None = None
+    share: float | None = None
+    access: str = ""
+    proof: str = ""
+    rule: str = ""
+    place: str = ""
+    others: int = 0
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What rules see of one launch on one device.
+
+    `worst` holds the worst access of each instruction and space, `sums` a row a pc with the sums of
+    the models' raw counters.
+    """
+
+    profile: LaunchProfile
+    trace: LaunchTrace
+    device: Device
+    worst: Sequence[Access]
+    sums: pl.DataFrame
+    trials: Trials
+
+    def total(self, counter: str) -> int:
+        """The sum of a raw counter over the launch; 0 where the device does not have it."""
+        return self._totals.get(counter) or 0
+
+    def of(self, pc: int, counter: str) -> int:
+        """The sum of a raw counter at one instruction."""
+        row = self._rows.get(pc)
+        return self.sums[counter][row] if row is not None and counter in self._totals else 0
+
+    @cached_property
+    def _totals(self) -> dict[str, int]:
+        names = [name for name in self.sums.columns if name != "pc"]
+        return self.sums.select(pl.col(names).sum()).row(0, named=True)
+
+    @cached_property
+    def _rows(self) -> dict[int, int]:
+        """The row of each pc."""
+        return {pc: row for row, pc in enumerate(self.sums["pc"].to_list())}
+
+    def fills_device(self) -> bool:
+        """Whether blocks wait for room on an SM: else more room would be no use."""
+        facts = self.profile.raw.facts
+        room = (facts.get("resident_blocks") or 0) * (facts.get("sms") or 0)
+        return self.profile.launch.blocks > room
+
+    @cached_property
+    def use(self) -> Mapping[Key, AddressUse]:
+        """How many places the lanes of each instruction want, by pc and space."""
+        return read_address_use(self.trace)
+
+    def use_of(self, access: Access) -> AddressUse:
+        """How many places the lanes of an access's instruction want."""
+        return self.use[access.pc, Space[access.kind.space.upper()]]
+
+    def array_of(self, access: Access) -> str:
+        """The array that an instruction goes to, mostly; empty where it goes to none."""
+        counter = f"{access.kind.prefix}requests"
+        rows = self.profile.raw.counts.filter(pl.col("pc") == access.pc, pl.col("array") != "")
+        if not rows.height or counter not in rows.columns:
+            return ""
+        by_array = rows.group_by("array").agg(pl.col(counter).sum()).sort(counter, "array")
+        name: str = by_array["array"][-1]
+        return name if by_array[counter][-1] and name in self.trials.arrays else ""
+
+    def share(self, access: Access, what: str) -> float:
+        """An access's part of all that its space counts: `bytes_moved`, `passes`."""
+        space = access.kind.space
+        total = sum(self.total(f"{space}_{act}_{what}") for act in ACCESSES[space])
+        return self.of(access.pc, access.kind.prefix + what) / total if total else 0.0
+
+    def describe(self, access: Access) -> str:
+        """The sentence and the reason of `why`."""
+        groups = draw_groups(access)
+        parts = (f(access, groups, self.device.capability) for f in (say, give_reason))
+        return "; ".join(part for part in parts if part)
+
+
+def rule_names() -> tuple[str, ...]:
+    """The names of all rules."""
+    return tuple(sorted(module.name for module in iter_modules(rules.__path__)))
+
+
+def advise(
+    trace: Trace, profile: Profile, dlcm: str = "ca", set: Mapping[str, object] = {}
+) -> list[tuple[LaunchProfile, list[Finding]]]:
+    """Ask every rule about each launch on each device that can run it, most costly first.
+
+    Instructions of one line in which a rule finds the same are one finding, the worst of them, with
+    the share of all.
+    """
+    devices: dict[str, Device] = {}
+    known: dict[tuple[str, bytes], list[Finding]] = {}
+    found: list[tuple[LaunchProfile, list[Finding]]] = []
+    for launch in profile.launches:
+        if launch.refusal:
+            continue
+        name = launch.device_file or launch.device
+        if name not in devices:
+            devices[name] = load_device(name, set)
+        opened = trace.launches[launch.number]
+        same = name, digest(opened)
+        if same not in known:
+            known[same] = sorted(_ask(opened, launch, devices[name], dlcm), key=_order)
+        found.append((launch, [_move(finding, launch.number) for finding in known[same]]))
+    return found
+
+
+def _move(finding: Finding, number: int) -> Finding:
+    """The same in another launch, with which the names of accesses begin."""
+    rest = finding.access.partition(".")[2]
+    return replace(finding, access=f"{number}.{rest}") if rest else finding
+
+
+def _order(finding: Finding) -> float:
+    return -(finding.share or 0)
+
+
+def _ask(
+    opened: LaunchTrace, launch: LaunchProfile, device: Device, dlcm: str
+) -> Iterator[Finding]:
+    worst = Searcher(opened, device, dlcm).worst(None)
+    numbers = [c for c, t in launch.raw.counts.schema.items() if t == pl.Int64]
+    sums = launch.raw.counts.group_by("pc").agg(pl.col(numbers).sum()).sort("pc")
+    trials = Trials(opened, device, dlcm)
+    evidence = Evidence(launch, opened, device, worst, sums, trials)
+    places = opened.instructions().select(["file", "line"]).to_pylist()
+    found: dict[tuple[str, str], list[Finding]] = {}
+    for name in rule_names():
+        for finding in import_module(f"{rules.__name__}.{name}").find(evidence):
+            at = places[finding.pc] if finding.pc is not None else {"line": 0}
+            place = f"{at['file']}:{at['line']}" if at["line"] else ""
+            where = place or ("" if finding.pc is None else f"pc {finding.pc}")
+            named = replace(finding, rule=name, place=where)
+            found.setdefault((name, where), []).append(named)
+    for alike in found.values():
+        shares = [finding.share for finding in alike if finding.share is not None]
+        first = max(alike, key=lambda finding: finding.share or 0)
+        if not shares or sum(shares) >= LEAST:
+            yield replace(first, share=sum(shares) if shares else None, others=len(alike) - 1)
+
+
+def render_advice(
+    found: Sequence[tuple[LaunchProfile, Sequence[Finding]]],
+    width: int | None = None,
+    first: str = "",
+    last: str = "",
+) -> str:
+    """A paragraph a launch and device, an item a finding."""
+    lines = [first, ""] if first else []
+    for launch, findings, times in _count_repeats(found):
+        again = f"  ({times} launches, the first is {launch.number})" if times > 1 else ""
+        lines += _wrapped(f"{launch.device}  {launch_text(launch.launch)}{again}", width, "")
+        if not findings:
+            lines += _wrapped(f"nothing to advise{_idle(launch)}", width, "  ")
+        for alike in _gather(findings):
+            lines += _render_alike(alike, width)
+        lines.append("")
+    return "\n".join((*lines, f"next: {last}")) + "\n"
+
+
+def _idle(launch: LaunchProfile) -> str:
+    """Why there may be nothing to advise: the launch did nothing, or keeps nothing of it."""
+    counts = launch.raw.counts
+    if not launch.launch.kept.is_whole or not kept_nothing(counts):
+        return ""
+    return f": {NOTHING if did_nothing(counts) else NOT_KEPT}"
+
+
+def _count_repeats(
+    found: Sequence[tuple[LaunchProfile, Sequence[Finding]]],
+) -> Sequence[tuple[LaunchProfile, Sequence[Finding], int]]:
+    """Launches of which the same is to be said, once each, and how many they are."""
+    said: dict[tuple[object, ...], list[tuple[LaunchProfile, Sequence[Finding]]]] = {}
+    for launch, findings in found:
+        what = tuple(replace(finding, access="") for finding in findings)
+        said.setdefault((launch.device, launch_text(launch.launch), what), []).append(
+            (launch, findings)
+        )
+    return [(*alike[0], len(alike)) for alike in said.values()]
+
+
+def _gather(findings: Sequence[Finding]) -> Sequence[Sequence[Finding]]:
+    """Findings of which the same is to be said, line by line, in the order of the first of each."""
+    found: dict[tuple[str, str, str, str], list[Finding]] = {}
+    for each in findings:
+        found.setdefault((each.rule, each.evidence, each.change, each.proof), []).append(each)
+    return [*found.values()]
+
+
+def _render_alike(alike: Sequence[Finding], width: int | None) -> Iterator[str]:
+    for finding in alike:
+        yield from _wrapped(f"- {_head(finding)}", width, "")
+    first = alike[0]
+    seen = f" (cutrace why TRACE --access {first.access})" if first.access else ""
+    yield from _wrapped(f"seen: {first.evidence}{seen}", width, "  ")
+    yield from _wrapped(f"change: {first.change}", width, "  ")
+    if first.proof:
+        yield from _wrapped(f"tried: {first.proof}", width, "  ")
+
+
+def _head(finding: Finding) -> str:
+    place = f"{finding.place}: " if finding.place else ""
+    more = f", and {_accesses(finding.others)} alike" if finding.others else ""
+    part = "" if finding.share is None else f", {100 * finding.share:.0f} % of its traffic"
+    return f"{place}{finding.what}{more} ({finding.rule}{part})"
+
+
+def _accesses(others: int) -> str:
+    return "another access of this line" if others == 1 else f"{others} others of this line"
+
+
+def _wrapped(text: str, width: int | None, indent: str) -> list[str]:
+    return wrap(
+        text,
+        min(width or SENTENCE, SENTENCE),
+        initial_indent=indent,
+        subsequent_indent=f"{indent}  ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )

@@ -1,0 +1,97 @@
+"""Advice in every format of a report: text for people; JSON, CSV and Markdown for programs."""
+
+import csv
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from io import StringIO
+
+from ...inert import csv_cell
+from ..profile import LaunchProfile
+from ..sheet.view import View
+from ..text.launch_text import launch_text
+from .advice import Finding, render_advice
+
+Found = Sequence[tuple[LaunchProfile, Sequence[Finding]]]
+FORMAT = "cutrace-advice-1"
+COLUMNS = (
+    *("launch", "kernel", "device", "rule", "place", "what", "others", "share"),
+    *("evidence", "change", "tried", "access"),
+)
+"""`others` are further instructions of the line with the same, `share` is of the launch's traffic
+of that kind, 0 to 1, and `access` what `cutrace why --access` takes."""
+TOLD = COLUMNS[3:]
+
+
+def render(found: Found, format: str, view: View) -> str:
+    """Render in one of FORMATS, which are those of `report/`."""
+    return FORMATS[format](found, view)
+
+
+def render_table(found: Found, view: View) -> str:
+    """A paragraph a launch and device, an item a finding."""
+    return render_advice(found, view.width, view.first, view.last)
+
+
+def render_json(found: Found, view: View) -> str:
+    """One object: the launches, each with its findings, of which there may be none."""
+    launches = [
+        {
+            **dict(zip(COLUMNS, _launch(launch), strict=False)),
+            "findings": [dict(zip(TOLD, _finding(finding), strict=True)) for finding in findings],
+        }
+        for launch, findings in found
+    ]
+    return json.dumps({"format": FORMAT, "launches": launches}, indent=1) + "\n"
+
+
+def render_csv(found: Found, view: View) -> str:
+    """A row a finding, with a header; a launch without findings has no row."""
+    out = StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    writer.writerows(_rows(found))
+    return out.getvalue()
+
+
+def render_markdown(found: Found, view: View) -> str:
+    """A heading a launch and device, an item a finding."""
+    parts = [view.first] if view.first else []
+    for launch, findings in found:
+        parts.append(f"**{launch.device}** `{launch_text(launch.launch)}`")
+        parts += ["\n".join(_items(findings)) if findings else "Nothing to advise."]
+    return "\n\n".join((*parts, f"Next: `{view.last}`")) + "\n"
+
+
+FORMATS: Mapping[str, Callable[[Found, View], str]] = {
+    "table": render_table,
+    "csv": render_csv,
+    "json": render_json,
+    "md": render_markdown,
+}
+
+
+def _rows(found: Found) -> Iterator[tuple[object, ...]]:
+    for launch, findings in found:
+        for finding in findings:
+            yield tuple(map(csv_cell, (*_launch(launch), *_finding(finding))))
+
+
+def _launch(launch: LaunchProfile) -> tuple[object, ...]:
+    return launch.number, launch_text(launch.launch), launch.device
+
+
+def _finding(found: Finding) -> tuple[object, ...]:
+    """The values of TOLD."""
+    return (
+        *(found.rule, found.place, found.what, found.others, found.share),
+        *(found.evidence, found.change, found.proof, found.access),
+    )
+
+
+def _items(findings: Sequence[Finding]) -> Iterator[str]:
+    for found in findings:
+        place = f"`{found.place}`: " if found.place else ""
+        share = "" if found.share is None else f", {100 * found.share:.0f} % of its traffic"
+        yield f"- {place}{found.what} ({found.rule}{share})"
+        told = (("seen", found.evidence), ("change", found.change), ("tried", found.proof))
+        yield from (f"  - {word}: {text}" for word, text in told if text)

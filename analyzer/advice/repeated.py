@@ -1,0 +1,32 @@
+"""Launches of a trace that are the same again: of what is asked of one, the answer holds for all.
+
+A program that calls its kernels in a loop launches them with the same arguments, and if they do the
+same the tables of their traces are the same byte for byte.
+"""
+
+from hashlib import blake2b
+from pathlib import Path
+
+from ...traces.reader import LaunchTrace
+from ...traces.schema import TABLES
+
+CHUNK = 1 << 20
+
+
+def digest(launch: LaunchTrace) -> bytes:
+    """What two launches share if, and only if, all that the trace says of them is the same."""
+    found = blake2b(repr((launch.launch, launch.supposed)).encode())
+    for table in sorted(TABLES):
+        _add(found, launch.folder / f"{table}.arrow")
+    return found.digest()
+
+
+def _add(found: blake2b, path: Path) -> None:
+    """Add a file, in pieces; one that cannot be read is for whoever needs it to complain about."""
+    found.update(path.name.encode())
+    try:
+        with path.open("rb") as file:
+            while piece := file.read(CHUNK):
+                found.update(piece)
+    except OSError as error:
+        found.update(repr(error).encode())

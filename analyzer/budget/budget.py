@@ -1,0 +1,187 @@
+"""A budget: what the kernels of a trace may cost, as a TOML file says it.
+
+    devices = ["h200"]               # to ask; -d on the command line goes before
+    compiler = "nvrtc 12.9, ..."     # whose numbers these are
+
+    [[budget]]                       # a kernel, or one line or one array of it
+    kernel = "transpose<32>"
+    line = "transpose.cu:21"         # or a part of the line's text
+    shared_conflicts = 0             # not more than that
+    "global_load_transactions / global_load_requests" = 4
+    bus_utilization = ">= 0.9"
+
+Every launch of the kernel must hold it. A key is a counter or an expression over counters in
+polars SQL; a number means "not more than".
+"""
+
+import operator
+import re
+import tomllib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+from polars.exceptions import PolarsError
+
+from ...errors import CutraceError, nearest
+from ...traces.schema import Manifest
+from ..counting.vocabulary import heading, renamed, vocabularies
+
+OPERATORS: Mapping[str, Callable[[float, float], bool]] = {
+    "<=": operator.le,
+    ">=": operator.ge,
+    "==": operator.eq,
+    "<": operator.lt,
+    ">": operator.gt,
+}
+WORDS = {"<=": "not more than", ">=": "not less than", "==": "exactly", "<": "under", ">": "over"}
+PLACE = ("kernel", "line", "array", "device")
+"""Keys of an entry that say what is counted; all others say how much of it there may be."""
+HEAD = ("devices", "compiler", "budget")
+_LIMIT = re.compile(r"\s*(<=|>=|==|<|>)\s*([-+]?[\d_.]+(?:[eE][-+]?\d+)?)\s*")
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """What an expression may be: `counters` are the headings that it reads."""
+
+    expression: str
+    counters: tuple[str, ...]
+    operator: str
+    number: int | float
+
+    def holds(self, value: int | float) -> bool:
+        """Whether a value keeps to it."""
+        return OPERATORS[self.operator](value, self.number)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One `[[budget]]`: its number in the file, from 0; a place is empty where it is not given."""
+
+    number: int
+    limits: tuple[Limit, ...]
+    kernel: str
+    line: str = ""
+    array: str = ""
+    device: str = ""
+
+    @property
+    def place(self) -> str:
+        """What is counted, in words."""
+        part = self.line or (f"array {self.array}" if self.array else "")
+        return f"{part} of {self.kernel}" if part else self.kernel
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """A whole file; `compiler` is empty where it does not say."""
+
+    path: Path
+    entries: tuple[Entry, ...]
+    devices: tuple[str, ...] = ()
+    compiler: str = ""
+
+    def where(self, entry: Entry) -> str:
+        """The file and the entry, as a message begins."""
+        return f"{self.path}: budget {entry.number + 1} ({entry.place})"
+
+
+def name_compiler(manifest: Manifest) -> str:
+    """Who made a trace's PTX, for which target and with which options.
+
+    What is defined and where headers lie belongs to the program, not to its compiler.
+    """
+    words = []
+    for found in manifest.compilers:
+        options = (o for o in found.options if not o.startswith(("-D", "-I", "-lineinfo")))
+        parts = (f"{found.name} {found.version}".strip(), found.target, *options)
+        words.append(", ".join(part for part in parts if part))
+    return "; ".join(dict.fromkeys(words))
+
+
+def read_budget(path: Path) -> Budget:
+    """Read a budget; `CutraceError` names the entry and the key that is wrong."""
+    if not path.is_file():
+        raise CutraceError(f"{path}: no such budget; --update writes one from the present numbers")
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise CutraceError(f"{path}: not TOML: {error}") from error
+    for key in document:
+        if key not in HEAD:
+            raise CutraceError(f"{path}: unknown key `{key}`{nearest(key, HEAD)}")
+    tables = document.get("budget", [])
+    if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
+        raise CutraceError(f"{path}: `budget` must be a list of tables, each `[[budget]]`")
+    if not tables:
+        raise CutraceError(f"{path}: no [[budget]] in it; --update writes the present numbers")
+    devices = document.get("devices", [])
+    if not isinstance(devices, list) or not all(isinstance(name, str) for name in devices):
+        raise CutraceError(f"{path}: devices = {devices!r}; expected a list of names")
+    entries = read_entries(tables, path)
+    return Budget(path, entries, tuple(devices), str(document.get("compiler", "")))
+
+
+def read_entries(tables: Iterable[Mapping[str, object]], path: Path) -> tuple[Entry, ...]:
+    """Read the tables of a budget; `path` begins the messages about them."""
+    return tuple(_entry(number, table, path) for number, table in enumerate(tables))
+
+
+def _entry(number: int, table: Mapping[str, object], path: Path) -> Entry:
+    """Read one table."""
+    where = f"{path}: budget {number + 1}"
+    place = {key: table[key] for key in PLACE if key in table}
+    for key, value in place.items():
+        if not isinstance(value, str) or not value:
+            raise CutraceError(f"{where}: {key} = {value!r}; expected a text")
+    words = {key: str(value) for key, value in place.items()}
+    if "kernel" not in words:
+        raise CutraceError(f"{where}: no `kernel`: name the one that it is for")
+    if "line" in words and "array" in words:
+        raise CutraceError(f"{where}: a line or an array, not both")
+    limits = tuple(_limits({k: v for k, v in table.items() if k not in PLACE}, where))
+    if not limits:
+        raise CutraceError(f"{where}: no counter in it, say `shared_conflicts = 0`")
+    return Entry(number, limits, **words)
+
+
+def _limits(table: Mapping[str, object], where: str) -> Iterator[Limit]:
+    for key, value in table.items():
+        found = _LIMIT.fullmatch(value) if isinstance(value, str) else None
+        if found:
+            sign, number = found[1], _number(found[2])
+        elif isinstance(value, int | float) and not isinstance(value, bool):
+            sign, number = "<=", value
+        else:
+            raise CutraceError(
+                f'{where}: {key} = {value!r}; expected a number, or a comparison such as ">= 0.9"'
+            )
+        yield Limit(key, _counters(key, where), sign, number)
+
+
+def _number(text: str) -> int | float:
+    return float(text) if set(text) & set(".eE") else int(text)
+
+
+def _counters(text: str, where: str) -> tuple[str, ...]:
+    """The counters that an expression reads; `CutraceError` with the nearest for one unknown."""
+    known = [heading(c) for vocabulary in vocabularies() for c in vocabulary.counters]
+    if text in known:
+        return (text,)
+    try:
+        names = tuple(dict.fromkeys(pl.sql_expr(text).meta.root_names()))
+    except PolarsError as error:
+        raise CutraceError(f"{where}: `{text}` is no expression over counters: {error}") from error
+    for name in names:
+        if name in renamed():
+            raise CutraceError(f"{where}: `{name}` is called `{renamed()[name]}` now")
+        if name not in known:
+            raise CutraceError(
+                f"{where}: no counter `{name}`{nearest(name, (*known, *PLACE))}; `cutrace"
+                " counters` lists all"
+            )
+    if not names:
+        raise CutraceError(f"{where}: `{text}` reads no counter")
+    return names

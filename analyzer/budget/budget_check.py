@@ -1,0 +1,236 @@
+"""Holding a trace to a budget: every limit on every launch of its kernel."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import polars as pl
+
+from ...errors import CutraceError, nearest
+from ...models.replay.device.device import load_device
+from ...traces.reader import Trace
+from ..counting.evaluate import Value
+from ..counting.vocabulary import check_parts, find_counters, headings
+from ..profile import LaunchProfile, Profile
+from ..why.picture import draw_groups
+from ..why.place import Place, instructions_on, read_place
+from ..why.search import Access, Searcher
+from ..why.sentence import give_reason, say
+from .budget import Budget, Entry, Limit
+
+RATIOS = frozenset({"ratio", "FLOP/byte", "FLOP/word"})
+"""Units of counters of which no line has a part."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """One limit on one launch: `value` is None where there was nothing to divide.
+
+    `place` is the line, of a limit that is broken the one that costs most, with its `text` and
+    the sentence `why` of its worst access; empty where there is none.
+    """
+
+    entry: Entry
+    limit: Limit
+    launch: LaunchProfile
+    value: Value
+    place: str = ""
+    text: str = ""
+    why: str = ""
+
+    @property
+    def holds(self) -> bool:
+        """Whether the launch keeps to it."""
+        return self.value is None or self.limit.holds(self.value)
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A trace held to a budget; `missing` are kernels that the trace has not."""
+
+    budget: Budget
+    compiler: str
+    verdicts: tuple[Verdict, ...]
+    missing: tuple[str, ...]
+
+    @property
+    def broken(self) -> tuple[Verdict, ...]:
+        """The limits that do not hold."""
+        return tuple(verdict for verdict in self.verdicts if not verdict.holds)
+
+    @property
+    def other_compiler(self) -> bool:
+        """Whether the budget's numbers come from another compiler than the trace."""
+        return bool(self.budget.compiler) and self.budget.compiler != self.compiler
+
+
+@dataclass(frozen=True)
+class Checker:
+    """A trace, its counters, and how they were asked for."""
+
+    trace: Trace
+    profile: Profile
+    dlcm: str = "ca"
+    settings: Mapping[str, object] = field(default_factory=dict)
+
+    def judge(self, budget: Budget, compiler: str, allow_missing: bool = False) -> Checked:
+        """Judge all entries; `CutraceError` for a kernel, line or array that does not exist."""
+        names = sorted({p.launch.name for p in self.profile.launches})
+        missing = []
+        verdicts: list[Verdict] = []
+        for entry in budget.entries:
+            if not any(is_kernel(name, entry.kernel) for name in names):
+                if not allow_missing:
+                    raise CutraceError(
+                        f"{budget.where(entry)}: the trace has no such kernel"
+                        f"{nearest(entry.kernel, names)}; --allow-missing leaves it out"
+                    )
+                missing.append(entry.kernel)
+            verdicts += self._entry(entry, budget)
+        return Checked(budget, compiler, tuple(verdicts), tuple(missing))
+
+    def launches(self, entry: Entry) -> tuple[LaunchProfile, ...]:
+        """The launches that an entry is for, on each device."""
+        device = load_device(entry.device).key if entry.device else ""
+        return tuple(
+            p
+            for p in self.profile.launches
+            if is_kernel(p.launch.name, entry.kernel) and device in ("", p.device)
+        )
+
+    def measure(self, entry: Entry, limit: Limit, launch: LaunchProfile, where: str) -> Value:
+        """The present value of what a limit is on."""
+        if launch.refusal:
+            raise CutraceError(f"{where}: {launch.device}: {launch.refusal}")
+        for name in limit.counters:
+            if headings(launch.capability)[name] is None:
+                raise CutraceError(f"{where}: {launch.device} does not have {name}")
+        return _evaluate(limit, self._row(entry, limit, launch, where))
+
+    def _entry(self, entry: Entry, budget: Budget) -> Iterator[Verdict]:
+        where = budget.where(entry)
+        for launch in self.launches(entry):
+            for limit in entry.limits:
+                value = self.measure(entry, limit, launch, where)
+                verdict = Verdict(entry, limit, launch, value)
+                yield verdict if verdict.holds else self._explain(verdict, where)
+
+    def _row(
+        self, entry: Entry, limit: Limit, launch: LaunchProfile, where: str
+    ) -> Mapping[str, Value]:
+        """The counters of the launch, or of the part of it that is meant."""
+        if entry.line:
+            check_parts(find_counters(limit.counters), "line")
+            place = self._place(entry, launch, where)
+            return _one(
+                launch.lines.filter(pl.col("file") == place.file, pl.col("line") == place.line)
+            )
+        if entry.array:
+            check_parts(find_counters(limit.counters), "array")
+            names = [array.name for array in launch.launch.arrays]
+            if entry.array not in names:
+                raise CutraceError(
+                    f"{where}: launch {launch.number} has no array `{entry.array}`"
+                    f"{nearest(entry.array, names)}"
+                )
+            return _one(launch.arrays.filter(pl.col("array") == entry.array))
+        return launch.counters
+
+    def _place(self, entry: Entry, launch: LaunchProfile, where: str) -> Place:
+        """The line that an entry means: FILE:LINE, or a part of its text."""
+        _, colon, number = entry.line.rpartition(":")
+        if colon and number.isdecimal():
+            return read_place(entry.line, self.trace)
+        rows = launch.lines.filter(pl.col("text").str.contains(entry.line, literal=True))
+        found = [Place(row["file"], row["line"]) for row in rows.iter_rows(named=True)]
+        if len(found) != 1:
+            seen = ", ".join(map(str, found)) or "none"
+            raise CutraceError(
+                f"{where}: expected FILE:LINE, or a text that one line of the kernel has; found"
+                f" {seen}"
+            )
+        return found[0]
+
+    def _explain(self, verdict: Verdict, where: str) -> Verdict:
+        """Add the line that costs most, and why."""
+        entry, limit, launch = verdict.entry, verdict.limit, verdict.launch
+        chosen = self._place(entry, launch, where) if entry.line else _costliest(limit, launch)
+        opened = self.trace.launches[launch.number]
+        pcs = set(instructions_on(opened, chosen)) if chosen else set()
+        if entry.array:
+            counts = launch.raw.counts.filter(pl.col("array") == entry.array)
+            pcs = set(counts["pc"].to_list())
+        access = self._worst(limit, launch, pcs)
+        if access and (entry.array or chosen is None):
+            row = opened.instructions().slice(access.pc, 1).to_pylist()[0]
+            chosen = Place(row["file"], row["line"]) if row["line"] else None
+        sources = self.trace.manifest.sources
+        lines = sources.get(chosen.file, "").splitlines() if chosen else []
+        return Verdict(
+            entry,
+            limit,
+            launch,
+            verdict.value,
+            str(chosen) if chosen else "",
+            lines[chosen.line - 1].strip() if chosen and chosen.line <= len(lines) else "",
+            _describe(access, launch) if access else "",
+        )
+
+    def _worst(self, limit: Limit, launch: LaunchProfile, pcs: set[int]) -> Access | None:
+        """The worst access among some instructions, of the kind that the limit is on."""
+        device = load_device(launch.device_file or launch.device, self.settings)
+        found = Searcher(self.trace.launches[launch.number], device, self.dlcm).worst(pcs)
+        wanted = " ".join(limit.counters)
+        fitting = [a for a in found if SPACES.get(a.kind.space, a.kind.space) in wanted]
+        exact = [a for a in fitting if a.kind.prefix in wanted]
+        return next(iter(exact or fitting), None)
+
+
+SPACES = {"const": "constant"}
+"""What counters call a state space, where it is another word."""
+MOVED = "bytes_moved"
+
+
+def is_kernel(name: str, wanted: str) -> bool:
+    """Whether a kernel is meant: by its name, or by the name of its template."""
+    return wanted in (name, name.partition("<")[0])
+
+
+def _one(rows: pl.DataFrame) -> Mapping[str, Value]:
+    """The only row, or zeros where nothing was counted."""
+    if rows.height:
+        return rows.row(0, named=True)
+    return {name: 0 for name in rows.columns}
+
+
+def _evaluate(limit: Limit, row: Mapping[str, Value]) -> Value:
+    """The value of a limit's expression."""
+    if limit.expression in row:
+        return row[limit.expression]
+    frame = pl.DataFrame({name: [row[name]] for name in limit.counters}, strict=False)
+    value = frame.select(pl.sql_expr(limit.expression).alias("value"))["value"][0]
+    if value is None or (isinstance(value, float) and not math.isfinite(value)):
+        return None
+    return int(value) if isinstance(value, bool) else value
+
+
+def _costliest(limit: Limit, launch: LaunchProfile) -> Place | None:
+    """The line with most of what is limited; where that is a ratio, of the bytes that move."""
+    names: Sequence[str] = limit.counters
+    if {c.unit for c in find_counters(names)} & RATIOS:
+        moved = [n for n in launch.lines.columns if n.endswith(MOVED)]
+        names = [n for n in moved if limit.counters[0].startswith(n.removesuffix(MOVED))] or moved
+    rows = launch.lines.filter(pl.col("line") > 0)
+    if not rows.height:
+        return None
+    known = [name for name in names if rows[name].null_count() < rows.height]
+    total = pl.sum_horizontal([pl.col(name).fill_null(0) for name in known]) if known else pl.lit(0)
+    most = rows.with_columns(total=total).sort("total", descending=True).row(0, named=True)
+    return Place(most["file"], most["line"]) if most["total"] else None
+
+
+def _describe(access: Access, launch: LaunchProfile) -> str:
+    """The sentence of `why`, and the reason."""
+    groups = draw_groups(access)
+    parts = (tell(access, groups, launch.capability) for tell in (say, give_reason))
+    return "; ".join(part for part in parts if part)

@@ -1,0 +1,109 @@
+"""Writing a budget from the present numbers: a new one, or an old one with its places kept."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+import tomlkit
+from tomlkit.items import Table
+
+from ..counting.evaluate import Value
+from ..profile import LaunchProfile, Profile
+from ..text.output import write_report
+from .budget import Entry, Limit, read_budget
+from .budget_check import Checker
+
+FIRST: Mapping[str, str] = {
+    "global_load_transactions": "global_load_transactions",
+    "global_store_transactions": "global_store_transactions",
+    "global_atomic_transactions": "global_atomic_transactions",
+    "local_load_transactions": "local_load_transactions",
+    "local_store_transactions": "local_store_transactions",
+    "shared_conflicts": "shared_passes",
+    "constant_passes": "constant_passes",
+    "texture_transactions": "texture_transactions",
+    "divergent_branches": "branches",
+}
+"""What a new budget limits, where the counter beside it is not 0."""
+
+
+def update_budget(path: Path, checker: Checker, compiler: str) -> int:
+    """Write the present numbers into a budget, comments and places kept, or make a new one.
+
+    Each number becomes the worst of all launches that it is for. Returns how many limits it has.
+    """
+    return (_renew if path.exists() else _make)(path, checker, compiler)
+
+
+def _renew(path: Path, checker: Checker, compiler: str) -> int:
+    budget = read_budget(path)
+    document = tomlkit.parse(path.read_text(encoding="utf-8"))
+    document["compiler"] = compiler
+    count = 0
+    for entry, table in zip(budget.entries, document["budget"], strict=True):
+        for limit in entry.limits:
+            values = [
+                checker.measure(entry, limit, launch, budget.where(entry))
+                for launch in checker.launches(entry)
+            ]
+            if (value := _worst(limit, values)) is not None:
+                table[limit.expression] = _written(limit, value)
+            count += 1
+    write_report(path, tomlkit.dumps(document))
+    return count
+
+
+def _make(path: Path, checker: Checker, compiler: str) -> int:
+    profile = checker.profile
+    document = tomlkit.document()
+    able = [d for d in profile.devices if not all(p.refusal for p in _on(profile, d))]
+    document["devices"] = able
+    document["compiler"] = compiler
+    tables = tomlkit.aot()
+    devices = able if len(able) > 1 else [""]
+    kernels = dict.fromkeys(p.launch.name for p in profile.launches)
+    for kernel in kernels:
+        for device in devices:
+            entry = Entry(len(tables), (), kernel, device=device)
+            running = [p for p in checker.launches(entry) if not p.refusal]
+            if numbers := dict(_numbers(running)):
+                tables.append(_table(entry, numbers))
+    document["budget"] = tables
+    write_report(path, tomlkit.dumps(document))
+    return sum(len(table) - 1 - ("device" in table) for table in tables)
+
+
+def _on(profile: Profile, device: str) -> Iterator[LaunchProfile]:
+    return (p for p in profile.launches if p.device == device)
+
+
+def _numbers(launches: Iterable[LaunchProfile]) -> Iterator[tuple[str, int | float]]:
+    """The worst of each counter that a kernel uses."""
+    every = list(launches)
+    for counter, used in FIRST.items():
+        values = [p.counters[counter] for p in every if p.counters[used]]
+        known = [value for value in values if value is not None]
+        if known:
+            yield counter, max(known)
+
+
+def _table(entry: Entry, numbers: Mapping[str, int | float]) -> Table:
+    table = tomlkit.table()
+    table["kernel"] = entry.kernel
+    if entry.device:
+        table["device"] = entry.device
+    for name, value in numbers.items():
+        table[name] = value
+    return table
+
+
+def _worst(limit: Limit, values: Iterable[Value]) -> int | float | None:
+    """What all values keep to."""
+    known = [value for value in values if value is not None]
+    if not known:
+        return None
+    return min(known) if limit.operator.startswith(">") else max(known)
+
+
+def _written(limit: Limit, value: int | float) -> int | float | str:
+    """As the limit was written: a number for "not more than", else with its sign."""
+    return value if limit.operator == "<=" else f"{limit.operator} {value}"

@@ -1,0 +1,310 @@
+"""Variants side by side: differences and ratios against a baseline, lines aligned, the best marked.
+
+Variants with equally many launches are compared launch by launch, others as the sums of all their
+launches. Lines of different sources are aligned as a diff aligns them: equal text stands in one
+row, and so do lines that one source has in place of another's.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from difflib import SequenceMatcher
+
+import polars as pl
+
+from ...errors import CutraceError, nearest
+from ..counting.evaluate import Raw, Value
+from ..counting.left_out import LeftOut
+from ..counting.vocabulary import Counter, check_parts, find_counters, heading, vocabularies
+from ..profile import LaunchProfile, Profile
+from ..text.kept_text import kept_text
+from ..text.launch_text import launch_text
+from .comparability import tell_differences
+
+GROUPINGS = ("launch", "line")
+Line = tuple[str, int]
+ALIKE, NEAR = 0.6, 40
+"""Two lines stand for one another from this likeness on, and are looked for so many lines ahead."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A variant's value, and what it is against the baseline's; None where there is none.
+
+    `is_best` marks the best of a row whose values differ, all that are equally good; none where
+    neither less nor more of the counter is better, and where variants do other work.
+    """
+
+    value: Value
+    difference: Value
+    ratio: float | None
+    is_best: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A counter, a cell for each variant."""
+
+    counter: Counter
+    cells: tuple[Cell, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """One device: a launch, or a line of it.
+
+    `launch` is its number, None for all launches together; `places` names each variant's line
+    (empty where it has none), and is empty itself for the launch as a whole; `text` is the line's.
+    `refusals` has a text for each variant that the device cannot launch.
+    """
+
+    device: str
+    launch: int | None
+    refusals: tuple[str, ...]
+    rows: tuple[Row, ...]
+    places: tuple[str, ...] = ()
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """All tables; `launches` says for each number of a table what each variant launched, or is
+    empty where that is said elsewhere.
+    """
+
+    variants: tuple[str, ...]
+    baseline: int
+    tables: tuple[Table, ...]
+    launches: Mapping[int | None, tuple[str, ...]]
+    notes: tuple[str, ...]
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        from ..sheet.notebook import show_comparison
+
+        return show_comparison(self)
+
+
+def compare_profiles(
+    profiles: Mapping[str, Profile],
+    baseline: str | None = None,
+    by: str = "launch",
+    counters: Sequence[str] = (),
+) -> Comparison:
+    """Compare variants, by name, that were replayed on the same devices.
+
+    `baseline` names one, the first without it. Raises `CutraceError` for names that do not exist.
+    """
+    names = tuple(profiles)
+    if baseline is not None and baseline not in names:
+        raise CutraceError(f"no variant {baseline!r}{nearest(baseline, names)}")
+    if by not in GROUPINGS:
+        raise CutraceError(f"cannot compare by {by!r}; expected {' or '.join(GROUPINGS)}")
+    base = names.index(baseline) if baseline else 0
+    chosen = find_counters(counters) or vocabularies()[0].counters
+    check_parts(find_counters(counters), by)
+    every = list(profiles.values())
+    numbers = [profile.numbers for profile in every]
+    together: tuple[int | None, ...] = numbers[0] if len({*map(len, numbers)}) == 1 else (None,)
+    rows = _align_lines(every, base) if by == "line" else []
+    doubts = tuple(tell_differences(profiles, base))
+    tables = tuple(
+        table
+        for number in together
+        for device in every[0].devices
+        for table in _tables(
+            _sides(every, number, device), device, number, chosen, base, rows, not doubts
+        )
+        if table.rows or any(table.refusals)
+    )
+    launches = {n: tuple(_heading(profile, n) for profile in every) for n in together}
+    kept = (text for name in names for text in _kept_notes(name, profiles[name]))
+    notes = (*_notes(names, numbers), *kept, *doubts)
+    return Comparison(names, base, tables, launches, notes)
+
+
+def _heading(profile: Profile, number: int | None) -> str:
+    """What a variant launched."""
+    if number is not None:
+        return launch_text(profile.of(number)[0].launch)
+    return ", ".join(launch_text(profile.of(n)[0].launch) for n in profile.numbers)
+
+
+def _notes(names: Sequence[str], numbers: Sequence[Sequence[int]]) -> Iterator[str]:
+    if len({*map(len, numbers)}) > 1:
+        told = ", ".join(f"{n} has {len(k)}" for n, k in zip(names, numbers, strict=True))
+        yield f"unequally many launches ({told}): compared as the sums of all"
+
+
+def _kept_notes(name: str, profile: Profile) -> Iterator[str]:
+    """What a variant's trace leaves out, once for all launches of which it is true."""
+    launches = [profile.of(number)[0].launch for number in profile.numbers]
+    told = dict.fromkeys(text for launch in launches for text in kept_text(launch))
+    yield from (f"{name}: {text}" for text in told)
+
+
+def _sides(
+    profiles: Sequence[Profile], number: int | None, device: str
+) -> tuple[LaunchProfile, ...]:
+    """Each variant's launch of this number on a device, or all its launches as one."""
+    mine = [[p for p in profile.launches if p.device == device] for profile in profiles]
+    if number is None:
+        return tuple(sum_launches(launches) for launches in mine)
+    return tuple(launches[number] for launches in mine)
+
+
+def sum_launches(launches: Sequence[LaunchProfile]) -> LaunchProfile:
+    """Several launches as if they were one; facts that differ are unknown."""
+    if not launches:
+        raise CutraceError("a trace without launches cannot be compared")
+    first = launches[0]
+    facts = {
+        name: value if all(p.raw.facts.get(name) == value for p in launches) else None
+        for name, value in first.raw.facts.items()
+    }
+    return replace(
+        first,
+        raw=Raw(
+            _stack([p.raw.counts for p in launches]), facts, first.raw.whole, _left_out(launches)
+        ),
+        mixed=_stack([p.mixed for p in launches]),
+        refusal=next((f"launch {p.number}: {p.refusal}" for p in launches if p.refusal), ""),
+    )
+
+
+def _left_out(launches: Sequence[LaunchProfile]) -> LeftOut:
+    """What some of the launches leave out, or do not count, is unknown of their sum."""
+    counted = [frozenset(p.raw.counts.columns) for p in launches]
+    partly = frozenset.union(*counted) - frozenset.intersection(*counted)
+    unknown = partly.union(*(p.raw.left_out.anywhere() for p in launches))
+    return LeftOut(unknown, scoped=any(p.raw.left_out.scoped for p in launches))
+
+
+def _stack(tables: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    return pl.concat(tables, how="diagonal")
+
+
+def _tables(
+    sides: Sequence[LaunchProfile],
+    device: str,
+    number: int | None,
+    counters: Sequence[Counter],
+    base: int,
+    lines: Sequence[tuple[Line | None, ...]],
+    marks: bool,
+) -> Iterator[Table]:
+    """The table of a launch, or one for each of the aligned `lines`."""
+    refusals = tuple(side.refusal for side in sides)
+    here = [c for c in counters if any(c.exists_on(side.capability) for side in sides)]
+    if not lines:
+        values = [side.counters for side in sides]
+        yield Table(device, number, refusals, tuple(compare_rows(here, values, base, marks)))
+        return
+    tables = [
+        {(row["file"], row["line"]): row for row in side.lines.iter_rows(named=True)}
+        for side in sides
+    ]
+    nothing: Mapping[str, Value] = {}
+    for places in lines:
+        found = [
+            table.get(place, nothing) if place else nothing
+            for table, place in zip(tables, places, strict=True)
+        ]
+        rows = tuple(
+            row for row in compare_rows(here, found, base, marks) if any(c.value for c in row.cells)
+        )
+        texts = [str(row["text"]).strip() for row in found if row]
+        named = tuple(
+            f"{p[0]}:{p[1]}" if p and row else "" for p, row in zip(places, found, strict=True)
+        )
+        if rows:
+            yield Table(device, number, refusals, rows, named, texts[0])
+
+
+def compare_rows(
+    counters: Sequence[Counter],
+    values: Sequence[Mapping[str, Value]],
+    base: int,
+    marks: bool = True,
+) -> Iterator[Row]:
+    """Yield a row a counter from each variant's values, by heading; `base` is the baseline's.
+
+    With `marks` the best are marked: of variants that do the same work.
+    """
+    for counter in counters:
+        found = [side.get(heading(counter)) for side in values]
+        best = _best(counter, found) if marks else None
+        cells = (
+            Cell(value, *_against(value, found[base]), value is not None and value == best)
+            for value in found
+        )
+        yield Row(counter, tuple(cells))
+
+
+def _against(value: Value, base: Value) -> tuple[Value, float | None]:
+    """Difference and ratio; no ratio to nothing."""
+    if value is None or base is None:
+        return None, None
+    return value - base, value / base if base else None
+
+
+def _best(counter: Counter, values: Sequence[Value]) -> Value:
+    """The best value; None where all are alike, or where neither more nor less is better."""
+    known = [value for value in values if value is not None]
+    if not counter.better or len(set(known)) < 2:
+        return None
+    return max(known) if counter.better == "more" else min(known)
+
+
+def _align_lines(profiles: Sequence[Profile], base: int) -> list[tuple[Line | None, ...]]:
+    """Rows of lines that stand for one another, in the order of the baseline's source.
+
+    A line that the baseline does not have comes after the one before it.
+    """
+    texts = [[*_source_lines(profile)] for profile in profiles]
+    rows: list[list[Line | None]] = []
+    for line, _ in texts[base]:
+        rows.append([line if n == base else None for n in range(len(profiles))])
+    added: dict[int, list[list[Line | None]]] = {}
+    for side, lines in enumerate(texts):
+        if side == base:
+            continue
+        for number, after, line in _matches([text for _, text in texts[base]], lines):
+            if number is not None:
+                rows[number][side] = line
+            else:
+                own = [line if n == side else None for n in range(len(profiles))]
+                added.setdefault(after, []).append(own)
+    ordered = [*added.get(-1, [])]
+    for number, row in enumerate(rows):
+        ordered += [row, *added.get(number, [])]
+    return [tuple(row) for row in ordered]
+
+
+def _source_lines(profile: Profile) -> Iterator[tuple[Line, str]]:
+    for file, text in profile.manifest.sources.items():
+        for number, line in enumerate(text.splitlines(), start=1):
+            yield (file, number), line.strip()
+
+
+def _matches(
+    base: Sequence[str], lines: Sequence[tuple[Line, str]]
+) -> Iterator[tuple[int | None, int, Line]]:
+    """For each line the baseline's that it stands for, or None; and the last one before it."""
+    texts = [text for _, text in lines]
+    matcher = SequenceMatcher(None, base, texts, autojunk=False)
+    for kind, low, high, first, last in matcher.get_opcodes():
+        at = low
+        for number in range(first, last):
+            like = at if kind == "equal" else _most_alike(texts[number], base, at, high)
+            yield like, high - 1, lines[number][0]
+            at = at if like is None else like + 1
+
+
+def _most_alike(text: str, base: Sequence[str], low: int, high: int) -> int | None:
+    """The line of a stretch of the baseline that is most like a text, None if all are unlike."""
+    if not text:
+        return None
+    near = range(low, min(high, low + NEAR))
+    alike = {n: SequenceMatcher(None, base[n], text, autojunk=False).ratio() for n in near}
+    best = max(alike, key=lambda n: alike[n], default=None)
+    return best if best is not None and alike[best] >= ALIKE else None

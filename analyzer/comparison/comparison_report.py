@@ -1,0 +1,227 @@
+"""A comparison as text, CSV, JSON and Markdown: functions of one value, found by FORMATS."""
+
+import csv
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from io import StringIO
+from textwrap import wrap
+
+from ...errors import CutraceError, nearest
+from ...inert import csv_cell, one_line
+from ..counting.evaluate import Value
+from ..sheet.view import View
+from ..sheet.wording import number
+from ..text.align import GAP, align, widths
+from .comparison import Cell, Comparison, Row, Table
+
+FORMAT = "cutrace-comparison-1"
+SENTENCE = 100
+BEST = "*"
+LEGEND = f"{BEST} is the best of its row"
+ALIKE = "  no counter differs"
+COLUMNS = (
+    *("device", "launch", "counter", "unit", "variant", "place"),
+    *("value", "difference", "ratio", "best"),
+)
+
+
+def render(comparison: Comparison, format: str, view: View) -> str:
+    """Render in one of FORMATS; `CutraceError` if there is none so named."""
+    check_format(format)
+    return FORMATS[format](comparison, view)
+
+
+def check_format(name: str) -> None:
+    """Raise `CutraceError` unless there is such a format."""
+    if name not in FORMATS:
+        raise CutraceError(
+            f"no format {name!r}{nearest(name, FORMATS)}; there are {', '.join(FORMATS)}"
+        )
+
+
+def render_table(comparison: Comparison, view: View) -> str:
+    """Plain text; where it is too wide, a block for each variant against the baseline."""
+    lines = [*_wrapped(view.first, view), ""] if view.first else []
+    every = range(len(comparison.variants))
+    for table in comparison.tables:
+        told = [*_heading(comparison, table, view)]
+        rows = [*_entries(comparison, table, every, view)]
+        if len(rows) == 1:
+            lines += [*told, *([] if all(table.refusals) else [ALIKE]), ""]
+            continue
+        columns = widths(rows)
+        width = sum(columns) + len(GAP) * (len(columns) - 1)
+        lines += [*told, ""]
+        if view.width is None or width <= view.width:
+            lines += [*align(rows, numbers=True), ""]
+            continue
+        for other in (n for n in every if n != comparison.baseline):
+            pair = (comparison.baseline, other)
+            lines += [*align([*_entries(comparison, table, pair, view)], numbers=True), ""]
+    if same := _same(comparison, view):
+        lines += [*_wrapped(same, view), ""]
+    for note in comparison.notes:
+        lines += _wrapped(note, view)
+    if _has_best(comparison):
+        lines += _wrapped(LEGEND, view)
+    return "\n".join((*lines, f"next: {view.last}")) + "\n"
+
+
+def render_csv(comparison: Comparison, view: View) -> str:
+    """One row a value, tidy, with a header."""
+    out = StringIO()
+    writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows({k: csv_cell(v) for k, v in row.items()} for row in _records(comparison))
+    return out.getvalue()
+
+
+def render_json(comparison: Comparison, view: View) -> str:
+    """One object; an absent value is null."""
+    document = {
+        "format": FORMAT,
+        "variants": list(comparison.variants),
+        "baseline": comparison.variants[comparison.baseline],
+        "values": list(_records(comparison)),
+        "notes": list(comparison.notes),
+    }
+    return json.dumps(document, indent=1) + "\n"
+
+
+def render_markdown(comparison: Comparison, view: View) -> str:
+    """A table a device and launch or line."""
+    parts = [view.first] if view.first else []
+    every = range(len(comparison.variants))
+    for table in comparison.tables:
+        parts.append("\n".join(f"`{line}`  " for line in _heading(comparison, table, View())))
+        head, *rows = _entries(comparison, table, every, view)
+        if not rows:
+            parts += [] if all(table.refusals) else [ALIKE.strip()]
+            continue
+        lines = [_line(head), _line(["---", *("---:" for _ in head[1:])]), *map(_line, rows)]
+        parts.append("\n".join(lines))
+    parts += [text for text in (_same(comparison, view), *comparison.notes) if text]
+    parts += [f"`{BEST}` is the best of its row"] if _has_best(comparison) else []
+    return "\n\n".join((*parts, f"Next: `{view.last}`")) + "\n"
+
+
+FORMATS: Mapping[str, Callable[[Comparison, View], str]] = {
+    "table": render_table,
+    "csv": render_csv,
+    "json": render_json,
+    "md": render_markdown,
+}
+
+
+def _has_best(comparison: Comparison) -> bool:
+    """Whether any value is marked."""
+    rows = (row for table in comparison.tables for row in table.rows)
+    return any(cell.is_best for row in rows for cell in row.cells)
+
+
+def _heading(comparison: Comparison, table: Table, view: View) -> Iterator[str]:
+    """The device, what each variant launched or which line it has, and refusals."""
+    if table.places:
+        several = len(comparison.launches) > 1 and table.launch is not None
+        launch = f", launch {table.launch}" if several else ""
+        yield one_line(f"{table.device}{launch}  {table.text}")
+    else:
+        number = "all launches" if table.launch is None else f"launch {table.launch}"
+        yield f"{table.device}, {number}"
+    for index, variant in enumerate(comparison.variants):
+        if table.refusals[index]:
+            yield from _wrapped(f"  {variant}: {table.refusals[index]}", view)
+        elif table.places:
+            yield one_line(f"  {variant}: {table.places[index] or 'no such line'}")
+        elif launch := comparison.launches[table.launch][index]:
+            yield from _wrapped(f"  {variant}: {launch}", view)
+
+
+def _entries(
+    comparison: Comparison, table: Table, variants: Sequence[int], view: View
+) -> Iterator[tuple[str, ...]]:
+    """The table's cells: for each variant but the baseline also difference and ratio."""
+    head = ["counter"]
+    for index in variants:
+        head += [comparison.variants[index], *_spare(index, comparison, ("difference", "ratio"))]
+    yield tuple(head)
+    for row in table.rows:
+        if not _is_shown(row, view):
+            continue
+        cells = [row.counter.name]
+        for index in variants:
+            cell = row.cells[index]
+            mark = f" {BEST}" if cell.is_best else ""
+            cells.append(number(cell.value, row.counter) + mark)
+            cells += _spare(index, comparison, (_difference(cell, row), _ratio(cell)))
+        yield tuple(cells)
+
+
+def _spare(index: int, comparison: Comparison, cells: tuple[str, str]) -> tuple[str, ...]:
+    """The cells, or none for the baseline."""
+    return () if index == comparison.baseline else cells
+
+
+def _difference(cell: Cell, row: Row) -> str:
+    if cell.difference is None:
+        return ""
+    sign = "+" if cell.difference > 0 else ""
+    return sign + number(cell.difference, row.counter)
+
+
+def _ratio(cell: Cell) -> str:
+    return "" if cell.ratio is None else f"x {cell.ratio:.4g}"
+
+
+def _is_shown(row: Row, view: View) -> bool:
+    """Whether a row tells a difference, or was asked for."""
+    return bool(view.counters) or len({cell.value for cell in row.cells}) > 1
+
+
+def _same(comparison: Comparison, view: View) -> str:
+    """The counters that are the same for all variants, in all tables."""
+    shown = {row.counter.name for t in comparison.tables for row in t.rows if _is_shown(row, view)}
+    same = {
+        row.counter.name
+        for table in comparison.tables
+        for row in table.rows
+        if row.counter.name not in shown and row.cells[0].value
+    }
+    names = [c for c in dict.fromkeys(_names(comparison)) if c in same]
+    return f"the same in all variants: {', '.join(names)}" if names else ""
+
+
+def _names(comparison: Comparison) -> Iterator[str]:
+    for table in comparison.tables:
+        for row in table.rows:
+            yield row.counter.name
+
+
+def _records(comparison: Comparison) -> Iterator[dict[str, Value | str | bool]]:
+    """Every value as a record with the keys of COLUMNS."""
+    for table in comparison.tables:
+        for row in table.rows:
+            for index, cell in enumerate(row.cells):
+                place = table.places[index] if table.places else ""
+                values = (
+                    *(table.device, table.launch, row.counter.qualified, row.counter.unit),
+                    *(comparison.variants[index], place),
+                    *(cell.value, cell.difference, cell.ratio, cell.is_best),
+                )
+                yield dict(zip(COLUMNS, values, strict=True))
+
+
+def _line(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+
+
+def _wrapped(text: str, view: View) -> list[str]:
+    indent = " " * (len(text) - len(text.lstrip()))
+    return wrap(
+        text.strip(),
+        min(view.width or SENTENCE, SENTENCE),
+        initial_indent=indent,
+        subsequent_indent=indent + "  ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )

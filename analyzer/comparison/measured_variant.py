@@ -1,0 +1,225 @@
+"""What a chip counted beside what cutrace counts: a profiler's file as a variant of a comparison.
+
+Launches are matched by the kernel's name and by their number among those of that kernel, metrics by
+name. A kernel of which the file has only an average is compared with the average of its launches.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from ...errors import CutraceError, nearest
+from ..counting.evaluate import Value
+from ..counting.vocabulary import Counter, find_counters, heading, vocabularies
+from ..profile import LaunchProfile, Profile
+from ..profilers.exported_names import demangled
+from ..profilers.measured import Measured, MeasuredLaunch
+from ..text.launch_text import launch_text
+from .comparison import Comparison, Table, compare_rows
+
+Variant = Profile | Measured
+Launched = TypeVar("Launched")
+Values = Mapping[str, Value]
+
+
+def compare_measured(
+    variants: Mapping[str, Variant], baseline: str | None = None, counters: Sequence[str] = ()
+) -> Comparison:
+    """Compare profiles and profilers' files, by name; launches are the first profile's.
+
+    Without `counters` all that the files have and cutrace knows. Raises `CutraceError` where
+    nothing matches: no profile, no kernel of that name, no metric.
+    """
+    names = tuple(variants)
+    if baseline is not None and baseline not in names:
+        raise CutraceError(f"no variant {baseline!r}{nearest(baseline, names)}")
+    base = names.index(baseline) if baseline else 0
+    first = next((v for v in variants.values() if isinstance(v, Profile)), None)
+    if first is None:
+        raise CutraceError("profilers' files alone: give a trace to compare them with")
+    chosen = _chosen(variants, counters)
+    averaged = any(isinstance(v, Measured) and v.is_averaged for v in variants.values())
+    tables: list[Table] = []
+    launches: dict[int | None, tuple[str, ...]] = {}
+    without: set[str] = set()
+    for launch, which in _units(first, averaged):
+        sides = [_side(variant, launch, which) for variant in variants.values()]
+        found = [side for side in sides if side is not None]
+        if len(found) < len(sides):
+            without.add(base_name(demangled(launch.launch)))
+            continue
+        here = _here(chosen, found, launch, bool(counters))
+        rows = tuple(compare_rows(here, [_by_heading(here, side) for side in found], base))
+        refusals = tuple(side.refusal for side in found)
+        tables.append(Table(launch.device, launch.number, refusals, rows))
+        launches[launch.number] = tuple(side.text for side in found)
+    if not tables:
+        raise CutraceError(_nothing(variants, first))
+    return Comparison(names, base, tuple(tables), launches, tuple(_notes(variants, first, without)))
+
+
+def _units(first: Profile, averaged: bool) -> Iterator[tuple[LaunchProfile, int | None]]:
+    """Each launch with its number among those of its kernel; of averages the first, with None."""
+    for launch in first.launches:
+        earlier = [p for p in _of_kernel(first, launch) if p.number < launch.number]
+        if averaged and not earlier:
+            yield launch, None
+        elif not averaged:
+            yield launch, len(earlier)
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """One variant's part of a table: its values, what it launched, and whether from a file."""
+
+    values: Values
+    text: str
+    is_file: bool = False
+    refusal: str = ""
+
+
+def base_name(kernel: str) -> str:
+    """A kernel's name as all profilers and compilers would write it.
+
+    >>> base_name("void product<(int)16>(float *, int)"), base_name("product<16>")
+    ('product<16>', 'product<16>')
+    """
+    name = re.sub(r"\((?:int|bool|unsigned int|unsigned|long)\)", "", kernel)
+    name = name.removeprefix("void ")
+    depth = 0
+    for at, letter in enumerate(name):
+        depth += (letter == "<") - (letter == ">")
+        if letter == "(" and depth == 0 and at:
+            return name[:at].replace(" ", "")
+    return name.replace(" ", "")
+
+
+def _names(launch: LaunchProfile) -> tuple[str, ...]:
+    """What a file may call our kernel: mangled, or in C with its template's arguments or not."""
+    plain = base_name(demangled(launch.launch))
+    return launch.launch.kernel, plain, plain.partition("<")[0]
+
+
+def _side(variant: Variant, launch: LaunchProfile, which: int | None) -> _Side | None:
+    """A variant's launch that is ours, or the average of the kernel's; None if it has none."""
+    if isinstance(variant, Measured):
+        spelt = (
+            [m for m in variant.launches if base_name(m.kernel) == name] for name in _names(launch)
+        )
+        measured = _pick(next((found for found in spelt if found), []), which)
+        return _of_file(measured) if measured else None
+    ours = _pick(_of_kernel(variant, launch), which)
+    return _of_profile(ours) if ours else None
+
+
+def _pick(found: Sequence[Launched], which: int | None) -> Sequence[Launched]:
+    """One of the launches of a kernel, or all."""
+    return found if which is None else found[which : which + 1]
+
+
+def _of_file(measured: Sequence[MeasuredLaunch]) -> _Side:
+    times = [launch.times for launch in measured]
+    values = _average([launch.values for launch in measured], times)
+    return _Side(values, measured[0].kernel + _averaged(sum(times)), is_file=True)
+
+
+def _of_profile(ours: Sequence[LaunchProfile]) -> _Side:
+    text = launch_text(ours[0].launch) + _averaged(len(ours))
+    refusal = next((launch.refusal for launch in ours if launch.refusal), "")
+    values = _average([launch.counters for launch in ours], [1] * len(ours))
+    return _Side(values, text, refusal=refusal)
+
+
+def _averaged(times: int) -> str:
+    return f" (average of {times})" if times > 1 else ""
+
+
+def _average(values: Sequence[Values], times: Sequence[int]) -> Values:
+    """The mean of each value, those of `times` launches each; of one the value itself."""
+    if len(values) == 1:
+        return values[0]
+    found: dict[str, Value] = {}
+    for name in dict.fromkeys(name for each in values for name in each):
+        weighed = [
+            (value, weight)
+            for each, weight in zip(values, times, strict=True)
+            if (value := each.get(name)) is not None
+        ]
+        total = sum(weight for _, weight in weighed)
+        found[name] = sum(value * weight for value, weight in weighed) / total if total else None
+    return found
+
+
+def _of_kernel(profile: Profile, launch: LaunchProfile) -> list[LaunchProfile]:
+    """All launches of the kernel on the device."""
+    return [
+        p
+        for p in profile.launches
+        if (p.device, p.launch.kernel) == (launch.device, launch.launch.kernel)
+    ]
+
+
+def _chosen(variants: Mapping[str, Variant], names: Sequence[str]) -> list[Counter]:
+    """The counters to compare, in the order of their vocabularies."""
+    if names:
+        return list(find_counters(names))
+    files = [v for v in variants.values() if isinstance(v, Measured)]
+    known = {name for file in files for launch in file.launches for name in launch.values}
+    tools = {file.vocabulary for file in files}
+    every = [c for v in vocabularies() if v.name in tools for c in v.counters]
+    chosen = [counter for counter in every if counter.name in known]
+    if not chosen:
+        some = ", ".join(sorted(known)[:3]) or "none"
+        raise CutraceError(f"no metric of the files is one that cutrace counts: they have {some}")
+    return chosen
+
+
+def _here(
+    counters: Sequence[Counter], sides: Sequence[_Side], launch: LaunchProfile, asked: bool
+) -> list[Counter]:
+    """The counters that any side has, one definition a name: the launch's device's own.
+
+    Those that are zero everywhere only if they were asked for by name.
+    """
+    here: dict[str, Counter] = {}
+    for counter in counters:
+        if counter.name not in here or counter.exists_on(launch.capability):
+            here[counter.name] = counter
+    return [
+        counter
+        for counter in here.values()
+        for values in [[_value(counter, side) for side in sides]]
+        if any(values) or (asked and any(value is not None for value in values))
+    ]
+
+
+def _by_heading(counters: Sequence[Counter], side: _Side) -> Values:
+    return {heading(counter): _value(counter, side) for counter in counters}
+
+
+def _value(counter: Counter, side: _Side) -> Value:
+    """A side's value: ours are by heading, a file's by name."""
+    return side.values.get(counter.name if side.is_file else heading(counter))
+
+
+def _nothing(variants: Mapping[str, Variant], first: Profile) -> str:
+    """Why nothing matches."""
+    ours = dict.fromkeys(base_name(demangled(p.launch)) for p in first.launches)
+    files = {n: v for n, v in variants.items() if isinstance(v, Measured)}
+    name, file = next(iter(files.items()))
+    theirs = dict.fromkeys(base_name(found.kernel) for found in file.launches)
+    return f"no launch matches: the trace has {', '.join(ours)}; {name} has {', '.join(theirs)}"
+
+
+def _notes(variants: Mapping[str, Variant], first: Profile, without: set[str]) -> Iterator[str]:
+    """What was left out, and what was measured on another kind of device."""
+    if without:
+        yield f"not in every variant: {', '.join(sorted(without))}"
+    ours = {"{}.{}".format(*p.capability) for p in first.launches}
+    for name, variant in variants.items():
+        if isinstance(variant, Measured):
+            theirs = {found.capability for found in variant.launches if found.capability}
+            if theirs and not theirs & ours:
+                said = f"{', '.join(sorted(theirs))}, replayed as {', '.join(sorted(ours))}"
+                yield f"{name} was measured on compute capability {said}"

@@ -1,0 +1,99 @@
+"""Which bytes of its arrays a launch touches: what it must fetch at least, whatever the caches.
+
+Global and constant memory only. What shared and local memory hold belongs to a block or a thread,
+and texture samples are looked up rather than addressed. Nothing here is hardware. Accesses are
+taken to be aligned, as CUDA demands.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+import polars as pl
+
+from ...models.replay.rows.lanes import unpack_masks
+from ...models.replay.rows.sites import Sites, read_sites
+from ...models.replay.seam import Bools, Ints
+from ...traces.reader import LaunchTrace
+from ...traces.schema import Space
+
+COLUMN = "touched_bytes"
+SPACES = (Space.GLOBAL, Space.CONST)
+WORD = 4
+PAGE = 1 << 20
+"""Grains that are kept together: only what is touched takes memory, whatever a trace claims."""
+SLICE = 1 << 14
+"""Rows that are spread into lanes at a time."""
+
+
+class Marks:
+    """A set of grains: words or bytes of one address space."""
+
+    def __init__(self) -> None:
+        self._pages: dict[int, Bools] = {}
+
+    def add(self, grains: Ints) -> None:
+        """Put grains (n,) into the set."""
+        page = grains // PAGE
+        for number in np.unique(page).tolist():
+            marks = self._pages.setdefault(number, np.zeros(PAGE, np.bool_))
+            marks[grains[page == number] - number * PAGE] = True
+
+    def count(self, first: int, end: int) -> int:
+        """Return how many of the grains from `first` to before `end` are in the set."""
+        return sum(
+            int(
+                np.count_nonzero(marks[max(0, first - number * PAGE) : max(0, end - number * PAGE)])
+            )
+            for number, marks in self._pages.items()
+        )
+
+
+def count_touched(trace: LaunchTrace) -> pl.DataFrame:
+    """The distinct bytes of each array that the launch touches: `array`, COLUMN.
+
+    Arrays of which nothing is touched have no row.
+    """
+    sites = read_sites(trace.instructions(), "ca")
+    grain = WORD if all(kind.width % WORD == 0 for kind in sites.kinds) else 1
+    touched = {space: Marks() for space in SPACES}
+    patterns = trace.pattern_store()
+    for space, places, pattern, width in _distinct_rows(trace, sites):
+        active, offsets = patterns.take(pattern)
+        starts = (places[:, None] + offsets)[unpack_masks(active)] // grain
+        touched[space].add((starts[:, None] + np.arange(max(1, width // grain))).ravel())
+    found = {
+        array.name: grain
+        * touched[array.space].count(
+            array.offset // grain, -(-(array.offset + array.bytes) // grain)
+        )
+        for array in trace.launch.arrays
+        if array.space in SPACES
+    }
+    rows = [(name, count) for name, count in found.items() if count]
+    return pl.DataFrame(rows, {"array": pl.String, COLUMN: pl.Int64}, orient="row")
+
+
+def _distinct_rows(trace: LaunchTrace, sites: Sites) -> Iterator[tuple[Space, Ints, Ints, int]]:
+    """Yield (space, bases, patterns, bytes a lane) of rows that differ, a few at a time."""
+    for batch in trace.access_batches():
+        pc, where, base, pattern = (
+            np.asarray(batch[name].to_numpy()).astype(np.int64)
+            for name in ("pc", "space", "base", "pattern")
+        )
+        width = sites.width[sites.locate(pc, where)]
+        for space in SPACES:
+            for bytes_ in np.unique(width[where == space]).tolist():
+                mine = np.flatnonzero((where == space) & (width == bytes_))
+                bases, number = np.unique(base[mine], return_inverse=True)
+                pairs = np.unique(pattern[mine] * len(bases) + number)
+                for start in range(0, len(pairs), SLICE):
+                    which, number = np.divmod(pairs[start : start + SLICE], len(bases))
+                    yield space, bases[number], which, bytes_
+
+
+def with_touched(counts: pl.DataFrame, touched: pl.DataFrame) -> pl.DataFrame:
+    """The counts of a launch with COLUMN beside the models' own: a row more for each array."""
+    numbers = [pl.lit(0, pl.Int64).alias(n) for n, t in counts.schema.items() if t == pl.Int64]
+    first = counts.filter(pl.col("array") != "").unique("array", keep="first", maintain_order=True)
+    rows = first.with_columns(numbers).join(touched, on="array")
+    return pl.concat([counts.with_columns(pl.lit(0, pl.Int64).alias(COLUMN)), rows])

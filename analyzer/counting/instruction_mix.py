@@ -1,0 +1,114 @@
+"""The instruction mix: what kinds of instructions ran, and how many lanes ran them.
+
+A *kind* is what NVIDIA's profilers tell apart: half, single and double precision (arithmetic,
+comparisons, minima), integers, conversions, control flow, exchange between lanes, and the rest.
+What an assembler turns into nothing (class `free` of the trace) is of no kind. Memory instructions
+are counted by their accesses.
+
+Source: PTX ISA; the lists of the inst_ and flop_count_ metrics, Profiler User's Guide 10.1.
+"""
+
+import polars as pl
+import pyarrow as pa
+
+from ...models.replay.seam import ACCESSES
+from .with_columns import widen
+
+WIDTHS = (1, 2, 4, 8, 16)
+KINDS = ("half", "single", "double", "integer", "conversion", "control", "exchange", "other")
+OPERATIONS = tuple(
+    f"{precision}_{operation}"
+    for precision in ("half", "single", "double")
+    for operation in ("add", "mul", "fma", "special")
+)
+EXECUTED = ("lanes_executed", "lanes_on", "control_instructions")
+LANES = tuple(f"{space}_{a}_lanes" for space, accesses in ACCESSES.items() for a in accesses)
+ATOMICS = tuple(f"{s}_{a}" for s in ("global", "shared") for a in ("atomic", "reduction"))
+COLUMNS = (
+    *EXECUTED,
+    *(f"lanes_{kind}" for kind in KINDS),
+    *(f"lanes_{operation}" for operation in OPERATIONS),
+    *(f"global_{access}_lanes_{width}" for access in ("load", "store") for width in WIDTHS),
+    *(f"{space}_compared" for space in ("global", "shared")),
+)
+"""The raw counters that `with_mix` adds."""
+
+
+def with_mix(counts: pl.DataFrame, instructions: pa.Table) -> pl.DataFrame:
+    """The counts of a launch with COLUMNS beside them.
+
+    Reads the column `lanes` of `arithmetic.with_lanes`: lanes whose predicate was on. `lanes_on`
+    counts every executed lane whose predicate was on: of a memory instruction with a predicate
+    those that made an access, of a branch with one those that took it. `lanes_<operation>` counts
+    the values of packed types.
+    `<space>_compared` are warp instructions that compare and swap.
+    """
+    known = [name for name in LANES if name in counts.columns]
+    accessed = pl.sum_horizontal(known) if known else pl.lit(0, pl.Int64)
+    whose = pl.col("role")
+    executed = pl.when(whose != "free").then(pl.col("thread_instructions")).otherwise(0)
+    on = (
+        pl.when(whose == "memory")
+        .then(accessed)
+        .when(whose == "branch")
+        .then(pl.col("lanes_taken"))
+        .otherwise(pl.when(whose == "free").then(0).otherwise(pl.col("lanes")))
+    )
+    added = {
+        "lanes_executed": executed,
+        "lanes_on": on,
+        "control_instructions": pl.when(pl.col("kind") == "control")
+        .then(pl.col("instructions"))
+        .otherwise(0),
+        **{f"lanes_{k}": pl.when(pl.col("kind") == k).then(on).otherwise(0) for k in KINDS},
+        **{
+            f"lanes_{o}": pl.when(pl.col("operation") == o).then(on * pl.col("values")).otherwise(0)
+            for o in OPERATIONS
+        },
+        **{
+            f"global_{a}_lanes_{w}": pl.when(pl.col("bytes") == w)
+            .then(pl.col(f"global_{a}_lanes"))
+            .otherwise(0)
+            for a in ("load", "store")
+            for w in WIDTHS
+        },
+        **{
+            f"{space}_compared": pl.when("compares")
+            .then(pl.col(f"{space}_atomic_requests") + pl.col(f"{space}_reduction_requests"))
+            .otherwise(0)
+            for space in ("global", "shared")
+        },
+    }
+    columns = [value.cast(pl.Int64).alias(name) for name, value in added.items()]
+    return widen(counts, _kinds(instructions), columns)
+
+
+def without_mix(counts: pl.DataFrame) -> pl.DataFrame:
+    """Counts of accesses over several arrays, with COLUMNS of zeros: they are counted elsewhere."""
+    return counts.with_columns([pl.lit(0, pl.Int64).alias(name) for name in COLUMNS])
+
+
+def _kinds(instructions: pa.Table) -> pl.DataFrame:
+    """For each pc its role, kind, operation and number of values, bytes, and whether it compares.
+
+    A role is `free`, `memory` or `branch` (either with a predicate), or `plain`; the kind is empty
+    of memory instructions and of free ones.
+    """
+    names = ["pc", "predicate", "class", "operation", "values", "bytes"]
+    kind, operation, predicated = pl.col("class"), pl.col("operation"), pl.col("predicate") != ""
+    computes = kind.is_in(["half", "single", "double"]) & (operation != "")
+    return pl.DataFrame(instructions.select(names)).select(
+        "pc",
+        role=pl.when(kind == "free")
+        .then(pl.lit("free"))
+        .when(predicated & (operation == "branch"))
+        .then(pl.lit("branch"))
+        .when(predicated & (kind == "memory"))
+        .then(pl.lit("memory"))
+        .otherwise(pl.lit("plain")),
+        kind=pl.when(kind.is_in(KINDS)).then(kind).otherwise(pl.lit("")),
+        operation=pl.when(computes).then(kind + "_" + operation).otherwise(pl.lit("")),
+        values=pl.col("values").cast(pl.Int64),
+        bytes=pl.col("bytes").cast(pl.Int64),
+        compares=operation == "cas",
+    )

@@ -1,0 +1,164 @@
+"""Intervals: where the counters of a whole launch lie, by a sample of its blocks.
+
+The blocks drawn from the inside of a grid are divided into groups that are each spread over it, and
+a counter is computed again with one group left out at a time (the jackknife): what it changes by
+says what that group alone would have made of it. From these values follow
+
+- Student's interval of 95 %, narrower by the part of the grid that was seen, and
+- an allowance on each side for what was not drawn. Block counts of irregular kernels have heavy
+  tails: a few blocks do much of the work, and a sample without them looks more alike than the grid
+  is. Student's interval alone then covers the truth in 70 to 85 of 100 samples. The allowance is
+  TAIL times the distance from the middle value to the farthest, divided by the number of groups:
+  for a tail as that of a Pareto distribution with exponent a, what lies beyond the largest of n
+  draws is on average the largest times a / (a - 1), seen once in n. Of 100
+  samples of one block in a hundred of a skewed sparse product 97 then covered every counter.
+
+What all blocks of a sample have in common is taken to hold for all blocks of the grid, and a block
+at its ends for those that it was drawn from.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from ...models.analyses.control import LAUNCHED
+from ...models.replay.schedule.place import divide_sample
+from ...traces.schema import Launch
+from .evaluate import Definitions, Raw, Value, by, columns, expression, totals
+from .student_t import quantile
+
+TAIL = 10.0
+"""Times the distance to the farthest group: for tails as heavy as that of exponent 1.1."""
+
+Floats = NDArray[np.float64]
+_GROUP = "_group"
+
+
+class Interval(NamedTuple):
+    """The lower and the upper end."""
+
+    low: float | int
+    high: float | int
+
+
+def total_intervals(
+    raw: Raw, definitions: Definitions, launch: Launch
+) -> Mapping[str, Interval | None]:
+    """Return the interval of each counter of the whole launch, by heading."""
+    values = totals(raw, definitions)
+    estimated = _estimated(definitions, values)
+    found: dict[str, Interval | None] = dict.fromkeys(definitions)
+    ends = _ends(raw, definitions, launch, (), pl.DataFrame(values, strict=False), estimated)
+    for heading, (low, high) in ends.items():
+        found[heading] = None if low[0] is None or high[0] is None else Interval(low[0], high[0])
+    return found
+
+
+def intervals_by(
+    raw: Raw, definitions: Definitions, launch: Launch, keys: Sequence[str]
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return the lower and the upper ends of every cell of `evaluate.by`."""
+    frame = by(raw, definitions, keys)
+    estimated = _estimated(definitions, dict.fromkeys(definitions, 0))
+    ends = _ends(raw, definitions, launch, keys, frame, estimated)
+    empty = [pl.lit(None).alias(heading) for heading in definitions if heading not in ends]
+    tables = (
+        frame.select(keys)
+        .with_columns(pl.Series(h, pair[side], strict=False) for h, pair in ends.items())
+        .with_columns(empty)
+        .select(frame.columns)
+        for side in (0, 1)
+    )
+    low, high = tables
+    return low, high
+
+
+def _estimated(definitions: Definitions, values: Mapping[str, Value]) -> Mapping[str, str]:
+    """The formulas of counters that the sample says something of."""
+    return {
+        heading: counter.formula
+        for heading, counter in definitions.items()
+        if counter and values[heading] is not None
+        if any(not name.startswith(LAUNCHED) for name in columns(counter.formula))
+    }
+
+
+def _ends(
+    raw: Raw,
+    definitions: Definitions,
+    launch: Launch,
+    keys: Sequence[str],
+    frame: pl.DataFrame,
+    formulas: Mapping[str, str],
+) -> Mapping[str, tuple[list[Any], list[Any]]]:
+    """Return lower and upper ends of the rows of `frame`, which has the values, by heading."""
+    sampling = divide_sample(launch.kept.sample)
+    assert sampling is not None
+    weights = np.bincount(sampling.group, sampling.weight).astype(np.float64)
+    replicates = _leave_out(raw.counts, keys, frame, weights)
+    known = {h: f for h, f in formulas.items() if columns(f) <= {*replicates.columns}}
+    without = replicates.group_by(_GROUP, maintain_order=True).agg(
+        expression(formula).cast(pl.Float64).alias(heading) for heading, formula in known.items()
+    )
+    unseen = 1 - float(np.count_nonzero(sampling.group)) / max(weights[1:].sum(), 1)
+    found = {}
+    for heading in known:
+        value = frame[heading].cast(pl.Float64).to_numpy()
+        whole = frame[heading].dtype.is_integer()
+        others = without[heading].to_numpy().reshape(len(frame), len(weights) - 1)
+        found[heading] = _round(*_interval(value, others, unseen), whole)
+    return found
+
+
+def _leave_out(
+    counts: pl.DataFrame, keys: Sequence[str], frame: pl.DataFrame, weights: Floats
+) -> pl.DataFrame:
+    """Return for each row of `frame` and each group but 0 the sums without it, scaled up.
+
+    `weights` (groups,) are the blocks that each group stands for. Group 0 stays as it is.
+    """
+    numbers = [n for n, t in counts.schema.items() if t == pl.Int64 and n not in keys]
+    groups = pl.DataFrame({"scope": list(map(str, range(len(weights))))})
+    sums = counts.group_by([*keys, "scope"]).agg(pl.col(numbers).sum())
+    rows = frame.select(keys).with_row_index() if keys else pl.DataFrame({"index": [0]})
+    table = (
+        rows.join(groups, how="cross", maintain_order="left_right")
+        .join(sums, on=[*keys, "scope"], how="left", maintain_order="left")
+        .select(pl.col(numbers).fill_null(0))
+    )
+    shape = (len(rows), len(weights), len(numbers))
+    own = table.to_numpy().astype(np.float64).reshape(shape)
+    ends, inside, drawn = own[:, :1], own[:, 1:], weights[1:]
+    scale = drawn.sum() / np.maximum(drawn.sum() - drawn, 1)
+    rest = ends + (inside.sum(axis=1, keepdims=True) - inside) * scale[:, None]
+    made = pl.DataFrame(rest.reshape(-1, len(numbers)), schema=numbers)
+    return made.with_columns(pl.int_range(made.height).alias(_GROUP))
+
+
+def _interval(value: Floats, without: Floats, unseen: float) -> tuple[Floats, Floats]:
+    """Return the ends for values (n,), and values without each group (n, groups)."""
+    groups = without.shape[1]
+    alone = np.sort(groups * value[:, None] - (groups - 1) * without, axis=1)
+    middle, mean = np.median(alone, axis=1), alone.mean(axis=1)
+    deviation = np.sqrt(((alone - mean[:, None]) ** 2).sum(axis=1) / (groups - 1))
+    half = quantile(groups - 1) * deviation * np.sqrt(unseen / groups)
+    below = TAIL * unseen * (middle - alone[:, 0]) / groups
+    above = TAIL * unseen * (alone[:, -1] - middle) / groups
+    low, high = value - half - below, value + half + above
+    return np.where(value >= 0, np.maximum(low, 0), low), high
+
+
+def _round(low: Floats, high: Floats, whole: bool) -> tuple[list[Any], list[Any]]:
+    """Round counts outwards, but for the last digits that a sum of floats may be off by."""
+    slack = 1e-9 * np.abs(high)
+    ends = (np.ceil(low - slack), np.floor(high + slack)) if whole else (low, high)
+    return tuple([_cell(v, whole) for v in end.tolist()] for end in ends)  # type: ignore[return-value]
+
+
+def _cell(value: float, whole: bool) -> float | int | None:
+    if not np.isfinite(value):
+        return None
+    return int(value) if whole else value

@@ -1,0 +1,95 @@
+"""What was left out of a trace: raw counters that nobody knows, which are never taken for 0."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+
+from ...models.analyses.control import COUNTERS, LAUNCHED
+from ...models.replay.rows.sites import SPACES, read_sites
+from ...traces.kept import keeps_pcs
+from ...traces.schema import Kept, Launch, Space
+from .arithmetic import COLUMNS as FLOPS
+from .instruction_mix import COLUMNS as MIX
+
+ATOMICS = frozenset({"atomic", "reduction"})
+COMPUTED = frozenset({*FLOPS, *(name for name in MIX if name.startswith("lanes_")), "lanes_on"})
+"""Columns made from the lanes that ran each instruction."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """Raw counters that are not known: `columns` anywhere, those of `at` for some instructions.
+
+    `places` has a row for each pc, with what tables are grouped by. `scoped`: counters of one SM or
+    cluster are not known, since some of its blocks are missing.
+    """
+
+    columns: frozenset[str] = frozenset()
+    at: Mapping[int, frozenset[str]] = field(default_factory=dict)
+    places: pl.DataFrame = field(default_factory=pl.DataFrame)
+    scoped: bool = False
+
+    def anywhere(self) -> frozenset[str]:
+        """All columns of which a part or all is not known."""
+        return self.columns.union(*self.at.values())
+
+    def by(self, keys: Sequence[str]) -> Mapping[tuple[object, ...], frozenset[str]] | None:
+        """Return what is not known of each group of pcs; None if no group is free of it."""
+        if not {*keys} <= {*self.places.columns}:
+            return None
+        found: dict[tuple[object, ...], frozenset[str]] = {}
+        for pc, *key in self.places.select("pc", *(pl.col(k).alias(f"_{k}") for k in keys)).rows():
+            found[tuple(key)] = found.get(tuple(key), frozenset()) | self.at.get(pc, frozenset())
+        return found
+
+
+def find_left_out(
+    launch: Launch, instructions: pa.Table, columns: Sequence[str], places: pl.DataFrame
+) -> LeftOut:
+    """Find what is not known of a launch whose raw counters are `columns`."""
+    kept = launch.kept
+    if kept.is_whole:
+        return LeftOut()
+    unknown = {name for name in columns if _is_unknown(name, kept)}
+    return LeftOut(
+        frozenset(unknown),
+        _find_pcs(kept, instructions, columns),
+        places,
+        bool(kept.blocks or kept.warps or kept.sample.blocks),
+    )
+
+
+def _is_unknown(name: str, kept: Kept) -> bool:
+    """Whether a raw counter is unknown for all instructions."""
+    if name in LAUNCHED:
+        return False
+    if not kept.rows:
+        return True
+    if name in COUNTERS or name == "control_instructions":
+        return not kept.control
+    if name in COMPUTED:
+        return not kept.control or bool(kept.warps) or (name == "lanes_on" and bool(kept.spaces))
+    left = (space for space in Space if kept.spaces and space not in kept.spaces)
+    return any(name.startswith(f"{space.name.lower()}_") for space in left)
+
+
+def _find_pcs(
+    kept: Kept, instructions: pa.Table, columns: Sequence[str]
+) -> Mapping[int, frozenset[str]]:
+    """Return the unknown raw counters of instructions whose accesses were left out."""
+    found: dict[int, frozenset[str]] = {}
+    if not kept.lines:
+        return found
+    sites = read_sites(instructions, "ca")
+    for pc in np.flatnonzero(~keeps_pcs(kept, instructions)).tolist():
+        numbers = {int(n) for n in sites.kind[pc * SPACES : (pc + 1) * SPACES]} - {-1}
+        kinds = [sites.kinds[number] for number in numbers]
+        starts = [kind.prefix for kind in kinds]
+        starts += [f"{kind.space}_compared" for kind in kinds if kind.access in ATOMICS]
+        affected = {name for name in columns if name.startswith((*starts, "lanes_on"))}
+        if kinds:
+            found[pc] = frozenset(affected)
+    return found

@@ -1,0 +1,40 @@
+"""Levels: what each cache and the memory counted in all, whoever asked.
+
+A raw counter of a cache belongs to what the instruction did, `global_load_l2_reads`. A level's own
+counter, `l2_reads`, is the sum of all of them: what stores, atomics and evictions caused included.
+"""
+
+from collections.abc import Mapping
+from functools import lru_cache
+
+import polars as pl
+
+from ...models.cache import Cache
+from ...models.memory import Memory
+from ...models.replay.seam import ACCESSES
+
+COUNTED = (*Cache.counters, *Memory.counters)
+PREFIXES = tuple(f"{space}_{access}_" for space in ACCESSES for access in ACCESSES[space])
+
+
+@lru_cache(maxsize=64)
+def find_levels(columns: tuple[str, ...]) -> Mapping[str, list[str]]:
+    """Return the raw counters behind each level's counter: `l2_reads` to all that end in it."""
+    found: dict[str, list[str]] = {}
+    for column in columns:
+        for prefix in PREFIXES:
+            own = column.removeprefix(prefix)
+            if own != column and any(own.endswith(f"_{name}") for name in COUNTED):
+                found.setdefault(own, []).append(column)
+    return found
+
+
+def with_levels(counts: pl.DataFrame) -> pl.DataFrame:
+    """Add a column for each counter of each level that the device has."""
+    levels = find_levels(tuple(counts.columns))
+    return counts.hstack(
+        counts.select(
+            pl.sum_horizontal(columns).cast(pl.Int64).alias(name)
+            for name, columns in levels.items()
+        )
+    )

@@ -1,0 +1,200 @@
+"""Where the bytes of a launch go: from the warps through the caches that a device has to memory.
+
+A flow is a picture's value: boxes in columns, and links with the bytes that pass each way. Boxes
+are the warps, a state space each that was accessed, the device's caches by their stages, and its
+memory. Bytes are the models' integers; a device whose caches nobody modelled ends at its memory.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from ...models.replay.device.device import Device
+from ...models.replay.device.wiring import Stage
+from ...models.replay.seam import ACCESSES
+
+TITLES = {
+    "global": "Global",
+    "local": "Local",
+    "texture": "Texture",
+    "const": "Constant",
+    "shared": "Shared",
+}
+"""The state spaces that are drawn, top to bottom."""
+CACHES = {
+    **{"l1": "L1", "l2": "L2", "dram": "Memory"},
+    **{"tex": "Texture cache", "tex2": "Texture level 2"},
+    **{"idc": "Constant cache", "l15": "Constant level 1.5"},
+}
+"""What stages are called in a picture; others by their own names."""
+WARPS, MEMORY = "warps", "memory"
+LOOKUPS, READ = "read_hits", "bytes_read"
+"""A counter that only caches have, and one that only memories have."""
+COST = (("transactions", "ideal_transactions"), ("passes", "ideal_passes"), ("sectors", ""))
+
+
+NEEDED = "needed"
+"""What ends the line of a box on the least that the same accesses could cost."""
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A unit: its title, and lines of what happened there. `column` counts from the warps."""
+
+    name: str
+    title: str
+    column: int
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """What passes between two boxes, in bytes: `loads` towards the warps, `stores` away."""
+
+    near: str
+    far: str
+    loads: int
+    stores: int
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """All boxes, and the links between them; no boxes but the warps where nothing was accessed."""
+
+    boxes: tuple[Box, ...]
+    links: tuple[Link, ...]
+
+
+def trace_flow(counts: pl.DataFrame, device: Device) -> Flow:
+    """The flow of a launch's raw counts on a device."""
+    names = [name for name, dtype in counts.schema.items() if dtype == pl.Int64]
+    sums = {
+        name: int(value or 0)
+        for name, value in counts.select(names).sum().row(0, named=True).items()
+    }
+    return _Tracer(sums, device).trace()
+
+
+@dataclass(frozen=True, slots=True)
+class _Tracer:
+    """The sums of raw counters, and the device that has them."""
+
+    sums: Mapping[str, int]
+    device: Device
+
+    def trace(self) -> Flow:
+        """Follow each accessed space through the units that serve it."""
+        spaces = [space for space in TITLES if self.add([space], "requests")]
+        ways = {space: self.units(space) for space in spaces}
+        units = [s for s in self.device.stages if any(s in way for way in ways.values())]
+        boxes = [Box(WARPS, "Warps", 0, (_requests(self.add(spaces, "requests")),))]
+        boxes += [Box(space, TITLES[space], 1, self.describe(space)) for space in spaces]
+        columns: dict[str, int] = dict.fromkeys(spaces, 1)
+        links: dict[tuple[str, str], Link] = {}
+        for space, way in ways.items():
+            _add(links, Link(WARPS, space, *self.asked(space)))
+            near = space
+            for unit in way:
+                columns[unit.name] = max(columns.get(unit.name, 0), columns[near] + 1)
+                came = self.moved(space) if near == space else self.served(unit, space)
+                _add(links, Link(near, unit.name, *came))
+                near = unit.name
+            if not way and space != "shared":
+                _add(links, Link(space, MEMORY, *self.moved(space)))
+        for unit in units:
+            mine = [space for space, way in ways.items() if unit in way]
+            title = CACHES.get(unit.name, unit.name)
+            boxes.append(Box(unit.name, title, columns[unit.name], self.describe_cache(unit, mine)))
+        if any(link.far == MEMORY for link in links.values()):
+            boxes.append(Box(MEMORY, "Memory", 2, ("caches not modelled",)))
+        return Flow(tuple(boxes), tuple(links.values()))
+
+    def add(self, spaces: Sequence[str], what: str, accesses: Sequence[str] = ()) -> int:
+        """The sum of a raw counter over spaces and accesses (none: all)."""
+        return sum(
+            self.sums.get(f"{space}_{access}_{what}", 0)
+            for space in spaces
+            for access in ACCESSES[space]
+            if not accesses or access in accesses
+        )
+
+    def units(self, space: str) -> list[Stage]:
+        """The caches that serve a space, and the memory, in the order in which they are asked.
+
+        A cache of an SM in which nothing of the space was looked up is passed by.
+        """
+        return [
+            stage
+            for stage in self.device.stages
+            if self.knows(stage, space)
+            and space in _list(stage.keys.get("serves", (space,)))
+            and (stage.scope == "gpu" or any(self.served(stage, space)))
+        ]
+
+    def knows(self, stage: Stage, space: str) -> bool:
+        """Whether a stage is a cache or a memory that sees accesses to a space."""
+        return any(
+            f"{space}_{access}_{stage.name}_{what}" in self.sums
+            for access in ACCESSES[space]
+            for what in (LOOKUPS, READ)
+        )
+
+    def served(self, stage: Stage, space: str) -> tuple[int, int]:
+        """Bytes that a stage gave and took for a space."""
+        name, sector = stage.name, int(str(stage.keys.get("sector", 0)))
+        if not sector:
+            return self.add([space], f"{name}_{READ}"), self.add([space], f"{name}_bytes_written")
+        reads, writes = (self.add([space], f"{name}_{what}") for what in ("reads", "writes"))
+        return reads * sector, writes * sector
+
+    def asked(self, space: str) -> tuple[int, int]:
+        """Bytes that the lanes of loads and of stores asked for; an atomic does both."""
+        return (
+            self.add([space], "bytes_asked", ("load", "atomic")),
+            self.add([space], "bytes_asked", ("store", "atomic", "reduction")),
+        )
+
+    def moved(self, space: str) -> tuple[int, int]:
+        """Bytes of a space's transactions."""
+        if space == "const":
+            return self.asked(space)
+        return (
+            self.add([space], "bytes_moved", ("load", "atomic")),
+            self.add([space], "bytes_moved", ("store", "atomic", "reduction")),
+        )
+
+    def describe(self, space: str) -> tuple[str, ...]:
+        """What a space's box says: requests, what they cost, what is needed."""
+        lines = [_requests(self.add([space], "requests"))]
+        for unit, ideal in COST:
+            if cost := self.add([space], unit):
+                least = self.add([space], ideal) if ideal else cost
+                lines.append(f"{cost} {unit}")
+                lines += [f"{least} {NEEDED}"] if least < cost else []
+        return tuple(lines)
+
+    def describe_cache(self, stage: Stage, spaces: Sequence[str]) -> tuple[str, ...]:
+        """What a cache's box says: the parts of what it was asked for that it had."""
+        lines = []
+        for what in ("read", "write"):
+            asked = self.add(spaces, f"{stage.name}_{what}s")
+            if asked:
+                hits = self.add(spaces, f"{stage.name}_{what}_hits")
+                lines.append(f"{hits} of {asked} {what}s hit")
+        return tuple(lines)
+
+
+def _add(links: dict[tuple[str, str], Link], link: Link) -> None:
+    """Add a link's bytes to those that already pass between its boxes."""
+    key = link.near, link.far
+    old = links.get(key, Link(*key, 0, 0))
+    links[key] = Link(*key, old.loads + link.loads, old.stores + link.stores)
+
+
+def _list(value: object) -> Sequence[object]:
+    return value if isinstance(value, list | tuple) else (value,)
+
+
+def _requests(number: int) -> str:
+    return "1 request" if number == 1 else f"{number} requests"

@@ -1,0 +1,93 @@
+"""The roofline: how fast a kernel can be, by what it computes for each byte that it moves.
+
+A device whose memory gives so many bytes a second lets a kernel do at most bytes a second times
+operations a byte; where that is more than its cores can do, the kernel is bound by computing.
+Bytes are those that the coalescer moves: what caches keep from memory is not subtracted.
+
+Source: textbook chapter on CUDA memories (200 GB/s and one operation for each word of 4 bytes give
+50 GFLOPS); CUDA C Programming Guide 13, arithmetic throughput, for the cores of an SM.
+"""
+
+from dataclasses import dataclass
+
+import polars as pl
+
+from ...models.replay.device.device import Device
+from .arithmetic import COLUMNS
+
+MOVED = tuple(f"global_{access}_bytes_moved" for access in ("load", "store", "atomic", "reduction"))
+CORES = (
+    *(((8, 6), 128), ((8, 0), 64), ((7, 0), 64), ((6, 1), 128), ((6, 0), 64), ((5, 0), 128)),
+    *(((3, 0), 192), ((2, 1), 48), ((2, 0), 32), ((1, 0), 8)),
+)
+"""Single-precision cores of an SM from each capability on, newest first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Roof:
+    """What bounds a kernel. GFLOPS are billions of operations a second.
+
+    `memory_gflops` is what the memory allows, `peak_gflops` what the cores can do (None: unknown).
+    """
+
+    intensity: float
+    gb_per_s: float
+    memory_gflops: float
+    peak_gflops: float | None
+
+    @property
+    def bound(self) -> str:
+        """`memory-bound` or `compute-bound`; empty where nobody knows what the cores can do."""
+        if self.peak_gflops is None:
+            return ""
+        return "memory-bound" if self.memory_gflops < self.peak_gflops else "compute-bound"
+
+    @property
+    def gflops(self) -> float:
+        """What can be reached at most."""
+        limits = (self.memory_gflops, self.peak_gflops)
+        return min(limit for limit in limits if limit is not None)
+
+    def __str__(self) -> str:
+        moved = f"{_plain(self.intensity)} FLOP/byte x {self.gb_per_s:g} GB/s"
+        most = f"roofline: {moved} = {_plain(self.memory_gflops)} GFLOPS at most"
+        if self.peak_gflops is None:
+            return most
+        return f"{most}, of {_plain(self.peak_gflops)} that the cores can do: {self.bound}"
+
+
+def _plain(value: float) -> str:
+    """Four digits, or all before the point.
+
+    >>> _plain(66908.16), _plain(0.49230769)
+    ('66908', '0.4923')
+    """
+    return f"{value:.0f}" if value >= 1000 else f"{value:.4g}"
+
+
+def roofline(flops: int, bytes_moved: int, gb_per_s: float, peak_gflops: float | None) -> Roof:
+    """Place a kernel under the roof of a device; `bytes_moved` is not 0."""
+    intensity = flops / bytes_moved
+    return Roof(intensity, gb_per_s, flops * gb_per_s / bytes_moved, peak_gflops)
+
+
+def find_roof(counts: pl.DataFrame, device: Device) -> Roof | None:
+    """The roof over a launch's raw counts; None where it computes or moves nothing.
+
+    What the cores can do is asked of kernels that compute in single precision only.
+    """
+    names = [name for name in (*COLUMNS, *MOVED) if name in counts.columns]
+    sums = {name: int(counts[name].sum()) for name in names}
+    flops, moved = (sum(sums.get(name, 0) for name in names) for names in (COLUMNS, MOVED))
+    if not flops or not moved:
+        return None
+    peak = single_gflops(device) if sums.get("flops_single") == flops else None
+    return roofline(flops, moved, device.chip.memory_gb_per_s, peak)
+
+
+def single_gflops(device: Device) -> float | None:
+    """What a device's cores can do in single precision, an fma a clock; None if unknown."""
+    if not device.chip.clock_mhz:
+        return None
+    cores = next(count for since, count in CORES if device.capability >= since)
+    return 2 * cores * device.chip.sms * device.chip.clock_mhz / 1000

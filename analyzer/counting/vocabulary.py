@@ -1,0 +1,238 @@
+"""Vocabularies of counters: names, definitions and formulas, read from `counters/*.toml`.
+
+A vocabulary is data: one TOML file with a `[vocabulary]` table (`name`, `doc`, `devices`) and a
+list of `[[counter]]` tables. Every key is required unless a default is given here, and an unknown
+key is an error, so that a slip of the pen cannot silently drop a definition.
+"""
+
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
+from functools import cache
+from importlib.resources import files
+from types import MappingProxyType
+
+from ...errors import CutraceError, nearest
+
+Capability = tuple[int, int]
+"""Compute capability, `(major, minor)`."""
+
+SCOPES = ("sm", "cluster", "all")
+BETTER = ("", "less", "more")
+
+
+@dataclass(frozen=True, slots=True)
+class Counter:
+    """One counter's definition.
+
+    `formula` is a polars SQL expression over the counts: one Int64 column for each raw counter of
+    the models, a row for each pc, array and scope. `scope` names the blocks that it counts: those
+    of the profiled `sm`, of its `cluster`, or `all`. `whole_launch` marks counters of the launch,
+    which no line has a part in; they may read the launch's facts too (occupancy). `follows_ptx`
+    marks those that the assembler's choices would change. `label` is what the profiler calls the
+    counter where it prints words, and `section` the part of its output that has it. `by` is the
+    only grouping that knows the counter (`array`), empty where all do. `better` is `less` or
+    `more` where either is known to be better of kernels that do the same work. `was` is the name
+    that the counter had before, by which it is still found.
+    """
+
+    name: str
+    vocabulary: str
+    doc: str
+    unit: str
+    devices: str
+    formula: str
+    source: str
+    scope: str = "all"
+    differs: str = ""
+    follows_ptx: bool = False
+    whole_launch: bool = False
+    label: str = ""
+    section: str = ""
+    by_name_only: bool = False
+    by: str = ""
+    better: str = ""
+    was: str = ""
+
+    def exists_on(self, capability: Capability) -> bool:
+        """Whether devices of this compute capability have the counter."""
+        low, high = capability_range(self.devices)
+        return low <= capability <= high
+
+    @property
+    def qualified(self) -> str:
+        """`vocabulary.name`: unique where two vocabularies share a name."""
+        return f"{self.vocabulary}.{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Vocabulary:
+    """The counters of one profiler, in the order in which it printed them.
+
+    A name may have several definitions, for devices of different capabilities.
+    """
+
+    name: str
+    doc: str
+    devices: str
+    counters: tuple[Counter, ...]
+
+    def of(self, capability: Capability) -> tuple[Counter, ...]:
+        """The counters that devices of this compute capability have."""
+        return tuple(c for c in self.counters if c.exists_on(capability))
+
+
+def capability_range(text: str) -> tuple[Capability, Capability]:
+    """Read `1.0-1.3`, `7.0-` or `2.1` as an inclusive range of compute capabilities.
+
+    >>> capability_range("1.0-1.3"), capability_range("7.0-"), capability_range("2.1")
+    (((1, 0), (1, 3)), ((7, 0), (99, 9)), ((2, 1), (2, 1)))
+    """
+    low, dash, high = text.partition("-")
+    return capability(low), capability(high) if high else ((99, 9) if dash else capability(low))
+
+
+def capability(text: str) -> Capability:
+    """Read `7.5` as `(7, 5)`; `CutraceError` for anything else."""
+    major, dot, minor = text.partition(".")
+    if not (dot and major.isdecimal() and minor.isdecimal()):
+        raise CutraceError(f"compute capability {text!r}: expected MAJOR.MINOR, say 7.5")
+    return int(major), int(minor)
+
+
+@cache
+def vocabularies() -> tuple[Vocabulary, ...]:
+    """All vocabularies: `plain` first, then the profilers' in the order of their devices."""
+    folder = files("cutrace.analyzer.counters")
+    found = [
+        read_vocabulary(entry.read_text(encoding="utf-8"), entry.name)
+        for entry in folder.iterdir()
+        if entry.name.endswith(".toml")
+    ]
+    return tuple(
+        sorted(found, key=lambda v: (v.name != "plain", capability_range(v.devices), v.name))
+    )
+
+
+def era(of: Capability) -> Vocabulary | None:
+    """The vocabulary that NVIDIA's profiler of such a device spoke, or None."""
+    for vocabulary in vocabularies()[1:]:
+        low, high = capability_range(vocabulary.devices)
+        if low <= of <= high:
+            return vocabulary
+    return None
+
+
+@cache
+def heading(counter: Counter) -> str:
+    """What a column of this counter is called.
+
+    The bare name; `vocabulary.name` where an earlier vocabulary has taken the name.
+    """
+    for vocabulary in vocabularies():
+        if vocabulary.name == counter.vocabulary:
+            return counter.name
+        if counter.name in (c.name for c in vocabulary.counters):
+            return counter.qualified
+    return counter.name
+
+
+@cache
+def renamed() -> Mapping[str, str]:
+    """The names that counters had before, each with the heading of today."""
+    counters = (counter for vocabulary in vocabularies() for counter in vocabulary.counters)
+    return MappingProxyType({c.was: heading(c) for c in counters if c.was})
+
+
+@cache
+def headings(of: Capability) -> Mapping[str, Counter | None]:
+    """Every heading, and its definition on such a device (None: the device does not have it)."""
+    found: dict[str, Counter | None] = {}
+    for counter in (c for vocabulary in vocabularies() for c in vocabulary.counters):
+        name = heading(counter)
+        found[name] = counter if counter.exists_on(of) else found.get(name)
+    return MappingProxyType(found)
+
+
+def find_counters(names: Iterable[str]) -> tuple[Counter, ...]:
+    """Every definition of the counters so named (`name` or `vocabulary.name`), in that order.
+
+    A bare name that several vocabularies define means all of them, `plain` first; a name that a
+    counter had before means the counter. Raises
+    `CutraceError` with the three nearest names for one that none defines.
+    """
+    found: list[Counter] = []
+    every = [c for vocabulary in vocabularies() for c in vocabulary.counters]
+    for name in names:
+        matching = [c for c in every if name in (c.name, c.qualified, c.was or c.name)]
+        if not matching:
+            close = nearest(name, [n for c in every for n in (c.name, c.qualified)])
+            raise CutraceError(f"no counter {name!r}{close}; `cutrace counters` lists all")
+        found += (c for c in matching if c not in found)
+    return tuple(found)
+
+
+def check_parts(counters: Iterable[Counter], by: str) -> None:
+    """Raise `CutraceError` for a counter that rows of this grouping do not have."""
+    for counter in counters:
+        if counter.by not in ("", by):
+            raise CutraceError(f"{counter.name} is known by {counter.by} only: --by {counter.by}")
+        if counter.whole_launch and by != "launch":
+            raise CutraceError(
+                f"{counter.name} belongs to the launch as a whole, not to a part: no --by {by}"
+            )
+
+
+def read_vocabulary(text: str, where: str) -> Vocabulary:
+    """Read one TOML text; `CutraceError` names `where`, the counter, and the key that is wrong."""
+    try:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise CutraceError(f"{where}: not TOML: {error}") from error
+    _check_keys(document, {"vocabulary", "counter"}, set(), where)
+    head = document["vocabulary"]
+    _check_keys(head, {"name", "doc", "devices"}, set(), f"{where}: [vocabulary]")
+    counters = tuple(_counter(entry, head["name"], where) for entry in document["counter"])
+    _check_overlaps(counters, where)
+    return Vocabulary(head["name"], head["doc"], head["devices"], counters)
+
+
+def _check_overlaps(counters: Iterable[Counter], where: str) -> None:
+    """Refuse two definitions of one name for the same devices."""
+    known: dict[str, list[tuple[Capability, Capability]]] = {}
+    for counter in counters:
+        low, high = capability_range(counter.devices)
+        ranges = known.setdefault(counter.name, [])
+        if any(low <= other[1] and other[0] <= high for other in ranges):
+            raise CutraceError(f"{where}: counter {counter.name!r} is defined twice")
+        ranges.append((low, high))
+
+
+def _counter(entry: Mapping[str, object], vocabulary: str, where: str) -> Counter:
+    """One `[[counter]]` table, checked key by key."""
+    place = f"{where}: counter {entry.get('name', '?')!r}"
+    known = {f.name for f in fields(Counter)} - {"vocabulary"}
+    flags = {"follows_ptx", "whole_launch", "by_name_only"}
+    optional = {"scope", "differs", "by", "label", "section", "better", "was", *flags}
+    _check_keys(entry, known - optional, optional, place)
+    for key, value in entry.items():
+        expected = bool if key in flags else str
+        if not isinstance(value, expected):
+            raise CutraceError(f"{place}: {key} must be a {expected.__name__}, not {value!r}")
+    counter = Counter(vocabulary=vocabulary, **entry)  # type: ignore[arg-type]
+    capability_range(counter.devices)
+    if counter.scope not in SCOPES:
+        raise CutraceError(f"{place}: scope must be one of {', '.join(SCOPES)}")
+    if counter.better not in BETTER:
+        raise CutraceError(f"{place}: better must be less or more, or left out")
+    return counter
+
+
+def _check_keys(
+    table: Mapping[str, object], required: set[str], optional: set[str], place: str
+) -> None:
+    """Refuse a table with a key missing or unknown."""
+    if missing := sorted(required - table.keys()):
+        raise CutraceError(f"{place}: no {', '.join(missing)}")
+    for key in sorted(table.keys() - required - optional):
+        raise CutraceError(f"{place}: unknown key {key!r}{nearest(key, required | optional)}")

@@ -1,0 +1,220 @@
+"""Occupancy as a person asks for it: every limit, what binds, curves, and advice on a launch.
+
+From a trace's launch or from numbers alone; the integers are those of
+`models/analyses/occupancy.py`.
+Equations 6.3 to 6.5 of a textbook chapter on CUDA give a size of block: the least of what keeps all
+warp schedulers busy, what the registers of a block feed, what its shared memory holds, and what an
+SM holds; then whole warps, then as many blocks as the threads need. The chapter rounds up to whole
+warps, which can break the limit that binds: here they are rounded down. Its size does not ask how
+many blocks an SM takes, so it can hold fewer warps than the block that is there. Advice is
+therefore a size only if an SM holds more warps with it: the chapter's if none holds more.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from ...errors import CutraceError
+from ...models.analyses.occupancy import Need, Occupancy, launch_occupancy, occupancy, refuse_launch
+from ...models.replay.device.device import Device, Limits
+from ...models.replay.options import ReplayOptions
+from ...traces.reader import LaunchTrace
+from ...traces.schema import LANES
+from ..text.launch_text import launch_text
+
+SCHEDULERS = (((6, 1), 4), ((6, 0), 2), ((3, 0), 4), ((2, 0), 2), ((1, 0), 1))
+"""Warp schedulers of an SM from each capability on, newest first (CUDA C Programming Guide 7.5,
+G.2 to G.6, and 4.2, F.3 to F.5)."""
+FIELDS = ("threads", "registers", "shared")
+"""What curves are drawn against."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Values `first` to `last` of a curve that hold equally many warps, for the same reasons."""
+
+    first: int
+    last: int
+    warps: int
+    limited_by: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """Resident warps against one of FIELDS; `here` is the value asked about, None if unknown."""
+
+    field: str
+    here: int | None
+    stretches: tuple[Stretch, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Textbook:
+    """Equations 6.3 to 6.5: threads a block, why not more, and blocks for all the threads."""
+
+    threads: int
+    bound_by: str
+    blocks: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """The block with which an SM holds most warps, and blocks for all the threads of the grid.
+
+    `is_better` where it is another than the one asked about: that one holds fewer warps. Shared
+    memory is in proportion to the threads.
+    """
+
+    found: Occupancy
+    blocks: int | None
+    is_better: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Resident:
+    """The answer for one device. `heading` is the launch, empty for numbers alone.
+
+    `refusal` says why the device cannot launch it, or is empty. `wanted` are the blocks that were
+    asked for at once on an SM, and `too_few` every limit that has no room for them.
+    """
+
+    device: str
+    device_name: str
+    heading: str
+    found: Occupancy
+    limits: Limits
+    refusal: str
+    advice: Advice
+    wanted: int | None = None
+
+    @property
+    def too_few(self) -> tuple[str, ...]:
+        """All limits without room for the blocks wanted."""
+        return tuple(n for n, room in self.found.limits.items() if room < (self.wanted or 0))
+
+
+def from_numbers(
+    device: Device,
+    need: Need,
+    options: ReplayOptions,
+    total: int | None = None,
+    wanted: int | None = None,
+) -> Resident:
+    """Answer for a block of so many threads, registers a thread, and bytes of shared memory.
+
+    `total` are the threads of the whole grid, for advice. Shared memory is what is given: the
+    parameters that 1.x keeps there are the user's to add.
+    """
+    _check(need)
+    found = occupancy(device.limits, need, options.cache_config)
+    most = device.limits.threads_per_block
+    refusal = f"cannot launch: {most} threads a block at most" if need.threads > most else ""
+    advice = advise(device, found, total, options)
+    return Resident(device.key, device.name, "", found, device.limits, refusal, advice, wanted)
+
+
+def from_launch(
+    trace: LaunchTrace, device: Device, options: ReplayOptions, wanted: int | None = None
+) -> Resident:
+    """Answer for a launch of a trace."""
+    numbers = {n for n in trace.instructions()["barrier"].to_pylist() if n is not None}
+    found = launch_occupancy(device, trace.launch, max(1, len(numbers)), options)
+    return Resident(
+        device.key,
+        device.name,
+        launch_text(trace.launch),
+        found,
+        device.limits,
+        refuse_launch(device, trace.launch),
+        advise(device, found, trace.launch.blocks * trace.launch.threads, options),
+        wanted,
+    )
+
+
+def advise(device: Device, here: Occupancy, total: int | None, options: ReplayOptions) -> Advice:
+    """The block with which an SM holds most warps: the present one, the chapter's, the smallest."""
+    need, limits = here.need, device.limits
+    sizes = (textbook(device, need, total).threads, *_block_sizes(limits))
+    fits = [_resize(limits, need, threads, options) for threads in sizes if threads]
+    best = max((here, *fits), key=lambda found: found.active_warps)  # the first of equals
+    blocks = -(-total // best.need.threads) if total and best.blocks else None
+    return Advice(best, blocks, best is not here)
+
+
+def _block_sizes(limits: Limits) -> range:
+    """Every whole number of warps that a block may have, in threads."""
+    return range(LANES, limits.threads_per_block + 1, LANES)
+
+
+def _resize(limits: Limits, need: Need, threads: int, options: ReplayOptions) -> Occupancy:
+    """A block of other threads, its shared memory in proportion."""
+    shared = -(-need.shared * threads // need.threads)
+    resized = replace(need, threads=threads, shared=shared)
+    return occupancy(limits, resized, options.cache_config)
+
+
+def textbook(device: Device, need: Need, total: int | None) -> Textbook:
+    """Equations 6.3 to 6.5, rounded down to whole warps."""
+    limits = device.limits
+    candidates = {
+        "warp schedulers": count_schedulers(device.capability) * LANES,
+        "registers": limits.registers_per_block // need.registers if need.registers else None,
+        "shared memory": limits.shared_per_block * need.threads // need.shared
+        if need.shared
+        else None,
+        "threads of an SM": limits.warps_per_sm * LANES,
+        "threads of a block": limits.threads_per_block,
+    }
+    known = {name: most for name, most in candidates.items() if most is not None}
+    bound_by = min(known, key=lambda name: known[name])
+    threads = known[bound_by] // LANES * LANES
+    return Textbook(threads, bound_by, -(-total // threads) if total and threads else None)
+
+
+def count_schedulers(capability: tuple[int, int]) -> int:
+    """Warp schedulers of an SM."""
+    return next(count for since, count in SCHEDULERS if capability >= since)
+
+
+def draw_curves(resident: Resident, options: ReplayOptions) -> tuple[Curve, ...]:
+    """Resident warps against each of FIELDS, everything else as it is."""
+    limits, need = resident.limits, resident.found.need
+    values = {
+        "threads": _block_sizes(limits),
+        "registers": range(1, limits.registers_per_thread + 1),
+        "shared": range(0, limits.shared_per_block + 1, limits.shared_unit),
+    }
+
+    def fit(field: str) -> Callable[[int], Occupancy]:
+        return lambda value: occupancy(
+            limits, replace(need, **{field: value}), options.cache_config
+        )
+
+    return tuple(
+        Curve(field, getattr(need, field), tuple(_stretch(values[field], fit(field))))
+        for field in FIELDS
+    )
+
+
+def _stretch(values: Sequence[int], fit: Callable[[int], Occupancy]) -> Iterator[Stretch]:
+    """Join neighbouring values with the same answer."""
+    current: Stretch | None = None
+    for value in values:
+        found = fit(value)
+        here = Stretch(value, value, found.active_warps, found.limited_by)
+        if current and (current.warps, current.limited_by) == (here.warps, here.limited_by):
+            current = replace(current, last=value)
+            continue
+        if current:
+            yield current
+        current = here
+    if current:
+        yield current
+
+
+def _check(need: Need) -> None:
+    """Refuse numbers that no launch has."""
+    least = {"threads": 1, "registers": 1, "shared": 0, "barriers": 1}
+    for name, low in least.items():
+        value: int | None = getattr(need, name)
+        if value is not None and value < low:
+            raise CutraceError(f"--{name} {value}: expected {low} or more")

@@ -1,0 +1,118 @@
+"""Occupancy for the terminal and for pipes: limits, advice, and curves as bars."""
+
+from collections.abc import Iterator, Sequence
+from textwrap import wrap
+
+from ...models.analyses.occupancy import Occupancy
+from ..text.align import align
+from .occupancy import Advice, Curve, Resident
+
+BAR, SENTENCE, ROOMY = 20, 100, 80
+"""Widths: of a bar where there is room, where sentences break at the latest, where there is."""
+WORDS = {
+    "threads": "threads a block",
+    "registers": "registers a thread",
+    "shared": "bytes of shared memory a block",
+}
+
+
+def render(
+    found: Sequence[Resident],
+    curves: Sequence[Sequence[Curve]],
+    width: int | None = None,
+    first: str = "",
+    last: str = "",
+) -> str:
+    """A paragraph a launch and device, each with its curves, of which there may be none."""
+    lines = [*_wrapped(first, width), ""] if first else []
+    heading = ""
+    for resident, drawn in zip(found, curves, strict=True):
+        if resident.heading != heading:
+            heading = resident.heading
+            lines += [*_wrapped(heading, width), ""]
+        lines += [*_resident(resident, width), ""]
+        for curve in drawn:
+            bar = BAR if width is None or width >= ROOMY else BAR // 2
+            lines += [*_curve(curve, resident.found, bar), ""]
+    return "\n".join((*lines, f"next: {last}" if last else "")).rstrip("\n") + "\n"
+
+
+def share(found: Occupancy, warps: int) -> str:
+    """Warps as a part of those that an SM holds.
+
+    >>> from cutrace.models.analyses.occupancy import Need
+    >>> share(Occupancy(Need(32), 48), 16)
+    '33.3 %'
+    """
+    return f"{100 * warps / found.max_warps:.1f}".removesuffix(".0") + " %"
+
+
+def _resident(resident: Resident, width: int | None) -> Iterator[str]:
+    found = resident.found
+    limited = ", ".join(found.limited_by)
+    yield from _wrapped(
+        f"{resident.device}: {_blocks(found.blocks)} of {found.need.threads} threads on an SM,"
+        f" {found.active_warps} of {found.max_warps} warps, {share(found, found.active_warps)},"
+        f" limited by {limited}",
+        width,
+    )
+    if resident.refusal:
+        yield resident.refusal
+    if found.registers_from:
+        registers = "unknown" if found.registers is None else found.registers
+        yield f"registers a thread: {registers} ({found.registers_from})"
+    rows = [("limit", "room for", "")]
+    rows += [
+        (name, _blocks(room), "binds" if room == found.blocks else "")
+        for name, room in found.limits.items()
+    ]
+    yield from align(rows)
+    if resident.wanted is not None:
+        yield from _wrapped(_verdict(resident), width)
+    yield from _wrapped(f"advice: {_advice(resident.advice)}", width)
+
+
+def _advice(advice: Advice) -> str:
+    """A block with which an SM holds more warps, or that there is none."""
+    found = advice.found
+    if not found.blocks:
+        return "no block size fits; use fewer registers a thread or less shared memory"
+    need = found.need
+    shared = f" and {need.shared} bytes of shared memory" if need.shared else ""
+    grid = f"; {_blocks(advice.blocks)} for the grid" if advice.blocks else ""
+    if not advice.is_better:
+        return f"stay at {need.threads} threads a block, no size holds more warps on an SM{grid}"
+    warps = f"{found.active_warps} of {found.max_warps} warps, {share(found, found.active_warps)}"
+    return f"{need.threads} threads{shared} a block: {warps}{grid}"
+
+
+def _verdict(resident: Resident) -> str:
+    """Whether the blocks that were asked for fit, and everything that forbids it."""
+    many = _blocks(resident.wanted or 0)
+    if not resident.too_few:
+        return f"{many} at once: possible"
+    rooms = (f"{name} (room for {resident.found.limits[name]})" for name in resident.too_few)
+    return f"{many} at once: not possible, limited by {', '.join(rooms)}"
+
+
+def _curve(curve: Curve, found: Occupancy, width: int) -> Iterator[str]:
+    """A row a stretch, the one asked about marked."""
+    yield f"against {WORDS[curve.field]}"
+    rows = [("", "warps", "", "limited by")]
+    for part in curve.stretches:
+        is_here = curve.here is not None and part.first <= curve.here <= part.last
+        values = str(part.first) if part.first == part.last else f"{part.first} to {part.last}"
+        filled = width * part.warps // found.max_warps
+        bar = "#" * filled + "." * (width - filled)
+        mark = "  <-" if is_here else ""
+        rows.append((values, str(part.warps), bar, ", ".join(part.limited_by) + mark))
+    yield from align(rows)
+
+
+def _blocks(number: int) -> str:
+    return "1 block" if number == 1 else f"{number} blocks"
+
+
+def _wrapped(text: str, width: int | None) -> list[str]:
+    limit = min(width or SENTENCE, SENTENCE)
+    return wrap(text, limit, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)

@@ -1,0 +1,218 @@
+"""Files of NVIDIA's profilers, read back: what a chip counted, launch by launch.
+
+Four forms are known: the raw page of `ncu --csv` (a row a launch), its details page and what it
+prints for `--metrics` (a row a metric), its `--print-summary` (a row a metric of all launches of
+one shape), and the summary of `nvprof --csv` (a row a kernel and metric). What programs and
+profilers print around the table is passed over. Numbers may have thousands separators of any
+language; scaled units (Kbyte, Mbyte) are scaled back. Another program may have written the table
+again: without quotes, with a byte order mark, in UTF-16 as PowerShell redirects.
+
+Source: reports of ncu 2020 to 2025 and of nvprof in public repositories.
+"""
+
+import codecs
+import csv
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from ...errors import CutraceError
+from ..counting.vocabulary import vocabularies
+
+SCALES = {"K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+SCALED = re.compile(r"^([KMGT])(byte|inst|sector|request)")
+METRIC = ("Metric Name", "Metric Value")
+SHAPE = ("Kernel Name", "Block Size", "Grid Size")
+AVERAGED = ("Invocations", "Metric Name", "Average")
+SUMMARY = ("Kernel", "Metric Name", "Avg")
+EVENTS = ("Kernel", "Event Name", "Avg")
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredLaunch:
+    """One launch, or all of a kernel together (`times` of them, values on average).
+
+    `values` are by the profiler's own metric names; `capability` is the device's, as printed.
+    """
+
+    kernel: str
+    values: Mapping[str, float]
+    times: int = 1
+    capability: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A file: `vocabulary` is `ncu` or `nvprof`; the launches in the order of the file.
+
+    `is_averaged` says that a launch stands for all of its kernel.
+    """
+
+    vocabulary: str
+    launches: tuple[MeasuredLaunch, ...]
+    is_averaged: bool = False
+
+
+def read_measured(path: Path) -> Measured:
+    """Read a profiler's CSV file; `CutraceError` for one that is none or has no launch."""
+    try:
+        lines = _decoded(path.read_bytes()).splitlines()
+    except OSError as error:
+        raise CutraceError(f"{path}: {error.strerror}") from error
+    starts = (number for number, line in enumerate(lines) if "Kernel" in line)
+    tables = [found for start in starts if (found := _table(lines, start))]
+    if not tables:
+        raise CutraceError(
+            f"{path}: no table of a profiler; expected what `ncu --csv` (page raw or details) or"
+            " `nvprof --csv` with --metrics prints"
+        )
+    launches = tuple(_joined(tables))
+    if not launches:
+        raise CutraceError(f"{path}: a profiler's table without a launch in it")
+    return Measured(tables[0].vocabulary, launches, tables[0].is_averaged)
+
+
+def _decoded(data: bytes) -> str:
+    """The text, whichever encoding its byte order mark tells of."""
+    is_wide = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    return data.decode("utf-16" if is_wide else "utf-8-sig", errors="replace")
+
+
+def _joined(tables: Sequence[Measured]) -> Iterator[MeasuredLaunch]:
+    """The launches of all tables; nvprof has events and metrics of a kernel in two."""
+    if tables[0].vocabulary == "ncu":
+        yield from (launch for table in tables for launch in table.launches)
+        return
+    found: dict[str, MeasuredLaunch] = {}
+    for launch in (launch for table in tables for launch in table.launches):
+        before = found.get(launch.kernel, launch)
+        found[launch.kernel] = replace(launch, values={**before.values, **launch.values})
+    yield from found.values()
+
+
+def _table(lines: Sequence[str], start: int) -> Measured | None:
+    """The table whose header is this line; None if it is no header."""
+    header = next(csv.reader([lines[start]]), [])
+    rows = _rows(header, lines[start + 1 :], lines[start].startswith('"'))
+    if {"Kernel Name", *METRIC} <= {*header}:
+        return Measured("ncu", tuple(_details(rows)))
+    if {"Kernel Name", *AVERAGED} <= {*header}:
+        return Measured("ncu", tuple(_shapes(rows)), is_averaged=True)
+    if {"Kernel Name", "ID"} <= {*header}:
+        return Measured("ncu", tuple(_raw(header, rows)))
+    for names in (SUMMARY, EVENTS):
+        if all(name in header for name in names):
+            return Measured("nvprof", tuple(_summary(rows, names)), is_averaged=True)
+    return None
+
+
+def _rows(header: Sequence[str], lines: Sequence[str], quoted: bool) -> list[dict[str, str]]:
+    """The rows under a header; lines that are none are passed over, missing cells are empty.
+
+    Where the header has no quotes, a row is what has as many cells.
+    """
+    found = []
+    for cells in csv.reader(line for line in lines if line.startswith('"') or not quoted):
+        if "Kernel" in cells or "Kernel Name" in cells:  # another table
+            break
+        if len(cells) > 1 and (quoted or len(cells) == len(header)):
+            padded = [*cells, *[""] * (len(header) - len(cells))]
+            found.append(dict(zip(header, padded, strict=False)))
+    return found
+
+
+def _raw(header: Sequence[str], rows: Sequence[dict[str, str]]) -> Iterator[MeasuredLaunch]:
+    """A row of units, then a row a launch."""
+    units = rows[0] if rows and not rows[0]["ID"] else {}
+    for row in rows[1 if units else 0 :]:
+        values = {
+            name: value
+            for name in header
+            if "__" in name or name.startswith("memory_")
+            if (value := _number(row[name], units.get(name, ""))) is not None
+        }
+        yield MeasuredLaunch(row["Kernel Name"], values, capability=row.get("CC", ""))
+
+
+def _details(rows: Sequence[dict[str, str]]) -> Iterator[MeasuredLaunch]:
+    """A row a metric: those of one ID are a launch."""
+    ids = [(row.get("ID", str(number)),) for number, row in enumerate(rows)]
+    yield from _gathered(rows, ids, "Metric Value")
+
+
+def _shapes(rows: Sequence[dict[str, str]]) -> Iterator[MeasuredLaunch]:
+    """A row a metric: those of one kernel, block and grid are its launches, on average."""
+    shapes = [tuple(row.get(name, "") for name in SHAPE) for row in rows]
+    yield from _gathered(rows, shapes, "Average")
+
+
+def _gathered(
+    rows: Sequence[dict[str, str]], keys: Sequence[tuple[str, ...]], column: str
+) -> Iterator[MeasuredLaunch]:
+    """A launch for all rows of one key, with the metrics' values from a column."""
+    labels = _labels()
+    launches: dict[tuple[str, ...], tuple[dict[str, str], dict[str, float]]] = {}
+    for key, row in zip(keys, rows, strict=True):
+        values = launches.setdefault(key, (row, {}))[1]
+        name, section = row["Metric Name"], row.get("Section Name", "")
+        value = _number(row[column], row.get("Metric Unit", ""))
+        if value is not None:
+            values[labels.get((section, name.lower()), name)] = value
+    for row, values in launches.values():
+        times = int(_number(row.get("Invocations", ""), "") or 1)
+        yield MeasuredLaunch(row["Kernel Name"], values, times, row.get("CC", ""))
+
+
+def _summary(rows: Sequence[dict[str, str]], names: Sequence[str]) -> Iterator[MeasuredLaunch]:
+    """A row a kernel and metric."""
+    kernel, metric, average = names
+    found: dict[str, dict[str, float]] = {}
+    times: dict[str, int] = {}
+    for row in rows:
+        value = _number(row[average], "")
+        if value is not None:
+            found.setdefault(row[kernel], {})[row[metric]] = value
+            times[row[kernel]] = int(_number(row.get("Invocations", ""), "") or 1)
+    for name, values in found.items():
+        yield MeasuredLaunch(name, values, times[name])
+
+
+def _labels() -> dict[tuple[str, str], str]:
+    """What the details page calls a metric, by section."""
+    (ncu,) = (v for v in vocabularies() if v.name == "ncu")
+    return {(c.section, c.label.lower()): c.name for c in ncu.counters if c.label}
+
+
+def _number(text: str, unit: str) -> float | None:
+    """A number as profilers print it; None for one that is none.
+
+    >>> _number("1,215,000.50", ""), _number("93.75%", ""), _number("1.02", "Kbyte/block")
+    (1215000.5, 93.75, 1020.0)
+    >>> _number("1.215.000", ""), _number("3,5", ""), _number("n/a", "")
+    (1215000, 3.5, None)
+    >>> _number("4.25e+09", ""), _number("1.5E+03GB/s", "")
+    (4250000000.0, 1500.0)
+    """
+    if power := re.match(r"-?\d+(?:\.\d+)?[eE][+-]\d+", text.strip()):
+        return float(power[0])
+    match = re.match(r"^-?[\d.,\s\u00a0\u202f']*\d", text.strip())
+    if match is None:
+        return None
+    digits = re.sub(r"[\s\u00a0\u202f']", "", match[0])
+    scaled = SCALED.match(unit)
+    value = float(_plain(digits)) * (SCALES[scaled[1]] if scaled else 1)
+    return int(value) if value.is_integer() and "." not in _plain(digits) else value
+
+
+def _plain(digits: str) -> str:
+    """Digits with a point, whatever separates thousands."""
+    marks = [mark for mark in digits if mark in ".,"]
+    if len(set(marks)) == 2:
+        decimal = marks[-1]
+    elif re.fullmatch(r"-?\d{1,3}(,\d{3})+", digits) or len(marks) > 1:
+        decimal = ""
+    else:
+        decimal = marks[0] if marks else ""
+    kept = "".join(c for c in digits if c not in ".," or c == decimal)
+    return kept.replace(",", ".")

@@ -1,0 +1,191 @@
+"""The log of NVIDIA's first profiler, key-value or CSV, as its users' scripts read it.
+
+Comment lines, then a line with the names of all columns, then a row for each copy and launch in
+order: `method=[ name ] gputime=[ 0.000 ] ...`, or values between commas, empty ones dropped from
+the end. Columns stand in the tool's order, not the config's. The old limit of four counters a run
+is lifted. What a simulation cannot know is 0.000 (gputime, cputime) or left out (time stamps).
+
+Source: Profiler User's Guide 7.5, chapter 4; "CUDA, Supercomputing for the Masses", part 6; logs
+of 2008 to 2018 in public repositories.
+"""
+
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from ...errors import nearest
+from ...inert import inert
+from ...traces.schema import Event
+from ..counting.evaluate import Value
+from ..counting.vocabulary import Counter, era, heading, vocabularies
+from ..profile import LaunchProfile, Profile
+
+ZERO = "0.000"
+DIRECTIONS = {"HtoD": ("1",), "DtoH": ("2",), "DtoD": ("3",)}
+"""`memtransferdir` as real logs print it: cudaMemcpyKind."""
+
+SILENT = frozenset(
+    {"countermodeaggregate", "conckerneltrace", "enableonstart", "cudadevice", "profilelogformat"}
+)
+"""Options that are no columns."""
+
+UNKNOWABLE = frozenset(
+    {
+        *("timestamp", "gpustarttimestamp", "gpuendtimestamp", "localblocksize"),
+        *("cacheconfigrequested", "cacheconfigexecuted", "memtransferhostmemtype"),
+    }
+)
+"""Columns that only a chip could fill."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column, or the two or three that an option like `gridsize` stands for.
+
+    `launch` and `event` give its values in the rows of launches and copies; no values: not there.
+    """
+
+    key: str
+    names: tuple[str, ...]
+    launch: Callable[[LaunchProfile], tuple[str, ...]] = lambda profile: ()
+    event: Callable[[Event], tuple[str, ...]] = lambda event: ()
+
+
+def _extent(key: str, field: str, dimensions: int) -> Column:
+    """`gridsize=[ 196, 1 ]`, in CSV `gridsizeX,gridsizeY`."""
+    return Column(
+        key,
+        tuple(f"{key.removesuffix('3d')}{axis}" for axis in "XYZ"[:dimensions]),
+        lambda p: tuple(map(str, getattr(p.launch, field)[:dimensions])),
+    )
+
+
+def _fact(key: str, read: Callable[[LaunchProfile], Value]) -> Column:
+    """One value of a launch."""
+
+    def values(profile: LaunchProfile) -> tuple[str, ...]:
+        value = read(profile)
+        return () if value is None else (_number(value),)
+
+    return Column(key, (key,), values)
+
+
+ALWAYS = ("method", "gputime", "cputime", "occupancy")
+COLUMNS = (
+    Column("method", ("method",), lambda p: (p.launch.kernel,), lambda e: (_method(e),)),
+    Column("gputime", ("gputime",), lambda p: (ZERO,), lambda e: (ZERO,)),
+    Column("cputime", ("cputime",), lambda p: (ZERO,), lambda e: (ZERO,)),
+    _extent("gridsize", "grid", 2),
+    _extent("gridsize3d", "grid", 3),
+    _extent("threadblocksize", "block", 3),
+    _fact("dynsmemperblock", lambda p: p.launch.shared_dynamic),
+    _fact("stasmemperblock", lambda p: p.launch.shared_static),
+    _fact("regperthread", lambda p: p.raw.facts.get("registers")),
+    _fact("occupancy", lambda p: p.counters["occupancy"]),
+    _fact("streamid", lambda p: 0),
+)
+TRANSFERS = (
+    Column("memtransfersize", ("memtransfersize",), event=lambda e: (str(e.bytes),)),
+    Column("memtransferdir", ("memtransferdir",), event=lambda e: DIRECTIONS.get(e.direction, ())),
+)
+
+
+def render(profile: Profile, config: Sequence[str] | None = None, is_csv: bool = False) -> str:
+    """The log of a profile's first device.
+
+    `config` are the lines of a config file; None asks for every counter of the device's era. A
+    line that names nothing known is passed over, with a word on stderr.
+    """
+    device = profile.launches[0] if profile.launches else None
+    known = _known(device)
+    if config is None:
+        own = era(device.capability) if device else None
+        its = own.of(device.capability) if device and own else ()
+        config = [c.name for c in its if c.section != "metric"]
+    asked = {*ALWAYS, *_asked(config, known)}
+    form = [line.split()[1:] for line in config if line.split()[0] == "profilelogformat"]
+    is_csv = form[-1] == ["CSV"] if form else is_csv
+    columns = [c for c in (*COLUMNS, *known.values(), *TRANSFERS) if c.key in asked]
+    head = [*_head(profile), *(["# CUDA_PROFILE_CSV 1"] if is_csv else [])]
+    names = ",".join(name for column in columns for name in column.names)
+    rows = (_row(columns, cells, is_csv) for cells in _events(profile, columns))
+    return "\n".join((*head, names, *rows)) + "\n"
+
+
+def render_csv(profile: Profile, config: Sequence[str] | None = None) -> str:
+    """The log of a profile's first device, between commas."""
+    return render(profile, config, is_csv=True)
+
+
+def _head(profile: Profile) -> list[str]:
+    """The comment lines."""
+    name = profile.launches[0].device_name if profile.launches else "none"
+    return ["# CUDA_PROFILE_LOG_VERSION 2.0", f"# CUDA_DEVICE 0 {name}", "# CUDA_CONTEXT 1"]
+
+
+def _known(device: LaunchProfile | None) -> Mapping[str, Column]:
+    """The counters that the device has, its era's first, as columns by name."""
+    if device is None:
+        return {}
+    own = era(device.capability)
+    ordered = ([own] if own else []) + [v for v in vocabularies() if v is not own]
+    found: dict[str, Column] = {}
+    for counter in (c for v in ordered for c in v.of(device.capability)):
+        if counter.name not in found and counter.name not in ALWAYS:
+            found[counter.name] = _counter_column(counter)
+    return found
+
+
+def _counter_column(counter: Counter) -> Column:
+    return _fact(counter.name, lambda p: p.counters[heading(counter)])
+
+
+def _asked(config: Sequence[str], known: Mapping[str, Column]) -> Iterator[str]:
+    """The keys of the columns that a config asks for."""
+    columns = {*known, *(c.key for c in (*COLUMNS, *TRANSFERS))}
+    for line in config:
+        word = line.split()[0]
+        if word in columns:
+            yield word
+        elif word in UNKNOWABLE:
+            _say(f"`{word}` is left out of the log: only a chip could fill it")
+        elif word not in SILENT:
+            _say(f"the log has no {word!r} for this device{nearest(word, columns)}; ignored")
+
+
+def _events(
+    profile: Profile, columns: Sequence[Column]
+) -> Iterator[Iterable[tuple[Column, tuple[str, ...]]]]:
+    """The cells of each row: copies and launches in the order in which they happened."""
+    launches = {p.number: p for p in profile.launches if p.device == profile.devices[0]}
+    for event in profile.manifest.events:
+        if event.kind != "launch":
+            yield [(column, column.event(event)) for column in columns]
+        elif (launch := launches[event.launch]).refusal:
+            _say(f"launch {launch.number} has no row in the log: {launch.device} {launch.refusal}")
+        else:
+            yield [(column, column.launch(launch)) for column in columns]
+
+
+def _row(
+    columns: Sequence[Column], cells: Iterable[tuple[Column, tuple[str, ...]]], is_csv: bool
+) -> str:
+    """One row in either form."""
+    if is_csv:
+        padded = (values or ("",) * len(column.names) for column, values in cells)
+        return ",".join(value for values in padded for value in values).rstrip(",")
+    return " ".join(f"{column.key}=[ {', '.join(values)} ]" for column, values in cells if values)
+
+
+def _method(event: Event) -> str:
+    """`memcpyHtoD`, or `memset`."""
+    return f"memcpy{event.direction}" if event.kind == "copy" else "memset"
+
+
+def _number(value: int | float) -> str:
+    """Counts as they are, ratios with three decimals."""
+    return str(value) if isinstance(value, int) else f"{value:.3f}"
+
+
+def _say(text: str) -> None:
+    print(inert(f"cutrace: {text}"), file=sys.stderr)

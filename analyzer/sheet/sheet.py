@@ -1,0 +1,187 @@
+"""A profile laid out as tables of plain values, one sheet a launch: what the formats print."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from ..counting.evaluate import Value
+from ..counting.hottest_line import Costliest, costliest
+from ..counting.interval import Interval
+from ..counting.vocabulary import Counter, era, find_counters, heading, vocabularies
+from ..profile import KEYS, LaunchProfile, Profile
+from ..text.launch_text import launch_text
+from .block import Block, Intervals, Row, Section, Values
+from .row_filter import sift
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """One launch: a column a device.
+
+    `heading` is the launch as CUDA writes it; `refusals` has an empty text for each device that
+    can run it; `costliest` is one a device; `left_out` says which rows the view left out, or is
+    empty; `notes` is what else must be said.
+    """
+
+    number: int
+    heading: str
+    devices: tuple[str, ...]
+    refusals: tuple[str, ...]
+    blocks: tuple[Block, ...]
+    costliest: tuple[Costliest | None, ...]
+    notes: tuple[str, ...]
+    left_out: str = ""
+
+    @property
+    def follows_ptx(self) -> bool:
+        """Whether any counter shown would change with the assembler's choices."""
+        return any(row.counter.follows_ptx for block in self.blocks for row in block.every)
+
+
+def sheets(profile: Profile) -> tuple[Sheet, ...]:
+    """Lay out every launch of a profile as its view asks."""
+    return tuple(_sheet(profile, number) for number in profile.numbers)
+
+
+def chosen(profile: Profile) -> tuple[tuple[Counter, ...], ...]:
+    """The counters to show, a tuple a vocabulary, one definition a name.
+
+    Those asked for; else plain names for several devices, and before them the era's own
+    vocabulary for one device alone. Of a name that several vocabularies have, those are left out
+    that no device has, if another has one.
+    """
+    capabilities = [p.capability for p in profile.launches]
+    names = profile.view.counters
+    asked = find_counters([*names, profile.view.sort] if names and profile.view.sort else names)
+    plain = vocabularies()[0].counters
+    own = era(capabilities[0]) if len(profile.devices) == 1 else None
+    if not asked:
+        its = own.of(capabilities[0]) if own else ()
+        asked = (*(c for c in its if not c.by_name_only), *plain)
+    groups: dict[str, dict[str, Counter]] = {}
+    here = {c.name for c in asked if any(c.exists_on(capability) for capability in capabilities)}
+    for counter in asked:
+        exists = any(counter.exists_on(capability) for capability in capabilities)
+        if exists or counter.name not in here or counter.qualified in names:
+            group = groups.setdefault(counter.vocabulary, {})
+            if exists or counter.name not in group:
+                group[counter.name] = counter
+    return tuple(tuple(group.values()) for group in groups.values())
+
+
+def _sheet(profile: Profile, number: int) -> Sheet:
+    """One launch on all devices."""
+    on = profile.of(number)
+    blocks, left_out = sift(tuple(_blocks(profile, on)), profile.view)
+    return Sheet(
+        number=number,
+        heading=launch_text(on[0].launch),
+        devices=profile.devices,
+        refusals=tuple(p.refusal for p in on),
+        blocks=blocks,
+        costliest=tuple(costliest(p.lines) for p in on),
+        notes=_notes(on, blocks),
+        left_out=left_out,
+    )
+
+
+def _blocks(profile: Profile, on: tuple[LaunchProfile, ...]) -> Iterator[Block]:
+    """The launch's totals, or a block a line, array or instruction.
+
+    Unless asked for by name, a counter is left out that no device has, and in the smaller blocks
+    one that counted nothing.
+    """
+    groups = chosen(profile)
+    if profile.view.by == "launch":
+        yield Block({}, _sections(groups, [p.counters for p in on], [p.intervals for p in on]))
+        return
+    keys = KEYS[profile.view.by]
+    tables = [_by_key(p.table(profile.view.by), keys) for p in on]
+    spans = [_intervals_by_key(p, profile.view.by, keys) for p in on]
+    for key in sorted({key for table in tables for key in table}):
+        sections = _sections(
+            groups, [t.get(key, {}) for t in tables], [s.get(key, {}) for s in spans]
+        )
+        if not profile.view.counters:
+            sections = tuple(
+                Section(s.vocabulary, tuple(r for r in s.rows if _says_something(r, on)))
+                for s in sections
+            )
+        if any(section.rows for section in sections):
+            yield Block(dict(zip(keys, key, strict=True)), sections)
+
+
+def _by_key(table: pl.DataFrame, keys: Sequence[str]) -> dict[tuple[str | int, ...], Values]:
+    """The rows of a grouped table by their key."""
+    return {tuple(row[key] for key in keys): row for row in table.iter_rows(named=True)}
+
+
+def _intervals_by_key(
+    profile: LaunchProfile, grouping: str, keys: Sequence[str]
+) -> dict[tuple[str | int, ...], Intervals]:
+    """The intervals of a grouped table by key; nothing if the launch was not sampled."""
+    ends = profile.interval_tables(grouping)
+    if ends is None:
+        return {}
+    low, high = (_by_key(table, keys) for table in ends)
+    return {key: {h: _interval(low[key][h], high[key][h]) for h in low[key]} for key in low}
+
+
+def _interval(low: Value, high: Value) -> Interval | None:
+    return None if low is None or high is None else Interval(low, high)
+
+
+def _says_something(row: Row, on: tuple[LaunchProfile, ...]) -> bool:
+    """Whether a counter counted anything on any device, or may have: the trace left it out."""
+    if any(row.values):
+        return True
+    return any(
+        value is None and bool(p.raw.left_out.anywhere()) and row.counter.exists_on(p.capability)
+        for value, p in zip(row.values, on, strict=True)
+    )
+
+
+def _sections(
+    groups: tuple[tuple[Counter, ...], ...],
+    values: Sequence[Values],
+    intervals: Sequence[Intervals],
+) -> tuple[Section, ...]:
+    """A section a vocabulary, from the values and intervals of each device by heading."""
+    sampled = any(intervals)
+    return tuple(
+        Section(
+            group[0].vocabulary,
+            tuple(
+                Row(
+                    c,
+                    tuple(v.get(heading(c)) for v in values),
+                    tuple(i.get(heading(c)) for i in intervals) if sampled else (),
+                )
+                for c in group
+            ),
+        )
+        for group in groups
+    )
+
+
+def _notes(on: tuple[LaunchProfile, ...], blocks: Sequence[Block]) -> tuple[str, ...]:
+    """What must be said, once for all devices of which it is true."""
+    rows = [row for block in blocks for row in block.every]
+    devices: dict[str, list[str]] = {}
+    for index, profile in enumerate(on):
+        said = [*profile.substitutions, *profile.remarks]
+        sampled = (r for r in rows if r.counter.scope != "all" and r.values[index] is not None)
+        if not profile.raw.whole and (first := next(sampled, None)):
+            said.insert(0, _sample(first.counter.vocabulary, profile))
+        for text in said:
+            devices.setdefault(text, []).append(profile.device)
+    return tuple(f"{', '.join(names)}: {text}" for text, names in devices.items())
+
+
+def _sample(vocabulary: str, profile: LaunchProfile) -> str:
+    """What a profiler that watches a part of the chip saw of the launch."""
+    return (
+        f"{vocabulary} saw {profile.blocks['cluster']} of {profile.launch.blocks} blocks, those of"
+        f" one cluster, or the {profile.blocks['sm']} of one SM in it; --scope all counts the grid"
+    )

@@ -1,0 +1,54 @@
+"""How a profile is to be shown: chosen once by whoever asks, read by every report format."""
+
+from dataclasses import dataclass
+
+from ...errors import CutraceError, nearest
+
+GROUPINGS = ("launch", "line", "array", "instruction")
+COUNTERS = {
+    "line": (
+        *("global_transactions", "global_ideal_transactions", "global_excess_transactions"),
+        *("global_bytes_moved", "local_load_transactions", "local_store_transactions"),
+        *("shared_passes", "shared_ideal_passes", "shared_conflicts"),
+        *("constant_passes", "constant_ideal_passes", "texture_transactions"),
+        *("divergent_branches", "instructions"),
+    ),
+    "array": (
+        *("memory_requests", "bytes_touched", "reuse"),
+        *("global_transactions", "global_ideal_transactions", "global_excess_transactions"),
+        *("global_bytes_moved", "shared_passes", "shared_ideal_passes", "shared_conflicts"),
+        *("constant_passes", "constant_ideal_passes", "texture_transactions"),
+    ),
+}
+COUNTERS["instruction"] = COUNTERS["line"]
+"""The columns of a page for which no counters were asked, those left out that are 0 throughout."""
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What to show of a profile.
+
+    `by` is one of GROUPINGS. `counters` are the names asked for; none means the vocabularies that
+    fit the devices. `width` is the terminal's, in columns; None means a pipe, where a line may be
+    of any length. `first` and `last` are the sentences above and below the tables. Lines, arrays
+    and instructions stand in the order of the source, or `sort` names the counter of which the
+    largest comes first; `threshold` is the per cent of it, or else of any counter, that a row must
+    have to be shown.
+    """
+
+    by: str = "launch"
+    counters: tuple[str, ...] = ()
+    width: int | None = None
+    colour: bool = False
+    first: str = ""
+    last: str = ""
+    sort: str = ""
+    threshold: float = 0.0
+
+
+def check_grouping(name: str) -> None:
+    """Raise `CutraceError` unless it is one of GROUPINGS."""
+    if name not in GROUPINGS:
+        raise CutraceError(
+            f"cannot count by {name!r}{nearest(name, GROUPINGS)}; expected {', '.join(GROUPINGS)}"
+        )

@@ -1,0 +1,129 @@
+"""The words and numbers of a report that people read: shared by all formats for the eye."""
+
+from ...inert import one_line
+from ..counting.evaluate import Value
+from ..counting.interval import Interval
+from ..counting.vocabulary import Counter
+from .block import Block, Row, Section
+from .sheet import Sheet
+from .view import View
+
+PTX_IS_NOT_SASS = (
+    "PTX is not SASS: the assembler merges, unrolls, predicates and removes instructions, so"
+    " counts of instructions, branches and local accesses may differ from a chip's."
+)
+
+IN_FULL = frozenset({"cuda-profiler"})
+"""Vocabularies that show their zeros."""
+OURS, FEW = "plain", 8
+"""Zeros of other vocabularies that are named; of more the number is told."""
+
+
+def number(value: Value, counter: Counter) -> str:
+    """A count with all its digits; a ratio as a percentage; an absent value as nothing.
+
+    Of what is neither there are seven digits.
+
+    >>> from cutrace.analyzer.counting.vocabulary import find_counters
+    >>> number(0.03125, find_counters(["bus_utilization"])[0])
+    '3.125 %'
+    """
+    if value is None:
+        return ""
+    if counter.unit in ("ratio", "%"):
+        percent = value * (100 if counter.unit == "ratio" else 1)
+        return f"{percent:.3f}".rstrip("0").rstrip(".") + " %"
+    return str(value) if isinstance(value, int) else _seven_digits(value)
+
+
+def _seven_digits(value: float) -> str:
+    """As Python writes it, or rounded where that is longer.
+
+    >>> _seven_digits(1 / 48), _seven_digits(4.0), _seven_digits(2.5e-9)
+    ('0.02083333', '4.0', '2.5e-09')
+    """
+    written = str(value)
+    rounded = f"{value:.7g}"
+    return rounded if len(rounded) < len(written) and float(rounded) != value else written
+
+
+def estimate(row: Row, device: int) -> str:
+    """A cell of a table: a value as it is written, with its interval in brackets if it has one."""
+    return bracket(row.values[device], row.interval(device), row.counter)
+
+
+def bracket(value: Value, interval: Interval | None, counter: Counter) -> str:
+    """A value as it is written, with its interval in brackets if it has one."""
+    if interval is None or value is None:
+        return number(value, counter)
+    low, high = (number(end, counter) for end in interval)
+    return f"{number(value, counter)} [{low}, {high}]"
+
+
+def title(block: Block) -> str:
+    """The line, array or instruction that a block counts; nothing for the whole launch."""
+    key = block.key
+    if "array" in key:
+        return f"array {key['array']}"
+    place = f"{key['file']}:{key['line']}" if key.get("line") else "no source line"
+    if "pc" in key:
+        return f"pc {key['pc']}  {key['ptx']}  ({place})"
+    return f"{place}  {str(key['text']).strip()}" if key else ""
+
+
+def is_folded(row: Row, section: Section, view: View) -> bool:
+    """Whether a row needs no line of its own: no device has it, or `zeros` names it.
+
+    The first profiler's few counters are always shown in full, and so is what was asked for by
+    name.
+    """
+    if view.counters:
+        return False
+    return row.is_empty or (row.is_zero and section.vocabulary not in IN_FULL)
+
+
+def zeros(sheet: Sheet, view: View) -> str:
+    """One sentence with the names of all folded counters that are zero on every device.
+
+    Of NVIDIA's, which are many and which ours repeat, it says how many there are.
+    """
+    found: dict[str, list[str]] = {}
+    for block in sheet.blocks:
+        for section in block.sections:
+            folded = [r for r in section.rows if r.is_zero and is_folded(r, section, view)]
+            found.setdefault(section.vocabulary, []).extend(r.counter.name for r in folded)
+    named = [name for vocabulary, names in found.items() if vocabulary == OURS for name in names]
+    for vocabulary, names in found.items():
+        if vocabulary != OURS and len(names) > FEW:
+            named.append(f"{len(names)} counters of {vocabulary}")
+        elif vocabulary != OURS:
+            named += names
+    return f"0 on every device: {', '.join(named)}" if named else ""
+
+
+def absent(sheet: Sheet, view: View) -> str:
+    """One sentence on the counters that were asked for and that none of the devices has."""
+    if not view.counters or all(sheet.refusals):
+        return ""
+    rows = [row for block in sheet.blocks for part in block.sections for row in part.rows]
+    has = {row.counter.name for row in rows if not row.is_empty}
+    lacks = dict.fromkeys(row.counter.name for row in rows if row.counter.name not in has)
+    said = [f"{name} (`cutrace counters {name}` says which have it)" for name in lacks]
+    return f"not counted on {', '.join(sheet.devices)}: {', '.join(said)}" if said else ""
+
+
+def costs(sheet: Sheet) -> list[str]:
+    """For each line that costs most on some device: where it is with its text; then its part."""
+    found: dict[tuple[str, int, str], dict[str, list[str]]] = {}
+    for device, top in zip(sheet.devices, sheet.costliest, strict=True):
+        if top is not None:
+            shares = found.setdefault((top.file, top.line, top.text), {})
+            shares.setdefault(f"{100 * top.share:.0f} % of the {top.what}", []).append(device)
+    return [
+        line
+        for (file, number, text), shares in found.items()
+        for line in (
+            one_line(f"costs most: {file}:{number}  {text}"),
+            *(f"  {share} on {', '.join(devices)}" for share, devices in shares.items()),
+        )
+    ]

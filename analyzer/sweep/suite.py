@@ -1,0 +1,258 @@
+"""A sweep's suite: variants of a kernel, by sizes, shapes and defines, as a TOML file says it.
+
+    devices = ["gtx580", "h200"]          # to ask; -d on the command line goes before
+    counters = ["shared_conflicts"]       # of the summary; else those that differ
+    baseline = "naive"                    # to compare with; else the first
+
+    [sizes]                               # each combination is a recording
+    N = [256, 512]
+    [shapes]
+    BLOCK = [128, 256]
+
+    [[variant]]
+    name = "tiled"
+    source = "tiled.cu"                   # beside the suite: .cu, .ptx, or a .py with a session
+    launch = "tiled<<<{N / BLOCK}, {BLOCK}>>>(out:f32[{N}], in:f32[{N}]=arange, {N})"
+    defines = { EDGE = [16, 32] }         # a variant's own; sizes and shapes too
+
+Several launch lines are run in order. A script has no launch lines: it finds sizes and shapes in
+its environment, and `take = [0]` picks launches of it.
+"""
+
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+
+from ...errors import CutraceError, nearest
+from ..counting.vocabulary import find_counters
+from .placeholder import BRACES, Setting, fill, names_in
+
+HEAD = ("devices", "counters", "baseline", "sizes", "shapes", "variant")
+KEYS = (
+    *("name", "source", "launch", "defines", "sizes", "shapes"),
+    *("arch", "options", "take"),
+)
+COLUMNS = ("variant", "device", "launch", "kernel", "counter", "value", "refusal")
+"""Columns of a sweep's table, so that no size can have such a name."""
+Axes = Mapping[str, Sequence[Setting]]
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """One `[[variant]]`: `axes` are its sizes and shapes, and those `shared` by all."""
+
+    name: str
+    source: Path
+    launch: tuple[str, ...]
+    shared: Axes
+    axes: Axes
+    defines: Axes
+    arch: str
+    options: tuple[str, ...]
+    take: tuple[int, ...]
+
+    @property
+    def is_script(self) -> bool:
+        """Whether it launches its kernels itself."""
+        return self.source.suffix == ".py"
+
+
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """A whole file."""
+
+    path: Path
+    variants: tuple[Variant, ...]
+    devices: tuple[str, ...]
+    counters: tuple[str, ...]
+    baseline: str
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One recording: a variant with all its settings filled in.
+
+    `label` tells it from the others of its `group`, which have the same sizes and shapes of the
+    whole suite: the variant's name, and those of its own settings that have several values.
+    """
+
+    variant: str
+    label: str
+    group: str
+    source: Path
+    launches: tuple[str, ...]
+    options: tuple[str, ...]
+    arch: str
+    settings: Mapping[str, Setting]
+    take: tuple[int, ...]
+
+    def __str__(self) -> str:
+        return " ".join((self.variant, *_words(self.settings)))
+
+
+def read_suite(path: Path) -> Suite:
+    """Read a suite; `CutraceError` names the table and key that is wrong, and the nearest right."""
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise CutraceError(f"{path}: not TOML: {error}") from error
+    _check_keys(document, HEAD, str(path))
+    tables = document.get("variant", [])
+    if not isinstance(tables, list) or not tables:
+        raise CutraceError(f"{path}: no [[variant]] in it")
+    shared = _axes(document, ("sizes", "shapes"), str(path))
+    variants = tuple(_variant(n, table, shared, path) for n, table in enumerate(tables))
+    names = [variant.name for variant in variants]
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise CutraceError(f"{path}: two variants are called {twice[0]!r}")
+    baseline = _text(document, "baseline", str(path)) or names[0]
+    if baseline not in names:
+        raise CutraceError(f"{path}: baseline = {baseline!r}{nearest(baseline, names)}")
+    counters = _texts(document, "counters", str(path))
+    try:
+        find_counters(counters)
+    except CutraceError as error:
+        raise CutraceError(f"{path}: counters: {error}") from error
+    return Suite(path, variants, _texts(document, "devices", str(path)), counters, baseline)
+
+
+def list_jobs(suite: Suite) -> tuple[Job, ...]:
+    """All recordings, in the order of the file."""
+    return tuple(job for variant in suite.variants for job in _jobs(variant, suite.path))
+
+
+def _jobs(variant: Variant, path: Path) -> Iterator[Job]:
+    where = f"{path}: variant {variant.name!r}"
+    every = {**variant.axes, **variant.defines}
+    for values in product(*every.values()):
+        settings = dict(zip(every, values, strict=True))
+        for name in variant.defines:
+            settings[name] = _filled(settings[name], settings, f"{where}: defines.{name}")
+        launches = tuple(fill(line, settings, f"{where}: launch") for line in variant.launch)
+        defines = (f"-D{name}={settings[name]}" for name in variant.defines)
+        own = {k: v for k, v in settings.items() if k not in variant.shared and len(every[k]) > 1}
+        yield Job(
+            variant.name,
+            " ".join((variant.name, *_words(own))),
+            " ".join(_words({name: settings[name] for name in variant.shared})),
+            variant.source,
+            launches,
+            (*defines, *variant.options),
+            variant.arch,
+            settings,
+            variant.take,
+        )
+
+
+def _words(settings: Mapping[str, Setting]) -> Iterator[str]:
+    return (f"{name}={value}" for name, value in settings.items())
+
+
+def _filled(value: Setting, settings: Mapping[str, Setting], where: str) -> Setting:
+    """A define's value: sizes may stand in it."""
+    if isinstance(value, int) or not BRACES.search(value):
+        return value
+    text = fill(value, settings, where)
+    return int(text) if text.lstrip("-").isdecimal() else text
+
+
+def _variant(number: int, table: object, shared: Axes, path: Path) -> Variant:
+    """Read one table."""
+    where = f"{path}: variant {number + 1}"
+    if not isinstance(table, dict):
+        raise CutraceError(f"{path}: `variant` must be a list of tables, each `[[variant]]`")
+    _check_keys(table, KEYS, where)
+    name = _text(table, "name", where)
+    where = f"{path}: variant {name!r}" if name else where
+    source = _text(table, "source", where)
+    if not source:
+        raise CutraceError(f"{where}: no `source`: the file to record")
+    found = path.parent / source
+    if not found.is_file():
+        beside = sorted(p.name for p in path.parent.iterdir()) if path.parent.is_dir() else []
+        raise CutraceError(f"{where}: source = {source!r}: no such file{nearest(source, beside)}")
+    axes = {**shared, **_axes(table, ("sizes", "shapes"), where)}
+    defines = _axes(table, ("defines",), where)
+    launch = table.get("launch", [])
+    lines = (launch,) if isinstance(launch, str) else _texts(table, "launch", where)
+    take = table.get("take", [])
+    if not isinstance(take, list) or not all(isinstance(n, int) and n >= 0 for n in take):
+        raise CutraceError(f"{where}: take = {take!r}; expected numbers of launches, from 0")
+    made = Variant(
+        name or Path(source).stem,
+        found,
+        lines,
+        {name: values for name, values in shared.items() if axes[name] == values},
+        axes,
+        defines,
+        _text(table, "arch", where),
+        _texts(table, "options", where),
+        tuple(take),
+    )
+    _check_use(made, where)
+    return made
+
+
+def _check_use(variant: Variant, where: str) -> None:
+    """Refuse sizes that change nothing, and launch lines for what launches by itself."""
+    if variant.is_script:
+        if variant.launch:
+            raise CutraceError(f"{where}: a script launches its kernels itself, without `launch`")
+        return
+    texts = [*variant.launch, *(str(v) for vs in variant.defines.values() for v in vs)]
+    used = {name for text in texts for name in names_in(text, where)}
+    for name in sorted(used - variant.axes.keys() - variant.defines.keys()):
+        known = (*variant.axes, *variant.defines)
+        given = (
+            f"there are {', '.join(known)}" if known else "`sizes`, `shapes`, `defines` give them"
+        )
+        there_are = nearest(name, known) or f"; {given}"
+        raise CutraceError(f"{where}: no value for {{{name}}}{there_are}")
+    for name in variant.axes:
+        if name not in used:
+            raise CutraceError(
+                f"{where}: {name} has values, but neither launch lines nor defines have"
+                f" {{{name}}}{nearest(name, used)}"
+            )
+
+
+def _axes(table: Mapping[str, object], keys: Sequence[str], where: str) -> Axes:
+    """The named values of some tables, each a list."""
+    found: dict[str, Sequence[Setting]] = {}
+    for key in keys:
+        inner = table.get(key, {})
+        if not isinstance(inner, dict):
+            raise CutraceError(f"{where}: {key} = {inner!r}; expected a table, say N = [256, 512]")
+        for name, value in inner.items():
+            values = value if isinstance(value, list) else [value]
+            plain = all(isinstance(v, int | str) and not isinstance(v, bool) for v in values)
+            if not values or not plain:
+                raise CutraceError(
+                    f"{where}: {key}.{name} = {value!r}; expected whole numbers or texts"
+                )
+            if not name.isidentifier() or name in COLUMNS:
+                raise CutraceError(f"{where}: {key}.{name}: the name cannot be used")
+            found[name] = tuple(values)
+    return found
+
+
+def _check_keys(table: Mapping[str, object], known: Sequence[str], where: str) -> None:
+    for key in table:
+        if key not in known:
+            raise CutraceError(f"{where}: unknown key `{key}`{nearest(key, known)}")
+
+
+def _text(table: Mapping[str, object], key: str, where: str) -> str:
+    value = table.get(key, "")
+    if not isinstance(value, str):
+        raise CutraceError(f"{where}: {key} = {value!r}; expected a text")
+    return value
+
+
+def _texts(table: Mapping[str, object], key: str, where: str) -> tuple[str, ...]:
+    value = table.get(key, [])
+    if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
+        raise CutraceError(f"{where}: {key} = {value!r}; expected a list of texts")
+    return tuple(value)

@@ -1,0 +1,149 @@
+"""A sweep's table: a row for each variant, its settings, device, launch and counter."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from io import BytesIO
+from pathlib import Path
+
+import polars as pl
+
+from ...errors import CutraceError
+from ...inert import csv_cell
+from ..comparison.comparison import Comparison, Table, compare_rows, sum_launches
+from ..counting.evaluate import Value
+from ..counting.vocabulary import Counter, find_counters, heading, headings, vocabularies
+from ..profile import LaunchProfile, Profile
+from .placeholder import Setting
+from .suite import COLUMNS, Job, Suite, list_jobs
+
+FORMATS = (".parquet", ".csv")
+_TEXT = pl.col(pl.String).map_elements(csv_cell, return_dtype=pl.String)
+TOGETHER = -1
+"""The number of all launches of a recording together, in a job's own table."""
+_TYPES = (pl.String, pl.String, pl.Int64, pl.String, pl.String, pl.Float64, pl.String)
+SCHEMA = dict(zip(COLUMNS, _TYPES, strict=True))
+
+
+def tabulate(job: Job, profile: Profile) -> pl.DataFrame:
+    """A job's own rows, and those of all its launches together as launch TOGETHER.
+
+    A device has the counters that it has; their values are null where it refuses the launch.
+    """
+    taken = [p for p in profile.launches if not job.take or p.number in job.take]
+    if missing := sorted({*job.take} - {*profile.numbers}):
+        many = len(profile.numbers)
+        raise CutraceError(f"{job}: take {missing[0]}: it has {many} launches, counted from 0")
+    rows: list[tuple[object, ...]] = []
+    for launch in taken:
+        rows += _rows(job, launch, launch.number)
+    for device in profile.devices:
+        mine = [p for p in taken if p.device == device]
+        rows += _rows(job, sum_launches(mine), TOGETHER)
+    return pl.DataFrame(rows, SCHEMA, orient="row")
+
+
+def join_tables(suite: Suite, tables: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    """All jobs' rows without the sums, with a column for each size, shape and define."""
+    jobs = list_jobs(suite)
+    names = dict.fromkeys(name for job in jobs for name in job.settings)
+    parts = [
+        table.filter(pl.col("launch") != TOGETHER).with_columns(
+            **{name: _literal(job.settings.get(name), name, jobs) for name in names}
+        )
+        for job, table in zip(jobs, tables, strict=True)
+    ]
+    first, *rest = COLUMNS
+    return pl.concat(parts).select(first, *names, *rest)
+
+
+def summarize(suite: Suite, tables: Sequence[pl.DataFrame]) -> Comparison:
+    """What differs inside a group side by side, for each group and device."""
+    jobs = list_jobs(suite)
+    labels = list(dict.fromkeys(job.label for job in jobs))
+    base = next(job for job in jobs if job.variant == suite.baseline)
+    baseline = labels.index(base.label)
+    counters = find_counters(suite.counters) or vocabularies()[0].counters
+    groups: dict[str, dict[str, pl.DataFrame]] = {}
+    for job, table in zip(jobs, tables, strict=True):
+        groups.setdefault(job.group, {})[job.label] = table
+    devices = list(dict.fromkeys(d for table in tables for d in table["device"].to_list()))
+    made = tuple(
+        _compare(
+            ", ".join(filter(None, (device, group))), device, found, labels, counters, baseline
+        )
+        for group, found in groups.items()
+        for device in devices
+    )
+    return Comparison(tuple(labels), baseline, made, {None: ("",) * len(labels)}, ())
+
+
+def write_table(path: Path, table: pl.DataFrame) -> None:
+    """Write Parquet or CSV, by the name's ending."""
+    held = BytesIO()
+    if path.suffix == ".csv":
+        table.with_columns(_TEXT).write_csv(held)
+    else:
+        table.write_parquet(held)
+    try:
+        path.write_bytes(held.getvalue())
+    except OSError as error:
+        raise CutraceError(f"{path}: cannot write it: {error.strerror or error}") from error
+
+
+def check_destination(path: Path) -> None:
+    """Raise `CutraceError` for an ending that is not known, and for a file that is no sweep's."""
+    if path.suffix not in FORMATS:
+        raise CutraceError(f"{path}: expected a name that ends in {' or '.join(FORMATS)}")
+    if path.is_dir() or not path.parent.is_dir():
+        raise CutraceError(f"{path}: cannot write it: no such folder, or a folder itself")
+    if path.exists() and not {*COLUMNS} <= {*_columns(path)}:
+        raise CutraceError(f"{path}: there is another file of that name: not a sweep's table")
+
+
+def _columns(path: Path) -> Sequence[str]:
+    try:
+        if path.suffix == ".csv":
+            return pl.read_csv(path, n_rows=0).columns
+        return list(pl.read_parquet_schema(path))
+    except (pl.exceptions.PolarsError, OSError):
+        return ()
+
+
+def _rows(job: Job, launch: LaunchProfile, number: int) -> Iterator[tuple[object, ...]]:
+    kernel = launch.launch.name
+    for name, counter in headings(launch.capability).items():
+        if counter:
+            value = launch.counters[name]
+            yield job.variant, launch.device, number, kernel, name, value, launch.refusal
+
+
+def _literal(value: Setting | None, name: str, jobs: Sequence[Job]) -> pl.Expr:
+    """A column of one value: integers, unless any job has a text there."""
+    is_text = any(isinstance(job.settings.get(name), str) for job in jobs)
+    if is_text:
+        return pl.lit(None if value is None else str(value), pl.String)
+    return pl.lit(value, pl.Int64)
+
+
+def _compare(
+    title: str,
+    device: str,
+    found: Mapping[str, pl.DataFrame],
+    labels: Sequence[str],
+    counters: Sequence[Counter],
+    baseline: int,
+) -> Table:
+    """The table of one device and one combination of settings."""
+    values: list[Mapping[str, Value]] = []
+    refusals = []
+    for label in labels:
+        table = found.get(label, pl.DataFrame(schema=SCHEMA))
+        mine = table.filter(pl.col("device") == device, pl.col("launch") == TOGETHER)
+        values.append(dict(zip(mine["counter"], map(_whole, mine["value"]), strict=True)))
+        refusals.append(next(iter(mine["refusal"]), ""))
+    here = [c for c in counters if any(heading(c) in side for side in values)]
+    return Table(title, None, tuple(refusals), tuple(compare_rows(here, values, baseline)))
+
+
+def _whole(value: float | None) -> Value:
+    """An integer where it is one."""
+    return int(value) if value is not None and value.is_integer() else value

@@ -1,0 +1,20 @@
+"""A launch as CUDA writes it."""
+
+from ...inert import one_line
+from ...traces.schema import Launch
+
+
+def launch_text(launch: Launch) -> str:
+    """`reverse<<<1024, 256>>>(out, in)`; scalars with their values, `n=1024`."""
+    shape = [_extent(launch.grid), _extent(launch.block)]
+    if launch.shared_dynamic:
+        shape.append(str(launch.shared_dynamic))
+    arguments = (a.name if a.name == a.value else f"{a.name}={a.value}" for a in launch.arguments)
+    return one_line(f"{launch.name}<<<{', '.join(shape)}>>>({', '.join(arguments)})")
+
+
+def _extent(extent: tuple[int, ...]) -> str:
+    """`256` or `(16, 16)`: what CUDA's dim3 takes, without trailing ones."""
+    while len(extent) > 1 and extent[-1] == 1:
+        extent = extent[:-1]
+    return str(extent[0]) if len(extent) == 1 else str(extent)
