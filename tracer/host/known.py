@@ -7,10 +7,10 @@ import pyarrow as pa
 
 from ..engine.array.decode import local_bytes
 from ..engine.call.recursion import recursive_functions
+from ..engine.kernel.parted_lanes import link_with_waiting
 from ..engine.kernel.variable_layout import Layout, local_layout, shared_layout
 from ..isa.table import instruction_table
 from ..ptx.kernel import Kernel, Module
-from ..ptx.link import link_kernel
 from ..ptx.parse import parse_module
 from .configuration import Limits
 from .independence import why_dependent, why_in_order
@@ -32,7 +32,7 @@ def known_module(ptx: str) -> Module:
 @lru_cache(maxsize=KERNELS)
 def known_kernel(ptx: str, mangled: str) -> "Known":
     """Link a kernel of a PTX text, once."""
-    return Known(link_kernel(known_module(ptx), mangled))
+    return Known(link_with_waiting(known_module(ptx), mangled))
 
 
 @dataclass(frozen=True)

@@ -24,10 +24,14 @@ def cut_blocks(function: Function, is_inner_call: Callable[[Instruction], bool])
 
 
 def cut_at_meetings(
-    function: Function, is_inner_call: Callable[[Instruction], bool], cuts: list[Cut]
+    function: Function,
+    is_inner_call: Callable[[Instruction], bool],
+    cuts: list[Cut],
+    known: frozenset[int] = frozenset(),
 ) -> tuple[list[Cut], frozenset[int]]:
-    """Make blocks of the instructions at which lanes meet that parted; return them, too."""
-    found = find_meetings(
+    """Make blocks of the instructions at which lanes meet that parted, those that are `known` to
+    be of the kind with them; return them, too."""
+    found = known | find_meetings(
         function.instructions,
         [(cut.first, cut.last) for cut in cuts],
         {number: cut.successors for number, cut in enumerate(cuts)},

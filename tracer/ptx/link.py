@@ -24,8 +24,10 @@ from .liveness import find_live
 _Live = list[frozenset[tuple[int, str]]]
 
 
-def link_kernel(module: Module, entry_name: str) -> Kernel:
+def link_kernel(module: Module, entry_name: str, meetings: frozenset[int] = frozenset()) -> Kernel:
     """Join the entry and every function that it can reach.
+
+    At `meetings` (pcs) lanes meet that parted; others are found.
 
     Calls of functions without a body (`vprintf`, `malloc`) stay inside a block. An indirect call
     can reach the functions of its `.calltargets`, or else all whose address the module takes.
@@ -36,13 +38,16 @@ def link_kernel(module: Module, entry_name: str) -> Kernel:
 
     reached = _reach(module, _find_entry(module, entry_name))
     functions = [separate_returns(function, is_inner) for function in reached]
-    parted = [
-        cut_at_meetings(function, is_inner, cut_blocks(function, is_inner))
-        for function in functions
-    ]
+    parted = []
+    start = 0
+    for function in functions:
+        span = range(start, start + len(function.instructions))
+        known = frozenset(pc - start for pc in meetings if pc in span)
+        parted.append(cut_at_meetings(function, is_inner, cut_blocks(function, is_inner), known))
+        start = span.stop
     cuts = [own for own, _ in parted]
     count = sum(map(len, cuts))
-    meetings: set[int] = set()
+    found: set[int] = set()
     instructions: list[Instruction] = []
     blocks: list[BasicBlock] = []
     spans: list[FunctionSpan] = []
@@ -52,7 +57,7 @@ def link_kernel(module: Module, entry_name: str) -> Kernel:
         spans.append(FunctionSpan(function, len(blocks), count + index))
         _append_live(live_in, live_out, index, function, own)
         blocks += _place(own, index, len(blocks), len(instructions), count + index)
-        meetings.update(len(instructions) + k for k in parted[index][1])
+        found.update(len(instructions) + k for k in parted[index][1])
         instructions += function.instructions
     return Kernel(
         entry_name,
@@ -62,7 +67,7 @@ def link_kernel(module: Module, entry_name: str) -> Kernel:
         tuple(blocks),
         tuple(live_in),
         tuple(live_out),
-        frozenset(meetings),
+        frozenset(found),
     )
 
 

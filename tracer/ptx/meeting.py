@@ -41,6 +41,12 @@ def mask_of(instruction: Instruction) -> Operand:
     return instruction.operands[_MASK[instruction.opcode]]
 
 
+def waiting_places(instructions: Sequence[Instruction]) -> list[int]:
+    """Return the instructions at which lanes wait for others if these run elsewhere."""
+    here = _here(instructions)
+    return [k for k, instruction in enumerate(instructions) if _waits(instruction, here)]
+
+
 def find_meetings(
     instructions: Sequence[Instruction],
     spans: Sequence[tuple[int, int]],
@@ -54,11 +60,8 @@ def find_meetings(
     """
     if not any(meeting_key(instruction) for instruction in instructions):
         return frozenset()
-    here = _here(instructions)
-    keyed = {
-        block: [k for k in range(*span) if _waits(instructions[k], here)]
-        for block, span in enumerate(spans)
-    }
+    waiting = set(waiting_places(instructions))
+    keyed = {block: [k for k in range(*span) if k in waiting] for block, span in enumerate(spans)}
     masks = {
         k: _known(mask_of(instructions[k]), instructions) for each in keyed.values() for k in each
     }

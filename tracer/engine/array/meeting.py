@@ -9,7 +9,7 @@ is not modelled: lanes that run ahead of where their split joins, and meet other
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,6 +49,12 @@ class Outcome:
     slot: int
     lanes: Mask
     values: Array
+
+    def as_type(self, dtype: np.dtype[Any]) -> Array:
+        """Return the bits of the values in a register of another type: `shfl` moves floats, too."""
+        if self.values.dtype.kind == "b" or dtype.kind == "b":
+            return self.values.astype(dtype)
+        return self.values.astype(f"u{dtype.itemsize}").view(dtype)
 
 
 class Meetings:

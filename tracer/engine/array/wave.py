@@ -180,7 +180,8 @@ class Wave:
         shape = (self.blocks, self.columns)
         for each in self.stacks.meetings.outcomes:
             register = np.array(np.broadcast_to(self.registers[each.slot], shape), order="C")
-            register.reshape(-1, LANES)[each.warp][each.lanes] = each.values[each.lanes]
+            values = each.as_type(register.dtype)
+            register.reshape(-1, LANES)[each.warp][each.lanes] = values[each.lanes]
             self.registers[each.slot] = register
         self.stacks.meetings.outcomes.clear()
 

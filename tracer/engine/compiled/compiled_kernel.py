@@ -30,7 +30,18 @@ from .llvm.kernel_text import KernelText, write_kernel
 from .llvm.switch_text import ways_of
 from .machine.access_check import finish_some
 from .machine.generic_address import REGIONS
-from .machine.machine import CALL, DIVIDE, JUMP, LEAVE, LEAVE_SOME, MEET, OTHER, RETURN_SOME, SWITCH
+from .machine.machine import (
+    BARRIER,
+    CALL,
+    DIVIDE,
+    JUMP,
+    LEAVE,
+    LEAVE_SOME,
+    MEETING,
+    OTHER,
+    RETURN_SOME,
+    SWITCH,
+)
 from .machine.schedule import account, end_group, note_spins, run_warps
 
 BUFFER_BYTES = 1 << 28
@@ -115,7 +126,7 @@ class CompiledKernel:
 
     def __init__(self, kernel: Kernel, symbols: dict[tuple[int, str], int]) -> None:
         self.kernel = kernel
-        made = write_kernel(kernel, symbols, _NAME, lambda block: ending(kernel, block) != "")
+        made = write_kernel(kernel, symbols, _NAME, lambda block: ends(kernel, block))
         self.made = made
         self.frame = made.frame
         sites = np.diff([*made.first_site, len(made.sites)])
@@ -234,17 +245,20 @@ _ENDINGS = {
     "divide": DIVIDE,
     "leave": LEAVE,
     "leave some": LEAVE_SOME,
-    "barrier": MEET,
+    "barrier": BARRIER,
     "other": OTHER,
     "call": CALL,
     "return some": RETURN_SOME,
     "switch": SWITCH,
+    "meeting": MEETING,
 }
 
 
 def ending(kernel: Kernel, block: BasicBlock) -> str:
     """Return how a basic block ends, "" where it runs into the next one; a key of _ENDINGS."""
     last = kernel.instructions[block.last - 1]
+    if block.last - 1 in kernel.meetings:
+        return "other" if _follows_call(kernel, block) else "meeting"
     guarded = last.guard is not None
     match last.opcode:
         case "bra":
@@ -264,6 +278,18 @@ def ending(kernel: Kernel, block: BasicBlock) -> str:
     return ""
 
 
+def ends(kernel: Kernel, block: BasicBlock) -> bool:
+    """Whether the last instruction of a block does nothing but send the warps on their way."""
+    return ending(kernel, block) not in ("", "meeting")
+
+
+def _follows_call(kernel: Kernel, block: BasicBlock) -> bool:
+    """Whether a block begins with what a function gives back, which has to be taken first."""
+    before = kernel.blocks[block.number - 1]
+    last = kernel.instructions[before.last - 1]
+    return before.last == block.first and is_inner_call(kernel, before, last)
+
+
 def _is_plain(barrier: Instruction) -> bool:
     fixed = all(isinstance(operand, Immediate) for operand in barrier.operands)
     odd = barrier.guard is not None or {"arrive", "red"} & set(barrier.modifiers)
@@ -274,9 +300,5 @@ def refuse_launch(program: Program) -> None:
     """Raise CutraceError for a launch that the compiled engine does not run."""
     if program.launch.watch.uninitialized:
         raise CutraceError("the compiled engine does not look for bytes that nobody wrote")
-    if program.kernel.meetings:
-        raise CutraceError(
-            "the compiled engine does not let lanes of a warp meet that come from several places"
-        )
     if program.memory.global_.used.size >= 1 << 31:
         raise CutraceError("the compiled engine takes less than 2 GiB of global memory")

@@ -17,6 +17,7 @@ from ...ptx.kernel import BasicBlock
 from ..array.decode import Decoder, decode_instruction
 from ..array.group import Group
 from ..array.program import Program, Step, Terminator, special_values
+from ..array.shuffle_vote import decode_warp
 from ..lanes import ALL_LANES, LANES, Array, unpack
 from .frame.register_frame import Place
 from .llvm.kernel_text import KernelText
@@ -82,6 +83,8 @@ class Escapes:
         decoder.function, decoder.block = block.function, block
         slots.begin_block()
         step, ending = decode_instruction(decoder, pc)
+        if pc in decoder.kernel.meetings:  # for when nobody is to be waited for
+            step = decode_warp(decoder, decoder.kernel.instructions[pc])
         places = self._made.places[pc]
         specials: list[tuple[int, str]] = []
         reads = []

@@ -98,7 +98,7 @@ class CompiledWave(Wave):
         m.part_order = np.full(padded // LANES, STALE, dtype=np.int32)
         m.waited = np.zeros(self.warps, dtype=np.int64)
         m.spins, m.patience = stacks.spins, stacks.patience
-        m.parked = stacks.barriers.parked
+        m.parked, m.meeting = stacks.barriers.parked, stacks.meetings.parked
         m.step = self.step
         m.picked, m.fair = -1, FAIR
         m.chosen = np.zeros(self.warps, dtype=np.int32)
@@ -260,8 +260,10 @@ class CompiledWave(Wave):
                 routine.account(m.address)
                 m.most_depth = int(stacks.depth.max())
             elif reason == ENDED:
-                stacks.barriers.resume(m.chosen[: m.count].astype(np.intp))
+                group = m.chosen[: m.count].astype(np.intp)
+                stacks.barriers.resume(group)
                 stacks.barriers.release(np.flatnonzero(stacks.state == DONE))
+                stacks.meetings.settle(group)
                 self._take_outcomes()
             if reason in (ENDING, ENDED):
                 reason = routine.note_spins(m.address)
@@ -305,6 +307,7 @@ class CompiledWave(Wave):
         self._escapes.enter(self, group, escaped)
         assert escaped.ending is not None
         taken = escaped.ending(group)
+        self._escapes.leave(self, group, escaped)
         if taken is not None:
             m.taken[: m.count] = taken
         self._take_outcomes()
@@ -318,10 +321,14 @@ class CompiledWave(Wave):
             self._deepen(2 * stacks.levels)
 
     def _take_outcomes(self) -> None:
-        """Put what votes at barriers gave into the frames of the warps that go on."""
+        """Put what votes at barriers gave, and lanes that met, into the frames of their warps."""
         for warp, slot, value in self.stacks.barriers.outcomes:
             self.lanes_of_place(self._escapes.place_of(slot))[warp] = value
         self.stacks.barriers.outcomes.clear()
+        for each in self.stacks.meetings.outcomes:
+            held = self.lanes_of_place(self._escapes.place_of(each.slot))
+            held[each.warp][each.lanes] = each.values[each.lanes]
+        self.stacks.meetings.outcomes.clear()
 
     def _escape(self, pc: int, accesses: int) -> int:
         """Let the array engine run an instruction for the group in hand; return 1 if it fails."""

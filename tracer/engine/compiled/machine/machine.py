@@ -10,15 +10,16 @@ NEVER = (1 << 31) - 1
 STALE = -1
 """The least order of warps that have moved since it was looked for."""
 
-JUMP, DIVIDE, LEAVE, LEAVE_SOME, MEET, OTHER, CALL, RETURN_SOME, SWITCH = range(9)
+JUMP, DIVIDE, LEAVE, LEAVE_SOME, BARRIER, OTHER, CALL, RETURN_SOME, SWITCH, MEETING = range(10)
 """How a basic block ends: all go on, a branch, all exit, some exit, a barrier for the whole thread
-block, in a way that the array engine knows, a call, a return of some lanes, or a switch."""
+block, in a way that the array engine knows, a call, a return of some lanes, a switch, or an
+instruction at which lanes of a warp meet."""
 
 IDLE, WRITE, FOREIGN, ENDING, FAULT, ENDED, DEEPEN, TURN, SPINS = range(9)
 """Why compiled code stops: no warp is ready; rows have to be written; nothing leaves the loop of
-the block; its end is not compiled; a lane reached memory that it must not; a warp ended while
-others wait, or splits did while one of their warp waits; splits need more room; warps have lost
-their patience; all that can run only wait."""
+the block; its end is not compiled, or lanes may have to wait for others; a lane reached memory that
+it must not; a warp ended while others wait, or splits did while one of their warp waits; splits
+need more room; warps have lost their patience; all that can run only wait."""
 
 
 class Machine(Struct):
@@ -36,11 +37,11 @@ class Machine(Struct):
     Splits are `most_depth` deep, and `spare` more may come with one block. What a recursion puts
     aside lies in `aside`, a level of all warps after the other, with room for `aside_levels`.
     Basic blocks of loops that wait have `waits`, if `may_wait`; `spins` and `patience` are those of
-    SplitStacks, `parked` that of Barriers. `leader` leads those that have all waited, `lead_left`
-    more times. `site_pattern` has the last pattern of each access and warp, -1 for none. `beside`
-    is 1 where other threads run waves of the launch at the same time. `escape` is what an escape
-    calls, with its pc and the number of accesses before it; rows of the first `finished` accesses
-    of the basic block are taken, and `upto` says how many are to be.
+    SplitStacks, `parked` that of Barriers, `meeting` that of Meetings. `leader` leads those that
+    have all waited, `lead_left` more times. `site_pattern` has the last pattern of each access and
+    warp, -1 for none. `beside` is 1 where other threads run waves of the launch at the same time.
+    `escape` is what an escape calls, with its pc and the number of accesses before it; rows of the
+    first `finished` accesses of the basic block are taken, and `upto` says how many are to be.
 
     Arrays over accesses: `site_as` is the access that its rows are of: itself, but for one with
     generic addresses that of its state space, from `site_in` on in order of regions. Of such an
@@ -64,6 +65,7 @@ class Machine(Struct):
     depth: I32
     called: U8
     parked: U32
+    meeting: U32
     below_block: I32
     below_join: I32
     below_mask: U32

@@ -9,6 +9,7 @@ from ...array.split import BEHIND, PATIENCE
 from ...native.language import I32, assembly, invoke, trailing_zeros
 from .access_check import finish_rows
 from .machine import (
+    BARRIER,
     CALL,
     DEEPEN,
     DIVIDE,
@@ -20,7 +21,7 @@ from .machine import (
     JUMP,
     LEAVE,
     LEAVE_SOME,
-    MEET,
+    MEETING,
     NEVER,
     OTHER,
     RETURN_SOME,
@@ -138,7 +139,7 @@ def place_order(m: Machine, warp: int) -> None:
 
 def settle(m: Machine, warp: int) -> None:
     """Pop the top splits that have joined or are empty; end the warp if it has none left, let it
-    wait on if the top one waits at a barrier."""
+    wait on if the top one waits at a barrier, or for other lanes of its warp."""
     popped = 0
     while m.block[warp] == m.join[warp] or m.mask[warp] == 0:
         depth = m.depth[warp]
@@ -153,7 +154,7 @@ def settle(m: Machine, warp: int) -> None:
         m.join[warp] = m.below_join[below]
         m.mask[warp] = m.below_mask[below]
         m.called[warp] = m.below_called[below]
-    if popped and m.mask[warp] & m.parked[warp]:
+    if popped and m.mask[warp] & (m.parked[warp] | m.meeting[warp]):
         m.has_ended = 1
         m.waiting = 1
     place_order(m, warp)
@@ -221,6 +222,9 @@ def leave(m: Machine, warp: int, lanes: int, returns: int) -> None:
         if returns and m.below_called[below]:
             left = left & ~here
         level -= 1
+    if m.meeting[warp]:
+        m.has_ended = 1
+        m.waiting = 1
     settle(m, warp)
 
 
@@ -245,6 +249,16 @@ def all_have_come(m: Machine) -> int:
         if m.mask[warp] != live:
             return 0
     return 1
+
+
+def some_are_elsewhere(m: Machine) -> int:
+    """Whether lanes of a warp of the group live that are not in it."""
+    for place in range(m.count):
+        warp = m.chosen[place]
+        live = m.below_mask[warp] if m.depth[warp] > 0 else m.mask[warp]
+        if m.active[place] != live:
+            return 1
+    return 0
 
 
 def spread(m: Machine, warp: int, place: int) -> None:
@@ -359,6 +373,8 @@ def run_group(m: Machine) -> int:
     number = m.number
     if m.codes[number] == 0:
         return FOREIGN
+    if m.endings[number] == MEETING and some_are_elsewhere(m):
+        return ENDING
     invoke(m.codes[number], m)
     if m.fault_site >= 0:
         return FAULT
@@ -372,7 +388,7 @@ def end_group(m: Machine) -> int:
     ending = m.endings[number]
     if m.most_depth + m.spare > m.levels:
         return DEEPEN
-    if ending == OTHER or (ending == MEET and not all_have_come(m)):
+    if ending == OTHER or (ending == BARRIER and not all_have_come(m)):
         return ENDING
     if ending == JUMP and m.branches[number]:
         for place in range(m.count):
