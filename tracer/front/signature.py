@@ -5,9 +5,11 @@ PTX says which kernels there are, by mangled name; the source says how their par
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from math import prod
 
 from .demangle import Demangled, demangle, plain
+from .python import python_parameters
 from .source import KernelSignature
 from .syntax import Written, written_kernels
 
@@ -48,9 +50,22 @@ def list_kernels(
     asked = {mangled: expression for expression, mangled in (names or {}).items()}
     bounds = {name: prod(map(int, sizes.split(","))) for name, sizes in _BOUND.findall(ptx)}
     return tuple(
-        _signature(mangled, parameters, written, asked.get(mangled), bounds.get(mangled, 0))
+        _with_names(
+            _signature(mangled, parameters, written, asked.get(mangled), bounds.get(mangled, 0)),
+            texts,
+        )
         for mangled, parameters in entries(ptx).items()
     )
+
+
+def _with_names(kernel: KernelSignature, texts: Sequence[str]) -> KernelSignature:
+    """Call the parameters of a kernel of Numba as its Python function does."""
+    if not _NUMBA.search(kernel.mangled):
+        return kernel
+    names = python_parameters(kernel.name, len(kernel.parameters), texts)
+    pairs = zip(kernel.parameters, names, strict=False)
+    named = tuple((c_type, name) for (c_type, _), name in pairs)
+    return replace(kernel, parameters=named or kernel.parameters)
 
 
 def _signature(

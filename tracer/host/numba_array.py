@@ -11,7 +11,7 @@ import re
 from .array import DeviceArray
 
 _ARRAY = re.compile(r"Array<(.+), (\d+), [ACF], \w+, \w+>")
-_BEFORE_SHAPE = 5
+_DATA, _BEFORE_SHAPE = 4, 5
 
 
 def array_of(c_type: str) -> tuple[str, int]:
@@ -31,3 +31,8 @@ def unfold(array: DeviceArray) -> bytes:
     strides = array.elements().strides
     members = (0, 0, array.size, array.dtype.itemsize, array.address, *array.shape, *strides)
     return b"".join(member.to_bytes(8, "little") for member in members)
+
+
+def data_address(members: bytes) -> int:
+    """Where the elements of an array lie, of its members as a kernel takes them."""
+    return int.from_bytes(members[8 * _DATA : 8 * _DATA + 8], "little")

@@ -64,12 +64,18 @@ class Child:
 
 
 def _environment(library: Path, line: int, memory: int) -> dict[str, str]:
-    folders = [str(library), os.environ.get("LD_LIBRARY_PATH", "")]
     return {
         **os.environ,
-        "LD_LIBRARY_PATH": ":".join(folder for folder in folders if folder),
+        "LD_LIBRARY_PATH": _before(str(library), "LD_LIBRARY_PATH"),
+        "LD_PRELOAD": _before(str(library / "libcuda.so.1"), "LD_PRELOAD"),
         "CUTRACE_RECORDER": f"{line}:{memory}",
     }
+
+
+def _before(path: str, name: str) -> str:
+    """A path before those that a variable of the environment has."""
+    own = os.environ.get(name)
+    return f"{path}:{own}" if own else path
 
 
 def _start(

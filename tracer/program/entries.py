@@ -70,7 +70,7 @@ def _entries(types: str, header: str, ours: set[str]) -> Iterator[Entry]:
     listed = {newest.get(asked, asked) for asked in since}
     for name in sorted(ours - listed - set(since)):
         asked = re.sub(r"_v\d$", "", name)
-        if asked not in since:
+        if name.startswith("cu") and asked not in since:
             yield Entry(name, asked, 0)
 
 

@@ -14,8 +14,12 @@ import pyarrow as pa
 from ...errors import CutraceError
 
 MAGIC = 0xBA55ED50
+BUNDLE_MAGIC = 0x52545543
+"""Of what our library's linker collects: `driver/bundle.h`."""
+
 PTX, MACHINE_CODE = 1, 2
 _HEAD = struct.Struct("<IHHQ")
+_BUNDLE_HEAD = struct.Struct("<IIQ")
 _ENTRY = struct.Struct("<HHIQIIQI")
 _LZ4, _ZSTD = 0x2000, 0x8000
 _DEVICE_RUNTIME = "__cudaDeviceSynchronizeDeprecationAvoidance()"
@@ -75,9 +79,19 @@ def read_ptx(data: bytes, capability: int) -> list[str]:
             "a module has machine code alone (a cubin), no PTX: have it compiled to PTX, with "
             "-arch=compute_90 in place of -arch=sm_90 or -cubin"
         )
+    if data.startswith(struct.pack("<I", BUNDLE_MAGIC)):
+        return [text for piece in _pieces(data) for text in read_ptx(piece, capability)]
     if data.startswith(struct.pack("<I", MAGIC)):
         return choose_ptx(list(read_images(data)), capability)
     return [_text(data)]
+
+
+def _pieces(data: bytes) -> Iterator[bytes]:
+    at = _BUNDLE_HEAD.size
+    while at < len(data):
+        (size,) = struct.unpack_from("<Q", data, at)
+        yield data[at + 8 : at + 8 + size]
+        at += 8 + size
 
 
 def choose_ptx(images: list[list[Entry]], capability: int) -> list[str]:

@@ -3,12 +3,13 @@
 import struct
 import sys
 from collections.abc import Iterator
-from itertools import accumulate
+from itertools import accumulate, islice
 
 from ...errors import CutraceError, KernelFault
 from ...traces.schema import Argument
 from ..host.function import Function
-from ..host.signature import FLOAT, INTEGER, POINTER, WORD, Parameter
+from ..host.numba_array import count_words, data_address
+from ..host.signature import ARRAY, FLOAT, INTEGER, POINTER, WORD, Parameter
 from .answers import (
     ASSERT,
     ILLEGAL_ADDRESS,
@@ -99,10 +100,14 @@ class Launches:
 
     def _describe(self, function: Function, packed: tuple[bytes, ...]) -> Iterator[Argument]:
         """What the trace says of the arguments; pointers name their arrays."""
-        for parameter, data in zip(function.signature.parameters, packed, strict=True):
+        words = iter(packed)
+        for parameter in function.signature.parameters:
+            data = b"".join(islice(words, count_words(parameter.c_type)))
             yield Argument(parameter.name, parameter.type, self._show(parameter, data))
 
     def _show(self, parameter: Parameter, data: bytes) -> str | int | float:
+        if parameter.kind == ARRAY:
+            return self._show_address(parameter, data_address(data))
         if parameter.kind in (POINTER, WORD):
             return self._show_address(parameter, int.from_bytes(data, "little"))
         if parameter.kind == FLOAT and parameter.size in _FLOATS:

@@ -16,6 +16,11 @@ CUresult result(cudaError_t status);
 /* Say on stderr that a function is missing; CUDA_ERROR_NOT_SUPPORTED. */
 CUresult refuse_driver(const char *name);
 
+/* module.c: a file as it is, with a zero behind it (NULL if it cannot be read); the logs of a compiler
+   that says nothing. */
+char *read_file(const char *path, size_t *bytes);
+void empty_logs(unsigned count, const CUjit_option *options, void **values);
+
 static inline void *pointer(CUdeviceptr address)
 {
     return (void *)(uintptr_t)address;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bundle.h"
 #include "driver.h"
 
 #define WRAPPER_MAGIC 0x466243b1u
@@ -36,23 +37,25 @@ static CUresult load(struct module **module, const void *data)
     size_t bytes = strlen(data);
     if (magic == IMAGE_MAGIC)
         bytes = ((const struct image *)data)->head + ((const struct image *)data)->bytes;
+    else if (magic == BUNDLE_MAGIC)
+        bytes = sizeof(struct bundle_head) + ((const struct bundle_head *)data)->bytes;
     else if (magic == ELF_MAGIC) /* machine code, of which the head is enough to be refused */
         bytes = ELF_HEAD;
     *module = load_module(data, bytes, &status);
     return result(status);
 }
 
-/* A file as it is, with a zero behind it; NULL if it cannot be read. */
-static char *read_file(const char *path)
+char *read_file(const char *path, size_t *bytes)
 {
     FILE *file = fopen(path, "rb");
     if (!file)
         return NULL;
     fseek(file, 0, SEEK_END);
-    long bytes = ftell(file);
+    long size = ftell(file);
     rewind(file);
-    char *data = bytes < 0 ? NULL : calloc(1, bytes + 1);
-    if (data && fread(data, 1, bytes, file) != (size_t)bytes) {
+    char *data = size < 0 ? NULL : calloc(1, size + 1);
+    *bytes = size;
+    if (data && fread(data, 1, *bytes, file) != *bytes) {
         free(data);
         data = NULL;
     }
@@ -62,7 +65,8 @@ static char *read_file(const char *path)
 
 static CUresult load_file(struct module **module, const char *path)
 {
-    char *data = read_file(path);
+    size_t bytes;
+    char *data = read_file(path, &bytes);
     if (!data)
         return CUDA_ERROR_FILE_NOT_FOUND;
     CUresult status = load(module, data);
@@ -70,8 +74,7 @@ static CUresult load_file(struct module **module, const char *path)
     return status;
 }
 
-/* Nothing is said by a compiler: its logs are empty. */
-static void empty_logs(unsigned count, const CUjit_option *options, void **values)
+void empty_logs(unsigned count, const CUjit_option *options, void **values)
 {
     char *logs[2] = {NULL, NULL};
     size_t rooms[2] = {0, 0};

@@ -1,0 +1,78 @@
+/* This library is loaded before all others (LD_PRELOAD). Programs that are linked with a compiler
+   find our function first; those that ask for its address in a library they opened come by here. */
+
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <string.h>
+
+#include "interpose.h"
+#include "runtime.h"
+
+#define INTERPOSED(FUNCTION) \
+    FUNCTION(nvrtcCompileProgram) \
+    FUNCTION(nvrtcGetCUBINSize) \
+    FUNCTION(nvrtcGetCUBIN) \
+    FUNCTION(nvJitLinkCreate) \
+    FUNCTION(nvJitLinkDestroy) \
+    FUNCTION(nvJitLinkAddData) \
+    FUNCTION(nvJitLinkAddFile) \
+    FUNCTION(nvJitLinkComplete) \
+    FUNCTION(nvJitLinkGetLinkedCubinSize) \
+    FUNCTION(nvJitLinkGetLinkedCubin)
+
+#define FUNCTION(name) extern void name##_ours(void) __asm__(#name);
+INTERPOSED(FUNCTION)
+#undef FUNCTION
+
+static struct interposed {
+    const char *name;
+    void *ours, *theirs;
+} table[] = {
+#define FUNCTION(name) {#name, (void *)name##_ours, NULL},
+    INTERPOSED(FUNCTION)
+#undef FUNCTION
+};
+
+typedef void *(*finder)(void *, const char *);
+
+static finder system_dlsym(void)
+{
+    static finder found;
+    if (!found)
+        found = (finder)dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.34"); /* in libc since then */
+    if (!found)
+        found = (finder)dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.2.5"); /* x86-64 */
+    if (!found)
+        found = (finder)dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.17"); /* AArch64 */
+    return found;
+}
+
+static struct interposed *find(const char *name)
+{
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        if (!strcmp(table[i].name, name))
+            return table + i;
+    return NULL;
+}
+
+void *theirs(const char *name)
+{
+    struct interposed *found = find(name);
+    if (!found)
+        return system_dlsym()(RTLD_NEXT, name);
+    if (!found->theirs)
+        found->theirs = system_dlsym()(RTLD_NEXT, name);
+    return found->theirs;
+}
+
+/* What is not ours is asked with a jump, not a call: RTLD_NEXT goes by who asks. */
+API void *dlsym(void *handle, const char *name)
+{
+    struct interposed *found = strncmp(name, "nv", 2) ? NULL : find(name);
+    if (!found)
+        return system_dlsym()(handle, name);
+    void *there = system_dlsym()(handle, name);
+    if (there && there != found->ours)
+        found->theirs = there;
+    return there ? found->ours : NULL;
+}
