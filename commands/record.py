@@ -11,6 +11,7 @@ from ._complete import devices
 from ._program import TakesProgram, build, choose_device, program_of, record_command
 from ._quote import quote
 from ._recording import Recording, record_source, records
+from ._script import script_command
 
 PANEL = "Record"
 CLASS = TakesProgram
@@ -28,7 +29,7 @@ def command(
         list[Path] | None,
         typer.Argument(
             metavar="SOURCE... [-- ARGUMENTS | -- PROGRAM ARGUMENTS]",
-            help="CUDA C++ (.cu), PTX (.ptx), or a Python script with a Session (.py). With --,"
+            help="CUDA C++ (.cu), PTX (.ptx), or a Python script (.py) with its arguments. With --,"
             " the sources of a program, or none and a program behind it.",
         ),
     ] = None,
@@ -66,6 +67,9 @@ def command(
     """Run a kernel, or a whole program, and write the trace of what it launches."""
     recording = replace(recording, jobs=jobs)
     words = program_of(ctx)
+    name = str(sources[0]) if sources else ""
+    if script := script_command(sources or [], words):
+        words, sources = script, None
     if words is None:
         trace = _record(_only(sources or []), out, recording)
         return f"{trace}\nnext: cutrace analyze {quote(trace)}"
@@ -77,9 +81,8 @@ def command(
         words = (f"./{path.name}", *words)
     if not words:
         raise CutraceError("nothing stands behind --: expected a program, as in -- ./app")
-    name = str(sources[0]) if sources else words[0]
     order = Order(words, path, launches, timeout)
-    return record_command(order, name, out, shown, recording)
+    return record_command(order, name or words[0], out, shown, recording)
 
 
 def _record(source: Path, out: Path | None, recording: Recording) -> Path:

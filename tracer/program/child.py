@@ -11,6 +11,15 @@ from contextlib import suppress
 from pathlib import Path
 
 from ...errors import CutraceError, nearest
+from .cache import folder_of
+
+STARTUP = Path(__file__).with_name("startup")
+PYTHON_CACHES = {
+    "CUPY_CACHE_DIR": "cupy",
+    "NUMBA_CACHE_DIR": "numba",
+    "TRITON_CACHE_DIR": "triton",
+}
+"""Where Python packages keep compiled kernels: not beside the machine code for a real device."""
 
 PATIENCE = 5.0
 """Seconds that a program has to end by itself when it was asked to."""
@@ -68,6 +77,8 @@ def _environment(library: Path, line: int, memory: int) -> dict[str, str]:
         **os.environ,
         "LD_LIBRARY_PATH": _before(str(library), "LD_LIBRARY_PATH"),
         "LD_PRELOAD": _before(str(library / "libcuda.so.1"), "LD_PRELOAD"),
+        "PYTHONPATH": _before(str(STARTUP), "PYTHONPATH"),
+        **{name: str(folder_of(kind)) for name, kind in PYTHON_CACHES.items()},
         "CUTRACE_RECORDER": f"{line}:{memory}",
     }
 

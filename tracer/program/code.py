@@ -18,10 +18,12 @@ from .device import Device
 from .image import read_ptx
 from .linked import link_texts
 from .session import ProgramSession
+from .wire import RUNTIME
 
 _TARGET = re.compile(r"^\s*\.target\s+(\w+)", re.MULTILINE)
 _CAPABILITY = re.compile(r"^\s*\.target\s+sm_(\d+)", re.MULTILINE)
 _COMPILER = re.compile(r"^// Cuda compilation tools, release [\d.]+, V([\d.]+)", re.MULTILINE)
+_DEVICE_RUNTIME = re.compile(r"\.extern\s+\.func\s+\([^)]*\)\s*cudaCG")
 MOST_THREADS = 1024
 
 
@@ -30,7 +32,10 @@ def read_code(data: bytes, capability: int) -> Compiled:
 
     CutraceError where there is machine code only.
     """
-    ptx = link_texts(read_ptx(data, capability))
+    texts = read_ptx(data, capability)
+    if any(_DEVICE_RUNTIME.search(text) for text in texts):
+        texts.append((RUNTIME / "device_runtime.ptx").read_text(encoding="utf-8"))
+    ptx = link_texts(texts)
     sources = compiled_from(ptx)
     target, version = _TARGET.search(ptx), _COMPILER.search(ptx)
     compiler = Compiler("nvcc", version[1] if version else "", target=target[1] if target else "")

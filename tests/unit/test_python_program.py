@@ -1,0 +1,207 @@
+"""Python programs as they are: `cutrace record script.py`."""
+
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+from program_run import Done, cutrace
+
+from cutrace.tracer.front.python import python_parameters
+from cutrace.tracer.program.image import BUNDLE_MAGIC, read_ptx
+
+has_numba_cuda = pytest.mark.skipif(
+    find_spec("numba_cuda") is None, reason='needs pip install "cutrace[numba]"'
+)
+
+ADD = """
+import sys
+import numpy as np
+from numba import cuda
+
+@cuda.jit
+def add(a, b, out, n):
+    i = cuda.grid(1)
+    if i < n:
+        out[i] = a[i] + b[i]
+
+n = int(sys.argv[1])
+a = cuda.to_device(np.arange(n, dtype=np.float32))
+out = cuda.device_array_like(a)
+add[(n + 255) // 256, 256](a, a, out, n)
+assert (out.copy_to_host() == 2 * np.arange(n)).all()
+print(n, "sums are right")
+"""
+
+
+def run(folder: Path, source: str, *words: str) -> Done:
+    """Record a script."""
+    (folder / "app.py").write_text(source)
+    return cutrace(folder, "record", "app.py", *words)
+
+
+@has_numba_cuda
+def test_a_script_of_numba_runs_unchanged_and_is_counted_by_its_own_lines(tmp_path: Path) -> None:
+    done = run(tmp_path, ADD, "700")
+    assert (done.status, done.out) == (0, "700 sums are right\n"), done.err
+    assert "app.cutrace has 1 launch" in done.err
+    (launch,) = done.trace.launches
+    assert launch.launch.grid == (3, 1, 1)  # 700 threads in blocks of 256
+    shown = [(each.name, each.value) for each in launch.launch.arguments]
+    assert shown == [("a", "a"), ("b", "a"), ("out", "out"), ("n", 700)]
+    table = launch.instructions().select(["file", "line", "opcode"]).to_pylist()
+    stores = [(row["file"], row["line"]) for row in table if row["opcode"] == "st"]
+    assert stores == [("app.py", 10)]
+    assert ADD.splitlines()[9].strip() == "out[i] = a[i] + b[i]"
+
+
+FEATURES = """
+import math
+import numpy as np
+from numba import cuda, float32
+
+@cuda.jit(device=True)
+def square(x):
+    return x * x
+
+@cuda.jit
+def sum_squares(data, out):
+    part = cuda.shared.array(128, float32)
+    t = cuda.threadIdx.x
+    i = cuda.grid(1)
+    part[t] = square(data[i]) if i < data.size else 0
+    cuda.syncthreads()
+    step = 64
+    while step > 0:
+        if t < step:
+            part[t] += part[t + step]
+        cuda.syncthreads()
+        step //= 2
+    if t == 0:
+        cuda.atomic.add(out, 0, part[0])
+
+@cuda.jit
+def sines(x, y):
+    i = cuda.grid(1)
+    if i < x.size:
+        own = cuda.local.array(2, float32)
+        own[0] = math.sin(x[i])
+        own[1] = 2 * own[0]
+        y[i] = own[0] + own[1]
+
+@cuda.jit
+def turn(data):
+    i = cuda.grid(1)
+    grid = cuda.cg.this_grid()
+    mine = data[(i + 32) % data.size]
+    grid.sync()
+    data[i] = mine
+
+@cuda.reduce
+def total(a, b):
+    return a + b
+
+@cuda.jit
+def hello(n):
+    print("thread", cuda.threadIdx.x, n)
+
+ones = np.ones(1000, np.float32)
+out = cuda.to_device(np.zeros(1, np.float32))
+sum_squares[8, 128](cuda.to_device(2 * ones), out)
+print(out.copy_to_host()[0])
+y = np.zeros_like(ones)
+stream = cuda.stream()
+device_y = cuda.to_device(y, stream)
+sines[8, 128, stream](cuda.to_device(ones, stream), device_y)
+y = device_y.copy_to_host(stream=stream)
+print(np.allclose(y, 3 * np.sin(1.0)))
+turned = cuda.to_device(np.arange(64))
+turn[2, 32](turned)
+print((turned.copy_to_host() == (np.arange(64) + 32) % 64).all())
+print(total(np.arange(100.0)))
+hello[1, 2](5)
+cuda.synchronize()
+print(cuda.get_current_device().compute_capability, cuda.is_available())
+managed = cuda.managed_array(100, np.float32)
+managed[:] = 0
+sines[1, 128](managed, managed)
+cuda.synchronize()
+print(managed.sum())
+"""
+
+
+@has_numba_cuda
+@pytest.mark.filterwarnings("ignore")
+def test_what_numba_offers_is_there(tmp_path: Path) -> None:
+    done = run(tmp_path, FEATURES)
+    assert done.status == 0, done.err
+    assert done.out.splitlines() == [
+        "4000.0",  # 1000 squares of 2
+        *("True", "True"),
+        "4950.0",  # 0 + 1 + ... + 99
+        *("thread 0 5", "thread 1 5"),
+        "ComputeCapability(major=9, minor=0) True",
+        "0.0",
+    ]
+
+
+NVRTC = """
+from cuda.core import Device, LaunchConfig, Program, ProgramOptions, launch
+import numpy as np
+
+text = '''
+extern "C" __global__ void twice(float *data, int n)
+{
+    int i = threadIdx.x;
+    if (i < n) data[i] *= 2;
+}
+'''
+device = Device()
+device.set_current()
+stream = device.create_stream()
+program = Program(text, "c++", ProgramOptions(arch=f"sm_{device.arch}"))
+kernel = program.compile("cubin").get_kernel("twice")
+data = device.allocate(400, stream=stream)
+view = np.frombuffer((__import__("ctypes").c_char * 400).from_address(int(data.handle)), np.float32)
+view[:] = 21
+launch(stream, LaunchConfig(grid=1, block=100), kernel, data, np.int32(100))
+stream.sync()
+print(view.sum())
+"""
+
+
+@has_numba_cuda
+def test_machine_code_that_a_script_asks_of_nvrtc_is_ptx_with_lines(tmp_path: Path) -> None:
+    done = run(tmp_path, NVRTC)
+    assert (done.status, done.out) == (0, "4200.0\n"), done.err  # 100 times 42
+    table = done.trace.launches[0].instructions()
+    assert 5 in table["line"].to_pylist()
+
+
+def test_a_script_s_own_error_stays_its_own(tmp_path: Path) -> None:
+    done = run(tmp_path, "import sys\nraise ValueError(sys.argv[1:])\n", "--", "-x", "7")
+    assert "ValueError: ['-x', '7']\n" in done.err
+    assert "sitecustomize" not in done.err
+
+
+def test_a_sitecustomize_of_the_user_s_own_is_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "sitecustomize.py").write_text("OWN = 'mine'\n")
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}:{':'.join(filter(None, sys.path))}")
+    done = run(tmp_path, "import sitecustomize\nprint(sitecustomize.OWN)\n")
+    assert done.out == "mine\n", done.err
+
+
+def test_parameters_are_called_as_the_python_function_calls_them() -> None:
+    text = "def f(a):\n    def g(x, y): pass\ndef g(z): pass\n"
+    assert python_parameters("g", 2, ["__global__ void g();", text]) == ("x", "y")
+    assert python_parameters("g", 1, [text]) == ("z",)
+    assert python_parameters("h", 1, [text]) == ()
+
+
+def test_pieces_that_a_linker_collects_are_read_one_by_one() -> None:
+    head = BUNDLE_MAGIC.to_bytes(4, "little") + (2).to_bytes(4, "little")
+    pieces = b"".join(len(p).to_bytes(8, "little") + p for p in (b"one\0", b"two"))
+    data = head + len(pieces).to_bytes(8, "little") + pieces
+    assert read_ptx(data, 90) == ["one", "two"]

@@ -1,0 +1,71 @@
+"""Python imports this by itself when it starts, in a program that is recorded.
+
+Kernels of Numba get the lines of their Python. It is another Python's module than cutrace's, so it
+imports nothing but what every Python has; a `sitecustomize` of the user's own is run, too.
+"""
+
+import importlib.util
+import sys
+from collections.abc import Callable, Sequence
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+HERE = str(Path(__file__).parent)
+
+
+class AfterImport(MetaPathFinder):
+    """Calls a function with a module when that has been imported."""
+
+    def __init__(self, name: str, then: Callable[[Any], None]) -> None:
+        self._name = name
+        self._then = then
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Find it as it would be found without us; what runs it then calls the function."""
+        if fullname != self._name:
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.util.find_spec(fullname)
+        loader: Any = spec and spec.loader
+        if loader is not None:
+            run = loader.exec_module
+
+            def run_and_call(module: ModuleType) -> None:
+                run(module)
+                self._then(module)
+
+            loader.exec_module = run_and_call
+        return spec
+
+
+def give_lines(dispatcher: Any) -> None:
+    """Let all kernels of `numba.cuda.dispatcher` be compiled with the lines of their source."""
+    made = dispatcher.CUDADispatcher.__init__
+
+    def make(
+        self: Any, function: Any, targetoptions: dict[str, Any], *more: Any, **named: Any
+    ) -> None:
+        if not targetoptions.get("debug"):
+            targetoptions = {**targetoptions, "lineinfo": True}
+        made(self, function, targetoptions, *more, **named)
+
+    dispatcher.CUDADispatcher.__init__ = make
+
+
+def run_the_next() -> None:
+    """Run the `sitecustomize` that would have been imported without ours, in its place."""
+    sys.path[:] = [place for place in sys.path if place != HERE]
+    spec = PathFinder.find_spec("sitecustomize", sys.path)
+    if spec and spec.loader:
+        sys.modules["sitecustomize"] = module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+
+
+if __name__ == "sitecustomize":
+    sys.meta_path.insert(0, AfterImport("numba.cuda.dispatcher", give_lines))
+    run_the_next()
