@@ -13,6 +13,7 @@ from .schema import (
     ADDRESS_MODES,
     FILTER_MODES,
     READ_MODES,
+    Array,
     Launch,
     Manifest,
     Space,
@@ -43,16 +44,18 @@ _ARCH = re.compile(r"sm_\d{2,3}[a-z]?")
 
 def first_finding(manifest: Manifest) -> str:
     """Return the first thing that is wrong with a launch, or an empty text."""
+    arrays: tuple[Array, ...] | None = None
     for number, launch in enumerate(manifest.launches):
         findings = chain(
             check_launch(manifest, launch),
-            check_arrays(launch),
+            () if launch.arrays is arrays else check_arrays(launch),
             check_textures(launch),
             check_kept(launch),
             check_outside(launch),
         )
         for finding in islice(findings, 1):
             return f"launch {number} ({launch.kernel[:60]}): {finding}"
+        arrays = launch.arrays  # launches in a row have the same, most of the time
     return ""
 
 

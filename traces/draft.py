@@ -1,9 +1,10 @@
 """A manifest in the making: what a session tells of compilers, sources, events and launches."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from ..errors import CutraceError
-from .schema import Compiler, Event, Launch, Manifest, Outside, Resources
+from .schema import Array, Compiler, Event, Launch, Manifest, Outside, Resources
 
 
 class Draft:
@@ -15,6 +16,7 @@ class Draft:
         self._launches: list[Launch] = []
         self._sources: dict[str, str] = {}
         self._fault = ""
+        self._names: dict[str, str] = {}
 
     def compiler(self, compiler: Compiler) -> None:
         """Keep who compiled; the same compiler is kept once."""
@@ -59,17 +61,16 @@ class Draft:
         self._events.remove(Event(kind="launch", launch=number))
 
     def rename(self, old: str, new: str) -> None:
-        """Call an array by another name in what was told so far."""
-        self._events = [replace(e, array=new) if e.array == old else e for e in self._events]
-        self._launches = [_renamed(launch, old, new) for launch in self._launches]
+        """Call an array by another name in what was told so far; no other had the old one."""
+        self._names[old] = new
 
     @property
     def manifest(self) -> Manifest:
         """The manifest of what has been told so far."""
         return Manifest(
             compilers=tuple(self._compilers),
-            events=tuple(self._events),
-            launches=tuple(self._launches),
+            events=tuple(self._with_name(event) for event in self._events),
+            launches=tuple(map(_Renaming(self._names).rename, self._launches)),
             sources=self._sources,
             fault=self._fault,
         )
@@ -81,8 +82,34 @@ class Draft:
         self._events.append(Event(kind="launch", launch=number))
         return number
 
+    def _with_name(self, event: Event) -> Event:
+        new = self._names.get(event.array)
+        return event if new is None else replace(event, array=new)
 
-def _renamed(launch: Launch, old: str, new: str) -> Launch:
-    arrays = tuple(replace(a, name=new) if a.name == old else a for a in launch.arrays)
-    textures = tuple(replace(t, array=new) if t.array == old else t for t in launch.textures)
-    return replace(launch, arrays=arrays, textures=textures)
+
+class _Renaming:
+    """Gives arrays new names; launches that share their arrays still do so then."""
+
+    def __init__(self, names: Mapping[str, str]) -> None:
+        self._names = names
+        self._last: tuple[tuple[Array, ...], tuple[Array, ...]] = ((), ())
+
+    def rename(self, launch: Launch) -> Launch:
+        """Return a launch with the new names."""
+        arrays = self._rename_arrays(launch.arrays)
+        found = (self._names.get(texture.array) for texture in launch.textures)
+        textures = tuple(
+            texture if name is None else replace(texture, array=name)
+            for texture, name in zip(launch.textures, found, strict=True)
+        )
+        return replace(launch, arrays=arrays, textures=textures)
+
+    def _rename_arrays(self, arrays: tuple[Array, ...]) -> tuple[Array, ...]:
+        if arrays is not self._last[0]:
+            names = (self._names.get(array.name) for array in arrays)
+            new = tuple(
+                array if name is None else replace(array, name=name)
+                for array, name in zip(arrays, names, strict=True)
+            )
+            self._last = arrays, arrays if new == arrays else new
+        return self._last[1]

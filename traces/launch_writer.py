@@ -5,7 +5,7 @@ copy; lists, other integer dtypes (checked for range) and single values that hol
 taken too. The caller may reuse its arrays as soon as a method returns, unless it gave them away.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -16,13 +16,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ..errors import CutraceError, KernelFault, nearest
+from ..errors import CutraceError, nearest
 from .column import rows_of, to_batch, to_list_batch
-from .folder import reason
 from .outside import OutsideTotals
 from .room import Room
 from .schema import INSTRUCTIONS, PATHS, TABLES, Outside
 from .scribe import Scribe
+from .shelf import Shelf
 from .table_file import TableFile, table_bytes
 
 _CODECS = {"paths": pa.Codec("zstd", 1)}
@@ -50,10 +50,12 @@ class LaunchWriter:
         number: int,
         finish: Callable[[bool, tuple[Outside, ...]], None],
         room: Room,
+        shelf: Shelf,
         scribe: Scribe,
         owns_columns: bool,
     ) -> None:
         self.number = number
+        self._shelf = shelf
         self._room = room
         self._scribe = scribe
         self._owns_columns = owns_columns
@@ -61,12 +63,11 @@ class LaunchWriter:
         self._ended = False
         self.outside_totals = OutsideTotals()
         self._files: dict[str, TableFile] = {}
-        scribe.ask(partial(_make_folder, folder / str(number), f"{room.label}/{number}"))
+        place = folder / str(number)
         for name, schema in TABLES.items():
             label = f"{room.label}/{number}/{name}.arrow"
-            path = folder / str(number) / f"{name}.arrow"
             codec, is_sequence = _CODECS.get(name, "lz4"), name not in _DICTIONARIES
-            self._files[name] = TableFile(path, schema, label, room, codec, is_sequence)
+            self._files[name] = TableFile(place, name, schema, label, room, codec, is_sequence)
         self._rows = dict.fromkeys(TABLES, 0)
 
     def instructions(self, table: pa.Table) -> None:
@@ -172,23 +173,18 @@ class LaunchWriter:
 
     def close(self) -> None:
         """Have written what is held; the launch is whole unless the scribe meets an error."""
-        self._close_files()
+        self._scribe.ask(partial(self._shelf.put, self.number, self._files))
         self._end(whole=True)
-
-    def _close_files(self) -> None:
-        for file in self._files.values():
-            self._scribe.ask(file.close)
 
     def abandon(self) -> None:
         """Close the files as they are, and the trace will not be written; nothing once closed."""
-        for file in self._files.values():
-            self._scribe.always(file.abandon)
-        self._end(whole=False)
+        if not self._ended:
+            self._scribe.always(partial(_abandon, self._files))
+            self._end(whole=False)
 
     def _end(self, whole: bool) -> None:
-        if not self._ended:
-            self._ended = True
-            self._finish(whole, self.outside_totals.found)
+        self._ended = True
+        self._finish(whole, self.outside_totals.found)
 
     def __enter__(self) -> Self:
         return self
@@ -202,17 +198,13 @@ class LaunchWriter:
         try:
             if kind is None:
                 self.close()
-            elif issubclass(kind, KernelFault):  # the trace goes on without it
-                self._close_files()
         finally:
             self.abandon()
 
 
-def _make_folder(path: Path, label: str) -> None:
-    try:
-        path.mkdir()
-    except OSError as error:
-        raise CutraceError(f"{label}: cannot write it: {reason(error)}") from error
+def _abandon(files: Mapping[str, TableFile]) -> None:
+    for file in files.values():
+        file.abandon()
 
 
 def _file_of(instructions: pa.Table, where: str) -> pa.Buffer:

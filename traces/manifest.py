@@ -1,13 +1,14 @@
 """The manifest as JSON and back, strictly: the dataclasses of `schema.py` are its grammar.
 
-A field becomes a key of the same name, a tuple a list, a Space its name in lower case. JSON has no
+A field becomes a key of the same name, a tuple a list, a Space its name in lower case. What equals
+its default is left out, and of a launch what equals the launch that it is `like`. JSON has no
 infinities: a float argument that is not finite is kept as the text `inf`, `-inf` or `nan`.
 """
 
 import json
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import is_dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import is_dataclass, replace
 from functools import cache
 from numbers import Integral, Real
 from types import UnionType
@@ -15,8 +16,8 @@ from typing import Any, TypeAlias, get_args, get_origin
 
 from ..errors import CutraceError
 from .json_size import excess
-from .manifest_decoder import NAMES, PLAIN, WrongValue, decoder, hints, shown
-from .schema import FORMAT_VERSION, Manifest, Space
+from .manifest_decoder import LIKE, NAMES, PLAIN, WrongValue, decoder, defaults, hints, shown
+from .schema import FORMAT_VERSION, Launch, Manifest, Space
 
 
 def to_json(manifest: Manifest) -> str:
@@ -24,9 +25,32 @@ def to_json(manifest: Manifest) -> str:
 
     Each launch, event and source has a line.
     """
-    value = encode(manifest, Manifest, "manifest")
+    value = encode(replace(manifest, launches=()), Manifest, "manifest")
+    value["launches"] = list(_launches(manifest.launches))
     keys = (f" {_dump(key)}: {_spread(item)}" for key, item in value.items())
     return "{\n" + ",\n".join(keys) + "\n}\n"
+
+
+def _launches(launches: Sequence[Launch]) -> Iterator[dict[str, Any]]:
+    """Encode launches, each `like` the one before it of the same kernel."""
+    last: dict[str, int] = {}
+    for number, launch in enumerate(launches):
+        before, where = last.get(launch.kernel), f"manifest.launches[{number}]"
+        last[launch.kernel] = number
+        if before is None:
+            yield encode(launch, Launch, where)
+        else:
+            yield {LIKE: before, **_difference(launch, launches[before], where)}
+
+
+def _difference(launch: Launch, other: Launch, where: str) -> dict[str, Any]:
+    """Encode what a launch has otherwise than another."""
+    found = {}
+    for name, hint in hints(Launch).items():
+        item, same = getattr(launch, name), getattr(other, name)
+        if item is not same and item != same:
+            found[name] = encode(item, hint, f"{where}.{name}")
+    return found
 
 
 def _spread(value: Any) -> str:
@@ -38,6 +62,9 @@ def _spread(value: Any) -> str:
         return "{\n  " + ",\n  ".join(items) + "\n }"
     return _dump(value)
 
+
+_NONE = object()
+"""Equal to no value."""
 
 _dump = json.JSONEncoder(allow_nan=False).encode
 
@@ -120,14 +147,20 @@ def _encoder(kind: Any) -> _Encoder:
 
 
 def _record_encoder(kind: type) -> _Encoder:
-    keys = [(name, hint, hint in PLAIN, _encoder(hint)) for name, hint in hints(kind).items()]
+    usual = {} if kind is Manifest else defaults(kind)
+    keys = [
+        (name, hint, hint in PLAIN, _encoder(hint), usual.get(name, _NONE))
+        for name, hint in hints(kind).items()
+    ]
 
     def encode_record(value: Any, where: str) -> dict[str, Any]:
         if not isinstance(value, kind):
             _checked(value, kind, where)
         encoded = {}
-        for name, hint, is_plain, inner in keys:
+        for name, hint, is_plain, inner, default in keys:
             item = getattr(value, name)
+            if item is default or (type(item) is type(default) and item == default):
+                continue
             as_it_is = is_plain and type(item) is hint
             encoded[name] = item if as_it_is else inner(item, f"{where}.{name}")
         return encoded

@@ -4,14 +4,14 @@ Where a value lies is worked out only for one that is wrong.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass, replace
 from functools import cache
 from reprlib import Repr
 from types import UnionType
 from typing import Any, TypeAlias, get_args, get_origin, get_type_hints
 
 from ..errors import nearest
-from .schema import Space
+from .schema import Launch, Space
 
 NAMES = {
     int: "an integer",
@@ -23,6 +23,9 @@ NAMES = {
 }
 PLAIN = frozenset({int, str, bool})
 """What JSON takes as it is."""
+
+LIKE = "like"
+"""The key of a launch that says which launch has the values of its missing keys."""
 
 
 _Decoder: TypeAlias = Callable[[Any], Any]
@@ -53,6 +56,8 @@ def decoder(kind: Any) -> _Decoder:
     """Return what decodes values of an annotated type."""
     if isinstance(kind, type) and is_dataclass(kind):
         return _record_decoder(kind)
+    if kind == tuple[Launch, ...]:
+        return _decode_launches
     if get_origin(kind) is tuple:
         return _tuple_decoder(kind)
     if get_origin(kind) is dict:
@@ -68,8 +73,49 @@ def _decode_int(value: Any) -> Any:
     return value if type(value) is int and 0 <= value <= _MOST else _require(value, (int,))
 
 
+def _decode_launches(value: Any) -> Any:
+    """A tuple of launches; what one has like another is the same object."""
+    made: list[Launch] = []
+    for number, item in enumerate(_require(value, (list,))):
+        try:
+            made.append(_decode_launch(item, made))
+        except WrongValue as wrong:
+            raise wrong.inside(number) from None
+    return tuple(made)
+
+
+def _decode_launch(value: Any, before: list[Launch]) -> Launch:
+    items = dict(_require(value, (dict,)))
+    if LIKE not in items:
+        launch: Launch = decoder(Launch)(items)
+        return launch
+    like = items.pop(LIKE)
+    if type(like) is not int or not 0 <= like < len(before):
+        raise WrongValue(f"{shown(like)}, expected a launch before this one").inside(LIKE)
+    return replace(before[like], **_decode_items(Launch, items))
+
+
+def _decode_items(kind: type, items: Mapping[str, Any]) -> dict[str, Any]:
+    """Decode the keys of a record that are there."""
+    decoders = _decoders(kind)
+    made = {}
+    for key, item in items.items():
+        if key not in decoders:
+            raise _unknown(key, decoders)
+        try:
+            made[key] = decoders[key](item)
+        except WrongValue as wrong:
+            raise wrong.inside(key) from None
+    return made
+
+
+@cache
+def _decoders(kind: type) -> Mapping[str, _Decoder]:
+    return {name: decoder(hint) for name, hint in hints(kind).items()}
+
+
 def _record_decoder(kind: type) -> _Decoder:
-    decoders = {name: decoder(hint) for name, hint in hints(kind).items()}
+    decoders = _decoders(kind)
     required = [
         field.name
         for field in fields(kind)
@@ -81,15 +127,7 @@ def _record_decoder(kind: type) -> _Decoder:
         for name in required:
             if name not in items:
                 raise _missing(items, decoders, name)
-        made = {}
-        for key, item in items.items():
-            if key not in decoders:
-                raise _unknown(key, decoders)
-            try:
-                made[key] = decoders[key](item)
-            except WrongValue as wrong:
-                raise wrong.inside(key) from None
-        return kind(**made)
+        return kind(**_decode_items(kind, items))
 
     return decode_record
 
@@ -189,6 +227,14 @@ _REPR.maxlevel, _REPR.maxstring, _REPR.maxother, _REPR.maxlong = 2, _SHOWN, _SHO
 def shown(value: Any) -> str:
     """Return a value as a message shows it, however large it is."""
     return _REPR.repr(value)[:_SHOWN]
+
+
+@cache
+def defaults(kind: type) -> dict[str, Any]:
+    """Return the defaults of a dataclass' fields, by name, of those that have one."""
+    given = {f.name: f.default for f in fields(kind) if f.default is not MISSING}
+    made = {f.name: f.default_factory for f in fields(kind) if f.default_factory is not MISSING}
+    return given | {name: make() for name, make in made.items()}
 
 
 @cache

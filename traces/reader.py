@@ -194,8 +194,7 @@ def read_trace(path: str | os.PathLike[str]) -> Trace:
     folder = Path(path)
     _check_folder(folder)
     unread = Unread(_read_manifest(folder / MANIFEST), str(folder / MANIFEST))
-    for number in range(unread.launches):
-        _check_tables(folder / str(number), folder)
+    _check_launches(folder, unread.launches)
     manifest = unread.manifest()
     if finding := first_finding(manifest):
         raise CutraceError(f"{folder / MANIFEST}: {finding}")
@@ -236,11 +235,24 @@ def _read_manifest(path: Path) -> bytes:
         raise CutraceError(f"{path}: cannot read it: {reason(error)}") from error
 
 
+def _check_launches(trace: Path, count: int) -> None:
+    """Look at the tables of each launch, but not twice at those of launches that share them."""
+    seen: set[Path] = set()
+    for number in range(count):
+        folder = trace / str(number)
+        place = folder.resolve() if folder.is_symlink() else folder
+        if place not in seen:
+            seen.add(place)
+            _check_tables(folder, trace)
+
+
 def _check_tables(folder: Path, trace: Path) -> None:
+    _check_inside(folder, trace)
     for name in TABLES:
         path = folder / f"{name}.arrow"
         check_whole(path)
-        _check_inside(path, trace)
+        if path.is_symlink():
+            _check_inside(path, trace)
 
 
 def _check_inside(path: Path, folder: Path) -> None:

@@ -3,6 +3,7 @@
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 
 from ..errors import CutraceError
 
@@ -10,7 +11,20 @@ WAITING_BYTES = 1 << 26
 """Bytes that wait to be written at most."""
 
 WORTH_BYTES = 1 << 20
-"""Bytes that wait when the thread is started: for fewer, to wake it takes longer than it saves."""
+"""Bytes that calls hold when the thread is given them: for fewer, to wake it takes longer than it
+saves."""
+
+CALLS = 1 << 12
+"""Calls after which it is given them anyhow."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """A call that holds `size` bytes; `is_due` whatever went wrong before."""
+
+    make: Callable[[], object]
+    size: int = 0
+    is_due: bool = False
 
 
 class Scribe:
@@ -22,21 +36,21 @@ class Scribe:
 
     def __init__(self) -> None:
         self._thread: ThreadPoolExecutor | None = None
-        self._early: list[tuple[Callable[[], object], int]] = []
+        self._gathered: list[_Call] = []
+        self._gathered_bytes = 0
         self._waiting: deque[tuple[Future[None], int]] = deque()
-        self._bytes = 0
+        self._waiting_bytes = 0
         self._error: BaseException | None = None
         self._is_stopped = False
 
     def ask(self, call: Callable[[], object], size: int = 0) -> None:
         """Have a call made that holds `size` bytes; wait where too many wait already."""
         self._check()
-        self._early.append((call, size))
-        self._bytes += size
-        if self._thread is None and self._bytes < WORTH_BYTES:
+        self._gather(_Call(call, size))
+        if self._gathered_bytes < WORTH_BYTES and len(self._gathered) < CALLS:
             return
         self._hand_over()
-        while self._waiting and (self._bytes > WAITING_BYTES or self._waiting[0][0].done()):
+        while self._waiting and (self._waiting_bytes > WAITING_BYTES or self._waiting[0][0].done()):
             self._wait_for_first()
         self._check()
 
@@ -46,16 +60,13 @@ class Scribe:
         if self._is_stopped or self._thread is None:
             call()
         else:
-            self._thread.submit(call)
+            self._gather(_Call(call, is_due=True))
 
     def finish(self) -> None:
         """Wait until all calls are made."""
-        while self._early:
-            call, size = self._early.pop(0)
-            self._bytes -= size
-            self._make(call)
         while self._waiting:
             self._wait_for_first()
+        self._make(self._take())
         self._check()
 
     def stop(self) -> None:
@@ -65,24 +76,35 @@ class Scribe:
             self._error = CutraceError("the trace is closed")
         if self._thread is not None:
             self._thread.shutdown()
+        self._make(self._take())
+
+    def _gather(self, call: _Call) -> None:
+        self._gathered.append(call)
+        self._gathered_bytes += call.size
+
+    def _take(self) -> list[_Call]:
+        calls, self._gathered, self._gathered_bytes = self._gathered, [], 0
+        return calls
 
     def _hand_over(self) -> None:
         """Give the thread what was asked for until now."""
         if self._thread is None:
             self._thread = ThreadPoolExecutor(1, "cutrace-scribe")
-        for call, size in self._early:
-            self._waiting.append((self._thread.submit(self._make, call), size))
-        self._early.clear()
+        size = self._gathered_bytes
+        self._waiting.append((self._thread.submit(self._make, self._take()), size))
+        self._waiting_bytes += size
 
     def _wait_for_first(self) -> None:
         future, size = self._waiting.popleft()
         future.result()
-        self._bytes -= size
+        self._waiting_bytes -= size
 
-    def _make(self, call: Callable[[], object]) -> None:
-        if self._error is None:
+    def _make(self, calls: list[_Call]) -> None:
+        for call in calls:
+            if self._error is not None and not call.is_due:
+                continue
             try:
-                call()
+                call.make()
             except BaseException as error:
                 self._error = error
 

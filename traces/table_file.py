@@ -28,22 +28,24 @@ BROKEN = (pa.ArrowException, OSError, ValueError)
 
 
 class TableFile:
-    """Writes one table to `path`; errors of the disk are CutraceErrors that begin with `label`.
+    """Writes table `name` into `folder`; errors of the disk are CutraceErrors with `label` first.
 
     Its bytes are taken from `room`. A table of less than HELD_BYTES is written at once when it is
-    closed, any other as it comes, into a folder that is there.
+    closed, into a folder that is there; any other as it comes.
     """
 
     def __init__(
         self,
-        path: Path,
+        folder: Path,
+        name: str,
         schema: pa.Schema,
         label: str,
         room: Room,
         codec: str | pa.Codec = "lz4",
         is_sequence: bool = False,
     ) -> None:
-        self._path = path
+        self._folder = folder
+        self._name = name
         self._codec = codec
         self._gathered = HELD_BYTES * SEQUENCE if is_sequence else HELD_BYTES
         self._room = room
@@ -52,10 +54,15 @@ class TableFile:
         self._schema = schema
         self._held: list[pa.RecordBatch] = []
         self._held_bytes = 0
-        self._is_whole = False
+        self._whole: pa.Buffer | None = None
+
+    @property
+    def _path(self) -> Path:
+        return self._folder / f"{self._name}.arrow"
 
     @cached_property
     def _stream(self) -> pa.OSFile:
+        self._folder.mkdir(exist_ok=True)
         return pa.OSFile(str(self._path), "wb")
 
     @cached_property
@@ -94,18 +101,22 @@ class TableFile:
             self._grow()
 
     def put(self, data: pa.Buffer) -> None:
-        """Write the whole file, as `table_bytes` makes it."""
-        self._is_whole = True
-        with self._naming_itself():
-            self._path.write_bytes(data)
-        self._room.take(len(data))
+        """Hold the whole file, as `table_bytes` makes it."""
+        self._whole = data
+
+    def held_bytes(self) -> bytes | pa.Buffer | None:
+        """Return what says which rows it holds; None if some are in the file already."""
+        if self._whole is not None:
+            return self._whole
+        if self._is_begun:
+            return None
+        self._held = self._take_held()
+        return self._held[0].serialize() if self._held else b""
 
     def close(self) -> None:
         """Write what is held and the footer: from now on the file is whole."""
-        if self._is_whole:
-            return
         if not self._is_begun:
-            self.put(self._small())
+            self._write_whole(self._small() if self._whole is None else self._whole)
             return
         self._flush()
         with self._naming_itself():
@@ -113,6 +124,11 @@ class TableFile:
         self._grow()
         with self._naming_itself():
             self._stream.close()
+
+    def _write_whole(self, data: pa.Buffer) -> None:
+        with self._naming_itself():
+            self._path.write_bytes(data)
+        self._room.take(len(data))
 
     def _small(self) -> pa.Buffer:
         """Return the file of what is held."""

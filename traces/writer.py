@@ -15,6 +15,7 @@ from .manifest import encode, to_json
 from .room import Room
 from .schema import Launch, Outside
 from .scribe import Scribe
+from .shelf import Shelf
 
 
 class TraceWriter(Draft):
@@ -35,6 +36,7 @@ class TraceWriter(Draft):
         self.path = Path(path)
         self._room = Room(str(self.path), max_bytes)
         self._workshop = Workshop(self.path)
+        self._shelf = Shelf(self._workshop.folder, str(self.path))
         self._open: LaunchWriter | None = None
         self._unfinished: list[str] = []
         self._scribe = Scribe()
@@ -44,13 +46,14 @@ class TraceWriter(Draft):
         """Begin the next launch; the writer of its rows is a context manager."""
         if self._open is not None:
             raise CutraceError(f"{self.path}: launch {self._open.number} is still being written")
-        encode(launch, Launch, f"launch of {launch.kernel}")
+        if not self._owns_columns:
+            encode(launch, Launch, f"launch of {launch.kernel}")
         number = self._begin(launch)
         where = f"launch {number} ({launch.kernel})"
         self._unfinished.append(where)
         self._scribe.ask(partial(self._room.begin, where, launch.blocks))
         self._open = LaunchWriter(
-            self._workshop.folder, number, self._finish, self._room, self._scribe,
+            self._workshop.folder, number, self._finish, self._room, self._shelf, self._scribe,
             self._owns_columns,
         )  # fmt: skip
         return self._open
@@ -70,7 +73,8 @@ class TraceWriter(Draft):
         self._scribe.ask(partial(self._drop, len(self._launches)))
 
     def _drop(self, number: int) -> None:
-        remove_folder(self._workshop.folder / str(number))
+        if (folder := self._workshop.folder / str(number)).exists():
+            remove_folder(folder)
         self._room.used = self._room.before
 
     def close(self) -> None:

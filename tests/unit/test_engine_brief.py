@@ -1,5 +1,6 @@
 """Launches that seem short run in the array engine, and are begun anew where they are not."""
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +10,9 @@ from engines import files_of
 from numpy.typing import NDArray
 
 import cutrace
-from cutrace.errors import KernelFault
+from cutrace.errors import CutraceError, KernelFault
 from cutrace.tracer.engine import engine_choice, small_launch
+from cutrace.tracer.engine.compiled import compiled_kernel
 
 SOURCE = """
 #include <cstdio>
@@ -82,3 +84,44 @@ def test_a_fault_of_a_brief_launch_is_told(tmp_path: Path, compiled: list[str]) 
     with pytest.raises(KernelFault, match="reads 4 bytes outside"):
         record(tmp_path, "auto", "leave", 20)
     assert compiled == []
+
+
+PLAIN = 'extern "C" __global__ void plain(int *a) { a[threadIdx.x] += 1; }'
+
+
+def test_a_kernel_that_is_launched_often_is_compiled(
+    tmp_path: Path, compiled: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine_choice, "_SPENT", Counter())
+    monkeypatch.setattr(engine_choice, "OFTEN", 3)
+    for engine in ("auto", "array"):
+        with cutrace.Session(tmp_path / f"{engine}.cutrace", engine=engine) as gpu:
+            a = gpu.to_device(np.zeros(64, dtype=np.int32))
+            kernel = gpu.compile(PLAIN).get_function("plain")
+            for _ in range(5):
+                kernel[1, 64](a)
+            assert a.copy_to_host().tolist() == [5] * 64
+    assert compiled == ["plain", "plain"]  # the fourth and the fifth
+    assert files_of(tmp_path / "auto.cutrace") == files_of(tmp_path / "array.cutrace")
+
+
+def test_why_a_kernel_is_not_compiled_is_found_out_once(
+    tmp_path: Path, compiled: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    def refuse(kernel: Any, *others: Any) -> Any:
+        asked.append(kernel.name)
+        raise CutraceError("not today")
+
+    monkeypatch.setattr(engine_choice, "_SPENT", Counter())
+    monkeypatch.setattr(engine_choice, "OFTEN", 0)
+    monkeypatch.setattr(compiled_kernel, "_CODE", {})
+    monkeypatch.setattr(compiled_kernel, "write_kernel", refuse)
+    with cutrace.Session(tmp_path / "x.cutrace") as gpu:
+        a = gpu.to_device(np.zeros(64, dtype=np.int32))
+        kernel = gpu.compile(PLAIN).get_function("plain")
+        for _ in range(3):
+            kernel[1, 64](a)
+        assert a.copy_to_host().tolist() == [3] * 64
+    assert (asked, compiled) == (["plain"], ["plain"] * 3)

@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 import pytest
 from hand_trace import DEVICE_ARRAY, launch
@@ -139,3 +140,24 @@ def test_a_wrong_value_of_a_launch_is_named(key: str, value: object, message: st
     broken["launches"][0][key] = value
     with pytest.raises(CutraceError, match=message):
         from_json(json.dumps(broken), "m")
+
+
+def test_a_launch_has_the_keys_in_which_it_differs_from_the_one_before_of_its_kernel() -> None:
+    first = FILLED.launches[0]
+    other = replace(first, kernel="other")
+    second = replace(first, grid=(7, 1, 1), source="")
+    whole = replace(FILLED, launches=(first, other, second, second))
+    kept = json.loads(to_json(whole))["launches"]
+    assert kept[2:] == [{"like": 0, "grid": [7, 1, 1], "source": ""}, {"like": 2}]
+    assert from_json(to_json(whole), "m") == whole
+
+
+def test_what_equals_its_default_is_left_out() -> None:
+    assert json.loads(to_json(FILLED))["events"][1] == {"kind": "launch", "launch": 0}
+
+
+@pytest.mark.parametrize("like", [0, 1, -1, "0", True])
+def test_a_launch_is_like_an_earlier_one_only(like: object) -> None:
+    text = json.dumps({"format_version": 1, "launches": [{"like": like}]})
+    with pytest.raises(CutraceError, match=r"launches\[0\].like: .*expected a launch before"):
+        from_json(text, "m")

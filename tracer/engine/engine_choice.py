@@ -4,6 +4,7 @@ Both give the same trace to the last byte. The array engine is the definition an
 instruction; it needs no compiler, which a short launch would wait for longer than it runs.
 """
 
+from collections import Counter
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from typing import TypeAlias
@@ -15,11 +16,11 @@ from ...errors import CutraceError
 from .array.decode import decode
 from .array.program import Program
 from .array.wave import Wave
-from .kernel.same_kernel import alike, has_loops
+from .kernel.same_kernel import KERNELS, Alike, alike, has_loops
 from .launch import Sink
 from .memory.parameter import place_parameters
 from .rows.pattern import PatternTable
-from .small_launch import may_be_long, was_long
+from .small_launch import ASIDE_BYTES, may_be_long, was_long
 
 MANY_LANES = 1 << 12
 """Lanes of a launch whose loops are worth compiling: that takes some 0.1 s, once, while a skewed
@@ -31,6 +32,13 @@ VERY_MANY_LANES = 1 << 18
 MANY_INSTRUCTIONS = 1 << 24
 """Instructions of all lanes of such a launch that are worth compiling: the array engine takes a
 second for them."""
+
+OFTEN = 32
+"""Launches of a kernel after which it is compiled, however short they are: compiling takes as long
+as some 30 of them take in the array engine, which decodes the kernel for each."""
+
+ASIDE_A_LAUNCH = 1 << 21
+"""Bytes of global memory that take as long to put aside as a short launch takes to run."""
 
 ALONE = 0
 """The number of a thread that runs a launch by itself; those beside others count from 1."""
@@ -119,9 +127,25 @@ def _runs_alone(program: Program, called: Collection[int]) -> str:
     return ""
 
 
+_SPENT: Counter[Alike] = Counter()
+"""What the array engine spent on the short launches of each kernel, in such launches."""
+
+
+def _is_launched_often(program: Program) -> bool:
+    """Count a short launch; whether there were so many of its kernel that it is compiled."""
+    kernel = alike(program.kernel)
+    if len(_SPENT) > KERNELS:
+        _SPENT.clear()
+    if _SPENT[kernel] < OFTEN:
+        aside = len(program.memory.global_.used) if has_loops(kernel) else 0
+        _SPENT[kernel] += 1 + min(aside, ASIDE_BYTES) // ASIDE_A_LAUNCH
+        return False
+    return True
+
+
 def _is_worth_compiling(program: Program) -> bool:
     """Whether the launch is likely to take longer in the array engine than compiling does."""
-    if was_long(program):
+    if was_long(program) or _is_launched_often(program):
         return True
     lanes = program.launch.blocks * program.launch.threads  # a sample's few blocks may run long
     if has_loops(alike(program.kernel)):

@@ -5,15 +5,16 @@ so that the compiled engine can begin anew; kernels that took long are remembere
 """
 
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
 from ...errors import KernelFault
-from ..ptx.kernel import CallTarget, Instruction, Kernel, Symbol
+from ..ptx.kernel import CallTarget, Instruction, Symbol
 from .array.instruction_limit import Budget
 from .array.program import Program
-from .kernel.same_kernel import Alike, alike, has_loops
+from .kernel.same_kernel import KERNELS, Alike, alike, has_loops
 from .launch import Sink
 
 if TYPE_CHECKING:
@@ -40,12 +41,12 @@ class LongError(Exception):
 
 def may_be_long(program: Program) -> bool:
     """Whether a launch that seems short may turn out long, and can be begun anew."""
-    kernel = program.kernel
+    kernel = alike(program.kernel)
     return (
-        has_loops(alike(kernel))
+        has_loops(kernel)
         and not program.launch.watch.uninitialized
         and len(program.memory.global_.used) <= ASIDE_BYTES
-        and not any(_tells(kernel, instruction) for instruction in kernel.instructions)
+        and not _tells(kernel)
     )
 
 
@@ -54,13 +55,20 @@ def was_long(program: Program) -> bool:
     return alike(program.kernel) in _LONG
 
 
-def _tells(kernel: Kernel, instruction: Instruction) -> bool:
-    """Whether an instruction does what cannot be taken back: it prints, or stores to a surface."""
-    if instruction.opcode in _LASTING:
-        return True
-    names = {span.function.name for span in kernel.functions}
+@lru_cache(maxsize=KERNELS)
+def _tells(kernel: Alike) -> bool:
+    """Whether a kernel does what cannot be taken back: it prints, or stores to a surface."""
+    own = {span.function.name for span in kernel.kernel.functions}
+    return any(
+        instruction.opcode in _LASTING or _calls_beyond(instruction, own)
+        for instruction in kernel.kernel.instructions
+    )
+
+
+def _calls_beyond(instruction: Instruction, own: set[str]) -> bool:
+    """Whether an instruction calls a function by name that is none of the kernel's own."""
     targets = (o.callee for o in instruction.operands if isinstance(o, CallTarget))
-    return any(isinstance(callee, Symbol) and callee.name not in names for callee in targets)
+    return any(isinstance(callee, Symbol) and callee.name not in own for callee in targets)
 
 
 def run_briefly(program: Program, waves: Callable[[Sink], Iterator["Wave"]], sink: Sink) -> bool:

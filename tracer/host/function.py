@@ -179,6 +179,7 @@ class ConfiguredFunction:
     def _describe(self, arguments: tuple[schema.Argument, ...], kept: schema.Kept) -> schema.Launch:
         linked = self.linked
         shared = describe_shared(linked.known.shared, self.shared_dynamic)
+        arrays = _distinct((*self.recording.arrays, *describe_symbols(linked.loaded), *shared))
         return schema.Launch(
             kernel=linked.signature.mangled,
             signature=str(linked.signature),
@@ -188,7 +189,7 @@ class ConfiguredFunction:
             shared_dynamic=self.shared_dynamic,
             local_bytes=linked.known.local_bytes,
             arguments=arguments,
-            arrays=_distinct((*self.recording.arrays, *describe_symbols(linked.loaded), *shared)),
+            arrays=self.recording.share_arrays(linked.signature.mangled, arrays),
             textures=tuple(texture.description for texture in self.recording.memory.textures),
             max_threads=prod(linked.known.limits.max_block) if linked.known.limits.max_block else 0,
             min_blocks=linked.known.min_blocks,

@@ -31,7 +31,8 @@ class Recording:
     out of the trace, and the session goes on.
 
     `arrays` are the device arrays so far, in order; `resources` holds, for each launch, what the
-    assembler will have said by the end.
+    assembler will have said by the end. `reached` are the arrays of each kernel's last launch,
+    `numbered` the next number of a name of each kind.
     """
 
     trace: Recorder
@@ -50,6 +51,14 @@ class Recording:
     told: set[str] = field(default_factory=set)
     fault: str = ""
     forgives: bool = False
+    reached: dict[str, tuple[Array, ...]] = field(default_factory=dict)
+    numbered: dict[str, int] = field(default_factory=dict)
+
+    def share_arrays(self, kernel: str, arrays: tuple[Array, ...]) -> tuple[Array, ...]:
+        """Return the arrays that a launch can reach; the same object as for the one before it."""
+        if self.reached.get(kernel) != arrays:
+            self.reached[kernel] = arrays
+        return self.reached[kernel]
 
     def remark(self, text: str) -> None:
         """Say something on stderr, once."""
@@ -93,8 +102,13 @@ class Recording:
 
     def new_name(self, wanted: str | None, kind: str = "array") -> str:
         """A name that nothing else of the session has: `d_in`, then `d_in (2)`; else `array0`."""
-        names = (f"{kind}{n}" for n in count()) if wanted is None else _numbered(wanted)
-        name = next(each for each in names if each not in self.names)
+        if wanted is None:
+            number = next(
+                n for n in count(self.numbered.get(kind, 0)) if f"{kind}{n}" not in self.names
+            )
+            self.numbered[kind], name = number + 1, f"{kind}{number}"
+        else:
+            name = next(each for each in _numbered(wanted) if each not in self.names)
         self.names.add(name)
         return name
 

@@ -79,7 +79,6 @@ class Storage:
         self._recording.trace.rename(place.name, new)
         self._rename_below_textures(place.name, new)
         number = self._recording.arrays.index(describe(place))
-        self._recording.names.discard(place.name)
         renamed = self._arena.rename(place, new)
         self._recording.arrays[number] = describe(renamed)
         return renamed

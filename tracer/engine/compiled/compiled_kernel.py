@@ -4,7 +4,7 @@ import ctypes
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from functools import cache, lru_cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -111,14 +111,28 @@ def compile_kernel(program: Program) -> "CompiledKernel":
     symbols = symbols_of(program.kernel, program.loaded)
     key = alike(program.kernel), tuple(symbols.items())
     if key not in _CODE:
-        decode(program)
         while len(_CODE) >= KERNELS:
             _CODE.pop(next(iter(_CODE)))
-        _CODE[key] = CompiledKernel(program.kernel, symbols)
-    return _CODE[key]
+        _CODE[key] = _code_or_problem(program, symbols)
+    found = _CODE[key]
+    if isinstance(found, CutraceError):
+        raise found.with_traceback(None)
+    return found
 
 
-_CODE: dict[tuple[Alike, tuple[tuple[tuple[int, str], int], ...]], "CompiledKernel"] = {}
+def _code_or_problem(
+    program: Program, symbols: dict[tuple[int, str], int]
+) -> "CompiledKernel | CutraceError":
+    """Return the code, or why there is none: the next launch of the kernel asks again."""
+    try:
+        decode(program)
+        return CompiledKernel(program.kernel, symbols)
+    except CutraceError as problem:
+        return problem
+
+
+_Key: TypeAlias = tuple[Alike, tuple[tuple[tuple[int, str], int], ...]]
+_CODE: "dict[_Key, CompiledKernel | CutraceError]" = {}
 
 
 class CompiledKernel:

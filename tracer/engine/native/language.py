@@ -43,19 +43,18 @@ class Struct:
         self.__dict__.update(_place=place, _arrays={}, words=np.zeros(len(names), dtype=np.int64))
 
     def __setattr__(self, name: str, value: "int | NDArray[Any] | Struct") -> None:
-        place: int = self.__dict__["_place"][name]
-        if isinstance(value, (np.ndarray, Struct)):
-            self.__dict__["_arrays"][name] = value
+        own = self.__dict__
+        if type(value) is not int and isinstance(value, (np.ndarray, Struct)):
+            own["_arrays"][name] = value
             value = value.address if isinstance(value, Struct) else address(value)
-        self.__dict__["words"][place] = value
+        own["words"][own["_place"][name]] = value
 
     def __getattr__(self, name: str) -> Any:
-        if name not in self.__dict__["_place"]:
+        own = self.__dict__
+        if name not in own["_place"]:
             raise AttributeError(name)
-        found = self.__dict__["_arrays"].get(name)
-        return (
-            int(self.__dict__["words"][self.__dict__["_place"][name]]) if found is None else found
-        )
+        found = own["_arrays"].get(name)
+        return int(own["words"][own["_place"][name]]) if found is None else found
 
     @property
     def address(self) -> int:
