@@ -85,7 +85,8 @@ def _samples(checkout: Path) -> Iterator[Program]:
         if found is None or not SAMPLES.match(cmake.parent.parent.name):
             continue
         sources = tuple(w for w in found[2].split() if w.endswith(_SOURCES))
-        flags = (f"-I{checkout / 'Common'}", "-std=c++17", *_flags_of(text))
+        own = [f"-I{folder.name}" for folder in cmake.parent.glob("inc*/")]
+        flags = (f"-I{checkout / 'Common'}", *own, "-std=c++17", *_flags_of(text))
         yield Program("cuda-samples", cmake.parent.name, cmake.parent, sources, flags)
 
 

@@ -11,8 +11,7 @@ where they lie side by side.
 A factor's fragment is seen as `outer` by `sum`: rows of A, columns of B. Where M is 8 the product
 is made transposed, B first. Sums are rounded as `mma.sync` rounds them, for 7.5 in two halves; of
 tf32 in two halves for every device, as an H200 was found to do (tests/validate/test_matrices.py).
-Left out: factors of one and of four bits, double precision, accumulators of another type than the
-result's.
+Left out: factors of one and of four bits, accumulators of another type than the result's.
 """
 
 NAME = "mma.h"
@@ -134,8 +133,10 @@ __CUTRACE_DEVICE void multiply(float *d, const float *a, const float *b, const f
 template <class Use, int m, int n, int k, class T, class Layout = void> class fragment
 {
     typedef tile::factor<T> factor;
+#ifdef __CUDA_ARCH__
     static_assert(__CUDA_ARCH__ >= int(factor::since),
                   "tensor cores multiply half and bytes from 7.5 on, others from 8.0: --arch");
+#endif
     static_assert((m == 16 && n == 16) || (m == 32 && n == 8) || (m == 8 && n == 32),
                   "wmma: expected 16 by 16, 32 by 8 or 8 by 32");
     static_assert(k * int(sizeof(typename factor::type)) == 32
@@ -160,7 +161,7 @@ public:
     typedef T element_type;
     typedef T storage_element_type;
     enum { num_elements = m * n / 32, across = n == 32 ? 1 : n / 8, turned = m == 8 };
-    alignas(4) T x[num_elements];
+    alignas(sizeof(T) < 4 ? 4 : sizeof(T)) T x[num_elements];
 };
 
 template <class F, class T> __CUTRACE_DEVICE void fill_fragment(F &f, const T &value)
@@ -310,6 +311,75 @@ void mma_sync(fragment<accumulator, m, n, k, R> &d, const fragment<matrix_a, m, 
                        c.x + 4 * i);
         for (int j = 0; j < 4; ++j) d.x[4 * i + j] = sum[j];
     }
+}
+
+// double: 8 by 8, 4 along the sum; a lane holds one value of each factor, two of the result
+template <class Layout> class fragment<matrix_a, 8, 8, 4, double, Layout>
+{
+public:
+    typedef double element_type, storage_element_type;
+    enum { num_elements = 1 };
+    double x[num_elements];
+};
+template <class Layout> class fragment<matrix_b, 8, 8, 4, double, Layout>
+{
+public:
+    typedef double element_type, storage_element_type;
+    enum { num_elements = 1 };
+    double x[num_elements];
+};
+
+template <class Layout> __CUTRACE_DEVICE
+void load_matrix_sync(fragment<matrix_a, 8, 8, 4, double, Layout> &f, const double *from,
+                      unsigned pitch)
+{
+    unsigned row = tile::lane() / 4, column = tile::lane() % 4;
+    bool by_rows = tile::same<Layout, row_major>::value;
+    f.x[0] = from[by_rows ? row * pitch + column : column * pitch + row];
+}
+
+template <class Layout> __CUTRACE_DEVICE
+void load_matrix_sync(fragment<matrix_b, 8, 8, 4, double, Layout> &f, const double *from,
+                      unsigned pitch)
+{
+    unsigned row = tile::lane() % 4, column = tile::lane() / 4;
+    bool by_rows = tile::same<Layout, row_major>::value;
+    f.x[0] = from[by_rows ? row * pitch + column : column * pitch + row];
+}
+
+__CUTRACE_DEVICE
+void load_matrix_sync(fragment<accumulator, 8, 8, 4, double> &f, const double *from,
+                      unsigned pitch, layout_t layout)
+{
+    unsigned row = tile::lane() / 4, column = tile::lane() % 4 * 2;
+    if (layout == mem_row_major)
+        asm volatile("ld.v2.f64 {%0, %1}, [%2];" : "=d"(f.x[0]), "=d"(f.x[1])
+                     : "l"(from + row * pitch + column) : "memory");
+    else
+        for (int i = 0; i < 2; ++i) f.x[i] = from[(column + i) * pitch + row];
+}
+
+__CUTRACE_DEVICE
+void store_matrix_sync(double *to, const fragment<accumulator, 8, 8, 4, double> &f,
+                       unsigned pitch, layout_t layout)
+{
+    unsigned row = tile::lane() / 4, column = tile::lane() % 4 * 2;
+    if (layout == mem_row_major)
+        asm volatile("st.v2.f64 [%0], {%1, %2};"
+                     :: "l"(to + row * pitch + column), "d"(f.x[0]), "d"(f.x[1]) : "memory");
+    else
+        for (int i = 0; i < 2; ++i) to[(column + i) * pitch + row] = f.x[i];
+}
+
+template <class LA, class LB> __CUTRACE_DEVICE
+void mma_sync(fragment<accumulator, 8, 8, 4, double> &d,
+              const fragment<matrix_a, 8, 8, 4, double, LA> &a,
+              const fragment<matrix_b, 8, 8, 4, double, LB> &b,
+              const fragment<accumulator, 8, 8, 4, double> &c)
+{
+    asm volatile("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0,%1}, {%2}, {%3}, {%4,%5};"
+                 : "=d"(d.x[0]), "=d"(d.x[1])
+                 : "d"(a.x[0]), "d"(b.x[0]), "d"(c.x[0]), "d"(c.x[1]));
 }
 
 __CUTRACE_DEVICE float __float_to_tf32(float x)

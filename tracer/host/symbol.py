@@ -97,6 +97,8 @@ def describe_symbols(loaded: LoadedModule) -> tuple[Array, ...]:
         described.append(
             Array(workspace.name, workspace.space, workspace.offset, workspace.size, 4)
         )
+    if heap := loaded.heap:
+        described.append(Array(heap.name, heap.space, heap.offset, heap.size))
     if bank := loaded.parameters:
         described.append(Array(bank.name, bank.space, bank.offset, bank.size))
     return tuple(described)

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from ...errors import CutraceError
 from ...traces.leftover import scratch_folder
+from ..front import tensor_core
 from ..host.path import missing_file
 from .cache import folder_of, kept, key_of
 from .library import build_library
@@ -31,11 +32,14 @@ _OTHER_RUNTIME = ("-cudart", "--cudart")
 
 @dataclass(frozen=True, slots=True)
 class Builder:
-    """What builds a program: the toolkit, the host compiler, the folder with our runtime."""
+    """What builds a program: the toolkit, the host compiler, the folders with our runtime and with
+    headers in place of the toolkit's.
+    """
 
     toolkit: Toolkit
     host: str
     library: Path
+    headers: Path
 
     def command(self, words: Sequence[str], capability: int) -> list[str]:
         """The nvcc command for what a user typed behind `nvcc`, with ours in place of its own."""
@@ -45,7 +49,7 @@ class Builder:
             *(str(self.toolkit.nvcc), f"-arch={arch}", f"-code={arch}", "-lineinfo"),
             *("--no-compress", "-cudart", "shared", "-include", str(RUNTIME / "legacy.h")),
             *(("-ccbin", self.host) if not _names_compiler(rest) else ()),
-            *rest,
+            *(*rest, f"-I{self.headers}"),
             *(f"-L{self.library / 'stubs'}", f"-L{self.library}"),
             *("-Xlinker", f"-rpath={self.library}"),
         ]
@@ -54,7 +58,16 @@ class Builder:
 def make_builder() -> Builder:
     """Find the compilers and build the library if need be; CutraceError says what is missing."""
     toolkit, host = find_toolkit(), find_host_compiler()
-    return Builder(toolkit, host, build_library(toolkit, host))
+    return Builder(toolkit, host, build_library(toolkit, host), _write_headers())
+
+
+def _write_headers() -> Path:
+    """The folder with our `mma.h`, which says what wmma instructions leave open: who holds what."""
+
+    def write(folder: Path) -> None:
+        (folder / tensor_core.NAME).write_text(tensor_core.TENSOR_CORE)
+
+    return kept("headers", key_of([tensor_core.TENSOR_CORE]), write)
 
 
 def split_code_options(words: Sequence[str]) -> tuple[int, list[str]]:

@@ -12,6 +12,9 @@ from .session import ProgramSession
 _DIRECTIONS = {1: "HtoD", 2: "DtoH", 3: "DtoD"}
 """Of cudaMemcpyKind; 0 stands for a set."""
 
+_MALLOC_HEAP = 2
+"""cudaLimitMallocHeapSize."""
+
 
 class Storage:
     """The program's arrays by address. One without a name gets that of the first parameter of a
@@ -27,7 +30,18 @@ class Storage:
     @property
     def verbs(self) -> Verbs:
         """What it answers."""
-        return {"ALLOCATE": self.allocate, "FREE": self.free, "COPIED": self.note_copy}
+        return {
+            "ALLOCATE": self.allocate,
+            "FREE": self.free,
+            "COPIED": self.note_copy,
+            "LIMIT": self.note_limit,
+        }
+
+    def note_limit(self, which: int, value: int) -> Answer:
+        """Keep how much memory kernels may take by `malloc`, for code that is loaded later."""
+        if which == _MALLOC_HEAP and value <= self._most:
+            self._recording.memory.heap_bytes = value
+        return SUCCESS
 
     def allocate(self, size: int, align: int, name: bytes) -> Answer:
         """Reserve memory."""

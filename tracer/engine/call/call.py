@@ -1,9 +1,10 @@
-"""Calls: parameters by the byte, and the functions that the runtime brings (printf, assert).
+"""Calls: parameters by the byte, and the functions that the runtime brings: printf, malloc.
 
 A `.param` variable of a call and the callee's own parameter are one place, so that a call copies
 nothing. Lanes of different call sites keep apart, since every write is merged under its lanes.
 """
 
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,6 +14,7 @@ from ...ptx.kernel import TYPE_BYTES, Address, CallTarget, Instruction, Operand,
 from ..array.program import Step
 from ..lanes import DTYPES, Array
 from ..memory.fault import source_line
+from ..memory.heap import Heap
 from .argument_passing import place_of
 from .parameter_bytes import Place, Span, fetch_bytes, store_bytes
 from .printf import print_lanes
@@ -72,12 +74,10 @@ def _move(
 def _runtime_call(decoder: "Decoder", instruction: Instruction) -> Step:
     target = next(o for o in instruction.operands if isinstance(o, CallTarget))
     name = target.callee.name
-    if name == "vprintf":
-        return _printf(decoder, target)
-    if name == "__assertfail":
-        pc = decoder.pc
-        return lambda group: _assertion(group, pc)
-    raise decoder.refuse(f"cutrace does not have the function `{name}`")
+    make = _BROUGHT.get(name)
+    if make is None:
+        raise decoder.refuse(f"cutrace does not have the function `{name}`")
+    return make(decoder, target)
 
 
 def _printf(decoder: "Decoder", target: CallTarget) -> Step:
@@ -103,9 +103,71 @@ def _name(operand: Operand) -> str:
     return operand.name if isinstance(operand, Symbol) else ""
 
 
+def _assert(decoder: "Decoder", target: CallTarget) -> Step:
+    pc = decoder.pc
+    return lambda group: _assertion(group, pc)
+
+
 def _assertion(group: "Group", pc: int) -> None:
     block = int(group.wave.blocks_of(group.warps[:1])[0])
     kernel = group.wave.program.kernel
     raise KernelFault(
         f"{source_line(kernel, pc)}: an assertion failed in block {block}", "assertion"
     )
+
+
+def _malloc(decoder: "Decoder", target: CallTarget) -> Step:
+    if len(target.arguments) != 1 or len(target.returns) != 1:
+        raise decoder.refuse("expected a size and a result")
+    fetch = fetch_bytes(decoder, place_of(decoder, _name(target.arguments[0])), (0, 8), "u64")
+    give = store_bytes(decoder, place_of(decoder, _name(target.returns[0])), (0, 8), "u64")
+    heap = _heap(decoder)
+
+    def malloc(group: "Group") -> None:
+        sizes, lanes = _by_lane(group, fetch(group.frame))
+        addresses: Array = np.zeros(lanes.shape, dtype=np.uint64)
+        addresses[lanes] = [heap.take(size) for size in sizes]
+        give(group.frame, addresses)
+
+    return malloc
+
+
+def _free(decoder: "Decoder", target: CallTarget) -> Step:
+    if len(target.arguments) != 1 or target.returns:
+        raise decoder.refuse("expected an address")
+    fetch = fetch_bytes(decoder, place_of(decoder, _name(target.arguments[0])), (0, 8), "u64")
+    heap, pc = _heap(decoder), decoder.pc
+
+    def free(group: "Group") -> None:
+        for address in _by_lane(group, fetch(group.frame))[0]:
+            if address and not heap.give(address):
+                line = source_line(group.wave.program.kernel, pc)
+                raise KernelFault(
+                    f"{line}: free({address:#x}): expected what malloc gave, and once", "heap"
+                )
+
+    return free
+
+
+def _by_lane(group: "Group", value: Array) -> tuple[list[int], Array]:
+    """Return a value for each active lane in order, and which lanes of the group are active."""
+    shape = (group.rows, group.columns)
+    lanes = np.broadcast_to(True if group.lanes is None else group.lanes, shape)
+    return np.broadcast_to(value, shape)[lanes].tolist(), lanes
+
+
+def _heap(decoder: "Decoder") -> Heap:
+    assert decoder.memory.heap is not None, "a module that declares malloc has a heap"
+    return decoder.memory.heap
+
+
+_BROUGHT: Mapping[str, Callable[["Decoder", CallTarget], Step]] = {
+    "vprintf": _printf,
+    "__assertfail": _assert,
+    "malloc": _malloc,
+    "free": _free,
+}
+"""What the runtime brings, by the name that the compiler calls it."""
+
+IN_TURN = frozenset({"malloc", "free"})
+"""What of this depends on the order in which blocks come to it."""

@@ -27,8 +27,6 @@ Span: TypeAlias = tuple[int, int]
 """Bytes of a parameter: offset and size."""
 
 _WIDEST = 8
-_OF_PRINTF = ((0, 8), (0, 4))
-"""What printf takes of each argument, and gives."""
 
 
 def parameter_pieces(
@@ -71,11 +69,13 @@ def _passed(kernel: Kernel, function: int, target: CallTarget) -> Iterator[tuple
             for operand, variable in zip(operands, variables, strict=False):
                 if variable.space == "param" and not isinstance(operand, Symbol):
                     yield (callee, variable.name), (0, variable.size)
-    if not reached:
-        for operands, span in zip((target.arguments, target.returns), _OF_PRINTF, strict=True):
-            for operand in operands:
+    if not reached and isinstance(target.callee, Symbol):
+        brought = kernel.module.functions[target.callee.name]
+        pairs = ((target.arguments, brought.parameters), (target.returns, brought.returns))
+        for operands, variables in pairs:
+            for operand, variable in zip(operands, variables, strict=False):
                 if isinstance(operand, Symbol):
-                    yield (function, operand.name), span
+                    yield (function, operand.name), (0, variable.size)
 
 
 def cut(spans: Iterable[Span]) -> tuple[Span, ...]:

@@ -20,6 +20,8 @@ from ...ptx.kernel import TYPE_BYTES, Function, Instruction, Module, Special, Va
 from ..kernel.function_pointer import function_address
 from ..texture.surface import Surface
 from ..texture.texture import Texture
+from .heap import BYTES as HEAP_BYTES
+from .heap import Heap
 
 ALIGNMENT = 256
 CONSTANT_BYTES = 64 * 1024
@@ -248,6 +250,8 @@ class LoadedModule:
     The driver passes its address in `%envreg1` (high half) and `%envreg2` (CUDA's header
     cooperative_groups/details/driver_abi.h).
     """
+    heap: Allocation | None = None
+    """Memory that its kernels may take by `malloc`."""
 
 
 class Memory:
@@ -267,6 +271,10 @@ class Memory:
         self.surface = Arena(Space.SURFACE, 0, ALIGNMENT, 1 << 40, room=given.get(Space.SURFACE))
         self.textures: list[Texture] = []
         self.surfaces: list[Surface] = []
+        self.heap: Heap | None = None
+        """What kernels take by `malloc`, once a module that does is loaded."""
+        self.heap_bytes = HEAP_BYTES
+        self._heap_place: Allocation | None = None
 
     @property
     def allocations(self) -> tuple[Allocation, ...]:
@@ -316,7 +324,14 @@ class Memory:
         placed = {v.name: self._place(v) for v in module.variables.values() if _has_place(v)}
         meets = any(map(_meets_grid, module.functions.values()))
         workspace = self._grid_workspace() if meets else None
-        loaded = LoadedModule(module, placed, parameters=self._bank(module), workspace=workspace)
+        takes = not module.functions.keys().isdisjoint(("malloc", "free"))
+        loaded = LoadedModule(
+            module,
+            placed,
+            parameters=self._bank(module),
+            workspace=workspace,
+            heap=self._set_heap_aside() if takes else None,
+        )
         for variable in module.variables.values():
             if variable.relocations and variable.name in placed:
                 self._relocate(variable, loaded)
@@ -339,6 +354,12 @@ class Memory:
         self.view(allocation)[:4] = np.array([WORKSPACE_BYTES], dtype="<u4").view(np.uint8)
         self.mark_written(allocation)
         return allocation
+
+    def _set_heap_aside(self) -> Allocation:
+        if self._heap_place is None:
+            self._heap_place = self.allocate(self.heap_bytes, "malloc heap")
+            self.heap = Heap(self._heap_place)
+        return self._heap_place
 
     def _place(self, variable: Variable) -> Allocation:
         space = Space.CONST if variable.space == "const" else Space.GLOBAL

@@ -248,8 +248,16 @@ API cudaError_t cudaDeviceSetLimit(enum cudaLimit limit, size_t value)
 {
     if ((unsigned)limit >= sizeof limits / sizeof *limits)
         return done(cudaErrorInvalidValue);
+    cudaError_t status = begin();
+    if (status)
+        return done(status);
     limits[limit] = value;
-    return done(begin());
+    struct message message = question(LIMIT);
+    put32(&message, limit);
+    put64(&message, value);
+    tell(&message);
+    close_message(&message);
+    return done(status);
 }
 
 API cudaError_t cudaDeviceGetLimit(size_t *value, enum cudaLimit limit)

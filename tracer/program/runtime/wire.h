@@ -34,7 +34,8 @@
              -> handle
    SURFACE   number of an array -> handle
    RELEASE   handle of a texture
-   FITS      function, threads a block, dynamic shared bytes -> blocks on an SM */
+   FITS      function, threads a block, dynamic shared bytes -> blocks on an SM
+   LIMIT     number (cudaLimit), value */
 #define MESSAGES(MESSAGE) \
     MESSAGE(HELLO, 1, "I", "QQQQss") \
     MESSAGE(MODULE, 2, "s", "I") \
@@ -50,7 +51,8 @@
     MESSAGE(TEXTURE, 11, "IQIIIIIQQQIIIIII", "Q") \
     MESSAGE(SURFACE, 12, "I", "Q") \
     MESSAGE(RELEASE, 13, "Q", "") \
-    MESSAGE(FITS, 14, "III", "I")
+    MESSAGE(FITS, 14, "III", "I") \
+    MESSAGE(LIMIT, 16, "IQ", "-")
 
 /* What the program may ask of its device, in the order of HELLO's answer. */
 #define FACTS(FACT) \
