@@ -139,8 +139,8 @@ def record_source(
     """
     from ..analyzer.profilers.profiler_environment import attach
     from ..tracer.front.source import DEFAULT_TARGET
-    from ..tracer.host.record import record
     from ..tracer.host.session import Session
+    from ..tracer.host.source.record import record
 
     attach(Session.at_close, arguments)
     arch = recording.arch or DEFAULT_TARGET
@@ -153,8 +153,8 @@ def record_source(
 @contextmanager
 def wished(recording: Recording) -> Iterator[None]:
     """While the body runs, sessions that open watch for and record what was asked."""
-    from ..tracer.host.watching import choose_watch, watching
-    from ..tracer.host.wish import choose_wish, wishing
+    from ..tracer.host.selection.watch import choose_watch, watching
+    from ..tracer.host.selection.wish import choose_wish, wishing
 
     watch = choose_watch(
         recording.max_instructions,

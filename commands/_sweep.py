@@ -84,7 +84,7 @@ def _run(job: "Job", arguments: dict[str, Any], out: Path) -> str:
     from ..analyzer.profile import analyze
     from ..analyzer.sweep.sweep_table import tabulate
     from ..tracer.front.source import DEFAULT_TARGET
-    from ..tracer.host.record import record
+    from ..tracer.host.source.record import record
 
     try:
         with scratch_folder() as folder, _environment(job), _quiet():

@@ -12,9 +12,9 @@ from unittest.mock import patch
 from bench_cases import mandelbrot, tiled_product
 from scale_kernels import Record, record_loop, record_spmv, record_transpose
 
-from cutrace.tracer.host.function import ConfiguredFunction
+from cutrace.tracer.host.launch.function import ConfiguredFunction
+from cutrace.tracer.host.selection.watch import choose_watch, watching
 from cutrace.tracer.host.session import Session
-from cutrace.tracer.host.watching import choose_watch, watching
 
 RUNS = 5
 MOST_JOBS = 8

@@ -9,9 +9,9 @@ from ptx_case import SCRATCH, kernel_text, stored_dtype
 from ptx_run import HEADER, run_kernel
 
 from cutrace.tracer.host.recording import Recording
-from cutrace.tracer.host.surface import Surface, make_surface
-from cutrace.tracer.host.texel import TexelForm
-from cutrace.tracer.host.texture import Modes, Texture, make_texture
+from cutrace.tracer.host.texture.surface import Surface, make_surface
+from cutrace.tracer.host.texture.texel import TexelForm
+from cutrace.tracer.host.texture.texture import Modes, Texture, make_texture
 from cutrace.traces.schema import Event
 
 

@@ -25,7 +25,7 @@ from program import Program
 import cutrace
 from cutrace.analyzer.profile import LaunchProfile
 from cutrace.tracer.front.resources import resources
-from cutrace.tracer.host.record import record
+from cutrace.tracer.host.source.record import record
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "tests" / "validate" / "counters"
@@ -135,7 +135,7 @@ def _launches(
 ) -> Iterator[Launched]:
     measure = partial(resources, archs=(ARCH,))  # nobody here asks for the other architectures'
     with (
-        patch("cutrace.tracer.host.resources.resources", measure),
+        patch("cutrace.tracer.host.launch.resources.resources", measure),
         tempfile.TemporaryDirectory() as folder,
     ):
         trace = cutrace.read_trace(_record(source, Path(folder) / "t.cutrace"))

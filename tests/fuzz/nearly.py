@@ -16,7 +16,15 @@ import cutrace
 from cutrace.errors import CutraceError
 from cutrace.tracer.front.cuda import to_ptx
 from cutrace.tracer.front.source import Options, Source
-from cutrace.tracer.host.signature import FLOAT, POINTER, STRUCT, SURFACE, TEXTURE, WORD, Parameter
+from cutrace.tracer.host.launch.signature import (
+    FLOAT,
+    POINTER,
+    STRUCT,
+    SURFACE,
+    TEXTURE,
+    WORD,
+    Parameter,
+)
 
 ROOT = Path(__file__).parents[2]
 MOST = 2000

@@ -26,9 +26,9 @@ from ptx_run import Rows, run_case, run_kernel, same_under_both
 from cutrace.errors import KernelFault
 from cutrace.tracer.engine.op.catalogue import families
 from cutrace.tracer.host.recording import Recording
-from cutrace.tracer.host.surface import make_surface
-from cutrace.tracer.host.texel import TexelForm
-from cutrace.tracer.host.texture import Modes, make_texture
+from cutrace.tracer.host.texture.surface import make_surface
+from cutrace.tracer.host.texture.texel import TexelForm
+from cutrace.tracer.host.texture.texture import Modes, make_texture
 from cutrace.tracer.ptx.parse import parse_module
 
 HERE = Path(__file__).parent / "ptx"

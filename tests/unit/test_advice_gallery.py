@@ -12,7 +12,7 @@ import pytest
 
 from cutrace.analyzer.advice.advice import advise
 from cutrace.analyzer.profile import analyze
-from cutrace.tracer.host.record import record
+from cutrace.tracer.host.source.record import record
 from cutrace.traces.reader import read_trace
 
 GALLERY = Path(str(files("cutrace.traces") / "gallery"))

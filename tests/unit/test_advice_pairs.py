@@ -11,7 +11,7 @@ import pytest
 
 from cutrace.analyzer.advice.advice import advise, rule_names
 from cutrace.analyzer.profile import analyze
-from cutrace.tracer.host.record import record
+from cutrace.tracer.host.source.record import record
 from cutrace.traces.reader import read_trace
 
 PAIRS = sorted((Path(__file__).parents[1] / "advice").glob("*.cu"))

@@ -13,7 +13,7 @@ from warps import FULL, Warp, warp
 from cutrace.analyzer.advice.advice import Finding, advise, render_advice, rule_names
 from cutrace.analyzer.profile import analyze
 from cutrace.cli import run
-from cutrace.tracer.host.record import record
+from cutrace.tracer.host.source.record import record
 from cutrace.traces.reader import Trace, read_trace
 from cutrace.traces.schema import Resources, Space
 

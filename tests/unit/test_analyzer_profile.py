@@ -9,7 +9,7 @@ from every_case import CASES
 import cutrace
 from cutrace.analyzer.counting.vocabulary import heading, vocabularies
 from cutrace.errors import CutraceError
-from cutrace.tracer.host.record import record
+from cutrace.tracer.host.source.record import record
 
 HEAD = ".version 7.0\n.target sm_70\n.address_size 64\n"
 COPY = (

@@ -10,7 +10,7 @@ import cutrace
 from cutrace.cli import run
 from cutrace.errors import CutraceError, KernelFault
 from cutrace.tracer.engine.memory import memory
-from cutrace.tracer.host.configuration import check_cost
+from cutrace.tracer.host.launch.configuration import check_cost
 
 COPY = """
 __global__ void copy(int *out)

@@ -15,7 +15,7 @@ from cutrace.errors import CutraceError, KernelFault
 from cutrace.tracer.engine import run as engine
 from cutrace.tracer.engine.launch import Watch
 from cutrace.tracer.engine.memory.memory import Arena
-from cutrace.tracer.host.watching import watching
+from cutrace.tracer.host.selection.watch import watching
 from cutrace.traces.manifest import from_json, to_json
 from cutrace.traces.schema import Outside, Space
 from cutrace.traces.verify import verify

@@ -9,7 +9,7 @@ import pytest
 from cutrace.analyzer.sweep.suite import COLUMNS, list_jobs, read_suite
 from cutrace.cli import run
 from cutrace.commands._gallery import suites
-from cutrace.tracer.host.launch_line import parse_launch
+from cutrace.tracer.host.source.launch_line import parse_launch
 
 Captured = pytest.CaptureFixture[str]
 

@@ -14,8 +14,8 @@ from cutrace.errors import KernelFault
 from cutrace.tracer.engine.compiled import compiled_kernel, machine_rows
 from cutrace.tracer.engine.launch import Watch
 from cutrace.tracer.engine.rows import access_rows, history, pattern
-from cutrace.tracer.host.record import record
-from cutrace.tracer.host.watching import watching
+from cutrace.tracer.host.selection.watch import watching
+from cutrace.tracer.host.source.record import record
 
 GALLERY = Path(str(files("cutrace.traces") / "gallery"))
 SOURCES = (

@@ -9,7 +9,7 @@ from cutrace.tracer.engine.kernel.spin_loop import waiting_blocks
 from cutrace.tracer.engine.launch import Watch
 from cutrace.tracer.front import cuda
 from cutrace.tracer.front.source import Source
-from cutrace.tracer.host.watching import watching
+from cutrace.tracer.host.selection.watch import watching
 from cutrace.tracer.ptx.link import link_kernel
 from cutrace.tracer.ptx.parse import parse_module
 

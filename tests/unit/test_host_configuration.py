@@ -4,7 +4,12 @@ import numpy as np
 import pytest
 
 from cutrace.errors import CutraceError
-from cutrace.tracer.host.configuration import Dim3, Limits, check_configuration, read_dimensions
+from cutrace.tracer.host.launch.configuration import (
+    Dim3,
+    Limits,
+    check_configuration,
+    read_dimensions,
+)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from cutrace.errors import CutraceError
-from cutrace.tracer.host.initial import DTYPES, check_initial, initial_values
+from cutrace.tracer.host.source.initial import DTYPES, check_initial, initial_values
 
 HERE = Path()
 

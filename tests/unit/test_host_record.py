@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from cutrace.errors import CutraceError
-from cutrace.tracer.host.record import record
+from cutrace.tracer.host.source.record import record
 from cutrace.traces.reader import read_trace
 
 REVERSE = """// cutrace: reverse<<<2, 32>>>(out:i32[64], in:i32[64]=arange)

@@ -1,8 +1,8 @@
 import pytest
 
 from cutrace.errors import CutraceError
-from cutrace.tracer.host.draw import draw
-from cutrace.tracer.host.wish import choose_wish, read_bytes, read_fraction
+from cutrace.tracer.host.selection.block_sample import draw
+from cutrace.tracer.host.selection.wish import choose_wish, read_bytes, read_fraction
 from cutrace.traces.kept import count_in_ranges
 from cutrace.traces.schema import Sample, Space
 

@@ -17,7 +17,7 @@ from cutrace.analyzer.profile import LaunchProfile
 from cutrace.cli import run
 from cutrace.errors import CutraceError
 from cutrace.models.replay.whatif.suppose import suppose
-from cutrace.tracer.host.record import record
+from cutrace.tracer.host.source.record import record
 from cutrace.traces.reader import Trace, read_trace
 from cutrace.traces.schema import ACCESSES, Array, Resources, Space
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 
 import cutrace
-from cutrace.tracer.host.launch_comment import find_launch_comments
-from cutrace.tracer.host.launch_line import parse_launch
-from cutrace.tracer.host.launcher import LineLauncher
+from cutrace.tracer.host.source.launch_comment import find_launch_comments
+from cutrace.tracer.host.source.launch_line import parse_launch
+from cutrace.tracer.host.source.launcher import LineLauncher
 
 HERE = Path(__file__).parent
 SOURCE = HERE / "counters" / "fresh_tensor.cu"

@@ -6,16 +6,16 @@ from collections.abc import Mapping
 from ...errors import CutraceError, nearest
 from ..engine.memory.memory import Allocation, NoRoomError
 from ..front.source import Compiled, KernelSignature
-from .function import Function, Linked
-from .known import known_kernel, known_module
+from .launch.function import Function, Linked
+from .launch.kernel_facts import known_kernel, known_module
+from .launch.resources import ask_resources
+from .launch.signature import read_signature
 from .listing import explain_missing, list_templates
 from .recording import Recording
-from .reference import bind, bind_surface
-from .resources import ask_resources
-from .signature import read_signature
-from .surface import Surface
 from .symbol import Symbol, declared_at, name_symbols
-from .texture import Texture
+from .texture.reference import bind, bind_surface
+from .texture.surface import Surface
+from .texture.texture import Texture
 
 
 class Module:

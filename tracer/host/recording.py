@@ -16,7 +16,7 @@ from ...traces.schema import Array, Event, Launch, Resources
 from ..engine.launch import Watch
 from ..engine.memory.memory import GLOBAL_BASE, Memory
 from .recorder import Recorder
-from .wish import Wish, check_wish
+from .selection.wish import Wish, check_wish
 
 
 @dataclass(slots=True)

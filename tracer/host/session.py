@@ -24,11 +24,11 @@ from .module import Module
 from .path import is_path, read_text
 from .recorder import LISTENER, Recorder
 from .recording import Recording
-from .surface import Surface, make_surface
-from .texel import TexelForm
-from .texture import Modes, Texture, make_texture
-from .watching import choose_watch
-from .wish import Words, choose_wish
+from .selection.watch import choose_watch
+from .selection.wish import Words, choose_wish
+from .texture.surface import Surface, make_surface
+from .texture.texel import TexelForm
+from .texture.texture import Modes, Texture, make_texture
 
 
 class Session:

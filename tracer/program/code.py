@@ -10,7 +10,7 @@ from ..engine.memory.parameter import parameter_offsets
 from ..front.ptx import compiled_from
 from ..front.signature import list_kernels
 from ..front.source import Compiled
-from ..host.function import Function
+from ..host.launch.function import Function
 from ..host.module import Module
 from .answers import NO_IMAGE, SYMBOL_NOT_FOUND, Answer, Verbs
 from .arena import BASE, CONSTANTS

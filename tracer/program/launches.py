@@ -7,9 +7,9 @@ from itertools import accumulate, islice
 
 from ...errors import CutraceError, KernelFault
 from ...traces.schema import Argument
-from ..host.function import Function
-from ..host.numba_array import count_words, data_address
-from ..host.signature import ARRAY, FLOAT, INTEGER, POINTER, WORD, Parameter
+from ..host.launch.function import Function
+from ..host.launch.numba_array import count_words, data_address
+from ..host.launch.signature import ARRAY, FLOAT, INTEGER, POINTER, WORD, Parameter
 from .answers import (
     ASSERT,
     ILLEGAL_ADDRESS,

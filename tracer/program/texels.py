@@ -9,9 +9,9 @@ import numpy as np
 from ...errors import CutraceError
 from ..engine.memory.memory import Allocation
 from ..host.array import DeviceArray, describe
-from ..host.surface import Surface, reserve_surface
-from ..host.texel import TexelForm
-from ..host.texture import Modes, make_texture
+from ..host.texture.surface import Surface, reserve_surface
+from ..host.texture.texel import TexelForm
+from ..host.texture.texture import Modes, make_texture
 from .answers import INVALID_VALUE, NOT_SUPPORTED, Answer, Verbs
 from .session import ProgramSession
 from .storage import Storage

@@ -2,13 +2,13 @@
 
 from pathlib import Path
 
-from ...errors import nearest
-from .arguments import ArgumentError
-from .array import DeviceArray
+from ....errors import nearest
+from ..array import DeviceArray
+from ..launch.arguments import ArgumentError
+from ..module import Module
+from ..session import Session
 from .initial import DTYPES, initial_values
 from .launch_line import ArrayArgument, LaunchLine, LineArgument
-from .module import Module
-from .session import Session
 
 
 class LineLauncher:

@@ -4,9 +4,9 @@ import os
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
 
-from ...errors import CutraceError
-from ...traces.schema import Resources
-from ..front.resources import resources
+from ....errors import CutraceError
+from ....traces.schema import Resources
+from ...front.resources import resources
 
 
 def ask_resources(ptx: str, kernel: str) -> "Future[tuple[Resources, ...]]":

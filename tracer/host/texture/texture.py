@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...errors import CutraceError, nearest
-from ...traces import schema
-from ..engine.texture import texture as engine
-from .array import DeviceArray
-from .recording import Recording
+from ....errors import CutraceError, nearest
+from ....traces import schema
+from ...engine.texture import texture as engine
+from ..array import DeviceArray
+from ..recording import Recording
 from .surface import Surface
 from .texel import TexelForm, Texels, check_size, read_texels
 

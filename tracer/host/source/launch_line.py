@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import TypeAlias, TypeVar
 
-from ...errors import CutraceError, nearest
+from ....errors import CutraceError, nearest
 from .initial import DTYPES, check_initial
 
 T = TypeVar("T")

@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
-from ...traces.schema import Kept, Sample
-from .configuration import Dim3
-from .draw import draw
-from .known import Known
+from ....traces.schema import Kept, Sample
+from ..launch.configuration import Dim3
+from ..launch.kernel_facts import Known
+from .block_sample import draw
 from .wish import Wish
 
 

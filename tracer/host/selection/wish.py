@@ -8,8 +8,8 @@ from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
-from ...errors import CutraceError, nearest
-from ...traces.schema import Range, Space
+from ....errors import CutraceError, nearest
+from ....traces.schema import Range, Space
 
 Words: TypeAlias = str | int | Iterable[str | int]
 """Names or numbers: one, several with commas between, or a list."""

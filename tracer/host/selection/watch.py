@@ -5,8 +5,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
 
-from ...errors import CutraceError
-from ..engine.launch import BOUNDS, ENGINES, Watch
+from ....errors import CutraceError
+from ...engine.launch import BOUNDS, ENGINES, Watch
 
 MOST_INSTRUCTIONS = 1 << 31
 """Steps of a warp are 32 bits in a trace."""

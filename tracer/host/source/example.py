@@ -4,9 +4,9 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from math import prod
 
-from ..front.source import KernelSignature
-from .listing import example_name
-from .numba_array import array_of
+from ...front.source import KernelSignature
+from ..launch.numba_array import array_of
+from ..listing import example_name
 from .own_launch import read_own_launch
 
 _TYPES = {

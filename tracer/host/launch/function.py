@@ -7,22 +7,22 @@ from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
 
-from ...errors import CutraceError, KernelFault
-from ...traces import schema
-from ..engine import launch as engine
-from ..engine.memory.memory import LoadedModule
-from ..engine.run import run
+from ....errors import CutraceError, KernelFault
+from ....traces import schema
+from ...engine import launch as engine
+from ...engine.memory.memory import LoadedModule
+from ...engine.run import run
+from ..array import DeviceArray
+from ..recording import Recording
+from ..selection.kept_rows import KeptRows, drops_nothing
+from ..selection.launch_choice import choose_kept, count_executed
+from ..symbol import describe_shared, describe_symbols
+from ..texture.surface import Surface
+from ..texture.texture import Texture
 from .arguments import ArgumentError, pack_arguments
-from .array import DeviceArray
-from .choice import choose_kept, count_executed
 from .configuration import Dim3, check_configuration, check_cost, read_dimensions
-from .kept_rows import KeptRows, drops_nothing
-from .known import Known
-from .recording import Recording
+from .kernel_facts import Known
 from .signature import Signature
-from .surface import Surface
-from .symbol import describe_shared, describe_symbols
-from .texture import Texture
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import CutraceError
-from ...traces.schema import Argument
-from .array import DeviceArray
+from ....errors import CutraceError
+from ....traces.schema import Argument
+from ..array import DeviceArray
+from ..texture.surface import Surface
+from ..texture.texture import Texture
 from .numba_array import array_of, unfold
 from .signature import (
     ARRAY,
@@ -25,8 +27,6 @@ from .signature import (
     Parameter,
     Signature,
 )
-from .surface import Surface
-from .texture import Texture
 
 _FLOAT_FORMS = {2: "<e", 4: "<f", 8: "<d"}
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from math import prod
 from typing import TypeAlias
 
-from ...errors import CutraceError
-from ...traces.check_launch import MOST_COUNTED
+from ....errors import CutraceError
+from ....traces.check_launch import MOST_COUNTED
 
 Dim3: TypeAlias = tuple[int, int, int]
 Dimensions: TypeAlias = int | Sequence[int]

@@ -5,13 +5,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...errors import CutraceError
-from ...traces.schema import Event
-from ..engine.memory.memory import Allocation
-from ..engine.texture import surface as engine
-from ..engine.texture.handle import SURFACES
-from .array import DeviceArray, describe
-from .recording import Recording
+from ....errors import CutraceError
+from ....traces.schema import Event
+from ...engine.memory.memory import Allocation
+from ...engine.texture import surface as engine
+from ...engine.texture.handle import SURFACES
+from ..array import DeviceArray, describe
+from ..recording import Recording
 from .texel import TexelForm, Texels, check_size, read_texels
 
 

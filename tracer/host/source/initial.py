@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import CutraceError, nearest
-from .path import missing_file
+from ....errors import CutraceError, nearest
+from ..path import missing_file
 
 DTYPES: Mapping[str, np.dtype[Any]] = {
     **{

@@ -5,17 +5,17 @@ from functools import cached_property, lru_cache
 
 import pyarrow as pa
 
-from ..engine.array.decode import local_bytes
-from ..engine.call.call import IN_TURN
-from ..engine.call.recursion import recursive_functions
-from ..engine.kernel.parted_lanes import link_with_waiting
-from ..engine.kernel.variable_layout import Layout, local_layout, shared_layout
-from ..isa.table import instruction_table
-from ..ptx.kernel import CallTarget, Kernel, Module, Symbol
-from ..ptx.parse import parse_module
+from ...engine.array.decode import local_bytes
+from ...engine.call.call import IN_TURN
+from ...engine.call.recursion import recursive_functions
+from ...engine.kernel.parted_lanes import link_with_waiting
+from ...engine.kernel.variable_layout import Layout, local_layout, shared_layout
+from ...isa.table import instruction_table
+from ...ptx.kernel import CallTarget, Kernel, Module, Symbol
+from ...ptx.parse import parse_module
+from ..symbol import plain_name
+from .block_independence import why_dependent, why_in_order
 from .configuration import Limits
-from .independence import why_dependent, why_in_order
-from .symbol import plain_name
 
 TEXTS = 16
 """PTX texts remembered at most; a text may have many kernels."""

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import CutraceError
+from ....errors import CutraceError
 
 FORMATS = {
     **{f"{kind}{size}": f"{kind}{8 * size}" for kind in "ui" for size in (1, 2, 4)},

@@ -5,8 +5,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from ...traces.schema import STRONG_LOADS
-from ..engine.op.update import is_any_order
+from ....traces.schema import STRONG_LOADS
+from ...engine.op.update import is_any_order
 
 _REACHES_OTHERS = frozenset({"sys", "gpu", "cluster"})
 _FENCES = frozenset({"membar", "fence"})

@@ -6,19 +6,19 @@ from functools import partial
 from pathlib import Path
 from typing import TextIO
 
-from ...errors import CutraceError
-from ..front.sizes import structure_sizes
-from ..front.source import DEFAULT_TARGET, Source, read_options
-from ..front.standin import local_files
+from ....errors import CutraceError
+from ...front.sizes import structure_sizes
+from ...front.source import DEFAULT_TARGET, Source, read_options
+from ...front.standin import local_files
+from ..listing import explain_missing, is_launchable, list_written
+from ..module import Module
+from ..path import missing_file, read_text
+from ..session import Session
 from .example import explain_launches
 from .launch_comment import find_launch_comments
 from .launch_line import LaunchLine, parse_launch
 from .launcher import LineLauncher
-from .listing import explain_missing, is_launchable, list_written
-from .module import Module
-from .path import missing_file, read_text
 from .script import record_script
-from .session import Session
 
 
 def record(

@@ -10,10 +10,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ...traces.kept import in_ranges, keeps_blocks, keeps_pcs
-from ...traces.schema import Kept, Space
-from ..engine.launch import Sink
-from .spare import SparePaths, SparePatterns
+from ....traces.kept import in_ranges, keeps_blocks, keeps_pcs
+from ....traces.schema import Kept, Space
+from ...engine.launch import Sink
+from .deferred_patterns import SparePaths, SparePatterns
 
 Columns = NDArray[Any]
 

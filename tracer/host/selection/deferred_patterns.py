@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...traces.spill import PatternSpill
-from ..engine.launch import Sink
+from ....traces.spill import PatternSpill
+from ...engine.launch import Sink
 
 Ids = NDArray[np.uint32]
 _NOWHERE = np.uint32(0xFFFFFFFF)

@@ -8,7 +8,7 @@ numba/core/datamodel/models.py).
 
 import re
 
-from .array import DeviceArray
+from ..array import DeviceArray
 
 _ARRAY = re.compile(r"Array<(.+), (\d+), [ACF], \w+, \w+>")
 _DATA, _BEFORE_SHAPE = 4, 5

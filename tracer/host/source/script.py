@@ -7,9 +7,9 @@ from contextlib import chdir, contextmanager
 from pathlib import Path
 from traceback import extract_tb
 
-from ...errors import CutraceError
-from .destination import REDIRECTION, Redirection, absolute
-from .path import missing_file
+from ....errors import CutraceError
+from ..destination import REDIRECTION, Redirection, absolute
+from ..path import missing_file
 
 
 def record_script(script: Path, out: Path | None, fallback: Path) -> Path:

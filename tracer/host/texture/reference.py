@@ -9,16 +9,16 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ...errors import CutraceError, nearest
-from ...traces import schema
-from ..engine.memory.memory import LoadedModule
-from ..engine.texture.texture import shape_words
-from ..front.source import Compiled, TextureReference
-from ..front.texture import surface_name
-from ..ptx.kernel import Variable
-from .recording import Recording
+from ....errors import CutraceError, nearest
+from ....traces import schema
+from ...engine.memory.memory import LoadedModule
+from ...engine.texture.texture import shape_words
+from ...front.source import Compiled, TextureReference
+from ...front.texture import surface_name
+from ...ptx.kernel import Variable
+from ..recording import Recording
+from ..symbol import plain_name
 from .surface import Surface
-from .symbol import plain_name
 from .texture import Texture
 
 _SHAPES = {1: (1, False), 2: (2, False), 3: (3, False), 0xF1: (1, True), 0xF2: (2, True)}

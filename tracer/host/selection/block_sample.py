@@ -13,7 +13,7 @@ from hashlib import blake2b
 from itertools import pairwise, product
 from typing import TypeAlias
 
-from ...traces.schema import Sample
+from ....traces.schema import Sample
 
 LONG = 32
 """Blocks from which on the two ends of one dimension of several are a small part of the grid."""

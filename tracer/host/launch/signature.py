@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
 
-from ..front.source import KernelSignature
-from ..ptx.kernel import TYPE_BYTES, Variable
+from ...front.source import KernelSignature
+from ...ptx.kernel import TYPE_BYTES, Variable
 from .numba_array import array_of, count_words
 
 POINTER = "pointer"
