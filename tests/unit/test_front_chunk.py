@@ -1,9 +1,9 @@
 """Definitions by their braces: what host code leaves when the grammar cannot follow it."""
 
-from cutrace.tracer.front.chunk import chunks
 from cutrace.tracer.front.cuda import to_ptx
-from cutrace.tracer.front.definition import MARKERS
 from cutrace.tracer.front.source import Source
+from cutrace.tracer.front.syntax.chunk import chunks
+from cutrace.tracer.front.syntax.definition import MARKERS
 
 TEXT = """// a note; with a semicolon {
 #include <vector>

@@ -2,8 +2,8 @@
 
 import pytest
 
-from cutrace.tracer.front.instance import used_instances
-from cutrace.tracer.front.macro import write_out_launches
+from cutrace.tracer.front.syntax.instance import used_instances
+from cutrace.tracer.front.syntax.macro import write_out_launches
 
 COPY = "template <class T> __global__ void copy(const T *__restrict__ a, T *c) {}\n"
 

@@ -4,7 +4,7 @@ import pytest
 
 from cutrace.tracer.front.demangle import demangle, plain
 from cutrace.tracer.front.signature import list_kernels
-from cutrace.tracer.front.syntax import written_kernels
+from cutrace.tracer.front.syntax.syntax import written_kernels
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 from cutrace.errors import CutraceError
 from cutrace.tracer.front import cuda
 from cutrace.tracer.front.source import Compiled, Source, TextureReference
-from cutrace.tracer.front.texture import is_handle, replace_references
+from cutrace.tracer.front.texture_reference import is_handle, replace_references
 
 REFERENCES = """
 texture<float, 1> table;

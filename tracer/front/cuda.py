@@ -7,7 +7,7 @@ headers relative to it or to their `-I`, and CUDA's headers as they are included
 import re
 from dataclasses import replace
 
-from .compiler import LIGHT, compile_source, finish
+from .nvrtc.compiler import LIGHT, compile_source, finish
 from .source import Compiled, Source
 
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
@@ -19,7 +19,7 @@ def to_ptx(source: Source, target: str) -> Compiled:
 
     Every `__global__` function that is no template is in the PTX, and of templates the instances
     that `source.options.name_expressions` ask for. A file with host code in it is cut down to its
-    device code first (whole.py); there the instances that it launches, or its headers do, are
+    device code first (whole_file.py); there the instances that it launches, or its headers do, are
     found too.
     """
     source = replace(source, text=source.text.removeprefix("\ufeff"))
@@ -27,6 +27,6 @@ def to_ptx(source: Source, target: str) -> Compiled:
         outcome = compile_source(source, target, extra=(LIGHT,))
         if outcome.ptx is not None and ".entry" in outcome.ptx:
             return finish(source, target, outcome)
-    from .whole import whole_to_ptx
+    from .whole_file import whole_to_ptx
 
     return whole_to_ptx(source, target)

@@ -8,7 +8,7 @@ from ...errors import CutraceError
 from ...traces.schema import Compiler
 from .signature import list_kernels
 from .source import Compiled, Source
-from .texture import list_references
+from .texture_reference import list_references
 
 _TARGET = re.compile(r"^\s*\.target\s+([\w, ]+)", re.MULTILINE)
 _FILE = re.compile(r'^\s*\.file\s+\d+\s+"([^"]+)"', re.MULTILINE)

@@ -11,7 +11,7 @@ from math import prod
 from .demangle import Demangled, demangle, plain
 from .python import python_parameters
 from .source import KernelSignature
-from .syntax import Written, written_kernels
+from .syntax.syntax import Written, written_kernels
 
 _ENTRY = re.compile(
     r"^\s*(?:\.(?:visible|weak)\s+)?\.entry\s+([\w$]+)\s*(?:\(([^)]*)\))?", re.MULTILINE

@@ -4,7 +4,7 @@ import re
 
 from ...errors import nearest
 from ..front.source import Compiled, KernelSignature
-from ..front.syntax import written_kernels
+from ..front.syntax.syntax import written_kernels
 
 
 def list_written(text: str) -> tuple[KernelSignature, ...]:

@@ -11,9 +11,9 @@ from ...errors import CutraceError
 from ...traces.schema import Array, Event, Space
 from ..engine.kernel.variable_layout import Layout
 from ..engine.memory.memory import Allocation, LoadedModule
-from ..front.definition import definitions, marking_words
 from ..front.demangle import demangle
-from ..front.texture import is_handle
+from ..front.syntax.definition import definitions, marking_words
+from ..front.texture_reference import is_handle
 from ..ptx.kernel import TYPE_BYTES, Variable
 from ..ptx.variable import OPAQUE
 from .recording import Recording

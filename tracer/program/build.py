@@ -15,7 +15,7 @@ from pathlib import Path
 
 from ...errors import CutraceError
 from ...traces.leftover import scratch_folder
-from ..front import tensor_core
+from ..front.headers import tensor_core
 from ..host.path import missing_file
 from .cache import folder_of, kept, key_of
 from .library import build_library

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ....traces.schema import Space
-from ...front.texture import is_handle
+from ...front.texture_reference import is_handle
 from ...ptx.kernel import (
     TYPE_BYTES,
     Address,

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TextIO
 
 from ....errors import CutraceError
+from ...front.headers.standin import local_files
 from ...front.sizes import structure_sizes
 from ...front.source import DEFAULT_TARGET, Source, read_options
-from ...front.standin import local_files
 from ..listing import explain_missing, is_launchable, list_written
 from ..module import Module
 from ..path import missing_file, read_text

@@ -14,7 +14,7 @@ from ....traces import schema
 from ...engine.memory.memory import LoadedModule
 from ...engine.texture.texture import shape_words
 from ...front.source import Compiled, TextureReference
-from ...front.texture import surface_name
+from ...front.texture_reference import surface_name
 from ...ptx.kernel import Variable
 from ..recording import Recording
 from ..symbol import plain_name

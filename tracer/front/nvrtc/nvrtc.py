@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from functools import cache
 
-from ...errors import CutraceError
-from .toolkit import load_library
+from ....errors import CutraceError
+from ..toolkit import load_library
 
 _COMPILATION = 6  # nvrtcResult: the program is wrong, the log says how
 _BAD_NAME = 10  # a name expression that names nothing

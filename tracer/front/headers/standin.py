@@ -12,12 +12,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
+from ..source import decode_source
+from ..texture_reference import declares_references
+from ..toolkit import in_cuda, include_folders
 from . import tensor_core
 from .prelude import NAME, PRELUDE, STANDARD
 from .reference_class import REFERENCE_CLASSES
-from .source import decode_source
-from .texture import declares_references
-from .toolkit import in_cuda, include_folders
 from .vector_math import HEADERS, vector_math
 
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:<([^>\n]+)>|"([^"\n]+)")', re.MULTILINE)

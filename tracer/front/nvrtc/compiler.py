@@ -2,16 +2,16 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from ...errors import CutraceError, nearest
-from ...traces.schema import Compiler
+from ....errors import CutraceError, nearest
+from ....traces.schema import Compiler
+from ..signature import list_kernels
+from ..source import Compiled, Source
+from ..syntax.syntax import written_kernels
+from ..texture_reference import list_references
+from ..toolkit import in_cuda, include_folders
 from . import nvrtc
 from .diagnostic import read_diagnostics
 from .portable import portable_log, portable_ptx, user_sources
-from .signature import list_kernels
-from .source import Compiled, Source
-from .syntax import written_kernels
-from .texture import list_references
-from .toolkit import in_cuda, include_folders
 
 LIGHT = "-D_CG_LIMIT_INCLUDED_DEPENDENCIES"
 """Keeps `cooperative_groups.h` from reading libcu++, which takes NVRTC 0.6 s."""

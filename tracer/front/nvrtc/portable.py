@@ -12,10 +12,10 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from . import tensor_core
-from .prelude import NAME
-from .source import Source, decode_source
-from .toolkit import include_folders
+from ..headers import tensor_core
+from ..headers.prelude import NAME
+from ..source import Source, decode_source
+from ..toolkit import include_folders
 
 _FILE = re.compile(r'^(\s*\.file\s+(\d+)\s+)"((?:[^"\\]|\\.)*)"', re.MULTILINE)
 _LOC = re.compile(r"^\s*\.loc\s+(\d+ \d+ \d+)(?:,.*inlined_at (\d+ \d+ \d+))?.*\n", re.MULTILINE)

@@ -1,7 +1,7 @@
 """Texture and surface references as C++ classes, for the programs that declare some.
 
-NVRTC 12 no longer has them. Here a reference holds the handle of an object (see texture.py), and
-the functions that took a reference pass the handle on.
+NVRTC 12 no longer has them. Here a reference holds the handle of an object (see
+texture_reference.py), and the functions that took a reference pass the handle on.
 """
 
 REFERENCE_CLASSES = """

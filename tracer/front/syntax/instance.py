@@ -14,14 +14,7 @@ from typing import TYPE_CHECKING
 
 from .deduce import Scope, deduce
 from .macro import write_out_launches
-from .syntax import (
-    Written,
-    find_nodes,
-    parse_source,
-    read_function,
-    template_parameters,
-    text_of,
-)
+from .syntax import Written, find_nodes, parse_source, read_function, template_parameters, text_of
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -13,18 +13,18 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from ...errors import CutraceError, nearest
-from .chunk import chunks
-from .compiler import LIGHT, compile_source, finish
-from .definition import Definition, at_column, blank, definitions, marking_words
-from .diagnostic import Diagnostic, read_diagnostics
-from .instance import used_instances
-from .nvrtc import Outcome
-from .portable import BUILT_IN, OWN
-from .prelude import NAME, STANDARD
+from .headers.prelude import NAME, STANDARD
+from .headers.standin import HOST_LIBRARIES, included, local_files, resolve_includes, stand_ins
+from .nvrtc.compiler import LIGHT, compile_source, finish
+from .nvrtc.diagnostic import Diagnostic, read_diagnostics
+from .nvrtc.nvrtc import Outcome
+from .nvrtc.portable import BUILT_IN, OWN
 from .source import Compiled, Source
-from .standin import HOST_LIBRARIES, included, local_files, resolve_includes, stand_ins
-from .syntax import written_kernels
-from .texture import replace_references
+from .syntax.chunk import chunks
+from .syntax.definition import Definition, at_column, blank, definitions, marking_words
+from .syntax.instance import used_instances
+from .syntax.syntax import written_kernels
+from .texture_reference import replace_references
 from .toolkit import wheel_of
 
 _ROUNDS = 100

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from .demangle import demangle
 from .source import TextureReference
-from .syntax import CONTAINERS, parse_source
+from .syntax.syntax import CONTAINERS, parse_source
 
 if TYPE_CHECKING:
     from tree_sitter import Node
