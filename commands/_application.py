@@ -12,7 +12,7 @@ from typer.main import get_command
 
 from .. import __doc__ as about
 from .. import __version__, commands
-from ..traces.leftover import sweep_partial, sweep_scratch
+from ..traces.folder.leftover import sweep_partial, sweep_scratch
 
 PANELS = ("Record", "Ask", "Compare", "Look up")
 """The groups of verbs in the help, in order."""

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from ..errors import CutraceError
-from ..traces.leftover import scratch_folder
+from ..traces.folder.leftover import scratch_folder
 from ._complete import kernels
 from ._keeping import Keeping, keeping_options
 from ._progress import progress

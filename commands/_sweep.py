@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import CutraceError
-from ..traces.leftover import scratch_folder
+from ..traces.folder.leftover import scratch_folder
 
 if TYPE_CHECKING:
     import polars as pl

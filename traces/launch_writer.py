@@ -17,13 +17,13 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ..errors import CutraceError, nearest
-from .column import rows_of, to_batch, to_list_batch
+from .folder.size_limit import Room
 from .outside import OutsideTotals
-from .room import Room
 from .schema import INSTRUCTIONS, PATHS, TABLES, Outside
-from .scribe import Scribe
 from .shelf import Shelf
-from .table_file import TableFile, table_bytes
+from .table.background_writer import Scribe
+from .table.column import rows_of, to_batch, to_list_batch
+from .table.table_file import TableFile, table_bytes
 
 _CODECS = {"paths": pa.Codec("zstd", 1)}
 """What compresses a table, if not LZ4. Of masks that repeat one another with the bits turned round,

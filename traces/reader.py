@@ -16,14 +16,14 @@ import pyarrow as pa
 
 from ..errors import CutraceError, nearest
 from .check_launch import first_finding
-from .dictionary import Dictionary
-from .folder import MANIFEST, reason
-from .manifest import Unread
-from .pattern_store import Patterns, StoredPatterns
+from .folder.folder import MANIFEST, reason
+from .folder.manifest import Unread
 from .schema import LANES, TABLES, Launch, Manifest
-from .structure import check_instructions, check_paths
-from .table_html import render_table
-from .table_reader import Check, TableReader, check_whole
+from .table.dictionary import Dictionary
+from .table.pattern_store import Patterns, StoredPatterns
+from .table.structure import check_instructions, check_paths
+from .table.table_html import render_table
+from .table.table_reader import Check, TableReader, check_whole
 
 MANIFEST_BYTES = 1 << 28
 """A manifest larger than this is refused."""

@@ -12,8 +12,8 @@ from hashlib import blake2b
 from pathlib import Path
 
 from ..errors import CutraceError
-from .folder import reason
-from .table_file import TableFile
+from .folder.folder import reason
+from .table.table_file import TableFile
 
 _DIGEST_BYTES = 16
 

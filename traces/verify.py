@@ -5,7 +5,7 @@ from itertools import islice
 from typing import TypeAlias
 
 from ..errors import CutraceError
-from .check_access import (
+from .checks.check_access import (
     check_access_lanes,
     check_addresses,
     check_patterns,
@@ -13,20 +13,20 @@ from .check_access import (
     check_texels,
     check_widths,
 )
-from .check_agreement import check_accesses_ran, check_texels_ran
-from .check_code import check_instructions, check_lanes_on
-from .check_control import (
+from .checks.check_agreement import check_accesses_ran, check_texels_ran
+from .checks.check_code import check_instructions, check_lanes_on
+from .checks.check_control import (
     check_all_warps_ran,
     check_control_lanes,
     check_control_steps,
     check_path_entries,
 )
-from .check_kept import check_kept_control, check_kept_rows, check_kept_texels
-from .check_manifest import check_events, check_folders, check_warps
-from .check_order import check_access_order, check_texel_order
-from .check_outside import check_outside_rows
+from .checks.check_kept import check_kept_control, check_kept_rows, check_kept_texels
+from .checks.check_manifest import check_events, check_folders, check_warps
+from .checks.check_order import check_access_order, check_texel_order
+from .checks.check_outside import check_outside_rows
+from .checks.recorded import Finding, Recorded
 from .reader import LaunchTrace, Trace
-from .recorded import Finding, Recorded
 
 Check: TypeAlias = Callable[[Recorded], Iterator[Finding]]
 

@@ -8,14 +8,14 @@ from types import TracebackType
 from typing import Self
 
 from ..errors import CutraceError
-from .draft import Draft
-from .folder import MANIFEST, Workshop, reason, remove_folder
+from .folder.folder import MANIFEST, Workshop, reason, remove_folder
+from .folder.manifest import encode, to_json
+from .folder.manifest_builder import Draft
+from .folder.size_limit import Room
 from .launch_writer import LaunchWriter as LaunchWriter
-from .manifest import encode, to_json
-from .room import Room
 from .schema import Launch, Outside
-from .scribe import Scribe
 from .shelf import Shelf
+from .table.background_writer import Scribe
 
 
 class TraceWriter(Draft):

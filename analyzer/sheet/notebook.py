@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from html import escape
 from typing import TYPE_CHECKING
 
-from ...traces.table_html import render_table
+from ...traces.table.table_html import render_table
 from ..text.launch_text import launch_text
 from .wording import is_folded, number
 

@@ -14,9 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ...traces.column import to_batch, to_list_batch
-from ...traces.dictionary import Part
-from ...traces.draft import Draft
+from ...traces.folder.manifest_builder import Draft
 from ...traces.outside import OutsideTotals
 from ...traces.schema import (
     ACCESSES,
@@ -26,7 +24,9 @@ from ...traces.schema import (
     TEXELS,
     Launch,
 )
-from ...traces.spill import PatternSpill
+from ...traces.table.column import to_batch, to_list_batch
+from ...traces.table.dictionary import Part
+from ...traces.table.spill import PatternSpill
 from .count.counts import LaunchCounts
 from .device.device import Device
 from .options import ReplayOptions

@@ -16,7 +16,7 @@ from cutrace.tracer.engine import run as engine
 from cutrace.tracer.engine.launch import Watch
 from cutrace.tracer.engine.memory.memory import Arena
 from cutrace.tracer.host.selection.watch import watching
-from cutrace.traces.manifest import from_json, to_json
+from cutrace.traces.folder.manifest import from_json, to_json
 from cutrace.traces.schema import Outside, Space
 from cutrace.traces.verify import verify
 

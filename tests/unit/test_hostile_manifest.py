@@ -15,7 +15,7 @@ from warps import warp
 from cutrace.errors import CutraceError
 from cutrace.models.replay.device.device import load_device
 from cutrace.models.replay.replay import replay
-from cutrace.traces.json_size import excess
+from cutrace.traces.folder.json_size import excess
 from cutrace.traces.reader import read_trace
 
 SIZE = 10_000_000 - 1

@@ -14,7 +14,7 @@ from hand_trace import hand_trace
 
 import cutrace
 from cutrace.cli import run
-from cutrace.traces import leftover
+from cutrace.traces.folder import leftover
 from cutrace.traces.reader import read_trace
 from cutrace.traces.writer import TraceWriter
 
@@ -115,7 +115,7 @@ def test_one_killed_before_it_had_its_lock_leaves_nothing(
         killed = f"""
 import os
 import cutrace
-from cutrace.traces import leftover
+from cutrace.traces.folder import leftover
 
 first = {moment}
 def kill(path, *arguments):

@@ -12,7 +12,7 @@ from cutrace.analyzer.profile import Profile, analyze
 from cutrace.cli import run
 from cutrace.errors import CutraceError
 from cutrace.tracer.host.recorder import recording_into
-from cutrace.traces import spill
+from cutrace.traces.table import spill
 
 SOURCE = """
 __constant__ int table[32];

@@ -10,7 +10,7 @@ from cutrace.models.replay.native import loops
 from cutrace.models.replay.rows.lanes import count_true, distinct_bytes, order_lanes
 from cutrace.models.replay.rows.patterns import Shapes
 from cutrace.models.replay.seam import Batch, Bools, Ints, Kind
-from cutrace.traces.pattern_store import HeldPatterns
+from cutrace.traces.table.pattern_store import HeldPatterns
 
 ROWS = 200
 

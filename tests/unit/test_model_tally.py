@@ -16,8 +16,8 @@ from cutrace.models.replay.rows.patterns import Shapes
 from cutrace.models.replay.rows.sites import SPACES, Sites
 from cutrace.models.replay.schedule.place import Chip, Placement, place
 from cutrace.models.replay.seam import Kind
-from cutrace.traces.pattern_store import HeldPatterns
 from cutrace.traces.schema import ACCESSES, Array, Sample, Space
+from cutrace.traces.table.pattern_store import HeldPatterns
 
 LOADS = Sites(
     (Kind("global", "load", "ca", 4), Kind("shared", "load", "", 8)),

@@ -5,7 +5,7 @@ import pytest
 from hand_trace import DEVICE_ARRAY, launch
 
 from cutrace.errors import CutraceError
-from cutrace.traces.manifest import from_json, to_json
+from cutrace.traces.folder.manifest import from_json, to_json
 from cutrace.traces.schema import (
     FORMAT_VERSION,
     Argument,

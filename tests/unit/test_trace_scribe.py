@@ -9,17 +9,17 @@ import numpy as np
 import pytest
 
 from cutrace.errors import CutraceError
-from cutrace.traces import scribe as scribe_module
 from cutrace.traces.reader import read_trace
 from cutrace.traces.schema import Launch
-from cutrace.traces.scribe import Scribe
+from cutrace.traces.table import background_writer
+from cutrace.traces.table.background_writer import Scribe
 from cutrace.traces.writer import TraceWriter
 
 
 @pytest.fixture
 def scribe(monkeypatch: pytest.MonkeyPatch) -> Iterator[Scribe]:
     """One with a thread from the first call on."""
-    monkeypatch.setattr(scribe_module, "WORTH_BYTES", 0)
+    monkeypatch.setattr(background_writer, "WORTH_BYTES", 0)
     made = Scribe()
     yield made
     made.stop()
@@ -73,7 +73,7 @@ def test_an_error_is_told_to_all_who_ask_and_what_was_asked_later_is_not_done(
 def test_who_asks_waits_where_too_many_bytes_wait(
     scribe: Scribe, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(scribe_module, "WAITING_BYTES", 100)
+    monkeypatch.setattr(background_writer, "WAITING_BYTES", 100)
     may_go, asked = threading.Event(), threading.Event()
     scribe.ask(may_go.wait, 60)
 

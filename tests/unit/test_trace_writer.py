@@ -12,9 +12,9 @@ from hand_trace import Access, hand_trace, instruction, instruction_table, launc
 from warps import FULL, warp
 
 from cutrace.errors import CutraceError
-from cutrace.traces import table_file
 from cutrace.traces.reader import read_trace
 from cutrace.traces.schema import INSTRUCTIONS, Compiler, Event, Resources
+from cutrace.traces.table import table_file
 from cutrace.traces.writer import TraceWriter
 
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...errors import CutraceError
-from ...traces.leftover import scratch_folder
+from ...traces.folder.leftover import scratch_folder
 from .toolkit import find_file, missing
 
 PATIENCE = 60.0

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...errors import CutraceError
-from ...traces.leftover import claim_scratch
+from ...traces.folder.leftover import claim_scratch
 
 
 @dataclass(slots=True)

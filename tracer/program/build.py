@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...errors import CutraceError
-from ...traces.leftover import scratch_folder
+from ...traces.folder.leftover import scratch_folder
 from ..front.headers import tensor_core
 from ..host.path import missing_file
 from .cache import folder_of, kept, key_of

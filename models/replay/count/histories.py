@@ -14,7 +14,7 @@ from .accesses import Track
 from .tally import count_scopes
 
 if TYPE_CHECKING:
-    from ....traces.dictionary import Part
+    from ....traces.table.dictionary import Part
 
 ENTRIES = 1 << 15
 """Entries of paths that are added up at a time, but always a path."""

@@ -13,7 +13,7 @@ from .lanes import order_lanes, unpack_masks
 from .numbering import number_rows
 
 if TYPE_CHECKING:
-    from ....traces.pattern_store import Patterns as Store
+    from ....traces.table.pattern_store import Patterns as Store
 TAKEN = 1 << 12
 """Patterns that are taken at a time to be looked at: half a megabyte."""
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ....errors import CutraceError
-from ....traces.check_control import entry_starts
-from ....traces.recorded import Recorded
+from ....traces.checks.check_control import entry_starts
+from ....traces.checks.recorded import Recorded
 from ..seam import Bools, Ints
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ....errors import CutraceError
-from ....traces.pattern_store import HeldPatterns
 from ....traces.reader import LaunchTrace
+from ....traces.table.pattern_store import HeldPatterns
 from ..rows.arrays import SPACE_SHIFT
 from ..rows.lanes import unpack_masks
 from ..rows.patterns import Patterns, read_patterns

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ....traces.spill import PatternSpill
+from ....traces.table.spill import PatternSpill
 from ...engine.launch import Sink
 
 Ids = NDArray[np.uint32]

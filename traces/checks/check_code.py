@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from ..schema import ACCESS_KINDS, CLASSES, COLLISIONS
 from .recorded import Finding, Recorded, column, report
-from .schema import ACCESS_KINDS, CLASSES, COLLISIONS
 
 _ALLOWED = {
     "space": frozenset({"", "const", "global", "local", "param", "shared", "tex"}),

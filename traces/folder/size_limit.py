@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from ..errors import CutraceError
+from ...errors import CutraceError
 
 
 @dataclass(slots=True)

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ..errors import CutraceError
+from ...errors import CutraceError
 
 
 def to_batch(schema: pa.Schema, columns: Sequence[npt.ArrayLike], where: str) -> pa.RecordBatch:

@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from operator import attrgetter
 from pathlib import Path
 
-from ..errors import CutraceError
+from ...errors import CutraceError
+from ..schema import TABLES
 from .leftover import Claim, sweep_partial
-from .schema import TABLES
 
 MANIFEST = "manifest.json"
 _TABLE_FILES = frozenset(f"{name}.arrow" for name in TABLES)

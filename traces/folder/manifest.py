@@ -14,10 +14,10 @@ from numbers import Integral, Real
 from types import UnionType
 from typing import Any, TypeAlias, get_args, get_origin
 
-from ..errors import CutraceError
+from ...errors import CutraceError
+from ..schema import FORMAT_VERSION, Launch, Manifest, Space
 from .json_size import excess
 from .manifest_decoder import LIKE, NAMES, PLAIN, WrongValue, decoder, defaults, hints, shown
-from .schema import FORMAT_VERSION, Launch, Manifest, Space
 
 
 def to_json(manifest: Manifest) -> str:

@@ -10,8 +10,8 @@ from reprlib import Repr
 from types import UnionType
 from typing import Any, TypeAlias, get_args, get_origin, get_type_hints
 
-from ..errors import nearest
-from .schema import Launch, Space
+from ...errors import nearest
+from ..schema import Launch, Space
 
 NAMES = {
     int: "an integer",

@@ -6,8 +6,8 @@ from typing import Protocol, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from ..schema import LANES
 from .dictionary import Dictionary
-from .schema import LANES
 
 Unpacked: TypeAlias = tuple[npt.NDArray[np.uint32], npt.NDArray[np.int32]]
 """Active masks (n,) and offsets (n, 32)."""

@@ -16,8 +16,8 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
-from ..errors import CutraceError
-from .folder import reason
+from ...errors import CutraceError
+from ..folder.folder import reason
 from .message import SCHEMA, check_kind, declared_rows, declared_size, read_head
 from .table_file import BATCH_BYTES, BROKEN
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from .kept import count_in_ranges, count_kept_blocks
+from ..kept import count_in_ranges, count_kept_blocks
 from .recorded import Finding, Ints, Recorded, report
 
 _STEPS = 1 << 32

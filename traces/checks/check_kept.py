@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from .kept import in_ranges, keeps_blocks, keeps_pcs
+from ..kept import in_ranges, keeps_blocks, keeps_pcs
 from .recorded import Finding, Ints, Recorded, report
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from ..errors import CutraceError
-from .folder import reason
-from .room import Room
+from ...errors import CutraceError
+from ..folder.folder import reason
+from ..folder.size_limit import Room
 
 HELD_BYTES = 1 << 20
 """Batches smaller than this are gathered, since each costs some 700 bytes of headers, and time."""

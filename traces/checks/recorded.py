@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from .check_launch import FAR
-from .reader import LaunchTrace
-from .schema import LANES, MAPPED_BYTES, Launch, Space
+from ..check_launch import FAR
+from ..reader import LaunchTrace
+from ..schema import LANES, MAPPED_BYTES, Launch, Space
 
 Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]

@@ -8,7 +8,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from .schema import LANES
+from ..schema import LANES
 
 HELD_BYTES = 1 << 25
 """Bytes of patterns that are kept in memory."""

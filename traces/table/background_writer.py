@@ -5,7 +5,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 
-from ..errors import CutraceError
+from ...errors import CutraceError
 
 WAITING_BYTES = 1 << 26
 """Bytes that wait to be written at most."""

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from ..errors import CutraceError
-from .schema import Array, Compiler, Event, Launch, Manifest, Outside, Resources
+from ...errors import CutraceError
+from ..schema import Array, Compiler, Event, Launch, Manifest, Outside, Resources
 
 
 class Draft:

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from .folder import MANIFEST
-from .reader import Trace
-from .schema import TABLES, Event, Launch, Manifest
+from ..folder.folder import MANIFEST
+from ..reader import Trace
+from ..schema import TABLES, Event, Launch, Manifest
 
 _DIRECTIONS = {"copy": ("HtoD", "DtoH", "DtoD"), "set": ("",), "launch": ("",)}
 WARPS = 1 << 32

@@ -3,7 +3,7 @@
 import numpy as np
 import pyarrow as pa
 
-from .schema import PATHS
+from ..schema import PATHS
 
 
 def check_instructions(batch: pa.RecordBatch, first: int) -> None:

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .check_launch import FAR
+from ..check_launch import FAR
+from ..schema import Space
 from .recorded import Finding, Flags, Ints, Recorded, lanes_of, report
-from .schema import Space
 
 _CHUNK = 1 << 16
 

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from ..schema import Space
 from .check_access import lanes_inside, least_bytes
 from .recorded import Finding, Recorded, lanes_of
-from .schema import Space
 
 
 def check_outside_rows(recorded: Recorded) -> Iterator[Finding]:
