@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from .commands._checked_session import CheckedSession
+    from .commands.running.checked_session import CheckedSession
 
 
 @pytest.fixture
 def cutrace_session(tmp_path: Path) -> "Iterator[CheckedSession]":
     """Record kernels in `tmp_path`; then ask: `profile()`, `assert_budget()`."""
-    from .commands._checked_session import CheckedSession
+    from .commands.running.checked_session import CheckedSession
 
     with CheckedSession(tmp_path / "session.cutrace") as gpu:
         yield gpu

@@ -35,10 +35,11 @@ def call(arguments: list[str]) -> object:
 
 
 def assemble() -> typer.Typer:
-    """The application: every module of `commands/` whose name has no underscore before it."""
+    """The application: every module of `commands/`, not its folders, without an underscore."""
     app = typer.Typer(help=about, add_completion=True, pretty_exceptions_enable=False)
     app.callback()(_options)
-    names = [m.name for m in iter_modules(commands.__path__) if not m.name.startswith("_")]
+    found = iter_modules(commands.__path__)
+    names = [m.name for m in found if not m.ispkg and not m.name.startswith("_")]
     verbs = [import_module(f"{commands.__name__}.{name}") for name in names]
     for verb in sorted(verbs, key=lambda verb: PANELS.index(verb.PANEL)):
         name = verb.__name__.rpartition(".")[2]

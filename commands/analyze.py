@@ -7,14 +7,14 @@ from typing import Annotated
 import typer
 
 from ..errors import CutraceError
-from ._advice import advise_here
-from ._complete import counters, formats, last_of, starting
-from ._live import render_live
-from ._progress import progress
-from ._quote import quote
-from ._recording import Recording, records, trace_of
-from ._replay import Replay, replays
-from ._view import view_here
+from .options.complete import counters, formats, last_of, starting
+from .options.quote import quote
+from .options.recording import Recording, records, trace_of
+from .options.replay import Replay, replays
+from .options.view import view_here
+from .running.advice import advise_here
+from .running.live import render_live
+from .running.progress import progress
 
 PANEL = "Ask"
 

@@ -7,11 +7,11 @@ from typing import Annotated
 import typer
 
 from ..errors import CheckFailed, CutraceError
-from ._budget import check_budget, update
-from ._progress import progress
-from ._quote import quote
-from ._recording import Recording, records, trace_of
-from ._replay import Replay, replays
+from .options.quote import quote
+from .options.recording import Recording, records, trace_of
+from .options.replay import Replay, replays
+from .running.budget import check_budget, update
+from .running.progress import progress
 
 PANEL = "Compare"
 FORMATS = ("text", "github")

@@ -8,12 +8,12 @@ from typing import Annotated
 import typer
 
 from ..errors import CutraceError
-from ._complete import counters, last_of
-from ._progress import progress
-from ._quote import quote
-from ._recording import Recording, trace_of
-from ._replay import Replay, replays
-from ._view import view_here
+from .options.complete import counters, last_of
+from .options.quote import quote
+from .options.recording import Recording, trace_of
+from .options.replay import Replay, replays
+from .options.view import view_here
+from .running.progress import progress
 
 PANEL = "Compare"
 

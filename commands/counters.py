@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ._complete import counters, starting
+from .options.complete import counters, starting
 
 if TYPE_CHECKING:
     from ..analyzer.counting.vocabulary import Counter

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from ._complete import devices, starting
-from ._quote import quote
+from .options.complete import devices, starting
+from .options.quote import quote
 
 PANEL = "Look up"
 

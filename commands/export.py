@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 
 from ..errors import CutraceError, nearest
-from ._complete import starting
-from ._replay import Replay, replays
+from .options.complete import starting
+from .options.replay import Replay, replays
 
 PANEL = "Ask"
 FORMATS = {

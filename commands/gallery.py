@@ -7,9 +7,9 @@ from typing import Annotated
 import typer
 
 from ..errors import CutraceError, nearest
-from ._complete import gallery, starting
-from ._gallery import folders, headline
-from ._quote import quote
+from .options.complete import gallery, starting
+from .options.gallery import folders, headline
+from .options.quote import quote
 
 PANEL = "Look up"
 

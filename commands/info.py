@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import CheckFailed
-from ._quote import quote
 from ._trace_text import launch_rows, session_rows
+from .options.quote import quote
 
 if TYPE_CHECKING:
     from ..traces.reader import Trace

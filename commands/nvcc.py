@@ -26,7 +26,7 @@ CLASS = TakesAll
 def command(ctx: typer.Context) -> int:
     """Compile a program, as nvcc does, so that it can be recorded: make NVCC="cutrace nvcc"."""
     from ..tracer.program.build import make_builder
-    from ._program import choose_device
+    from .running.program import choose_device
 
     words = make_builder().command(ctx.meta[_KEY], choose_device(None).capability)
     sys.stdout.flush()

@@ -8,8 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from ..errors import CutraceError
-from ._quote import quote
-from ._replay import Replay, replays
+from .options.quote import quote
+from .options.replay import Replay, replays
 
 PANEL = "Look up"
 

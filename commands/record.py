@@ -7,11 +7,11 @@ from typing import Annotated, Any
 import typer
 
 from ..errors import CutraceError, KernelFault
-from ._complete import devices
-from ._program import TakesProgram, build, choose_device, program_of, record_command
-from ._quote import quote
-from ._recording import Recording, record_source, records
 from ._script import script_command
+from .options.complete import devices
+from .options.quote import quote
+from .options.recording import Recording, record_source, records
+from .running.program import TakesProgram, build, choose_device, program_of, record_command
 
 PANEL = "Record"
 CLASS = TakesProgram

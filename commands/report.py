@@ -6,11 +6,11 @@ from typing import Annotated
 
 import typer
 
-from ._progress import progress
-from ._quote import quote
-from ._recording import Recording, records, trace_of
-from ._replay import Replay, replays
 from .compare import named
+from .options.quote import quote
+from .options.recording import Recording, records, trace_of
+from .options.replay import Replay, replays
+from .running.progress import progress
 
 PANEL = "Ask"
 SUPPOSED = ("pad", "align")

@@ -9,10 +9,10 @@ from typing import Annotated
 import typer
 
 from ..errors import CutraceError, nearest
-from ._complete import starting
-from ._gallery import suites
-from ._quote import quote
-from ._replay import DEFAULT_DEVICE, Replay, replays
+from .options.complete import starting
+from .options.gallery import suites
+from .options.quote import quote
+from .options.replay import DEFAULT_DEVICE, Replay, replays
 
 PANEL = "Compare"
 
@@ -45,7 +45,7 @@ def command(
     from ..analyzer.sheet.view import View
     from ..analyzer.sweep.suite import list_jobs, read_suite
     from ..analyzer.sweep.sweep_table import check_destination, join_tables, summarize, write_table
-    from ._sweep import run_jobs
+    from .running.sweep import run_jobs
 
     check_format(format)
     path = find_suite(suite)

@@ -9,10 +9,10 @@ from typing import Annotated
 import typer
 
 from ..errors import CutraceError
-from ._progress import progress
-from ._quote import quote
-from ._recording import Recording, records, trace_of
-from ._replay import Replay, replays
+from .options.quote import quote
+from .options.recording import Recording, records, trace_of
+from .options.replay import Replay, replays
+from .running.progress import progress
 
 PANEL = "Ask"
 USED = ("device", "dlcm", "set", "as_if", "pad", "align")

@@ -8,7 +8,7 @@ import pytest
 
 from cutrace.analyzer.sweep.suite import COLUMNS, list_jobs, read_suite
 from cutrace.cli import run
-from cutrace.commands._gallery import suites
+from cutrace.commands.options.gallery import suites
 from cutrace.tracer.host.source.launch_line import parse_launch
 
 Captured = pytest.CaptureFixture[str]

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 import typer
 from typer.core import TyperCommand
 
-from ._quote import quote
-from ._recording import Recording, wished
-from ._replay import DEFAULT_DEVICE
+from ..options.quote import quote
+from ..options.recording import Recording, wished
+from ..options.replay import DEFAULT_DEVICE
 
 if TYPE_CHECKING:
-    from ..models.replay.device.device import Device as Model
-    from ..tracer.program.device import Device
-    from ..tracer.program.run import Ended, Order
+    from ...models.replay.device.device import Device as Model
+    from ...tracer.program.device import Device
+    from ...tracer.program.run import Ended, Order
 
 _KEY = "cutrace.program"
 
@@ -43,9 +43,9 @@ def program_of(ctx: typer.Context) -> tuple[str, ...] | None:
 
 def choose_device(name: str | None) -> "Device":
     """The device that the program is shown, $CUTRACE_DEVICE or the default if none is named."""
-    from ..models.analyses.occupancy import Need, occupancy
-    from ..models.replay.device.device import load_device
-    from ..tracer.program.device import Device
+    from ...models.analyses.occupancy import Need, occupancy
+    from ...models.replay.device.device import load_device
+    from ...tracer.program.device import Device
 
     model = load_device(name or environ.get("CUTRACE_DEVICE") or DEFAULT_DEVICE)
 
@@ -113,7 +113,7 @@ def record_command(
     order: "Order", name: str, out: Path | None, device: "Device", recording: Recording
 ) -> int:
     """Record a program that the user calls so; return the exit status for a shell."""
-    from ..tracer.program.run import record_program
+    from ...tracer.program.run import record_program
 
     recording = replace(recording, bounds=recording.bounds or "report")
     trace = out or Path(f"{Path(name).stem}.cutrace")
@@ -124,7 +124,7 @@ def record_command(
 
 def build(sources: Sequence[Path], recording: Recording, flags: str, device: "Device") -> Path:
     """Build sources into a program for the device."""
-    from ..tracer.program.build import build_program
+    from ...tracer.program.build import build_program
 
     options = [*recording.options, *shlex.split(flags)]
     if recording.arch:

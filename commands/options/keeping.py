@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ._quote import quote
+from .quote import quote
 
 
 def _option(*names: str, **more: Any) -> Any:

@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ..analyzer.sheet.view import View
+    from ...analyzer.sheet.view import View
 
 FINER = {"launch": "line", "line": "array", "array": "instruction"}
 """The grouping to look at next."""
@@ -25,9 +25,9 @@ def view_here(
     `names` are counters with commas between; `typed` is the command that asks for this report,
     without its grouping; `sort` and `threshold` are the view's.
     """
-    from ..analyzer.counting.vocabulary import check_parts, find_counters
-    from ..analyzer.sheet.row_filter import check_sifting
-    from ..analyzer.sheet.view import View, check_grouping
+    from ...analyzer.counting.vocabulary import check_parts, find_counters
+    from ...analyzer.sheet.row_filter import check_sifting
+    from ...analyzer.sheet.view import View, check_grouping
 
     check_grouping(by)
     counters = tuple(name for name in (names or "").split(",") if name)

@@ -26,28 +26,28 @@ def last_of(names: Names) -> Callable[[str], list[str]]:
 
 def devices() -> list[str]:
     """The devices that come with cutrace."""
-    from ..models.replay.device.catalog import device_names
+    from ...models.replay.device.catalog import device_names
 
     return device_names()
 
 
 def counters() -> list[str]:
     """The counters of all vocabularies."""
-    from ..analyzer.counting.vocabulary import vocabularies
+    from ...analyzer.counting.vocabulary import vocabularies
 
     return list(dict.fromkeys(c.name for v in vocabularies() for c in v.counters))
 
 
 def formats() -> list[str]:
     """The report formats."""
-    from ..analyzer.report import formats
+    from ...analyzer.report import formats
 
     return list(formats())
 
 
 def gallery() -> list[str]:
     """The folders of the gallery."""
-    from ._gallery import folders
+    from .gallery import folders
 
     return [folder.name for folder in folders()]
 

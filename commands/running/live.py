@@ -6,20 +6,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import CutraceError
-from ._recording import SOURCES, Recording, record_source
+from ...errors import CutraceError
+from ..options.recording import SOURCES, Recording, record_source
 
 if TYPE_CHECKING:
-    from ..analyzer.sheet.view import View
+    from ...analyzer.sheet.view import View
 
 
 def render_live(
     source: Path, recording: Recording, arguments: dict[str, Any], view: "View", format: str
 ) -> str:
     """Run a source, with what it prints on stderr, and return the report in the format so named."""
-    from ..analyzer.live import listen
-    from ..analyzer.report import render
-    from ..tracer.host.recorder import recording_into
+    from ...analyzer.live import listen
+    from ...analyzer.report import render
+    from ...tracer.host.recorder import recording_into
 
     if source.suffix not in SOURCES:
         raise CutraceError(f"{source}: --no-trace needs a source to run, not a trace")

@@ -9,9 +9,9 @@ from typing import Annotated, Any
 
 import typer
 
-from ..errors import CutraceError
-from ._complete import devices, last_of
-from ._quote import quote
+from ...errors import CutraceError
+from .complete import devices, last_of
+from .quote import quote
 
 DEFAULT_DEVICE = "h100"
 PAIRS = ("set", "pad", "align")
@@ -33,7 +33,7 @@ class Replay:
 
         `CutraceError` for a device or a setting that does not exist, before anything is recorded.
         """
-        from ..models.replay.device.device import load_devices
+        from ...models.replay.device.device import load_devices
 
         devices = self.asked.get("device") or (environ.get("CUTRACE_DEVICE") or otherwise,)
         load_devices(devices, self.asked.get("set"))

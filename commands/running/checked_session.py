@@ -6,13 +6,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from ..analyzer.budget.budget import Budget, name_compiler, read_budget, read_entries
-from ..analyzer.budget.budget_check import Checker
-from ..analyzer.budget.budget_text import render_broken
-from ..analyzer.profile import Profile, analyze
-from ..models.replay.whatif.suppose import suppose
-from ..tracer.host.session import Session
-from ..traces.reader import Trace, read_trace
+from ...analyzer.budget.budget import Budget, name_compiler, read_budget, read_entries
+from ...analyzer.budget.budget_check import Checker
+from ...analyzer.budget.budget_text import render_broken
+from ...analyzer.profile import Profile, analyze
+from ...models.replay.whatif.suppose import suppose
+from ...tracer.host.session import Session
+from ...traces.reader import Trace, read_trace
 
 
 class CheckedSession(Session):

@@ -12,13 +12,13 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import CutraceError
-from ..traces.folder.leftover import scratch_folder
+from ...errors import CutraceError
+from ...traces.folder.leftover import scratch_folder
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from ..analyzer.sweep.suite import Job
+    from ...analyzer.sweep.suite import Job
 
 BESIDE = (".cu", ".cuh", ".h", ".hpp", ".ptx", ".py", ".npy")
 """Files beside a source that may change what it does."""
@@ -81,10 +81,10 @@ def _leave_interrupts() -> None:
 
 def _run(job: "Job", arguments: dict[str, Any], out: Path) -> str:
     """Record a job, count it, and leave its table at `out`; the message if it cannot be."""
-    from ..analyzer.profile import analyze
-    from ..analyzer.sweep.sweep_table import tabulate
-    from ..tracer.front.source import DEFAULT_TARGET
-    from ..tracer.host.source.record import record
+    from ...analyzer.profile import analyze
+    from ...analyzer.sweep.sweep_table import tabulate
+    from ...tracer.front.source import DEFAULT_TARGET
+    from ...tracer.host.source.record import record
 
     try:
         with scratch_folder() as folder, _environment(job), _quiet():
@@ -124,7 +124,7 @@ def _quiet() -> redirect_stdout[Any]:
 
 def _key(job: "Job", arguments: Mapping[str, Any]) -> str:
     """A name for all that a job's numbers depend on."""
-    from .. import __version__
+    from ... import __version__
 
     beside = sorted(p for p in job.source.parent.iterdir() if p.suffix in BESIDE)
     texts = {path.name: sha256(path.read_bytes()).hexdigest() for path in beside}

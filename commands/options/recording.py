@@ -10,13 +10,13 @@ from typing import Annotated, Any
 
 import typer
 
-from ..errors import CutraceError
-from ..traces.folder.leftover import scratch_folder
-from ._complete import kernels
-from ._keeping import Keeping, keeping_options
-from ._progress import progress
-from ._quote import quote
-from ._replay import with_options
+from ...errors import CutraceError
+from ...traces.folder.leftover import scratch_folder
+from ..running.progress import progress
+from .complete import kernels
+from .keeping import Keeping, keeping_options
+from .quote import quote
+from .replay import with_options
 
 SOURCES = (".cu", ".ptx", ".py")
 
@@ -137,10 +137,10 @@ def record_source(
 
     `arguments` are those of `analyze()` for that log.
     """
-    from ..analyzer.profilers.profiler_environment import attach
-    from ..tracer.front.source import DEFAULT_TARGET
-    from ..tracer.host.session import Session
-    from ..tracer.host.source.record import record
+    from ...analyzer.profilers.profiler_environment import attach
+    from ...tracer.front.source import DEFAULT_TARGET
+    from ...tracer.host.session import Session
+    from ...tracer.host.source.record import record
 
     attach(Session.at_close, arguments)
     arch = recording.arch or DEFAULT_TARGET
@@ -153,8 +153,8 @@ def record_source(
 @contextmanager
 def wished(recording: Recording) -> Iterator[None]:
     """While the body runs, sessions that open watch for and record what was asked."""
-    from ..tracer.host.selection.watch import choose_watch, watching
-    from ..tracer.host.selection.wish import choose_wish, wishing
+    from ...tracer.host.selection.watch import choose_watch, watching
+    from ...tracer.host.selection.wish import choose_wish, wishing
 
     watch = choose_watch(
         recording.max_instructions,

@@ -3,21 +3,21 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import CheckFailed
-from ._quote import quote
-from ._replay import Replay
+from ...errors import CheckFailed
+from ..options.quote import quote
+from ..options.replay import Replay
 
 if TYPE_CHECKING:
-    from ..analyzer.budget.budget import Budget
-    from ..analyzer.budget.budget_check import Checker
+    from ...analyzer.budget.budget import Budget
+    from ...analyzer.budget.budget_check import Checker
 
 
 def check_budget(
     path: Path, budget: Path, replay: Replay, allow_missing: bool, github: bool
 ) -> str:
     """A row a limit; `CheckFailed` with lines and reasons if any is broken."""
-    from ..analyzer.budget.budget import name_compiler, read_budget
-    from ..analyzer.budget.budget_text import render_broken, render_github, render_held
+    from ...analyzer.budget.budget import name_compiler, read_budget
+    from ...analyzer.budget.budget_text import render_broken, render_github, render_held
 
     asked = read_budget(budget)
     checker = _checker(path, asked, replay)
@@ -32,8 +32,8 @@ def check_budget(
 
 def update(path: Path, budget: Path, replay: Replay) -> str:
     """Write the present numbers; say how many."""
-    from ..analyzer.budget.budget import name_compiler, read_budget
-    from ..analyzer.budget.budget_update import update_budget
+    from ...analyzer.budget.budget import name_compiler, read_budget
+    from ...analyzer.budget.budget_update import update_budget
 
     known = read_budget(budget) if budget.exists() else None
     checker = _checker(path, known, replay)
@@ -43,10 +43,10 @@ def update(path: Path, budget: Path, replay: Replay) -> str:
 
 def _checker(path: Path, budget: "Budget | None", replay: Replay) -> "Checker":
     """The trace, counted on the devices of the command line, else the budget's, else as ever."""
-    from ..analyzer.budget.budget_check import Checker
-    from ..analyzer.profile import analyze
-    from ..models.replay.whatif.suppose import suppose
-    from ..traces.reader import read_trace
+    from ...analyzer.budget.budget_check import Checker
+    from ...analyzer.profile import analyze
+    from ...models.replay.whatif.suppose import suppose
+    from ...traces.reader import read_trace
 
     arguments: dict[str, Any] = replay.arguments()
     if budget and "device" not in replay.asked:

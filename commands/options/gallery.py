@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-FOLDER = Path(__file__).parents[1] / "traces" / "gallery"
+FOLDER = Path(__file__).parents[2] / "traces" / "gallery"
 
 
 def folders() -> list[Path]:
