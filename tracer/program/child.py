@@ -2,7 +2,6 @@
 
 import os
 import select
-import shutil
 import signal
 import socket
 import subprocess
@@ -103,9 +102,3 @@ def _start(
         raise CutraceError(f"{command[0]}: it is not executable: chmod +x makes it so") from None
     except OSError as error:
         raise CutraceError(f"{command[0]}: it cannot be started: {error.strerror}") from None
-
-
-def find_program(word: str) -> Path | None:
-    """Where a shell would find a program."""
-    found = shutil.which(word)
-    return Path(found) if found else None

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from .exports import JUMPS, jump
 from .toolkit import Toolkit
 
 _TYPE = re.compile(r"^typedef \w+ \(CUDAAPI \*PFN_(cu\w+)_v(\d+)\)", re.MULTILINE)
@@ -38,7 +39,7 @@ def driver_table(toolkit: Toolkit, ours: set[str]) -> tuple[str, str]:
     per_thread = _per_thread_twins(_read(toolkit, "cuda.h"), names)
     missing = [name for name in names if name not in ours]
     refusals = [f'API int {name}(void) {{ return refuse_driver("{name}"); }}' for name in missing]
-    head = '#define API __attribute__((visibility("default")))\nint refuse_driver(const char *);\n'
+    head = f"{JUMPS}int refuse_driver(const char *name);\n"
     return "".join(lines), "\n".join((head, *refusals, *per_thread, ""))
 
 
@@ -80,4 +81,4 @@ def _per_thread_twins(header: str, names: Iterable[str]) -> Iterator[str]:
     for kind, name in dict.fromkeys(_PER_THREAD.findall(header)):
         if name in known:
             twin = f"{name}_{kind.lower()}"
-            yield (f'__asm__(".globl {twin}\\n.type {twin}, @function\\n{twin}: jmp {name}@PLT");')
+            yield jump(twin, name)

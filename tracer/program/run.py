@@ -7,10 +7,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from ...errors import CutraceError
 from .answers import Answer
 from .arena import BASE, CONSTANTS, TEXELS, SharedMemory
-from .binary import not_recorded
-from .child import Child, find_program
+from .child import Child
 from .code import Code
 from .device import Device
 from .launches import EnoughError, Launches
@@ -94,7 +94,7 @@ def _serve(
     parts = ({"HELLO": greeter.greet}, code.verbs, storage.verbs, texels.verbs, launches.verbs)
     status, why = _answer(child, Server(child.line, parts), order.seconds)
     if not greeter.asked and not why:
-        raise not_recorded(order.words[0], order.path or find_program(order.words[0]))
+        raise CutraceError(f"{order.words[0]}: it called nothing of CUDA's runtime or driver")
     return Ended(status, launches.done, launches.refused, why)
 
 

@@ -59,11 +59,17 @@ API CUresult cuGetErrorString(CUresult error, const char **text)
     return status;
 }
 
-/* Tables that NVIDIA does not document. */
+/* Tables that NVIDIA does not document, by which its runtime calls its driver. */
 API CUresult cuGetExportTable(const void **table, const CUuuid *which)
 {
+    static int is_told;
     (void)which;
     *table = NULL;
+    if (!is_told++)
+        fprintf(stderr,
+                "cutrace: NVIDIA's runtime is part of this program or of one of its libraries, and\n"
+                "its functions have no names there (strip, -s): it cannot be recorded. Link it again\n"
+                "with its names, or with nvcc's option -cudart shared, or build it by `cutrace nvcc`\n");
     return CUDA_ERROR_NOT_FOUND;
 }
 

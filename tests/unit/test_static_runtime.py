@@ -1,0 +1,147 @@
+"""Programs that were built elsewhere: NVIDIA's runtime in themselves, or that of CUDA 12."""
+
+import subprocess
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+from program_run import HEAD, Done, cutrace
+
+from cutrace.tracer.program.exports import runtime_table
+from cutrace.tracer.program.library import functions_of
+from cutrace.tracer.program.toolkit import find_host_compiler, find_toolkit
+from cutrace.tracer.program.wire import RUNTIME
+
+ADD = """
+__constant__ float more[2];
+__device__ int count;
+__managed__ float *kept;
+
+__global__ void add(const float *a, float *sum, int n)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) { sum[i] = a[i] + more[1]; atomicAdd(&count, 1); }
+}
+
+int main()
+{
+    const int n = 100;
+    float host[n], *a, *sum, values[2] = {0, 5};
+    int counted, blocks;
+    cudaDeviceProp shown;
+    CHECK(cudaGetDeviceProperties(&shown, 0));
+    CHECK(cudaMalloc(&a, sizeof host));
+    CHECK(cudaMalloc(&sum, sizeof host));
+    for (int i = 0; i < n; i++) host[i] = i;
+    CHECK(cudaMemcpy(a, host, sizeof host, cudaMemcpyHostToDevice));
+    CHECK(cudaMemcpyToSymbol(more, values, sizeof values));
+    CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, add, 1024, 0));
+    cudaStream_t stream;
+    CHECK(cudaStreamCreate(&stream));
+    add<<<4, 32, 0, stream>>>(a, sum, n);
+    CHECK(cudaStreamSynchronize(stream));
+    kept = sum;
+    CHECK(cudaMemcpy(host, kept, sizeof host, cudaMemcpyDeviceToHost));
+    CHECK(cudaMemcpyFromSymbol(&counted, count, sizeof counted));
+    printf("%s %g %d %d\\n", shown.name, host[99], counted, blocks);
+    return 0;
+}
+"""
+
+
+def build_elsewhere(folder: Path, *options: str) -> Path:
+    """Build a program by NVIDIA's nvcc alone, as it does by default."""
+    toolkit = find_toolkit()
+    (folder / "app.cu").write_text(HEAD + ADD)
+    command = [str(toolkit.nvcc), "-arch=sm_80", f"-L{toolkit.root / 'lib'}", "-ccbin"]
+    command += [find_host_compiler(), *options, "app.cu", "-o", "app"]
+    subprocess.run(command, check=True, cwd=folder)
+    return folder / "app"
+
+
+def record_it(folder: Path) -> Done:
+    return cutrace(folder, "record", "--", "./app")
+
+
+def test_a_program_with_nvidia_s_runtime_in_itself_is_recorded(tmp_path: Path) -> None:
+    build_elsewhere(tmp_path)
+    done = record_it(tmp_path)
+    # 99 + 5; 100 threads add 1; two blocks of 1024 threads fill an SM's 64 warps
+    assert (done.status, done.out) == (0, "H100 SXM 104 100 2\n"), done.err
+    (launch,) = done.trace.launches
+    assert [each.value for each in launch.launch.arguments] == ["p1", "p2", 100]
+
+
+def test_one_that_is_stripped_of_names_is_told_what_to_do(tmp_path: Path) -> None:
+    subprocess.run(["strip", build_elsewhere(tmp_path)], check=True)
+    done = record_it(tmp_path)
+    assert "its functions have no names there (strip, -s): it cannot be recorded" in done.err
+    assert "-cudart shared, or build it by `cutrace nvcc`" in done.err
+    assert "app.cutrace has 0 launches" in done.err
+
+
+TWELVE = """
+#include <stddef.h>
+#include <stdio.h>
+#include <cuda_runtime_api.h>
+int main(void)
+{
+    struct cudaDeviceProp shown[2];
+    char host[64], *data;
+    int value;
+    shown[1].major = 77;
+    if (cudaGetDeviceProperties(shown, 0)) return 1;
+    if (cudaDeviceGetAttribute(&value, cudaDevAttrClockRate, 0) || shown->clockRate != value)
+        return 2;
+    if (cudaMallocManaged((void **)&data, sizeof host, cudaMemAttachGlobal)) return 3;
+    if (cudaMemAdvise(data, sizeof host, cudaMemAdviseSetReadMostly, 0)) return 4;
+    if (cudaMemPrefetchAsync(data, sizeof host, 0, NULL)) return 5;
+    if (cudaMemset(data, 7, sizeof host) || cudaThreadSynchronize()) return 6;
+    if (cudaMemcpy(host, data, sizeof host, cudaMemcpyDeviceToHost)) return 7;
+    printf("%s %d.%d %d SMs %d %d\\n", shown->name, shown->major, shown->minor,
+           shown->multiProcessorCount, host[63], shown[1].major);
+    printf("%zu %d %d %d\\n", shown->sharedMemPerBlockOptin, shown->maxBlocksPerMultiProcessor,
+           shown->memoryPoolsSupported, shown->clusterLaunch);
+    return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("kind", ["-l:libcudart.so.12", "-l:libcudart_static.a"])
+def test_a_program_of_cuda_12_has_its_own_names(tmp_path: Path, kind: str) -> None:
+    spec = find_spec("nvidia")
+    assert spec
+    assert spec.submodule_search_locations
+    nvidia = Path(spec.submodule_search_locations[0])
+    includes = [f"-I{nvidia / name / 'include'}" for name in ("cuda_runtime", "cuda_nvcc")]
+    (tmp_path / "app.c").write_text(TWELVE)
+    command = ["g++", "-x", "c", "app.c", "-x", "none", *includes, "-w"]
+    command += [
+        f"-L{nvidia / 'cuda_runtime' / 'lib'}",
+        kind,
+        "-ldl",
+        "-lrt",
+        "-pthread",
+        "-o",
+        "app",
+    ]
+    subprocess.run(command, check=True, cwd=tmp_path)
+    done = record_it(tmp_path)
+    assert (done.status, done.out) == (
+        0,
+        "H100 SXM 9.0 132 SMs 7 77\n232448 32 1 1\n",  # 227 KB, 32 blocks: CUDA's guide for 9.0
+    ), done.err
+
+
+def test_names_of_cuda_12_that_mean_another_thing_are_told_apart() -> None:
+    exports, _ = runtime_table(find_toolkit(), functions_of(RUNTIME))
+    for line in (
+        "EXPORT(cudaMemAdvise, cudaMemAdvise, 0)",
+        "EXPORT(cudaMemAdvise, twelve_cudaMemAdvise, 12)",
+        "EXPORT(cudaMemAdvise_v2, cudaMemAdvise, 12)",
+        "EXPORT(cudaMemcpyAsync_ptsz, cudaMemcpyAsync, 0)",
+        "EXPORT(cudaMemPrefetchAsync_ptsz, twelve_cudaMemPrefetchAsync, 12)",
+    ):
+        assert f"{line}\n" in exports
+    names = [line.split(",")[0] for line in exports.splitlines()]
+    assert names == sorted(names)

@@ -1,0 +1,189 @@
+/* Programs that have NVIDIA's runtime in themselves, as nvcc links it by default. Its functions call
+   the driver by tables that NVIDIA does not document; so, before anything of the program runs, those
+   that the file names (`.symtab`) are made to jump to ours. What is stripped of names stays as it
+   is, and is told so when it asks for the tables. */
+
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <elf.h>
+#include <fcntl.h>
+#include <link.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "runtime.h"
+
+#if defined(__x86_64__)
+/* jmp *0(%rip), and the address behind it */
+static const unsigned char jump[] = {0xff, 0x25, 0, 0, 0, 0};
+#elif defined(__aarch64__)
+/* ldr x16, 8; br x16, and the address behind them */
+static const unsigned char jump[] = {0x50, 0, 0, 0x58, 0, 0x02, 0x1f, 0xd6};
+#else
+#error "cutrace records programs on x86-64 and AArch64"
+#endif
+
+struct code {
+    unsigned char jump[sizeof jump];
+    void *to;
+} __attribute__((packed));
+
+struct object {
+    const unsigned char *file;
+    size_t bytes;
+    char *base; /* where it is loaded, minus the addresses that it has in its file */
+};
+
+/* exports.h has each function of our runtime: EXPORT(name, function, version of CUDA that means this
+   by the name; 0 for all others). */
+#define EXPORT(name, function, version) extern void export_##version##_##name(void) __asm__(#function);
+#include "exports.h"
+#undef EXPORT
+
+static const struct export {
+    const char *name;
+    int version;
+    void *function;
+} exports[] = {
+#define EXPORT(name, function, version) {#name, version, (void *)export_##version##_##name},
+#include "exports.h"
+#undef EXPORT
+};
+
+static int redirect(char *place, void *to)
+{
+    struct code code;
+    uintptr_t page = sysconf(_SC_PAGESIZE), first = (uintptr_t)place & ~(page - 1);
+    size_t bytes = (uintptr_t)place + sizeof code - first;
+    memcpy(code.jump, jump, sizeof jump);
+    code.to = to;
+    if (mprotect((void *)first, bytes, PROT_READ | PROT_WRITE | PROT_EXEC))
+        return -1;
+    memcpy(place, &code, sizeof code);
+    __builtin___clear_cache(place, place + sizeof code);
+    return mprotect((void *)first, bytes, PROT_READ | PROT_EXEC);
+}
+
+static int is_runtime(const char *name)
+{
+    return !strncmp(name, "cuda", 4) || !strncmp(name, "__cuda", 6);
+}
+
+/* Ours of a name, and of that version where it means another thing there; they are sorted. */
+static void *find_own(const char *name, int version)
+{
+    size_t low = 0, high = sizeof exports / sizeof *exports;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (strcmp(exports[middle].name, name) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    void *found = NULL;
+    for (; low < sizeof exports / sizeof *exports && !strcmp(exports[low].name, name); low++)
+        if (!exports[low].version || exports[low].version == version)
+            found = exports[low].function;
+    return found;
+}
+
+/* By names that a version has and others have not: cuda_runtime_api.h of 11.8, 12.9 and 13.0. */
+static int find_version(const Elf64_Sym *symbols, size_t count, const char *names)
+{
+    int has_properties = 0, has_threads = 0;
+    for (size_t i = 0; i < count; i++) {
+        has_properties |= !strcmp(names + symbols[i].st_name, "cudaGetDeviceProperties_v2");
+        has_threads |= !strcmp(names + symbols[i].st_name, "cudaThreadSynchronize");
+    }
+    return has_properties ? 12 : has_threads ? 11 : 13;
+}
+
+static void redirect_all(const struct object *object, const Elf64_Sym *symbols, size_t count,
+                         const char *names)
+{
+    int version = find_version(symbols, count, names);
+    if (version == 11) {
+        fprintf(stderr, "cutrace: this program has the runtime of CUDA 11 or older in itself, which "
+                        "is not recorded: build it with CUDA 12 or 13\n");
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        const char *name = names + symbols[i].st_name;
+        if (ELF64_ST_TYPE(symbols[i].st_info) != STT_FUNC || symbols[i].st_shndx == SHN_UNDEF ||
+            !is_runtime(name))
+            continue;
+        void *own = find_own(name, version);
+        if (own && redirect(object->base + symbols[i].st_value, own))
+            fprintf(stderr, "cutrace: this machine does not let %s be replaced\n", name);
+    }
+}
+
+static int is_inside(const struct object *object, uint64_t offset, uint64_t bytes)
+{
+    return offset <= object->bytes && bytes <= object->bytes - offset;
+}
+
+/* Whether the runtime is in it: then its registration of code has a name there. */
+static void search(const struct object *object)
+{
+    const Elf64_Ehdr *head = (const Elf64_Ehdr *)object->file;
+    if (!is_inside(object, 0, sizeof *head) || memcmp(head->e_ident, ELFMAG, SELFMAG) ||
+        head->e_ident[EI_CLASS] != ELFCLASS64 || head->e_shentsize != sizeof(Elf64_Shdr) ||
+        !is_inside(object, head->e_shoff, head->e_shnum * sizeof(Elf64_Shdr)))
+        return;
+    const Elf64_Shdr *sections = (const Elf64_Shdr *)(object->file + head->e_shoff);
+    for (unsigned i = 0; i < head->e_shnum; i++) {
+        const Elf64_Shdr *own = sections + i;
+        if (own->sh_type != SHT_SYMTAB || own->sh_link >= head->e_shnum)
+            continue;
+        const Elf64_Shdr *text = sections + own->sh_link;
+        if (is_inside(object, own->sh_offset, own->sh_size) &&
+            is_inside(object, text->sh_offset, text->sh_size) &&
+            memmem(object->file + text->sh_offset, text->sh_size, "__cudaRegisterFatBinary", 24))
+            redirect_all(object, (const Elf64_Sym *)(object->file + own->sh_offset),
+                         own->sh_size / sizeof(Elf64_Sym),
+                         (const char *)object->file + text->sh_offset);
+    }
+}
+
+static int visit(struct dl_phdr_info *info, size_t size, void *data)
+{
+    (void)size;
+    struct stat status;
+    int file = open(*info->dlpi_name ? info->dlpi_name : "/proc/self/exe", O_RDONLY | O_CLOEXEC);
+    if (file < 0 || fstat(file, &status) || !status.st_size) {
+        if (file >= 0)
+            close(file);
+        return 0;
+    }
+    void *mapped = mmap(NULL, status.st_size, PROT_READ, MAP_PRIVATE, file, 0);
+    close(file);
+    if (mapped == MAP_FAILED)
+        return 0;
+    struct object object = {mapped, status.st_size, (char *)info->dlpi_addr};
+    if ((void *)info->dlpi_addr != data) /* our own library, which `data` is the base of */
+        search(&object);
+    munmap(mapped, status.st_size);
+    return 0;
+}
+
+static int is_recorded(char **environment)
+{
+    for (; *environment; environment++)
+        if (!strncmp(*environment, "CUTRACE_RECORDER=", 17))
+            return 1;
+    return 0;
+}
+
+/* The linker's option `initfirst` has this run before all that the program's own files start with,
+   and before the system's library is ready for more than this. */
+__attribute__((constructor)) static void start(int count, char **words, char **environment)
+{
+    (void)count, (void)words;
+    Dl_info own;
+    if (is_recorded(environment) && dladdr((void *)start, &own))
+        dl_iterate_phdr(visit, own.dli_fbase);
+}
