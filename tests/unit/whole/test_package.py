@@ -6,7 +6,7 @@ import pytest
 import cutrace
 from cutrace.tracer.front.toolkit import wheel_of
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 NOT_PACKAGED = {"tests", "scripts", "docs", "build", "dist"}
 
 

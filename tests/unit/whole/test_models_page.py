@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 MODELS = ROOT / "models"
 SCRIPT = ROOT / "scripts" / "write_models.py"
 

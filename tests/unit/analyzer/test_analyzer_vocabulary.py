@@ -20,7 +20,7 @@ from cutrace.errors import CutraceError
 from cutrace.models.replay.device.catalog import device_names
 from cutrace.models.replay.device.device import load_devices
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 HEAD = '[vocabulary]\nname = "mine"\ndoc = "d"\ndevices = "1.0-"\n'
 ENTRY = (
     '[[counter]]\nname = "a"\ndoc = "d"\nunit = "u"\ndevices = "{}"\n'

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 DOCS = ROOT / "docs"
 SCRIPT = ROOT / "scripts" / "write_performance.py"
 

@@ -9,7 +9,7 @@ from ptx_run import HEADER, run_kernel
 
 from cutrace.errors import CutraceError
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from cutrace.tracer.ptx.kernel import Module
 from cutrace.tracer.ptx.link import link_kernel
 from cutrace.tracer.ptx.parse import parse_module
 
-GALLERY = Path(__file__).parents[2] / "traces" / "gallery"
+GALLERY = Path(__file__).parents[3] / "traces" / "gallery"
 
 EVERYTHING = (
     HEAD

@@ -14,7 +14,7 @@ from cutrace.analyzer.profile import analyze
 from cutrace.tracer.host.source.record import record
 from cutrace.traces.reader import read_trace
 
-PAIRS = sorted((Path(__file__).parents[1] / "advice").glob("*.cu"))
+PAIRS = sorted((Path(__file__).parents[2] / "advice").glob("*.cu"))
 NOTHING = "nothing"
 EXPECT = re.compile(r"// expect: (\w+) on (.+)")
 

@@ -17,8 +17,8 @@ from cutrace.models.replay.device.device import Limits, load_device
 from cutrace.models.replay.options import ReplayOptions
 from cutrace.traces.schema import Resources
 
-RECORDED = Path(__file__).parents[1] / "validate" / "occupancy_header.csv"
-CARVEOUTS = Path(__file__).parents[1] / "validate" / "carveouts.csv"
+RECORDED = Path(__file__).parents[2] / "validate" / "occupancy_header.csv"
+CARVEOUTS = Path(__file__).parents[2] / "validate" / "carveouts.csv"
 """What the driver of an H200 chose, by scripts/capture_carveouts.py."""
 UNLIMITED = 2**31 - 1
 

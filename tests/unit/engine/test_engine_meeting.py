@@ -12,7 +12,7 @@ import cutrace
 from cutrace.tracer.engine.kernel.parted_lanes import link_with_waiting
 from cutrace.tracer.ptx.parse import parse_module
 
-MEETINGS = next((Path(__file__).parents[1] / "validate" / "lanes").glob("*meeting*.ptx"))
+MEETINGS = next((Path(__file__).parents[2] / "validate" / "lanes").glob("*meeting*.ptx"))
 KERNELS = re.findall(r"\.entry\s+(meet_\w+)", MEETINGS.read_text())
 
 HEADER = ".version 8.3\n.target sm_75\n.address_size 64\n"
