@@ -1,6 +1,5 @@
 """`cutrace nvcc`: NVIDIA's compiler, for programs that are to be recorded."""
 
-import subprocess
 import sys
 from typing import Any
 
@@ -25,9 +24,11 @@ CLASS = TakesAll
 
 def command(ctx: typer.Context) -> int:
     """Compile a program, as nvcc does, so that it can be recorded: make NVCC="cutrace nvcc"."""
-    from ..tracer.program.build import make_builder
+    from ..tracer.program.build import make_builder, run_nvcc
     from .running.program import choose_device
 
     words = make_builder().command(ctx.meta[_KEY], choose_device(None).capability)
-    sys.stdout.flush()
-    return subprocess.run(words).returncode
+    answer = run_nvcc(words)
+    sys.stdout.write(answer.stdout)
+    sys.stderr.write(answer.stderr)
+    return answer.returncode

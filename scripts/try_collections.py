@@ -29,10 +29,11 @@ _OPENMP = ("-Xcompiler", "-fopenmp")
 
 @dataclass(frozen=True)
 class Program:
-    """A program of a collection."""
+    """A program of a collection: `root` is the checkout."""
 
     collection: str
     name: str
+    root: Path
     folder: Path
     sources: tuple[str, ...] = ()
     flags: tuple[str, ...] = ()
@@ -59,6 +60,7 @@ def _with_settings(program: Program, own: Mapping[str, Any], samples: Path) -> P
     return Program(
         program.collection,
         program.name,
+        program.root,
         program.folder,
         tuple(_expand(program.folder, own.get("sources", program.sources), without)),
         (*program.flags, *shlex.split(flags)),
@@ -87,7 +89,7 @@ def _samples(checkout: Path) -> Iterator[Program]:
         sources = tuple(w for w in found[2].split() if w.endswith(_SOURCES))
         own = [f"-I{folder.name}" for folder in cmake.parent.glob("inc*/")]
         flags = (f"-I{checkout / 'Common'}", *own, "-std=c++17", *_flags_of(text))
-        yield Program("cuda-samples", cmake.parent.name, cmake.parent, sources, flags)
+        yield Program("cuda-samples", cmake.parent.name, checkout, cmake.parent, sources, flags)
 
 
 def _flags_of(cmake: str) -> Iterator[str]:
@@ -102,7 +104,7 @@ def _flags_of(cmake: str) -> Iterator[str]:
 def _polybench(checkout: Path) -> Iterator[Program]:
     """sgrauerg/polybenchGpu: a folder and a .cu for each, sizes in headers or in the source."""
     for source in sorted(checkout.glob("CUDA/*/*.cu")):
-        yield Program("polybenchGpu", source.stem, source.parent, (source.name,))
+        yield Program("polybenchGpu", source.stem, checkout, source.parent, (source.name,))
 
 
 def _rodinia(checkout: Path, settings: Mapping[str, Mapping[str, object]]) -> Iterator[Program]:
@@ -110,4 +112,4 @@ def _rodinia(checkout: Path, settings: Mapping[str, Mapping[str, object]]) -> It
     if not (checkout / "cuda" / "backprop").is_dir():
         return
     for name in sorted(settings.get("gpu-rodinia", {})):
-        yield Program("gpu-rodinia", name, checkout / "cuda" / name.partition(":")[0])
+        yield Program("gpu-rodinia", name, checkout, checkout / "cuda" / name.partition(":")[0])

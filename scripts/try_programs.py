@@ -27,8 +27,14 @@ from try_inputs import write_inputs
 from cutrace.errors import CutraceError
 from cutrace.traces.reader import read_trace
 
-_PASSED = re.compile(r"\bpass(ed)?\b|\bsuccess|\bOK\b|Non-Matching[^\n]*: 0\b", re.IGNORECASE)
-_FAILED = re.compile(r"\bfail(ed|ure)?\b(?! as expected)|mismatch|incorrect", re.IGNORECASE)
+_PASSED = re.compile(
+    r"\bpass(ed)?\b|\bsuccess|\bOK\b|(Non-Matching|Number of misses)[^\n]*: 0\b", re.IGNORECASE
+)
+_FAILED = re.compile(
+    r"\bfail(ed|ure)?\b(?! as expected)|mismatch|incorrect"
+    r"|(Non-Matching|Number of misses)[^\n]*: [1-9]",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True)
@@ -61,7 +67,7 @@ def try_program(program: Program, places: Places, seconds: float) -> Outcome:
         outcome.why = program.left_out
         return outcome
     binary = places.built / _file_name(program)
-    printed = "" if binary.is_file() else _build(program, binary)
+    printed = "" if binary.is_file() else _build(program, places, binary)
     outcome.built = binary.is_file()
     if not outcome.built:
         outcome.why = _first_error(printed)
@@ -91,23 +97,33 @@ def _shown_call(program: Program) -> str:
     )
 
 
-def _build(program: Program, binary: Path) -> str:
+def _build(program: Program, places: Places, binary: Path) -> str:
     """Build a program, of changed copies of its files where constants are to be changed."""
     with tempfile.TemporaryDirectory(prefix="cutrace-try-") as copy:
         folder = program.folder
         if program.changes:
-            folder = Path(copy, folder.name)
-            shutil.copytree(program.folder, folder)
+            folder = _copy(program, Path(copy))
             _change(folder, program)
-        command = ["nvcc", "-O3", "-o", str(binary), *program.flags, *program.sources]
+        flags = [flag.replace("{inputs}", str(places.inputs)) for flag in program.flags]
+        command = ["nvcc", "-O3", "-o", str(binary), *flags, *program.sources]
         return _run(command, folder, 900)[1]
+
+
+def _copy(program: Program, root: Path) -> Path:
+    """Copy a program's folder; what lies beside it in the checkout is there by links."""
+    inside = program.folder.relative_to(program.root)
+    for entry in program.root.iterdir():
+        if entry.name != inside.parts[0]:
+            (root / entry.name).symlink_to(entry)
+    return Path(shutil.copytree(program.folder, root / inside))
 
 
 def _change(folder: Path, program: Program) -> None:
     for path in (p for p in folder.iterdir() if p.suffix in (".cu", ".cuh", ".h", ".cpp", ".c")):
         text = path.read_text(errors="surrogateescape")
         for old, new in program.changes:
-            text = text.replace(old, new)
+            pattern = re.escape(old).replace(r"\ ", r"\s+")
+            text = re.sub(rf"(?<!\w){pattern}(?!\w)", new, text)
         path.write_text(text, errors="surrogateescape")
 
 

@@ -28,6 +28,11 @@ LEAST_CAPABILITY = 75
 _CODE_OPTIONS = ("-arch", "--gpu-architecture", "-code", "--gpu-code", "-gencode",
                  "--generate-code")  # fmt: skip
 _OTHER_RUNTIME = ("-cudart", "--cudart")
+_OF_OLDER_CUDA = re.compile(
+    r'texture is not a template|identifier "texture" is undefined|"cudaDeviceProp" has no member'
+    r"|Instruction '(vote|shfl)' without '.sync'"
+)
+"""What nvcc 13 says of programs that `older.h` is for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,9 +166,21 @@ def _copy(made: Path, into: Path) -> None:
 
 
 def _run(command: Sequence[str]) -> None:
-    answer = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    answer = run_nvcc(command)
     if answer.returncode:
         said = (answer.stderr.strip() or answer.stdout.strip()) or "it says nothing"
         raise CutraceError(f"nvcc does not build it:\n{said}")
     if answer.stderr.strip():
         print(answer.stderr.strip(), file=sys.stderr)
+
+
+def run_nvcc(command: Sequence[str]) -> "subprocess.CompletedProcess[str]":
+    """Run it; where a program fails for what only CUDA 11 and older have, again with that."""
+    answer = _call(command)
+    if answer.returncode and _OF_OLDER_CUDA.search(answer.stderr + answer.stdout):
+        return _call([*command, "-include", str(RUNTIME / "older.h")])
+    return answer
+
+
+def _call(command: Sequence[str]) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)

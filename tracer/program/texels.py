@@ -128,7 +128,8 @@ class Texels:
         place = self._storage.find(where)
         if place is None:
             raise CutraceError("a texture over memory that is not the device's")
-        rows = (width,) if over == OVER_LINEAR else (height, width)
+        there = (place.address + place.size - where) // texel.itemsize
+        rows = (min(width, there),) if over == OVER_LINEAR else (height, width)
         pitch = pitch or width * texel.itemsize
         part = Allocation(place.name, where, place.address + place.size - where)
         return DeviceArray(self._recording, part, rows, texel, pitch), TexelForm()

@@ -1,0 +1,68 @@
+"""Programs for CUDA 11 and older: texture references, votes without a mask, old properties."""
+
+from pathlib import Path
+
+from program_run import HEAD, cutrace, record
+
+OLD = """
+texture<float> line;
+texture<uchar4, 2, cudaReadModeNormalizedFloat> picture;
+static texture<int, cudaTextureType2D> rows;
+
+__global__ void sample(float *out, int *sums)
+{
+    int i = threadIdx.x;
+    out[i] = tex1Dfetch(line, i) + tex2D(picture, (i + 0.5f) / 4, 0.5f).y;
+    sums[i] = tex2D(rows, i, 1) + (__ballot(i < 3) == 7) + __shfl(i, 3);
+}
+
+int main()
+{
+    float host[4] = {1, 2, 3, 4}, *d_line, *out;
+    uchar4 texels[8];
+    int numbers[256], *d_rows, *sums;
+    for (int i = 0; i < 8; ++i) texels[i] = make_uchar4(0, 51 * (i % 4), 0, 0);
+    for (int i = 0; i < 256; ++i) numbers[i] = i;
+    CHECK(cudaMalloc(&d_line, sizeof host));
+    CHECK(cudaMemcpy(d_line, host, sizeof host, cudaMemcpyHostToDevice));
+    size_t offset = 1;
+    CHECK(cudaBindTexture(&offset, line, d_line));
+    cudaArray *array;
+    cudaChannelFormatDesc texel = cudaCreateChannelDesc<uchar4>();
+    CHECK(cudaMallocArray(&array, &texel, 4, 2));
+    CHECK(cudaMemcpy2DToArray(array, 0, 0, texels, 16, 16, 2, cudaMemcpyHostToDevice));
+    picture.normalized = true;
+    picture.addressMode[0] = cudaAddressModeClamp;
+    CHECK(cudaBindTextureToArray(&picture, array, &texel));
+    CHECK(cudaMalloc(&d_rows, sizeof numbers));
+    CHECK(cudaMemcpy(d_rows, numbers, sizeof numbers, cudaMemcpyHostToDevice));
+    CHECK(cudaBindTexture2D(0, rows, d_rows, 4, 2, 512));
+    CHECK(cudaMalloc(&out, sizeof host));
+    CHECK(cudaMalloc(&sums, 4 * sizeof(int)));
+    sample<<<1, 4>>>(out, sums);
+    CHECK(cudaMemcpy(host, out, sizeof host, cudaMemcpyDeviceToHost));
+    CHECK(cudaMemcpy(numbers, sums, 4 * sizeof(int), cudaMemcpyDeviceToHost));
+    for (int i = 0; i < 4; ++i) printf("%.1f %d ", host[i], numbers[i]);
+    CHECK(cudaUnbindTexture(line));
+    cudaDeviceProp found;
+    CHECK(cudaGetDeviceProperties(&found, 0));
+    printf("%d %d %d", int(offset), found.clockRate > 100000, found.deviceOverlap);
+}
+"""
+
+
+def test_texture_references_and_votes_without_a_mask_are_those_of_today(tmp_path: Path) -> None:
+    done = record(tmp_path, OLD)
+    # i + 1 and 51 i / 255; the int of row 1 (128 + i), and 1, and 3 of lane 3
+    wanted = "1.0 132 2.2 133 3.4 134 4.6 135 0 1 1"
+    assert (done.status, done.out) == (0, wanted), done.err
+    textures = [argument.type for argument in done.trace.launches[0].launch.arguments]
+    assert textures == ["float *", "int *"]
+
+
+def test_of_an_old_program_only_its_mistakes_are_told(tmp_path: Path) -> None:
+    (tmp_path / "app.cu").write_text(HEAD + "texture<float> t;\nint main() { return nothing; }\n")
+    done = cutrace(tmp_path, "nvcc", "app.cu", "-o", "app")
+    assert done.status != 0
+    assert "texture" not in done.err
+    assert 'identifier "nothing" is undefined' in done.err
