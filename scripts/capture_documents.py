@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).resolve().parents[1]
 ITEMS = ROOT / "docs" / "founding-documents.toml"
 
 
@@ -57,7 +57,7 @@ def place(test: pytest.Item) -> tuple[str, str]:
     case = getattr(test, "callspec", None)
     source = case.params.get("source") if case else None
     if isinstance(source, Path):
-        file = source.relative_to(ROOT).as_posix()
+        file = source.resolve().relative_to(ROOT).as_posix()  # the package may lie behind a link
         return file, file.removeprefix("traces/gallery/")
     return test.path.relative_to(ROOT).as_posix(), test.name.partition("[")[0]
 
