@@ -18,6 +18,7 @@ from ..models.replay.whatif.suppose import suppose
 from ..traces.reader import Trace, read_trace
 from ..traces.schema import Launch, Manifest
 from .counting.arithmetic import with_flops, with_lanes, without_flops
+from .counting.bounds import Bound, find_bounds, verdict
 from .counting.evaluate import Definitions, Raw, Value, by, totals
 from .counting.footprint import count_touched, with_touched
 from .counting.idle import NOTHING, did_nothing
@@ -62,6 +63,9 @@ class LaunchProfile:
     the first profiler's). The frames `lines`, `arrays` and `instructions` have the same names as
     columns. `refusal` says why the device cannot run the launch, or is empty.
 
+    `bounds` are the least times of the device's resources, the longest first; none where the device
+    refuses the launch, or the trace has not all of it.
+
     `raw` is what the models counted, and `mixed`, with the same columns, the accesses over several
     arrays once more. `blocks` are those of the profiled `sm` and of its `cluster`. `touched` reads
     the trace once more for what `arrays` says of distinct bytes.
@@ -79,7 +83,18 @@ class LaunchProfile:
     substitutions: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
     device_file: str = ""
+    bounds: tuple[Bound, ...] = ()
     touched: Callable[[], pl.DataFrame] | None = None
+
+    @property
+    def limited_by(self) -> str:
+        """The resource that needs the longest; empty where nobody knows."""
+        return self.bounds[0].resource if self.bounds else ""
+
+    @property
+    def verdict(self) -> str:
+        """What limits the launch, in a sentence; empty where nobody knows."""
+        return verdict(self.bounds)
 
     @cached_property
     def counters(self) -> Mapping[str, Value]:
@@ -278,6 +293,9 @@ def launch_profile(
     mixed = with_levels(without_mix(without_flops(counts.mixed)))
     mixed = with_apart(mixed, instructions, device.capability)
     counts = replace(counts, counts=told)
+    refusal = "" if as_if else counts.refusal
+    bounds = () if refusal else find_bounds(told, device, counts.launch)
+    facts = {**launch_facts(counts, device), "bound_ps": _picoseconds(bounds)}
     around = [pl.col(name) for name in places.columns if name != "pc"]
     left_out = find_left_out(counts.launch, instructions, counts.counts.columns, places)
     return LaunchProfile(
@@ -288,18 +306,23 @@ def launch_profile(
         capability=device.capability,
         raw=Raw(
             widen(counts.counts, places, around),
-            launch_facts(counts, device),
+            facts,
             whole=question.scope == "all",
             left_out=left_out,
         ),
         mixed=widen(mixed, places, around),
         blocks={"sm": counts.blocks_of_sm, "cluster": counts.blocks_of_cluster},
-        refusal="" if as_if else counts.refusal,
+        refusal=refusal,
         substitutions=counts.substitutions,
         remarks=(*kept_text(counts.launch), *supposed, *_remarks(counts, device, as_if)),
         device_file=str(device.path),
+        bounds=bounds,
         touched=touched if counts.launch.kept.is_whole else None,
     )
+
+
+def _picoseconds(bounds: Sequence[Bound]) -> int | None:
+    return round(bounds[0].ns * 1000) if bounds else None
 
 
 def _remarks(counts: LaunchCounts, device: Device, as_if: bool) -> Iterator[str]:

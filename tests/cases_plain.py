@@ -181,6 +181,8 @@ PLAIN = [
             # each lane by itself; a store of 32 bytes adds 2
             "gld_incoherent": lambda c: each(c, "loads") // 8 * 32,
             "gst_incoherent": lambda c: each(c, "stores") // 8 * 32 * 2,
+            # 32 transactions of 32 bytes, at 86.4 bytes a nanosecond, in picoseconds
+            "bound_time": lambda c: round(each(c, "loads", "stores") * 32 * 32 / 0.0864) / 1000,
         },
     ),
     Case(

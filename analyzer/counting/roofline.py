@@ -5,7 +5,7 @@ operations a byte; where that is more than its cores can do, the kernel is bound
 Bytes are those that the coalescer moves: what caches keep from memory is not subtracted.
 
 Source: textbook chapter on CUDA memories (200 GB/s and one operation for each word of 4 bytes give
-50 GFLOPS); CUDA C Programming Guide 13, arithmetic throughput, for the cores of an SM.
+50 GFLOPS).
 """
 
 from dataclasses import dataclass
@@ -16,11 +16,6 @@ from ...models.replay.device.device import Device
 from .arithmetic import COLUMNS
 
 MOVED = tuple(f"global_{access}_bytes_moved" for access in ("load", "store", "atomic", "reduction"))
-CORES = (
-    *(((8, 6), 128), ((8, 0), 64), ((7, 0), 64), ((6, 1), 128), ((6, 0), 64), ((5, 0), 128)),
-    *(((3, 0), 192), ((2, 1), 48), ((2, 0), 32), ((1, 0), 8)),
-)
-"""Single-precision cores of an SM from each capability on, newest first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +48,7 @@ class Roof:
         most = f"roofline: {moved} = {_plain(self.memory_gflops)} GFLOPS at most"
         if self.peak_gflops is None:
             return most
-        return f"{most}, of {_plain(self.peak_gflops)} that the cores can do: {self.bound}"
+        return f"{most}, of {_plain(self.peak_gflops)} that the cores can do"
 
 
 def _plain(value: float) -> str:
@@ -87,7 +82,5 @@ def find_roof(counts: pl.DataFrame, device: Device) -> Roof | None:
 
 def single_gflops(device: Device) -> float | None:
     """What a device's cores can do in single precision, an fma a clock; None if unknown."""
-    if not device.chip.clock_mhz:
-        return None
-    cores = next(count for since, count in CORES if device.capability >= since)
-    return 2 * cores * device.chip.sms * device.chip.clock_mhz / 1000
+    peak = 2 * device.rates.single * device.chip.sms * device.chip.clock_mhz / 1000
+    return peak or None

@@ -54,7 +54,7 @@ class PartMaker:
             device=profile.device,
             name=profile.device_name,
             refusal="",
-            notes=(*profile.substitutions, *profile.remarks),
+            notes=tuple(filter(None, (profile.verdict, *profile.substitutions, *profile.remarks))),
             tiles=tuple(tiles(profile, rules)),
             costly=tuple(_costly(profile, by_place)),
             advice=tuple(_advice(finding, by_access) for finding in findings),

@@ -9,6 +9,7 @@ import polars as pl
 from ..comparison.comparison import Comparison as Compared
 from ..comparison.comparison import Row as ComparedRow
 from ..comparison.comparison import Table as ComparedTable
+from ..counting.bounds import time_text
 from ..counting.evaluate import Value
 from ..counting.vocabulary import Counter, era, find_counters, heading, vocabularies
 from ..profile import LaunchProfile
@@ -17,6 +18,7 @@ from .drawing import count_bytes
 from .value import Cell, Comparison, Row, Table, Tile
 
 GLANCE = (
+    "bound_time",
     *("global_transactions", "global_ideal_transactions", "global_bytes_moved", "bus_utilization"),
     *("l1_hit_rate", "l2_hit_rate", "dram_bytes_read", "dram_bytes_written"),
     *("shared_passes", "shared_conflicts", "constant_passes", "texture_transactions"),
@@ -76,6 +78,10 @@ def _tiles(launch: LaunchProfile) -> Iterator[Tile]:
     def told(name: str) -> str:
         return number(found[name], _counter(name))
 
+    if launch.bounds:
+        yield Tile(
+            "at least", time_text(launch.bounds[0].ns), f"limited by {launch.limited_by}", False
+        )
     if found["global_bytes_moved"]:
         wanted = found["bus_utilization"]
         yield Tile(

@@ -1,6 +1,7 @@
 """JSON: the whole profile as one object, for programs. An absent value is null."""
 
 import json
+from dataclasses import asdict
 
 from ..counting.evaluate import Value
 from ..profile import Profile
@@ -18,7 +19,7 @@ def render(profile: Profile) -> str:
 
 def _sheet(sheet: Sheet) -> dict[str, object]:
     """One launch: what it is, each device's answer to it, and the counters."""
-    devices = zip(sheet.devices, sheet.refusals, sheet.costliest, strict=True)
+    devices = zip(sheet.devices, sheet.refusals, sheet.costliest, sheet.bounds, strict=True)
     return {
         "launch": sheet.number,
         "kernel": sheet.heading,
@@ -26,6 +27,8 @@ def _sheet(sheet: Sheet) -> dict[str, object]:
             {
                 "device": device,
                 "refusal": refusal,
+                "limited_by": bounds[0].resource if bounds else None,
+                "bounds": [asdict(bound) for bound in bounds],
                 "costs_most": None
                 if top is None
                 else {
@@ -36,7 +39,7 @@ def _sheet(sheet: Sheet) -> dict[str, object]:
                     "of": top.what,
                 },
             }
-            for device, refusal, top in devices
+            for device, refusal, top, bounds in devices
         ],
         "notes": list(sheet.notes),
         "counters": [entry for block in sheet.blocks for entry in _block(block, sheet.devices)],

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from ..profile import Profile
 from ..sheet.block import Block
 from ..sheet.sheet import Sheet, sheets
-from ..sheet.wording import PTX_IS_NOT_SASS, costs, estimate, is_folded, title, zeros
+from ..sheet.wording import PTX_IS_NOT_SASS, costs, estimate, is_folded, limits, title, zeros
 
 
 def render(profile: Profile) -> str:
@@ -24,6 +24,7 @@ def render(profile: Profile) -> str:
 def _sheet(sheet: Sheet, profile: Profile) -> Iterator[str]:
     """One launch, paragraph by paragraph."""
     yield f"## `{sheet.heading}`"
+    yield from limits(sheet)
     for block in sheet.blocks:
         if block.key:
             yield f"### `{title(block)}`"

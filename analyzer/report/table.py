@@ -12,7 +12,16 @@ from ...inert import Styled, inert
 from ..profile import Profile
 from ..sheet.sheet import Sheet, sheets
 from ..sheet.source_page import LEGEND, draw_pages
-from ..sheet.wording import PTX_IS_NOT_SASS, absent, costs, estimate, is_folded, title, zeros
+from ..sheet.wording import (
+    PTX_IS_NOT_SASS,
+    absent,
+    costs,
+    estimate,
+    is_folded,
+    limits,
+    title,
+    zeros,
+)
 from ..text.align import GAP, align, widths
 
 Entry = tuple[tuple[str, ...], str]
@@ -45,6 +54,8 @@ def _lines(profile: Profile) -> Iterator[tuple[str, str]]:
     common = _common(said)
     for sheet, words in zip(laid_out, said, strict=True):
         yield sheet.heading, "bold"
+        for text in limits(sheet):
+            yield from _sentence(text, width)
         yield "", ""
         pages = draw_pages(sheet, view) if view.by != "launch" else None
         yield from pages if pages is not None else _tables(sheet, profile)

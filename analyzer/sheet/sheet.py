@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from ..counting.bounds import Bound
 from ..counting.evaluate import Value
 from ..counting.hottest_line import Costliest, costliest
 from ..counting.interval import Interval
@@ -21,7 +22,7 @@ class Sheet:
 
     `heading` is the launch as CUDA writes it; `refusals` has an empty text for each device that
     can run it; `costliest` is one a device; `left_out` says which rows the view left out, or is
-    empty; `notes` is what else must be said.
+    empty; `notes` is what else must be said; `bounds` are those of each device.
     """
 
     number: int
@@ -31,6 +32,7 @@ class Sheet:
     blocks: tuple[Block, ...]
     costliest: tuple[Costliest | None, ...]
     notes: tuple[str, ...]
+    bounds: tuple[tuple[Bound, ...], ...] = ()
     left_out: str = ""
 
     @property
@@ -82,6 +84,7 @@ def _sheet(profile: Profile, number: int) -> Sheet:
         blocks=blocks,
         costliest=tuple(costliest(p.lines) for p in on),
         notes=_notes(on, blocks),
+        bounds=tuple(p.bounds for p in on),
         left_out=left_out,
     )
 

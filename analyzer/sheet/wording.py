@@ -1,6 +1,7 @@
 """The words and numbers of a report that people read: shared by all formats for the eye."""
 
 from ...inert import one_line
+from ..counting.bounds import verdict
 from ..counting.evaluate import Value
 from ..counting.interval import Interval
 from ..counting.vocabulary import Counter
@@ -110,6 +111,12 @@ def absent(sheet: Sheet, view: View) -> str:
     lacks = dict.fromkeys(row.counter.name for row in rows if row.counter.name not in has)
     said = [f"{name} (`cutrace counters {name}` says which have it)" for name in lacks]
     return f"not counted on {', '.join(sheet.devices)}: {', '.join(said)}" if said else ""
+
+
+def limits(sheet: Sheet) -> list[str]:
+    """What limits the launch on each device that is known well enough, a sentence each."""
+    told = [(d, verdict(b)) for d, b in zip(sheet.devices, sheet.bounds, strict=True) if b]
+    return [f"{device}: {text}" if len(sheet.devices) > 1 else text for device, text in told]
 
 
 def costs(sheet: Sheet) -> list[str]:

@@ -41,6 +41,7 @@ def describe_device(device: Device, files: Sequence[str], width: int | None) -> 
         *wrap(f"file: {', on '.join(files)}", columns, subsequent_indent="  "),
         *_table("chip", device.chip, columns),
         *_table("limits", device.limits, columns),
+        *_table("rates", device.rates, columns),
         "",
         *draw(wiring(device), dict(_sizes(device))),
         *(line for stage in device.stages for line in _stage(stage, columns)),

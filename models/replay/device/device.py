@@ -1,6 +1,7 @@
 """Devices: a TOML of sizes, limits and stages, read strictly.
 
-A file has `name`, `capability`, `aliases`, and the tables `[chip]`, `[limits]` and `[stage.NAME]`;
+A file has `name`, `capability`, `aliases`, and the tables `[chip]`, `[limits]`, `[rates]` and
+`[stage.NAME]`;
 with `base`, the name of another device, it says only what is its own (`layers.py`). Every number in
 the files of `models/devices/` has its source beside it.
 """
@@ -14,6 +15,7 @@ from ....errors import CutraceError
 from ..schedule.place import Chip
 from .catalog import FOLDER, find_device, match_devices
 from .layers import Table, Tables, join_layers, read_layers
+from .rates import Rates
 from .settings import apply_settings
 from .strict import Where, make
 from .wiring import Stage, find_model, wire
@@ -83,6 +85,7 @@ class Device:
     aliases: tuple[str, ...]
     chip: Chip
     limits: Limits
+    rates: Rates
     stages: tuple[Stage, ...]
     path: Path
 
@@ -100,6 +103,7 @@ class _Head:
     capability: str
     chip: object
     limits: object
+    rates: object
     stage: object
     aliases: tuple[str, ...] = ()
     base: str = ""
@@ -114,7 +118,9 @@ def load_device(name: str, settings: Mapping[str, object] | None = None) -> Devi
     """
     path = find_device(name)
     tables = join_layers(read_layers(path))
-    apply_settings(tables, settings or {}, {"chip": Chip, "limits": Limits}, path.name)
+    apply_settings(
+        tables, settings or {}, {"chip": Chip, "limits": Limits, "rates": Rates}, path.name
+    )
     return _read(tables, path)
 
 
@@ -142,11 +148,14 @@ def _read(tables: Tables, path: Path) -> Device:
     capability = _capability(head.capability, tables.head.where)
     chip = make(Chip, tables.plain["chip"].values, tables.plain["chip"].where)
     limits = _limits(tables.plain["limits"])
+    rates = make(Rates, tables.plain["rates"].values, tables.plain["rates"].where)
     stages = _stages(tables, limits, path.name)
-    return Device(_key(path), head.name, capability, head.aliases, chip, limits, stages, path)
+    return Device(
+        _key(path), head.name, capability, head.aliases, chip, limits, rates, stages, path
+    )
 
 
-_OTHERS: Mapping[str, object] = {"chip": {}, "limits": {}, "stage": {}}
+_OTHERS: Mapping[str, object] = {"chip": {}, "limits": {}, "rates": {}, "stage": {}}
 """What stands beside the keys at the top, and is read by itself."""
 
 

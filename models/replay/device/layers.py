@@ -19,7 +19,7 @@ Values = dict[str, object]
 
 OWN = ("name", "aliases", "base")
 """What a file does not take from its base."""
-TABLES = ("chip", "limits")
+TABLES = ("chip", "limits", "rates")
 STAGES = "stage"
 
 

@@ -163,7 +163,7 @@ def test_an_unknown_peak_leaves_the_verdict_out() -> None:
     assert (found.bound, found.gflops) == ("", 50)
     assert str(found) == "roofline: 0.25 FLOP/byte x 200 GB/s = 50 GFLOPS at most"
     assert str(roofline(36, 28, 250, 300)).endswith(
-        "= 321.4 GFLOPS at most, of 300 that the cores can do: compute-bound"
+        "= 321.4 GFLOPS at most, of 300 that the cores can do"
     )
 
 

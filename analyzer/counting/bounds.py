@@ -1,0 +1,121 @@
+"""Bounds: the least time that each resource of a device needs for a launch, if it were alone.
+
+A bound is an amount that was counted, divided by the most that the device can do in a nanosecond:
+nothing is fitted, and no latency is in it, so that a launch takes longer than its longest bound.
+That one is the limit: nothing but less of it makes the launch faster. Work spreads over as many SMs
+as there are blocks, at most.
+
+Counts of instructions are those of the PTX, which the assembler may shorten. Bytes of DRAM and of
+caches are those of a launch that finds the caches empty. Not bounded: constants that differ between
+lanes, atomics that meet at one address, the launching itself.
+
+Rates and their sources are in the device's file, [rates] and [chip].
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from ...models.replay.device.device import Device
+from ...traces.schema import Launch
+
+SPACES = ("global_load", "global_store", "global_atomic", "global_reduction")
+L1 = (*SPACES, "local_load", "local_store", "texture_load")
+SHARED = ("shared_load", "shared_store", "shared_atomic", "shared_reduction")
+
+ON_AN_SM: Sequence[tuple[str, str, Sequence[str], str]] = (
+    ("l1_bytes", "L1 data", [f"{name}_bytes_moved" for name in L1], "bytes"),
+    ("shared", "shared memory", [f"{name}_passes" for name in SHARED], "passes"),
+    ("texture", "texture units", ["texture_load_lanes"], "samples"),
+    ("issue", "issue slots", ["instructions"], "warp instructions"),
+    ("half", "half-precision units", ["lanes_half"], "lane instructions"),
+    ("single", "single-precision units", ["lanes_single"], "lane instructions"),
+    ("double", "double-precision units", ["lanes_double"], "lane instructions"),
+    ("special", "special function units", ["lanes_single_special"], "lane instructions"),
+)
+"""Rate, name, raw counts that are added up, and their unit, of what every SM has for itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """`amount` of a resource takes at least `ns` nanoseconds."""
+
+    resource: str
+    ns: float
+    amount: int
+    unit: str
+
+    @property
+    def least(self) -> str:
+        """`20.2 ns for 163,840 bytes`."""
+        return f"{time_text(self.ns)} for {self.amount:,} {self.unit}"
+
+
+def find_bounds(counts: pl.DataFrame, device: Device, launch: Launch) -> tuple[Bound, ...]:
+    """The bounds of a launch from its raw counts, the longest first; without what is not asked for.
+
+    Empty without caches, and for a trace that has not all of the launch: what is not counted would
+    be missing.
+    """
+    if not launch.kept.is_whole or "dram_bytes_read" not in counts.columns:
+        return ()
+    names = [name for name, kind in counts.schema.items() if kind == pl.Int64]
+    (sums,) = counts.select(pl.col(names).sum()).iter_rows(named=True)
+    found = [bound for bound in _bounds(sums, device, launch) if bound.amount]
+    return tuple(sorted(found, key=lambda bound: -bound.ns))
+
+
+def _bounds(sums: Mapping[str, int | None], device: Device, launch: Launch) -> Iterator[Bound]:
+    def total(names: Sequence[str]) -> int:
+        return sum(sums.get(name) or 0 for name in names)
+
+    moved = total(["dram_bytes_read", "dram_bytes_written"])
+    yield Bound("DRAM", moved / device.chip.memory_gb_per_s, moved, "bytes")
+    cycles = device.chip.clock_mhz / 1000  # in a nanosecond
+    if not cycles:
+        return
+    sectors = total(["l2_reads", "l2_writes"]) * _sector(device)
+    if device.rates.l2_bytes:
+        whole = device.rates.l2_bytes * device.chip.sms * cycles
+        yield Bound("L2", sectors / whole, sectors, "bytes")
+    busy = min(device.chip.sms, launch.blocks) * cycles
+    for key, resource, names, unit in ON_AN_SM:
+        if rate := getattr(device.rates, key):
+            amount = total(names)
+            yield Bound(resource, amount / (rate * busy), amount, unit)
+
+
+def _sector(device: Device) -> int:
+    """Bytes of what the second level counts as one read or write."""
+    stage = next((stage for stage in device.stages if stage.name == "l2"), None)
+    size = stage.keys.get("sector") if stage else None
+    return size if isinstance(size, int) else 0
+
+
+def verdict(bounds: Sequence[Bound]) -> str:
+    """The limit in a sentence, and what would be next; empty if nothing is known.
+
+    >>> verdict([Bound("DRAM", 2000.0, 9600, "bytes"), Bound("L2", 500.0, 9600, "bytes")])
+    'limited by DRAM: at least 2 us for 9,600 bytes; next: L2, 500 ns for 9,600 bytes (25 %)'
+    """
+    if not bounds:
+        return ""
+    first = f"limited by {bounds[0].resource}: at least {bounds[0].least}"
+    if len(bounds) < 2:
+        return first
+    share = f"{100 * bounds[1].ns / bounds[0].ns:.0f} %"
+    return f"{first}; next: {bounds[1].resource}, {bounds[1].least} ({share})"
+
+
+def time_text(ns: float) -> str:
+    """A time in the unit that leaves the fewest digits, three of them.
+
+    >>> time_text(12.345), time_text(1234.5), time_text(98765432.1)
+    ('12.3 ns', '1.23 us', '98.8 ms')
+    """
+    for unit in ("ns", "us", "ms"):
+        if ns < 999.5:
+            return f"{ns:.3g} {unit}"
+        ns /= 1000
+    return f"{ns:.3g} s"

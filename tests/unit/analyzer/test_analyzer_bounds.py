@@ -1,0 +1,146 @@
+"""Bounds: an amount that was counted, divided by what the device does in a nanosecond."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import cutrace
+from cutrace.analyzer.profile import LaunchProfile, analyze
+from cutrace.analyzer.report.json import render
+from cutrace.cli import run
+from cutrace.models.replay.device.device import load_device, load_devices
+
+WORDS = 1 << 16
+BYTES = WORDS * 4
+SOURCE = """
+extern "C" __global__ void copy(float *out, const float *in)
+{
+    out[blockIdx.x * blockDim.x + threadIdx.x] = in[blockIdx.x * blockDim.x + threadIdx.x];
+}
+extern "C" __global__ void column(float *out)
+{
+    __shared__ float tile[32][32];
+    tile[threadIdx.x][threadIdx.y] = 1;
+    __syncthreads();
+    out[threadIdx.y * 32 + threadIdx.x] = tile[threadIdx.x][threadIdx.y];
+}
+extern "C" __global__ void nothing() {}
+"""
+
+
+@pytest.fixture(scope="module")
+def trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("bounds") / "t.cutrace"
+    with cutrace.Session(path) as gpu:
+        module = gpu.compile(SOURCE)
+        out, source = (gpu.to_device(np.ones(WORDS, np.float32), name=n) for n in ("out", "in"))
+        module.get_function("copy")[WORDS // 256, 256](out, source)
+        module.get_function("column")[1, (32, 32)](out)
+        module.get_function("nothing")[1, 32]()
+    return path
+
+
+def on(trace: Path, device: str, number: int, **options: object) -> LaunchProfile:
+    return analyze(trace, device, **options).launches[number]  # type: ignore[arg-type]
+
+
+def times(profile: LaunchProfile) -> dict[str, float]:
+    return {bound.resource: bound.ns for bound in profile.bounds}
+
+
+def test_memory_takes_its_bytes_divided_by_its_bandwidth(trace: Path) -> None:
+    h200, old = on(trace, "h200", 0), on(trace, "8800gtx", 0)
+    assert times(h200)["DRAM"] == pytest.approx(BYTES / 4800)  # what is stored stays in the L2
+    assert times(old)["DRAM"] == pytest.approx(2 * BYTES / 86.4)
+    assert times(h200)["L2"] == pytest.approx(2 * BYTES / (64 * 132 * 1.98))
+    assert times(h200)["L1 data"] == pytest.approx(2 * BYTES / (128 * 132 * 1.98))
+    assert old.limited_by == "DRAM"
+    assert old.counters["bound_time"] == pytest.approx(6068.148)
+
+
+def test_passes_over_the_banks_of_one_block_are_those_of_one_sm(trace: Path) -> None:
+    h200, fermi = on(trace, "h200", 1), on(trace, "gtx580", 1)
+    passes = 32 * 32 * 2  # 32 warps, each lane in one bank, a store and a load
+    assert times(h200)["shared memory"] == pytest.approx(passes / 1.98)
+    assert times(fermi)["shared memory"] == pytest.approx(passes / (0.5 * 1.544))
+    assert h200.limited_by == "shared memory"
+    assert h200.verdict.startswith("limited by shared memory: at least 1.03 us for 2,048 passes; ")
+
+
+def test_a_bound_is_the_longest_and_the_others_follow(trace: Path) -> None:
+    for number in range(3):
+        profile = on(trace, "a100", number)
+        every = [bound.ns for bound in profile.bounds]
+        assert every == sorted(every, reverse=True)
+        assert profile.counters["bound_time"] == pytest.approx(every[0], abs=0.001)
+
+
+def test_a_kernel_that_does_nothing_still_has_instructions(trace: Path) -> None:
+    assert set(times(on(trace, "h200", 2))) == {"issue slots"}
+
+
+def test_without_a_clock_only_memory_is_known(trace: Path) -> None:
+    assert set(times(on(trace, "h200", 0, set={"chip.clock_mhz": 0}))) == {"DRAM"}
+    assert on(trace, "h200", 2, set={"chip.clock_mhz": 0}).counters["bound_time"] is None
+
+
+def test_without_caches_nobody_knows_what_reaches_memory(trace: Path) -> None:
+    profile = on(trace, "h200", 0, caches=False)
+    assert (profile.bounds, profile.counters["bound_time"]) == ((), None)
+
+
+def test_a_launch_that_is_refused_or_not_whole_has_no_bound(tmp_path: Path) -> None:
+    path = tmp_path / "sample.cutrace"
+    with cutrace.Session(path, sample_blocks=4) as gpu:
+        out, source = (gpu.to_device(np.ones(WORDS, np.float32), name=n) for n in ("out", "in"))
+        gpu.compile(SOURCE).get_function("copy")[WORDS // 1024, 1024](out, source)
+    for device in ("h200", "8800gtx"):  # 512 threads a block at most
+        profile = on(path, device, 0)
+        assert (profile.bounds, profile.verdict, profile.limited_by) == ((), "", "")
+        assert profile.counters["bound_time"] is None
+
+
+def test_every_device_with_a_clock_has_rates() -> None:
+    for device in load_devices(["all"]):
+        rates = device.rates
+        assert min(rates.issue, rates.single, rates.shared, rates.texture) > 0, device.key
+        assert bool(rates.l1_bytes) == any(stage.name == "l1" for stage in device.stages) or (
+            device.capability >= (3, 0)
+        )
+
+
+def test_rates_are_what_the_makers_tables_give_for_whole_chips() -> None:
+    # TFLOPS of boards' specifications: 2 operations x lanes x SMs x clock
+    told = {
+        ("v100", "double"): 7.07,  # at 1.38 GHz, the clock of 900 GB/s
+        ("a100", "double"): 9.7,
+        ("h100", "double"): 33.5,
+        ("p100", "single"): 9.5,
+        ("rtx4090", "single"): 82.6,
+        ("k40", "double"): 1.68,
+        ("gtx980", "single"): 4.98,
+    }
+    for (name, rate), tflops in told.items():
+        device = load_device(name)
+        lanes = getattr(device.rates, rate) * device.chip.sms
+        assert 2 * lanes * device.chip.clock_mhz / 1e6 == pytest.approx(tflops, rel=0.01), name
+
+
+@pytest.mark.parametrize("rate", ["-1", "inf", '"fast"'])
+def test_a_rate_that_no_chip_has_is_refused(rate: str) -> None:
+    with pytest.raises(cutrace.CutraceError, match=r"issue = .*; expected"):
+        load_device("h100", {"rates.issue": rate})
+
+
+def test_the_limit_is_said_first_and_machines_read_it(
+    trace: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["analyze", str(trace), "-d", "v100,h200"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    head = next(i for i, line in enumerate(lines) if line.startswith("column<<<"))
+    assert lines[head + 1].startswith("v100: limited by shared memory: at least ")
+    (device,) = json.loads(render(analyze(trace, "h200")))["launches"][1]["devices"]
+    assert device["limited_by"] == "shared memory"
+    assert device["bounds"][0]["amount"] == 2048
