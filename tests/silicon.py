@@ -1,6 +1,6 @@
 """What a chip counted beside what cutrace counts, launch by launch and metric by metric.
 
-The files are those of scripts/capture_counters.py. ptxas stands between PTX and the chip: it
+The files are those of scripts/capture/counters.py. ptxas stands between PTX and the chip: it
 merges, unrolls, predicates and removes accesses. So a pair of counts is *comparable* only if the
 warp instructions of its class (say, loads from global memory) agree in number and width between the
 PTX that cutrace ran and the SASS that the chip ran. Nor is anything comparable in kernels whose

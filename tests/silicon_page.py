@@ -17,8 +17,8 @@ SHOWN = 4
 
 HEAD = """# Compared with a chip
 
-Made by `scripts/write_validation.py` from what Nsight Compute {ncu} counted on an {device} (driver
-{driver}), kernel by kernel, caches flushed before each launch (`scripts/capture_counters.py`;
+Made by `scripts/write/validation.py` from what Nsight Compute {ncu} counted on an {device} (driver
+{driver}), kernel by kernel, caches flushed before each launch (`scripts/capture/counters.py`;
 `tests/validate/counters/*.json`). {launches} launches of {kernels} kernels: small ones of every
 width, stride, mask and collision (`tests/validate/counters/*.cu`), those that ask about caches
 (`tests/validate/caches/*.cu`), the gallery's, and the programs of `tests/programs`, for which no
@@ -227,7 +227,7 @@ def _counters(compared: Sequence[Pair]) -> Iterator[str]:
 
 
 def _textures() -> Iterator[str]:
-    """Samples were captured apart, by scripts/capture_footprints.py."""
+    """Samples were captured apart, by scripts/capture/footprints.py."""
     cases = json.loads((FOLDER / TEXTURES).read_text())
     for what in ("requests", "sectors"):
         many = len(cases)

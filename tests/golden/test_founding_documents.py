@@ -11,11 +11,11 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_the_list_of_founding_documents_is_what_the_tests_say() -> None:
-    script = [sys.executable, str(ROOT / "scripts" / "capture_documents.py"), "--print"]
+    script = [sys.executable, str(ROOT / "scripts" / "write" / "founding_documents.py"), "--print"]
     made = subprocess.run(script, capture_output=True, text=True, cwd=ROOT)
     assert made.returncode == 0, made.stderr
     kept = (ROOT / "docs" / "founding-documents.md").read_text(encoding="utf-8")
-    assert made.stdout == kept, "run scripts/capture_documents.py"
+    assert made.stdout == kept, "run scripts/write/founding_documents.py"
 
 
 @pytest.mark.document("000.8", "65536 bytes fit, 65540 are refused")

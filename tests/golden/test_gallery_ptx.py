@@ -5,7 +5,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 SOURCES = sorted((ROOT / "traces" / "gallery").glob("*/*.cu"))
-SCRIPT = runpy.run_path(str(ROOT / "scripts" / "capture_gallery_ptx.py"))
+SCRIPT = runpy.run_path(str(ROOT / "scripts" / "write" / "gallery_ptx.py"))
 
 
 @pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.stem)

@@ -1,6 +1,6 @@
 """What L1 of an H200 found of lines that were read in turn and of stores, beside ours.
 
-From scripts/capture_counters.py over tests/validate/caches/{sets,stores,bursts}.cu. Stores that
+From scripts/capture/counters.py over tests/validate/caches/{sets,stores,bursts}.cu. Stores that
 follow one another without a pause are up to time, and are not held to the chip.
 """
 

@@ -1,6 +1,6 @@
 """Instructions give what the silicon gives: captured on an NVIDIA H200, driver 580.159.04.
 
-`instructions/*.txt` lists the forms, `scripts/capture_conformance.py` wrote `conformance.parquet`
+`instructions/*.txt` lists the forms, `scripts/capture/conformance.py` wrote `conformance.parquet`
 from them. Results are equal bit for bit; for approximate functions they differ by no more than the
 bound that the PTX ISA states, beside the form in its table, and one unit in the last place.
 """

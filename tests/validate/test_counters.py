@@ -1,8 +1,8 @@
 """Our counts of kernels against what Nsight Compute counted on an NVIDIA H200.
 
-The captures come from scripts/capture_counters.py; `silicon.py` says what can be compared, and
+The captures come from scripts/capture/counters.py; `silicon.py` says what can be compared, and
 `silicon_caches.py` what is near of what caches count, and why the rest is not. The page that shows
-all of it is written by scripts/write_validation.py.
+all of it is written by scripts/write/validation.py.
 """
 
 from pathlib import Path
@@ -81,4 +81,4 @@ def test_hit_rates_of_programs_are_near(cached: list[Cached]) -> None:
 
 def test_the_page_is_current(launches: list[Launched], compared: list[Pair]) -> None:
     written = PAGE.read_text(encoding="utf-8")
-    assert page(launches, compared) == written, "python scripts/write_validation.py renews it"
+    assert page(launches, compared) == written, "python scripts/write/validation.py renews it"

@@ -1,4 +1,4 @@
-"""Texture and surface instructions give what an NVIDIA H200 gave: scripts/capture_images.py."""
+"""Texture and surface instructions give what an NVIDIA H200 gave: scripts/capture/images.py."""
 
 from collections.abc import Iterator
 from pathlib import Path

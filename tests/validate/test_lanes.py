@@ -1,7 +1,7 @@
 """Lanes that read others which are off, gone, elsewhere or not in their mask: as on the silicon.
 
 `lanes/open.cu`, `lanes/meeting.cu` (beside them the PTX that NVRTC makes for compute_90) and
-`lanes/guarded.ptx` are such code; `scripts/capture_lanes.py` wrote what an NVIDIA H200 left into
+`lanes/guarded.ptx` are such code; `scripts/capture/lanes.py` wrote what an NVIDIA H200 left into
 `lanes.parquet`. What it shows: a shuffle gives 0 from a lane that does not execute it; votes,
 matches and reductions count the lanes of each lane's own mask; lanes of one mask that come to two
 instructions of a kind, on two sides of a branch, act together.

@@ -1,7 +1,7 @@
 """Products of `mma.h` leave what an NVIDIA H200 left, bit for bit.
 
 `counters/fresh_tensor.cu` was compiled there with NVIDIA's own header; `matrices.npz` is what
-`scripts/capture_counters.py --results` kept of its arrays.
+`scripts/capture/counters.py --results` kept of its arrays.
 """
 
 from pathlib import Path

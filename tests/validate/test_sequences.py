@@ -1,6 +1,6 @@
 """Random sequences of instructions leave in every register what an NVIDIA H200 leaves.
 
-`scripts/capture_sequences.py` wrote `sequences.parquet`: 1,000 sequences of tests/fuzz/sequence.py,
+`scripts/capture/sequences.py` wrote `sequences.parquet`: 1,000 sequences of tests/fuzz/sequence.py,
 run by 4,096 threads each. Here a part of them is run in either engine; `scripts/check_sequences.py`
 runs all. Registers that hold another value when the driver assembles without optimization are open:
 which payload a NaN of f64 gets, or what the negative of a NaN is, when instructions are merged.

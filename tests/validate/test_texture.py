@@ -1,4 +1,4 @@
-"""Samples of textures are those that an NVIDIA H200 took: scripts/capture_texture.py."""
+"""Samples of textures are those that an NVIDIA H200 took: scripts/capture/texture.py."""
 
 from pathlib import Path
 from typing import Any

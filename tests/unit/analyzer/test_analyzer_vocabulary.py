@@ -116,12 +116,12 @@ def test_a_name_may_mean_different_things_on_different_devices() -> None:
 
 
 def test_the_document_of_vocabularies_is_current() -> None:
-    script = ROOT / "scripts" / "write_vocabularies.py"
+    script = ROOT / "scripts" / "write" / "vocabularies.py"
     if not script.exists():
         pytest.skip("the scripts are not beside the tests")
     wanted = runpy.run_path(str(script))["text"]().rstrip() + "\n"
     page = (ROOT / "docs" / "vocabularies.md").read_text(encoding="utf-8")
-    assert page == wanted, "python scripts/write_vocabularies.py renews it"
+    assert page == wanted, "python scripts/write/vocabularies.py renews it"
 
 
 def test_capability_ranges_are_inclusive_and_may_be_open() -> None:

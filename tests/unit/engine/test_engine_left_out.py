@@ -50,7 +50,7 @@ def test_an_instruction_that_nobody_knows_is_named() -> None:
 
 
 def test_the_document_of_instructions_is_current() -> None:
-    script = ROOT / "scripts" / "write_instructions.py"
+    script = ROOT / "scripts" / "write" / "instructions.py"
     if not script.exists():
         pytest.skip("the scripts are not beside the tests")
     wanted = runpy.run_path(str(script))["text"]()

@@ -19,7 +19,7 @@ from cutrace.traces.schema import Resources
 
 RECORDED = Path(__file__).parents[2] / "validate" / "occupancy_header.csv"
 CARVEOUTS = Path(__file__).parents[2] / "validate" / "carveouts.csv"
-"""What the driver of an H200 chose, by scripts/capture_carveouts.py."""
+"""What the driver of an H200 chose, by scripts/capture/carveouts.py."""
 UNLIMITED = 2**31 - 1
 
 

@@ -8,7 +8,7 @@ import pytest
 
 ROOT = Path(__file__).parents[3]
 MODELS = ROOT / "models"
-SCRIPT = ROOT / "scripts" / "write_models.py"
+SCRIPT = ROOT / "scripts" / "write" / "models.py"
 
 pytestmark = pytest.mark.skipif(not SCRIPT.exists(), reason="the scripts are not beside the tests")
 
@@ -20,7 +20,7 @@ def script() -> dict[str, Any]:
 
 def test_the_document_of_models_is_current(script: dict[str, Any]) -> None:
     written = (ROOT / "docs" / "models.md").read_text(encoding="utf-8")
-    assert written == script["text"](), "run scripts/write_models.py"
+    assert written == script["text"](), "run scripts/write/models.py"
 
 
 @pytest.mark.parametrize("name", [path.name for path in sorted(MODELS.glob("[!_]*.py"))])

@@ -9,7 +9,7 @@ import pytest
 
 ROOT = Path(__file__).parents[3]
 DOCS = ROOT / "docs"
-SCRIPT = ROOT / "scripts" / "write_performance.py"
+SCRIPT = ROOT / "scripts" / "write" / "performance.py"
 
 pytestmark = pytest.mark.skipif(not SCRIPT.exists(), reason="the scripts are not beside the tests")
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(not SCRIPT.exists(), reason="the scripts are not
 @pytest.fixture
 def script(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """What the script defines; it imports from its own folder."""
-    monkeypatch.syspath_prepend(str(ROOT / "scripts"))
+    monkeypatch.syspath_prepend(str(ROOT / "scripts" / "write"))
     defined = runpy.run_path(str(SCRIPT))
     monkeypatch.delitem(sys.modules, "performance_goals")
     return defined
@@ -25,7 +25,7 @@ def script(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 
 def test_the_page_is_written_from_the_measurements(script: dict[str, Any]) -> None:
     written = (DOCS / "performance.md").read_text()
-    assert written == script["write"](), "run scripts/write_performance.py"
+    assert written == script["write"](), "run scripts/write/performance.py"
 
 
 def test_what_is_short_is_said_with_its_reason(script: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-// The OpenCL twin of scripts/bench_cuda/sparse_product.cu, for Oclgrind.
+// The OpenCL twin of scripts/measure/bench_cuda/sparse_product.cu, for Oclgrind.
 
 kernel void sparseProduct(global float *y, global const int *start, global const int *column,
                           global const float *value, global const float *x, int rows)

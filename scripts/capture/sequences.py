@@ -1,6 +1,6 @@
 """Run random sequences of instructions on a GPU and keep what every register holds in the end.
 
-`python scripts/capture_sequences.py [OUT.parquet] [--first N] [--count N]` needs an NVIDIA driver,
+`python scripts/capture/sequences.py [OUT.parquet] [--first N] [--count N]` needs an NVIDIA driver,
 NumPy and pyarrow, and nothing of cutrace. A row is a sequence: its PTX, what its operands are drawn
 from, and for each register a hash of what all threads have in it, and the value of a few threads.
 A register whose hash the driver's optimization changes is left out: there the ISA leaves room.
@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 from driver import HEADER, Gpu, driver_version
 from numpy.typing import NDArray
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 
 from fuzz.sequence import LANES, Sequence, draw, rows  # noqa: E402

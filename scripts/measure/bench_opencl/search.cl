@@ -1,4 +1,4 @@
-// The OpenCL twin of scripts/bench_cuda/search.cu, for Oclgrind.
+// The OpenCL twin of scripts/measure/bench_cuda/search.cu, for Oclgrind.
 
 kernel void search(global int *levels, global const int *start, global const int *edges, int nodes,
                    int level)

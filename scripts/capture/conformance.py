@@ -1,6 +1,6 @@
 """Run every instruction of tests/validate/instructions on a GPU and keep what comes out.
 
-`python scripts/capture_conformance.py [OUT.parquet]` needs an NVIDIA driver, NumPy and pyarrow, and
+`python scripts/capture/conformance.py [OUT.parquet]` needs an NVIDIA driver, NumPy and pyarrow, and
 nothing of cutrace. Each case of the tables is a kernel of its own; what the driver's assembler
 refuses for this GPU is listed and left out. The operands are made again by the tests, so that only
 results are kept: a row a case, with its text, a checksum of its operands, and its results' bytes.
@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from driver import HEADER, Gpu, driver_version
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 
 from ptx_case import SCRATCH, Case, kernel_text, read_cases, stored_dtype  # noqa: E402

@@ -1,4 +1,4 @@
-"""Write docs/validation.md from the captures: `python scripts/write_validation.py`.
+"""Write docs/validation.md from the captures: `python scripts/write/validation.py`.
 
 It records and analyzes every kernel that was captured, which takes minutes.
 """
@@ -6,7 +6,7 @@ It records and analyzes every kernel that was captured, which takes minutes.
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 sys.path.append(str(ROOT / "tests"))
 
 from silicon import launched, pairs  # noqa: E402

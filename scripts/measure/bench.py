@@ -1,5 +1,5 @@
 """Measure recording against Oclgrind, Numba's simulator and g++, in one run: medians, as a table
-and as JSON, from which scripts/write_performance.py makes a page.
+and as JSON, from which scripts/write/performance.py makes a page.
 
 Recording is timed in a warm process from the launch to the closed trace on disk; Oclgrind, which
 records nothing, from clEnqueueNDRangeKernel to clFinish; Numba's simulator, on smaller twins, from
@@ -26,7 +26,7 @@ import numpy as np
 from bench_cases import ROOT, Case, large_cases, small_cases
 from bench_native import build, native
 
-ORIGIN = ROOT / "scripts"
+ORIGIN = ROOT / "scripts" / "measure"
 PATIENCE = 25.0
 """Seconds of Oclgrind after which a case is measured no more often."""
 ROUNDS = 3

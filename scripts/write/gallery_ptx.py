@@ -1,4 +1,4 @@
-"""Write the PTX beside every gallery source: `python scripts/capture_gallery_ptx.py`.
+"""Write the PTX beside every gallery source: `python scripts/write/gallery_ptx.py`.
 
 So the gallery works where NVIDIA publishes no compiler (macOS), and shows what the compiler made.
 The launch comments of the source stand at the top of the PTX too.
@@ -11,7 +11,7 @@ from cutrace.tracer.front.source import Options, Source
 from cutrace.tracer.host.source.launch_comment import find_launch_comments
 from cutrace.tracer.host.source.launch_line import parse_launch
 
-GALLERY = Path(__file__).parents[1] / "traces" / "gallery"
+GALLERY = Path(__file__).parents[2] / "traces" / "gallery"
 TARGET = "compute_75"
 
 

@@ -3,7 +3,7 @@
 The items are in docs/founding-documents.toml; the tests say which they prove, and with which
 figure, by the mark `document(item, figure)`. Usage:
 
-    python scripts/capture_documents.py [--print]
+    python scripts/write/founding_documents.py [--print]
 """
 
 import contextlib
@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 ITEMS = ROOT / "docs" / "founding-documents.toml"
 
 
@@ -78,7 +78,7 @@ def render(documents: dict[str, Any], marks: Marks) -> Iterator[str]:
     yield "# What the founding documents ask for"
     yield ""
     yield "Each item with the tests, or the sources of the gallery, that prove it."
-    yield "Made by `scripts/capture_documents.py` from the tests' marks."
+    yield "Made by `scripts/write/founding_documents.py` from the tests' marks."
     for document in documents["document"]:
         yield f"\n## {document['number']} {document['title']}"
         for item, text in document["items"].items():

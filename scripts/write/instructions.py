@@ -1,4 +1,4 @@
-"""Write docs/instructions.md from the engine's tables: `python scripts/write_instructions.py`."""
+"""Write docs/instructions.md from the engine's tables: `python scripts/write/instructions.py`."""
 
 import itertools
 import re
@@ -10,7 +10,7 @@ import numpy as np
 from cutrace.tracer.engine.op.catalogue import families
 from cutrace.tracer.engine.op.left_out import LEFT_OUT
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 TABLES = ROOT / "tests" / "validate" / "instructions"
 IMAGE_CASES = ROOT / "tests" / "validate" / "images.npz"
 ASKED_FORMS = ROOT / "tests" / "golden" / "instructions_asked.txt"
@@ -18,7 +18,7 @@ ARRAY_FORMS = ROOT / "tests" / "golden" / "instructions_array.txt"
 
 HEAD = """# Instructions
 
-Made from the tables by `scripts/write_instructions.py`. A kernel is refused when it is launched,
+Made from the tables by `scripts/write/instructions.py`. A kernel is refused when it is launched,
 not when it is loaded, and only if it can reach an instruction that cutrace does not run; the
 message names the instruction, its line in the PTX and its line in the source.
 

@@ -1,14 +1,14 @@
-"""Write docs/vocabularies.md from analyzer/counters: `python scripts/write_vocabularies.py`."""
+"""Write docs/vocabularies.md from analyzer/counters: `python scripts/write/vocabularies.py`."""
 
 from collections.abc import Iterator
 from pathlib import Path
 
 from cutrace.analyzer.counting.vocabulary import Counter, Vocabulary, vocabularies
 
-PAGE = Path(__file__).parents[1] / "docs" / "vocabularies.md"
+PAGE = Path(__file__).parents[2] / "docs" / "vocabularies.md"
 HEAD = """# Vocabularies
 
-Made by `scripts/write_vocabularies.py` from `analyzer/counters/*.toml`. The last column says where
+Made by `scripts/write/vocabularies.py` from `analyzer/counters/*.toml`. The last column says where
 a counter is not, or may not be, what a chip counts; `cutrace counters NAME` prints the formula and
 the source too.
 """

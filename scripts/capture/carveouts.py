@@ -1,6 +1,6 @@
 """Record how much of an SM the driver sets apart for shared memory, launch by launch.
 
-    python scripts/capture_carveouts.py OUT.csv
+    python scripts/capture/carveouts.py OUT.csv
 
 Needs an NVIDIA GPU whose counters may be read, `ncu` and CuPy. Blocks of many sizes with many
 amounts of dynamic shared memory are launched, of a kernel with few registers and of one with many;

@@ -1,8 +1,8 @@
 """Record what Nsight Compute counts for the kernels of tests/validate/counters on this GPU.
 
-    python scripts/capture_counters.py OUT.json [SOURCE.cu ...]
-    python scripts/capture_counters.py OUT.json tests/programs/NAME.py ...
-    python scripts/capture_counters.py --results OUT.npz SOURCE.cu
+    python scripts/capture/counters.py OUT.json [SOURCE.cu ...]
+    python scripts/capture/counters.py OUT.json tests/programs/NAME.py ...
+    python scripts/capture/counters.py --results OUT.npz SOURCE.cu
 
 Needs an NVIDIA GPU whose counters may be read, `ncu` and CuPy. Every kernel is launched as the
 launch comments of its source say, or as a program of tests/programs does, alone, with caches
@@ -26,7 +26,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "tests" / "validate" / "counters"
 LEVELS = ("global_op_ld", "global_op_st", "global_op_atom", "global_op_red")
 LOCAL = ("local_op_ld", "local_op_st")
@@ -105,8 +105,8 @@ def our(module: str) -> ModuleType:
 def launches(source: Path) -> Iterator[Any]:
     """Yield the launch lines of a source."""
     text = source.read_text()
-    parse = our("tracer.host.launch_line").parse_launch
-    for comment in our("tracer.host.launch_comment").find_launch_comments(text):
+    parse = our("tracer.host.source.launch_line").parse_launch
+    for comment in our("tracer.host.source.launch_comment").find_launch_comments(text):
         yield parse(comment.text)
 
 
@@ -127,7 +127,7 @@ def launch_all(source: Path) -> dict[str, Any]:
     import cupy
     import numpy as np
 
-    initial = our("tracer.host.initial")
+    initial = our("tracer.host.source.initial")
     names = sorted({line.kernel for line in launches(source)})
     module = cupy.RawModule(
         code=source.read_text(), options=("-lineinfo", "-std=c++17"), name_expressions=names

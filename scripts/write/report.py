@@ -1,6 +1,6 @@
 """Draw docs/report.png and docs/report-source.png: a report of two transposes, in a browser.
 
-    python scripts/capture_report.py [BROWSER]
+    python scripts/write/report.py [BROWSER]
 
 BROWSER is Chromium or what takes its options, `chromium` if nothing is said.
 """
@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 
 from cutrace.cli import run
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 GALLERY = ROOT / "traces" / "gallery" / "transpose"
 VARIANTS = ("naive", "padded")
 LAUNCH = "{}<<<(8, 8), (32, 32)>>>(out:f32[256,256], in:f32[256,256]=arange, 256, 256)"

@@ -1,5 +1,5 @@
 """Time a kernel in Numba's CUDA simulator: `NUMBA_ENABLE_CUDASIM=1 python
-scripts/bench_simulator.py NAME`.
+scripts/measure/bench_simulator.py NAME`.
 
 The kernels are those of the bench in Numba's words, in the sizes of `bench_cases.SMALL`; the first
 array is compared with what it should hold. Prints the seconds from launch to return.

@@ -1,4 +1,4 @@
-"""Time an OpenCL kernel inside Oclgrind: `oclgrind python scripts/bench_oclgrind.py NAME`.
+"""Time an OpenCL kernel inside Oclgrind: `oclgrind python scripts/measure/bench_oclgrind.py NAME`.
 
 Oclgrind preloads its OpenCL runtime into the program, so the calls are found in the process
 itself. What is timed is the kernel: from clEnqueueNDRangeKernel to the return of clFinish; the
@@ -26,7 +26,7 @@ Argument: TypeAlias = NDArray[Any] | np.int32
 
 @dataclass(frozen=True)
 class Twin:
-    """A kernel of scripts/bench_opencl: arrays and scalars in order, and what the first array
+    """A kernel of measure/bench_opencl: arrays and scalars in order, and what the first array
     should hold afterwards. With `steps` it runs once for each, given as its last argument."""
 
     file: str

@@ -1,6 +1,6 @@
 """Run kernels whose lanes read others that are off on a GPU, and keep what comes out.
 
-`python scripts/capture_lanes.py [OUT.parquet]` needs an NVIDIA driver, NumPy and pyarrow. It runs
+`python scripts/capture/lanes.py [OUT.parquet]` needs an NVIDIA driver, NumPy and pyarrow. It runs
 each kernel of tests/validate/lanes/*.ptx with one block of each size. A row is a kernel, the
 threads of its block, and the words that it left. Each kernel runs in a process of its own, since
 one may fault or never end: such a kernel is listed and left out, and so is one that leaves
@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from driver import Gpu, driver_version
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "tests/validate/lanes"
 sys.path.insert(0, str(ROOT / "tests"))
 

@@ -1,6 +1,6 @@
 """Record what Nsight Compute counts for the texture samples of tests/footprint_case.py.
 
-    python scripts/capture_footprints.py [OUT.json]
+    python scripts/capture/footprints.py [OUT.json]
 
 Needs an NVIDIA GPU whose counters may be read, `ncu` and CuPy, and nothing of cutrace. The result
 has the requests and the sectors of each case by its name.
@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 
 from footprint_case import MASKS, Case, footprint_cases  # noqa: E402

@@ -29,7 +29,7 @@ from cutrace.models.replay.ordered import cache_lines as lines
 from cutrace.models.replay.replay import replay
 from cutrace.traces.reader import LaunchTrace, read_trace
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 JSON = ROOT / "docs" / "scale.json"
 RUNS = 3
 DEVICES = (
@@ -165,7 +165,7 @@ def measure_memory(trace: Path) -> list[Measured]:
         seconds: dict[str, list[float]] = {"record": [], "replay": []}
         for rounds in (10, 100):
             for what in peaks:
-                words = [what, str(trace), str(rounds), str(ROOT / "scripts"), kernel]
+                words = [what, str(trace), str(rounds), str(ROOT / "scripts" / "measure"), kernel]
                 done = subprocess.run(
                     [sys.executable, "-c", MEMORY, *words],
                     check=True,

@@ -1,6 +1,6 @@
 """Run the cases of tests/image_case.py on a GPU and keep what comes out.
 
-`python scripts/capture_images.py [OUT.npz]` needs an NVIDIA driver and NumPy, and nothing of
+`python scripts/capture/images.py [OUT.npz]` needs an NVIDIA driver and NumPy, and nothing of
 cutrace. Of each case it keeps the name, the results' bytes, and the image's after stores. What the
 driver refuses is listed and left out.
 """
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from driver import HEADER, Gpu, driver_version
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 
 from image_case import Image, ImageCase, image_cases  # noqa: E402

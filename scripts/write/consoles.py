@@ -3,7 +3,7 @@
 All of a document happens in one folder, as in tests/golden/test_documents.py, which fails where a
 document shows something else. Read the changes before you commit them: they are what users see.
 
-    python scripts/write_consoles.py [DOCUMENT ...]
+    python scripts/write/consoles.py [DOCUMENT ...]
 """
 
 import contextlib
@@ -15,7 +15,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 TEST = runpy.run_path(str(ROOT / "tests" / "golden" / "test_documents.py"))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from performance_goals import bench_goals, scale_goals
 
-DOCS = Path(__file__).parents[1] / "docs"
+DOCS = Path(__file__).parents[2] / "docs"
 PAGE = DOCS / "performance.md"
 BILLION = 10**9
 BARS = {"regular": (0.15, 0.05), "random": (5.0, 0.05), "irregular": (5.0, 1.0)}
@@ -33,7 +33,7 @@ def write() -> str:
 
 HEAD = """# How fast, how large, how sure
 
-Written from measurements by `scripts/write_performance.py`: those of `scripts/bench --json` are
+Written from measurements by `scripts/write/performance.py`: those of `scripts/bench --json` are
 medians of wall time, those of `scripts/scale` CPU seconds of one warm process, the best of three
 runs ({machine})."""
 

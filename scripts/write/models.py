@@ -1,13 +1,13 @@
-"""Write docs/models.md from the models' docstrings: `python scripts/write_models.py`."""
+"""Write docs/models.md from the models' docstrings: `python scripts/write/models.py`."""
 
 import ast
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 
 HEAD = """# Models
 
-Made by `scripts/write_models.py` from the files in `models/`: each file is a model, those in
+Made by `scripts/write/models.py` from the files in `models/`: each file is a model, those in
 `analyses` answer for a whole launch what needs no stage of a device. Each says at its top what the
 hardware does, what is modelled of it, what is not, and where the rules are published.
 `cutrace devices NAME` draws which of them a device runs, in what order and of what sizes.

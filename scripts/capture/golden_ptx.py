@@ -1,6 +1,6 @@
 """Run the kernels of tests/golden/ptx on a GPU, and say which leave something else than they say.
 
-`python scripts/golden_on_gpu.py [KERNEL.ptx]` needs an NVIDIA driver and NumPy, and nothing of
+`python scripts/capture/golden_ptx.py [KERNEL.ptx]` needs an NVIDIA driver and NumPy, and nothing of
 cutrace. Each kernel runs in a process of its own, since a fault spoils the driver for good. Left
 out are kernels with textures or surfaces, those that have to fail, and what the driver's assembler
 refuses for this GPU, which is named.
@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from driver import Gpu
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 
 from ptx_golden import Golden, read_golden  # noqa: E402

@@ -1,4 +1,4 @@
-"""Record what NVIDIA's own calculator says: `python scripts/capture_occupancy.py`.
+"""Record what NVIDIA's own calculator says: `python scripts/capture/occupancy.py`.
 
 Compiles `cuda_occupancy.h` of nvidia-cuda-runtime-cu12 with the C++ compiler of this machine, asks
 it about random launches on every capability from 3.0 on that it knows, and writes
@@ -15,7 +15,7 @@ from pathlib import Path
 from cutrace.models.replay.device.catalog import device_names
 from cutrace.models.replay.device.device import Device, load_device
 
-TARGET = Path(__file__).parents[1] / "tests" / "validate" / "occupancy_header.csv"
+TARGET = Path(__file__).parents[2] / "tests" / "validate" / "occupancy_header.csv"
 ASKED = ("device", "threads", "registers", "shared", "barriers", "cache_config")
 TOLD = (
     "limit_warps",

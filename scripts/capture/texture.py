@@ -1,6 +1,6 @@
 """Take the samples of tests/texture_case.py on a GPU and keep what it answers.
 
-`python scripts/capture_texture.py [OUT.parquet]` needs CuPy, NumPy and pyarrow, and nothing of
+`python scripts/capture/texture.py [OUT.parquet]` needs CuPy, NumPy and pyarrow, and nothing of
 cutrace. A row a case: its name and 256 samples.
 """
 
@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from cupy.cuda import runtime, texture
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 
 from texture_case import LANES, Case, texture_cases  # noqa: E402

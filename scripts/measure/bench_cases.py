@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 import cutrace
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 GALLERY = ROOT / "traces" / "gallery"
-CUDA = ROOT / "scripts" / "bench_cuda"
+CUDA = ROOT / "scripts" / "measure" / "bench_cuda"
 Size: TypeAlias = int | tuple[int, int]
 Launch: TypeAlias = tuple[Size, Size, tuple[int, ...]]
 
