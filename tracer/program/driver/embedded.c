@@ -8,12 +8,15 @@
 #include <elf.h>
 #include <fcntl.h>
 #include <link.h>
+#include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "interpose.h"
 #include "runtime.h"
 
 #if defined(__x86_64__)
@@ -149,9 +152,24 @@ static void search(const struct object *object)
     }
 }
 
+/* What was looked at, of which nothing is looked at again; libraries come one by one. */
+static int is_new(const void *base)
+{
+    static const void **seen;
+    static size_t count;
+    for (size_t i = 0; i < count; i++)
+        if (seen[i] == base)
+            return 0;
+    seen = realloc(seen, (count + 1) * sizeof *seen);
+    seen[count++] = base;
+    return 1;
+}
+
 static int visit(struct dl_phdr_info *info, size_t size, void *data)
 {
-    (void)size;
+    (void)size, (void)data;
+    if (!is_new((void *)info->dlpi_addr))
+        return 0;
     struct stat status;
     int file = open(*info->dlpi_name ? info->dlpi_name : "/proc/self/exe", O_RDONLY | O_CLOEXEC);
     if (file < 0 || fstat(file, &status) || !status.st_size) {
@@ -164,18 +182,26 @@ static int visit(struct dl_phdr_info *info, size_t size, void *data)
     if (mapped == MAP_FAILED)
         return 0;
     struct object object = {mapped, status.st_size, (char *)info->dlpi_addr};
-    if ((void *)info->dlpi_addr != data) /* our own library, which `data` is the base of */
-        search(&object);
+    search(&object);
     munmap(mapped, status.st_size);
     return 0;
 }
 
 static int is_recorded(char **environment)
 {
-    for (; *environment; environment++)
+    for (; environment && *environment; environment++)
         if (!strncmp(*environment, "CUTRACE_RECORDER=", 17))
             return 1;
     return 0;
+}
+
+void search_new_libraries(void)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_lock(&lock);
+    if (is_recorded(environ))
+        dl_iterate_phdr(visit, NULL);
+    pthread_mutex_unlock(&lock);
 }
 
 /* The linker's option `initfirst` has this run before all that the program's own files start with,
@@ -184,6 +210,8 @@ __attribute__((constructor)) static void start(int count, char **words, char **e
 {
     (void)count, (void)words;
     Dl_info own;
-    if (is_recorded(environment) && dladdr((void *)start, &own))
-        dl_iterate_phdr(visit, own.dli_fbase);
+    if (!is_recorded(environment) || !dladdr((void *)start, &own))
+        return;
+    is_new(own.dli_fbase);
+    dl_iterate_phdr(visit, NULL);
 }

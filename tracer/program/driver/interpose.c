@@ -65,10 +65,13 @@ void *theirs(const char *name)
     return found->theirs;
 }
 
-/* What is not ours is asked with a jump, not a call: RTLD_NEXT goes by who asks. */
+/* What is not ours is asked with a jump, not a call: RTLD_NEXT goes by who asks. Python asks each
+   module that it loaded for its beginning. */
 API void *dlsym(void *handle, const char *name)
 {
     struct interposed *found = strncmp(name, "nv", 2) ? NULL : find(name);
+    if (!strncmp(name, "PyInit_", 7))
+        search_new_libraries();
     if (!found)
         return system_dlsym()(handle, name);
     void *there = system_dlsym()(handle, name);

@@ -7,4 +7,7 @@
 /* Their own function of this name, where the program found it or would find it. */
 void *theirs(const char *name);
 
+/* embedded.c: have the runtime that is in libraries loaded since call ours. */
+void search_new_libraries(void);
+
 #endif
