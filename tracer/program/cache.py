@@ -5,6 +5,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 
 from ...errors import CutraceError
@@ -41,6 +42,14 @@ def kept(kind: str, key: str, make: Callable[[Path], None]) -> Path:
             raise
     finally:
         shutil.rmtree(draft, ignore_errors=True)
+    return folder
+
+
+def made_folder(kind: str) -> Path:
+    """Where all of one kind are; it is made if it is not there and can be."""
+    folder = folder_of(kind)
+    with suppress(OSError):
+        folder.mkdir(parents=True, exist_ok=True)
     return folder
 
 

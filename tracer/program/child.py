@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from ...errors import CutraceError, nearest
-from .cache import folder_of
+from .cache import folder_of, made_folder
 
 STARTUP = Path(__file__).with_name("startup")
 PYTHON_CACHES = {
@@ -78,6 +78,7 @@ def _environment(library: Path, line: int, memory: int) -> dict[str, str]:
         "LD_PRELOAD": _before(str(library / "libcuda.so.1"), "LD_PRELOAD"),
         "PYTHONPATH": _before(str(STARTUP), "PYTHONPATH"),
         **{name: str(folder_of(kind)) for name, kind in PYTHON_CACHES.items()},
+        "CUTRACE_SOURCES": str(made_folder("sources")),
         "CUTRACE_RECORDER": f"{line}:{memory}",
     }
 

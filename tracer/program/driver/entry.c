@@ -67,9 +67,10 @@ API CUresult cuGetExportTable(const void **table, const CUuuid *which)
     *table = NULL;
     if (!is_told++)
         fprintf(stderr,
-                "cutrace: NVIDIA's runtime is part of this program or of one of its libraries, and\n"
-                "its functions have no names there (strip, -s): it cannot be recorded. Link it again\n"
-                "with its names, or with nvcc's option -cudart shared, or build it by `cutrace nvcc`\n");
+                "cutrace: NVIDIA's runtime in this program, or in a library that it loads, is not reached,\n"
+                "and what it launches is not recorded: its functions have no names there (strip, -s), or\n"
+                "it began too early. If it is the program's, link it with these names, with nvcc's option\n"
+                "-cudart shared, or by `cutrace nvcc`\n");
     return CUDA_ERROR_NOT_FOUND;
 }
 

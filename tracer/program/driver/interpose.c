@@ -9,6 +9,7 @@
 #include "runtime.h"
 
 #define INTERPOSED(FUNCTION) \
+    FUNCTION(nvrtcCreateProgram) \
     FUNCTION(nvrtcCompileProgram) \
     FUNCTION(nvrtcGetCUBINSize) \
     FUNCTION(nvrtcGetCUBIN) \

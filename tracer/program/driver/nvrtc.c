@@ -1,9 +1,13 @@
 /* NVRTC makes PTX with the lines of its source, which is also what a program gets that asks for
    machine code. */
 
+#include <errno.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "interpose.h"
 #include "runtime.h"
@@ -42,6 +46,57 @@ static char *virtual_target(const char *option)
         return strcpy(made, option);
     sprintf(made, "%.*scompute_%s", (int)(found - option), option, found + strlen("sm_"));
     return made;
+}
+
+/* FNV-1a, 64 bits */
+static uint64_t hash(uint64_t seed, const char *text)
+{
+    for (; *text; text++)
+        seed = (seed ^ (unsigned char)*text) * 0x100000001b3u;
+    return seed;
+}
+
+/* Write a text where a file of that content is kept; -1 if it cannot be. */
+static int keep(const char *path, const char *text)
+{
+    char draft[4200];
+    if (!access(path, R_OK))
+        return 0;
+    snprintf(draft, sizeof draft, "%s.%d", path, getpid());
+    FILE *file = fopen(draft, "w");
+    if (!file)
+        return -1;
+    int is_whole = fputs(text, file) >= 0;
+    return fclose(file) || !is_whole ? -1 : rename(draft, path);
+}
+
+/* A program that is compiled from memory has its text in a file of the cache, by which PTX names its
+   lines; a name that is a file's is left alone, and so is all where there is no such folder. */
+static const char *place_source(char *path, size_t room, const char *text, const char *name)
+{
+    const char *folder = getenv("CUTRACE_SOURCES");
+    name = name ? name : "default_program";
+    if (!folder || !access(name, R_OK))
+        return name;
+    const char *slash = strrchr(name, '/'), *base = slash ? slash + 1 : name;
+    size_t length = strlen(base);
+    const char *suffix = length > 3 && !strcmp(base + length - 3, ".cu") ? "" : ".cu";
+    uint64_t key = hash(hash(0xcbf29ce484222325u, text), base);
+    int used = snprintf(path, room, "%s/%016llx", folder, (unsigned long long)key);
+    if (mkdir(path, 0777) && errno != EEXIST)
+        return name;
+    snprintf(path + used, room - used, "/%s%s", base, suffix);
+    return keep(path, text) ? name : path;
+}
+
+API int nvrtcCreateProgram(void **program, const char *text, const char *name, int count,
+                           const char *const *headers, const char *const *include_names)
+{
+    int (*create)(void **, const char *, const char *, int, const char *const *,
+                  const char *const *) = theirs("nvrtcCreateProgram");
+    char path[4096];
+    const char *own = text ? place_source(path, sizeof path, text, name) : name;
+    return create(program, text, own, count, headers, include_names);
 }
 
 API int nvrtcCompileProgram(void *program, int count, const char *const *options)
