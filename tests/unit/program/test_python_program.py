@@ -174,8 +174,9 @@ print(view.sum())
 def test_machine_code_that_a_script_asks_of_nvrtc_is_ptx_with_lines(tmp_path: Path) -> None:
     done = run(tmp_path, NVRTC)
     assert (done.status, done.out) == (0, "4200.0\n"), done.err  # 100 times 42
-    table = done.trace.launches[0].instructions()
-    assert 5 in table["line"].to_pylist()
+    assert 5 in done.trace.launches[0].instructions()["line"].to_pylist()
+    (text,) = done.trace.manifest.sources.values()
+    assert text.splitlines()[4].strip() == "if (i < n) data[i] *= 2;"
 
 
 def test_a_script_s_own_error_stays_its_own(tmp_path: Path) -> None:
