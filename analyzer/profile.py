@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, partial
 from os import PathLike, environ
+from pathlib import Path
 
 import polars as pl
 import pyarrow as pa
@@ -15,7 +16,7 @@ from ..models.replay.jobs import replay_in_jobs
 from ..models.replay.options import SCHEDULES, ReplayOptions
 from ..models.replay.whatif.change import Wish
 from ..models.replay.whatif.suppose import suppose
-from ..traces.reader import Trace, read_trace
+from ..traces.reader import LaunchTrace, Trace, read_trace
 from ..traces.schema import Launch, Manifest
 from .counting.arithmetic import with_flops, with_lanes, without_flops
 from .counting.bounds import Bound, find_bounds, verdict
@@ -66,6 +67,8 @@ class LaunchProfile:
     `bounds` are the least times of the device's resources, the longest first; none where the device
     refuses the launch, or the trace has not all of it.
 
+    `same` is an earlier launch that did the same, to the last address: its counters are this one's.
+
     `raw` is what the models counted, and `mixed`, with the same columns, the accesses over several
     arrays once more. `blocks` are those of the profiled `sm` and of its `cluster`. `touched` reads
     the trace once more for what `arrays` says of distinct bytes.
@@ -85,6 +88,16 @@ class LaunchProfile:
     device_file: str = ""
     bounds: tuple[Bound, ...] = ()
     touched: Callable[[], pl.DataFrame] | None = None
+    same: "LaunchProfile | None" = None
+
+    @property
+    def origin(self) -> "LaunchProfile":
+        """The first launch that did the same: itself, if none did before."""
+        return self.same or self
+
+    def repeated(self, number: int, launch: Launch) -> "LaunchProfile":
+        """A later launch that did the same."""
+        return replace(self, number=number, launch=launch, same=self.origin)
 
     @property
     def limited_by(self) -> str:
@@ -99,6 +112,8 @@ class LaunchProfile:
     @cached_property
     def counters(self) -> Mapping[str, Value]:
         """The launch's totals."""
+        if self.same:
+            return self.same.counters
         if self.refusal:
             return Counters.fromkeys(self.definitions)
         return Counters(totals(self.raw, self.definitions))
@@ -116,7 +131,7 @@ class LaunchProfile:
     @cached_property
     def lines(self) -> pl.DataFrame:
         """A row for each source line: `file`, `line`, `text` and the counters."""
-        return self.table("line")
+        return self.same.lines if self.same else self.table("line")
 
     @cached_property
     def arrays(self) -> pl.DataFrame:
@@ -125,12 +140,12 @@ class LaunchProfile:
         An access over several arrays counts for the one of its lowest active lane, and once more
         in the row `mixed`.
         """
-        return self.table("array")
+        return self.same.arrays if self.same else self.table("array")
 
     @cached_property
     def instructions(self) -> pl.DataFrame:
         """A row for each PTX instruction: `pc`, `file`, `line`, `ptx` and the counters."""
-        return self.table("instruction")
+        return self.same.instructions if self.same else self.table("instruction")
 
     def table(self, grouping: str) -> pl.DataFrame:
         """The counters grouped by `line`, `array` or `instruction`; no rows if it cannot launch."""
@@ -183,7 +198,14 @@ class Profile:
 
     def of(self, number: int) -> tuple[LaunchProfile, ...]:
         """One launch on all devices."""
-        return tuple(p for p in self.launches if p.number == number)
+        return tuple(self._by_number.get(number, ()))
+
+    @cached_property
+    def _by_number(self) -> Mapping[int, Sequence[LaunchProfile]]:
+        found: dict[int, list[LaunchProfile]] = {}
+        for launch in self.launches:
+            found.setdefault(launch.number, []).append(launch)
+        return found
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""
@@ -227,16 +249,39 @@ def analyze(
     question = read_question(
         device, profiled_blocks, scope, dlcm, cache_config, schedule, registers, set, as_if, caches
     )
-    devices = list(question.devices.values())
     opened = suppose(trace if isinstance(trace, Trace) else read_trace(trace), pad, align)
-    launches = (
-        launch_profile(question, counts, launch.instructions(), places, touched, launch.supposed)
-        for launch in opened.launches
-        for places in [find_places(launch.instructions(), opened.manifest)]
-        for touched in [cache(partial(count_touched, launch))]
-        for counts in replay_in_jobs(launch, devices, question.options, jobs)
-    )
-    return Profile(tuple(launches), opened.manifest)
+    return Profile(tuple(_each_launch(question, opened, jobs)), opened.manifest)
+
+
+def _each_launch(question: "Question", trace: Trace, jobs: int) -> Iterator[LaunchProfile]:
+    """Replay every launch on every device; what repeats an earlier one is not replayed again."""
+    found: dict[Path, list[tuple[Launch, Sequence[LaunchProfile]]]] = {}
+    for launch in trace.launches:
+        before = found.setdefault(launch.place, [])
+        known = next((profiles for first, profiles in before if _repeats(launch, first)), None)
+        if known is not None:
+            yield from (profile.repeated(launch.number, launch.launch) for profile in known)
+            continue
+        profiles = [*_on_devices(question, launch, trace.manifest, jobs)]
+        before.append((launch.launch, profiles))
+        yield from profiles
+
+
+def _repeats(launch: LaunchTrace, first: Launch) -> bool:
+    """Whether a launch with the tables of another has all else, but for its arguments, as well."""
+    return replace(launch.launch, arguments=first.arguments) == first
+
+
+def _on_devices(
+    question: "Question", launch: LaunchTrace, manifest: Manifest, jobs: int
+) -> Iterator[LaunchProfile]:
+    """Replay a launch on every device."""
+    instructions = launch.instructions()
+    places = find_places(instructions, manifest)
+    touched = cache(partial(count_touched, launch))
+    devices = list(question.devices.values())
+    for counts in replay_in_jobs(launch, devices, question.options, jobs):
+        yield launch_profile(question, counts, instructions, places, touched, launch.supposed)
 
 
 @dataclass(frozen=True, slots=True)

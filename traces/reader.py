@@ -57,6 +57,11 @@ class LaunchTrace:
     folder: Path
     supposed: tuple[str, ...] = ()
 
+    @cached_property
+    def place(self) -> Path:
+        """The folder in which its tables are: another launch's, if that one has the same."""
+        return self.folder.resolve() if self.folder.is_symlink() else self.folder.absolute()
+
     def instructions(self) -> pa.Table:
         """Return all instructions of the kernel, in order of pc."""
         return self._instructions

@@ -39,7 +39,7 @@ class Choice:
 def choose(profile: Profile, room: int) -> Choice:
     """Choose at most `room` launches: the worst of each family, then the worst of the others."""
     families: dict[tuple[object, ...], list[int]] = {}
-    cost = {number: _cost(profile.of(number)) for number in profile.numbers}
+    cost = _costs(profile)
     for number in profile.numbers:
         launch = profile.of(number)[0].launch
         key = (launch.kernel, launch.grid, launch.block, launch.shared_dynamic)
@@ -71,6 +71,16 @@ def count_excess(launch: LaunchProfile) -> int:
     sums = counts.select(pl.col(known).sum()).row(0, named=True)
     beyond = sum((sums.get(had) or 0) - (sums.get(least) or 0) for had, least in EXCESS)
     return beyond + sum(sums.get(name) or 0 for name in CONFLICTS)
+
+
+def _costs(profile: Profile) -> Mapping[int, tuple[int, int]]:
+    """Every launch's cost; of launches that did the same it is worked out once."""
+    known: dict[int, tuple[int, int]] = {}
+    for number in profile.numbers:
+        on = profile.of(number)
+        same = on[0].origin.number
+        known[number] = known[same] if same in known else _cost(on)
+    return known
 
 
 def _cost(on: Sequence[LaunchProfile]) -> tuple[int, int]:

@@ -81,7 +81,10 @@ class Gatherer:
     def _list(self, profile: Profile, choice: Choice, keys: Mapping[int, str]) -> Iterator[Listed]:
         """A line a launch, the first of them."""
         numbers = profile.numbers[: self.bounds.listed]
-        moved = {(p.number, p.device): moved_bytes(p) for p in profile.launches}
+        moved: dict[tuple[int, str], int] = {}
+        for p in profile.launches:
+            same = p.origin.number, p.device
+            moved[p.number, p.device] = moved[same] if same in moved else moved_bytes(p)
         most = max(moved.values(), default=0) or 1
         for number in numbers:
             on = profile.of(number)

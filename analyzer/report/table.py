@@ -10,6 +10,13 @@ from textwrap import wrap
 
 from ...inert import Styled, inert
 from ..profile import Profile
+from ..sheet.overview import (
+    costliest_number,
+    costliest_only,
+    is_long,
+    overview_tables,
+    summary,
+)
 from ..sheet.sheet import Sheet, sheets
 from ..sheet.source_page import LEGEND, draw_pages
 from ..sheet.wording import (
@@ -49,6 +56,42 @@ def _lines(profile: Profile) -> Iterator[tuple[str, str]]:
     if view.first:
         yield from _sentence(view.first, width)
         yield "", ""
+    if is_long(profile):
+        yield from _overview(profile, width)
+        if view.by == "launch":
+            return
+        profile = costliest_only(profile)
+    yield from _launches(profile, width)
+
+
+def _overview(profile: Profile, width: int) -> Iterator[tuple[str, str]]:
+    """A row a kernel, where there are too many launches for a table each."""
+    view = profile.view
+    yield from _sentence(summary(profile), width)
+    yield "", ""
+    for table in overview_tables(profile):
+        head, *rows = align(table, numbers=True)
+        yield head, "bold"
+        yield from ((row, "") for row in rows)
+        yield "", ""
+    if view.by == "launch":
+        yield from _sentence(
+            "Counters of all launches of a kernel together; those that are a ratio, from the least "
+            "to the most. --launch N shows one launch.",
+            width,
+        )
+        if view.typed:
+            yield f"next: {view.typed} --launch {costliest_number(profile)}", "green"
+    else:
+        yield from _sentence(
+            "Below, the costliest launch of each; --launch N shows another.", width
+        )
+        yield "", ""
+
+
+def _launches(profile: Profile, width: int) -> Iterator[tuple[str, str]]:
+    """Every launch by itself."""
+    view = profile.view
     laid_out = sheets(profile)
     said = [[*_words(sheet, profile, width)] for sheet in laid_out]
     common = _common(said)

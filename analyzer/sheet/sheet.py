@@ -1,7 +1,7 @@
 """A profile laid out as tables of plain values, one sheet a launch: what the formats print."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import polars as pl
 
@@ -43,7 +43,14 @@ class Sheet:
 
 def sheets(profile: Profile) -> tuple[Sheet, ...]:
     """Lay out every launch of a profile as its view asks."""
-    return tuple(_sheet(profile, number) for number in profile.numbers)
+    made: dict[int, Sheet] = {}
+    for number in profile.numbers:
+        on = profile.of(number)
+        if same := made.get(on[0].origin.number):
+            made[number] = replace(same, number=number, heading=launch_text(on[0].launch))
+        else:
+            made[number] = _sheet(profile, number)
+    return tuple(made.values())
 
 
 def chosen(profile: Profile) -> tuple[tuple[Counter, ...], ...]:

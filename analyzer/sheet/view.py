@@ -30,10 +30,10 @@ class View:
 
     `by` is one of GROUPINGS. `counters` are the names asked for; none means the vocabularies that
     fit the devices. `width` is the terminal's, in columns; None means a pipe, where a line may be
-    of any length. `first` and `last` are the sentences above and below the tables. Lines, arrays
-    and instructions stand in the order of the source, or `sort` names the counter of which the
-    largest comes first; `threshold` is the per cent of it, or else of any counter, that a row must
-    have to be shown.
+    of any length. `first` and `last` are the sentences above and below the tables, `typed` is the
+    command that asks for them, if any. Lines, arrays and instructions stand in the order of the
+    source, or `sort` names the counter of which the largest comes first; `threshold` is the per
+    cent of it, or else of any counter, that a row must have to be shown.
     """
 
     by: str = "launch"
@@ -44,6 +44,7 @@ class View:
     last: str = ""
     sort: str = ""
     threshold: float = 0.0
+    typed: str = ""
 
 
 def check_grouping(name: str) -> None:

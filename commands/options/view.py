@@ -43,4 +43,5 @@ def view_here(
         last=f"{typed} --by {FINER[by]}" if by in FINER else "cutrace counters NAME",
         sort=sort or "",
         threshold=threshold or 0.0,
+        typed=typed,
     )
