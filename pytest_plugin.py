@@ -1,16 +1,18 @@
-"""The pytest plugin: `cutrace_session`, a session whose kernels a test holds to numbers.
+"""The pytest plugin: `cutrace_session`, `cutrace_program`: a test holds their kernels to numbers.
 
 Every run of pytest beside an installed cutrace imports this file, so it imports nothing more until
 a test asks for the fixture.
 """
 
-from collections.abc import Iterator
+import os
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 if TYPE_CHECKING:
+    from .commands.running.checked_program import CheckedProgram
     from .commands.running.checked_session import CheckedSession
 
 
@@ -21,3 +23,19 @@ def cutrace_session(tmp_path: Path) -> "Iterator[CheckedSession]":
 
     with CheckedSession(tmp_path / "session.cutrace") as gpu:
         yield gpu
+
+
+@pytest.fixture
+def cutrace_program(tmp_path: Path) -> "Callable[..., CheckedProgram]":
+    """Record whole programs: `cutrace_program("./app", "1024").assert_budget(...)`."""
+    from .commands.running.checked_program import CheckedProgram
+
+    count = iter(range(1 << 30))
+
+    def run(
+        *words: "str | os.PathLike[str]", device: str = "", timeout: float = 0.0
+    ) -> "CheckedProgram":
+        """Run a program, or a source (.cu) that is built before, with arguments."""
+        return CheckedProgram(words, tmp_path / f"program{next(count)}.cutrace", device, timeout)
+
+    return run

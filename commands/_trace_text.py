@@ -13,6 +13,9 @@ Item = TypeVar("Item")
 MOST = 100
 """Things of one kind that are listed."""
 
+MANY = 12
+"""Launches of which each is shown by itself at most."""
+
 
 def _some(items: Sequence[Item]) -> Sequence[Item]:
     return items[:MOST]
@@ -27,7 +30,8 @@ def _more(what: str, items: Sized) -> Pairs:
 def session_rows(trace: "Trace") -> Pairs:
     """The trace as a whole: its size, who compiled it, its sources, the copies."""
     manifest = trace.manifest
-    size = sum(path.stat().st_size for path in trace.path.rglob("*") if path.is_file())
+    files = [path.stat() for path in trace.path.rglob("*") if path.is_file()]
+    size = sum({found.st_ino: found.st_size for found in files}.values())  # what is linked, once
     yield "trace", f"{trace.path}, format {manifest.format_version}, {size} bytes"
     for compiler in _some(manifest.compilers):
         words = (compiler.name, compiler.version, compiler.target, *compiler.options[:MOST])
@@ -42,6 +46,37 @@ def session_rows(trace: "Trace") -> Pairs:
     for event in _some(moves):
         yield event.kind, f"{event.bytes} bytes {event.direction} {event.array}".rstrip()
     yield from _more("copies and sets", moves)
+
+
+def kernel_rows(trace: "Trace") -> Pairs:
+    """Many launches by kernel, that with most threads in all first: how many, which, and shapes."""
+    from ..analyzer.text.launch_text import launch_text
+
+    groups: dict[str, list[LaunchTrace]] = {}
+    for one in trace.launches:
+        groups.setdefault(one.launch.signature or one.launch.kernel, []).append(one)
+    yield (
+        "launches",
+        f"{len(trace.launches)} of {len(groups)} kernels; --launch N shows one in full",
+    )
+    for name, launches in sorted(groups.items(), key=lambda group: -_threads(group[1])):
+        most = max(launches, key=lambda one: (_threads([one]), -one.number))
+        different = len({one.place for one in launches})
+        yield ("",)
+        yield "kernel", name
+        yield "launches", f"{len(launches)}, {different} of them different, {_spans(launches)}"
+        yield "threads", f"{_threads(launches)} in all"
+        yield f"launch {most.number}", launch_text(most.launch)
+
+
+def _threads(launches: "Sequence[LaunchTrace]") -> int:
+    return sum(one.launch.blocks * one.launch.threads for one in launches)
+
+
+def _spans(launches: "Sequence[LaunchTrace]") -> str:
+    """Their numbers: the first and the last."""
+    first, last = launches[0].number, launches[-1].number
+    return f"number {first}" if first == last else f"the first is number {first}, the last {last}"
 
 
 def launch_rows(trace: "LaunchTrace") -> Pairs:

@@ -9,22 +9,32 @@ import typer
 from ..errors import CutraceError
 from .options.complete import counters, formats, last_of, starting
 from .options.quote import quote
-from .options.recording import Recording, records, trace_of
+from .options.recording import Recording, records
 from .options.replay import Replay, replays
 from .options.view import view_here
 from .running.advice import advise_here
+from .running.asked import behind, launches_asked, trace_asked
 from .running.live import render_live
+from .running.program import TakesProgram, program_of
 from .running.progress import progress
 
 PANEL = "Ask"
+CLASS = TakesProgram
 
 
 @records
 @replays
 def command(
-    source: Annotated[Path, typer.Argument(help="A trace, or a source to record for this once")],
+    ctx: typer.Context,
     replay: Replay,
     recording: Recording,
+    source: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[SOURCE] [-- PROGRAM ARGUMENTS]",
+            help="A trace, or a source or program to record for this once",
+        ),
+    ] = None,
     names: Annotated[
         str | None,
         typer.Option(
@@ -72,18 +82,24 @@ def command(
 
     check_format(format)
     live = " --no-trace" if no_trace else ""
-    typed = f"cutrace analyze {quote(source)}{recording.typed()}{replay.typed()}{live}"
-    view = view_here(by, names, replay.first_line(), typed, sort, threshold)
+    program = program_of(ctx)
+    named = f" {quote(source)}" if source else ""
+    typed = f"cutrace analyze{named}{recording.typed()}{replay.typed()}{live}"
+    view = view_here(by, names, replay.first_line(), typed, sort, threshold, behind(program))
     arguments = replay.arguments()
     if no_trace:
         if advice:
             raise CutraceError("--advice reads the trace again; leave --no-trace away")
+        if source is None or program is not None:
+            raise CutraceError("--no-trace needs a source to run, and no program behind --")
         return render_live(source, recording, arguments, view, format)
-    with trace_of(source, recording, replay.asked) as trace, progress("replaying"):
+    with trace_asked(source, program, recording, replay.asked) as trace, progress("replaying"):
         from ..analyzer.profile import analyze
         from ..analyzer.report import render
+        from ..traces.reader import read_trace
 
-        profile = replace(analyze(trace, **arguments), view=view)
+        chosen = launches_asked(read_trace(trace), recording.launches)
+        profile = replace(analyze(chosen, **arguments), view=view)
         if advice:
             return advise_here(trace, profile, arguments, format)
         return render(profile, format)

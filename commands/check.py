@@ -8,21 +8,31 @@ import typer
 
 from ..errors import CheckFailed, CutraceError
 from .options.quote import quote
-from .options.recording import Recording, records, trace_of
+from .options.recording import Recording, records
 from .options.replay import Replay, replays
+from .running.asked import behind, trace_asked
 from .running.budget import check_budget, update
+from .running.program import TakesProgram, program_of
 from .running.progress import progress
 
 PANEL = "Compare"
+CLASS = TakesProgram
 FORMATS = ("text", "github")
 
 
 @records
 @replays
 def command(
-    source: Annotated[Path, typer.Argument(help="A trace, or a source to record for this once")],
+    ctx: typer.Context,
     replay: Replay,
     recording: Recording,
+    source: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[SOURCE] [-- PROGRAM ARGUMENTS]",
+            help="A trace, or a source or program to record for this once",
+        ),
+    ] = None,
     races: Annotated[
         bool, typer.Option("--races", help="No two warps may race for shared memory.")
     ] = False,
@@ -60,7 +70,8 @@ def command(
         raise CutraceError(f"no format {format!r}; expected {' or '.join(FORMATS)}")
     github = format == "github" or (format is None and environ.get("GITHUB_ACTIONS") == "true")
     reports = []
-    with trace_of(source, recording, replay.asked) as trace:
+    program = program_of(ctx)
+    with trace_asked(source, program, recording, replay.asked) as trace:
         if races:
             with progress("looking for races"):
                 reports.append(_check_races(trace))
@@ -73,7 +84,8 @@ def command(
                     if update_
                     else check_budget(trace, budget, replay, allow_missing, github)
                 )
-    reports.append(f"next: cutrace analyze {quote(source)}{recording.typed()}")
+    named = f" {quote(source)}" if source else ""
+    reports.append(f"next: cutrace analyze{named}{recording.typed()}{behind(program)}")
     return "\n\n".join(reports)
 
 

@@ -10,22 +10,27 @@ import typer
 from ..errors import CutraceError
 from .options.complete import counters, last_of
 from .options.quote import quote
-from .options.recording import Recording, trace_of
+from .options.recording import Recording
 from .options.replay import Replay, replays
 from .options.view import view_here
+from .running.asked import behind, trace_asked
+from .running.program import TakesProgram, program_of
 from .running.progress import progress
 
 PANEL = "Compare"
+CLASS = TakesProgram
 
 
 @replays
 def command(
+    ctx: typer.Context,
     replay: Replay,
     variants: Annotated[
         list[str],
         typer.Argument(
-            metavar="[NAME=]TRACE...",
-            help="Traces, sources with launch comments, or CSV files of ncu and nvprof",
+            metavar="[NAME=]TRACE... [-- ARGUMENTS]",
+            help="Traces, sources with launch comments, CSV files of ncu and nvprof, or programs,"
+            " which all get the arguments behind --",
         ),
     ],
     baseline: Annotated[
@@ -52,21 +57,24 @@ def command(
     from ..analyzer.profilers.measured import read_measured
 
     check_format(format)
-    paths = named(variants)
+    paths, program = named(variants), program_of(ctx)
     files = {n: read_measured(path) for n, path in paths.items() if path.suffix == ".csv"}
     if files and by != "launch":
         raise CutraceError(f"{next(iter(files))} has launches only: no --by {by}")
     if baseline is not None and baseline not in paths and (found := Path(baseline).stem) in paths:
         baseline = found
     words = " ".join(map(quote, variants))
-    view = view_here(by, names, replay.first_line(), f"cutrace compare {words}{replay.typed()}")
+    typed = f"cutrace compare {words}{replay.typed()}"
+    view = view_here(by, names, replay.first_line(), typed, behind=behind(program))
     arguments = replay.arguments()
     with ExitStack() as stack, progress("comparing"):
         from ..analyzer.profile import analyze
 
         nothing = Recording((), None, ())
         profiles = {
-            name: analyze(stack.enter_context(trace_of(path, nothing, replay.asked)), **arguments)
+            name: analyze(
+                stack.enter_context(trace_asked(path, program, nothing, replay.asked)), **arguments
+            )
             for name, path in paths.items()
             if name not in files
         }
@@ -98,3 +106,12 @@ def named(words: list[str], least: int = 2) -> dict[str, Path]:
     if len(found) < least:
         raise CutraceError("nothing to compare with: give two traces or more")
     return found
+
+
+def variants_of(
+    words: list[str], program: tuple[str, ...] | None, least: int
+) -> tuple[dict[str, Path | None], tuple[str, ...] | None]:
+    """Variants by name, and the program behind `--`, or its arguments where variants are named."""
+    if words or not program:
+        return {**named(words, least)}, program
+    return {Path(program[0]).stem: None}, program

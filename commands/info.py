@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import CheckFailed
-from ._trace_text import launch_rows, session_rows
+from ._trace_text import MANY, kernel_rows, launch_rows, session_rows
 from .options.quote import quote
+from .running.asked import launches_asked
 
 if TYPE_CHECKING:
     from ..traces.reader import Trace
@@ -20,15 +21,23 @@ def command(
     verify: Annotated[
         bool, typer.Option("--verify", help="Check all that the format promises.")
     ] = False,
+    launches: Annotated[
+        list[str] | None,
+        typer.Option("--launch", metavar="N|N-M,...", help="Show these launches in full."),
+    ] = None,
 ) -> str:
     """Show what was recorded; with --verify, check that the trace is sound."""
     from ..analyzer.text.align import align
     from ..traces.reader import read_trace
 
     opened = read_trace(trace)
+    shown = launches_asked(opened, launches or ()).launches
     rows = list(session_rows(opened))
-    for launch in opened.launches:
-        rows += [("",), *launch_rows(launch)]
+    if len(shown) > MANY and not launches:
+        rows += [("",), *kernel_rows(opened)]
+    else:
+        for launch in shown:
+            rows += [("",), *launch_rows(launch)]
     if verify:
         rows += [("",), ("sound", _verdict(opened))]
     return "\n".join((*align(rows), "", f"next: cutrace analyze {quote(trace)}"))

@@ -6,25 +6,32 @@ from typing import Annotated
 
 import typer
 
-from .compare import named
+from .compare import variants_of
 from .options.quote import quote
-from .options.recording import Recording, records, trace_of
+from .options.recording import Recording, records
 from .options.replay import Replay, replays
+from .running.asked import behind, launches_asked, trace_asked
+from .running.program import TakesProgram, program_of
 from .running.progress import progress
 
 PANEL = "Ask"
+CLASS = TakesProgram
 SUPPOSED = ("pad", "align")
 
 
 @records
 @replays
 def command(
+    ctx: typer.Context,
     replay: Replay,
     recording: Recording,
     traces: Annotated[
-        list[str],
-        typer.Argument(metavar="[NAME=]TRACE...", help="Traces, or sources with launch comments"),
-    ],
+        list[str] | None,
+        typer.Argument(
+            metavar="[[NAME=]TRACE...] [-- PROGRAM ARGUMENTS]",
+            help="Traces, sources with launch comments, or programs, which get the same arguments",
+        ),
+    ] = None,
     out: Annotated[Path, typer.Option("--out", "-o", help="The file to write.")] = Path(
         "report.html"
     ),
@@ -35,8 +42,11 @@ def command(
     check_output(out)
     arguments = replay.arguments()
     wished = {name: arguments.pop(name, {}) for name in SUPPOSED}
-    words = " ".join(map(quote, traces))
-    typed = f"cutrace report {words}{recording.typed()}{replay.typed()} -o {quote(out)}"
+    program = program_of(ctx)
+    subjects_named, arguments_of = variants_of(traces or [], program, 1)
+    words = "".join(f" {quote(word)}" for word in traces or ())
+    typed = f"cutrace report{words}{recording.typed()}{replay.typed()} -o {quote(out)}"
+    typed += behind(program)
     with ExitStack() as stack, progress("reporting"):
         from ..analyzer.html.gather import Subject
         from ..analyzer.html.page import render
@@ -45,10 +55,11 @@ def command(
         from ..traces.reader import read_trace
 
         subjects = []
-        for name, path in named(traces, 1).items():
-            place = stack.enter_context(trace_of(path, recording, replay.asked))
-            trace = suppose(read_trace(place), **wished)
-            subjects.append(Subject(name, trace, analyze(trace, **arguments)))
+        for name, path in subjects_named.items():
+            asked = trace_asked(path, arguments_of, recording, replay.asked)
+            trace = suppose(read_trace(stack.enter_context(asked)), **wished)
+            chosen = launches_asked(trace, recording.launches)
+            subjects.append(Subject(name, trace, analyze(chosen, **arguments)))
         write_page(out, render(subjects, arguments, typed))
     first = replay.first_line()
     return (f"{first}\n" if first else "") + f"{out}\nnext: open {out} in a browser"

@@ -81,7 +81,8 @@ def _overview(profile: Profile, width: int) -> Iterator[tuple[str, str]]:
             width,
         )
         if view.typed:
-            yield f"next: {view.typed} --launch {costliest_number(profile)}", "green"
+            one = costliest_number(profile)
+            yield f"next: {view.typed} --launch {one}{view.behind}", "green"
     else:
         yield from _sentence(
             "Below, the costliest launch of each; --launch N shows another.", width

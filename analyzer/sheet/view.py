@@ -31,9 +31,10 @@ class View:
     `by` is one of GROUPINGS. `counters` are the names asked for; none means the vocabularies that
     fit the devices. `width` is the terminal's, in columns; None means a pipe, where a line may be
     of any length. `first` and `last` are the sentences above and below the tables, `typed` is the
-    command that asks for them, if any. Lines, arrays and instructions stand in the order of the
-    source, or `sort` names the counter of which the largest comes first; `threshold` is the per
-    cent of it, or else of any counter, that a row must have to be shown.
+    command that asks for them, if any, up to what stands `behind` its options. Lines, arrays and
+    instructions stand in the order of the source, or `sort` names the counter of which the largest
+    comes first; `threshold` is the per cent of it, or else of any counter, that a row must have to
+    be shown.
     """
 
     by: str = "launch"
@@ -45,6 +46,7 @@ class View:
     sort: str = ""
     threshold: float = 0.0
     typed: str = ""
+    behind: str = ""
 
 
 def check_grouping(name: str) -> None:

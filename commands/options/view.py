@@ -19,11 +19,13 @@ def view_here(
     typed: str,
     sort: str | None = None,
     threshold: float | None = None,
+    behind: str = "",
 ) -> "View":
     """The view for stdout; `CutraceError` for a grouping or counter that does not exist.
 
     `names` are counters with commas between; `typed` is the command that asks for this report,
-    without its grouping; `sort` and `threshold` are the view's.
+    without its grouping, and `behind` the program at its end; `sort` and `threshold` are
+    the view's.
     """
     from ...analyzer.counting.vocabulary import check_parts, find_counters
     from ...analyzer.sheet.row_filter import check_sifting
@@ -40,8 +42,9 @@ def view_here(
         width=shutil.get_terminal_size().columns if terminal else None,
         colour=terminal and "NO_COLOR" not in os.environ,
         first=first,
-        last=f"{typed} --by {FINER[by]}" if by in FINER else "cutrace counters NAME",
+        last=f"{typed} --by {FINER[by]}{behind}" if by in FINER else "cutrace counters NAME",
         sort=sort or "",
         threshold=threshold or 0.0,
         typed=typed,
+        behind=behind,
     )

@@ -86,13 +86,13 @@ def _facts(model: "Model") -> dict[str, int]:
     }
 
 
-def tell_end(name: str, trace: Path, ended: "Ended") -> int:
+def tell_end(name: str, trace: Path, ended: "Ended", hint: bool = True) -> int:
     """Say on stderr how it went and what to type next; return the exit status for a shell."""
     kept = f"{trace} has {ended.launches} launch{'es' if ended.launches != 1 else ''}"
     lost = f", {ended.refused} that failed are left out" if ended.refused else ""
     how = ended.why or _ending(ended.status)
     _say(f"{name}: {how}; {kept}{lost}" if how else f"{kept}{lost}")
-    if ended.launches:
+    if ended.launches and hint:
         _say(f"next: cutrace analyze {quote(trace)}")
     return ended.status if ended.status >= 0 else 128 - ended.status
 
@@ -113,13 +113,16 @@ def record_command(
     order: "Order", name: str, out: Path | None, device: "Device", recording: Recording
 ) -> int:
     """Record a program that the user calls so; return the exit status for a shell."""
+    trace = out or Path(f"{Path(name).stem}.cutrace")
+    return tell_end(name, trace, run_program(order, trace, device, recording))
+
+
+def run_program(order: "Order", trace: Path, device: "Device", recording: Recording) -> "Ended":
+    """Run and record a program; memory is mapped in pages for it, as on a chip."""
     from ...tracer.program.run import record_program
 
-    recording = replace(recording, bounds=recording.bounds or "report")
-    trace = out or Path(f"{Path(name).stem}.cutrace")
-    with wished(recording):
-        ended = record_program(order, trace, device)
-    return tell_end(name, trace, ended)
+    with wished(replace(recording, bounds=recording.bounds or "report")):
+        return record_program(order, trace, device)
 
 
 def build(sources: Sequence[Path], recording: Recording, flags: str, device: "Device") -> Path:

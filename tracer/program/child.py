@@ -27,15 +27,21 @@ PATIENCE = 5.0
 class Child:
     """A program that runs with our runtime library in front of CUDA's.
 
-    It is the file at `path` where that is given, and still called as the command says.
+    It is the file at `path` where that is given, and still called as the command says. `output` is
+    the file to which it prints, if not our own.
     """
 
     def __init__(
-        self, command: Sequence[str], path: Path | None, library: Path, memory: int
+        self,
+        command: Sequence[str],
+        path: Path | None,
+        library: Path,
+        memory: int,
+        output: int | None = None,
     ) -> None:
         self.line, theirs = socket.socketpair()
         files = (theirs.fileno(), memory)
-        self._process = _start(command, path, _environment(library, *files), files)
+        self._process = _start(command, path, _environment(library, *files), files, output)
         theirs.close()
         self._ended = os.pidfd_open(self._process.pid)
 
@@ -90,10 +96,16 @@ def _before(path: str, name: str) -> str:
 
 
 def _start(
-    command: Sequence[str], path: Path | None, environment: dict[str, str], files: tuple[int, ...]
+    command: Sequence[str],
+    path: Path | None,
+    environment: dict[str, str],
+    files: tuple[int, ...],
+    output: int | None,
 ) -> subprocess.Popen[bytes]:
     try:
-        return subprocess.Popen(command, executable=path, env=environment, pass_fds=files)
+        return subprocess.Popen(
+            command, executable=path, env=environment, pass_fds=files, stdout=output
+        )
     except FileNotFoundError:
         folder = Path(command[0]).parent
         names = sorted(p.name for p in folder.iterdir()) if folder.is_dir() else []

@@ -56,13 +56,15 @@ class Greeter:
 class Order:
     """What to run: `words` as the program sees them, `path` where that is another file.
 
-    It is ended after `launches`, or after `seconds`, where these are given.
+    It is ended after `launches`, or after `seconds`, where these are given; what it prints goes to
+    the file `output`, where that is.
     """
 
     words: tuple[str, ...]
     path: Path | None = None
     launches: int | None = None
     seconds: float | None = None
+    output: int | None = None
 
 
 def record_program(order: Order, trace: Path, device: Device) -> Ended:
@@ -74,7 +76,7 @@ def record_program(order: Order, trace: Path, device: Device) -> Ended:
     shared = SharedMemory()
     try:
         with ProgramSession(trace, shared) as session:
-            child = Child(order.words, order.path, library, shared.file)
+            child = Child(order.words, order.path, library, shared.file, order.output)
             try:
                 return _serve(order, child, session, shared, device)
             finally:

@@ -1,0 +1,115 @@
+"""The trace that a question is about: one on disk, a source's, or that of a program behind `--`."""
+
+import os
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, redirect_stdout
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ...errors import CutraceError
+from ...traces.folder.leftover import scratch_folder
+from .._script import script_command
+from ..options.quote import quote
+from ..options.recording import SOURCES, Recording, trace_of
+from .program import build, choose_device, run_program, tell_end
+
+if TYPE_CHECKING:
+    from ...traces.reader import Trace
+
+_NUMBERS = re.compile(r"\d+(-\d+)?(,\d+(-\d+)?)*")
+
+
+@contextmanager
+def trace_asked(
+    source: Path | None,
+    program: tuple[str, ...] | None,
+    recording: Recording,
+    asked: dict[str, Any],
+) -> Iterator[Path]:
+    """The trace at `source`, or a temporary one; `program` is what stood behind `--`, if it did.
+
+    `asked` are the replay's options. What a program prints goes to stderr: stdout belongs to the
+    answer.
+    """
+    recording = replace(recording, launches=_lines(recording))
+    if source is not None and not _is_run(source, program):
+        with trace_of(source, recording, asked) as trace:
+            yield trace
+        return
+    if source is None and not program:
+        raise CutraceError("name a trace, a source, or a program behind --, as in -- ./app")
+    with scratch_folder() as folder:
+        trace = folder / f"{Path(str(source) if source else (program or ('',))[0]).stem}.cutrace"
+        _record(source, program or (), trace, recording, asked)
+        yield trace
+
+
+def _is_run(source: Path, program: tuple[str, ...] | None) -> bool:
+    """Whether it is run as a program, and not a trace, or a source with launches of its own."""
+    return not source.is_dir() and (program is not None or is_program(source))
+
+
+def is_program(path: Path) -> bool:
+    """Whether a file is one that can be started, and no source of kernels."""
+    return path.suffix not in SOURCES and path.is_file() and os.access(path, os.X_OK)
+
+
+def _record(
+    source: Path | None,
+    words: tuple[str, ...],
+    trace: Path,
+    recording: Recording,
+    asked: dict[str, Any],
+) -> None:
+    """Record a program into `trace`; CutraceError if it launches nothing."""
+    from ...tracer.program.run import Order
+
+    device, path = choose_device(next(iter(asked.get("device", ())), None)), None
+    if source is not None and (script := script_command([source], words)):
+        words = script
+    elif source is not None and is_program(source):
+        words = (str(source) if os.sep in str(source) else f"./{source}", *words)
+    elif source is not None:
+        path = build([source], recording, "", device)
+        words = (f"./{path.name}", *words)
+    order = Order(words, path, output=sys.stderr.fileno())
+    with redirect_stdout(sys.stderr):
+        ended = run_program(order, trace, device, recording)
+    if ended.status or ended.why or ended.refused:
+        tell_end(words[0], trace, ended, hint=False)
+    if not ended.launches:
+        raise CutraceError(f"{words[0]}: it launched no kernel, so that there is nothing to count")
+
+
+def behind(program: tuple[str, ...] | None) -> str:
+    """What follows the options of a command that asks for the same: ` -- ./app 1024`."""
+    return "" if program is None else "".join(f" {quote(word)}" for word in ("--", *program))
+
+
+def _lines(recording: Recording) -> tuple[str, ...]:
+    """The launches to make: those of `--launch` that are no numbers."""
+    return tuple(text for text in recording.launches if not _NUMBERS.fullmatch(text))
+
+
+def launches_asked(trace: "Trace", words: Sequence[str]) -> "Trace":
+    """The trace with the launches that `--launch N` or `N-M` names alone; all if none does."""
+    texts = [text for text in words if _NUMBERS.fullmatch(text)]
+    if not texts:
+        return trace
+    known = {launch.number: launch for launch in trace.launches}
+    wanted: dict[int, None] = {}
+    for first, _, last in (part.partition("-") for text in texts for part in text.split(",")):
+        span = range(int(first), int(last or first) + 1)
+        if not any(number in known for number in (span.start, span.stop - 1)):
+            raise CutraceError(_no_such_launch(trace, first))
+        wanted |= dict.fromkeys(number for number in span[: len(known) + 1] if number in known)
+    return replace(trace, launches=tuple(known[number] for number in wanted))
+
+
+def _no_such_launch(trace: "Trace", number: str) -> str:
+    count = len(trace.launches)
+    there = f"launches 0 to {count - 1}" if count > 1 else f"{count} launch, number 0"
+    return f"{trace.path}: there is no launch {number}: it has {there}"
