@@ -6,7 +6,9 @@ the launches; what a launch does in particular is shown of one launch, by its nu
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
+from ..counting.bounds import time_text
 from ..counting.evaluate import Value
 from ..counting.hottest_line import MOVED
 from ..counting.vocabulary import Counter, heading
@@ -27,18 +29,24 @@ COLUMNS = (
 )
 """The counters of the table for which none were asked; those that are 0 throughout are left out."""
 
+Cost: TypeAlias = tuple[float, int, int]
+"""Least nanoseconds, where known; bytes moved; instructions of warps: the larger costs more."""
+
 AVERAGED = frozenset({"ratio", "%", "FLOP/byte", "FLOP/word"})
 """Units of counters that are not added up over launches."""
 
 
 @dataclass(frozen=True, slots=True)
 class KernelRow:
-    """A kernel's launches on a device, in order; `costliest` is the one that moves most bytes."""
+    """A kernel's launches on a device, in order; `costliest` is the one of the highest cost.
+
+    `cost` is that of all together: least nanoseconds, bytes moved, instructions of warps.
+    """
 
     name: str
     launches: tuple[LaunchProfile, ...]
     costliest: LaunchProfile
-    cost: tuple[int, int]
+    cost: "Cost"
 
     @property
     def different(self) -> int:
@@ -63,7 +71,7 @@ def is_long(profile: Profile) -> bool:
 
 
 def kernel_rows(profile: Profile, device: str) -> list[KernelRow]:
-    """A row a kernel on a device, that with most bytes moved in all first; then instructions."""
+    """A row a kernel on a device, the costliest in all first."""
     groups: dict[str, list[LaunchProfile]] = {}
     for launch in profile.launches:
         if launch.device == device:
@@ -72,29 +80,31 @@ def kernel_rows(profile: Profile, device: str) -> list[KernelRow]:
 
 
 def _row(name: str, launches: Sequence[LaunchProfile]) -> KernelRow:
-    costs: dict[int, tuple[int, int]] = {}
+    costs: dict[int, Cost] = {}
     for launch in launches:
         if launch.origin.number not in costs:
             costs[launch.origin.number] = _cost(launch)
     each = [costs[launch.origin.number] for launch in launches]
     worst = max(range(len(each)), key=lambda place: (each[place], -place))
-    total = sum(moved for moved, _ in each), sum(executed for _, executed in each)
+    times, moved, executed = zip(*each, strict=True)
+    total = sum(times), sum(moved), sum(executed)
     return KernelRow(name, tuple(launches), launches[worst], total)
 
 
-def _cost(launch: LaunchProfile) -> tuple[int, int]:
-    """Bytes that it moves, and instructions of its warps."""
+def _cost(launch: LaunchProfile) -> Cost:
+    """The launch's own cost."""
 
     def count(name: str) -> int:
         value: Value = launch.counters[name]
         return int(value or 0)
 
-    return sum(map(count, MOVED)), count("instructions")
+    least = launch.bounds[0].ns if launch.bounds else 0.0
+    return least, sum(map(count, MOVED)), count("instructions")
 
 
-def _first(row: KernelRow) -> tuple[int, int, str]:
-    moved, executed = row.cost
-    return -moved, -executed, row.name
+def _first(row: KernelRow) -> tuple[float, int, int, str]:
+    least, moved, executed = row.cost
+    return -least, -moved, -executed, row.name
 
 
 def overview_tables(profile: Profile) -> Iterator[list[tuple[str, ...]]]:
@@ -106,18 +116,17 @@ def overview_tables(profile: Profile) -> Iterator[list[tuple[str, ...]]]:
         rows = kernel_rows(profile, device)
         cells = [[row.cell(counter) for row in rows] for counter in counters]
         kept = [n for n, column in enumerate(cells) if asked or set(column) - {"", "0"}]
-        yield [
-            (device, "launches", "different", *(counters[n].name for n in kept), "costliest"),
-            *(
-                (
-                    row.name,
-                    *(str(len(row.launches)), str(row.different)),
-                    *(cells[n][place] for n in kept),
-                    f"launch {row.costliest.number}",
-                )
-                for place, row in enumerate(rows)
-            ),
-        ]
+        timed = any(row.cost[0] for row in rows)
+        limits = ("least time", "limit") if timed else ()
+        names = (counters[n].name for n in kept)
+        table = [(device, "launches", "different", *limits, *names, "costliest")]
+        for place, row in enumerate(rows):
+            shown = (time_text(row.cost[0]), row.costliest.limited_by) if timed else ()
+            counted = (cells[n][place] for n in kept)
+            which = f"launch {row.costliest.number}"
+            launches = str(len(row.launches)), str(row.different)
+            table.append((row.name, *launches, *shown, *counted, which))
+        yield table
 
 
 def costliest_only(profile: Profile) -> Profile:
@@ -138,6 +147,6 @@ def summary(profile: Profile) -> str:
     one = profile.of(costliest_number(profile))[0]
     what = f"{len(kernels)} kernel{'s' if len(kernels) != 1 else ''}"
     return (
-        f"{len(profile.numbers)} launches of {what}, the kernel that moves most bytes first; launch"
-        f" {one.number} is {launch_text(one.launch)}"
+        f"{len(profile.numbers)} launches of {what}, the costliest first; launch {one.number} is"
+        f" {launch_text(one.launch)}"
     )
