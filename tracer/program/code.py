@@ -50,6 +50,7 @@ class Code:
         self._device = device
         self._modules: list[Module] = []
         self.functions: list[Function] = []
+        self._owners: list[Module] = []
 
     @property
     def verbs(self) -> Verbs:
@@ -80,6 +81,7 @@ class Code:
             print(f"cutrace: {problem}", file=sys.stderr)
             return SYMBOL_NOT_FOUND
         self.functions.append(function)
+        self._owners.append(owner)
         known = function.known
         constant = sum(a.size for a in owner.symbols.values() if a.space == Space.CONST)
         most = known.limits.max_block or known.limits.required_block
@@ -92,6 +94,10 @@ class Code:
         places = [n for p in known.kernel.parameters for n in (offsets[p.name], p.size)]
         own = (known.shared.size, constant, known.local.size, min(threads, MOST_THREADS), version)
         return (len(self.functions) - 1, *own, struct.pack(f"<{len(places)}I", *places))
+
+    def beside(self, function: int, name: str) -> Function:
+        """Another kernel of the module that a kernel is of, by its PTX name."""
+        return self._owners[function].get_function(name)
 
     def find_symbol(self, module: int, name: bytes) -> Answer:
         """Find a variable: where the program has it mapped, and its bytes."""

@@ -7,6 +7,8 @@ from itertools import accumulate, islice
 
 from ...errors import CutraceError, KernelFault
 from ...traces.schema import Argument
+from ..engine.memory.memory import Memory
+from ..engine.memory.parameter import parameter_offsets
 from ..host.launch.function import Function
 from ..host.launch.numba_array import count_words, data_address
 from ..host.launch.signature import ARRAY, FLOAT, INTEGER, POINTER, WORD, Parameter
@@ -77,10 +79,25 @@ class Launches:
             configured = function[(grid_x, grid_y, grid_z), (block_x, block_y, block_z), 0, shared]
             described = tuple(self._describe(function, packed))
             configured.run(packed, described)
+            self.done += 1
+            self._run_launched(number)
         except CutraceError as problem:
+            self._recording.memory.device_launches.clear()
             return self._fail(function, problem)
-        self.done += 1
         return (self._take_printed(),)
+
+    def _run_launched(self, number: int) -> None:
+        """Run what a kernel launched, each with what it launches in turn."""
+        memory = self._recording.memory
+        for asked in memory.device_launches.take():
+            if self.done == self._limit:
+                raise EnoughError(f"{self.done} launches")
+            function = self._code.beside(number, asked.kernel)
+            packed = tuple(_read_parameters(memory, function, asked.buffer))
+            configured = function[asked.grid, asked.block, 0, asked.shared]
+            configured.run(packed, tuple(self._describe(function, packed)))
+            self.done += 1
+            self._run_launched(number)
 
     def _fail(self, function: Function, problem: CutraceError) -> int:
         """Say what is wrong; the error that the program gets."""
@@ -125,6 +142,17 @@ class Launches:
         if place.address == address:
             return self._storage.name(place, parameter.name).name
         return f"{place.name} + {address - place.address}"
+
+
+def _read_parameters(memory: Memory, function: Function, buffer: int) -> Iterator[bytes]:
+    """Take a launch's parameters out of the buffer that a kernel has filled, and give it back."""
+    offsets = parameter_offsets(function.known.kernel)
+    start = buffer - memory.global_.base
+    for parameter in function.known.kernel.parameters:
+        first = start + offsets[parameter.name]
+        yield bytes(memory.global_.bytes[first : first + parameter.size])
+    if memory.heap is not None:
+        memory.heap.give(buffer)
 
 
 def _split(data: bytes, sizes: list[int]) -> Iterator[bytes]:

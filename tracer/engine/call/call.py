@@ -16,6 +16,8 @@ from ..lanes import DTYPES, Array
 from ..memory.fault import source_line
 from ..memory.heap import Heap
 from .argument_passing import place_of
+from .device_launch import GET_BUFFER
+from .device_launch import make_step as make_launch_step
 from .parameter_bytes import Place, Span, fetch_bytes, store_bytes
 from .printf import print_lanes
 
@@ -76,6 +78,8 @@ def _runtime_call(decoder: "Decoder", instruction: Instruction) -> Step:
     name = target.callee.name
     make = _BROUGHT.get(name)
     if make is None:
+        if (step := make_launch_step(decoder, target, name)) is not None:
+            return step
         raise decoder.refuse(f"cutrace does not have the function `{name}`")
     return make(decoder, target)
 
@@ -169,5 +173,5 @@ _BROUGHT: Mapping[str, Callable[["Decoder", CallTarget], Step]] = {
 }
 """What the runtime brings, by the name that the compiler calls it."""
 
-IN_TURN = frozenset({"malloc", "free"})
+IN_TURN = frozenset({"malloc", "free", GET_BUFFER})
 """What of this depends on the order in which blocks come to it."""

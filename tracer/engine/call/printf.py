@@ -34,7 +34,7 @@ def print_lanes(
     return np.array(counts, dtype=np.uint32)
 
 
-def _bytes(group: "Group", lane: int, address: int) -> NDArray[np.uint8]:
+def bytes_at(group: "Group", lane: int, address: int) -> NDArray[np.uint8]:
     """Return the bytes from a generic address on, as this lane of the wave sees them."""
     wave = group.wave
     start, end = WINDOWS[Space.LOCAL]
@@ -51,7 +51,7 @@ def _bytes(group: "Group", lane: int, address: int) -> NDArray[np.uint8]:
 
 
 def _string(group: "Group", lane: int, address: int) -> str:
-    data = _bytes(group, lane, address)[:4096]
+    data = bytes_at(group, lane, address)[:4096]
     end = np.flatnonzero(data == 0)
     return bytes(data[: int(end[0]) if end.size else len(data)]).decode("utf-8", "replace")
 
@@ -65,7 +65,7 @@ def _format(group: "Group", lane: int, form: str, values: int) -> tuple[str, int
         nonlocal offset, count
         size = np.dtype(dtype).itemsize
         offset = -(-offset // size) * size
-        data = _bytes(group, lane, values)[offset : offset + size]
+        data = bytes_at(group, lane, values)[offset : offset + size]
         offset += size
         count += 1
         return np.frombuffer(bytes(data), dtype=dtype)[0]

@@ -20,6 +20,7 @@ from ...ptx.kernel import TYPE_BYTES, Function, Instruction, Module, Special, Va
 from ..kernel.function_pointer import function_address
 from ..texture.surface import Surface
 from ..texture.texture import Texture
+from .device_launches import DeviceLaunches
 from .heap import BYTES as HEAP_BYTES
 from .heap import Heap
 
@@ -27,6 +28,8 @@ ALIGNMENT = 256
 CONSTANT_BYTES = 64 * 1024
 GLOBAL_BASE = 0x7_0000_0000
 WORKSPACE_BYTES = 256
+_TAKE_FROM_HEAP = ("malloc", "free", "__cudaCDP2GetParameterBufferV2")
+"""Functions of CUDA's for which a module needs a heap."""
 WINDOWS: Mapping[Space, tuple[int, int]] = {
     Space.SHARED: (0x0100_0000, 0x0200_0000),
     Space.LOCAL: (0x0200_0000, 0x0300_0000),
@@ -274,6 +277,7 @@ class Memory:
         self.heap: Heap | None = None
         """What kernels take by `malloc`, once a module that does is loaded."""
         self.heap_bytes = HEAP_BYTES
+        self.device_launches = DeviceLaunches()
         self._heap_place: Allocation | None = None
 
     @property
@@ -324,7 +328,7 @@ class Memory:
         placed = {v.name: self._place(v) for v in module.variables.values() if _has_place(v)}
         meets = any(map(_meets_grid, module.functions.values()))
         workspace = self._grid_workspace() if meets else None
-        takes = not module.functions.keys().isdisjoint(("malloc", "free"))
+        takes = not module.functions.keys().isdisjoint(_TAKE_FROM_HEAP)
         loaded = LoadedModule(
             module,
             placed,

@@ -1,0 +1,169 @@
+"""Launches by kernels (CUDA's device runtime, CDP2): kept as they are asked for, run afterwards.
+
+A kernel cannot wait for what it launches, so all of it may run when the kernel has ended: in the
+order of the calls, but for tail launches, which come last (CUDA C++ Programming Guide, "CUDA
+Dynamic Parallelism"). nvcc writes calls of `__cudaCDP2...`; parameters lie in the heap of `malloc`.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...ptx.kernel import CallTarget, Module, Symbol
+from ..array.program import Step
+from ..kernel.function_pointer import function_address
+from ..lanes import Array
+from ..memory.device_launches import DeviceLaunch
+from ..memory.heap import Heap
+from .argument_passing import place_of
+from .parameter_bytes import fetch_bytes, store_bytes
+from .printf import bytes_at
+
+if TYPE_CHECKING:
+    from ..array.decode import Decoder
+    from ..array.group import Group
+
+_INVALID_CONFIGURATION, _INVALID_VALUE, _OUT_OF_RESOURCES = 9, 1, 701
+"""cudaError_t."""
+
+PREFIX = "__cudaCDP2"
+GET_BUFFER = f"{PREFIX}GetParameterBufferV2"
+
+
+def make_step(decoder: "Decoder", target: CallTarget, name: str) -> Step | None:
+    """Return the step of a call of the device runtime, None if it is not known."""
+    make = _FUNCTIONS.get(name.removeprefix(PREFIX)) if name.startswith(PREFIX) else None
+    return make(decoder, target) if make else None
+
+
+def parameter_bytes(module: Module, kernel: str) -> int:
+    """Return the bytes of a kernel's parameters, each at its own alignment."""
+    end = 0
+    for variable in module.functions[kernel].parameters:
+        end = -(-end // variable.align) * variable.align + variable.size
+    return end
+
+
+def _get_buffer(decoder: "Decoder", target: CallTarget) -> Step:
+    module, heap = decoder.loaded.module, decoder.memory.heap
+    kernels = {function_address(module, f.name): f.name
+               for f in module.functions.values() if f.is_entry}  # fmt: skip
+    take = _fetches(decoder, target, ((8,), (4, 4, 4), (4, 4, 4), (4,)))
+    prepared = decoder.memory.device_launches.prepared
+    assert heap is not None, "a module that launches has a heap"
+
+    def prepare(heap: Heap, words: list[int]) -> int:
+        kernel = kernels.get(words[0])
+        buffer = heap.take(parameter_bytes(module, kernel)) if kernel else 0
+        if kernel and buffer:
+            grid, block = (words[1], words[2], words[3]), (words[4], words[5], words[6])
+            prepared[buffer] = DeviceLaunch(kernel, grid, block, words[7], buffer)
+        return buffer
+
+    return _by_lane(decoder, target, take, lambda words: prepare(heap, words))
+
+
+def _launch(decoder: "Decoder", target: CallTarget) -> Step:
+    take = _fetches(decoder, target, ((8,), (8,)))
+    launches = decoder.memory.device_launches
+
+    def launch(words: list[int]) -> int:
+        found = launches.prepared.pop(words[0], None)
+        if found is None:
+            return _INVALID_VALUE if words[0] else _OUT_OF_RESOURCES
+        if 0 in found.grid or 0 in found.block:
+            return _INVALID_CONFIGURATION
+        launches.launched.append(replace(found, stream=words[1]))
+        return 0
+
+    return _by_lane(decoder, target, take, launch)
+
+
+def _make_handle(decoder: "Decoder", target: CallTarget) -> Step:
+    """Write a handle to where the first argument points: all streams and events are alike."""
+    take = _fetches(decoder, target, ((8,),))
+    give = _store(decoder, target)
+
+    def make(group: "Group") -> None:
+        values, lanes = _values(group, take)
+        for (address,), place in zip(values, np.flatnonzero(lanes), strict=True):
+            lane = int(group.place[place // 32]) * 32 + int(place) % 32
+            bytes_at(group, lane, address)[:8] = np.array([16], "<u8").view(np.uint8)
+        give(group.frame, np.zeros(lanes.shape, np.uint32))
+
+    return make
+
+
+def _succeed(decoder: "Decoder", target: CallTarget) -> Step:
+    """Do nothing, and say that all is well: work is done in the order of the calls anyway."""
+    return _by_lane(decoder, target, [], lambda words: 0)
+
+
+_FUNCTIONS: Mapping[str, Callable[["Decoder", CallTarget], Step]] = {
+    "GetParameterBufferV2": _get_buffer,
+    "LaunchDeviceV2": _launch,
+    "StreamCreateWithFlags": _make_handle,
+    "StreamDestroy": _succeed,
+    "StreamWaitEvent": _succeed,
+    "EventCreateWithFlags": _make_handle,
+    "EventRecord": _succeed,
+    "EventDestroy": _succeed,
+    "GetLastError": _succeed,
+    "PeekAtLastError": _succeed,
+    "GetErrorString": _succeed,
+    "GetErrorName": _succeed,
+}
+
+_Fetches = list[Callable[[Any], Array]]
+
+
+def _fetches(
+    decoder: "Decoder", target: CallTarget, sizes: tuple[tuple[int, ...], ...]
+) -> _Fetches:
+    """Return what reads the words of the arguments, one after the other."""
+    found: _Fetches = []
+    for operand, words in zip(target.arguments, sizes, strict=False):
+        place = place_of(decoder, operand.name if isinstance(operand, Symbol) else "")
+        for number, size in enumerate(words):
+            found.append(fetch_bytes(decoder, place, (number * size, size), f"u{8 * size}"))
+    return found
+
+
+def _store(decoder: "Decoder", target: CallTarget) -> Callable[[Any, Array], None]:
+    (operand,) = target.returns
+    name = operand.name if isinstance(operand, Symbol) else ""
+    size = next(v.size for v in decoder.loaded.module.functions[_callee(target)].returns)
+    give = store_bytes(decoder, place_of(decoder, name), (0, size), f"u{8 * size}")
+    return lambda frame, results: give(frame, results.astype(f"u{size}"))
+
+
+def _callee(target: CallTarget) -> str:
+    assert isinstance(target.callee, Symbol)
+    return target.callee.name
+
+
+def _by_lane(
+    decoder: "Decoder", target: CallTarget, take: _Fetches, answer: Callable[[list[int]], int]
+) -> Step:
+    """Return what calls `answer` with the words of each active lane, in order."""
+    give = _store(decoder, target)
+
+    def step(group: "Group") -> None:
+        values, lanes = _values(group, take)
+        results: Array = np.zeros(lanes.shape, dtype=np.uint64)
+        results[lanes] = [answer(words) for words in values]
+        give(group.frame, results)
+
+    return step
+
+
+def _values(group: "Group", take: _Fetches) -> tuple[list[list[int]], Array]:
+    """Return the words of each active lane, and which lanes are active."""
+    shape = (group.rows, group.columns)
+    lanes = np.broadcast_to(True if group.lanes is None else group.lanes, shape)
+    columns = [np.broadcast_to(fetch(group.frame), shape)[lanes].tolist() for fetch in take]
+    return [list(words) for words in zip(*columns, strict=True)] or [
+        [] for _ in range(int(lanes.sum()))
+    ], lanes
