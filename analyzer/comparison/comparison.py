@@ -54,7 +54,8 @@ class Table:
 
     `launch` is its number, None for all launches together; `places` names each variant's line
     (empty where it has none), and is empty itself for the launch as a whole; `text` is the line's.
-    `refusals` has a text for each variant that the device cannot launch.
+    `refusals` has a text for each variant that the device cannot launch, `limits` says of each what
+    limits a launch as a whole, empty where nobody knows.
     """
 
     device: str
@@ -63,6 +64,7 @@ class Table:
     rows: tuple[Row, ...]
     places: tuple[str, ...] = ()
     text: str = ""
+    limits: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +155,7 @@ def _sides(
 
 
 def sum_launches(launches: Sequence[LaunchProfile]) -> LaunchProfile:
-    """Several launches as if they were one; facts that differ are unknown."""
+    """Several launches as if they were one, one after another; facts that differ are unknown."""
     if not launches:
         raise CutraceError("a trace without launches cannot be compared")
     first = launches[0]
@@ -161,12 +163,15 @@ def sum_launches(launches: Sequence[LaunchProfile]) -> LaunchProfile:
         name: value if all(p.raw.facts.get(name) == value for p in launches) else None
         for name, value in first.raw.facts.items()
     }
+    bounds = [p.raw.facts.get("bound_ps") for p in launches]
+    facts["bound_ps"] = None if None in bounds else sum(bound or 0 for bound in bounds)
     return replace(
         first,
         raw=Raw(
             _stack([p.raw.counts for p in launches]), facts, first.raw.whole, _left_out(launches)
         ),
         mixed=_stack([p.mixed for p in launches]),
+        bounds=(),
         refusal=next((f"launch {p.number}: {p.refusal}" for p in launches if p.refusal), ""),
     )
 
@@ -196,8 +201,9 @@ def _tables(
     refusals = tuple(side.refusal for side in sides)
     here = [c for c in counters if any(c.exists_on(side.capability) for side in sides)]
     if not lines:
-        values = [side.counters for side in sides]
-        yield Table(device, number, refusals, tuple(compare_rows(here, values, base, marks)))
+        rows = tuple(compare_rows(here, [side.counters for side in sides], base, marks))
+        limits = tuple(side.verdict for side in sides)
+        yield Table(device, number, refusals, rows, limits=limits)
         return
     tables = [
         {(row["file"], row["line"]): row for row in side.lines.iter_rows(named=True)}

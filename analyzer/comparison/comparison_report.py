@@ -135,6 +135,8 @@ def _heading(comparison: Comparison, table: Table, view: View) -> Iterator[str]:
             yield one_line(f"  {variant}: {table.places[index] or 'no such line'}")
         elif launch := comparison.launches[table.launch][index]:
             yield from _wrapped(f"  {variant}: {launch}", view)
+            if table.limits and table.limits[index]:
+                yield from _wrapped(f"  {' ' * len(variant)}  {table.limits[index]}", view)
 
 
 def _entries(

@@ -7,8 +7,11 @@ import numpy as np
 import pytest
 
 import cutrace
+from cutrace.analyzer.comparison.comparison import compare_profiles
+from cutrace.analyzer.comparison.comparison_report import render_table
 from cutrace.analyzer.profile import LaunchProfile, analyze
 from cutrace.analyzer.report.json import render
+from cutrace.analyzer.sheet.view import View
 from cutrace.cli import run
 from cutrace.models.replay.device.device import load_device, load_devices
 
@@ -144,3 +147,23 @@ def test_the_limit_is_said_first_and_machines_read_it(
     (device,) = json.loads(render(analyze(trace, "h200")))["launches"][1]["devices"]
     assert device["limited_by"] == "shared memory"
     assert device["bounds"][0]["amount"] == 2048
+
+
+def test_launches_together_take_what_each_takes_one_after_another(
+    trace: Path, tmp_path: Path
+) -> None:
+    alone = tmp_path / "alone.cutrace"
+    with cutrace.Session(alone) as gpu:
+        gpu.compile(SOURCE).get_function("nothing")[1, 32]()
+    profiles = {"all": analyze(trace, "h200"), "one": analyze(alone, "h200")}
+    (table,) = compare_profiles(profiles, counters=["bound_time"]).tables
+    every = [launch.counters["bound_time"] for launch in profiles["all"].launches]
+    assert table.rows[0].cells[0].value == pytest.approx(sum(map(float, every)))  # type: ignore[arg-type]
+    assert table.limits == ("", "")
+
+
+def test_a_comparison_says_what_limits_each_variant(trace: Path) -> None:
+    profiles = {"old": analyze(trace, "8800gtx"), "new": analyze(trace, "8800gtx")}
+    comparison = compare_profiles(profiles)
+    text = render_table(comparison, View())
+    assert text.count("     limited by DRAM: at least 6.07 us for 524,288 bytes; next: ") == 2
