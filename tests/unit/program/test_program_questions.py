@@ -1,5 +1,6 @@
 """All questions take a program; a trace of many launches is shown by kernel."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -87,7 +88,8 @@ def test_many_launches_are_shown_by_kernel_and_one_by_its_number(folder: Path) -
     assert "10, 2 of them different, the first is number 1, the last 19" in info
     shown = cutrace(folder, "analyze", "app.cutrace", "-d", "h200").out.splitlines()
     assert shown[0].startswith("20 launches of 2 kernels, the costliest first")
-    table = {line.split()[0]: line.split() for line in shown[2:6] if line}
+    cells = [re.split("  +", line) for line in shown[2:6] if line]
+    table = {row[0]: row for row in cells}
     at = table["h200"].index("global_bytes_moved")
     # a read moves 128 bytes in and 128 out, a write 128 out: 10 of each
     assert (table["read"][:3], table["read"][at]) == (["read", "10", "1"], "2560")
