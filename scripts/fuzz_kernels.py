@@ -20,13 +20,13 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
 
+from cases.sequence_case import CAPTURED, differences  # noqa: E402
+from cases.sequence_run import run_sequence  # noqa: E402
 from fuzz.nearly import nearly, refusal  # noqa: E402
 from fuzz.run import check  # noqa: E402
 from fuzz.strategy import programs  # noqa: E402
 from fuzz.syntax import Program  # noqa: E402
 from fuzz.writer import write  # noqa: E402
-from sequence_case import CAPTURED, differences  # noqa: E402
-from sequence_run import run_sequence  # noqa: E402
 
 SECONDS = 10
 """A mutated text that takes longer hangs."""

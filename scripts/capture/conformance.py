@@ -19,8 +19,8 @@ from driver import HEADER, Gpu, driver_version
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 
-from ptx_case import SCRATCH, Case, kernel_text, read_cases, stored_dtype  # noqa: E402
-from ptx_values import checksum, operands  # noqa: E402
+from ptx.ptx_case import SCRATCH, Case, kernel_text, read_cases, stored_dtype  # noqa: E402
+from ptx.ptx_values import checksum, operands  # noqa: E402
 
 TOGETHER = 50
 BLOCK = 128

@@ -1,4 +1,4 @@
-"""Record what Nsight Compute counts for the texture samples of tests/footprint_case.py.
+"""Record what Nsight Compute counts for the texture samples of tests/cases/footprint_case.py.
 
     python scripts/capture/footprints.py [OUT.json]
 
@@ -20,7 +20,7 @@ import numpy as np
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 
-from footprint_case import MASKS, Case, footprint_cases  # noqa: E402
+from cases.footprint_case import MASKS, Case, footprint_cases  # noqa: E402
 
 KEPT = ROOT / "tests" / "validate" / "counters" / "h200_footprints.json"
 METRICS = tuple(f"l1tex__t_{what}_pipe_tex_mem_texture.sum" for what in ("requests", "sectors"))

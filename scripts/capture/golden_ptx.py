@@ -18,7 +18,7 @@ from driver import Gpu
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 
-from ptx_golden import Golden, read_golden  # noqa: E402
+from ptx.ptx_golden import Golden, read_golden  # noqa: E402
 
 ALIGN = 256
 

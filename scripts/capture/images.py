@@ -1,4 +1,4 @@
-"""Run the cases of tests/image_case.py on a GPU and keep what comes out.
+"""Run the cases of tests/cases/image_case.py on a GPU and keep what comes out.
 
 `python scripts/capture/images.py [OUT.npz]` needs an NVIDIA driver and NumPy, and nothing of
 cutrace. Of each case it keeps the name, the results' bytes, and the image's after stores. What the
@@ -17,8 +17,8 @@ from driver import HEADER, Gpu, driver_version
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 
-from image_case import Image, ImageCase, image_cases  # noqa: E402
-from ptx_case import SCRATCH, kernel_text, stored_dtype  # noqa: E402
+from cases.image_case import Image, ImageCase, image_cases  # noqa: E402
+from ptx.ptx_case import SCRATCH, kernel_text, stored_dtype  # noqa: E402
 
 FORMATS = {"u1": 1, "u2": 2, "u4": 3, "i1": 8, "i2": 9, "i4": 10, "f2": 16, "f4": 32}
 LAYERED, WRITABLE, CUBEMAP, GATHERED = 1, 2, 4, 8

@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "tests/validate/lanes"
 sys.path.insert(0, str(ROOT / "tests"))
 
-from lanes_case import BLOCKS, WORDS, sources, untouched  # noqa: E402
+from cases.lanes_case import BLOCKS, WORDS, sources, untouched  # noqa: E402
 
 SECONDS = 15
 

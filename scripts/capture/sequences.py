@@ -24,9 +24,9 @@ from numpy.typing import NDArray
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 
+from cases.sequence_case import SHOWN, digest  # noqa: E402
 from fuzz.sequence import LANES, Sequence, draw, rows  # noqa: E402
 from fuzz.sequence_text import BLOCK, write  # noqa: E402
-from sequence_case import SHOWN, digest  # noqa: E402
 
 TOGETHER = 20
 OUT = 1 << 22

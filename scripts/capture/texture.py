@@ -1,4 +1,4 @@
-"""Take the samples of tests/texture_case.py on a GPU and keep what it answers.
+"""Take the samples of tests/cases/texture_case.py on a GPU and keep what it answers.
 
 `python scripts/capture/texture.py [OUT.parquet]` needs CuPy, NumPy and pyarrow, and nothing of
 cutrace. A row a case: its name and 256 samples.
@@ -18,7 +18,7 @@ from cupy.cuda import runtime, texture
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 
-from texture_case import LANES, Case, texture_cases  # noqa: E402
+from cases.texture_case import LANES, Case, texture_cases  # noqa: E402
 
 SOURCE = r"""
 extern "C" {

@@ -9,8 +9,8 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 sys.path.append(str(ROOT / "tests"))
 
-from silicon import launched, pairs  # noqa: E402
-from silicon_page import FILES, page  # noqa: E402
+from silicon.launches import launched, pairs  # noqa: E402
+from silicon.page import FILES, page  # noqa: E402
 
 
 def main() -> None:

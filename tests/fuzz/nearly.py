@@ -10,7 +10,7 @@ from fuzz.mutation import TOKEN, mutate
 from fuzz.run import without_assembler
 from fuzz.sequence import draw
 from fuzz.sequence_text import write
-from ptx_run import HEADER
+from ptx.ptx_run import HEADER
 
 import cutrace
 from cutrace.errors import CutraceError

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from ptx_case import ALIASES, Case, bits_of, read_cases
-from ptx_values import edges, pool, raw
+from ptx.ptx_case import ALIASES, Case, bits_of, read_cases
+from ptx.ptx_values import edges, pool, raw
 
 TABLES = Path(__file__).parents[1] / "validate" / "instructions"
 WEIGHTS = {"integer": 7, "float": 4, "half": 3, "compare": 4, "convert": 4, "video": 2}

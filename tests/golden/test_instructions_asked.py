@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from ptx_case import expand, read_cases
+from ptx.ptx_case import expand, read_cases
 
 from cutrace.tracer.ptx.kernel import CallTarget, Instruction, Operand, Special, Symbol, Vector
 from cutrace.tracer.ptx.parse import parse_module

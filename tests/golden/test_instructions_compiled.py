@@ -4,9 +4,9 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from ptx_case import Case, kernel_text, read_cases
-from ptx_golden import read_golden
-from ptx_run import HEADER
+from ptx.ptx_case import Case, kernel_text, read_cases
+from ptx.ptx_golden import read_golden
+from ptx.ptx_run import HEADER
 
 from cutrace.tracer.engine.compiled.compiled_kernel import ending, symbols_of
 from cutrace.tracer.engine.compiled.llvm.kernel_text import write_kernel

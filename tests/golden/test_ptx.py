@@ -17,11 +17,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from image_run import record_nothing
+from cases.image_run import record_nothing
 from numpy.typing import NDArray
-from ptx_case import ALIASES, bits_of, read_case, stored_dtype
-from ptx_golden import read_array, read_golden
-from ptx_run import Rows, run_case, run_kernel, same_under_both
+from ptx.ptx_case import ALIASES, bits_of, read_case, stored_dtype
+from ptx.ptx_golden import read_array, read_golden
+from ptx.ptx_run import Rows, run_case, run_kernel, same_under_both
 
 from cutrace.errors import KernelFault
 from cutrace.tracer.engine.op.catalogue import families

@@ -14,9 +14,9 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from numpy.typing import NDArray
-from ptx_case import ALIASES, Case, expand, read_case, stored_dtype
-from ptx_run import run_case
-from ptx_values import checksum, operands
+from ptx.ptx_case import ALIASES, Case, expand, read_case, stored_dtype
+from ptx.ptx_run import run_case
+from ptx.ptx_values import checksum, operands
 
 HERE = Path(__file__).parent
 FLOATS: dict[str, type] = {"f16": np.float16, "f32": np.float32, "f64": np.float64}

@@ -1,16 +1,16 @@
 """Our counts of kernels against what Nsight Compute counted on an NVIDIA H200.
 
-The captures come from scripts/capture/counters.py; `silicon.py` says what can be compared, and
-`silicon_caches.py` what is near of what caches count, and why the rest is not. The page that shows
+The captures come from scripts/capture/counters.py; `silicon/launches.py` says what is comparable,
+and `silicon/caches.py` what is near of what caches count, and why the rest is not. The page of
 all of it is written by scripts/write/validation.py.
 """
 
 from pathlib import Path
 
 import pytest
-from silicon import Launched, Pair, launched, pairs
-from silicon_caches import HIT_RATE, NEAR, Cached, by_kernel, compare
-from silicon_page import FILES, by_metric, page, share
+from silicon.caches import HIT_RATE, NEAR, Cached, by_kernel, compare
+from silicon.launches import Launched, Pair, launched, pairs
+from silicon.page import FILES, by_metric, page, share
 
 PAGE = Path(__file__).parents[2] / "docs" / "validation.md"
 OVERALL, EACH = 0.99, 0.90

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from footprint_case import MASKS, Case, footprint_cases
+from cases.footprint_case import MASKS, Case, footprint_cases
 from hand_trace import instruction, instruction_table, launch
 from numpy.typing import NDArray
 from warps import BASE

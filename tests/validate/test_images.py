@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from image_case import ImageCase, image_cases
-from image_run import run_image
+from cases.image_case import ImageCase, image_cases
+from cases.image_run import run_image
 from numpy.typing import NDArray
-from ptx_case import stored_dtype
+from ptx.ptx_case import stored_dtype
 
 QUIRKS = {
     "tex.1d.v4.s32.s32": "a row of a CUDA array: zeros there, texels here (a copy may be fetched)",

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from lanes_case import sources, untouched
-from ptx_run import run_kernel
+from cases.lanes_case import sources, untouched
+from ptx.ptx_run import run_kernel
 
 HERE = Path(__file__).parent
 

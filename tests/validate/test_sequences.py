@@ -11,8 +11,8 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from sequence_case import CAPTURED, differences
-from sequence_run import run_sequence
+from cases.sequence_case import CAPTURED, differences
+from cases.sequence_run import run_sequence
 
 IN_ARRAYS = 160
 COMPILED = 16

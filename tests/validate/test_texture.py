@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from texture_case import Case, texture_cases
+from cases.texture_case import Case, texture_cases
 from textures import texture_of, values_of
 
 TAKEN = pq.read_table(Path(__file__).with_name("texture.parquet"))

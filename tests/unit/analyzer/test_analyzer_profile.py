@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from every_case import CASES
+from cases.every_case import CASES
 
 import cutrace
 from cutrace.analyzer.counting.vocabulary import heading, vocabularies

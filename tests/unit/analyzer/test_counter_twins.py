@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import pytest
-from counter_cases import Case
-from counter_kernel import PLAIN, record_everything
-from every_case import CASES
+from cases.counter_cases import Case
+from cases.counter_kernel import PLAIN, record_everything
+from cases.every_case import CASES
 
 import cutrace
 from cutrace.analyzer.counting.evaluate import columns

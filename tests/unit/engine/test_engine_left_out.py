@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from ptx_run import HEADER, run_kernel
+from ptx.ptx_run import HEADER, run_kernel
 
 from cutrace.errors import CutraceError
 

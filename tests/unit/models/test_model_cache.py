@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cache_case import (
+from cases.cache_case import (
     ATOMIC,
     LOAD,
     LOCAL_LOAD,

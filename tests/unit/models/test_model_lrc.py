@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from cache_case import ATOMIC, LOAD, STORE, batch_of, column, passed
+from cases.cache_case import ATOMIC, LOAD, STORE, batch_of, column, passed
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

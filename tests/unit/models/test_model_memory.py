@@ -1,7 +1,7 @@
 from dataclasses import replace
 
 import numpy as np
-from cache_case import ATOMIC, LOAD, STORE, batch_of, column
+from cases.cache_case import ATOMIC, LOAD, STORE, batch_of, column
 
 from cutrace.models.memory import Memory
 from cutrace.models.replay.seam import Kind

@@ -1,7 +1,7 @@
 """What becomes of atomics whose lanes share an address, by their code: as an H200 has them."""
 
 import pytest
-from ptx_text import kernel_around
+from ptx.ptx_text import kernel_around
 
 from cutrace.tracer.isa.table import instruction_table
 

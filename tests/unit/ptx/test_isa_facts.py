@@ -1,7 +1,7 @@
 """What an instruction is, as the trace says it: each row from the PTX ISA's own description."""
 
 import pytest
-from ptx_text import instruction
+from ptx.ptx_text import instruction
 
 from cutrace.tracer.isa.facts import Facts, facts_of
 from cutrace.traces.schema import Space

@@ -1,7 +1,7 @@
 """The static table of instructions."""
 
 import pytest
-from ptx_text import instruction, kernel_around
+from ptx.ptx_text import instruction, kernel_around
 
 from cutrace.tracer.isa.table import bytes_moved, instruction_table
 from cutrace.tracer.ptx.kernel import Instruction

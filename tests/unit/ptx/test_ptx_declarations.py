@@ -3,7 +3,7 @@
 import struct
 
 import pytest
-from ptx_text import module_of
+from ptx.ptx_text import module_of
 
 from cutrace.tracer.ptx.kernel import Variable
 

@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
-from ptx_text import HEAD, function_around, module_of
+from ptx.ptx_text import HEAD, function_around, module_of
 
 from cutrace.errors import CutraceError
 from cutrace.tracer.isa.table import instruction_table

@@ -1,7 +1,7 @@
 """Which registers an instruction writes and reads."""
 
 import pytest
-from ptx_text import instruction
+from ptx.ptx_text import instruction
 
 from cutrace.tracer.ptx.isa import destinations, sources
 

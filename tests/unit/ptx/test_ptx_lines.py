@@ -1,6 +1,6 @@
 """Source lines of instructions: `.file`, `.loc`, `inlined_at`."""
 
-from ptx_text import module_of
+from ptx.ptx_text import module_of
 
 from cutrace.tracer.ptx.kernel import Location
 

@@ -1,7 +1,7 @@
 """From a module to a kernel: blocks, successors, reachable functions, one numbering."""
 
 import pytest
-from ptx_text import kernel_around, module_of
+from ptx.ptx_text import kernel_around, module_of
 
 from cutrace.errors import CutraceError
 from cutrace.tracer.ptx.kernel import Kernel

@@ -1,6 +1,6 @@
 """Registers that a block, or what follows it, reads before writing."""
 
-from ptx_text import kernel_around
+from ptx.ptx_text import kernel_around
 
 from cutrace.tracer.ptx.kernel import Kernel
 

@@ -3,7 +3,7 @@
 import struct
 
 import pytest
-from ptx_text import function_around, instruction
+from ptx.ptx_text import function_around, instruction
 
 from cutrace.errors import CutraceError
 from cutrace.tracer.ptx.kernel import (

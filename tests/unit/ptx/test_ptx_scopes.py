@@ -1,6 +1,6 @@
 """Names in nested braces: registers, parameters and labels become unique in their function."""
 
-from ptx_text import function_around, module_of
+from ptx.ptx_text import function_around, module_of
 
 from cutrace.tracer.ptx.kernel import CallTarget, Guard, Label, Register, Symbol
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from texture_kernels import FETCH, OLD, ROW, SAMPLE, launch_of
+from cases.texture_kernels import FETCH, OLD, ROW, SAMPLE, launch_of
 
 import cutrace
 from cutrace.errors import CutraceError, KernelFault

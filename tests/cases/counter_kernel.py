@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-from counter_cases import Constants
+from cases.counter_cases import Constants
 
 import cutrace
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
-from cases_nvprof import record_texels
-from closed_form import (
+from cases.cases_nvprof import record_texels
+from cases.closed_form import (
     FIRST,
     SECOND,
     SHARED,
@@ -19,9 +19,9 @@ from closed_form import (
     sectors,
     warps,
 )
-from counter_cases import Case, Constants, Formula, record_samples
-from counter_kernel import PLAIN as NOTHING
-from counter_kernel import record_everything
+from cases.counter_cases import Case, Constants, Formula, record_samples
+from cases.counter_kernel import PLAIN as NOTHING
+from cases.counter_kernel import record_everything
 
 
 def _global(word: str, access: str) -> dict[str, Formula]:

@@ -27,7 +27,7 @@ from cutrace.analyzer.profile import LaunchProfile
 from cutrace.tracer.front.resources import resources
 from cutrace.tracer.host.source.record import record
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "tests" / "validate" / "counters"
 PROGRAMS = ROOT / "tests" / "programs"
 GALLERY = ROOT / "traces" / "gallery"

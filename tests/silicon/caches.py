@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from silicon import GLOBAL, Launched
+from silicon.launches import GLOBAL, Launched
 
 HIT_RATE = "l1tex__t_sector_hit_rate.pct"
 ALL = (*GLOBAL, "local load", "local store")

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from cache_kernel import record_lines
-from cases_nvprof import (
+from cases.cache_kernel import record_lines
+from cases.cases_nvprof import (
     LINES,
     MORE_LINES,
     MORE_OWN,
@@ -15,7 +15,7 @@ from cases_nvprof import (
     record_texels,
     record_words,
 )
-from closed_form import (
+from cases.closed_form import (
     FIRST,
     SECOND,
     SHARED,
@@ -37,8 +37,8 @@ from closed_form import (
     single,
     warps,
 )
-from counter_cases import Case, Constants, Formula
-from counter_kernel import record_everything
+from cases.counter_cases import Case, Constants, Formula
+from cases.counter_kernel import record_everything
 from hand_trace import hand_trace, instruction, launch
 
 ATOMICS = {"global_op_atom": ("atomics", "swaps"), "global_op_red": ("reductions",)}

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from counter_cases import Constants
+from cases.counter_cases import Constants
 from hand_trace import Access, hand_trace, instruction, launch
 from warps import BASE, warp
 

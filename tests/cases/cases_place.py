@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from counter_cases import HEAD, Case, Constants
+from cases.counter_cases import HEAD, Case, Constants
 
 import cutrace
 

@@ -6,7 +6,7 @@ from unittest.mock import patch
 
 import numpy as np
 from numpy.typing import NDArray
-from ptx_case import SCRATCH, Case, kernel_text, stored_dtype
+from ptx.ptx_case import SCRATCH, Case, kernel_text, stored_dtype
 
 from cutrace.tracer.engine.launch import Launch, Watch
 from cutrace.tracer.engine.memory.memory import Memory

@@ -1,11 +1,11 @@
-"""docs/validation.md: what the pairs of silicon.py say, in words and tables."""
+"""docs/validation.md: what the pairs of launches.py say, in words and tables."""
 
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from silicon import BY_ADDRESSES, FOLDER, TIMED, WAVEFRONTS, Launched, Pair
-from silicon_caches import NEAR, by_kernel, compare
+from silicon.caches import NEAR, by_kernel, compare
+from silicon.launches import BY_ADDRESSES, FOLDER, TIMED, WAVEFRONTS, Launched, Pair
 
 FILES = (
     *("h200.json", "h200_collide.json", "h200_programs.json", "h200_caches.json"),

@@ -3,10 +3,10 @@
 from typing import Any
 
 import numpy as np
-from image_case import ImageCase
+from cases.image_case import ImageCase
 from numpy.typing import NDArray
-from ptx_case import SCRATCH, kernel_text, stored_dtype
-from ptx_run import HEADER, run_kernel
+from ptx.ptx_case import SCRATCH, kernel_text, stored_dtype
+from ptx.ptx_run import HEADER, run_kernel
 
 from cutrace.tracer.host.recording import Recording
 from cutrace.tracer.host.texture.surface import Surface, make_surface

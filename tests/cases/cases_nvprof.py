@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import numpy as np
-from cache_kernel import record_lines
-from closed_form import (
+from cases.cache_kernel import record_lines
+from cases.closed_form import (
     FIRST,
     SECOND,
     SHARED,
@@ -25,8 +25,8 @@ from closed_form import (
     single,
     warps,
 )
-from counter_cases import SAMPLE, Case, Constants, Formula, record_samples
-from counter_kernel import record_everything
+from cases.counter_cases import SAMPLE, Case, Constants, Formula, record_samples
+from cases.counter_kernel import record_everything
 from hand_trace import Access, hand_trace, instruction, launch
 from warps import warp
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import numpy as np
-from counter_cases import Case, Constants
+from cases.counter_cases import Case, Constants
 
 import cutrace
 

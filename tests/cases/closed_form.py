@@ -1,7 +1,7 @@
 """What the kernel of counter_kernel.py must count, from its constants alone."""
 
-from counter_cases import Constants
-from counter_kernel import ADDRESS, FREE, INTEGER, NONE, PLAIN, WIDTHS
+from cases.counter_cases import Constants
+from cases.counter_kernel import ADDRESS, FREE, INTEGER, NONE, PLAIN, WIDTHS
 
 SINGLE = ("single_add", "single_mul", "single_fma", "specials", "predicated")
 SHARED = ("shared_loads", "shared_stores", "shared_atomics", "shared_reductions", "shared_swaps")

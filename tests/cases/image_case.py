@@ -14,7 +14,7 @@ from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
-from ptx_case import Case
+from ptx.ptx_case import Case
 
 Modes: TypeAlias = dict[str, Any]
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from fuzz.sequence import LANES, operands
 from numpy.typing import NDArray
-from ptx_run import HEADER, run_kernel
+from ptx.ptx_run import HEADER, run_kernel
 
 
 def run_sequence(row: dict[str, Any], engine: str) -> NDArray[np.uint64]:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from ptx_case import bits_of, dtype_of
+from ptx.ptx_case import bits_of, dtype_of
 
 Values = NDArray[Any]
 

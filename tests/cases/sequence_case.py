@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 SHOWN = 4
 """Threads whose values are kept, beside a hash of all."""
 
-CAPTURED = Path(__file__).parent / "validate" / "sequences.parquet"
+CAPTURED = Path(__file__).parents[1] / "validate" / "sequences.parquet"
 
 
 def digest(column: NDArray[Any]) -> int:
