@@ -19,7 +19,8 @@ import pyarrow as pa
 FORMAT_VERSION = 1
 LANES = 32
 MAPPED_BYTES = 1 << 21
-"""Global memory is mapped in pages of so many bytes: those that hold a byte of an allocation."""
+"""Global memory is mapped in pages of so many bytes: those that hold a byte of an allocation, and
+in a program's the first one, which has memory of the driver."""
 
 
 class Space(IntEnum):

@@ -124,16 +124,16 @@ class Recorded:
 
     @cached_property
     def mapped(self) -> tuple[Ints, Ints]:
-        """First and last (exclusive) addresses of global memory that is mapped: whole pages."""
+        """First and last (exclusive) addresses of global memory that is mapped: whole pages. The
+        first is, whether an array lies in it or not: a driver has memory of its own."""
         windows = self.windows(Space.GLOBAL)
         assert windows is not None
         starts, ends = windows[0] // MAPPED_BYTES, -(-windows[1] // MAPPED_BYTES)
+        starts, ends = np.append(0, starts), np.append(1, ends)
         kept = ends > starts
         starts, ends = starts[kept], np.maximum.accumulate(ends[kept])
         apart = np.flatnonzero(starts[1:] > ends[:-1])
         first, last = np.append(0, apart + 1), np.append(apart, len(starts) - 1)
-        if not len(starts):
-            return starts, ends
         return starts[first] * MAPPED_BYTES, ends[last] * MAPPED_BYTES
 
     @cached_property

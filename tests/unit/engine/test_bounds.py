@@ -14,8 +14,9 @@ from cutrace.cli import run
 from cutrace.errors import CutraceError, KernelFault
 from cutrace.tracer.engine import run as engine
 from cutrace.tracer.engine.launch import Watch
-from cutrace.tracer.engine.memory.memory import Arena
+from cutrace.tracer.engine.memory.memory import Arena, Memory
 from cutrace.tracer.host.selection.watch import watching
+from cutrace.tracer.program.arena import SharedMemory
 from cutrace.traces.folder.manifest import from_json, to_json
 from cutrace.traces.schema import Outside, Space
 from cutrace.traces.verify import verify
@@ -202,6 +203,31 @@ def test_where_no_memory_is_mapped_it_is_still_a_fault(engine_name: str, by: int
             put[1, 32](out, by, 1.0)
     assert "source.cu:8: kernel `put`" in str(fault.value)
     assert "thread (0, 0, 0) of block (0, 0, 0)" in str(fault.value)
+
+
+def test_a_program_has_a_page_before_its_first_array(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def launch(gpu: cutrace.Session) -> list[NDArray[Any]]:
+        first = gpu.to_device(np.arange(1, 65, dtype=np.float32), "first")
+        out = gpu.device_array(64, np.float32, "out")
+        module = gpu.compile(SOURCE)
+        module.get_function("put")[1, 32](first, -64, 7.0)  # 256 bytes before it
+        module.get_function("shift")[1, 64](out, first, -48)
+        return [out.copy_to_host()]
+
+    shared = SharedMemory()
+    monkeypatch.setattr(cutrace.Session, "_make_memory", lambda gpu: Memory(rooms=shared.rooms()))
+    with reports():
+        trace = assert_same_under_both(tmp_path, launch)
+    with cutrace.Session(bounds="report") as gpu:
+        (out,) = launch(gpu)
+        put = gpu.compile(SOURCE).get_function("put")
+        with pytest.raises(KernelFault, match="writes 4 bytes outside at global"):
+            put[1, 1](gpu.device_array(1, np.float32), -PAGE, 7.0)  # before the window
+    np.testing.assert_array_equal(out, [*[7] * 16, *[0] * 32, *range(1, 17)])
+    assert outside_of(trace, 0) == [Outside(0, 32, 0, 0, PAGE - 256)]
+    assert outside_of(trace, 1) == [Outside(0, 48, 0, 0, PAGE - 192)]
 
 
 def test_bounds_are_strict_unless_asked(tmp_path: Path) -> None:

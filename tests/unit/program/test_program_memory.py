@@ -134,3 +134,29 @@ def test_memory_of_every_kind_is_the_program_s_and_the_kernels(tmp_path: Path) -
     assert len(names) == 4
     arrays = {array.name for array in done.trace.launches[0].launch.arrays}
     assert {"table", "counter", "shared_by_both", "x"} <= arrays
+
+
+BEFORE = """
+__global__ void shift(float *out, const float *in) { out[threadIdx.x] = in[(int)threadIdx.x - 64]; }
+
+int main()
+{
+    float *in, *out, host[64];
+    CHECK(cudaMalloc(&in, sizeof host));
+    CHECK(cudaMalloc(&out, sizeof host));
+    CHECK(cudaMemset(in, 1, sizeof host));
+    CHECK(cudaMemset(out, 1, sizeof host));
+    shift<<<1, 64>>>(out, in);
+    CHECK(cudaMemcpy(host, out, sizeof host, cudaMemcpyDeviceToHost));
+    printf("%g %g\\n", host[0], host[63]);
+}
+"""
+
+
+def test_a_load_before_the_first_array_is_told_and_is_no_fault(tmp_path: Path) -> None:
+    done = record(tmp_path, BEFORE)
+    assert (done.status, done.out.splitlines()[:1]) == (0, ["0 0"]), done.err
+    assert done.err.count("reads 4 bytes outside of every array, 64 times; first") == 1
+    assert "256 bytes before" in done.err
+    (outside,) = done.trace.launches[0].launch.outside
+    assert (outside.lanes, outside.block, outside.thread) == (64, 0, 0)

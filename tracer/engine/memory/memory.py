@@ -80,19 +80,20 @@ class Arena:
     """The bytes of one state space, and the allocations in them in order of address.
 
     Between allocations there are `guard` bytes; memory is mapped in multiples of `page` bytes. They
-    are those of `room` where that is given; else they grow as they are needed.
+    are those of `room` where that is given; else they grow as they are needed. The first `before`
+    bytes, whole pages, are always mapped and never allocated.
     """
 
     def __init__(
         self, space: Space, base: int, guard: int, limit: int, is_watched: bool = False,
-        page: int = 1, room: Room | None = None,
+        page: int = 1, room: Room | None = None, before: int = 0,
     ) -> None:  # fmt: skip
         self.space = space
         self.base = base
         self.bytes: NDArray[np.uint8] = np.zeros(1 << 16, np.uint8) if room is None else room.bytes
         self.written = np.zeros(1 << 16, dtype=np.uint8) if is_watched else None
         self.allocations: list[Allocation] = []
-        self.mapped = 0
+        self.mapped = before
         """Bytes from `base` on up to the end of the last page that was ever mapped."""
         self._guard = guard
         self._page = page
@@ -100,7 +101,8 @@ class Arena:
         self._wipe = self._write_zeros if room is None else room.wipe
         self._starts: list[int] = []
         self._holes: list[tuple[int, int]] = []
-        self._end = 0
+        self._end = self._before = before
+        self._grow(before)
 
     def allocate(self, size: int, name: str, align: int, itemsize: int = 0,
                  shape: tuple[int, ...] = (), pitch: int = 0) -> Allocation:  # fmt: skip
@@ -202,9 +204,10 @@ class Arena:
         return np.array([*self._starts, 0], dtype=np.int64), np.array([*ends, 0], dtype=np.int64)
 
     def mapped_ranges(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return where ranges of mapped memory start and end, rising, and 0 after the last: the
-        pages that hold a byte of an allocation."""
+        """Return where ranges of mapped memory start and end, rising, and 0 after the last: those
+        before all allocations, and the pages that hold a byte of one."""
         starts, ends = (each[:-1] - self.base for each in self.bounds())
+        starts, ends = np.append(0, starts), np.append(self._before, ends)
         first, last = starts // self._page, -(-ends // self._page)
         first, last = first[last > first], np.maximum.accumulate(last[last > first])
         opens = np.append(True, first[1:] > last[:-1])[: len(first)]
@@ -261,14 +264,15 @@ class Memory:
     """All device memory of a session: `global_`, the constant bank, textures and surfaces.
 
     `is_watched` keeps a map of the bytes of global memory that anybody wrote. `rooms` are where
-    the bytes of some spaces lie; the bank of constants may then be larger than a device's.
+    the bytes of some spaces lie, for a program; the bank of constants may then be larger than a
+    device's, and a page of global memory lies before the first array, as the driver's own does.
     """
 
     def __init__(self, is_watched: bool = False, rooms: Mapping[Space, Room] | None = None) -> None:
         given = rooms or {}
         self.global_ = Arena(
             Space.GLOBAL, GLOBAL_BASE, ALIGNMENT, 1 << 40, is_watched, MAPPED_BYTES,
-            given.get(Space.GLOBAL),
+            given.get(Space.GLOBAL), MAPPED_BYTES if Space.GLOBAL in given else 0,
         )  # fmt: skip
         self.const = Arena(Space.CONST, 0, 0, CONSTANT_BYTES, room=given.get(Space.CONST))
         self.surface = Arena(Space.SURFACE, 0, ALIGNMENT, 1 << 40, room=given.get(Space.SURFACE))
