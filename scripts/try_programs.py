@@ -66,18 +66,17 @@ def try_program(program: Program, places: Places, seconds: float) -> Outcome:
     if program.left_out:
         outcome.why = program.left_out
         return outcome
-    binary = places.built / _file_name(program)
-    printed = "" if binary.is_file() else _build(program, places, binary)
+    binary = places.built / file_name(program)
+    printed = "" if binary.is_file() else build(program, places, binary)
     outcome.built = binary.is_file()
     if not outcome.built:
         outcome.why = _first_error(printed)
         return outcome
     with tempfile.TemporaryDirectory(prefix="cutrace-try-") as folder:
         trace = Path(folder, "t.cutrace")
-        words = [word.replace("{inputs}", str(places.inputs)) for word in _call(program)]
+        words = call_of(program, places)
         limits = ["--timeout", str(seconds), "-o", str(trace)]
-        inside = Path(program.runs_in.replace("{inputs}", str(places.inputs)) or program.folder)
-        inside.mkdir(parents=True, exist_ok=True)
+        inside = folder_of(program, places)
         status, printed, outcome.seconds = _run(
             ["record", *limits, "--", str(binary), *words], inside, 3 * seconds
         )
@@ -85,19 +84,27 @@ def try_program(program: Program, places: Places, seconds: float) -> Outcome:
     return outcome
 
 
-def _call(program: Program) -> list[str]:
-    return shlex.split(program.arguments)
+def call_of(program: Program, places: Places) -> list[str]:
+    """Return what a program is called with."""
+    words = shlex.split(program.arguments)
+    return [word.replace("{inputs}", str(places.inputs)) for word in words]
+
+
+def folder_of(program: Program, places: Places) -> Path:
+    """Return the folder in which a program runs, made if need be."""
+    inside = Path(program.runs_in.replace("{inputs}", str(places.inputs)) or program.folder)
+    inside.mkdir(parents=True, exist_ok=True)
+    return inside
 
 
 def _shown_call(program: Program) -> str:
     """Arguments, and what makes its size smaller, for the table."""
     sizes = [word for word in program.flags if word.startswith("-D")]
-    return " ".join([*_call(program), *sizes, *(new for _, new in program.changes)]).replace(
-        "{inputs}/", ""
-    )
+    words = [*shlex.split(program.arguments), *sizes, *(new for _, new in program.changes)]
+    return " ".join(words).replace("{inputs}/", "")
 
 
-def _build(program: Program, places: Places, binary: Path) -> str:
+def build(program: Program, places: Places, binary: Path) -> str:
     """Build a program, of changed copies of its files where constants are to be changed."""
     with tempfile.TemporaryDirectory(prefix="cutrace-try-") as copy:
         folder = program.folder
@@ -127,7 +134,8 @@ def _change(folder: Path, program: Program) -> None:
         path.write_text(text, errors="surrogateescape")
 
 
-def _file_name(program: Program) -> str:
+def file_name(program: Program) -> str:
+    """Return what the binary of a program is called."""
     return f"{program.collection}-{program.name}".replace(":", "-").replace("/", "-")
 
 

@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
+from fuzz.cuda.change import SLOTS
 from fuzz.cuda.form import PRELUDE
 from fuzz.cuda.kernel import ELEMENTS
 from fuzz.cuda.parameter import PARAMETERS
-from fuzz.cuda.statement import SLOTS
 from fuzz.cuda.tree import Launch
 from numpy.typing import NDArray
 

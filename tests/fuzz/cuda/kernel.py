@@ -1,10 +1,10 @@
 """A random kernel by its seed: launch, structs, device functions, variables, body."""
 
 from fuzz.cuda import statement
+from fuzz.cuda.change import OUTPUTS, SLOTS, condition
 from fuzz.cuda.dice import Dice
 from fuzz.cuda.form import FLOATS, INTEGERS
 from fuzz.cuda.scope import Array, Callee, Scope
-from fuzz.cuda.statement import OUTPUTS, SLOTS
 from fuzz.cuda.together import together
 from fuzz.cuda.tree import C_NAMES, Block, Expr, Function, Kernel, Launch, Stmt, Variable
 
@@ -15,7 +15,10 @@ INPUTS = tuple(
                         ("in_b", "u8"), ("in_l", "i64"))
 )  # fmt: skip
 SCALARS = {"n": "i32", "w": "u32", "scale": "f32", "wide": "i64"}
-_SIZES = (1, 7, 16, 20, 31, 32, 32, 33, 40, 45, 63, 64, 64, 65, 96, 100, 128, 128, 200, 256, 300)
+_SIZES = (
+    *(1, 7, 16, 31, 32, 32, 45, 63, 64, 64, 65, 96, 100, 128, 128, 200, 256, 300),
+    *(20, 20, 21, 24, 25, 28, 30, 33, 33, 34, 36, 39, 40, 40),
+)
 _VECTORS = {
     "int4": ("i32", "xyzw"), "float2": ("f32", "xy"), "uchar4": ("u8", "xyzw"),
     "float4": ("f32", "xyzw"), "uint2": ("u32", "xy"), "double2": ("f64", "xy"),
@@ -171,15 +174,15 @@ def _kernel(
     _numbers(scope, launch)
     _locals(scope, structs, 3)
     body: Block = ()
-    if dice.chance(50):  # half of the kernels are of threads that know nothing of each other
-        body = together(scope, dice.pick((4, 6, 9, 12)))
+    if dice.chance(40):  # the other kernels are of threads that know nothing of each other
+        body = together(scope, dice.pick((3, 5, 7, 9)))
         scope.gives, scope.uniform = "void", False
         body += statement.block(scope, 4)
     else:
         scope.gives, scope.uniform = "void", False
         if dice.chance(30):
-            body = (Stmt("if ({0}) {\n    return;\n}", (statement.condition(scope),)),)
-        most = dice.pick((6, 10, 16))
+            body = (Stmt("if ({0}) {\n    return;\n}", (condition(scope),)),)
+        most = dice.pick((3, 5, 8, 12))
         body += statement.block(scope, most, most // 2)
     body += _last_stores(scope)
     return Function(name, f'extern "C" __global__ void {name}(...)', tuple(scope.variables), body)
@@ -222,6 +225,6 @@ def _last_stores(scope: Scope) -> Block:
                 0: f"{number} * total + gid", 1: f"gid * {SLOTS} + {number}",
                 2: f"gid * {SLOTS} + ({number} ^ (gid & {SLOTS - 1}))",
             }[tuple(OUTPUTS).index(type_) % 3]  # fmt: skip
-            if scope.dice.chance(80):
+            if scope.dice.chance(95):
                 found.append(Stmt(f"{array}[{at}] = {{0}};", (Expr(type_, name),)))
     return tuple(found)

@@ -1,25 +1,27 @@
-"""Random statements that a thread runs by itself: assignments, branches, loops, memory of its own.
-
-Shapes in which a variable is overwritten under a condition and read after it are frequent: they
-found more wrong numbers than all others.
-"""
+"""Random statements that a thread runs by itself: branches, loops, switches, jumps."""
 
 from collections.abc import Callable
 
-from fuzz.cuda.form import FLOATS, INTEGERS
+from fuzz.cuda.chain import chain, joined
+from fuzz.cuda.change import (
+    assign,
+    atomic,
+    change,
+    change_any,
+    condition,
+    declare,
+    element,
+    exchange,
+    in_place,
+    place,
+    store,
+)
 from fuzz.cuda.scope import Scope
 from fuzz.cuda.tree import C_NAMES, Block, Expr, Stmt, Variable
 
 MOST_COST = 150
 """Runs of an innermost statement by one thread, at most."""
-MOST_DEPTH = 4
-OUTPUTS = {
-    **{"i32": "out_i", "u32": "out_u", "i64": "out_l", "f32": "out_f", "f64": "out_d"},
-    **{"u8": "out_b", "i16": "out_h"},
-}
-"""Arrays of results by type, 8 elements a thread."""
-SLOTS = 8
-
+MOST_DEPTH = 5
 Maker = Callable[[Scope], Stmt | None]
 
 
@@ -31,123 +33,14 @@ def block(scope: Scope, most: int, least: int = 1) -> Block:
         made = statement(scope)
         if made:
             found.append(made)
+    if scope.depth and scope.dice.chance(35):  # what is overwritten later is seen here
+        found += [made for made in (store(scope),) if made]
     return tuple(found)
 
 
 def statement(scope: Scope) -> Stmt | None:
     """A random statement, None where what was drawn does not fit."""
     return scope.dice.pick(_MAKERS)(scope)
-
-
-def place(scope: Scope, types: tuple[str, ...] = (*INTEGERS, *FLOATS)) -> Expr | None:
-    """Something to assign to."""
-    held = [name for name in types if scope.places[name]]
-    if not held:
-        return None
-    type_ = scope.dice.pick(held)
-    return Expr(type_, scope.dice.pick(scope.places[type_]))
-
-
-def _assign(scope: Scope) -> Stmt | None:
-    target = place(scope)
-    if not target:
-        return None
-    return Stmt(f"{target.form} = {{0}};", (scope.expr(target.type),))
-
-
-def change(scope: Scope, target: Expr) -> Stmt:
-    """Overwrite a variable by something made of itself."""
-    x, kind = target.form, scope.dice.below(12) % 8  # the first four write in place
-    if target.type in FLOATS:
-        tail = "f" if target.type == "f32" else ""
-        form = (
-            f"{x} = fmax{tail}({x}, {{0}});", f"{x} = fmin{tail}({x}, {{0}});", f"{x} = -{x};",
-            f"{x} = fabs{tail}({x});", f"{x} += {{0}};", f"{x} *= {{0}};", f"{x} -= {{0}};",
-            f"{x} = {{0}} - {x};",
-        )[kind]  # fmt: skip
-        parts = (scope.expr(target.type, 1),) if "{0}" in form else ()
-        return Stmt(form, parts)
-    unsigned = target.type in ("u32", "u64")
-    sign = scope.dice.pick(("+", "-", "*", "^", "|", "&") if unsigned else ("^", "|", "&"))
-    if kind < 5:
-        return Stmt(f"{x} {sign}= {{0}};", (scope.expr(target.type, 1),))
-    if kind == 5 and unsigned:
-        return Stmt(f"{x}++;")
-    shift = scope.expr("u32", 1)
-    return Stmt(f"{x} = {x} >> ({{0}} & 7);", (shift,))
-
-
-def _declare(scope: Scope) -> Stmt | None:
-    """A variable of this block, which those after it may name."""
-    type_ = scope.dice.pick(("f32", "f32", "f32", "i32", "u32", "f64", *INTEGERS))
-    name = scope.fresh("d")
-    made = Stmt(f"{C_NAMES[type_]} {name} = ({C_NAMES[type_]})({{0}});", (scope.expr(type_),))
-    scope.places[type_].append(name)
-    return made
-
-
-def _change(scope: Scope) -> Stmt | None:
-    target = place(scope)
-    return change(scope, target) if target else None
-
-
-def _in_place(scope: Scope) -> Stmt | None:
-    """Store something and overwrite a variable, both under a condition."""
-    target = place(scope, ("f32", "f32", "f64", "i32", "u32", *INTEGERS))
-    if not target:
-        return None
-    inside = [change(scope, target)]
-    stored = store(scope)
-    if stored and scope.dice.chance(60):
-        inside.insert(scope.dice.below(2), stored)
-    if scope.dice.chance(40):
-        inside += [made for made in (_change(scope),) if made]
-    return Stmt("if ({0}) {\n    <0>\n}", (condition(scope),), (tuple(inside),))
-
-
-def condition(scope: Scope) -> Expr:
-    """A condition, often one that divides a warp by its lanes."""
-    kind = scope.dice.below(13)
-    if scope.in_kernel and kind > 9:  # whole warps go different ways
-        return Expr("b", scope.dice.pick(_WARPS))
-    if scope.small and kind < 3:
-        name, most = scope.dice.pick(scope.small), scope.dice.pick((1, 5, 16, 31, 32, 33, 40, 100))
-        return Expr("b", f"({name} {scope.dice.pick(('<', '>=', '==', '!='))} {most})")
-    if scope.small and kind < 5:
-        name, of = scope.dice.pick(scope.small), scope.dice.pick((2, 3, 4, 7))
-        return Expr("b", f"({name} % {of} {scope.dice.pick(('==', '!=', '<'))} 1)")
-    return scope.expr("b", scope.dice.between(1, 2))
-
-
-_WARPS = (
-    *("(t < 32)", "(t < 32)", "(t >= 32)", "(t < 64)", "(t >= 64)", "(t / 32 == 1)"),
-    *("((t / 32 & 1) != 0)", "(t < threads - 32)", "((bx & 1) != 0)", "(t / 32 + bx != 2)"),
-)
-
-
-def store(scope: Scope) -> Stmt | None:
-    """Keep a value among the results."""
-    if not scope.in_kernel:
-        return None
-    held = [name for name in OUTPUTS if scope.places[name]]
-    type_ = scope.dice.pick(held or ["i32", "f32"])
-    value = scope.expr(type_, scope.dice.pick((0, 0, 0, 1)))
-    at, parts = slot(scope, type_)
-    return Stmt(f"{OUTPUTS[type_]}[{at}] = {{0}};", (value, *parts))
-
-
-def slot(scope: Scope, type_: str) -> tuple[str, tuple[Expr, ...]]:
-    """An element that this thread owns among the results of a type; its part is number 1."""
-    number = scope.dice.below(SLOTS)
-    match tuple(OUTPUTS).index(type_) % 3:  # one rule an array, or elements would have two owners
-        case 0:
-            return f"{number} * total + gid", ()
-        case 1 if scope.dice.chance(30):
-            return f"gid * {SLOTS} + ({{1}} & {SLOTS - 1})", (scope.expr("u32", 1),)
-        case 1:
-            return f"gid * {SLOTS} + {number}", ()
-        case _:
-            return f"gid * {SLOTS} + ({number} ^ (gid & {SLOTS - 1}))", ()
 
 
 def _if(scope: Scope) -> Stmt | None:
@@ -239,7 +132,7 @@ def _leave(scope: Scope) -> Stmt | None:
         return None
     word = scope.dice.pick(("break;", "break;", "continue;"))
     inside: Block = (Stmt(word),)
-    changed = _change(scope)
+    changed = change_any(scope)
     if changed and scope.dice.chance(50):
         inside = (changed, *inside)
     return Stmt("if ({0}) {\n    <0>\n}", (condition(scope),), (inside,))
@@ -293,18 +186,6 @@ def _goto(scope: Scope) -> Stmt | None:
     return Stmt(form, parts, (block(inside, 2), block(inside, 2)))
 
 
-def _element(scope: Scope) -> Stmt | None:
-    """Write an element of a local array."""
-    if not scope.arrays:
-        return None
-    array = scope.dice.pick(scope.arrays)
-    value = scope.expr(array.type, 1)
-    index, parts = scope.index(array)
-    shifted = index.replace("{0}", "{1}")
-    sign = scope.dice.pick(("=", "=", "^=", "+=") if array.type[0] == "u" else ("=",))
-    return Stmt(f"{array.name}[{shifted}] {sign} {{0}};", (value, *parts))
-
-
 def _walk(scope: Scope) -> Stmt | None:
     """A pointer that goes over an input, also from below its start."""
     if not scope.inputs or scope.cost * 8 > MOST_COST or scope.depth >= MOST_DEPTH:
@@ -333,51 +214,104 @@ def _walk(scope: Scope) -> Stmt | None:
     return Stmt(form, (scope.expr("u32", 1), Expr(array.type, plus)), (block(inside, 2),))
 
 
-def _exchange(scope: Scope) -> Stmt | None:
-    """Exchange two variables under a condition, through a third."""
-    target = place(scope, ("i32", "u32", "f32", "f64", "i64", "u64"))
-    if not target or len(scope.places[target.type]) < 2:
+def _tangle(scope: Scope) -> Stmt | None:
+    """Three stretches of code that lead to one another: a loop that can be entered anywhere."""
+    most = scope.dice.pick((3, 5, 8))
+    if scope.depth >= MOST_DEPTH or scope.cost * most > MOST_COST:
         return None
-    other = scope.dice.pick(scope.places[target.type])
-    spare = scope.fresh("x")
+    way, k = scope.fresh("way"), scope.fresh("g")
+    scope.variables.append(Variable(k, "i32", f"int {k} = 0;"))
+    inside = scope.inside(uniform=False, loops=0, cost=scope.cost * most)
     form = (
-        f"if ({{0}}) {{\n    {C_NAMES[target.type]} {spare} = {target.form};\n"
-        f"    {target.form} = {other};\n    {other} = {spare};\n}}"
+        f"{k} = {most};\nif ({{0}}) goto {way}_b;\nif ({{1}}) goto {way}_c;\n"
+        f"{way}_a: {{\n    <0>\n}}\nif (--{k} <= 0) goto {way}_d;\nif ({{2}}) goto {way}_c;\n"
+        f"{way}_b: {{\n    <1>\n}}\nif (--{k} <= 0) goto {way}_d;\nif ({{3}}) goto {way}_a;\n"
+        f"{way}_c: {{\n    <2>\n}}\nif (--{k} > 0 && {{4}}) goto {way}_b;\n{way}_d:;"
     )
-    return Stmt(form, (condition(scope),))
+    parts = tuple(condition(scope) for _ in range(5))
+    return Stmt(form, parts, tuple(block(inside, 2) for _ in range(3)))
 
 
-def _atomic(scope: Scope) -> Stmt | None:
-    """Sums that do not depend on order, in elements of which each knows one operation."""
-    if not scope.in_kernel:
+def _into_loop(scope: Scope) -> Stmt | None:
+    """A switch whose cases lie in a loop (Duff's device)."""
+    most = scope.dice.pick((2, 4))
+    if scope.depth >= MOST_DEPTH or scope.cost * most > MOST_COST:
         return None
-    names = ("Add", "Min", "Max", "And", "Or", "Xor")
-    number = scope.dice.below(len(names))
-    wide = scope.dice.chance(30)
-    type_ = "u64" if wide else "u32"
-    value = scope.expr(type_, 1)
-    index = scope.expr("u32", 1)
-    kind = scope.dice.below(4)
-    if kind == 0:  # an element of its own, whose old value may be looked at
-        target = place(scope, ("u32",))
-        if target:
-            at = "&own[gid * 4 + ({1} & 3)]"
-            how = scope.dice.pick(
-                (f"atomicAdd({at}, {{0}})", f"atomicExch({at}, {{0}})", f"atomicInc({at}, {{0}})",
-                 f"atomicDec({at}, {{0}})", f"atomicCAS({at}, {{0}}, 7u)",
-                 f"atomicMax({at}, {{0}})", f"atomicXor({at}, {{0}})")
-            )  # fmt: skip
-            return Stmt(f"{target.form} = {how};", (scope.expr("u32", 1), index))
-    array = "sum_l" if wide else "sum_u"
-    return Stmt(
-        f"atomic{names[number]}(&{array}[{number * 8} + ({{1}} & 7)], {{0}});", (value, index)
+    k = scope.fresh("k")
+    inside = scope.inside(uniform=False, loops=scope.loops + 1, cost=scope.cost * most,
+                          small=[*scope.small, k])  # fmt: skip
+    form = (
+        f"{{ int {k} = {most};\nswitch ({{0}} & 3) {{\ncase 0: do {{ {{\n    <0>\n}}\n"
+        f"case 1: {{\n    <1>\n}}\ncase 2: {{\n    <2>\n}}\ndefault:;\n"
+        f"}} while (--{k} > 0 && {{1}}); }} }}"
     )
+    parts = (scope.expr("u32", 1), condition(scope))
+    return Stmt(form, parts, tuple(block(inside, 2) for _ in range(3)))
+
+
+def _nest(scope: Scope) -> Stmt | None:
+    """A loop that lanes leave, or cut short, from within branches of branches."""
+    most = scope.dice.pick((3, 5, 9))
+    if scope.depth >= MOST_DEPTH - 1 or scope.cost * most > MOST_COST:
+        return None
+    k = scope.fresh("k")
+    inside = scope.inside(uniform=False, cost=scope.cost * most, loops=scope.loops + 1,
+                          small=[*scope.small, k])  # fmt: skip
+    bound, parts = _bound(scope, most)
+    body = block(inside, 2)
+    for _ in range(scope.dice.between(1, 2)):
+        inner = inside
+        branches: tuple[Block, ...] = ()
+        for _ in range(scope.dice.between(1, 3)):
+            inner = inner.inside()
+            out = (*block(inner, 1), _way_out(inner))
+            branches = ((*out, *(branches and (_either(inner, branches),))),)
+        body += (_either(inside, branches),)
+    return Stmt(f"for (int {k} = 0; {k} < {bound}; {k}++) {{\n    <0>\n}}", parts, (body,))
+
+
+def _either(scope: Scope, branches: tuple[Block, ...]) -> Stmt:
+    if scope.dice.chance(40):
+        other = block(scope.inside(), 1)
+        form = "if ({0}) {\n    <0>\n} else {\n    <1>\n}"
+        return Stmt(form, (condition(scope),), (*branches, other))
+    return Stmt("if ({0}) {\n    <0>\n}", (condition(scope),), branches)
+
+
+def _way_out(scope: Scope) -> Stmt:
+    """`break`, `continue` or a return, for some lanes."""
+    word, parts = scope.dice.pick(("break;", "continue;", "continue;")), (condition(scope),)
+    if scope.gives and scope.dice.chance(15):
+        value = (scope.expr(scope.gives, 1),) if scope.gives != "void" else ()
+        word, parts = "return {1};" if value else "return;", (*parts, *value)
+    changed = change_any(scope)
+    inside = (changed,) if changed else ()
+    return Stmt(f"if ({{0}}) {{\n    <0>\n    {word}\n}}", parts, (inside,))
+
+
+def _kept(scope: Scope) -> Stmt | None:
+    """A value that is kept over a region in which lanes go different ways."""
+    target = place(scope)
+    if not target or scope.depth >= MOST_DEPTH:
+        return None
+    kept, x = scope.fresh("x"), target.form
+    inside = scope.inside(uniform=False)
+    region = [change(inside, target), *block(inside, 2)]
+    makers = (_if, _nest, _while, _for)
+    made = scope.dice.pick(makers)(inside)
+    region += [made] if made else []
+    form = (
+        f"{{ {C_NAMES[target.type]} {kept} = {x};\nif ({{0}}) {{\n    <0>\n}}\n"
+        f"{x} = {joined(scope, target.type, x, kept)}; }}"
+    )
+    return Stmt(form, (condition(scope),), (tuple(region),))
 
 
 _MAKERS: tuple[Maker, ...] = (
-    *(_declare,) * 5, *(_assign,) * 12,
-    *(_in_place,) * 20, *(_change,) * 6, *(store,) * 10, *(_if,) * 9,
+    *(declare,) * 5, *(assign,) * 12,
+    *(in_place,) * 20, *(change_any,) * 6, *(store,) * 10, *(_if,) * 9,
     *(_short_circuit,) * 3, *(_for,) * 8, *(_while,) * 5, *(_leave,) * 7, *(_return,) * 3,
-    *(_switch,) * 3, *(_goto,) * 2, *(_element,) * 6, *(_walk,) * 3, *(_exchange,) * 3,
-    *(_atomic,) * 4,
+    *(_switch,) * 3, *(_goto,) * 2, *(_tangle,) * 2, _into_loop, *(_nest,) * 2,
+    *(_kept,) * 2, *(chain,) * 5, *(element,) * 6, *(_walk,) * 3, *(exchange,) * 3,
+    *(atomic,) * 4,
 )  # fmt: skip

@@ -6,9 +6,9 @@ They stand only where all threads of the block arrive, and name only lanes that 
 from collections.abc import Callable
 
 from fuzz.cuda import statement
+from fuzz.cuda.change import change, condition, place
 from fuzz.cuda.form import FLOATS
 from fuzz.cuda.scope import Array, Scope
-from fuzz.cuda.statement import change, place
 from fuzz.cuda.tree import C_NAMES, Block, Expr, Stmt, Variable
 
 SHUFFLED = ("i32", "u32", "f32", "f32", "i64", "u64", "f64")
@@ -103,7 +103,7 @@ def _part_of_warp(scope: Scope) -> Stmt | None:
         f"    {target.form} = __shfl_sync({mask}, {target.form}, __ffs({mask}) - 1);\n"
         "    <0>\n} }"
     )
-    return Stmt(form, (statement.condition(scope),), ((change(scope, target),),))
+    return Stmt(form, (condition(scope),), ((change(scope, target),),))
 
 
 def _shared(scope: Scope) -> tuple[str, str, int] | None:
@@ -195,7 +195,7 @@ def _histogram(scope: Scope) -> Stmt | None:
         f"{target.form} = {name}[{{4}} & 15];"
     )
     u = scope.expr
-    parts = (u("u32", 1), statement.condition(scope), u("u32", 1), u("u32", 1), u("u32", 1))
+    parts = (u("u32", 1), condition(scope), u("u32", 1), u("u32", 1), u("u32", 1))
     return Stmt(form, parts, ((change(scope, target),),))
 
 

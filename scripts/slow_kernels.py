@@ -1,0 +1,169 @@
+"""How fast the kernels of public programs run: lane instructions a second, the slowest first.
+
+python scripts/slow_kernels.py CHECKOUT... [--keep FOLDER] [--only NAME...] [--seconds N]
+                               [--least N] [--json FILE]
+
+Checkouts and programs are those of try_programs.py, with the same arguments; `--keep` is where it
+has built them. Each kernel counts by its largest launch of at least `--least` lane instructions.
+Seconds are those of the processor while the compiled engine runs the launch in one thread and hands
+over its rows; compiling the kernel is not among them.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+from try_collections import Program, find_programs
+from try_inputs import write_inputs
+from try_programs import Places, build, call_of, file_name, folder_of
+
+from cutrace.errors import CutraceError
+from cutrace.tracer.engine import engine_choice
+from cutrace.tracer.engine import run as engine
+from cutrace.tracer.engine.array.decode import prepare
+from cutrace.tracer.host import function
+from cutrace.traces.reader import LaunchTrace, read_trace
+
+GOAL = 20e6
+LEAST = 1_000_000
+ONE = "CUTRACE_SLOW_KERNELS"
+"""The variable of the environment that has the path for the seconds of one program's launches."""
+
+
+def lane_instructions(launch: LaunchTrace) -> int:
+    """How many instructions the lanes of a launch executed, all together."""
+    starts = launch.instructions()["block"].to_numpy()
+    lengths = np.bincount(starts)
+    paths = launch.paths()
+    sums = []
+    for blocks, active, repeat in zip(
+        *(paths[name].to_pylist() for name in ("blocks", "active", "repeat")), strict=True
+    ):
+        lanes = np.bitwise_count(np.array(active, np.uint32)).astype(np.int64)
+        sums.append(int((lanes * lengths[blocks] * np.array(repeat, np.int64)).sum()))
+    counted = np.array([*sums, 0], np.int64)
+    return sum(int(counted[b["path"].to_numpy()].sum()) for b in launch.control_batches())
+
+
+def time_launches(words: list[str], path: str) -> None:
+    """Record as `cutrace record` does, and write the seconds of each launch, and its engine."""
+    from cutrace.cli import run as command
+
+    times: list[tuple[float, bool]] = []
+    refused: list[str] = []
+    fall_back = engine_choice._array
+
+    def refuse(program: Any, why: str) -> Any:
+        refused.append(why)
+        return fall_back(program, why)
+
+    def timed(kernel: Any, launch: Any, memory: Any, loaded: Any, sink: Any) -> None:
+        program = prepare(kernel, launch, memory, loaded)
+        refused.clear()
+        engine_choice.choose_engine(program, engine.blocks_a_wave(program))  # compiles it
+        start = time.process_time()
+        engine.run(kernel, launch, memory, loaded, sink)
+        times.append((time.process_time() - start, not refused))
+        Path(path).write_text(json.dumps(times))
+
+    with (
+        patch.object(engine_choice, "_array", refuse),
+        patch.object(engine_choice, "_is_worth_compiling", lambda program: True),
+        patch.object(function, "run", timed),
+    ):
+        sys.exit(command(words))
+
+
+def measure(program: Program, places: Places, seconds: float) -> Iterator[dict[str, Any]]:
+    """Yield name, lane instructions and seconds of each launch of a program."""
+    binary = places.built / file_name(program)
+    if not binary.is_file():
+        build(program, places, binary)
+    if program.left_out or not binary.is_file():
+        return
+    with tempfile.TemporaryDirectory(prefix="cutrace-slow-") as folder:
+        trace, times = Path(folder, "t.cutrace"), Path(folder, "times.json")
+        words = ["record", "--timeout", str(seconds), "-o", str(trace), "--", str(binary)]
+        subprocess.run(
+            [sys.executable, __file__, *words, *call_of(program, places)],
+            cwd=folder_of(program, places), env={**os.environ, ONE: str(times)},
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        try:
+            launches = read_trace(trace).launches if times.is_file() else ()
+        except CutraceError:
+            return
+        told = json.loads(times.read_text()) if launches else []
+        for launch, (spent, compiled) in zip(launches, told, strict=False):
+            yield {
+                "program": program.name,
+                "kernel": launch.launch.name,
+                "lanes": lane_instructions(launch),
+                "seconds": spent,
+                "compiled": compiled,
+            }
+
+
+def largest(rows: Iterator[dict[str, Any]], least: int) -> list[dict[str, Any]]:
+    """The largest launch of each kernel, if it is large enough."""
+    found: dict[str, dict[str, Any]] = {}
+    for row in rows:
+        old = found.get(row["kernel"])
+        if row["lanes"] >= least and (old is None or row["lanes"] > old["lanes"]):
+            found[row["kernel"]] = row
+    return list(found.values())
+
+
+def show(rows: Sequence[Mapping[str, Any]]) -> None:
+    """Print the kernels, the slowest first, and how many miss the goal."""
+    rated = sorted(rows, key=lambda row: row["lanes"] / row["seconds"])
+    for row in rated:
+        rate = row["lanes"] / row["seconds"] / 1e6
+        engine_name = "compiled" if row["compiled"] else "array"
+        print(
+            f"{rate:9.1f} M/s {row['lanes']:13,} lane instructions  {engine_name:8} "
+            f"{row['program']}: {row['kernel'][:60]}"
+        )
+    slow = sum(row["lanes"] < GOAL * row["seconds"] for row in rated)
+    print(f"{len(rated)} kernels, {slow} below {GOAL / 1e6:.0f} M lane instructions a second")
+
+
+def main() -> None:
+    """Measure the programs of the checkouts, one after the other."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("checkouts", nargs="*", type=Path)
+    parser.add_argument("--only", nargs="*", default=())
+    parser.add_argument("--seconds", type=float, default=150.0)
+    parser.add_argument("--least", type=int, default=LEAST)
+    parser.add_argument("--keep", type=Path, help="a folder of what is built")
+    parser.add_argument("--json", type=Path)
+    asked = parser.parse_args()
+    rows: list[dict[str, Any]] = []
+    with tempfile.TemporaryDirectory(prefix="cutrace-slow-") as folder:
+        places = Places(asked.keep or Path(folder, "built"), Path(folder, "inputs"))
+        for place in (places.built, places.inputs):
+            place.mkdir(parents=True, exist_ok=True)
+        write_inputs(places.inputs)
+        for program in find_programs([checkout.resolve() for checkout in asked.checkouts]):
+            if asked.only and program.name not in asked.only:
+                continue
+            rows += largest(measure(program, places, asked.seconds), asked.least)
+            print(f"{program.name}: {len(rows)} kernels so far", file=sys.stderr, flush=True)
+            if asked.json:
+                asked.json.write_text(json.dumps(rows, indent=1))
+    show(rows)
+
+
+if __name__ == "__main__":
+    if ONE in os.environ:
+        time_launches(sys.argv[1:], os.environ[ONE])
+    main()
