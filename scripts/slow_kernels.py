@@ -30,7 +30,7 @@ from cutrace.errors import CutraceError
 from cutrace.tracer.engine import engine_choice
 from cutrace.tracer.engine import run as engine
 from cutrace.tracer.engine.array.decode import prepare
-from cutrace.tracer.host import function
+from cutrace.tracer.host.launch import function
 from cutrace.traces.reader import LaunchTrace, read_trace
 
 GOAL = 20e6
