@@ -105,6 +105,49 @@ def test_the_driver_and_the_runtime_share_one_device(tmp_path: Path) -> None:
     assert [each.launch.kernel for each in done.trace.launches] == ["_Z9incrementPi", "scale"]
 
 
+def test_arrays_and_textures_have_the_driver_s_formats(tmp_path: Path) -> None:
+    source = """
+    __global__ void read(cudaTextureObject_t texture, float *out)
+    {
+        out[threadIdx.x] = tex2D<float>(texture, threadIdx.x + 0.5f, 1.5f);
+    }
+    int main()
+    {
+        Start s;
+        unsigned char texels[2][4] = {{9, 9, 9, 9}, {0, 51, 102, 255}};
+        float host[4], *out;
+        CUarray array;
+        CUDA_ARRAY_DESCRIPTOR form = {4, 2, CU_AD_FORMAT_UNSIGNED_INT8, 1}, told;
+        DO(cuArrayCreate(&array, &form));
+        DO(cuArrayGetDescriptor(&told, array));
+        CUDA_MEMCPY2D copy = {};
+        copy.srcMemoryType = CU_MEMORYTYPE_HOST;
+        copy.srcHost = texels;
+        copy.srcPitch = copy.WidthInBytes = 4;
+        copy.dstMemoryType = CU_MEMORYTYPE_ARRAY;
+        copy.dstArray = array;
+        copy.Height = 2;
+        DO(cuMemcpy2D(&copy));
+        CUDA_RESOURCE_DESC resource = {};
+        resource.resType = CU_RESOURCE_TYPE_ARRAY;
+        resource.res.array.hArray = array;
+        CUDA_TEXTURE_DESC modes = {};
+        CUtexObject texture;
+        DO(cuTexObjectCreate(&texture, &resource, &modes, NULL));
+        CHECK(cudaMalloc(&out, sizeof host));
+        read<<<1, 4>>>(texture, out);
+        CHECK(cudaMemcpy(host, out, sizeof host, cudaMemcpyDeviceToHost));
+        printf("%g %g %g %g %d\\n", host[0], host[1], host[2], host[3],
+               told.Width == 4 && told.Height == 2 && told.Format == form.Format);
+        DO(cuTexObjectDestroy(texture));
+        DO(cuArrayDestroy(array));
+        return 0;
+    }
+    """
+    done = drive(tmp_path, source)
+    assert (done.status, done.out) == (0, "0 0.2 0.4 1 1\n"), done.err  # 51 / 255, 102 / 255
+
+
 def test_what_the_driver_has_not_is_an_error_of_its_own(tmp_path: Path) -> None:
     source = """
     int main()

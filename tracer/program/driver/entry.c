@@ -1,5 +1,7 @@
 /* Where a program comes in: initialization, errors, and functions by their names. */
 
+#define _GNU_SOURCE
+#include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -59,18 +61,30 @@ API CUresult cuGetErrorString(CUresult error, const char **text)
     return status;
 }
 
+/* NVIDIA's compilers ask, too, and do without. */
+static int is_compiler(const char *path)
+{
+    return strstr(path, "libnvrtc") || strstr(path, "libnvJitLink") || strstr(path, "libnvvm");
+}
+
+static void tell_unreached(const char *path)
+{
+    fprintf(stderr,
+            "cutrace: NVIDIA's runtime in %s is not reached, and what it launches is not recorded:\n"
+            "its functions have no names there (strip, -s), or it began too early. If that is the\n"
+            "program's own, link it with these names, with nvcc's option -cudart shared, or by\n"
+            "`cutrace nvcc`\n", path);
+}
+
 /* Tables that NVIDIA does not document, by which its runtime calls its driver. */
 API CUresult cuGetExportTable(const void **table, const CUuuid *which)
 {
     static int is_told;
+    Dl_info caller;
     (void)which;
     *table = NULL;
-    if (!is_told++)
-        fprintf(stderr,
-                "cutrace: NVIDIA's runtime in this program, or in a library that it loads, is not reached,\n"
-                "and what it launches is not recorded: its functions have no names there (strip, -s), or\n"
-                "it began too early. If it is the program's, link it with these names, with nvcc's option\n"
-                "-cudart shared, or by `cutrace nvcc`\n");
+    if (dladdr(__builtin_return_address(0), &caller) && !is_compiler(caller.dli_fname) && !is_told++)
+        tell_unreached(caller.dli_fname);
     return CUDA_ERROR_NOT_FOUND;
 }
 
