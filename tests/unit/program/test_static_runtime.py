@@ -75,9 +75,9 @@ def test_a_program_with_nvidia_s_runtime_in_itself_is_recorded(tmp_path: Path) -
 def test_one_that_is_stripped_of_names_is_told_what_to_do(tmp_path: Path) -> None:
     subprocess.run(["strip", build_elsewhere(tmp_path)], check=True)
     done = record_it(tmp_path)
-    assert "is not reached" in done.err
+    assert "NVIDIA's runtime in ./app is not reached" in done.err
     assert "its functions have no names there (strip, -s)" in done.err
-    assert "-cudart shared, or by `cutrace nvcc`" in done.err
+    assert "-cudart shared, or by\n`cutrace nvcc`" in done.err
     assert "app.cutrace has 0 launches" in done.err
 
 
