@@ -19,6 +19,7 @@ from ..front.headers import tensor_core
 from ..host.path import missing_file
 from .cache import folder_of, kept, key_of
 from .library import build_library
+from .missing import advise
 from .toolkit import Toolkit, find_host_compiler, find_toolkit
 from .wire import RUNTIME
 
@@ -169,7 +170,7 @@ def _run(command: Sequence[str]) -> None:
     answer = run_nvcc(command)
     if answer.returncode:
         said = (answer.stderr.strip() or answer.stdout.strip()) or "it says nothing"
-        raise CutraceError(f"nvcc does not build it:\n{said}")
+        raise CutraceError(f"nvcc does not build it:\n{said}{advise(said)}")
     if answer.stderr.strip():
         print(answer.stderr.strip(), file=sys.stderr)
 

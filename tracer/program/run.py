@@ -15,6 +15,7 @@ from .code import Code
 from .device import Device
 from .launches import EnoughError, Launches
 from .library import build_library
+from .missing import why_nothing_came
 from .server import Server
 from .session import ProgramSession
 from .storage import Storage
@@ -96,7 +97,7 @@ def _serve(
     parts = ({"HELLO": greeter.greet}, code.verbs, storage.verbs, texels.verbs, launches.verbs)
     status, why = _answer(child, Server(child.line, parts), order.seconds)
     if not greeter.asked and not why:
-        raise CutraceError(f"{order.words[0]}: it called nothing of CUDA's runtime or driver")
+        raise CutraceError(why_nothing_came(order.words[0], status))
     return Ended(status, launches.done, launches.refused, why)
 
 

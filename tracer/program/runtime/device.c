@@ -140,6 +140,7 @@ static int64_t attribute(enum cudaDeviceAttr which, int *is_known)
     case cudaDevAttrMaxSurface1DWidth:
     case cudaDevAttrMaxSurface2DWidth: return 32768;
     case cudaDevAttrMaxSurface2DHeight: return 65536;
+    case cudaDevAttrGpuOverlap:
     case cudaDevAttrConcurrentKernels:
     case cudaDevAttrCanMapHostMemory:
     case cudaDevAttrUnifiedAddressing:

@@ -1,0 +1,92 @@
+"""Programs that cannot be built or started: one message says what is missing, and what to do."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from program_run import Done, cutrace
+
+from cutrace.errors import CutraceError
+from cutrace.tracer.program.library import build_library
+from cutrace.tracer.program.toolkit import find_host_compiler, find_toolkit
+
+EMPTY = "__global__ void k() {}\nint main() { k<<<1, 1>>>(); return cudaGetLastError(); }\n"
+
+
+def only_message(done: Done) -> str:
+    """What cutrace said, in one message, with no trace and no traceback."""
+    assert not done.path.exists()
+    assert "Traceback" not in done.err
+    assert done.err.count("cutrace: ") == 1, done.err
+    return done.err.partition("cutrace: ")[2].strip()
+
+
+def test_without_a_host_compiler_it_is_said_how_to_get_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("NVCC_CCBIN", raising=False)
+    (tmp_path / "app.cu").write_text(EMPTY)
+    said = only_message(cutrace(tmp_path, "record", "app.cu", "--"))
+    assert said.startswith(
+        "a CUDA program needs a C++ compiler for its host code, and there is none: install g++"
+    )
+
+
+def test_a_named_host_compiler_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NVCC_CCBIN", "/no/such/g++")
+    find_host_compiler.cache_clear()
+    with pytest.raises(CutraceError, match=r"NVCC_CCBIN is /no/such/g.., which is not there"):
+        find_host_compiler()
+    find_host_compiler.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("source", "flags", "message"),
+    [
+        (
+            "#include <cublas_v2.h>\nint main() {}\n",
+            "",
+            "cuBLAS is a library of machine code, which cutrace cannot record: build the program",
+        ),
+        ("int main() {}\n", "--nvcc-flags=-lcufft", "cuFFT is a library of machine code"),
+        ('#include "nothing.h"\nint main() {}\n', "", "nothing.h: No such file or directory"),
+    ],
+)
+def test_a_library_that_is_missing_where_a_program_is_built_is_named(
+    source: str, flags: str, message: str, tmp_path: Path
+) -> None:
+    (tmp_path / "app.cu").write_text(source)
+    said = only_message(cutrace(tmp_path, "record", "app.cu", *filter(None, [flags]), "--"))
+    assert said.startswith("nvcc does not build it:\n")
+    assert message in said
+
+
+def test_a_library_that_is_missing_where_a_program_starts_is_told(tmp_path: Path) -> None:
+    (tmp_path / "app.cu").write_text("int part();\n" + EMPTY.replace("return", "return part() +"))
+    (tmp_path / "part.c").write_text("int part(void) { return 0; }\n")
+    compiler = [find_host_compiler(), "-shared", "-fPIC", "-x", "c", "part.c"]
+    subprocess.run([*compiler, "-o", "libpart.so"], cwd=tmp_path, check=True)
+    (tmp_path / "app.cu").write_text('extern "C" ' + (tmp_path / "app.cu").read_text())
+    built = cutrace(tmp_path, "nvcc", "app.cu", "-L.", "-lpart", "-o", "app")
+    assert built.status == 0, built.err
+    (tmp_path / "libpart.so").unlink()
+    done = cutrace(tmp_path, "record", "--", "./app")
+    assert "libpart.so: cannot open shared object file" in done.err  # the system's own words
+    assert only_message(done).startswith(
+        "./app: the system could not start it, most likely for a library that is missing"
+    )
+
+
+def test_a_program_with_machine_code_only_is_told_how_to_build_it(tmp_path: Path) -> None:
+    (tmp_path / "app.cu").write_text(EMPTY)
+    toolkit, compiler = find_toolkit(), find_host_compiler()
+    code = "-gencode=arch=compute_90,code=sm_90"
+    nvcc = [str(toolkit.nvcc), code, "-cudart", "shared", "app.cu", "-o", "app"]
+    library = f"-L{build_library(toolkit, compiler)}"
+    subprocess.run([*nvcc, "-ccbin", compiler, library], cwd=tmp_path, check=True)
+    done = cutrace(tmp_path, "record", "--", "./app")
+    assert done.status == 209  # cudaErrorNoKernelImageForDevice, which the program returns
+    assert "the program has machine code alone (sm_90), no PTX: build it with `cutrace nvcc`" in (
+        done.err
+    )

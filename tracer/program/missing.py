@@ -1,0 +1,52 @@
+"""What to do about a library that a program needs and that is not there."""
+
+import re
+
+_ASKED = re.compile(r"fatal error: (\S+\.h\w*): No such file|cannot find -l(\w+)")
+_MACHINE_CODE = {
+    "cublas": "cuBLAS",
+    "cudnn": "cuDNN",
+    "cufft": "cuFFT",
+    "cusolver": "cuSOLVER",
+    "cusparse": "cuSPARSE",
+    "curand": "cuRAND",
+    "nccl": "NCCL",
+    "npp": "NPP",
+    "nvjpeg": "nvJPEG",
+}
+"""Libraries whose kernels are machine code alone, by what their files begin with."""
+
+_HEADERS_ALONE = {"curand_kernel": "nvidia-curand", "nvToolsExt": "nvidia-nvtx"}
+"""Headers that need no library, by how their names begin, and the packages that bring them."""
+
+NOT_STARTED = 127
+"""The exit status of a program that the system's loader could not start."""
+
+
+def advise(said: str) -> str:
+    """A line behind what a compiler said, where it misses what cutrace knows of; else empty."""
+    found = _ASKED.search(said)
+    if found is None:
+        return ""
+    name = (found[1] or found[2]).rpartition("/")[2]
+    for start, package in _HEADERS_ALONE.items():
+        if name.startswith(start):
+            return f"\n{name} comes with a package: python -m pip install {package}"
+    for start, library in _MACHINE_CODE.items():
+        if name.startswith(start):
+            return (
+                f"\n{library} is a library of machine code, which cutrace cannot record: build the "
+                "program without it"
+            )
+    return ""
+
+
+def why_nothing_came(word: str, status: int) -> str:
+    """Why a program ended without a word to its recorder."""
+    if status == NOT_STARTED:
+        return (
+            f"{word}: the system could not start it, most likely for a library that is missing "
+            f"(see above): install that, or name its folder in $LD_LIBRARY_PATH; ldd {word} lists "
+            "what it needs"
+        )
+    return f"{word}: it called nothing of CUDA's runtime or driver"
