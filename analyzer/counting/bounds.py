@@ -46,11 +46,6 @@ class Bound:
     amount: int
     unit: str
 
-    @property
-    def least(self) -> str:
-        """`20.2 ns for 163,840 bytes`."""
-        return f"{time_text(self.ns)} for {self.amount:,} {self.unit}"
-
 
 def find_bounds(counts: pl.DataFrame, device: Device, launch: Launch) -> tuple[Bound, ...]:
     """The bounds of a launch from its raw counts, the longest first; without what is not asked for.
@@ -96,16 +91,15 @@ def _sector(device: Device) -> int:
 def verdict(bounds: Sequence[Bound]) -> str:
     """The limit in a sentence, and what would be next; empty if nothing is known.
 
-    >>> verdict([Bound("DRAM", 2000.0, 9600, "bytes"), Bound("L2", 500.0, 9600, "bytes")])
-    'limited by DRAM: at least 2 us for 9,600 bytes; next: L2, 500 ns for 9,600 bytes (25 %)'
+    >>> verdict([Bound("DRAM", 2000.0, 9600000, "bytes"), Bound("L2", 500.0, 9600000, "bytes")])
+    'limited by DRAM: at least 2 us for 9,600,000 bytes; next: L2, 500 ns'
     """
     if not bounds:
         return ""
-    first = f"limited by {bounds[0].resource}: at least {bounds[0].least}"
-    if len(bounds) < 2:
-        return first
-    share = f"{100 * bounds[1].ns / bounds[0].ns:.0f} %"
-    return f"{first}; next: {bounds[1].resource}, {bounds[1].least} ({share})"
+    first, *others = bounds
+    next_ = f"; next: {others[0].resource}, {time_text(others[0].ns)}" if others else ""
+    least = f"at least {time_text(first.ns)} for {first.amount:,} {first.unit}"
+    return f"limited by {first.resource}: {least}{next_}"
 
 
 def time_text(ns: float) -> str:

@@ -89,7 +89,7 @@ def _sheet(profile: Profile, number: int) -> Sheet:
         devices=profile.devices,
         refusals=tuple(p.refusal for p in on),
         blocks=blocks,
-        costliest=tuple(costliest(p.lines) for p in on),
+        costliest=tuple(costliest(p.lines, p.limited_by) for p in on),
         notes=_notes(on, blocks),
         bounds=tuple(p.bounds for p in on),
         left_out=left_out,

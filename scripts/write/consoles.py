@@ -38,7 +38,7 @@ def renewed(document: Path) -> str:
 def _console(block: str) -> str:
     """A block of commands, each with what it prints."""
     shown = [(c.line, _run(c.line), c.printed) for c in TEST["commands"](block)]
-    gaps = [printed[len(printed.rstrip()) :] for *_, printed in shown]
+    gaps = [printed[len(printed.rstrip()) :] or "\n" for *_, printed in shown]
     return "".join(
         f"$ {line}\n{said.rstrip()}{gap}" if said.strip() else f"$ {line}\n{gap.lstrip()}"
         for (line, said, _), gap in zip(shown, gaps, strict=True)

@@ -11,6 +11,7 @@ from cutrace.analyzer.comparison.comparison import compare_profiles
 from cutrace.analyzer.comparison.comparison_report import render_table
 from cutrace.analyzer.profile import LaunchProfile, analyze
 from cutrace.analyzer.report.json import render
+from cutrace.analyzer.sheet.sheet import sheets
 from cutrace.analyzer.sheet.view import View
 from cutrace.cli import run
 from cutrace.models.replay.device.device import load_device, load_devices
@@ -167,3 +168,11 @@ def test_a_comparison_says_what_limits_each_variant(trace: Path) -> None:
     comparison = compare_profiles(profiles)
     text = render_table(comparison, View())
     assert text.count("     limited by DRAM: at least 6.07 us for 524,288 bytes; next: ") == 2
+
+
+def test_the_line_that_costs_most_is_that_of_what_limits(trace: Path) -> None:
+    (sheet,) = (s for s in sheets(analyze(trace, "h200")) if s.number == 1)
+    (top,) = sheet.costliest
+    assert top is not None
+    assert (top.what, top.share) == ("passes over the banks", 0.5)  # the store and the load
+    assert top.text == "tile[threadIdx.x][threadIdx.y] = 1;"
