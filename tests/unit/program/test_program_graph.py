@@ -76,3 +76,68 @@ def test_graphs_run_what_was_captured_or_added_in_order(tmp_path: Path) -> None:
     assert done.out == expected, done.err
     kernels = [launch.launch.signature.partition("(")[0] for launch in done.trace.launches]
     assert kernels == ["add", "times", "add", "times", "add", "times"]
+
+
+MEMORY = """
+__global__ void add(int *into, const int *from, int n)
+{
+    if (threadIdx.x < n) into[threadIdx.x] += from[threadIdx.x] + 1;
+}
+
+int main()
+{
+    int *sums, host[32] = {};
+    CHECK(cudaMalloc(&sums, sizeof host));
+    CHECK(cudaMemset(sums, 0, sizeof host));
+    cudaStream_t stream;
+    CHECK(cudaStreamCreate(&stream));
+
+    // captured: sums += scratch + 1, where scratch is 0
+    int *scratch;
+    cudaGraph_t graph;
+    cudaGraphExec_t exec;
+    CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+    CHECK(cudaMallocAsync(&scratch, sizeof host, stream));
+    CHECK(cudaMemsetAsync(scratch, 0, sizeof host, stream));
+    add<<<1, 32, 0, stream>>>(sums, scratch, 32);
+    CHECK(cudaFreeAsync(scratch, stream));
+    CHECK(cudaStreamEndCapture(stream, &graph));
+    CHECK(cudaGraphInstantiate(&exec, graph, 0));
+    for (int i = 0; i < 3; ++i) CHECK(cudaGraphLaunch(exec, stream));
+
+    // added node by node; freed by the program, and launched again
+    cudaGraph_t other;
+    cudaGraphNode_t taken, launched;
+    CHECK(cudaGraphCreate(&other, 0));
+    cudaMemAllocNodeParams wanted = {};
+    wanted.bytesize = sizeof host;
+    CHECK(cudaGraphAddMemAllocNode(&taken, other, 0, 0, &wanted));
+    int n = 32;
+    void *arguments[] = {&wanted.dptr, &sums, &n};
+    cudaKernelNodeParams kernel = {};
+    kernel.func = (void *)add;
+    kernel.gridDim = dim3(1), kernel.blockDim = dim3(32);
+    kernel.kernelParams = arguments;
+    CHECK(cudaGraphAddKernelNode(&launched, other, &taken, 1, &kernel));
+    CHECK(cudaGraphInstantiate(&exec, other, 0));
+    for (int i = 0; i < 2; ++i) {
+        CHECK(cudaGraphLaunch(exec, stream));
+        CHECK(cudaFreeAsync(wanted.dptr, stream));
+    }
+    cudaGraphNodeType type;
+    CHECK(cudaGraphNodeGetType(taken, &type));
+    unsigned long long used = 0;
+    CHECK(cudaDeviceGetGraphMemAttribute(0, cudaGraphMemAttrUsedMemHigh, &used));
+    CHECK(cudaMemcpy(host, sums, sizeof host, cudaMemcpyDeviceToHost));
+    printf("%d %d ", host[0], host[31]);
+    CHECK(cudaMemcpy(host, wanted.dptr, sizeof host, cudaMemcpyDeviceToHost));
+    printf("%d %d %llu", host[31], type == cudaGraphNodeTypeMemAlloc, used);
+}
+"""
+
+
+def test_graphs_allocate_memory_that_keeps_its_address(tmp_path: Path) -> None:
+    done = record(tmp_path, MEMORY)
+    # 3 launches add 1 each; 2 launches add the sums, 3, and 1 each; two pieces of 128 bytes
+    assert (done.status, done.out) == (0, "3 3 8 1 256"), done.err
+    assert len(done.trace.launches) == 5

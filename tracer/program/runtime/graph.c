@@ -147,9 +147,9 @@ static void free_graph(cudaGraph_t graph)
     free(graph);
 }
 
-static cudaError_t add_work(cudaGraphNode_t *made, cudaGraph_t graph, const cudaGraphNode_t *needs,
-                            size_t count, enum cudaGraphNodeType type, action run, const void *what,
-                            size_t bytes)
+cudaError_t add_work(cudaGraphNode_t *made, cudaGraph_t graph, const cudaGraphNode_t *needs,
+                     size_t count, enum cudaGraphNodeType type, action run, const void *what,
+                     size_t bytes)
 {
     cudaGraphNode_t node = add(graph, type);
     set_work(node, run, what, bytes);
@@ -341,6 +341,14 @@ API cudaError_t cudaGraphAddNode(cudaGraphNode_t *made, cudaGraph_t graph,
         return cudaGraphAddChildGraphNode(made, graph, needs, count, params->graph.graph);
     case cudaGraphNodeTypeEmpty:
         return cudaGraphAddEmptyNode(made, graph, needs, count);
+    case cudaGraphNodeTypeMemAlloc: {
+        struct cudaMemAllocNodeParams own = {.bytesize = params->alloc.bytesize};
+        cudaError_t status = cudaGraphAddMemAllocNode(made, graph, needs, count, &own);
+        params->alloc.dptr = own.dptr;
+        return status;
+    }
+    case cudaGraphNodeTypeMemFree:
+        return cudaGraphAddMemFreeNode(made, graph, needs, count, params->free.dptr);
     default:
         return refuse("cudaGraphAddNode with a node of this kind");
     }

@@ -130,7 +130,7 @@ cudaError_t release(void *pointer)
 static cudaError_t free_if_any(void *pointer)
 {
     cudaError_t status = begin();
-    return status || !pointer ? status : release(pointer);
+    return status || !pointer || is_of_graph(pointer) ? status : release(pointer);
 }
 
 API cudaError_t cudaMalloc(void **pointer, size_t bytes)

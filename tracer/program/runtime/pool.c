@@ -85,7 +85,7 @@ API cudaError_t cudaMallocFromPoolAsync(void **pointer, size_t bytes, cudaMemPoo
 {
     (void)pool;
     if (capturing(stream))
-        return refuse("cudaMallocAsync while a stream is captured");
+        return done(capture_allocation(capturing(stream), pointer, bytes));
     return done(allocate(pointer, bytes, DEVICE, ""));
 }
 
@@ -97,7 +97,7 @@ API cudaError_t cudaMallocAsync(void **pointer, size_t bytes, cudaStream_t strea
 API cudaError_t cudaFreeAsync(void *pointer, cudaStream_t stream)
 {
     if (capturing(stream))
-        return refuse("cudaFreeAsync while a stream is captured");
+        return done(capture_free(capturing(stream), pointer));
     cudaError_t status = begin();
-    return done(status || !pointer ? status : release(pointer));
+    return done(status || !pointer || is_of_graph(pointer) ? status : release(pointer));
 }

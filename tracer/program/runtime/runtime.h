@@ -109,8 +109,16 @@ cudaGraph_t capturing(cudaStream_t stream);
 void end_capture(cudaGraph_t graph);
 
 /* graph.c */
+cudaError_t add_work(cudaGraphNode_t *made, cudaGraph_t graph, const cudaGraphNode_t *needs,
+                     size_t count, enum cudaGraphNodeType type, action run, const void *what,
+                     size_t bytes);
 cudaError_t add_captured(cudaGraph_t graph, enum cudaGraphNodeType type, action run,
                          const void *what, size_t bytes);
+
+/* graph_memory.c */
+int is_of_graph(const void *pointer);
+cudaError_t capture_allocation(cudaGraph_t graph, void **pointer, size_t bytes);
+cudaError_t capture_free(cudaGraph_t graph, void *pointer);
 
 /* launch.c */
 struct launch {

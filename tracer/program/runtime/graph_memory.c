@@ -1,0 +1,105 @@
+/* Memory that graphs allocate and free: it has its address from when the node is made, and keeps it
+   for as long as the program runs, so that a graph may be launched again whoever freed it. */
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "runtime.h"
+
+struct owned {
+    struct owned *next;
+    void *pointer;
+    size_t bytes;
+};
+static struct owned *all;
+static uint64_t total;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+int is_of_graph(const void *pointer)
+{
+    pthread_mutex_lock(&lock);
+    struct owned *each = all;
+    while (each && each->pointer != pointer)
+        each = each->next;
+    pthread_mutex_unlock(&lock);
+    return each != NULL;
+}
+
+static cudaError_t allocate_for_graph(void **pointer, size_t bytes)
+{
+    cudaError_t status = allocate(pointer, bytes, DEVICE, "");
+    if (status || !bytes)
+        return status ? status : cudaErrorInvalidValue;
+    struct owned *own = calloc(1, sizeof *own);
+    if (!own)
+        abort();
+    own->pointer = *pointer;
+    own->bytes = bytes;
+    pthread_mutex_lock(&lock);
+    own->next = all;
+    all = own;
+    total += bytes;
+    pthread_mutex_unlock(&lock);
+    return cudaSuccess;
+}
+
+static cudaError_t do_nothing(const void *what)
+{
+    (void)what;
+    return cudaSuccess;
+}
+
+API cudaError_t cudaGraphAddMemAllocNode(cudaGraphNode_t *made, cudaGraph_t graph,
+                                         const cudaGraphNode_t *needs, size_t count,
+                                         struct cudaMemAllocNodeParams *params)
+{
+    cudaError_t status = allocate_for_graph(&params->dptr, params->bytesize);
+    if (status)
+        return done(status);
+    return done(add_work(made, graph, needs, count, cudaGraphNodeTypeMemAlloc, do_nothing, params,
+                         sizeof *params));
+}
+
+API cudaError_t cudaGraphAddMemFreeNode(cudaGraphNode_t *made, cudaGraph_t graph,
+                                        const cudaGraphNode_t *needs, size_t count, void *pointer)
+{
+    if (!is_of_graph(pointer))
+        return done(cudaErrorInvalidValue);
+    return done(add_work(made, graph, needs, count, cudaGraphNodeTypeMemFree, do_nothing, &pointer,
+                         sizeof pointer));
+}
+
+cudaError_t capture_allocation(cudaGraph_t graph, void **pointer, size_t bytes)
+{
+    struct cudaMemAllocNodeParams params = {.bytesize = bytes};
+    cudaError_t status = allocate_for_graph(pointer, bytes);
+    params.dptr = *pointer;
+    return status ? status : add_captured(graph, cudaGraphNodeTypeMemAlloc, do_nothing, &params,
+                                          sizeof params);
+}
+
+cudaError_t capture_free(cudaGraph_t graph, void *pointer)
+{
+    return add_captured(graph, cudaGraphNodeTypeMemFree, do_nothing, &pointer, sizeof pointer);
+}
+
+API cudaError_t cudaDeviceGetGraphMemAttribute(int number, enum cudaGraphMemAttributeType attribute,
+                                               void *value)
+{
+    (void)number, (void)attribute;
+    *(uint64_t *)value = total;
+    return done(begin());
+}
+
+API cudaError_t cudaDeviceSetGraphMemAttribute(int number, enum cudaGraphMemAttributeType attribute,
+                                               void *value)
+{
+    (void)number, (void)attribute, (void)value;
+    return done(begin());
+}
+
+API cudaError_t cudaDeviceGraphMemTrim(int number)
+{
+    (void)number;
+    return done(begin());
+}
