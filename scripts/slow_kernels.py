@@ -1,12 +1,13 @@
 """How fast the kernels of public programs run: lane instructions a second, the slowest first.
 
-python scripts/slow_kernels.py CHECKOUT... [--keep FOLDER] [--only NAME...] [--seconds N]
+python scripts/slow_kernels.py CHECKOUT... --keep FOLDER [--only NAME...] [--seconds N]
                                [--least N] [--json FILE]
 
-Checkouts and programs are those of try_programs.py, with the same arguments; `--keep` is where it
-has built them. Each kernel counts by its largest launch of at least `--least` lane instructions.
-Seconds are those of the processor while the compiled engine runs the launch in one thread and hands
-over its rows; compiling the kernel is not among them.
+Checkouts and programs are those of try_programs.py, with the same arguments, as far as it has built
+them in the folder of its own `--keep`. Each kernel counts by its largest launch of at least
+`--least` lane instructions. Seconds are those of the processor while the compiled engine runs the
+launch in one thread and hands over its rows; compiling, of the kernel and of cutrace's own
+routines, is not among them.
 """
 
 import argparse
@@ -24,8 +25,9 @@ from unittest.mock import patch
 import numpy as np
 from try_collections import Program, find_programs
 from try_inputs import write_inputs
-from try_programs import Places, build, call_of, file_name, folder_of
+from try_programs import Places, call_of, file_name, folder_of
 
+import cutrace
 from cutrace.errors import CutraceError
 from cutrace.tracer.engine import engine_choice
 from cutrace.tracer.engine import run as engine
@@ -54,10 +56,29 @@ def lane_instructions(launch: LaunchTrace) -> int:
     return sum(int(counted[b["path"].to_numpy()].sum()) for b in launch.control_batches())
 
 
+WARM = """extern "C" __global__ void warm(float *x, int *sums)
+{
+    __shared__ float kept[256];
+    kept[threadIdx.x] = x[threadIdx.x];
+    __syncthreads();
+    for (int k = 0; k < (threadIdx.x & 7); k++)
+        x[threadIdx.x] += kept[threadIdx.x ^ k];
+    atomicAdd(sums + (threadIdx.x & 3), 1);
+}"""
+
+
+def warm_up() -> None:
+    """Have cutrace's own routines compiled."""
+    with cutrace.Session(engine="compiled") as gpu:
+        x, sums = gpu.device_array(256, np.float32), gpu.device_array(4, np.int32)
+        gpu.compile(WARM).get_function("warm")[1, 256](x, sums)
+
+
 def time_launches(words: list[str], path: str) -> None:
     """Record as `cutrace record` does, and write the seconds of each launch, and its engine."""
     from cutrace.cli import run as command
 
+    warm_up()
     times: list[tuple[float, bool]] = []
     refused: list[str] = []
     fall_back = engine_choice._array
@@ -86,8 +107,6 @@ def time_launches(words: list[str], path: str) -> None:
 def measure(program: Program, places: Places, seconds: float) -> Iterator[dict[str, Any]]:
     """Yield name, lane instructions and seconds of each launch of a program."""
     binary = places.built / file_name(program)
-    if not binary.is_file():
-        build(program, places, binary)
     if program.left_out or not binary.is_file():
         return
     with tempfile.TemporaryDirectory(prefix="cutrace-slow-") as folder:
@@ -144,14 +163,13 @@ def main() -> None:
     parser.add_argument("--only", nargs="*", default=())
     parser.add_argument("--seconds", type=float, default=150.0)
     parser.add_argument("--least", type=int, default=LEAST)
-    parser.add_argument("--keep", type=Path, help="a folder of what is built")
+    parser.add_argument("--keep", type=Path, required=True, help="a folder of what is built")
     parser.add_argument("--json", type=Path)
     asked = parser.parse_args()
     rows: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory(prefix="cutrace-slow-") as folder:
-        places = Places(asked.keep or Path(folder, "built"), Path(folder, "inputs"))
-        for place in (places.built, places.inputs):
-            place.mkdir(parents=True, exist_ok=True)
+        places = Places(asked.keep.resolve(), Path(folder, "inputs"))
+        places.inputs.mkdir()
         write_inputs(places.inputs)
         for program in find_programs([checkout.resolve() for checkout in asked.checkouts]):
             if asked.only and program.name not in asked.only:

@@ -1,5 +1,6 @@
 """Traces that somebody damaged: bits, bytes, whole files, the manifest's JSON, cells of tables."""
 
+import copy
 import json
 import random
 import shutil
@@ -130,7 +131,7 @@ def _edit(chance: random.Random, value: Any) -> None:
         case 2:
             other, there = chance.choice(places)
             if there in other if isinstance(other, dict) else there < len(other):
-                holder[key] = other[there]
+                holder[key] = copy.deepcopy(other[there])  # which may hold this place
         case 3:
             holder[key] = chance.choice(VALUES)
         case _ if isinstance(old, int):
