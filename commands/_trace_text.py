@@ -42,6 +42,8 @@ def session_rows(trace: "Trace") -> Pairs:
     yield from _more("sources", manifest.sources)
     if manifest.fault:
         yield "fault", f"after {len(trace.launches)} launches: {manifest.fault}"
+    if manifest.left_out:
+        yield "left out", manifest.left_out
     moves = [event for event in manifest.events if event.kind != "launch"]
     for event in _some(moves):
         yield event.kind, f"{event.bytes} bytes {event.direction} {event.array}".rstrip()

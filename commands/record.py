@@ -55,7 +55,19 @@ def command(
         ),
     ] = None,
     launches: Annotated[
-        int | None, _option("--launches", metavar="N", help="End the program after N launches.")
+        int | None,
+        _option("--launches", metavar="N", help="End the program when N launches are recorded."),
+    ] = None,
+    skip: Annotated[
+        int | None, _option("--skip", metavar="N", help="Run N launches before the first recorded.")
+    ] = None,
+    kernels: Annotated[
+        str | None,
+        _option(
+            *("--kernels",),
+            metavar="REGEX",
+            help="Record kernels in whose name this is found; the others are run.",
+        ),
     ] = None,
     timeout: Annotated[
         float | None, _option("--timeout", metavar="S", help="End the program after S seconds.")
@@ -73,15 +85,17 @@ def command(
     if words is None:
         trace = _record(_only(sources or []), out, recording)
         return f"{trace}\nnext: cutrace analyze {quote(trace)}"
+    from ..tracer.program.choice import read_choice
     from ..tracer.program.run import Order
 
+    choice = read_choice(kernels, skip)
     shown, path = choose_device(device), None
     if sources:
         path = build(sources, recording, nvcc_flags, shown)
         words = (f"./{path.name}", *words)
     if not words:
         raise CutraceError("nothing stands behind --: expected a program, as in -- ./app")
-    order = Order(words, path, launches, timeout)
+    order = Order(words, path, launches, timeout, choice=choice)
     return record_command(order, name or words[0], out, shown, recording)
 
 

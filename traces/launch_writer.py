@@ -173,7 +173,7 @@ class LaunchWriter:
 
     def close(self) -> None:
         """Have written what is held; the launch is whole unless the scribe meets an error."""
-        self._scribe.ask(partial(self._shelf.put, self.number, self._files))
+        self._scribe.ask(partial(_put, self._room, self._shelf, self.number, self._files))
         self._end(whole=True)
 
     def abandon(self) -> None:
@@ -222,7 +222,15 @@ _FILES: dict[int, pa.Buffer] = {}
 
 def _write(room: Room, file: TableFile, make: Callable[[], pa.RecordBatch], reached: int) -> None:
     room.reach(reached)
-    file.append(make())
+    if room.full_at is None:
+        file.append(make())
+
+
+def _put(room: Room, shelf: Shelf, number: int, files: Mapping[str, TableFile]) -> None:
+    if room.full_at is None:
+        shelf.put(number, files)
+    else:
+        _abandon(files)
 
 
 def _bytes_of(columns: Iterable[npt.ArrayLike]) -> int:

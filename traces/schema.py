@@ -369,7 +369,8 @@ class Manifest:
     """`manifest.json`: everything but the rows. `sources` maps a path as given to its text.
 
     `fault` is the message of the fault in a launch that ended the session: that launch is not in
-    the trace, those before it are.
+    the trace, those before it are. `left_out` says how many launches were run and are not in the
+    trace, and why.
     """
 
     format_version: int = FORMAT_VERSION
@@ -378,3 +379,4 @@ class Manifest:
     launches: tuple[Launch, ...] = ()
     sources: dict[str, str] = field(default_factory=dict)
     fault: str = ""
+    left_out: str = ""

@@ -51,7 +51,7 @@ class TraceWriter(Draft):
         number = self._begin(launch)
         where = f"launch {number} ({launch.kernel})"
         self._unfinished.append(where)
-        self._scribe.ask(partial(self._room.begin, where, launch.blocks))
+        self._scribe.ask(partial(self._room.begin, number, where, launch.blocks))
         self._open = LaunchWriter(
             self._workshop.folder, number, self._finish, self._room, self._shelf, self._scribe,
             self._owns_columns,
@@ -73,9 +73,15 @@ class TraceWriter(Draft):
         self._scribe.ask(partial(self._drop, len(self._launches)))
 
     def _drop(self, number: int) -> None:
-        if (folder := self._workshop.folder / str(number)).exists():
+        self._remove(number)
+        self._room.forget()
+
+    def _remove(self, number: int) -> None:
+        folder = self._workshop.folder / str(number)
+        if folder.is_symlink():
+            folder.unlink()
+        elif folder.exists():
             remove_folder(folder)
-        self._room.used = self._room.before
 
     def close(self) -> None:
         """Write the manifest and give the trace its name; discard it if a launch is unfinished."""

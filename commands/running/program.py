@@ -14,6 +14,7 @@ from typer.core import TyperCommand
 from ..options.quote import quote
 from ..options.recording import Recording, wished
 from ..options.replay import DEFAULT_DEVICE
+from .progress import progress
 
 if TYPE_CHECKING:
     from ...models.replay.device.device import Device as Model
@@ -90,6 +91,7 @@ def tell_end(name: str, trace: Path, ended: "Ended", hint: bool = True) -> int:
     """Say on stderr how it went and what to type next; return the exit status for a shell."""
     kept = f"{trace} has {ended.launches} launch{'es' if ended.launches != 1 else ''}"
     lost = f", {ended.refused} that failed are left out" if ended.refused else ""
+    lost += f"; {ended.left_out}" if ended.left_out else ""
     how = ended.why or _ending(ended.status)
     _say(f"{name}: {how}; {kept}{lost}" if how else f"{kept}{lost}")
     if ended.launches and hint:
@@ -121,7 +123,9 @@ def run_program(order: "Order", trace: Path, device: "Device", recording: Record
     """Run and record a program; memory is mapped in pages for it, as on a chip."""
     from ...tracer.program.run import record_program
 
-    with wished(replace(recording, bounds=recording.bounds or "report")):
+    named = f"recording {order.words[0]}"
+    wish = wished(replace(recording, bounds=recording.bounds or "report"))
+    with wish, progress(named, order.tally.text):
         return record_program(order, trace, device)
 
 

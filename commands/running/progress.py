@@ -1,7 +1,7 @@
 """A line on stderr for what takes over a second; nothing where stderr is no terminal."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Event, Thread
 
@@ -10,13 +10,14 @@ PATIENCE = 1.0
 
 
 @contextmanager
-def progress(what: str) -> Iterator[None]:
-    """While the body runs, tell how long it has been running; leave no line behind."""
+def progress(what: str, how_far: Callable[[], str] | None = None) -> Iterator[None]:
+    """While the body runs, tell how long it has been running, and `how_far` it is; leave no line
+    behind. What something else prints meanwhile is written over the line."""
     if not sys.stderr.isatty():
         yield
         return
     done = Event()
-    teller = Thread(target=_tell, args=(what, done), daemon=True)
+    teller = Thread(target=_tell, args=(what, how_far, done), daemon=True)
     teller.start()
     try:
         yield
@@ -25,11 +26,12 @@ def progress(what: str) -> Iterator[None]:
         teller.join()
 
 
-def _tell(what: str, done: Event) -> None:
+def _tell(what: str, how_far: Callable[[], str] | None, done: Event) -> None:
     """Rewrite the line every second until done."""
     seconds = 0
     while not done.wait(PATIENCE):
         seconds += 1
-        print(f"\r\x1b[K{what}: {seconds} s", end="", file=sys.stderr, flush=True)
+        more = f", {how_far()}" if how_far else ""
+        print(f"\r\x1b[K{what}: {seconds} s{more}\r", end="", file=sys.stderr, flush=True)
     if seconds:
         print("\r\x1b[K", end="", file=sys.stderr, flush=True)

@@ -24,7 +24,7 @@ class Recorder(AbstractContextManager["Recorder"], Protocol):
         """Take the next launch; return what takes its rows, as a `LaunchWriter` does."""
 
     def fault(self, message: str) -> None:
-        """Take the message of the fault in the last launch, which is left out."""
+        """Take the message of the fault that ends the session."""
 
     def withdraw(self) -> None:
         """Forget the launch that was begun last: it was given up."""

@@ -75,6 +75,11 @@ class Recording:
 
     def end_by_fault(self, message: str) -> None:
         """Leave the last launch out of the trace, and launch nothing more, as a device would."""
+        self.note_fault(message)
+        self.trace.withdraw()
+
+    def note_fault(self, message: str) -> None:
+        """Launch nothing more after a fault."""
         self.fault = message
         self.trace.fault(message)
 

@@ -103,15 +103,16 @@ class Session:
         if self._opened:
             raise CutraceError(f"{self._named}: a session is opened once; make another Session()")
         self._listener = LISTENER.get()
-        recorder = self._listener or TraceWriter(
-            self._named, self._wish.max_bytes, owns_columns=True
-        )
+        recorder = self._listener or self._make_writer(self._named)
         self.trace = absolute(self._named)  # the current folder may change inside
         self._exits.enter_context(recorder)
         self._opened = Recording(
             recorder, self._print, self._watch, self._wish, self._make_memory()
         )
         return self
+
+    def _make_writer(self, path: Path) -> TraceWriter:
+        return TraceWriter(path, self._wish.max_bytes, owns_columns=True)
 
     def _make_memory(self) -> Memory:
         return Memory(self._watch.uninitialized)

@@ -9,7 +9,7 @@ from ...errors import CutraceError, KernelFault
 from ...traces.schema import Argument
 from ..engine.memory.memory import Memory
 from ..engine.memory.parameter import parameter_offsets
-from ..host.launch.function import Function
+from ..host.launch.function import ConfiguredFunction, Function
 from ..host.launch.numba_array import count_words, data_address
 from ..host.launch.signature import ARRAY, FLOAT, INTEGER, POINTER, WORD, Parameter
 from .answers import (
@@ -22,6 +22,7 @@ from .answers import (
     Answer,
     Verbs,
 )
+from .choice import Choice, Chooser, Tally
 from .code import Code
 from .session import ProgramSession
 from .storage import Storage
@@ -40,22 +41,31 @@ class EnoughError(Exception):
 
 
 class Launches:
-    """Runs what the program launches; `done` counts what was recorded, `refused` what was not.
+    """Runs what the program launches, and records what is chosen and has room in the trace.
 
-    With a `limit`, EnoughError is raised at the next launch after so many.
+    `refused` counts what failed. With a `limit`, EnoughError is raised at the next launch after so
+    many were recorded.
     """
 
     def __init__(
-        self, session: ProgramSession, code: Code, storage: Storage, limit: int | None
+        self,
+        session: ProgramSession,
+        code: Code,
+        storage: Storage,
+        limit: int | None,
+        choice: Choice,
+        tally: Tally,
     ) -> None:
         self._recording = session.recording
+        self._writer = session.writer
+        self._chooser = Chooser(choice)
+        self._tally = tally
         self._code = code
         self._storage = storage
         self._limit = limit
         self._printed: list[str] = []
         self._recording.output = self._printed.append
         self._recording.forgives = True
-        self.done = 0
         self.refused = 0
 
     @property
@@ -69,17 +79,13 @@ class Launches:
         data: bytes,
     ) -> Answer:  # fmt: skip
         """Run a kernel; what it printed, or its fault."""
-        if self.done == self._limit:
-            raise EnoughError(f"{self.done} launches")
         function = self._code.functions[number]
         packed = tuple(_split(data, [p.size for p in function.known.kernel.parameters]))
         try:
             if (cluster_x, cluster_y, cluster_z) != (1, 1, 1):
                 raise CutraceError(f"{function.name}: clusters of blocks are not supported")
             configured = function[(grid_x, grid_y, grid_z), (block_x, block_y, block_z), 0, shared]
-            described = tuple(self._describe(function, packed))
-            configured.run(packed, described)
-            self.done += 1
+            self._run(function, configured, packed)
             self._run_launched(number)
         except CutraceError as problem:
             self._recording.memory.device_launches.clear()
@@ -90,18 +96,33 @@ class Launches:
         """Run what a kernel launched, each with what it launches in turn."""
         memory = self._recording.memory
         for asked in memory.device_launches.take():
-            if self.done == self._limit:
-                raise EnoughError(f"{self.done} launches")
             function = self._code.beside(number, asked.kernel)
             packed = tuple(_read_parameters(memory, function, asked.buffer))
             configured = function[asked.grid, asked.block, 0, asked.shared]
-            configured.run(packed, tuple(self._describe(function, packed)))
-            self.done += 1
+            self._run(function, configured, packed)
             self._run_launched(number)
+
+    def _run(
+        self, function: Function, configured: ConfiguredFunction, packed: tuple[bytes, ...]
+    ) -> None:
+        """Run one launch to its end; record it if it is chosen and there is room."""
+        tally = self._tally
+        if tally.recorded == self._limit:
+            raise EnoughError(f"{tally.recorded} launches")
+        is_chosen = self._chooser.takes(function)
+        if is_chosen and self._writer.has_room:
+            configured.run(packed, tuple(self._describe(function, packed)))
+            tally.recorded += 1
+        else:
+            configured.execute(packed)
+            self._writer.not_chosen += not is_chosen
+            self._writer.without_room += is_chosen
+        tally.run += 1
+        tally.bytes = self._writer.bytes
 
     def _fail(self, function: Function, problem: CutraceError) -> int:
         """Say what is wrong; the error that the program gets."""
-        print(f"cutrace: launch {self.done}: {problem}", file=sys.stderr)
+        print(f"cutrace: launch {self._tally.run}: {problem}", file=sys.stderr)
         self.refused += 1
         if printed := self._take_printed():
             sys.stdout.buffer.write(printed)

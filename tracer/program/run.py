@@ -4,13 +4,14 @@ import signal
 import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ...errors import CutraceError
 from .answers import Answer
 from .arena import BASE, CONSTANTS, TEXELS, SharedMemory
 from .child import Child
+from .choice import Choice, Tally
 from .code import Code
 from .device import Device
 from .launches import EnoughError, Launches
@@ -28,13 +29,15 @@ from .wire import fact_names
 class Ended:
     """How it went: the program's exit status (minus a signal), launches recorded and refused.
 
-    `why` says why it was ended by us, empty if it ended by itself.
+    `why` says why it was ended by us, empty if it ended by itself; `left_out` what was run and is
+    not in the trace, if anything.
     """
 
     status: int
     launches: int
     refused: int
     why: str = ""
+    left_out: str = ""
 
 
 @dataclass(slots=True)
@@ -57,8 +60,9 @@ class Greeter:
 class Order:
     """What to run: `words` as the program sees them, `path` where that is another file.
 
-    It is ended after `launches`, or after `seconds`, where these are given; what it prints goes to
-    the file `output`, where that is.
+    It is ended when `launches` are recorded, of those that are chosen, or after `seconds`, where
+    these are given; what it prints goes to the file `output`, where that is. `tally` says meanwhile
+    how far it is.
     """
 
     words: tuple[str, ...]
@@ -66,6 +70,8 @@ class Order:
     launches: int | None = None
     seconds: float | None = None
     output: int | None = None
+    choice: Choice = field(default_factory=Choice)
+    tally: Tally = field(default_factory=Tally)
 
 
 def record_program(order: Order, trace: Path, device: Device) -> Ended:
@@ -79,9 +85,10 @@ def record_program(order: Order, trace: Path, device: Device) -> Ended:
         with ProgramSession(trace, shared) as session:
             child = Child(order.words, order.path, library, shared.file, order.output)
             try:
-                return _serve(order, child, session, shared, device)
+                ended = _serve(order, child, session, shared, device)
             finally:
                 child.close()
+        return replace(ended, launches=session.writer.count, left_out=session.writer.left_out)
     finally:
         shared.close()
 
@@ -92,13 +99,13 @@ def _serve(
     greeter = Greeter(device, shared.size)
     code = Code(session, device)
     storage = Storage(session, device.facts["memory_bytes"])
-    launches = Launches(session, code, storage, order.launches)
+    launches = Launches(session, code, storage, order.launches, order.choice, order.tally)
     texels = Texels(session, storage)
     parts = ({"HELLO": greeter.greet}, code.verbs, storage.verbs, texels.verbs, launches.verbs)
     status, why = _answer(child, Server(child.line, parts), order.seconds)
     if not greeter.asked and not why:
         raise CutraceError(why_nothing_came(order.words[0], status))
-    return Ended(status, launches.done, launches.refused, why)
+    return Ended(status, order.tally.recorded, launches.refused, why)
 
 
 def _answer(child: Child, server: Server, seconds: float | None) -> tuple[int, str]:

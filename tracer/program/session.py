@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from ...traces.sparing_writer import SparingWriter
 from ..engine.memory.memory import Memory
 from ..front.source import Compiled
 from ..host.module import Module
@@ -16,6 +17,17 @@ class ProgramSession(Session):
     def __init__(self, path: Path, shared: SharedMemory) -> None:
         super().__init__(path)
         self._shared = shared
+        self._writer: SparingWriter | None = None
+
+    def _make_writer(self, path: Path) -> SparingWriter:
+        self._writer = SparingWriter(path, self._wish.max_bytes)
+        return self._writer
+
+    @property
+    def writer(self) -> SparingWriter:
+        """What its trace is written by, once it is open."""
+        assert self._writer is not None
+        return self._writer
 
     def _make_memory(self) -> Memory:
         return Memory(self._watch.uninitialized, self._shared.rooms())

@@ -16,6 +16,7 @@ class Draft:
         self._launches: list[Launch] = []
         self._sources: dict[str, str] = {}
         self._fault = ""
+        self._left_out = ""
         self._names: dict[str, str] = {}
 
     def compiler(self, compiler: Compiler) -> None:
@@ -50,9 +51,8 @@ class Draft:
         self._launches[launch] = replace(self._launches[launch], outside=found)
 
     def fault(self, message: str) -> None:
-        """Keep the message of the fault in the last launch, and forget that launch."""
+        """Keep the message of the fault that ended the session."""
         self._fault = message
-        self.withdraw()
 
     def withdraw(self) -> None:
         """Forget the last launch, which was given up."""
@@ -73,6 +73,7 @@ class Draft:
             launches=tuple(map(_Renaming(self._names).rename, self._launches)),
             sources=self._sources,
             fault=self._fault,
+            left_out=self._left_out,
         )
 
     def _begin(self, launch: Launch) -> int:

@@ -4,12 +4,16 @@ from dataclasses import dataclass
 
 from ...errors import CutraceError
 
+MANIFEST_BYTES = 64
+"""What a launch that equals another takes in the manifest, about."""
+
 
 @dataclass(slots=True)
 class Room:
     """What is left of `limit` bytes for a trace called `label`; 0: no limit.
 
-    `where` says which launch is being written, `done` and `blocks` how far it is.
+    `where` says which launch is being written, `done` and `blocks` how far it is. A trace that
+    `spares` what does not fit is written without it: `full_at` is the first such launch.
     """
 
     label: str
@@ -19,10 +23,22 @@ class Room:
     before: int = 0
     done: int = 0
     blocks: int = 0
+    spares: bool = False
+    number: int = 0
+    full_at: int | None = None
 
-    def begin(self, where: str, blocks: int) -> None:
+    def begin(self, number: int, where: str, blocks: int) -> None:
         """Note the launch that is being written from now on, of so many thread blocks."""
-        self.where, self.done, self.blocks, self.before = where, 0, blocks, self.used
+        self.number, self.where, self.done, self.blocks = number, where, 0, blocks
+        self.before = self.used
+        if self.spares:
+            self.take(MANIFEST_BYTES)
+
+    def forget(self) -> None:
+        """Forget the launch that was written last."""
+        self.used = self.before
+        if self.full_at == self.number:
+            self.full_at = None
 
     def reach(self, block: int) -> None:
         """Note that a thread block has come."""
@@ -32,7 +48,10 @@ class Room:
         """Count bytes that were written; CutraceError if the trace is too large with them."""
         self.used += size
         if self.limit and self.used > self.limit:
-            raise CutraceError(self._message())
+            if not self.spares:
+                raise CutraceError(self._message())
+            if self.full_at is None:
+                self.full_at = self.number
 
     def _message(self) -> str:
         where = f" in {self.where}" if self.where else ""

@@ -11,6 +11,7 @@ from ....errors import CutraceError, KernelFault
 from ....traces import schema
 from ...engine import launch as engine
 from ...engine.memory.memory import LoadedModule
+from ...engine.parallel.held_rows import Nowhere
 from ...engine.run import run
 from ..array import DeviceArray
 from ..recording import Recording
@@ -115,18 +116,7 @@ class ConfiguredFunction:
     def run(self, packed: tuple[bytes, ...], described: tuple[schema.Argument, ...]) -> None:
         """Run it with the bytes of each of PTX's parameters, which the trace describes so."""
         kept, known = self._keep(), self.linked.known
-        request = engine.Launch(
-            self.grid,
-            self.block,
-            self.shared_dynamic,
-            packed,
-            self.recording.output,
-            self.recording.watch,
-            self.linked.signature.name,
-            () if kept.sample.all_ran else kept.sample.blocks,
-            known.order,
-            self.recording.remark,
-        )
+        request = self._request(packed, () if kept.sample.all_ran else kept.sample.blocks)
         launch = self._describe(described, kept)
         with self._ending_well(), self.recording.trace.launch(launch) as rows:
             rows.instructions(known.instructions)
@@ -137,6 +127,36 @@ class ConfiguredFunction:
         self.recording.resources.append(self.linked.resources)
         if request.chosen:
             self.recording.partly_written.update(self._arrays(described))
+
+    def execute(self, packed: tuple[bytes, ...]) -> None:
+        """Run all of it, and record nothing; what it may not do is a fault as of any other."""
+        known = self.linked.known
+        try:
+            run(
+                known.kernel,
+                self._request(packed, ()),
+                self.recording.memory,
+                self.linked.loaded,
+                Nowhere(),
+            )
+        except KernelFault as fault:
+            self.recording.note_fault(str(fault))
+            raise
+
+    def _request(self, packed: tuple[bytes, ...], blocks: tuple[int, ...]) -> engine.Launch:
+        """What the engine is asked to run: all blocks if none are chosen."""
+        return engine.Launch(
+            self.grid,
+            self.block,
+            self.shared_dynamic,
+            packed,
+            self.recording.output,
+            self.recording.watch,
+            self.linked.signature.name,
+            blocks,
+            self.linked.known.order,
+            self.recording.remark,
+        )
 
     @contextmanager
     def _ending_well(self) -> Iterator[None]:
