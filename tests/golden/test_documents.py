@@ -39,17 +39,36 @@ def commands(text: str) -> list[Command]:
     return [Command(*pair) for pair in zip(parts[::2], parts[1::2], strict=True)]
 
 
+READ_BY = {
+    "tests/golden/ptx/": "tests/golden/test_ptx.py",
+    "tests/advice/": "tests/unit/advice/test_advice_pairs.py",
+    "tests/cases/cases_plain.py": "tests/unit/analyzer/test_counter_twins.py",
+}
+"""Folders and files of cases, and the test file that reads each."""
+ONLY = {"tests/cases/cases_plain.py": "record_everything-h200"}
+"""Which of its tests, where their names do not have the name of the file."""
+
+
+def tests_of(file: str) -> list[str]:
+    """What runs a file of tests, or the cases in a file that tests read."""
+    for cases, tests in READ_BY.items():
+        if file.startswith(cases):
+            return [tests, "-k", ONLY.get(file, Path(file).stem)]
+    return [file]
+
+
 def apply_and_test(diff: str, copy: Path) -> None:
-    """Apply a diff to a copy of the package and run the tests that it adds."""
+    """Apply a diff to a copy of the package and run the tests that it adds or changes."""
     leave_out = shutil.ignore_patterns(".*", "build", "*.egg-info", "__pycache__")
     shutil.copytree(ROOT, copy, ignore=leave_out)
     subprocess.run(["git", "apply", "-"], input=diff, text=True, check=True, cwd=copy)
     added = re.findall(r"^\+\+\+ b/(tests/.*)$", diff, flags=re.M)
-    command = [sys.executable, "-m", "pytest", "-q", "-c", str(copy / "pyproject.toml"), *added]
-    environment = os.environ | {"PYTHONPATH": str(copy.parent)}
-    done = subprocess.run(command, cwd=copy, env=environment, capture_output=True, text=True)
     assert added
-    assert done.returncode == 0, done.stdout
+    environment = os.environ | {"PYTHONPATH": str(copy.parent)}
+    for file in added:
+        command = [sys.executable, "-m", "pytest", "-q", "-c", "pyproject.toml", *tests_of(file)]
+        done = subprocess.run(command, cwd=copy, env=environment, capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)

@@ -8,7 +8,7 @@ frames as arrays, the array engine's step runs, and what it wrote goes back unde
 from collections.abc import Mapping
 from dataclasses import dataclass
 from threading import Lock
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,8 +22,17 @@ from ..lanes import ALL_LANES, LANES, Array, unpack
 from .frame.register_frame import Place
 from .llvm.kernel_text import KernelText
 
-if TYPE_CHECKING:
-    from .wave import CompiledWave
+
+class FrameWave(Protocol):
+    """What an escape asks of a wave whose registers lie in frames."""
+
+    numbers: NDArray[np.int64]
+    block_of_warp: NDArray[np.intp]
+    warps_a_block: int
+    program: Program
+
+    def lanes_of_place(self, place: Place) -> NDArray[Any]:
+        """The lanes of all warps at a place of the frame, (warps, 32)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +114,7 @@ class Escapes:
             return None
         return places.get(key[1]) or self._made.frame.place(*key)
 
-    def enter(self, wave: "CompiledWave", group: Group, escaped: Escaped) -> None:
+    def enter(self, wave: FrameWave, group: Group, escaped: Escaped) -> None:
         """Fill the group's frame with what the instruction reads."""
         assert self._decoder is not None
         frame = list(self._decoder.slots.zeros)
@@ -117,7 +126,7 @@ class Escapes:
                 frame[number] = _shaped(wave, group, values[name])
         group.frame, group.committed = frame, list(frame)
 
-    def leave(self, wave: "CompiledWave", group: Group, escaped: Escaped) -> None:
+    def leave(self, wave: FrameWave, group: Group, escaped: Escaped) -> None:
         """Put what the instruction wrote into the frames."""
         every = bool((group.active == ALL_LANES).all())
         lanes = None if every else unpack(group.active)
@@ -152,7 +161,7 @@ def _taken(held: NDArray[Any], group: Group, dtype: np.dtype[Any]) -> Array:
     return values != 0 if dtype == np.bool_ else values.view(dtype)
 
 
-def _shaped(wave: "CompiledWave", group: Group, value: Array) -> Array:
+def _shaped(wave: FrameWave, group: Group, value: Array) -> Array:
     """Return a special register, (blocks or 1, columns or 1), in the shape of a group."""
     if not group.compacted or value.size == 1:
         return value

@@ -1,0 +1,89 @@
+"""The rooms of the tree: how full a folder may be, what it says of itself, who imports whom."""
+
+import ast
+import re
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import networkx as nx
+import pytest
+
+ROOT = Path(__file__).parents[3]
+STAGES = ("analyzer", "commands", "models", "tracer", "traces")
+MOST = 25
+"""Files of Python that a folder holds at most."""
+CASES = "tests/programs"
+"""A folder of cases, found by listing: none has to be read to understand another."""
+
+ENGINE = re.compile(r"tracer/engine/(array|call|matrix|memory|rows|texture)/")
+KNOT = 38
+"""Files of the one circle that is left: instructions of the array engine name the types of the
+decoder, of groups and of waves, which need the instructions. It may shrink, not grow."""
+NOTEBOOK = {
+    *("analyzer/profile.py", "analyzer/comparison/comparability.py"),
+    *("analyzer/comparison/comparison.py", "analyzer/sheet/notebook.py"),
+    *("analyzer/sheet/sheet.py", "analyzer/sheet/wording.py"),
+}
+"""Files of another: values show themselves in notebooks as tables, which are made of values."""
+
+
+def product() -> list[Path]:
+    """The files of the package, the gallery left out."""
+    inside = (path for stage in STAGES for path in (ROOT / stage).rglob("*.py"))
+    return [*ROOT.glob("*.py"), *(p for p in inside if "gallery" not in p.parts)]
+
+
+def imports(path: Path) -> Iterator[Path]:
+    """The files of the package that a file imports, for types only or inside functions too."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            folder = path.parents[node.level - 1].joinpath(*(node.module or "").split("."))
+            names = [folder / alias.name for alias in node.names]
+            for found in (*names, folder) if folder.is_dir() else (folder,):
+                if found.with_suffix(".py").is_file():
+                    yield found.with_suffix(".py")
+
+
+def circles() -> list[set[str]]:
+    """The circles of imports, as sets of files."""
+    graph = nx.DiGraph(
+        (str(p.relative_to(ROOT)), str(i.relative_to(ROOT))) for p in product() for i in imports(p)
+    )
+    return [found for found in nx.strongly_connected_components(graph) if len(found) > 1]
+
+
+def test_the_imports_of_a_file_are_found() -> None:
+    found = {str(p.relative_to(ROOT)) for p in imports(ROOT / "tracer" / "engine" / "run.py")}
+    assert {"errors.py", "tracer/engine/launch.py", "tracer/engine/array/wave.py"} <= found
+
+
+def test_no_circle_of_files_is_outside_of_the_two_that_are_known() -> None:
+    found = circles()
+    engine = [files for files in found if all(map(ENGINE.match, files))]
+    assert len(engine) <= 1
+    assert all(len(files) <= KNOT for files in engine)
+    assert [files for files in found if files not in engine and not files <= NOTEBOOK] == []
+
+
+@pytest.mark.parametrize("root", [*STAGES, "tests", "scripts"])
+def test_no_folder_holds_more_files_than_one_can_read_at_a_glance(root: str) -> None:
+    files = Counter(path.parent for path in (ROOT / root).rglob("*.py"))
+    full = {str(folder.relative_to(ROOT)) for folder, n in files.items() if n > MOST}
+    assert full <= {CASES}
+
+
+def test_every_folder_of_the_package_says_what_it_is_for() -> None:
+    for folder in {path.parent for path in product()}:
+        assert ast.get_docstring(ast.parse((folder / "__init__.py").read_text())), folder
+
+
+@pytest.mark.parametrize("page", ["CONTRIBUTING.md", "docs/architecture.md"])
+def test_files_and_folders_that_the_pages_name_are_there(page: str) -> None:
+    text = re.sub(r"^```diff$.*?^```$", "", (ROOT / page).read_text(), flags=re.M | re.S)
+    named = re.findall(
+        r"`((?:analyzer|commands|docs|models|scripts|tests|tracer|traces)/[\w/.]+)`", text
+    )
+    assert named
+    made = {"commands/VERB.py", "models/devices/NAME.toml"}
+    assert [name for name in named if name not in made and not (ROOT / name).exists()] == []
