@@ -145,6 +145,42 @@ def test_what_numba_offers_is_there(tmp_path: Path) -> None:
     ]
 
 
+LINKED = """
+import numpy as np
+from numba import cuda
+
+source = '''
+extern "C" __device__ int plus(int *sum, int a, int b)
+{
+    *sum = a + b;
+    return 0;
+}
+'''
+plus = cuda.declare_device("plus", "int32(int32, int32)", link=cuda.CUSource(source))
+
+@cuda.jit
+def add(out):
+    out[cuda.threadIdx.x] = plus(cuda.threadIdx.x, 40)
+
+out = np.zeros(3, np.int32)
+add[1, 3](out)
+print(out)
+try:
+    cuda.jit("void()", link=[cuda.CUSource("wrong", name="wrong.cu")])(lambda: None)
+except Exception as error:
+    print("wrong.cu(1): error" in str(error), "/sources/" in str(error))
+"""
+
+
+@has_numba_cuda
+def test_kernels_of_numba_are_linked_to_cuda_c(tmp_path: Path) -> None:
+    done = run(tmp_path, LINKED)
+    assert done.status == 0, done.err
+    assert done.out.splitlines() == ["[40 41 42]", "True False"]
+    sources = done.trace.manifest.sources
+    assert any("*sum = a + b;" in text for text in sources.values())
+
+
 NVRTC = """
 from cuda.core import Device, LaunchConfig, Program, ProgramOptions, launch
 import numpy as np

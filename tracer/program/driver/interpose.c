@@ -11,6 +11,8 @@
 #define INTERPOSED(FUNCTION) \
     FUNCTION(nvrtcCreateProgram) \
     FUNCTION(nvrtcCompileProgram) \
+    FUNCTION(nvrtcGetProgramLogSize) \
+    FUNCTION(nvrtcGetProgramLog) \
     FUNCTION(nvrtcGetCUBINSize) \
     FUNCTION(nvrtcGetCUBIN) \
     FUNCTION(nvJitLinkCreate) \
@@ -56,11 +58,24 @@ static struct interposed *find(const char *name)
     return NULL;
 }
 
+/* A function that is not ours, in the library of those that are, or where it would be found. */
+static void *beside(const char *name)
+{
+    Dl_info known;
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        if (strncmp(table[i].name, name, 5) || !table[i].theirs || !dladdr(table[i].theirs, &known))
+            continue;
+        void *library = dlopen(known.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+        return library ? system_dlsym()(library, name) : NULL;
+    }
+    return system_dlsym()(RTLD_NEXT, name);
+}
+
 void *theirs(const char *name)
 {
     struct interposed *found = find(name);
     if (!found)
-        return system_dlsym()(RTLD_NEXT, name);
+        return beside(name);
     if (!found->theirs)
         found->theirs = system_dlsym()(RTLD_NEXT, name);
     return found->theirs;

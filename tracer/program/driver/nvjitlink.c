@@ -10,7 +10,7 @@
 #include "interpose.h"
 
 /* nvJitLinkInputType and nvJitLinkResult, of NVIDIA's nvJitLink.h */
-enum { INPUT_OBJECT = 5, INPUT_LIBRARY = 6 };
+enum { INPUT_PTX = 2, INPUT_OBJECT = 5, INPUT_LIBRARY = 6 };
 enum { DONE = 0 };
 
 struct linking {
@@ -79,7 +79,8 @@ API int nvJitLinkAddData(void *handle, int type, const void *data, size_t bytes,
     struct linking *linking = find(handle);
     if (is_device_runtime(name))
         return DONE;
-    if (!linking || linking->optimizes || type == INPUT_OBJECT || type == INPUT_LIBRARY)
+    int is_theirs = type == INPUT_OBJECT || type == INPUT_LIBRARY;
+    if (!linking || is_theirs || (linking->optimizes && type != INPUT_PTX))
         return add(handle, type, data, bytes, name);
     add_piece(&linking->bundle, data, bytes);
     return DONE;
@@ -99,37 +100,50 @@ API int nvJitLinkAddFile(void *handle, int type, const char *path)
     return status;
 }
 
+/* The PTX that nvJitLink made of code for optimization is one more piece. */
+static int add_optimized(struct linking *linking)
+{
+    int (*get_size)(void *, size_t *) = theirs("nvJitLinkGetLinkedPtxSize");
+    int (*get)(void *, char *) = theirs("nvJitLinkGetLinkedPtx");
+    size_t bytes;
+    int status = get_size(linking->handle, &bytes);
+    char *text = status ? NULL : malloc(bytes);
+    if (text)
+        status = get(linking->handle, text);
+    if (text && !status)
+        add_piece(&linking->bundle, text, strnlen(text, bytes));
+    free(text);
+    return status;
+}
+
 API int nvJitLinkComplete(void *handle)
 {
     int (*complete)(void *) = theirs("nvJitLinkComplete");
     struct linking *linking = find(handle);
-    return linking && linking->bundle.data ? DONE : complete(handle);
+    if (!linking || (!linking->optimizes && !linking->bundle.data))
+        return complete(handle);
+    int status = linking->optimizes ? complete(handle) : DONE;
+    return status || !linking->optimizes ? status : add_optimized(linking);
 }
 
 API int nvJitLinkGetLinkedCubinSize(void *handle, size_t *bytes)
 {
+    int (*get)(void *, size_t *) = theirs("nvJitLinkGetLinkedCubinSize");
     struct linking *linking = find(handle);
-    if (linking && linking->bundle.data) {
-        bundle_data(&linking->bundle, bytes);
-        return DONE;
-    }
-    int optimizes = linking && linking->optimizes;
-    int (*get)(void *, size_t *) =
-        theirs(optimizes ? "nvJitLinkGetLinkedPtxSize" : "nvJitLinkGetLinkedCubinSize");
-    return get(handle, bytes);
+    if (!linking || !linking->bundle.data)
+        return get(handle, bytes);
+    bundle_data(&linking->bundle, bytes);
+    return DONE;
 }
 
 API int nvJitLinkGetLinkedCubin(void *handle, void *data)
 {
+    int (*get)(void *, void *) = theirs("nvJitLinkGetLinkedCubin");
     struct linking *linking = find(handle);
-    if (linking && linking->bundle.data) {
-        size_t bytes;
-        const void *linked = bundle_data(&linking->bundle, &bytes);
-        memcpy(data, linked, bytes);
-        return DONE;
-    }
-    int optimizes = linking && linking->optimizes;
-    int (*get)(void *, void *) =
-        theirs(optimizes ? "nvJitLinkGetLinkedPtx" : "nvJitLinkGetLinkedCubin");
-    return get(handle, data);
+    if (!linking || !linking->bundle.data)
+        return get(handle, data);
+    size_t bytes;
+    const void *linked = bundle_data(&linking->bundle, &bytes);
+    memcpy(data, linked, bytes);
+    return DONE;
 }

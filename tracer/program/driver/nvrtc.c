@@ -108,13 +108,57 @@ API int nvrtcCompileProgram(void *program, int count, const char *const *options
         int is_target = names_target(options[i]) || (i && names_target(options[i - 1]));
         own[i] = is_ptx && is_target ? virtual_target(options[i]) : strdup(options[i]);
     }
-    if (!is_any(count, options, with_lines))
+    if (is_ptx && !is_any(count, options, with_lines)) /* what is linked later must agree on lines */
         own[total++] = strdup("-lineinfo");
     int status = compile(program, total, own);
     for (int i = 0; i < total; i++)
         free((char *)own[i]);
     free(own);
     return status;
+}
+
+/* Its log has the names that the program gave: the folders of the cache before them are left out. */
+static char *own_log(void *program)
+{
+    int (*get_size)(void *, size_t *) = theirs("nvrtcGetProgramLogSize");
+    int (*get)(void *, char *) = theirs("nvrtcGetProgramLog");
+    const char *folder = getenv("CUTRACE_SOURCES");
+    size_t bytes, skipped = folder ? strlen(folder) + strlen("/0123456789abcdef/") : 0;
+    if (get_size(program, &bytes))
+        return NULL;
+    char *log = calloc(1, bytes + 1);
+    if (get(program, log)) {
+        free(log);
+        return NULL;
+    }
+    for (char *found = log; folder && (found = strstr(found, folder));)
+        if (strlen(found) >= skipped)
+            memmove(found, found + skipped, strlen(found + skipped) + 1);
+        else
+            break;
+    return log;
+}
+
+API int nvrtcGetProgramLogSize(void *program, size_t *bytes)
+{
+    int (*get_size)(void *, size_t *) = theirs("nvrtcGetProgramLogSize");
+    char *log = own_log(program);
+    if (!log)
+        return get_size(program, bytes);
+    *bytes = strlen(log) + 1;
+    free(log);
+    return 0;
+}
+
+API int nvrtcGetProgramLog(void *program, char *text)
+{
+    int (*get)(void *, char *) = theirs("nvrtcGetProgramLog");
+    char *log = own_log(program);
+    if (!log)
+        return get(program, text);
+    strcpy(text, log);
+    free(log);
+    return 0;
 }
 
 API int nvrtcGetCUBINSize(void *program, size_t *bytes)

@@ -57,6 +57,19 @@ def give_lines(dispatcher: Any) -> None:
     dispatcher.CUDADispatcher.__init__ = make
 
 
+def link_sources_as_ptx(codegen: Any) -> None:
+    """Link CUDA C++ to kernels as PTX: nvJitLink does not join its code for optimization at link
+    time with that of a kernel that has lines (`numba.cuda.codegen`)."""
+    linked = codegen.CUDACodeLibrary.get_cubin
+
+    def get_cubin(self: Any, cc: Any = None) -> Any:
+        if any(str(getattr(each, "kind", each)).endswith("cu") for each in self._linking_files):
+            self._lto = False
+        return linked(self, cc)
+
+    codegen.CUDACodeLibrary.get_cubin = get_cubin
+
+
 def run_the_next() -> None:
     """Run the `sitecustomize` that would have been imported without ours, in its place."""
     sys.path[:] = [place for place in sys.path if place != HERE]
@@ -68,4 +81,5 @@ def run_the_next() -> None:
 
 if __name__ == "sitecustomize":
     sys.meta_path.insert(0, AfterImport("numba.cuda.dispatcher", give_lines))
+    sys.meta_path.insert(0, AfterImport("numba.cuda.codegen", link_sources_as_ptx))
     run_the_next()
