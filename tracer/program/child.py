@@ -112,6 +112,14 @@ def _start(
         close = nearest(Path(command[0]).name, names) if "/" in command[0] else ""
         raise CutraceError(f"{command[0]}: there is no such program{close}") from None
     except PermissionError:
-        raise CutraceError(f"{command[0]}: it is not executable: chmod +x makes it so") from None
+        raise CutraceError(f"{command[0]}: {_why_not_executable(Path(command[0]))}") from None
     except OSError as error:
         raise CutraceError(f"{command[0]}: it cannot be started: {error.strerror}") from None
+
+
+def _why_not_executable(path: Path) -> str:
+    if path.is_dir():
+        return "a folder; expected a program"
+    if path.suffix == ".cu":
+        return f"a source, which is built where it stands before --: cutrace record {path} --"
+    return "it is not executable: chmod +x makes it so"
