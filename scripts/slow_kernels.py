@@ -1,13 +1,13 @@
 """How fast the kernels of public programs run: lane instructions a second, the slowest first.
 
-python scripts/slow_kernels.py CHECKOUT... --keep FOLDER [--only NAME...] [--seconds N]
-                               [--least N] [--json FILE]
+python scripts/slow_kernels.py CHECKOUT... [--keep FOLDER] [--sources FILE...] [--only NAME...]
+                               [--seconds N] [--least N] [--json FILE]
 
 Checkouts and programs are those of try_programs.py, with the same arguments, as far as it has built
-them in the folder of its own `--keep`. Each kernel counts by its largest launch of at least
-`--least` lane instructions. Seconds are those of the processor while the compiled engine runs the
-launch in one thread and hands over its rows; compiling, of the kernel and of cutrace's own
-routines, is not among them.
+them in the folder of its own `--keep`. Sources are .cu files that say their launches. Each kernel
+counts by its largest launch of at least `--least` lane instructions. Seconds are those of the
+processor while the compiled engine runs the launch in one thread and hands over its rows;
+compiling, of the kernel and of cutrace's own routines, is not among them.
 """
 
 import argparse
@@ -23,7 +23,7 @@ from typing import Any
 from unittest.mock import patch
 
 import numpy as np
-from try_collections import Program, find_programs
+from try_collections import find_programs
 from try_inputs import write_inputs
 from try_programs import Places, call_of, file_name, folder_of
 
@@ -104,17 +104,24 @@ def time_launches(words: list[str], path: str) -> None:
         sys.exit(command(words))
 
 
-def measure(program: Program, places: Places, seconds: float) -> Iterator[dict[str, Any]]:
+def calls(asked: argparse.Namespace, places: Places) -> Iterator[tuple[str, Path, list[str]]]:
+    """Yield what is to be recorded: a name, the folder in which it runs, and words for `record`."""
+    for source in (path.resolve() for path in asked.sources):
+        yield source.stem, source.parent, [str(source)]
+    for program in find_programs([checkout.resolve() for checkout in asked.checkouts]):
+        binary = places.built / file_name(program)
+        if binary.is_file() and not program.left_out:
+            words = ["--timeout", str(asked.seconds), "--", str(binary)]
+            yield program.name, folder_of(program, places), [*words, *call_of(program, places)]
+
+
+def measure(name: str, inside: Path, words: list[str]) -> Iterator[dict[str, Any]]:
     """Yield name, lane instructions and seconds of each launch of a program."""
-    binary = places.built / file_name(program)
-    if program.left_out or not binary.is_file():
-        return
     with tempfile.TemporaryDirectory(prefix="cutrace-slow-") as folder:
         trace, times = Path(folder, "t.cutrace"), Path(folder, "times.json")
-        words = ["record", "--timeout", str(seconds), "-o", str(trace), "--", str(binary)]
         subprocess.run(
-            [sys.executable, __file__, *words, *call_of(program, places)],
-            cwd=folder_of(program, places), env={**os.environ, ONE: str(times)},
+            [sys.executable, str(Path(__file__).resolve()), "record", "-o", str(trace), *words],
+            cwd=inside, env={**os.environ, ONE: str(times)},
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )  # fmt: skip
         try:
@@ -124,7 +131,7 @@ def measure(program: Program, places: Places, seconds: float) -> Iterator[dict[s
         told = json.loads(times.read_text()) if launches else []
         for launch, (spent, compiled) in zip(launches, told, strict=False):
             yield {
-                "program": program.name,
+                "program": name,
                 "kernel": launch.launch.name,
                 "lanes": lane_instructions(launch),
                 "seconds": spent,
@@ -160,10 +167,11 @@ def main() -> None:
     """Measure the programs of the checkouts, one after the other."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("checkouts", nargs="*", type=Path)
+    parser.add_argument("--sources", nargs="*", type=Path, default=())
     parser.add_argument("--only", nargs="*", default=())
     parser.add_argument("--seconds", type=float, default=150.0)
     parser.add_argument("--least", type=int, default=LEAST)
-    parser.add_argument("--keep", type=Path, required=True, help="a folder of what is built")
+    parser.add_argument("--keep", type=Path, default=Path(), help="a folder of what is built")
     parser.add_argument("--json", type=Path)
     asked = parser.parse_args()
     rows: list[dict[str, Any]] = []
@@ -171,11 +179,11 @@ def main() -> None:
         places = Places(asked.keep.resolve(), Path(folder, "inputs"))
         places.inputs.mkdir()
         write_inputs(places.inputs)
-        for program in find_programs([checkout.resolve() for checkout in asked.checkouts]):
-            if asked.only and program.name not in asked.only:
+        for name, inside, words in calls(asked, places):
+            if asked.only and name not in asked.only:
                 continue
-            rows += largest(measure(program, places, asked.seconds), asked.least)
-            print(f"{program.name}: {len(rows)} kernels so far", file=sys.stderr, flush=True)
+            rows += largest(measure(name, inside, words), asked.least)
+            print(f"{name}: {len(rows)} kernels so far", file=sys.stderr, flush=True)
             if asked.json:
                 asked.json.write_text(json.dumps(rows, indent=1))
     show(rows)
