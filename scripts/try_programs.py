@@ -130,7 +130,7 @@ def _change(folder: Path, program: Program) -> None:
         text = path.read_text(errors="surrogateescape")
         for old, new in program.changes:
             pattern = re.escape(old).replace(r"\ ", r"\s+")
-            text = re.sub(rf"(?<!\w){pattern}(?!\w)", lambda _, to=new: to, text)
+            text = re.sub(rf"(?<!\w){pattern}(?!\w)", new.replace("\\", r"\\"), text)
         path.write_text(text, errors="surrogateescape")
 
 
