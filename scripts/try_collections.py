@@ -17,6 +17,7 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatch
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,8 @@ SETTINGS = Path(__file__).with_name("try_programs.toml")
 SAMPLES = re.compile(r"^(0|2|3|5|6)_")
 _EXECUTABLE = re.compile(r"add_executable\(\s*([\w-]+)\s+([^)]*)\)")
 _SOURCES = (".cu", ".cpp", ".c")
+_MODULE = re.compile(r'set\(CUDA_(FATBIN|PTX)_FILE "\$\{CMAKE_CURRENT_BINARY_DIR\}/([^"]+)"')
+_KERNEL_SOURCE = re.compile(r'set\(CUDA_KERNEL_SOURCE "\$\{CMAKE_CURRENT_SOURCE_DIR\}/([^"]+)"')
 _OPENMP = ("-Xcompiler", "-fopenmp")
 
 
@@ -37,6 +40,7 @@ class Program:
     folder: Path
     sources: tuple[str, ...] = ()
     flags: tuple[str, ...] = ()
+    modules: tuple[tuple[str, str, str], ...] = ()
     arguments: str = ""
     runs_in: str = ""
     left_out: str = ""
@@ -64,6 +68,7 @@ def _with_settings(program: Program, own: Mapping[str, Any], samples: Path) -> P
         program.folder,
         tuple(_expand(program.folder, own.get("sources", program.sources), without)),
         (*program.flags, *shlex.split(flags)),
+        program.modules,
         own.get("arguments", ""),
         own.get("runs_in", ""),
         own.get("left_out", ""),
@@ -88,8 +93,30 @@ def _samples(checkout: Path) -> Iterator[Program]:
             continue
         sources = tuple(w for w in found[2].split() if w.endswith(_SOURCES))
         own = [f"-I{folder.name}" for folder in cmake.parent.glob("inc*/")]
+        modules = tuple(_modules(text))
         flags = (f"-I{checkout / 'Common'}", *own, "-std=c++17", *_flags_of(text))
-        yield Program("cuda-samples", cmake.parent.name, checkout, cmake.parent, sources, flags)
+        yield Program(
+            "cuda-samples", cmake.parent.name, checkout, cmake.parent, sources, flags, modules
+        )
+
+
+def _link_nvrtc() -> Iterator[str]:
+    """How programs find NVRTC as a package brings it."""
+    spec = find_spec("nvidia.cuda_nvrtc")
+    for folder in (spec and spec.submodule_search_locations) or ():
+        yield f"-I{folder}/include"
+        yield f"-L{folder}/lib"
+        for library in Path(folder, "lib").glob("libnvrtc.so.*"):
+            yield f"-l:{library.name}"
+        yield from ("-Xlinker", f"-rpath={folder}/lib")
+
+
+def _modules(cmake: str) -> Iterator[tuple[str, str, str]]:
+    """The files of device code that a sample loads: the option, the file, its source."""
+    source = _KERNEL_SOURCE.search(cmake)
+    for kind, name in _MODULE.findall(cmake):
+        if source:
+            yield f"-{kind.lower()}", name, source[1]
 
 
 def _flags_of(cmake: str) -> Iterator[str]:
@@ -99,6 +126,10 @@ def _flags_of(cmake: str) -> Iterator[str]:
         yield "--extended-lambda"
     if "OpenMP" in cmake:
         yield from _OPENMP
+    if "CUDA::cuda_driver" in cmake:
+        yield "-lcuda"
+    if "CUDA::nvrtc" in cmake:
+        yield from _link_nvrtc()
 
 
 def _polybench(checkout: Path) -> Iterator[Program]:

@@ -54,7 +54,7 @@ def _points(dice: random.Random, folder: Path) -> str:
 
 
 def _floats(dice: random.Random, folder: Path) -> str:
-    return _lines(f"{dice.random():.6f}" for _ in range(1 << 14))
+    return _lines(f"{dice.random():.6f}" for _ in range(1 << 12))
 
 
 def _storms(dice: random.Random, folder: Path) -> str:
@@ -114,7 +114,7 @@ def _bases(dice: random.Random, count: int) -> str:
 
 
 def _video(width: int, height: int) -> Callable[[random.Random, Path], bytes]:
-    """An AVI file of two grey frames with a bright disk: no compression, a byte a pixel."""
+    """An AVI file of four grey frames with a bright disk: no compression, a byte a pixel."""
 
     def make(dice: random.Random, folder: Path) -> bytes:
         middle = (height // 2, width // 2)
@@ -123,7 +123,7 @@ def _video(width: int, height: int) -> Callable[[random.Random, Path], bytes]:
             for y in range(height)
             for x in range(width)
         )
-        frames = [frame, frame]
+        frames = 4 * [frame]
         main = struct.pack("<14I", 40_000, 0, 0, 16, len(frames), 0, 1, 0, width, height, *(0,) * 4)
         stream = struct.pack(
             "<4s4s10I4H", b"vids", b"Y800", 0, 0, 0, 1, 25, 0, len(frames), 0, 0, 0, *(0,) * 4

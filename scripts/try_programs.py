@@ -17,6 +17,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import textwrap
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -30,6 +31,7 @@ from cutrace.traces.reader import read_trace
 _PASSED = re.compile(
     r"\bpass(ed)?\b|\bsuccess|\bOK\b|(Non-Matching|Number of misses)[^\n]*: 0\b", re.IGNORECASE
 )
+_ERROR = re.compile(r"\berror\b|undefined|cannot find", re.IGNORECASE)
 _FAILED = re.compile(
     r"\bfail(ed|ure)?\b(?! as expected)|mismatch|incorrect"
     r"|(Non-Matching|Number of misses)[^\n]*: [1-9]",
@@ -58,13 +60,14 @@ class Outcome:
     launches: int = 0
     seconds: float = 0.0
     why: str = ""
+    left_out: bool = False
 
 
 def try_program(program: Program, places: Places, seconds: float) -> Outcome:
     """Build a program, unless it was built before, and record it."""
     outcome = Outcome(program.collection, program.name, _shown_call(program))
     if program.left_out:
-        outcome.why = program.left_out
+        outcome.why, outcome.left_out = program.left_out, True
         return outcome
     binary = places.built / file_name(program)
     printed = "" if binary.is_file() else build(program, places, binary)
@@ -112,6 +115,9 @@ def build(program: Program, places: Places, binary: Path) -> str:
             folder = _copy(program, Path(copy))
             _change(folder, program)
         flags = [flag.replace("{inputs}", str(places.inputs)) for flag in program.flags]
+        for option, name, source in program.modules:
+            headers = [flag for flag in flags if flag.startswith("-I")]
+            _run(["nvcc", option, *headers, source, "-o", name], program.folder, 900)
         command = ["nvcc", "-O3", "-o", str(binary), *flags, *program.sources]
         return _run(command, folder, 900)[1]
 
@@ -140,6 +146,7 @@ def file_name(program: Program) -> str:
 
 
 def _judge(outcome: Outcome, status: int | None, printed: str, trace: Path) -> None:
+    printed = printed.replace("cutrace: ", "\ncutrace: ")  # also behind a line without an end
     own = "\n".join(line for line in printed.splitlines() if not line.startswith("cutrace:"))
     ours = [line for line in printed.splitlines() if line.startswith("cutrace:")]
     over = any("it was ended after" in line for line in ours)
@@ -186,26 +193,39 @@ def _run(words: list[str], folder: Path, seconds: float) -> tuple[int | None, st
 
 
 def _first_error(printed: str) -> str:
-    lines = [
-        line for line in printed.splitlines() if "error" in line.lower() or "undefined" in line
-    ]
+    lines = [line for line in printed.splitlines() if _ERROR.search(line)]
     return (lines or printed.splitlines() or ["nvcc failed"])[0].strip()
 
 
 HEADS = ("program", "built", "ran", "own check", "launches", "seconds", "why not")
+_RAW_SUM = re.compile(r"\n\nOf \d+ that were tried .*|\n\n### .*", re.DOTALL)
 
 
 def write_page(page: Path, outcomes: list[Outcome]) -> None:
-    """Write the table behind the last heading of a page."""
+    """Write the tables behind the last heading of a page, one for each collection."""
     text, heading, rest = page.read_text().rpartition("## What was tried\n")
-    said = rest.split("\n| ")[0].rstrip("\n")
-    rows = ["| " + " | ".join(HEADS) + " |", "|" + "---|" * len(HEADS)]
-    rows += [_row(outcome) for outcome in outcomes]
-    tried = [outcome for outcome in outcomes if outcome.built or outcome.seconds]
-    passed = sum(outcome.ran and outcome.passed is not False for outcome in tried)
-    sum_up = f"Of {len(tried)} that were tried {passed} ran to their end and found nothing wrong."
-    said = re.sub(r"\n\nOf \d+ that were tried .*", "", said, flags=re.S)
-    page.write_text(f"{text}{heading}{said}\n\n{sum_up}\n\n" + "\n".join(rows) + "\n")
+    said = _RAW_SUM.sub("", rest.split("\n| ")[0].rstrip("\n"))
+    names = dict.fromkeys(outcome.collection for outcome in outcomes)
+    parts = [_section(name, [o for o in outcomes if o.collection == name]) for name in names]
+    page.write_text(f"{text}{heading}{said}\n\n" + "\n".join(parts))
+
+
+def _section(name: str, outcomes: list[Outcome]) -> str:
+    tried = [each for each in outcomes if not each.left_out]
+    whole = [each for each in tried if each.ran and each.passed is not False]
+    checked = sum(each.passed is True for each in whole)
+    rows = ["| " + " | ".join(HEADS) + " |", "|" + "---|" * len(HEADS), *map(_row, tried)]
+    left_out = [f"{each.name} ({each.why})" for each in outcomes if each.left_out]
+    lines = [
+        f"### {name}\n",
+        f"Of {len(tried)} that were tried {len(whole)} ran to their end; of these {checked} checked"
+        " their results and\nfound them right, and no other found an error.\n",
+        *rows,
+        "",
+    ]
+    if left_out:
+        lines += [textwrap.fill(f"Not tried: {', '.join(left_out)}.", 104), ""]
+    return "\n".join(lines)
 
 
 def _row(outcome: Outcome) -> str:
@@ -215,12 +235,18 @@ def _row(outcome: Outcome) -> str:
         name,
         "yes" if outcome.built else "-",
         "yes" if outcome.ran else "-",
-        check if outcome.built else "-",
+        check if outcome.ran or outcome.passed is not None else "-",
         str(outcome.launches or "-"),
         f"{outcome.seconds:.0f}" if outcome.seconds else "-",
-        outcome.why.removeprefix("cutrace: ").replace("|", "/"),
+        _shown(outcome.why),
     )
     return "| " + " | ".join(cells) + " |"
+
+
+def _shown(why: str) -> str:
+    """One line of a message, not too long for a table, without paths of this machine."""
+    line = re.sub(r"(?<!\w)/[\w.+/-]*/", "", why.removeprefix("cutrace: "))
+    return textwrap.shorten(line.replace("|", "/"), 160, placeholder=" ...")
 
 
 def main() -> None:

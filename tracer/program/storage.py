@@ -67,6 +67,7 @@ class Storage:
         self._arena.free(place)
         self._unnamed.discard(address)
         self._recording.arrays.remove(describe(place))
+        self._describe_textures(place.name, "")
         return ()
 
     def note_copy(self, direction: int, size: int, address: int) -> Answer:
@@ -91,13 +92,14 @@ class Storage:
         self._unnamed.discard(place.address)
         new = self._recording.new_name(wanted)
         self._recording.trace.rename(place.name, new)
-        self._rename_below_textures(place.name, new)
+        self._describe_textures(place.name, new)
         number = self._recording.arrays.index(describe(place))
         renamed = self._arena.rename(place, new)
         self._recording.arrays[number] = describe(renamed)
         return renamed
 
-    def _rename_below_textures(self, old: str, new: str) -> None:
+    def _describe_textures(self, old: str, new: str) -> None:
+        """Name the array below textures anew; none once it is freed."""
         textures = self._recording.memory.textures
         for number, texture in enumerate(textures):
             if texture.description.array == old:

@@ -66,3 +66,36 @@ def test_of_an_old_program_only_its_mistakes_are_told(tmp_path: Path) -> None:
     assert done.status != 0
     assert "texture" not in done.err
     assert 'identifier "nothing" is undefined' in done.err
+
+
+AGAIN = """
+texture<float> line;
+__global__ void copy(float *out) { out[threadIdx.x] = tex1Dfetch(line, threadIdx.x); }
+
+int main()
+{
+    float host[32], *from, *to;
+    CHECK(cudaMalloc(&to, sizeof host));
+    for (int round = 1; round < 3; ++round) {
+        for (int i = 0; i < 32; ++i) host[i] = round * i;
+        CHECK(cudaMalloc(&from, sizeof host));
+        CHECK(cudaMemcpy(from, host, sizeof host, cudaMemcpyHostToDevice));
+        CHECK(cudaBindTexture(0, line, from, sizeof host));
+        copy<<<1, 32>>>(to);
+        CHECK(cudaMemcpy(host, to, sizeof host, cudaMemcpyDeviceToHost));
+        printf("%.0f ", host[31]);
+        CHECK(cudaUnbindTexture(line));
+        CHECK(cudaFree(from));
+    }
+    copy<<<1, 1>>>(to);
+}
+"""
+
+
+def test_a_texture_outlives_the_array_below_it_in_a_trace_that_can_be_read(tmp_path: Path) -> None:
+    done = record(tmp_path, AGAIN)
+    assert (done.status, done.out) == (0, "31 62 "), done.err
+    below = [[t.array for t in each.launch.textures] for each in done.trace.launches]
+    assert below[0] == [below[0][0]]
+    assert below[1] == ["", below[1][1]]
+    assert below[1][1]
