@@ -127,6 +127,14 @@ managed[:] = 0
 sines[1, 128](managed, managed)
 cuda.synchronize()
 print(managed.sum())
+
+@cuda.jit
+def count(out, nested): # of empty tuples, for which Numba cannot make lines
+    out[0] = len(nested)
+
+counted = np.zeros(1, np.int64)
+count[1, 1](counted, ((), ()))
+print(counted[0])
 """
 
 
@@ -141,7 +149,7 @@ def test_what_numba_offers_is_there(tmp_path: Path) -> None:
         "4950.0",  # 0 + 1 + ... + 99
         *("thread 0 5", "thread 1 5"),
         "ComputeCapability(major=9, minor=0) True",
-        "0.0",
+        *("0.0", "2"),
     ]
 
 

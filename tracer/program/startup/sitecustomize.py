@@ -55,6 +55,23 @@ def give_lines(dispatcher: Any) -> None:
         made(self, function, targetoptions, *more, **named)
 
     dispatcher.CUDADispatcher.__init__ = make
+    dispatcher.CUDADispatcher.compile = _without_lines_if_need_be(dispatcher.CUDADispatcher.compile)
+
+
+def _without_lines_if_need_be(compiled: Callable[..., Any]) -> Callable[..., Any]:
+    """Compile once more without lines where Numba itself stumbles over them (empty tuples)."""
+
+    def compile_kernel(self: Any, *arguments: Any) -> Any:
+        try:
+            return compiled(self, *arguments)
+        except Exception as error:
+            names = {each.__name__ for each in type(error).__mro__}
+            if "NumbaError" in names or not self.targetoptions.get("lineinfo"):
+                raise
+        self.targetoptions["lineinfo"] = False
+        return compiled(self, *arguments)
+
+    return compile_kernel
 
 
 def link_sources_as_ptx(codegen: Any) -> None:
