@@ -94,7 +94,8 @@ def time_launches(words: list[str], path: str) -> None:
         start = time.process_time()
         engine.run(kernel, launch, memory, loaded, sink)
         times.append((time.process_time() - start, not refused))
-        Path(path).write_text(json.dumps(times))
+        Path(f"{path}.new").write_text(json.dumps(times))
+        os.replace(f"{path}.new", path)  # whole also if the program is ended now
 
     with (
         patch.object(engine_choice, "_array", refuse),
