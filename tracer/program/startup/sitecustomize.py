@@ -80,9 +80,13 @@ def link_sources_as_ptx(codegen: Any) -> None:
     linked = codegen.CUDACodeLibrary.get_cubin
 
     def get_cubin(self: Any, cc: Any = None) -> Any:
+        asked = self._lto
         if any(str(getattr(each, "kind", each)).endswith("cu") for each in self._linking_files):
             self._lto = False
-        return linked(self, cc)
+        try:
+            return linked(self, cc)
+        finally:
+            self._lto = asked
 
     codegen.CUDACodeLibrary.get_cubin = get_cubin
 
