@@ -268,8 +268,9 @@ def _each_launch(question: "Question", trace: Trace, jobs: int) -> Iterator[Laun
 
 
 def _repeats(launch: LaunchTrace, first: Launch) -> bool:
-    """Whether a launch with the tables of another has all else, but for its arguments, as well."""
-    return replace(launch.launch, arguments=first.arguments) == first
+    """Whether a launch with the tables of another differs in its arguments and its caller only."""
+    alike = replace(launch.launch, arguments=first.arguments, called_at=first.called_at)
+    return alike == first
 
 
 def _on_devices(

@@ -68,6 +68,9 @@ def kernel_rows(trace: "Trace") -> Pairs:
         yield "kernel", name
         yield "launches", f"{len(launches)}, {different} of them different, {_spans(launches)}"
         yield "threads", f"{_threads(launches)} in all"
+        places = dict.fromkeys(one.launch.called_at for one in launches if one.launch.called_at)
+        if places:
+            yield "called at", ", ".join([*places][:MANY])
         yield f"launch {most.number}", launch_text(most.launch)
 
 
@@ -91,6 +94,8 @@ def launch_rows(trace: "LaunchTrace") -> Pairs:
     launch = trace.launch
     yield f"launch {trace.number}", launch_text(launch)
     yield "kernel", launch.signature or launch.kernel
+    if launch.called_at:
+        yield "called at", launch.called_at
     for array in _some(launch.arrays):
         space = array.space.name.lower()
         yield "array", f"{array.name}: {array.bytes} bytes of {space} memory at {array.offset}"

@@ -318,6 +318,7 @@ class Launch:
     kept: Kept = Kept()
     partly_written: tuple[str, ...] = ()  # arrays that sampled launches before left unfinished
     outside: tuple[Outside, ...] = ()  # accesses outside of every allocation, rising pc
+    called_at: str = ""  # `FILE:LINE` of the host's code that called for it, where known
 
     @property
     def name(self) -> str:

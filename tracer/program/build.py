@@ -52,7 +52,7 @@ class Builder:
         wanted, rest = split_code_options(words)
         arch = f"compute_{max(wanted or capability, LEAST_CAPABILITY)}"
         return [
-            *(str(self.toolkit.nvcc), f"-arch={arch}", f"-code={arch}", "-lineinfo"),
+            *(str(self.toolkit.nvcc), f"-arch={arch}", f"-code={arch}", "-lineinfo", "-g"),
             *("--no-compress", "-cudart", "shared", "-include", str(RUNTIME / "legacy.h")),
             *(("-ccbin", self.host) if not _names_compiler(rest) else ()),
             *(*rest, f"-I{self.headers}"),

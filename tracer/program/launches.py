@@ -25,6 +25,7 @@ from .answers import (
 from .choice import Choice, Chooser, Tally
 from .code import Code
 from .session import ProgramSession
+from .sites import Sites
 from .storage import Storage
 
 _FAULTS = {
@@ -64,6 +65,7 @@ class Launches:
         self._storage = storage
         self._limit = limit
         self._printed: list[str] = []
+        self._sites = Sites()
         self._recording.output = self._printed.append
         self._recording.forgives = True
         self.refused = 0
@@ -76,7 +78,7 @@ class Launches:
     def launch(
         self, number: int, grid_x: int, grid_y: int, grid_z: int, block_x: int, block_y: int,
         block_z: int, cluster_x: int, cluster_y: int, cluster_z: int, shared: int, flags: int,
-        data: bytes,
+        data: bytes, site: int, base: int, file: bytes,
     ) -> Answer:  # fmt: skip
         """Run a kernel; what it printed, or its fault."""
         function = self._code.functions[number]
@@ -85,7 +87,7 @@ class Launches:
             if (cluster_x, cluster_y, cluster_z) != (1, 1, 1):
                 raise CutraceError(f"{function.name}: clusters of blocks are not supported")
             configured = function[(grid_x, grid_y, grid_z), (block_x, block_y, block_z), 0, shared]
-            self._run(function, configured, packed)
+            self._run(function, configured, packed, self._sites.name(site, base, file))
             self._run_launched(number)
         except CutraceError as problem:
             self._recording.memory.device_launches.clear()
@@ -103,7 +105,11 @@ class Launches:
             self._run_launched(number)
 
     def _run(
-        self, function: Function, configured: ConfiguredFunction, packed: tuple[bytes, ...]
+        self,
+        function: Function,
+        configured: ConfiguredFunction,
+        packed: tuple[bytes, ...],
+        called_at: str = "",
     ) -> None:
         """Run one launch to its end; record it if it is chosen and there is room."""
         tally = self._tally
@@ -111,7 +117,7 @@ class Launches:
             raise EnoughError(f"{tally.recorded} launches")
         is_chosen = self._chooser.takes(function)
         if is_chosen and self._writer.has_room:
-            configured.run(packed, tuple(self._describe(function, packed)))
+            configured.run(packed, tuple(self._describe(function, packed)), called_at)
             tally.recorded += 1
         else:
             configured.execute(packed)

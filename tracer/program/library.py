@@ -55,7 +55,7 @@ def _make(folder: Path, toolkit: Toolkit, compiler: str, major: str) -> None:
         list(pool.map(compile_one, sources, objects))
     linking = (
         *("-Wl,-z,defs", "-Wl,-Bsymbolic", "-Wl,-z,initfirst", f"-Wl,-soname,{name}"),
-        *(f"-Wl,--version-script,{work / 'map'}", "-pthread"),
+        *(f"-Wl,--version-script,{work / 'map'}", "-pthread", "-ldl"),
     )
     _run([compiler, "-shared", *objects, *linking, "-o", str(folder / name)], work)
     (folder / "libcudart.so").symlink_to(name)

@@ -113,11 +113,19 @@ class ConfiguredFunction:
         self._refuse_strangers(arguments)
         self.run(*pack_arguments(self.linked.signature, arguments))
 
-    def run(self, packed: tuple[bytes, ...], described: tuple[schema.Argument, ...]) -> None:
-        """Run it with the bytes of each of PTX's parameters, which the trace describes so."""
+    def run(
+        self,
+        packed: tuple[bytes, ...],
+        described: tuple[schema.Argument, ...],
+        called_at: str = "",
+    ) -> None:
+        """Run it with the bytes of each of PTX's parameters, which the trace describes so.
+
+        `called_at` is the line of the host that calls for it, where that is known.
+        """
         kept, known = self._keep(), self.linked.known
         request = self._request(packed, () if kept.sample.all_ran else kept.sample.blocks)
-        launch = self._describe(described, kept)
+        launch = replace(self._describe(described, kept), called_at=called_at)
         with self._ending_well(), self.recording.trace.launch(launch) as rows:
             rows.instructions(known.instructions)
             sink = rows if drops_nothing(kept) else KeptRows(rows, kept, known.instructions)

@@ -1,8 +1,12 @@
 /* Launches: the compiler's code calls these for `kernel<<<grid, block, shared, stream>>>(...)`. */
 
+#define _GNU_SOURCE
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
+#include <unistd.h>
 
 #include "runtime.h"
 
@@ -12,8 +16,13 @@ static __thread struct {
     dim3 grid, block;
     size_t shared;
     cudaStream_t stream;
+    const void *site;
 } pushed[DEEPEST];
 static __thread unsigned depth;
+
+/* Where the program's own code calls for the launch in hand: the compiler pushes the configuration
+   there, and launches from a function of its own. */
+static __thread const void *site;
 
 API unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared, cudaStream_t stream)
 {
@@ -23,6 +32,7 @@ API unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared, c
     pushed[depth].block = block;
     pushed[depth].shared = shared;
     pushed[depth].stream = stream;
+    pushed[depth].site = __builtin_return_address(0);
     depth++;
     return 0;
 }
@@ -36,6 +46,7 @@ API cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *shar
     *block = pushed[depth].block;
     *shared = pushed[depth].shared;
     *(cudaStream_t *)stream = pushed[depth].stream;
+    site = pushed[depth].site;
     return cudaSuccess;
 }
 
@@ -74,6 +85,8 @@ struct launch *make_launch(const void *host, dim3 grid, dim3 block, void **argum
         bytes += function->parameters[i].bytes;
     struct launch *launch = calloc(1, sizeof *launch + bytes);
     launch->function = function;
+    launch->site = site;
+    site = NULL;
     launch->grid = grid;
     launch->block = block;
     launch->shared = shared;
@@ -85,6 +98,25 @@ struct launch *make_launch(const void *host, dim3 grid, dim3 block, void **argum
         end += function->parameters[i].bytes;
     }
     return launch;
+}
+
+/* An address in the program, the address at which its file is mapped, and the file. */
+static void put_site(struct message *message, const char *address)
+{
+    static char own[4096];
+    Dl_info found = {0}, program = {0};
+    if (!address || !dladdr(address - 1, &found) || !found.dli_fname) {
+        put64(message, 0);
+        put64(message, 0);
+        put_text(message, "");
+        return;
+    }
+    put64(message, (uintptr_t)address - 1);
+    put64(message, (uintptr_t)found.dli_fbase);
+    dladdr((const void *)getauxval(AT_ENTRY), &program);
+    if (!own[0] && readlink("/proc/self/exe", own, sizeof own - 1) < 0)
+        own[0] = 0;
+    put_text(message, program.dli_fbase == found.dli_fbase ? own : found.dli_fname);
 }
 
 static void put_dimensions(struct message *message, dim3 dimensions)
@@ -113,6 +145,7 @@ cudaError_t run_launch(const void *what)
     put32(&message, launch->shared);
     put32(&message, launch->flags);
     put_bytes(&message, launch->arguments, launch->bytes);
+    put_site(&message, launch->site);
     cudaError_t status = ask(&message);
     if (!status) {
         size_t bytes;

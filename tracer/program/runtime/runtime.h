@@ -125,6 +125,7 @@ struct launch {
     struct function *function;
     dim3 grid, block, cluster;
     uint32_t shared, flags;
+    const void *site;
     size_t bytes;
     char arguments[];
 };

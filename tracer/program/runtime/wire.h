@@ -25,7 +25,8 @@
    FREE      address
    COPIED    direction (cudaMemcpyKind; 0: a set), bytes, address on the device
    LAUNCH    function, grid, block, cluster, dynamic shared bytes, flags (1: cooperative), the
-             parameters' bytes side by side -> what the kernel printed
+             parameters' bytes side by side; where the program calls for it: an address (0: not
+             known), that of the file's mapping, the file -> what the kernel printed
    ARRAY     channel bits x y z w, kind (cudaChannelFormatKind), width, height, depth, flags
              -> number of the array, its offset in the file, bytes from row to row, of a texel
    DROP      number of an array
@@ -45,7 +46,7 @@
     MESSAGE(ALLOCATE, 5, "QQs", "Q") \
     MESSAGE(FREE, 6, "Q", "") \
     MESSAGE(COPIED, 7, "IQQ", "-") \
-    MESSAGE(LAUNCH, 8, "IIIIIIIIIIIIs", "s") \
+    MESSAGE(LAUNCH, 8, "IIIIIIIIIIIIsQQs", "s") \
     MESSAGE(ARRAY, 9, "IIIIIQQQI", "IQQI") \
     MESSAGE(DROP, 10, "I", "") \
     MESSAGE(TEXTURE, 11, "IQIIIIIQQQIIIIII", "Q") \

@@ -1,0 +1,57 @@
+"""Each launch has the line of the program that called for it, where debug information tells."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from program_run import Done, cutrace
+
+SOURCE = """\
+#include <cstdio>
+__global__ void put(int *x) { x[threadIdx.x] = 1; }
+template <typename T> void twice(T *x)
+{
+    for (int i = 0; i < 2; i++)
+        put<<<1, 32>>>(x);
+}
+int main()
+{
+    int *d;
+    cudaMalloc(&d, 4096);
+    put<<<1,
+          64>>>(d);
+    twice(d);
+    void *arguments[] = {&d};
+    cudaLaunchKernel(put, 1, 96, arguments, 0, 0);
+    puts(cudaGetErrorName(cudaDeviceSynchronize()));
+}
+"""
+
+
+def places(done: Done) -> list[tuple[int, str]]:
+    """Each launch's threads, and where it was called."""
+    assert (done.status, done.out) == (0, "cudaSuccess\n"), done.err
+    return [(one.launch.threads, one.launch.called_at) for one in done.trace.launches]
+
+
+@pytest.mark.parametrize(
+    "options", [(), ("-O2",), ("-Xlinker", "-no-pie", "-Xcompiler", "-fno-pie")]
+)
+def test_a_launch_has_the_line_that_called_for_it(tmp_path: Path, options: tuple[str, ...]) -> None:
+    (tmp_path / "app.cu").write_text(SOURCE)
+    built = cutrace(tmp_path, "nvcc", "app.cu", "-o", "app", *options)
+    assert built.status == 0, built.err
+    found = places(cutrace(tmp_path, "record", "--", "./app"))
+    first = ("app.cu:12", "app.cu:13")  # which of its lines a statement has is the compiler's
+    assert found[0][1] in first
+    # the last is called by a wrapper in CUDA's header, which says nothing of the program
+    assert found[1:] == [(32, "app.cu:6"), (32, "app.cu:6"), (96, "")]
+    assert "called at    app.cu:6" in cutrace(tmp_path, "info", "app.cutrace").out
+
+
+def test_without_debug_information_nothing_is_said(tmp_path: Path) -> None:
+    (tmp_path / "app.cu").write_text(SOURCE)
+    assert cutrace(tmp_path, "nvcc", "app.cu", "-o", "app").status == 0
+    subprocess.run(["strip", "app"], cwd=tmp_path, check=True)
+    found = places(cutrace(tmp_path, "record", "--", "./app"))
+    assert found == [(64, ""), (32, ""), (32, ""), (96, "")]
