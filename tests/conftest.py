@@ -1,11 +1,44 @@
-"""The order of tests: what takes minutes to set up comes first: no core waits at the end."""
+"""The order of tests, and which of the unit tests are slow.
+
+What takes minutes to set up comes first, so that no core waits at the end. `scripts/test unit`
+leaves out what is slow: files whose tests take over 0.2 s of CPU each, on average.
+"""
+
+from pathlib import Path
 
 import pytest
 
 FIRST = "test_counters.py"
 """Compares a thousand launches with a chip; all of its tests read what one fixture records."""
 
+UNIT = Path(__file__).parent / "unit"
+SLOW_FOLDERS = {"advice", "commands", "program"}
+"""These record whole kernels, run the command line, or build programs with a host compiler."""
+SLOW_FILES = {
+    *("test_analyzer_bounds", "test_analyzer_idle", "test_counter_twins", "test_html_report"),
+    *("test_engine_compiled", "test_engine_compiled_calls", "test_engine_compiled_generic"),
+    *("test_engine_escape", "test_engine_parallel_waves", "test_engine_small_launch"),
+    *("test_bounds", "test_engine_control", "test_engine_divergence", "test_engine_heap"),
+    *("test_engine_instruction_limit", "test_engine_meeting", "test_engine_memory"),
+    *("test_engine_pointer", "test_engine_progress", "test_engine_turns"),
+    *("test_engine_uninitialized", "test_engine_warp"),
+    *("test_front_as_nvcc", "test_front_tensor_core"),
+    *("test_host_in_part", "test_host_record", "test_sampling"),
+    *("test_model_bounds", "test_model_jobs", "test_model_whatif", "test_ptx_by_hand"),
+    *("test_leftover", "test_hostile_manifest"),
+}
+
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: item.path.name != FIRST)
+    for item in items:
+        if is_slow(item.path):
+            item.add_marker("slow")
+
+
+def is_slow(path: Path) -> bool:
+    """Whether the tests of a file are left out by `scripts/test unit`."""
+    if not path.is_relative_to(UNIT):
+        return False
+    return path.relative_to(UNIT).parts[0] in SLOW_FOLDERS or path.stem in SLOW_FILES

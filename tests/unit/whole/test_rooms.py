@@ -87,3 +87,10 @@ def test_files_and_folders_that_the_pages_name_are_there(page: str) -> None:
     assert named
     made = {"commands/VERB.py", "models/devices/NAME.toml"}
     assert [name for name in named if name not in made and not (ROOT / name).exists()] == []
+
+
+def test_the_files_that_are_called_slow_are_there() -> None:
+    listed = re.findall(r'"(test_\w+)"', (ROOT / "tests" / "conftest.py").read_text())
+    there = {path.stem for path in (ROOT / "tests" / "unit").rglob("test_*.py")}
+    assert listed
+    assert {*listed} <= there
