@@ -199,7 +199,8 @@ static cudaError_t run_record(const void *what)
     return cudaSuccess;
 }
 
-API cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
+/* In a capture an event says what depends on what, and is no node unless it is asked for as one. */
+static cudaError_t record(cudaEvent_t event, cudaStream_t stream, int is_node)
 {
     cudaError_t status = begin();
     if (!event)
@@ -207,13 +208,19 @@ API cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
     if (status)
         return done(status);
     event->graph = capturing(stream);
+    if (event->graph && !is_node)
+        return done(cudaSuccess);
     return done(submit(stream, cudaGraphNodeTypeEventRecord, run_record, &event, sizeof event));
+}
+
+API cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
+{
+    return record(event, stream, 0);
 }
 
 API cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned flags)
 {
-    (void)flags;
-    return cudaEventRecord(event, stream);
+    return record(event, stream, flags & cudaEventRecordExternal);
 }
 
 API cudaError_t cudaEventSynchronize(cudaEvent_t event)
