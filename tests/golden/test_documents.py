@@ -49,7 +49,7 @@ ONLY = {"tests/cases/cases_plain.py": "record_everything-h200"}
 """Which of its tests, where their names do not have the name of the file."""
 
 
-def tests_of(file: str) -> list[str]:
+def what_runs(file: str) -> list[str]:
     """What runs a file of tests, or the cases in a file that tests read."""
     for cases, tests in READ_BY.items():
         if file.startswith(cases):
@@ -66,7 +66,7 @@ def apply_and_test(diff: str, copy: Path) -> None:
     assert added
     environment = os.environ | {"PYTHONPATH": str(copy.parent)}
     for file in added:
-        command = [sys.executable, "-m", "pytest", "-q", "-c", "pyproject.toml", *tests_of(file)]
+        command = [sys.executable, "-m", "pytest", "-q", "-c", "pyproject.toml", *what_runs(file)]
         done = subprocess.run(command, cwd=copy, env=environment, capture_output=True, text=True)
         assert done.returncode == 0, done.stdout
 

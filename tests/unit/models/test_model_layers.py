@@ -155,7 +155,7 @@ def test_settings_lie_above_all_files(tmp_path: Path) -> None:
         ({"chip.sms": "x"}, r"^--set: \[chip\]: sms = 'x'; expected a whole number"),
         ({"chip.smss": 2}, r"^--set: \[chip\] of h100\.toml: unknown key `smss`; nearest: sms"),
         ({"chip.zzz": 2}, r"it has sms, sms_per_cluster, memory_gb_per_s"),
-        ({"zzz.sms": 2}, r"there are the tables chip, limits, coalescer, banks, constant"),
+        ({"zzz.sms": 2}, r"there are the tables chip, limits, rates, coalescer, banks, constant"),
         ({"coalescer.scope": "sn"}, r"^--set: \[stage\.coalescer\]: scope = 'sn'; expected one of"),
         ({"coalescer.model": "x"}, r"^--set: \[stage\.coalescer\]: no model 'x'"),
     ],
