@@ -5,7 +5,6 @@ on Linux and `cuda_nvrtc/bin/*.dll` on Windows, programs in `bin`, headers in `i
 publishes none for macOS: there PTX is still recorded, and only CUDA C++ cannot be compiled.
 """
 
-import ctypes
 import os
 import sys
 from collections.abc import Iterator
@@ -61,15 +60,12 @@ def missing(name: str) -> CutraceError:
     )
 
 
-@cache
-def load_library(name: str) -> ctypes.CDLL:
-    """Load `nvrtc`. Calls into it release the interpreter lock."""
+def library(name: str) -> Path:
+    """Where the library lies; a machine without it is told how to get it."""
     path = find_file(name)
     if path is None:
         raise missing(name)
-    if sys.platform == "win32":
-        os.add_dll_directory(str(path.parent))
-    return ctypes.CDLL(str(path))
+    return path
 
 
 @cache

@@ -23,8 +23,7 @@ def to_ptx(kernels: Sequence[Source], nvcc: str = "") -> str:
 
 
 def _by_nvrtc(text: str) -> str:
-    options = (f"--gpu-architecture={TARGET}", "--fmad=false", "-w")
-    outcome = nvrtc.compile_program(text, "kernels.cu", options)
+    outcome = nvrtc.compile_program(text, "kernels.cu", TARGET, ("--fmad=false", "-w"))
     if outcome.ptx is None:
         raise NotC(f"NVRTC: {outcome.log[:3000]}")
     return outcome.ptx

@@ -35,21 +35,20 @@ def test_a_library_is_found_on_linux_and_on_windows(
 @pytest.fixture
 def no_wheels(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(toolkit, "_wheel_folders", lambda package: iter(()))
-    toolkit.load_library.cache_clear()
 
 
 @pytest.mark.usefixtures("no_wheels")
 def test_macos_is_told_to_bring_ptx(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", "darwin")
     with pytest.raises(CutraceError, match=r"none for macOS; .* give cutrace the \.ptx file"):
-        toolkit.load_library("nvrtc")
+        toolkit.library("nvrtc")
 
 
 @pytest.mark.usefixtures("no_wheels")
 def test_a_machine_without_the_wheel_is_told_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", "linux")
     with pytest.raises(CutraceError, match=r'pip install "nvidia-cuda-nvrtc-cu12>=12\.9,<13"'):
-        toolkit.load_library("nvrtc")
+        toolkit.library("nvrtc")
 
 
 @pytest.mark.usefixtures("no_wheels")

@@ -1,8 +1,9 @@
 """One compilation of a source by NVRTC, and the Compiled that is made of it."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
-from ....errors import CutraceError, nearest
+from ....errors import CutraceError
 from ....traces.schema import Compiler
 from ..signature import list_kernels
 from ..source import Compiled, Source
@@ -34,15 +35,15 @@ def compile_source(
     `headers` exist in memory only. The log has no path of this machine in it.
     """
     cuda = (f"-I{folder}" for folder in include_folders())
-    words = (f"--gpu-architecture={_virtual(target)}", "-lineinfo", *source.options.words)
     outcome = nvrtc.compile_program(
         (source.text if text is None else text) + _END,
         source.name,
-        (*words, *extra, *cuda),
+        _virtual(target),
+        ("-lineinfo", *source.options.words, *extra, *cuda),
         tuple(dict.fromkeys((*source.options.name_expressions, *instances))),
         headers,
     )
-    return nvrtc.Outcome(outcome.ptx, portable_log(outcome.log), outcome.names)
+    return replace(outcome, log=portable_log(outcome.log))
 
 
 def finish(
@@ -70,7 +71,7 @@ def finish(
         ptx=ptx,
         names=dict(outcome.names),
         compiler=Compiler(
-            "nvrtc", nvrtc.version(), ("-lineinfo", *source.options.words), _virtual(target)
+            "nvrtc", outcome.version, ("-lineinfo", *source.options.words), _virtual(target)
         ),
         log="\n".join((*_warnings(outcome.log), *notes, *missing)),
         sources=sources,
@@ -88,14 +89,7 @@ def _warnings(log: str) -> Iterator[str]:
 
 def _virtual(target: str) -> str:
     """The target as NVRTC takes it: `sm_75` is compiled for `compute_75`."""
-    known = nvrtc.architectures()
-    virtual = target.replace("sm_", "compute_")
-    if virtual.rstrip("af") not in known:
-        raise CutraceError(
-            f"target {target}: NVRTC {nvrtc.version()} compiles for {known[0]} to {known[-1]}"
-            f"{nearest(virtual, known)}; the trace of any of them is replayed on every device"
-        )
-    return virtual
+    return target.replace("sm_", "compute_")
 
 
 def _no_kernels(source: Source) -> str:

@@ -1,18 +1,25 @@
-"""NVRTC, NVIDIA's run-time compiler, through ctypes: the calls that turn text into PTX."""
+"""NVRTC, NVIDIA's run-time compiler, asked in a process of its own: `process.py` is that program.
 
-import ctypes
+It is started by the first compilation and answers all that follow. A source that crashes it ends
+that process and not this one.
+"""
+
+import atexit
+import json
+import os
 import signal
+import subprocess
+import sys
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from pathlib import Path
+from typing import Any
 
-from ....errors import CutraceError
-from ..toolkit import load_library
+from ....errors import CutraceError, nearest
+from ..toolkit import library
 
-_COMPILATION = 6  # nvrtcResult: the program is wrong, the log says how
-_BAD_NAME = 10  # a name expression that names nothing
+_PROGRAM = Path(__file__).with_name("process.py")
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,120 +29,102 @@ class Outcome:
     ptx: str | None
     log: str
     names: Mapping[str, str]
-
-
-@cache
-def _library() -> ctypes.CDLL:
-    library = load_library("nvrtc")
-    library.nvrtcGetErrorString.restype = ctypes.c_char_p
-    return library
-
-
-def _check(status: int, call: str) -> None:
-    if status:
-        text: bytes = _library().nvrtcGetErrorString(status)
-        raise CutraceError(f"{call} of NVRTC failed: {text.decode()}")
-
-
-def _strings(texts: Sequence[str]) -> "ctypes.Array[ctypes.c_char_p]":
-    return (ctypes.c_char_p * len(texts))(*(text.encode() for text in texts))
-
-
-@cache
-def version() -> str:
-    """`12.9`."""
-    major, minor = ctypes.c_int(), ctypes.c_int()
-    _check(_library().nvrtcVersion(ctypes.byref(major), ctypes.byref(minor)), "nvrtcVersion")
-    return f"{major.value}.{minor.value}"
-
-
-@cache
-def architectures() -> tuple[str, ...]:
-    """The targets that this NVRTC knows, oldest first: `("compute_50", ...)`."""
-    count = ctypes.c_int()
-    _check(_library().nvrtcGetNumSupportedArchs(ctypes.byref(count)), "nvrtcGetNumSupportedArchs")
-    numbers = (ctypes.c_int * count.value)()
-    _check(_library().nvrtcGetSupportedArchs(numbers), "nvrtcGetSupportedArchs")
-    return tuple(f"compute_{number}" for number in numbers)
+    version: str = ""
+    """NVRTC's: `12.9`."""
 
 
 def compile_program(
     text: str,
     name: str,
-    options: Sequence[str],
+    target: str,
+    options: Sequence[str] = (),
     name_expressions: Sequence[str] = (),
     headers: Mapping[str, str] | None = None,
 ) -> Outcome:
-    """Compile `text`; `headers` are files that exist in memory only, by the name included.
+    """Compile `text` for `compute_75`; `headers` exist in memory only, by the name included.
 
     A program that is wrong is an Outcome without PTX; anything else that fails is a CutraceError.
     """
-    headers = headers or {}
-    program = ctypes.c_void_p()
-    status = _library().nvrtcCreateProgram(
-        ctypes.byref(program),
-        text.encode(),
-        name.encode(),
-        len(headers),
-        _strings(list(headers.values())),
-        _strings(list(headers)),
+    request = {
+        "text": text,
+        "name": name,
+        "folder": os.getcwd(),
+        "architecture": target,
+        "options": [f"--gpu-architecture={target}", *options],
+        "name_expressions": list(name_expressions),
+        "headers": dict(headers or {}),
+    }
+    found = _COMPILER.ask(request)
+    if "unknown" in found:
+        raise CutraceError(_unknown(target, found["version"], found["architectures"]))
+    if "failed" in found:
+        raise CutraceError(found["failed"])
+    return Outcome(found["ptx"], found["log"], found["names"], found["version"])
+
+
+def _unknown(target: str, version: str, known: Sequence[str]) -> str:
+    return (
+        f"target {target}: NVRTC {version} compiles for {known[0]} to {known[-1]}"
+        f"{nearest(target, known)}; the trace of any of them is replayed on every device"
     )
-    _check(status, "nvrtcCreateProgram")
-    try:
-        return _compile(program, options, name_expressions)
-    finally:
-        _library().nvrtcDestroyProgram(ctypes.byref(program))
 
 
-def _compile(
-    program: ctypes.c_void_p, options: Sequence[str], name_expressions: Sequence[str]
-) -> Outcome:
-    library = _library()
-    for expression in name_expressions:
-        status = library.nvrtcAddNameExpression(program, expression.encode())
-        _check(status, "nvrtcAddNameExpression")
-    texts = _strings(options)
-    status = _interruptible(lambda: library.nvrtcCompileProgram(program, len(options), texts))
-    log = _read(program, "ProgramLog")
-    if status in (_COMPILATION, _BAD_NAME):
-        return Outcome(None, log, {})
-    if status:
-        _check(status, f"nvrtcCompileProgram{_one_line(log)}")
-    names = {expression: _lowered_name(program, expression) for expression in name_expressions}
-    return Outcome(_read(program, "PTX"), log, names)
+class _Process:
+    """The compiler's process: a new one after a fork, a crash or an interruption."""
+
+    def __init__(self) -> None:
+        self._turn = threading.Lock()
+        self._running: subprocess.Popen[str] | None = None
+        self._owner = 0
+
+    def ask(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """One question at a time."""
+        with self._turn:
+            running = self._start()
+            assert running.stdin is not None
+            assert running.stdout is not None
+            try:
+                running.stdin.write(json.dumps(request) + "\n")
+                running.stdin.flush()
+                line = running.stdout.readline()
+            except BrokenPipeError:
+                line = ""
+            except BaseException:  # Ctrl-C: the answer would be taken for that of the next request
+                self._end()
+                raise
+            if not line:
+                raise CutraceError(_crashed(self._end(), request["name"]))
+        answer: dict[str, Any] = json.loads(line)
+        return answer
+
+    def _start(self) -> "subprocess.Popen[str]":
+        if self._running is None or self._owner != os.getpid():
+            command = [sys.executable, "-I", "-S", str(_PROGRAM), str(library("nvrtc"))]
+            pipe = subprocess.PIPE
+            self._running = subprocess.Popen(
+                command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, encoding="utf-8"
+            )
+            self._owner = os.getpid()
+            atexit.register(self._end)
+        return self._running
+
+    def _end(self) -> int:
+        """End the process, and say how it ended: minus the signal, if by one."""
+        running, self._running = self._running, None
+        if running is None or self._owner != os.getpid():
+            return 0
+        if running.poll() is None:
+            running.kill()
+        with running:
+            return running.wait()
 
 
-def _interruptible(call: Callable[[], int]) -> int:
-    """Make a long call so that Ctrl-C stays Python's: it is raised when the call is over.
-
-    While NVRTC parses it handles Ctrl-C itself, and ends the process with a trace half written. So
-    the call runs in a thread of its own, and this one keeps putting Python's handler back.
-    """
-    listening = signal.getsignal(signal.SIGINT)
-    if listening is None or threading.current_thread() is not threading.main_thread():
-        return call()
-    with ThreadPoolExecutor(1) as pool:
-        future = pool.submit(call)
-        while not wait([future], 0.001).done:
-            signal.signal(signal.SIGINT, listening)
-    return future.result()
+_COMPILER = _Process()
 
 
-def _one_line(log: str) -> str:
-    return f" ({'; '.join(log.split(chr(10))).strip('; ')})" if log.strip() else ""
-
-
-def _lowered_name(program: ctypes.c_void_p, expression: str) -> str:
-    name = ctypes.c_char_p()
-    status = _library().nvrtcGetLoweredName(program, expression.encode(), ctypes.byref(name))
-    _check(status, "nvrtcGetLoweredName")
-    return (name.value or b"").decode()
-
-
-def _read(program: ctypes.c_void_p, what: str) -> str:
-    """Fetch the text that `nvrtcGet<what>` hands out, without its closing zero."""
-    size = ctypes.c_size_t()
-    _check(getattr(_library(), f"nvrtcGet{what}Size")(program, ctypes.byref(size)), what)
-    buffer = ctypes.create_string_buffer(size.value)
-    _check(getattr(_library(), f"nvrtcGet{what}")(program, buffer), what)
-    return buffer.value.decode(errors="replace")
+def _crashed(status: int, name: str) -> str:
+    how = signal.strsignal(-status) if status < 0 else f"exit status {status}"
+    return (
+        f"{name}: NVRTC, NVIDIA's compiler, crashed on this source ({how}); compile it to PTX by "
+        f"nvcc and record the .ptx, or find by halves what it crashes on"
+    )

@@ -1,0 +1,130 @@
+"""The program that loads NVRTC: a request in JSON a line on stdin, an answer a line on stdout.
+
+It runs as a process of its own, for NVRTC may crash on a source, and it handles Ctrl-C itself while
+it parses. It has nothing of cutrace and nothing but the standard library, so that it starts fast.
+"""
+
+import ctypes
+import json
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+_WRONG = (6, 10)  # nvrtcResult: the program is wrong, or a name expression that names nothing
+
+
+class Failed(Exception):
+    """A call failed for another reason than a wrong program."""
+
+
+class Library:
+    """NVRTC's calls, by ctypes."""
+
+    def __init__(self, path: str) -> None:
+        if sys.platform == "win32":
+            os.add_dll_directory(str(Path(path).parent))
+        self.calls = ctypes.CDLL(path)
+        self.calls.nvrtcGetErrorString.restype = ctypes.c_char_p
+
+    def check(self, status: int, call: str) -> None:
+        """Raise Failed with NVRTC's own words."""
+        if status:
+            text: bytes = self.calls.nvrtcGetErrorString(status)
+            raise Failed(f"{call} of NVRTC failed: {text.decode()}")
+
+    def version(self) -> str:
+        """`12.9`."""
+        major, minor = ctypes.c_int(), ctypes.c_int()
+        status = self.calls.nvrtcVersion(ctypes.byref(major), ctypes.byref(minor))
+        self.check(status, "nvrtcVersion")
+        return f"{major.value}.{minor.value}"
+
+    def architectures(self) -> list[str]:
+        """The targets that it knows, oldest first: `["compute_50", ...]`."""
+        count = ctypes.c_int()
+        status = self.calls.nvrtcGetNumSupportedArchs(ctypes.byref(count))
+        self.check(status, "nvrtcGetNumSupportedArchs")
+        numbers = (ctypes.c_int * count.value)()
+        self.check(self.calls.nvrtcGetSupportedArchs(numbers), "nvrtcGetSupportedArchs")
+        return [f"compute_{number}" for number in numbers]
+
+    def compile(self, request: dict[str, Any]) -> dict[str, Any]:
+        """`ptx` is None if the program is wrong, and `log` says why."""
+        program, headers = ctypes.c_void_p(), request["headers"]
+        status = self.calls.nvrtcCreateProgram(
+            ctypes.byref(program),
+            request["text"].encode(),
+            request["name"].encode(),
+            len(headers),
+            _strings(list(headers.values())),
+            _strings(list(headers)),
+        )
+        self.check(status, "nvrtcCreateProgram")
+        try:
+            return self._compile(program, request["options"], request["name_expressions"])
+        finally:
+            self.calls.nvrtcDestroyProgram(ctypes.byref(program))
+
+    def _compile(
+        self, program: ctypes.c_void_p, options: Sequence[str], expressions: Sequence[str]
+    ) -> dict[str, Any]:
+        for expression in expressions:
+            status = self.calls.nvrtcAddNameExpression(program, expression.encode())
+            self.check(status, "nvrtcAddNameExpression")
+        status = self.calls.nvrtcCompileProgram(program, len(options), _strings(options))
+        log = self._read(program, "ProgramLog")
+        if status in _WRONG:
+            return {"ptx": None, "log": log, "names": {}}
+        words = "; ".join(log.split("\n")).strip("; ")
+        self.check(status, f"nvrtcCompileProgram ({words})" if words else "nvrtcCompileProgram")
+        names = {expression: self._lowered_name(program, expression) for expression in expressions}
+        return {"ptx": self._read(program, "PTX"), "log": log, "names": names}
+
+    def _lowered_name(self, program: ctypes.c_void_p, expression: str) -> str:
+        name = ctypes.c_char_p()
+        status = self.calls.nvrtcGetLoweredName(program, expression.encode(), ctypes.byref(name))
+        self.check(status, "nvrtcGetLoweredName")
+        return (name.value or b"").decode()
+
+    def _read(self, program: ctypes.c_void_p, what: str) -> str:
+        """Fetch the text that `nvrtcGet<what>` hands out, without its closing zero."""
+        size = ctypes.c_size_t()
+        status = getattr(self.calls, f"nvrtcGet{what}Size")(program, ctypes.byref(size))
+        self.check(status, what)
+        buffer = ctypes.create_string_buffer(size.value)
+        self.check(getattr(self.calls, f"nvrtcGet{what}")(program, buffer), what)
+        return buffer.value.decode(errors="replace")
+
+
+def _strings(texts: Sequence[str]) -> "ctypes.Array[ctypes.c_char_p]":
+    return (ctypes.c_char_p * len(texts))(*(text.encode() for text in texts))
+
+
+def answer(library: Library, request: dict[str, Any]) -> dict[str, Any]:
+    """What one request gives, or `failed` and why."""
+    known = library.architectures()
+    about = {"version": library.version(), "architectures": known}
+    if request["architecture"].rstrip("af") not in known:
+        return about | {"unknown": True}
+    try:
+        os.chdir(request["folder"])
+        return about | library.compile(request)
+    except Failed as error:
+        return about | {"failed": str(error)}
+
+
+def main() -> None:
+    """Answer until nobody asks any more."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # who asks ends this process
+    with os.fdopen(os.dup(1), "w", encoding="utf-8") as answers:
+        os.dup2(2, 1)  # what a compiler prints is no answer
+        library = Library(sys.argv[1])
+        for line in sys.stdin:
+            print(json.dumps(answer(library, json.loads(line))), file=answers, flush=True)
+
+
+if __name__ == "__main__":
+    main()
