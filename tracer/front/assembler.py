@@ -39,9 +39,10 @@ class Assembled:
     report: str
 
 
-def has_assembler() -> bool:
-    """Whether ptxas is installed: not on macOS, for which NVIDIA publishes none."""
-    return find_file("ptxas") is not None
+def assemblers() -> tuple[Path, ...]:
+    """The programs that are installed: none on macOS, for which NVIDIA publishes none."""
+    found = (find_file(name) for name in ("ptxas", "ptxas 13"))
+    return tuple(path for path in found if path)
 
 
 def assemble(ptx: str, arch: str, *options: str) -> Assembled:

@@ -13,11 +13,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from ...cache import folder_of, kept_folder, key_of
 from ...errors import CutraceError
 from ...traces.folder.leftover import scratch_folder
 from ..front.headers import tensor_core
 from ..host.path import missing_file
-from .cache import folder_of, kept, key_of
 from .library import build_library
 from .missing import advise
 from .toolkit import Toolkit, find_host_compiler, find_toolkit
@@ -73,7 +73,7 @@ def _write_headers() -> Path:
     def write(folder: Path) -> None:
         (folder / tensor_core.NAME).write_text(tensor_core.TENSOR_CORE)
 
-    return kept("headers", key_of([tensor_core.TENSOR_CORE]), write)
+    return kept_folder("headers", key_of(tensor_core.TENSOR_CORE), write)
 
 
 def split_code_options(words: Sequence[str]) -> tuple[int, list[str]]:
@@ -128,7 +128,7 @@ def build_program(sources: Sequence[Path], options: Sequence[str], capability: i
 
 def _built(builder: Builder, command: Sequence[str], name: str) -> Path:
     """What a command of nvcc makes, in a file of this name: a program, or an object file."""
-    asked = key_of([os.getcwd(), builder.toolkit.version, *command])
+    asked = key_of(os.getcwd(), builder.toolkit.version, *command)
     index = folder_of("includes") / asked
     if index.is_file():
         with suppress(OSError):
@@ -141,14 +141,14 @@ def _built(builder: Builder, command: Sequence[str], name: str) -> Path:
         rule = depends.read_text() if depends.is_file() else ""  # linking alone writes none
         paths = _read_dependencies(rule, builder.toolkit.root)
         key = _key_with_texts(asked, paths)
-        place = kept("programs", key, lambda into: _copy(made, into))
+        place = kept_folder("programs", key, lambda into: _copy(made, into))
     index.parent.mkdir(parents=True, exist_ok=True)
     index.write_text("\n".join(paths))
     return place / name
 
 
 def _key_with_texts(asked: str, paths: Iterable[str]) -> str:
-    return key_of([asked, *(part for path in paths for part in (path, Path(path).read_bytes()))])
+    return key_of(asked, *(part for path in paths for part in (path, Path(path).read_bytes())))
 
 
 def _read_dependencies(text: str, toolkit: Path) -> list[str]:

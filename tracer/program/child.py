@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from ...cache import folder_of, made_folder
 from ...errors import CutraceError, nearest
-from .cache import folder_of, made_folder
 
 STARTUP = Path(__file__).with_name("startup")
 PYTHON_CACHES = {

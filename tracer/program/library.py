@@ -12,8 +12,8 @@ import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from ...cache import kept_folder, key_of
 from ...errors import CutraceError
-from .cache import kept, key_of
 from .entries import driver_errors, driver_table, stub_library
 from .exports import runtime_table
 from .toolkit import Toolkit
@@ -36,7 +36,8 @@ def build_library(toolkit: Toolkit, compiler: str) -> Path:
     writers = [Path(__file__).with_name(f"{name}.py") for name in ("entries", "exports", "library")]
     texts = (path.read_bytes() for path in (*sources, *writers))
     made_of: list[str | bytes] = [compiler, toolkit.version, *FLAGS, *texts]
-    return kept("runtime", key_of(made_of), lambda folder: _make(folder, toolkit, compiler, major))
+    key = key_of(*made_of)
+    return kept_folder("runtime", key, lambda into: _make(into, toolkit, compiler, major))
 
 
 def _make(folder: Path, toolkit: Toolkit, compiler: str, major: str) -> None:

@@ -13,8 +13,9 @@ from fuzz.run import without_assembler
 from llvmlite import binding
 
 import cutrace
+from cutrace.cache import keep
 from cutrace.tracer.engine import engine_choice
-from cutrace.tracer.engine.native import object_cache, ufunc
+from cutrace.tracer.engine.native import ufunc
 
 MOST_INSTRUCTIONS = 1 << 22
 
@@ -40,7 +41,7 @@ def run(kernel: Source, ptx: str, path: Path, engine: str) -> Arrays:
 def code_that_is_not_kept(quick: bool = False) -> Iterator[None]:
     """Keep no machine code of random kernels; with `quick` LLVM does not optimise it, which takes
     a tenth of the time and gives the same numbers."""
-    compile_, keep = ufunc._compile, object_cache.keep_object
+    compile_ = ufunc._compile
     of_kernel = False
 
     def compile_quickly(assembly: str, vectors: bool, effort: int) -> bytes:
@@ -51,13 +52,13 @@ def code_that_is_not_kept(quick: bool = False) -> Iterator[None]:
         module = binding.parse_assembly(assembly)
         return cast(bytes, ufunc._machine(0).emit_object(module))
 
-    def keep_some(key: str, code: bytes) -> None:
+    def keep_some(kind: str, key: str, code: bytes) -> None:
         if not of_kernel:
-            keep(key, code)
+            keep(kind, key, code)
 
     with (
         patch.object(ufunc, "_compile", compile_quickly),
-        patch.object(ufunc, "keep_object", keep_some),
+        patch.object(ufunc, "keep", keep_some),
     ):
         yield
 

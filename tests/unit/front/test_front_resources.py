@@ -1,11 +1,13 @@
 """Registers, shared, local and constant bytes, spills: the assembler asked by architecture."""
 
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
 from cutrace.errors import CutraceError
 from cutrace.tracer.front import cuda
+from cutrace.tracer.front import resources as front
 from cutrace.tracer.front.resources import ARCHS, resources
 from cutrace.tracer.front.source import Source
 
@@ -112,3 +114,22 @@ def test_text_for_one_architecture_alone_is_measured_for_that_one(ptx: str) -> N
         "sm_80",  # nothing in the text needs sm_90a
         "sm_90",
     ]
+
+
+def test_the_assembler_is_asked_once_of_one_text(
+    ptx: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    front._kept.cache_clear()
+    first = resources(ptx, "shared", ["sm_75", "sm_80"])
+    front._kept.cache_clear()
+    with monkeypatch.context() as patch:
+        patch.setattr(front, "assemble", lambda *words: pytest.fail("asked again"))
+        assert resources(ptx, "shared", ["sm_75", "sm_80"]) == first
+        # another kernel of the same text, fewer registers and fewer architectures are other answers
+        for words in (("local", ["sm_75"]), ("shared", ["sm_75"]), ("shared", ["sm_75"], 32)):
+            with pytest.raises(pytest.fail.Exception, match="asked again"):
+                resources(ptx, *words)
+    next((tmp_path / "cutrace" / "resources").iterdir()).write_bytes(b"broken")
+    front._kept.cache_clear()
+    assert resources(ptx, "shared", ["sm_75", "sm_80"]) == first

@@ -1,0 +1,92 @@
+"""What is made once and kept between runs, by content: in `~/.cache/cutrace`.
+
+(Or below `$XDG_CACHE_HOME`.) A file is found by a hash of all that it was made of, and believed
+only if it is whole; where nothing can be written it is made anew each time.
+"""
+
+import hashlib
+import os
+import shutil
+import tempfile
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from .errors import CutraceError
+
+_HASH = hashlib.sha256
+_SIZE = _HASH().digest_size
+
+
+def key_of(*parts: str | bytes) -> str:
+    """A name for what is made of these."""
+    digest = _HASH()
+    for part in parts:
+        data = part.encode() if isinstance(part, str) else part
+        digest.update(len(data).to_bytes(8, "little") + data)
+    return digest.hexdigest()[:32]
+
+
+def load(kind: str, key: str) -> bytes | None:
+    """What was kept under a key, None if there is nothing or it is broken."""
+    try:
+        data = (folder_of(kind) / key).read_bytes()
+    except (OSError, RuntimeError):
+        return None
+    kept = data[_SIZE:]
+    return kept if _HASH(kept).digest() == data[:_SIZE] else None
+
+
+def keep(kind: str, key: str, data: bytes) -> None:
+    """Keep something under a key, whole or not at all."""
+    with suppress(OSError, RuntimeError):
+        folder = folder_of(kind)
+        folder.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=folder)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(_HASH(data).digest() + data)
+            os.replace(name, folder / key)
+        except OSError:
+            os.unlink(name)
+            raise
+
+
+def kept_folder(kind: str, key: str, make: Callable[[Path], None]) -> Path:
+    """The folder of this kind and key; `make` fills an empty one where it is not there yet.
+
+    It appears whole or not at all, also where several processes make it at once. CutraceError where
+    it cannot be written.
+    """
+    folder = folder_of(kind) / key
+    if folder.is_dir():
+        return folder
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        draft = Path(tempfile.mkdtemp(prefix=".", dir=folder.parent))
+    except OSError as error:
+        raise CutraceError(f"{folder.parent}: cannot build a program here: {error}") from None
+    try:
+        make(draft)
+        draft.chmod(0o755)
+        os.rename(draft, folder)
+    except OSError:
+        if not folder.is_dir():
+            raise
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+    return folder
+
+
+def made_folder(kind: str) -> Path:
+    """Where all of one kind are; it is made if it is not there and can be."""
+    folder = folder_of(kind)
+    with suppress(OSError):
+        folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def folder_of(kind: str) -> Path:
+    """Where all of one kind are."""
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "cutrace" / kind
