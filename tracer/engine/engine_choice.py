@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ...errors import CutraceError
 from .array.decode import decode
 from .array.program import Program
-from .array.wave import Wave
+from .array.wave import ArrayWave
 from .kernel.same_kernel import KERNELS, Alike, alike, has_loops
 from .launch import Sink
 from .memory.parameter import place_parameters
@@ -43,7 +43,7 @@ ASIDE_A_LAUNCH = 1 << 21
 ALONE = 0
 """The number of a thread that runs a launch by itself; those beside others count from 1."""
 
-MakeWave: TypeAlias = Callable[[NDArray[np.int64], PatternTable, Sink, int], Wave]
+MakeWave: TypeAlias = Callable[[NDArray[np.int64], PatternTable, Sink, int], ArrayWave]
 """Makes a wave of the thread blocks with these numbers, to be run by the thread of this number."""
 
 
@@ -85,7 +85,7 @@ def choose_engine(program: Program, blocks: int) -> Choice:
 def _array(program: Program, why: str) -> Choice:
     decode(program)
     return Choice(
-        lambda numbers, patterns, sink, thread: Wave(program, numbers, patterns, sink),
+        lambda numbers, patterns, sink, thread: ArrayWave(program, numbers, patterns, sink),
         alone=f"only compiled code runs in several, and {why}",
     )
 

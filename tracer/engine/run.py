@@ -10,7 +10,7 @@ from ..ptx.kernel import Kernel
 from .array.deadlock import Stillness
 from .array.decode import prepare
 from .array.program import Program, spoken_name
-from .array.wave import Wave
+from .array.wave import ArrayWave
 from .engine_choice import ALONE, Choice, MakeWave, choose_engine
 from .launch import Launch, Sink
 from .memory.memory import LoadedModule, Memory
@@ -58,11 +58,11 @@ def run(kernel: Kernel, launch: Launch, memory: Memory, loaded: LoadedModule, si
 
 def _waves_in_turn(
     program: Program, blocks: int, choice: Choice, patterns: PatternTable
-) -> Callable[[Sink], Iterator[Wave]]:
+) -> Callable[[Sink], Iterator[ArrayWave]]:
     """Return what makes the waves of a launch, each when it is its turn."""
     launch = program.launch
 
-    def waves(sink: Sink) -> Iterator[Wave]:
+    def waves(sink: Sink) -> Iterator[ArrayWave]:
         for number in range(-(-launch.executed // blocks)):
             yield choice.make(launch.wave(number, blocks), patterns, sink, ALONE)
 
@@ -100,7 +100,7 @@ def _run_waves(
     for number in range(written):
         make(launch.wave(number, blocks), OwnPatterns(), Nowhere(), ALONE).run()
     waves = -(-launch.executed // blocks)
-    resident: list[Wave] = []
+    resident: list[ArrayWave] = []
     idle = 0
     stillness = Stillness(program.memory)
     number = written
@@ -130,7 +130,7 @@ def _patterns_of(memory: Memory) -> PatternTable:
     return _PATTERNS[memory]
 
 
-def _no_progress(resident: list[Wave]) -> KernelFault:
+def _no_progress(resident: list[ArrayWave]) -> KernelFault:
     """Return the fault of warps that wait for what nobody will do."""
     name = resident[0].program.name
     lines = sorted({line for wave in resident for line in wave.waiting_lines()})

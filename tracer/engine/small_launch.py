@@ -6,19 +6,17 @@ so that the compiled engine can begin anew; kernels that took long are remembere
 
 from collections.abc import Callable, Iterator
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from numpy.typing import NDArray
 
 from ...errors import KernelFault
 from ..ptx.kernel import CallTarget, Instruction, Symbol
 from .array.instruction_limit import Budget
-from .array.program import Program
+from .array.program import Program, Wave
+from .array.wave import ArrayWave
 from .kernel.same_kernel import KERNELS, Alike, alike, has_loops
 from .launch import Sink
-
-if TYPE_CHECKING:
-    from .array.wave import Wave
 
 Column = NDArray[Any]
 
@@ -71,7 +69,7 @@ def _calls_beyond(instruction: Instruction, own: set[str]) -> bool:
     return any(isinstance(callee, Symbol) and callee.name not in own for callee in targets)
 
 
-def run_briefly(program: Program, waves: Callable[[Sink], Iterator["Wave"]], sink: Sink) -> bool:
+def run_briefly(program: Program, waves: Callable[[Sink], Iterator[ArrayWave]], sink: Sink) -> bool:
     """Run waves one after the other; False if that takes long, with memory as it was before."""
     memory = program.memory.global_
     before = memory.used.copy()
@@ -99,7 +97,7 @@ class _Brief(Budget):
         super().__init__(limit)
         self._of_launch = left
 
-    def spend(self, wave: "Wave", block: int, length: int) -> None:
+    def spend(self, wave: Wave, block: int, length: int) -> None:
         """Count a basic block; LongError if the launch is not brief."""
         super().spend(wave, block, length)
         self._of_launch[0] -= length

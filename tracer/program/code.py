@@ -6,7 +6,7 @@ import sys
 
 from ...errors import CutraceError
 from ...traces.schema import Compiler, Space
-from ..engine.memory.parameter import parameter_offsets
+from ..engine.kernel.parameter_layout import parameter_offsets
 from ..front.ptx import compiled_from
 from ..front.signature import list_kernels
 from ..front.source import Compiled

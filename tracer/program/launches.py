@@ -7,8 +7,8 @@ from itertools import accumulate, islice
 
 from ...errors import CutraceError, KernelFault
 from ...traces.schema import Argument
+from ..engine.kernel.parameter_layout import parameter_offsets
 from ..engine.memory.memory import Memory
-from ..engine.memory.parameter import parameter_offsets
 from ..host.launch.function import ConfiguredFunction, Function
 from ..host.launch.numba_array import count_words, data_address
 from ..host.launch.signature import ARRAY, FLOAT, INTEGER, POINTER, WORD, Parameter

@@ -8,7 +8,7 @@ import pytest
 import cutrace
 from cutrace.tracer.engine.array.invariant import require_alone, require_facts, require_tree
 from cutrace.tracer.engine.array.turn import Split
-from cutrace.tracer.engine.array.wave import Wave
+from cutrace.tracer.engine.array.wave import ArrayWave
 from cutrace.tracer.engine.memory.address_facts import FactStore
 from cutrace.tracer.engine.rows.pattern import PatternTable
 
@@ -72,6 +72,6 @@ $B:
 
     monkeypatch.setenv("CUTRACE_INVARIANTS", "1")
     record("right.cutrace")
-    monkeypatch.setattr(Wave, "lend", lambda wave, slots: None)  # as if nobody looked at them
+    monkeypatch.setattr(ArrayWave, "lend", lambda wave, slots: None)  # as if nobody looked at them
     with pytest.raises(AssertionError, match="change with a register"):
         record("wrong.cutrace")

@@ -16,10 +16,6 @@ MOST = 25
 CASES = "tests/programs"
 """A folder of cases, found by listing: none has to be read to understand another."""
 
-ENGINE = re.compile(r"tracer/engine/(array|call|matrix|memory|rows|texture)/")
-KNOT = 38
-"""Files of the one circle that is left: instructions of the array engine name the types of the
-decoder, of groups and of waves, which need the instructions. It may shrink, not grow."""
 NOTEBOOK = {
     *("analyzer/profile.py", "analyzer/comparison/comparability.py"),
     *("analyzer/comparison/comparison.py", "analyzer/sheet/notebook.py"),
@@ -58,12 +54,8 @@ def test_the_imports_of_a_file_are_found() -> None:
     assert {"errors.py", "tracer/engine/launch.py", "tracer/engine/array/wave.py"} <= found
 
 
-def test_no_circle_of_files_is_outside_of_the_two_that_are_known() -> None:
-    found = circles()
-    engine = [files for files in found if all(map(ENGINE.match, files))]
-    assert len(engine) <= 1
-    assert all(len(files) <= KNOT for files in engine)
-    assert [files for files in found if files not in engine and not files <= NOTEBOOK] == []
+def test_no_circle_of_files_is_outside_of_the_one_that_is_known() -> None:
+    assert [files for files in circles() if not files <= NOTEBOOK] == []
 
 
 @pytest.mark.parametrize("root", [*STAGES, "tests", "scripts"])

@@ -1,24 +1,21 @@
 """Instructions that compute: operands to a row of the operation tables to registers."""
 
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import numpy as np
 
 from ...ptx.kernel import TYPE_BYTES, Instruction, Not, Operand, Pair, Part, Register
 from ..lanes import DTYPES, Array
 from ..op.rule import Rule
-from .program import Step
+from .decoder import Decoder
+from .program import Group, Step
 from .slot import Fetch, Store
-
-if TYPE_CHECKING:
-    from .decode import Decoder
-    from .group import Group
 
 _STEPPED = frozenset({"add.s64", "add.u64", "add.s32", "add.u32"})
 """Sums: if one operand is uniform, the result keeps the facts of the other as addresses."""
 
 
-def decode_alu(decoder: "Decoder", instruction: Instruction, rule: Rule) -> Step:
+def decode_alu(decoder: Decoder, instruction: Instruction, rule: Rule) -> Step:
     """Bind a row to its operands."""
     results, operands = _split(instruction)
     if len(operands) != len(rule.sources):
@@ -39,7 +36,7 @@ def decode_alu(decoder: "Decoder", instruction: Instruction, rule: Rule) -> Step
     return step if guard is None else _counted(step, guard, decoder.pc)
 
 
-def _require_sizes(decoder: "Decoder", operands: list[Operand], kinds: list[str]) -> None:
+def _require_sizes(decoder: Decoder, operands: list[Operand], kinds: list[str]) -> None:
     """Refuse registers that are not as wide as the instruction takes them (cvt takes any)."""
     for operand, kind in zip(operands, kinds, strict=False):
         register = operand.register if isinstance(operand, (Part, Not)) else operand
@@ -60,7 +57,7 @@ def _split(instruction: Instruction) -> tuple[list[Operand], list[Operand]]:
 def _bind(rule: Rule, fetches: list[Fetch], stores: list[Store | None]) -> Step:
     compute = rule.compute
 
-    def many(group: "Group") -> None:
+    def many(group: Group) -> None:
         frame = group.frame
         values = compute(*[fetch(frame) for fetch in fetches])
         for store, value in zip(stores, values, strict=True):
@@ -73,19 +70,19 @@ def _bind(rule: Rule, fetches: list[Fetch], stores: list[Store | None]) -> Step:
     if store is None:
         return _nothing
 
-    def one(group: "Group") -> None:
+    def one(group: Group) -> None:
         frame = group.frame
         store(frame, cast(Array, compute(*[fetch(frame) for fetch in fetches])))
 
     return one
 
 
-def _nothing(group: "Group") -> None:
+def _nothing(group: Group) -> None:
     """Compute what nobody reads."""
 
 
 def _sum(
-    decoder: "Decoder", operands: list[Operand], fetches: list[Fetch], store: Store | None
+    decoder: Decoder, operands: list[Operand], fetches: list[Fetch], store: Store | None
 ) -> Step:
     """Add, and tell the facts when a uniform number steps a value."""
     if store is None:
@@ -95,7 +92,7 @@ def _sum(
     ]
     pairs = ((slots[0], fetches[1]), (slots[1], fetches[0]))
 
-    def step(group: "Group") -> None:
+    def step(group: Group) -> None:
         frame = group.frame
         result = np.add(fetches[0](frame), fetches[1](frame))
         for slot, other in pairs:
@@ -109,7 +106,7 @@ def _sum(
 def _counted(step: Step, guard: Fetch, pc: int) -> Step:
     """Record also for how many lanes the guard held."""
 
-    def counted(group: "Group") -> None:
+    def counted(group: Group) -> None:
         on = guard(group.frame)
         lanes = group.lanes
         group.wave.rows.add_lanes_on(pc, group, on if lanes is None else on & lanes)

@@ -6,18 +6,15 @@ aside until its sibling has arrived too. Lanes that have exited count as arrived
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ....errors import KernelFault
+from ...ptx.kernel import Kernel
+from ..kernel.source_line import source_line
 from ..lanes import LANES, Bits
-from ..memory.fault import source_line
-
-if TYPE_CHECKING:
-    from .split import SplitStacks
-    from .wave import Wave
+from .turn import Stacks
 
 READY, WAITING, DONE = 0, 1, 2
 """What a warp can be: about to run, waiting at a barrier, ended."""
@@ -48,7 +45,7 @@ class Barriers:
     """Arrays over the W warps of a wave: what each waits at, which of its lanes have arrived and
     which voted yes; and by (thread block, number) the threads that arrived without waiting."""
 
-    def __init__(self, stacks: "SplitStacks") -> None:
+    def __init__(self, stacks: Stacks) -> None:
         warps = len(stacks.state)
         self._stacks = stacks
         self._waits = 0
@@ -167,24 +164,28 @@ class Barriers:
         }[reduction.operation]
         self.outcomes.append((warp, reduction.slot, outcome))
 
-    def require_done(self, wave: "Wave") -> None:
-        """Raise KernelFault if warps still wait at barriers that cannot complete."""
+    def require_done(self, kernel: Kernel, name: str, numbers: NDArray[np.int64]) -> None:
+        """Raise KernelFault if warps still wait at barriers that cannot complete.
+
+        `name` is what messages call the kernel, `numbers` (blocks,) are those of the blocks in the
+        grid.
+        """
         stuck = np.flatnonzero(self._stacks.state == WAITING)
         if not stuck.size:
             return
-        owners = wave.blocks_of(stuck)
+        a_block = self._stacks.warps_a_block
+        owners = numbers[stuck // a_block]
         stuck = stuck[owners == owners[0]]
-        kernel = wave.program.kernel
         places = []
         at = {w: (int(self._number[w]), int(self._pc[w])) for w in stuck.tolist()}
         for number, pc in sorted(set(at.values())):
             there = [w for w in stuck.tolist() if at[w] == (number, pc)]
-            listed = ", ".join(str(w % wave.warps_a_block) for w in there[:8])
+            listed = ", ".join(str(w % a_block) for w in there[:8])
             more = f" and {len(there) - 8} more" if len(there) > 8 else ""
             where = source_line(kernel, pc)
             places.append(f"warp {listed}{more} waits at barrier {number} ({where})")
         raise KernelFault(
-            f"kernel `{wave.program.name}` cannot go on: in block {int(owners[0])} "
+            f"kernel `{name}` cannot go on: in block {int(owners[0])} "
             f"{', '.join(places)}, and nobody is left to come"
         )
 

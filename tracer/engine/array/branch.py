@@ -1,7 +1,6 @@
 """How a basic block ends: branches, returns, calls, barriers and traps send warps on their way."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,36 +11,33 @@ from ...ptx.kernel import BasicBlock, CallTarget, FunctionSpan, Instruction, Reg
 from ..call.argument_passing import frame_slots, pass_arguments, returned
 from ..call.recursion import save_frame
 from ..kernel.function_pointer import callees, function_address
+from ..kernel.source_line import source_line
 from ..lanes import LANES, Bits
-from ..memory.fault import source_line
 from .barrier import Arrival, Reduction
-from .meeting import decode_meeting
-from .program import Terminator
+from .decoder import Decoder
+from .program import Group, Terminator
 from .slot import Fetch
-
-if TYPE_CHECKING:
-    from .decode import Decoder
-    from .group import Group
+from .warp_meeting import decode_meeting
 
 _BARRIERS = frozenset({"bar", "barrier"})
 
 
-def fall_through(decoder: "Decoder", block: BasicBlock) -> Terminator:
+def fall_through(decoder: Decoder, block: BasicBlock) -> Terminator:
     """End a block that runs into the next one, or off the end of its function."""
     target = block.successors[0] if block.successors else _exit(decoder, block)
 
-    def go(group: "Group") -> None:
+    def go(group: Group) -> None:
         group.wave.stacks.go(group.warps, target)
         return None
 
     return go
 
 
-def _exit(decoder: "Decoder", block: BasicBlock) -> int:
+def _exit(decoder: Decoder, block: BasicBlock) -> int:
     return decoder.kernel.functions[block.function].exit
 
 
-def decode_ending(decoder: "Decoder", instruction: Instruction) -> Terminator | None:
+def decode_ending(decoder: Decoder, instruction: Instruction) -> Terminator | None:
     """Return what the last instruction of a block does, or None if it does not send warps."""
     if decoder.pc in decoder.kernel.meetings:
         return decode_meeting(decoder, instruction, _after(decoder))
@@ -63,18 +59,18 @@ def decode_ending(decoder: "Decoder", instruction: Instruction) -> Terminator | 
     return None
 
 
-def _after(decoder: "Decoder") -> int:
+def _after(decoder: Decoder) -> int:
     """Return the block that follows, or the end of the function."""
     after = decoder.block.successors
     return after[0] if after else _exit(decoder, decoder.block)
 
 
-def _branch(decoder: "Decoder") -> Terminator:
+def _branch(decoder: Decoder) -> Terminator:
     block, guard = decoder.block, decoder.guard()
     target = block.successors[0]
     if guard is None:
 
-        def jump(group: "Group") -> Bits:
+        def jump(group: Group) -> Bits:
             group.wave.stacks.go(group.warps, target)
             return group.active
 
@@ -83,7 +79,7 @@ def _branch(decoder: "Decoder") -> Terminator:
 
 
 def _divide(guard: Fetch, target: int, other: int, join: int) -> Terminator:
-    def divide(group: "Group") -> Bits:
+    def divide(group: Group) -> Bits:
         taken = group.pack(guard(group.frame))
         group.wave.stacks.divide(group.warps, taken, target, other, join)
         return taken
@@ -91,25 +87,25 @@ def _divide(guard: Fetch, target: int, other: int, join: int) -> Terminator:
     return divide
 
 
-def _return(decoder: "Decoder") -> Terminator:
+def _return(decoder: Decoder) -> Terminator:
     block, guard = decoder.block, decoder.guard()
     exit_ = _exit(decoder, block)
     if guard is not None:
         return _leave_some(guard, block.successors[0], returns=True)
 
-    def leave(group: "Group") -> None:
+    def leave(group: Group) -> None:
         group.wave.stacks.go(group.warps, exit_)
         return None
 
     return leave
 
 
-def _leave(decoder: "Decoder") -> Terminator:
+def _leave(decoder: Decoder) -> Terminator:
     block, guard = decoder.block, decoder.guard()
     if guard is not None:
         return _leave_some(guard, block.successors[0], returns=False)
 
-    def leave(group: "Group") -> None:
+    def leave(group: Group) -> None:
         group.wave.stacks.leave(group.warps, group.active)
         return None
 
@@ -119,7 +115,7 @@ def _leave(decoder: "Decoder") -> Terminator:
 def _leave_some(guard: Fetch, after: int, returns: bool) -> Terminator:
     """Let the lanes for which the guard holds exit or return, and the others go on."""
 
-    def leave(group: "Group") -> Bits:
+    def leave(group: Group) -> Bits:
         lanes = group.pack(guard(group.frame))
         group.wave.stacks.block[group.warps] = after
         group.wave.stacks.leave(group.warps, lanes, returns)
@@ -128,13 +124,13 @@ def _leave_some(guard: Fetch, after: int, returns: bool) -> Terminator:
     return leave
 
 
-def _trap(decoder: "Decoder", instruction: Instruction) -> Terminator:
+def _trap(decoder: Decoder, instruction: Instruction) -> Terminator:
     place = instruction.location
     where = f"{place.file}:{place.line}" if place else f"PTX line {instruction.ptx_line}"
     guard, after = decoder.guard(), decoder.block.successors
     exit_ = _exit(decoder, decoder.block)
 
-    def trap(group: "Group") -> None:
+    def trap(group: Group) -> None:
         lanes = group.active if guard is None else group.pack(guard(group.frame))
         if lanes.any():
             first = group.warps[np.flatnonzero(lanes)[0]]
@@ -146,7 +142,7 @@ def _trap(decoder: "Decoder", instruction: Instruction) -> Terminator:
     return trap
 
 
-def _call(decoder: "Decoder", instruction: Instruction) -> Terminator | None:
+def _call(decoder: Decoder, instruction: Instruction) -> Terminator | None:
     target = next(o for o in instruction.operands if isinstance(o, CallTarget))
     spans = decoder.kernel.functions
     reached = callees(decoder.kernel, decoder.function, target)
@@ -171,7 +167,7 @@ def _call(decoder: "Decoder", instruction: Instruction) -> Terminator | None:
     if after is not None:
         decoder.returned[after] = returns
 
-    def call(group: "Group") -> None:
+    def call(group: Group) -> None:
         stacks = group.wave.stacks
         if save is not None:
             save(group)
@@ -188,15 +184,15 @@ def _call(decoder: "Decoder", instruction: Instruction) -> Terminator | None:
 
 
 def _entered(
-    decoder: "Decoder", spans: list[FunctionSpan], through: Fetch | None
-) -> Callable[["Group", Bits], list[tuple[FunctionSpan, Bits]]]:
+    decoder: Decoder, spans: list[FunctionSpan], through: Fetch | None
+) -> Callable[[Group, Bits], list[tuple[FunctionSpan, Bits]]]:
     """Return what tells which of the calling lanes enter which function."""
     if through is None:
         return lambda group, lanes: [(spans[0], lanes)]
     module, pc = decoder.kernel.module, decoder.pc
     addresses = [function_address(module, span.function.name) for span in spans]
 
-    def entered(group: "Group", lanes: Bits) -> list[tuple[FunctionSpan, Bits]]:
+    def entered(group: Group, lanes: Bits) -> list[tuple[FunctionSpan, Bits]]:
         pointer = through(group.frame)
         chosen = [lanes & group.pack(pointer == np.uint64(a)) for a in addresses if a is not None]
         lost = lanes & ~np.bitwise_or.reduce(chosen)
@@ -211,7 +207,7 @@ def _entered(
     return entered
 
 
-def _switch(decoder: "Decoder", instruction: Instruction) -> Terminator:
+def _switch(decoder: Decoder, instruction: Instruction) -> Terminator:
     """`brx.idx`: each lane goes to the label of its index.
 
     Of several targets the trace has the lanes of the first as taken, as if a branch had two sides.
@@ -222,7 +218,7 @@ def _switch(decoder: "Decoder", instruction: Instruction) -> Terminator:
     other, join = block.successors[-1], block.join
     distinct = sorted(set(targets))
 
-    def switch(group: "Group") -> Bits:
+    def switch(group: Group) -> Bits:
         taken = group.active if guard is None else group.pack(guard(group.frame))
         number = index(group.frame)
         if (taken & group.pack(number >= np.uint32(len(targets)))).any():
@@ -243,7 +239,7 @@ def _switch(decoder: "Decoder", instruction: Instruction) -> Terminator:
     return switch
 
 
-def _barrier(decoder: "Decoder", instruction: Instruction) -> Terminator:
+def _barrier(decoder: Decoder, instruction: Instruction) -> Terminator:
     """Read `bar.sync a{, b}`, `bar.arrive a, b` and `bar.red.op.type d, a{, b}, {!}c`."""
     operands = list(instruction.operands)
     result = vote = None
@@ -259,7 +255,7 @@ def _barrier(decoder: "Decoder", instruction: Instruction) -> Terminator:
         reduction = Reduction(decoder.slots.of(decoder.function, result), operation)
     pc = decoder.pc
 
-    def arrive(group: "Group") -> None:
+    def arrive(group: Group) -> None:
         barriers = group.wave.stacks.barriers
         frame = group.frame
         numbers = _by_warp(group, number)
@@ -275,7 +271,7 @@ def _barrier(decoder: "Decoder", instruction: Instruction) -> Terminator:
     return arrive
 
 
-def _require_barrier(decoder: "Decoder", pc: int, number: int, counts: NDArray[np.int64]) -> None:
+def _require_barrier(decoder: Decoder, pc: int, number: int, counts: NDArray[np.int64]) -> None:
     """Refuse a barrier that no thread block has, and counts that are not of whole warps."""
     line = source_line(decoder.kernel, pc)
     if number >= BARRIERS:
@@ -289,7 +285,7 @@ def _require_barrier(decoder: "Decoder", pc: int, number: int, counts: NDArray[n
         )
 
 
-def _by_warp(group: "Group", fetch: Fetch | None) -> NDArray[np.int64]:
+def _by_warp(group: Group, fetch: Fetch | None) -> NDArray[np.int64]:
     """Return an operand that is the same for all lanes of a warp, for each warp; 0 if absent."""
     if fetch is None:
         return np.zeros(len(group.warps), dtype=np.int64)

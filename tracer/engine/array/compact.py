@@ -3,31 +3,26 @@
 While the same warps go from block to block together, what they computed stays here.
 """
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import NDArray
 
 from ..lanes import LANES, Array, Mask
 from ..native.ufunc import select
 from .invariant import require_alone
-
-if TYPE_CHECKING:
-    from .program import BlockPlan
-    from .wave import Wave
+from .program import BlockPlan, Wave
 
 
 class CompactRegisters:
     """Values of `warps` (n,), ascending, as (n or 1, 32 or 1) arrays by slot."""
 
-    def __init__(self, wave: "Wave", warps: NDArray[np.intp]) -> None:
+    def __init__(self, wave: Wave, warps: NDArray[np.intp]) -> None:
         self._wave = wave
         self.warps = warps
         self.frame: list[Array] = list(wave.registers)
         self._here: set[int] = set()
         self._changed: set[int] = set()
 
-    def enter(self, plan: "BlockPlan", lanes: Mask | None) -> list[Array]:
+    def enter(self, plan: BlockPlan, lanes: Mask | None) -> list[Array]:
         """Return the frame in which a block runs: a copy where only some lanes are active."""
         needed = plan.reads if lanes is None else plan.reads_and_commits
         for slot in needed:
@@ -36,7 +31,7 @@ class CompactRegisters:
                 self._here.add(slot)
         return self.frame if lanes is None else list(self.frame)
 
-    def leave(self, plan: "BlockPlan", lanes: Mask | None, frame: list[Array]) -> None:
+    def leave(self, plan: BlockPlan, lanes: Mask | None, frame: list[Array]) -> None:
         """Keep what outlives the block."""
         if lanes is not None:
             for slot in plan.commits:

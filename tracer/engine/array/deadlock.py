@@ -7,12 +7,9 @@ comes back to a state in which it was: registers, memory, and where every warp s
 
 from collections.abc import Sequence
 from hashlib import blake2b
-from typing import TYPE_CHECKING
 
 from ..memory.memory import Memory
-
-if TYPE_CHECKING:
-    from .wave import Wave
+from .wave import ArrayWave
 
 FIRST_MARK, APART = 8, 4
 """Rounds after which the state is first noted; later ones lie so many times further each."""
@@ -38,7 +35,7 @@ class Stillness:
         self._mark, self._next = 0, FIRST_MARK
         self._noted = self._noted_memory = b""
 
-    def lasts(self, resident: Sequence["Wave"]) -> bool:
+    def lasts(self, resident: Sequence[ArrayWave]) -> bool:
         """Whether it is sure, after another round, that these waves wait for ever."""
         self._round += 1
         if self._round == self._next:
@@ -53,14 +50,14 @@ class Stillness:
             return False
         return self._digest(resident) == self._noted
 
-    def _digest(self, resident: Sequence["Wave"]) -> bytes:
+    def _digest(self, resident: Sequence[ArrayWave]) -> bytes:
         whole = blake2b(self._digest_of_memory(resident))
         for wave in resident:
             for part in wave.state():
                 whole.update(part.data)
         return whole.digest()
 
-    def _digest_of_memory(self, resident: Sequence["Wave"]) -> bytes:
+    def _digest_of_memory(self, resident: Sequence[ArrayWave]) -> bytes:
         memory = blake2b(self._memory.global_.used.data)
         for wave in resident:
             memory.update(wave.shared.data)

@@ -5,21 +5,14 @@ warps, some lanes; what the block computed is merged into the registers under th
 few warps; the registers that they read are gathered, (warps, 32), and scattered back later.
 """
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import NDArray
 
 from ..lanes import ALL_LANES, LANES, Array, Bits, Mask, pack
-from ..native.ufunc import select
-from .invariant import require_registers
-
-if TYPE_CHECKING:
-    from .program import BlockPlan
-    from .wave import Wave
+from .program import Wave
 
 
-class Group:
+class WarpGroup:
     """Warps (indices in the wave, ascending) at one basic block, and how their values lie.
 
     `frame` holds a value a register slot, broadcastable to (rows, columns); `lanes` the active
@@ -27,7 +20,7 @@ class Group:
     the running instruction number of each warp of the shape.
     """
 
-    def __init__(self, wave: "Wave", warps: NDArray[np.intp], active: Bits) -> None:
+    def __init__(self, wave: Wave, warps: NDArray[np.intp], active: Bits) -> None:
         self.wave = wave
         self.warps = warps
         self.active = active
@@ -91,32 +84,3 @@ class Group:
         if guard is None or (guard.size == 1 and guard[0, 0]):
             return self.lanes
         return guard if self.lanes is None else self.lanes & guard
-
-    def enter(self, plan: "BlockPlan") -> None:
-        """Make the frame from which the block reads; `committed` has the registers as they are
-        until it ends."""
-        registers = self.wave.registers
-        if self.compacted:
-            compact = self.wave.compact(self.warps)
-            self.frame, self.committed = compact.enter(plan, self.lanes), compact.frame
-        else:
-            self.wave.write_back()
-            self.committed = registers
-            self.frame = registers if self.lanes is None else list(registers)
-            if self.lanes is None:
-                self.wave.lend(plan.reads)
-
-    def leave(self, plan: "BlockPlan") -> None:
-        """Merge what outlives the block into the registers, and drop the rest."""
-        registers, frame, lanes = self.wave.registers, self.frame, self.lanes
-        if self.wave.asserts:
-            require_registers(self, plan)
-        if self.compacted:
-            self.wave.compact(self.warps).leave(plan, lanes, frame)
-        elif lanes is not None:
-            for slot in plan.commits:
-                if frame[slot] is not registers[slot]:
-                    registers[slot] = select(lanes, frame[slot], registers[slot])
-        else:
-            for slot in plan.temporaries:
-                registers[slot] = self.wave.zeros[slot]

@@ -1,17 +1,12 @@
 """The instructions that a warp may run: loops without end become a fault that names their line."""
 
 from collections import deque
-from typing import TYPE_CHECKING
 
 from ....errors import KernelFault
 from ....traces.place_text import coordinates
 from ...ptx.kernel import Kernel
-from ..memory.fault import source_line
-
-if TYPE_CHECKING:
-    from .group import Group
-    from .program import Step
-    from .wave import Wave
+from ..kernel.source_line import source_line
+from .program import Group, Step, Wave
 
 
 class Budget:
@@ -21,21 +16,21 @@ class Budget:
         self._limit = limit
         self._left = limit
 
-    def spend(self, wave: "Wave", block: int, length: int) -> None:
+    def spend(self, wave: Wave, block: int, length: int) -> None:
         """Count a basic block that some warps have run; KernelFault if one ran too much."""
         self._left -= length
         if self._left >= 0:
             return
         self._left = self.renew(wave, block)
 
-    def renew(self, wave: "Wave", block: int) -> int:
+    def renew(self, wave: Wave, block: int) -> int:
         """Return what is left for the warp that ran most; KernelFault if that is nothing."""
         left = self._limit - int(wave.step.max())
         if left < 0:
             raise self._overrun(wave, block)
         return left
 
-    def _overrun(self, wave: "Wave", block: int) -> KernelFault:
+    def _overrun(self, wave: Wave, block: int) -> KernelFault:
         program = wave.program
         index = int(wave.step.argmax())
         owner = coordinates(int(wave.numbers[wave.block_of_warp[index]]), program.launch.grid)
@@ -48,10 +43,10 @@ class Budget:
         )
 
 
-def never_ends(kernel: Kernel, block: int) -> "Step":
+def never_ends(kernel: Kernel, block: int) -> Step:
     """Return what stands before a basic block of a loop that nothing leaves: no need to go on."""
 
-    def stop(group: "Group") -> None:
+    def stop(group: Group) -> None:
         wave = group.wave
         program, index = wave.program, int(group.warps[0])
         owner = coordinates(int(wave.numbers[wave.block_of_warp[index]]), program.launch.grid)

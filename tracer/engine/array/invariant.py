@@ -6,17 +6,12 @@ known of a value is kept for the next access. Each of these is right as long as 
 
 import os
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..lanes import Array, Mask
 from ..memory.address_facts import Facts, as_addresses, moved
 from .turn import Split
-
-if TYPE_CHECKING:
-    from .group import Group
-    from .program import BlockPlan
 
 
 def asserted() -> bool:
@@ -51,11 +46,12 @@ def require_facts(
     assert facts.high + delta == own.max(), "the highest address is another"
 
 
-def require_registers(group: "Group", plan: "BlockPlan") -> None:
+def require_registers(
+    frame: Sequence[Array], zeros: Sequence[Array], slots: Iterable[int], shape: tuple[int, int]
+) -> None:
     """Assert that what a block leaves is as wide as its registers, and has a value a lane."""
-    shape = (group.rows, group.columns)
-    for slot in plan.commits:
-        value, zero = group.frame[slot], group.wave.zeros[slot]
+    for slot in slots:
+        value, zero = frame[slot], zeros[slot]
         assert value.dtype.itemsize == zero.dtype.itemsize, f"register {slot} has another width"
         assert np.broadcast_shapes(value.shape, shape) == shape, f"register {slot} has other lanes"
 

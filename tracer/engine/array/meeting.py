@@ -9,21 +9,15 @@ is not modelled: lanes that run ahead of where their split joins, and meet other
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...ptx.kernel import Instruction, Register
-from ...ptx.meeting import Key, mask_of, meeting_key
+from ...ptx.meeting import Key
 from ..lanes import LANES, Array, Bits, Mask
-from .program import Terminator
-from .shuffle_vote import by_warp, decode_collective, decode_warp
-
-if TYPE_CHECKING:
-    from .decode import Decoder
-    from .group import Group
-    from .split import SplitStacks
+from .barrier import Barriers
+from .turn import Stacks
 
 _LANE = np.arange(LANES, dtype=np.uint32)
 
@@ -60,8 +54,9 @@ class Outcome:
 class Meetings:
     """Which lanes of each warp wait for others, and what those that have met get."""
 
-    def __init__(self, stacks: "SplitStacks") -> None:
+    def __init__(self, stacks: Stacks, barriers: Barriers) -> None:
         self._stacks = stacks
+        self._barriers = barriers
         self.waiting: dict[int, list[Arrival]] = {}
         self.parked: Bits = np.zeros(len(stacks.state), dtype=np.uint32)
         self.outcomes: list[Outcome] = []
@@ -76,7 +71,7 @@ class Meetings:
         for warp in warps[self.parked[warps] != 0].tolist():
             self._release(warp, int(self._stacks.live()[warp]))
             while int(self._stacks.mask[warp]) & int(self.parked[warp]):
-                if not self._stacks.step_aside(warp, int(self._stacks.barriers.parked[warp])):
+                if not self._stacks.step_aside(warp, int(self._barriers.parked[warp])):
                     self._release(warp, 0)
 
     def _release(self, warp: int, wanted: int) -> None:
@@ -129,52 +124,3 @@ def _lanes(mask: int) -> Iterator[int]:
 def _as_mask(lanes: int) -> Mask:
     held: Mask = (np.uint32(lanes) >> _LANE & np.uint32(1)).astype(np.bool_)
     return held
-
-
-def decode_meeting(decoder: "Decoder", instruction: Instruction, after: int) -> Terminator:
-    """End a block that is one warp-wide instruction; `after` is the block that follows."""
-    key, fetch_masks = meeting_key(instruction), decoder.fetch(mask_of(instruction), "b32")
-    collective = decode_collective(decoder, instruction)
-    outputs = collective.outputs if collective is not None else ()
-    fetches = collective.sources if collective is not None else ()
-    compute = collective.compute if collective is not None else None
-    slots = tuple(
-        decoder.slots.write(decoder.slots.of(decoder.function, to), maybe=True)
-        if isinstance(to, Register)
-        else None
-        for to, _ in outputs
-    )
-    at_once = decode_warp(decoder, instruction)
-    assert key is not None
-    assert at_once is not None
-
-    def meet(group: "Group") -> None:
-        stacks = group.wave.stacks
-        masks, *columns = (_rows(group, fetch(group.frame)) for fetch in (fetch_masks, *fetches))
-        if _someone_waits(group, masks):
-            for row, warp in enumerate(group.warps.tolist()):
-                values = tuple(column[row].copy() for column in columns)
-                lanes = int(group.active[row])
-                arrival = Arrival(key, lanes, masks[row].copy(), values, slots, compute)
-                stacks.meetings.arrive(warp, arrival)
-        else:
-            at_once(group)
-        stacks.go(group.warps, after)
-
-    return meet
-
-
-def _rows(group: "Group", value: Array) -> Array:
-    """Return a value as (warps of the group, 32)."""
-    rows = by_warp(group, value)
-    return rows if group.compacted else rows[group.warps]
-
-
-def _someone_waits(group: "Group", masks: Bits) -> bool:
-    """Whether lanes have others in their masks that are not here, or others wait for them."""
-    stacks = group.wave.stacks
-    if stacks.meetings.parked[group.warps].any():
-        return True
-    active = (group.active[:, None] >> _LANE & np.uint32(1)).astype(np.bool_)
-    wanted = np.bitwise_or.reduce(np.where(active, masks, np.uint32(0)), axis=1)
-    return bool((wanted & stacks.live()[group.warps] & ~group.active).any())

@@ -3,7 +3,7 @@
 Clocks are the warp's running instruction number, so that a run repeats exactly.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -22,12 +22,9 @@ from ..call.recursion import lane_numbers
 from ..lanes import DTYPES, Array, scalar
 from ..memory.memory import WINDOWS
 from ..memory.parameter import place_parameters
-from .program import Step
+from .decoder import Decoder
+from .program import Group, Step
 from .slot import Fetch, Store
-
-if TYPE_CHECKING:
-    from .decode import Decoder
-    from .group import Group
 
 _CLOCKS = frozenset({"%clock", "%clock64", "%globaltimer", "%globaltimer_lo"})
 NO_EFFECT = frozenset(
@@ -39,7 +36,7 @@ NO_EFFECT = frozenset(
 _SPACES = {"shared": Space.SHARED, "local": Space.LOCAL, "const": Space.CONST}
 
 
-def decode_move(decoder: "Decoder", instruction: Instruction) -> Step | None:
+def decode_move(decoder: Decoder, instruction: Instruction) -> Step | None:
     """Return the step of a move, or None if the instruction is none."""
     if instruction.opcode in NO_EFFECT:
         return lambda group: None
@@ -54,7 +51,7 @@ def decode_move(decoder: "Decoder", instruction: Instruction) -> Step | None:
     return None
 
 
-def _move(decoder: "Decoder", instruction: Instruction) -> Step:
+def _move(decoder: Decoder, instruction: Instruction) -> Step:
     to, source = instruction.operands
     kind = instruction.type
     if isinstance(source, Vector) and isinstance(to, Vector):
@@ -71,7 +68,7 @@ def _move(decoder: "Decoder", instruction: Instruction) -> Step:
     if isinstance(source, Symbol) and decoder.has_frames(source.name):
         return _frame_address(fetch, store, decoder.local_stride, DTYPES[kind])
 
-    def move(group: "Group") -> None:
+    def move(group: Group) -> None:
         value = fetch(group.frame)
         store(group.frame, value)
 
@@ -81,7 +78,7 @@ def _move(decoder: "Decoder", instruction: Instruction) -> Step:
 def _frame_address(fetch: Fetch, store: Store, stride: int, dtype: np.dtype[Any]) -> Step:
     """Take the address of a local variable in the frame of each lane's level of recursion."""
 
-    def locate(group: "Group") -> None:
+    def locate(group: Group) -> None:
         frames = group.wave.frames
         value = fetch(group.frame)
         if frames is not None:
@@ -91,11 +88,11 @@ def _frame_address(fetch: Fetch, store: Store, stride: int, dtype: np.dtype[Any]
     return locate
 
 
-def _move_vector(decoder: "Decoder", to: Vector, source: Vector, kind: str) -> Step:
+def _move_vector(decoder: Decoder, to: Vector, source: Vector, kind: str) -> Step:
     fetches = [decoder.fetch(element, kind) for element in source.elements]
     stores = [decoder.store(element, kind) for element in to.elements]
 
-    def move(group: "Group") -> None:
+    def move(group: Group) -> None:
         values = [fetch(group.frame) for fetch in fetches]
         for value, store in zip(values, stores, strict=True):
             if store is not None:
@@ -104,11 +101,11 @@ def _move_vector(decoder: "Decoder", to: Vector, source: Vector, kind: str) -> S
     return move
 
 
-def _clock(decoder: "Decoder", to: Operand, kind: str) -> Step:
+def _clock(decoder: Decoder, to: Operand, kind: str) -> Step:
     store, position = decoder.store(to, kind), decoder.position
     dtype = DTYPES[kind]
 
-    def clock(group: "Group") -> None:
+    def clock(group: Group) -> None:
         steps = group.wave.step[group.place].astype(dtype) + dtype.type(position)
         lanes = np.repeat(steps, group.columns // group.warps_a_row)
         if store is not None:
@@ -121,7 +118,7 @@ def _element_type(kind: str, count: int) -> str:
     return f"b{8 * TYPE_BYTES[kind] // count}"
 
 
-def _pack(decoder: "Decoder", to: Operand, source: Vector, kind: str) -> Step:
+def _pack(decoder: Decoder, to: Operand, source: Vector, kind: str) -> Step:
     if any(isinstance(element, Special) for element in source.elements):
         raise decoder.refuse("expected a register as long as all parts of the special one")
     part = _element_type(kind, len(source.elements))
@@ -131,7 +128,7 @@ def _pack(decoder: "Decoder", to: Operand, source: Vector, kind: str) -> Step:
         return _pack_wide(decoder, to, fetches)
     store, dtype = decoder.store(to, kind), DTYPES[f"b{8 * TYPE_BYTES[kind]}"]
 
-    def pack(group: "Group") -> None:
+    def pack(group: Group) -> None:
         frame = group.frame
         value: Array = fetches[0](frame).astype(dtype)
         for place, fetch in enumerate(fetches[1:], start=1):
@@ -142,11 +139,11 @@ def _pack(decoder: "Decoder", to: Operand, source: Vector, kind: str) -> Step:
     return pack
 
 
-def _pack_wide(decoder: "Decoder", to: Operand, fetches: list[Fetch]) -> Step:
+def _pack_wide(decoder: Decoder, to: Operand, fetches: list[Fetch]) -> Step:
     """Put two words of 64 bits side by side."""
     store = decoder.store(to, "b128")
 
-    def pack(group: "Group") -> None:
+    def pack(group: Group) -> None:
         words = np.broadcast_arrays(*(fetch(group.frame) for fetch in fetches))
         value = np.stack(words, axis=-1).view(DTYPES["b128"])[..., 0]
         if store is not None:
@@ -155,11 +152,11 @@ def _pack_wide(decoder: "Decoder", to: Operand, fetches: list[Fetch]) -> Step:
     return pack
 
 
-def _unpack_wide(decoder: "Decoder", to: Vector, source: Operand) -> Step:
+def _unpack_wide(decoder: Decoder, to: Vector, source: Operand) -> Step:
     fetch = decoder.fetch(source, "b128")
     stores = [None if isinstance(e, Bucket) else decoder.store(e, "b64") for e in to.elements]
 
-    def unpack(group: "Group") -> None:
+    def unpack(group: Group) -> None:
         value = np.ascontiguousarray(fetch(group.frame))
         words = value.view(DTYPES["b64"]).reshape(*value.shape, 2)
         for place, store in enumerate(stores):
@@ -169,7 +166,7 @@ def _unpack_wide(decoder: "Decoder", to: Vector, source: Operand) -> Step:
     return unpack
 
 
-def _unpack(decoder: "Decoder", to: Vector, source: Operand, kind: str) -> Step:
+def _unpack(decoder: Decoder, to: Vector, source: Operand, kind: str) -> Step:
     if kind == "b128":
         return _unpack_wide(decoder, to, source)
     part = _element_type(kind, len(to.elements))
@@ -178,7 +175,7 @@ def _unpack(decoder: "Decoder", to: Vector, source: Operand, kind: str) -> Step:
     fetch: Fetch = decoder.fetch(source, f"b{8 * TYPE_BYTES[kind]}")
     stores = [None if isinstance(e, Bucket) else decoder.store(e, part) for e in to.elements]
 
-    def unpack(group: "Group") -> None:
+    def unpack(group: Group) -> None:
         value = fetch(group.frame)
         for place, store in enumerate(stores):
             if store is not None:
@@ -188,7 +185,7 @@ def _unpack(decoder: "Decoder", to: Vector, source: Operand, kind: str) -> Step:
     return unpack
 
 
-def _convert_address(decoder: "Decoder", instruction: Instruction) -> Step:
+def _convert_address(decoder: Decoder, instruction: Instruction) -> Step:
     to, source = instruction.operands
     kind = instruction.type
     fetch, store = decoder.fetch(source, kind), decoder.store(to, kind)
@@ -200,7 +197,7 @@ def _convert_address(decoder: "Decoder", instruction: Instruction) -> Step:
     back = "to" in instruction.modifiers
     slot = decoder.slots.of(decoder.function, source) if isinstance(source, Register) else None
 
-    def convert(group: "Group") -> None:
+    def convert(group: Group) -> None:
         frame = group.frame
         value = fetch(frame)
         if not start:
@@ -217,7 +214,7 @@ def _convert_address(decoder: "Decoder", instruction: Instruction) -> Step:
     return convert
 
 
-def _is_in_space(decoder: "Decoder", instruction: Instruction) -> Step:
+def _is_in_space(decoder: Decoder, instruction: Instruction) -> Step:
     """`isspacep`: what lies in no other window is global."""
     to, source = instruction.operands
     kind = "u64" if isinstance(source, Register) and TYPE_BYTES[source.type] == 8 else "u32"
@@ -227,7 +224,7 @@ def _is_in_space(decoder: "Decoder", instruction: Instruction) -> Step:
     is_parameter = instruction.space == "param"
     windows = [place_parameters(decoder)] if is_parameter else others
 
-    def test(group: "Group") -> None:
+    def test(group: Group) -> None:
         address = fetch(group.frame)
         inside: Array = np.zeros((1, 1), dtype=np.bool_)
         for start, end in windows:
@@ -238,12 +235,12 @@ def _is_in_space(decoder: "Decoder", instruction: Instruction) -> Step:
     return test
 
 
-def _policy(decoder: "Decoder", instruction: Instruction) -> Step:
+def _policy(decoder: Decoder, instruction: Instruction) -> Step:
     """`createpolicy`: cutrace heeds no hints to caches, so that all policies are 0."""
     store = decoder.store(instruction.operands[0], "b64")
     none = scalar(0, DTYPES["b64"])
 
-    def make(group: "Group") -> None:
+    def make(group: Group) -> None:
         if store is not None:
             store(group.frame, none)
 

@@ -1,29 +1,93 @@
-"""A kernel made ready for one launch: a plan for each basic block, over numbered register slots."""
+"""A kernel made ready for one launch, and what its instructions see of the warps that run them.
 
-from collections.abc import Callable, Mapping
+`Program` has a plan for each basic block, over numbered register slots. An instruction is a step:
+a function of the `Group` of warps that run it together, which is part of a `Wave` of blocks.
+"""
+
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
-from math import prod
-from typing import TYPE_CHECKING, TypeAlias
+from typing import Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...ptx.kernel import Kernel
-from ...ptx.scope import VECTOR_SPECIALS
-from ..lanes import LANES, Array, Bits, Mask, scalar
+from ..call.frame_stack import FrameStack
+from ..lanes import Array, Bits, Mask
 from ..launch import Launch
+from ..memory.address_facts import FactStore
 from ..memory.memory import LoadedModule, Memory
+from ..memory.shadow import Shadow
+from ..rows.warps import Warps
+from ..rows.wave_rows import WaveRows
+from .special_register import special_values
+from .split import SplitStacks
 
-if TYPE_CHECKING:
-    from .group import Group
 
-Step: TypeAlias = Callable[["Group"], None]
-Terminator: TypeAlias = Callable[["Group"], Bits | None]
+class Wave(Protocol):
+    """Thread blocks that are resident together: their memory, their registers, their warps.
+
+    Arrays over blocks, warps or lanes: `numbers` (blocks,) in the grid, `registers` a value a slot,
+    `shared` and `local` bytes, `step` (warps,) the running instruction number of each warp.
+    """
+
+    program: "Program"
+    numbers: NDArray[np.int64]
+    blocks: int
+    warps_a_block: int
+    columns: int
+    warps: int
+    all_blocks: NDArray[np.intp]
+    all_warps: NDArray[np.intp]
+    block_of_warp: NDArray[np.intp]
+    zeros: list[Array]
+    registers: list[Array]
+    shared: NDArray[np.uint8]
+    local: NDArray[np.uint8]
+    shadow: Shadow | None
+    step: NDArray[np.uint32]
+    frames: FrameStack | None
+    facts: FactStore
+    asserts: bool
+    stacks: SplitStacks
+    rows: WaveRows
+
+    def lanes_of(self, active: Bits, columns: int) -> Mask:
+        """Return masks (warps,) as booleans (rows, columns), or (1, columns) if rows agree."""
+
+    def blocks_of(self, warps: NDArray[np.intp]) -> NDArray[np.int64]:
+        """Return the numbers in the grid of the blocks that hold these warps."""
+
+    def own(self, slot: int, array: Array) -> None:
+        """Remember that a register's array was made for it alone, and may change in place."""
+
+    def owns(self, slot: int) -> bool:
+        """Whether nothing else can hold the array of a register, or a view of it."""
+
+
+class Group(Warps, Protocol):
+    """Warps that run one basic block together: what an instruction reads and writes.
+
+    `frame` holds a value a register slot, broadcastable to (rows, columns); `lanes` the active
+    lanes in that shape, None for all; `active` the same as a mask for each of `warps`.
+    """
+
+    wave: Wave
+    active: Bits
+    whole: bool
+    lanes: Mask | None
+    frame: list[Array]
+
+    def pack(self, lanes: Mask) -> Bits:
+        """Turn booleans of the group's shape into a mask for each of `warps`, active ones only."""
+
+    def guarded(self, guard: Mask | None) -> Mask | None:
+        """Return the active lanes for which `guard` holds; None is all."""
+
+
+Step: TypeAlias = Callable[[Group], None]
+Terminator: TypeAlias = Callable[[Group], Bits | None]
 """Sends the warps on their way; returns the lanes that took its branch, None if it has none."""
-
-Dim3: TypeAlias = tuple[int, int, int]
-AXES = "xyz"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,76 +142,3 @@ class Program:
 def spoken_name(kernel: Kernel, launch: Launch) -> str:
     """Return what messages call the kernel: its name in C where the host told it."""
     return launch.name or kernel.name
-
-
-_ZEROS = (
-    *("%cluster_ctarank", "%is_explicit_cluster", "%current_graph_exec"),
-    *("%clock_hi", "%globaltimer_hi"),
-    *(f"%cluster_ctaid.{axis}" for axis in AXES),
-    *(f"%reserved_smem_offset_{name}" for name in ("begin", "end", "cap", "0", "1")),
-    *(f"%envreg{number}" for number in range(32)),
-    *(f"%pm{number}" for number in range(8)),
-    *(f"%pm{number}_64" for number in range(8)),
-)
-_ONES = ("%cluster_nctarank", *(f"%cluster_nctaid.{axis}" for axis in AXES))
-_ZERO, _ONE = scalar(0, np.dtype(np.uint32)), scalar(1, np.dtype(np.uint32))
-_SAME_EVERYWHERE: Mapping[str, Array] = {
-    **dict.fromkeys(_ZEROS, _ZERO),
-    **dict.fromkeys(_ONES, _ONE),
-    **{f"{name}.w": _ZERO for name in VECTOR_SPECIALS},
-    "%smid": _ZERO,
-    "%nsmid": _ONE,
-    "%gridid": scalar(0, np.dtype(np.uint64)),
-}
-"""Every block is a cluster of its own; nothing counts performance, no driver sets registers, and
-clocks stay below 2^32."""
-
-
-def special_values(launch: Launch, numbers: NDArray[np.int64]) -> dict[str, Array]:
-    """Return the special registers as uint32 of shape (blocks or 1, columns or 1)."""
-    return {**thread_values(launch), **block_values(launch, numbers)}
-
-
-def block_values(launch: Launch, numbers: NDArray[np.int64]) -> dict[str, Array]:
-    """Return the special registers that differ from block to block, (blocks, 1)."""
-    block = numbers.astype(np.uint64)[:, None]
-    values = {}
-    for axis, name in enumerate(AXES):
-        before = prod(launch.grid[:axis])
-        values[f"%ctaid.{name}"] = (block // before % launch.grid[axis]).astype(np.uint32)
-        values[f"%clusterid.{name}"] = values[f"%ctaid.{name}"]
-    return values
-
-
-def thread_values(launch: Launch) -> Mapping[str, Array]:
-    """Return the special registers that are the same in all blocks, (1, columns) or (1, 1)."""
-    return _thread_values(launch.grid, launch.block, launch.shared_dynamic)
-
-
-@lru_cache(maxsize=16)
-def _thread_values(grid: Dim3, block: Dim3, shared_dynamic: int) -> Mapping[str, Array]:
-    threads = prod(block)
-    columns = -(-threads // LANES) * LANES
-    thread = np.arange(columns, dtype=np.uint32)[None]
-    values = {
-        **_SAME_EVERYWHERE,
-        "%laneid": thread % LANES,
-        "%warpid": thread // LANES,
-        "%nwarpid": scalar(-(-threads // LANES), np.dtype(np.uint32)),
-        "%dynamic_smem_size": scalar(shared_dynamic, np.dtype(np.uint32)),
-    }
-    for axis, name in enumerate(AXES):
-        values[f"%tid.{name}"] = thread // prod(block[:axis]) % block[axis]
-        values[f"%nclusterid.{name}"] = scalar(grid[axis], np.dtype(np.uint32))
-        values[f"%ntid.{name}"] = scalar(block[axis], np.dtype(np.uint32))
-        values[f"%nctaid.{name}"] = scalar(grid[axis], np.dtype(np.uint32))
-    lane = thread % LANES
-    one, low = np.uint32(1), (np.uint32(1) << lane) - np.uint32(1)
-    values["%lanemask_eq"] = one << lane
-    values["%lanemask_lt"] = low
-    values["%lanemask_le"] = low | (one << lane)
-    values["%lanemask_gt"] = ~(low | (one << lane))
-    values["%lanemask_ge"] = ~low
-    for value in values.values():
-        value.setflags(write=False)
-    return values

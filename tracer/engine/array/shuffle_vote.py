@@ -6,7 +6,7 @@ of one split may name different sets, as the tiles of a warp do.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,12 +14,9 @@ from numpy.typing import NDArray
 from ...ptx.kernel import Bucket, Immediate, Instruction, Operand, Pair
 from ..lanes import DTYPES, LANES, Array, Bits, Mask, pack
 from ..op.extreme import chooser
-from .program import Step
+from .decoder import Decoder
+from .program import Group, Step
 from .slot import Fetch, Store, immediate
-
-if TYPE_CHECKING:
-    from .decode import Decoder
-    from .group import Group
 
 ALL_LANES = 0xFFFF_FFFF
 _LANE = np.arange(LANES, dtype=np.int64)[None]
@@ -34,7 +31,7 @@ _REDUCTIONS: Mapping[str, tuple[Callable[..., Array], Callable[[np.dtype[Any]], 
 }
 
 
-def put(group: "Group", store: Store | None, value: Array) -> None:
+def put(group: Group, store: Store | None, value: Array) -> None:
     """Store (warps, 32) or (warps, 1), if anybody wants it."""
     if store is not None:
         store(group.frame, by_lane(group, value))
@@ -55,7 +52,7 @@ class Collective:
     members: Fetch | None = None
 
 
-def decode_warp(decoder: "Decoder", instruction: Instruction) -> Step | None:
+def decode_warp(decoder: Decoder, instruction: Instruction) -> Step | None:
     """Return the step of a warp-wide instruction, or None if it is none."""
     if instruction.opcode == "activemask":
         return _active_mask(decoder, instruction)
@@ -65,17 +62,17 @@ def decode_warp(decoder: "Decoder", instruction: Instruction) -> Step | None:
     return None if collective is None else _together(decoder, collective)
 
 
-def decode_collective(decoder: "Decoder", instruction: Instruction) -> Collective | None:
+def decode_collective(decoder: Decoder, instruction: Instruction) -> Collective | None:
     """Return what lanes do together in an instruction, or None if it is of another kind."""
     decode = _COLLECTIVES.get(instruction.opcode)
     return None if decode is None else decode(decoder, instruction)
 
 
-def _together(decoder: "Decoder", collective: Collective) -> Step:
+def _together(decoder: Decoder, collective: Collective) -> Step:
     stores = [decoder.store(*output) for output in collective.outputs]
     guard = decoder.guard()
 
-    def act(group: "Group") -> None:
+    def act(group: Group) -> None:
         active = active_lanes(group, guard)
         others = others_of(group, active, collective.members)
         values = [by_warp(group, fetch(group.frame)) for fetch in collective.sources]
@@ -86,17 +83,17 @@ def _together(decoder: "Decoder", collective: Collective) -> Step:
     return act
 
 
-def by_warp(group: "Group", value: Array) -> Array:
+def by_warp(group: Group, value: Array) -> Array:
     """Return a value as (warps, 32)."""
     return np.broadcast_to(value, (group.rows, group.columns)).reshape(-1, LANES)
 
 
-def by_lane(group: "Group", value: Array) -> Array:
+def by_lane(group: Group, value: Array) -> Array:
     """Return (warps, 32) or (warps, 1) in the group's shape."""
     return np.broadcast_to(value, (value.shape[0], LANES)).reshape(group.rows, group.columns)
 
 
-def active_lanes(group: "Group", guard: Fetch | None) -> Mask:
+def active_lanes(group: Group, guard: Fetch | None) -> Mask:
     """Return the lanes (warps, 32) that are active and for which the guard holds."""
     lanes = group.guarded(None if guard is None else guard(group.frame))
     return by_warp(group, np.ones((1, 1), dtype=np.bool_) if lanes is None else lanes)
@@ -108,7 +105,7 @@ def _outputs(operand: Operand, first: str, second: str) -> tuple[tuple[Operand, 
     return ((operand.first, first), (operand.second, second))
 
 
-def _members(decoder: "Decoder", instruction: Instruction, place: int) -> Fetch | None:
+def _members(decoder: Decoder, instruction: Instruction, place: int) -> Fetch | None:
     """Return what fetches the mask of an instruction, each lane's own; None where it names all."""
     if "sync" not in instruction.modifiers:
         return None
@@ -118,7 +115,7 @@ def _members(decoder: "Decoder", instruction: Instruction, place: int) -> Fetch 
     return decoder.fetch(mask, "b32")
 
 
-def others_of(group: "Group", active: Mask, members: Fetch | None) -> Bits:
+def others_of(group: Group, active: Mask, members: Fetch | None) -> Bits:
     """Return the active lanes with which each lane acts: (warps, 1), or (warps, 32) by its mask."""
     everyone = pack(active)[:, None]
     return everyone if members is None else everyone & by_warp(group, members(group.frame))
@@ -130,7 +127,7 @@ def _unpacked(lanes: Bits) -> Mask:
     return bits.astype(np.bool_)
 
 
-def _shuffle(decoder: "Decoder", instruction: Instruction) -> Collective:
+def _shuffle(decoder: Decoder, instruction: Instruction) -> Collective:
     """A lane that does not execute the shuffle gives 0, as on an H200: the ISA leaves it open."""
     to, *operands = instruction.operands
     mode = next(m for m in instruction.modifiers if m in ("up", "down", "bfly", "idx"))
@@ -167,7 +164,7 @@ def _source_lane(mode: str, step: Array, clamp: Array) -> tuple[NDArray[np.int64
     return np.where(valid, source, _LANE), valid
 
 
-def _vote(decoder: "Decoder", instruction: Instruction) -> Collective:
+def _vote(decoder: Decoder, instruction: Instruction) -> Collective:
     to, source = instruction.operands[:2]
     mode = next(m for m in instruction.modifiers if m in ("all", "any", "uni", "ballot"))
 
@@ -183,13 +180,13 @@ def _vote(decoder: "Decoder", instruction: Instruction) -> Collective:
     return Collective((decoder.fetch(source, "pred"),), (output,), vote, members)
 
 
-def _active_mask(decoder: "Decoder", instruction: Instruction) -> Step:
+def _active_mask(decoder: Decoder, instruction: Instruction) -> Step:
     store, guard = decoder.store(instruction.operands[0], "b32"), decoder.guard()
 
     return lambda group: put(group, store, pack(active_lanes(group, guard))[:, None])
 
 
-def _match(decoder: "Decoder", instruction: Instruction) -> Collective:
+def _match(decoder: Decoder, instruction: Instruction) -> Collective:
     to, source = instruction.operands[:2]
     everyone = "all" in instruction.modifiers
 
@@ -203,7 +200,7 @@ def _match(decoder: "Decoder", instruction: Instruction) -> Collective:
     return Collective((fetch,), _outputs(to, "b32", "pred"), match, members)
 
 
-def _reduce(decoder: "Decoder", instruction: Instruction) -> Collective:
+def _reduce(decoder: Decoder, instruction: Instruction) -> Collective:
     to, source = instruction.operands[:2]
     kind = instruction.type
     if kind == "f32":
@@ -222,7 +219,7 @@ def _reduce(decoder: "Decoder", instruction: Instruction) -> Collective:
     return Collective((decoder.fetch(source, kind),), ((to, kind),), redux, members)
 
 
-def _reduce_floats(decoder: "Decoder", instruction: Instruction) -> Collective:
+def _reduce_floats(decoder: Decoder, instruction: Instruction) -> Collective:
     """Reduce f32 by minimum or maximum; lanes that are off repeat the first one that is on."""
     to, source = instruction.operands[:2]
     modifiers = instruction.modifiers
@@ -248,7 +245,7 @@ def first_lane(lanes: Bits) -> NDArray[np.int64]:
     return np.minimum(none_below.astype(np.int64), LANES - 1)
 
 
-def _elect(decoder: "Decoder", instruction: Instruction) -> Collective:
+def _elect(decoder: Decoder, instruction: Instruction) -> Collective:
     def elect(active: Mask, others: Bits) -> tuple[Array, ...]:
         leader = first_lane(others)
         return leader.astype(np.uint32), leader == _LANE
@@ -257,7 +254,7 @@ def _elect(decoder: "Decoder", instruction: Instruction) -> Collective:
     return Collective((), outputs, elect, _members(decoder, instruction, 1))
 
 
-_COLLECTIVES: Mapping[str, Callable[["Decoder", Instruction], Collective]] = {
+_COLLECTIVES: Mapping[str, Callable[[Decoder, Instruction], Collective]] = {
     "shfl": _shuffle,
     "vote": _vote,
     "match": _match,

@@ -8,7 +8,7 @@ import numpy as np
 from ...ptx.kernel import Immediate, Kernel, Register
 from ..lanes import DTYPES, Array, scalar
 from ..launch import Launch
-from .program import special_values
+from .special_register import special_values
 
 Fetch: TypeAlias = Callable[[list[Array]], Array]
 """Takes a value out of a frame, as one NumPy type."""

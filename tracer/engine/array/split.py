@@ -45,7 +45,7 @@ class SplitStacks:
         self.patience: NDArray[np.int32] = np.full(warps, PATIENCE, dtype=np.int32)
         self.called: Mask = np.zeros(warps, dtype=np.bool_)
         self.barriers = Barriers(self)
-        self.meetings = Meetings(self)
+        self.meetings = Meetings(self, self.barriers)
         self._top = (self.block, self.join, self.mask, self.called)
         self._below: list[_Splits] = []
         self._waited: NDArray[np.int64] = np.zeros(warps, dtype=np.int64)

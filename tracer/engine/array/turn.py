@@ -4,7 +4,12 @@ A warp's stack of splits is a tree, written down with each split before its fami
 waits for: they have lanes of its, and none in common. The last split of the stack runs.
 """
 
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..lanes import Bits
 
 
 class Split(NamedTuple):
@@ -15,6 +20,30 @@ class Split(NamedTuple):
     join: int
     mask: int
     called: int
+
+
+class Stacks(Protocol):
+    """What those who let warps wait see of their splits: the top ones, as arrays over warps."""
+
+    warps_a_block: int
+    block: NDArray[np.int32]
+    mask: Bits
+    state: NDArray[np.uint8]
+
+    def go(self, warps: NDArray[np.intp], block: int) -> None:
+        """Send the top splits of `warps` to `block`, and pop those that join there."""
+
+    def pop(self, warps: NDArray[np.intp]) -> None:
+        """Pop the top splits of `warps` that have joined or are empty."""
+
+    def live(self) -> Bits:
+        """Return the lanes of each warp that have not exited."""
+
+    def unite(self, warp: int) -> None:
+        """Make one split of the top one and its siblings that go on at the same block."""
+
+    def step_aside(self, warp: int, parked: int) -> bool:
+        """Let another split go first that has lanes outside of `parked`, if there is one."""
 
 
 def next_turn(stack: list[Split], parked: int) -> list[Split] | None:

@@ -6,26 +6,24 @@ stand, the first in reverse post-order is next.
 """
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..call.recursion import FrameStack
+from ..call.frame_stack import FrameStack
 from ..lanes import LANES, Array, Bits, Mask, scalar, unpack
 from ..launch import Sink
 from ..memory.address_facts import FactStore
-from ..memory.initialized import Shadow
+from ..memory.shadow import Shadow
+from ..native.ufunc import select
+from ..rows.pattern import PatternTable
 from ..rows.wave_rows import WaveRows
 from .compact import CompactRegisters
-from .group import Group
+from .group import WarpGroup
 from .instruction_limit import Budget, loop_line
-from .invariant import asserted
+from .invariant import asserted, require_registers
+from .program import BlockPlan, Program
 from .split import SplitStacks
-
-if TYPE_CHECKING:
-    from ..rows.pattern import PatternTable
-    from .program import Program
 
 FAIR = 64
 """A block picked this many times running lets the warps that have waited longest go first."""
@@ -33,14 +31,14 @@ FAIR = 64
 MASKS_REMEMBERED = 8
 
 
-class Wave:
+class ArrayWave:
     """Thread blocks with these `numbers` (blocks,) in the grid, (blocks, columns) lanes."""
 
     def __init__(
         self,
-        program: "Program",
+        program: Program,
         numbers: NDArray[np.int64],
-        patterns: "PatternTable",
+        patterns: PatternTable,
         sink: Sink,
     ) -> None:
         launch = program.launch
@@ -127,12 +125,12 @@ class Wave:
         """Have the basic blocks that run counted by another budget."""
         self._budget = budget
 
-    def next_group(self) -> Group | None:
+    def next_group(self) -> WarpGroup | None:
         """Return the warps that run next, or None when no warp is ready."""
         chosen = self.stacks.choose(self.program.ranks, self.program.waits, FAIR)
         if chosen is None:
             return None
-        return Group(self, chosen, self.stacks.mask[chosen])
+        return WarpGroup(self, chosen, self.stacks.mask[chosen])
 
     def run(self) -> bool:
         """Run until every warp has ended (True), or all that can run only wait (False)."""
@@ -140,11 +138,11 @@ class Wave:
         while (group := self.next_group()) is not None:
             number = int(self.stacks.block[group.warps[0]])
             plan = self.program.blocks[number]
-            group.enter(plan)
+            self._enter(group, plan)
             for instruction in plan.steps:
                 instruction(group)
             taken = plan.terminator(group)
-            group.leave(plan)
+            self._leave(group, plan)
             if self.stacks.barriers.outcomes:
                 self._take_outcomes()
             if self.stacks.meetings.outcomes:
@@ -159,9 +157,34 @@ class Wave:
                 if number in waiting and self.stacks.only_spins():
                     self.stacks.spins[:] = 0
                     return False
-        self.stacks.barriers.require_done(self)
+        self.stacks.barriers.require_done(self.program.kernel, self.program.name, self.numbers)
         self.rows.finish()
         return True
+
+    def _enter(self, group: WarpGroup, plan: BlockPlan) -> None:
+        """Make the frame from which the block reads."""
+        if group.compacted:
+            group.frame = self.compact(group.warps).enter(plan, group.lanes)
+            return
+        self.write_back()
+        group.frame = self.registers if group.lanes is None else list(self.registers)
+        if group.lanes is None:
+            self.lend(plan.reads)
+
+    def _leave(self, group: WarpGroup, plan: BlockPlan) -> None:
+        """Merge what outlives the block into the registers, and drop the rest."""
+        registers, frame, lanes = self.registers, group.frame, group.lanes
+        if self.asserts:
+            require_registers(frame, self.zeros, plan.commits, (group.rows, group.columns))
+        if group.compacted:
+            self.compact(group.warps).leave(plan, lanes, frame)
+        elif lanes is not None:
+            for slot in plan.commits:
+                if frame[slot] is not registers[slot]:
+                    registers[slot] = select(lanes, frame[slot], registers[slot])
+        else:
+            for slot in plan.temporaries:
+                registers[slot] = self.zeros[slot]
 
     def _take_outcomes(self) -> None:
         """Put what votes at barriers gave into the registers of the warps that go on."""

@@ -6,34 +6,28 @@ there at the block after it. A parameter whose address the callee takes gets a c
 """
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from ....traces.schema import Space
 from ...ptx.kernel import TYPE_BYTES, CallTarget, Operand, Register, Symbol, Variable
-from ..array.program import Step
+from ..array.decoder import Decoder, Return
+from ..array.program import Group, Step
 from ..array.slot import Fetch, Store
+from ..kernel.parameter_layout import Place
 from ..kernel.variable_layout import pointed_parameters
 from ..lanes import Array
-from .parameter_bytes import Place, fetch_bytes, piece_slots, store_bytes
+from .parameter_bytes import fetch_bytes, piece_slots, store_bytes
 from .recursion import lane_numbers
 
-if TYPE_CHECKING:
-    from ..array.decode import Decoder
-    from ..array.group import Group
 
-Return: TypeAlias = tuple[int, Variable, Register | Symbol]
-"""The callee, what it returns, and where the caller wants that."""
-
-
-def place_of(decoder: "Decoder", name: str, function: int | None = None) -> Place:
+def place_of(decoder: Decoder, name: str, function: int | None = None) -> Place:
     """Return the place of a parameter: the caller's `.param` stands for the callee's own."""
     place = (decoder.function if function is None else function, name)
     return decoder.parameters.get(place, place)
 
 
-def pass_arguments(decoder: "Decoder", target: CallTarget, callee: int) -> list[Step]:
+def pass_arguments(decoder: Decoder, target: CallTarget, callee: int) -> list[Step]:
     """Return what a call does with its arguments before the callee runs."""
     function = decoder.kernel.functions[callee].function
     steps: list[Step] = []
@@ -51,7 +45,7 @@ def pass_arguments(decoder: "Decoder", target: CallTarget, callee: int) -> list[
     return steps
 
 
-def _pass_register(decoder: "Decoder", operand: Operand, variable: Variable, callee: int) -> Step:
+def _pass_register(decoder: Decoder, operand: Operand, variable: Variable, callee: int) -> Step:
     kind = variable.element
     _require_register(decoder, variable)
     place = place_of(decoder, variable.name, callee)
@@ -59,12 +53,12 @@ def _pass_register(decoder: "Decoder", operand: Operand, variable: Variable, cal
     return _pass(decoder.fetch(operand, kind), store)
 
 
-def _require_register(decoder: "Decoder", variable: Variable) -> None:
+def _require_register(decoder: Decoder, variable: Variable) -> None:
     if variable.size != TYPE_BYTES[variable.element]:
         raise decoder.refuse(f"`{variable.name}` has {variable.size} bytes, and is no register's")
 
 
-def _copy(decoder: "Decoder", source: Place, to: Place) -> list[Step]:
+def _copy(decoder: Decoder, source: Place, to: Place) -> list[Step]:
     """Return what copies a parameter, piece by piece; nothing where both are one place."""
     if source == to:
         return []
@@ -78,14 +72,14 @@ def _copy(decoder: "Decoder", source: Place, to: Place) -> list[Step]:
 
 
 def _pass(fetch: Fetch, store: Store) -> Step:
-    def move(group: "Group") -> None:
+    def move(group: Group) -> None:
         value = fetch(group.frame)
         store(group.frame, value)
 
     return move
 
 
-def _copy_to_local(decoder: "Decoder", callee: int, variable: Variable) -> Step:
+def _copy_to_local(decoder: Decoder, callee: int, variable: Variable) -> Step:
     """Copy what a call passes to local memory, as the stack has it: no access of the kernel's."""
     place = place_of(decoder, variable.name, callee)
     start = decoder.local.offsets[callee, variable.name]
@@ -96,7 +90,7 @@ def _copy_to_local(decoder: "Decoder", callee: int, variable: Variable) -> Step:
     guard, stride = decoder.guard(), decoder.local_stride
     calls_itself = callee in decoder.recursive
 
-    def copy(group: "Group") -> None:
+    def copy(group: Group) -> None:
         shape = (group.rows, group.columns)
         chosen = group.guarded(None if guard is None else guard(group.frame))
         active = np.broadcast_to(True if chosen is None else chosen, shape)
@@ -116,7 +110,7 @@ def _copy_to_local(decoder: "Decoder", callee: int, variable: Variable) -> Step:
     return copy
 
 
-def returned(decoder: "Decoder", target: CallTarget, callee: int) -> list[Return]:
+def returned(decoder: Decoder, target: CallTarget, callee: int) -> list[Return]:
     """Return what the caller has to take where the call comes back."""
     variables = decoder.kernel.functions[callee].function.returns
     for operand, variable in zip(target.returns, variables, strict=True):
@@ -130,7 +124,7 @@ def returned(decoder: "Decoder", target: CallTarget, callee: int) -> list[Return
 
 
 def take_returned(
-    decoder: "Decoder", callee: int, variable: Variable, to: Register | Symbol
+    decoder: Decoder, callee: int, variable: Variable, to: Register | Symbol
 ) -> Iterator[Step]:
     """Yield what puts a result into the caller's place, in the block after the call."""
     source = place_of(decoder, variable.name, callee)
@@ -146,7 +140,7 @@ def take_returned(
         fetch = fetch_bytes(decoder, source, (0, variable.size), variable.element)
     slots.write(slot)
 
-    def take(group: "Group") -> None:
+    def take(group: Group) -> None:
         value: Array = fetch(group.frame)
         same = value.dtype.itemsize == dtype.itemsize
         group.frame[slot] = value.view(dtype) if same else value.astype(dtype)
@@ -154,7 +148,7 @@ def take_returned(
     yield take
 
 
-def frame_slots(decoder: "Decoder", target: CallTarget, after: int) -> tuple[int, ...]:
+def frame_slots(decoder: Decoder, target: CallTarget, after: int) -> tuple[int, ...]:
     """Return the slots that a recursive call must find again, but for those of its results.
 
     They are of registers that are live after it, and of the calling function's own parameters.

@@ -5,28 +5,25 @@ nothing. Lanes of different call sites keep apart, since every write is merged u
 """
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ....errors import KernelFault
 from ...ptx.kernel import TYPE_BYTES, Address, CallTarget, Instruction, Operand, Symbol, Vector
-from ..array.program import Step
+from ..array.decoder import Decoder
+from ..array.program import Group, Step
+from ..kernel.parameter_layout import Place, Span
+from ..kernel.source_line import source_line
 from ..lanes import DTYPES, Array
-from ..memory.fault import source_line
 from ..memory.heap import Heap
 from .argument_passing import place_of
 from .device_launch import GET_BUFFER
 from .device_launch import make_step as make_launch_step
-from .parameter_bytes import Place, Span, fetch_bytes, store_bytes
+from .parameter_bytes import fetch_bytes, store_bytes
 from .printf import print_lanes
 
-if TYPE_CHECKING:
-    from ..array.decode import Decoder
-    from ..array.group import Group
 
-
-def decode_call(decoder: "Decoder", instruction: Instruction) -> Step | None:
+def decode_call(decoder: Decoder, instruction: Instruction) -> Step | None:
     """Return the step of a parameter access or a call into the runtime, or None."""
     if instruction.space == "param" and instruction.opcode in ("ld", "st"):
         return _parameter(decoder, instruction)
@@ -35,7 +32,7 @@ def decode_call(decoder: "Decoder", instruction: Instruction) -> Step | None:
     return None
 
 
-def _parameter(decoder: "Decoder", instruction: Instruction) -> Step:
+def _parameter(decoder: Decoder, instruction: Instruction) -> Step:
     load = instruction.opcode == "ld"
     value, address = instruction.operands if load else reversed(instruction.operands)
     if not isinstance(address, Address) or not isinstance(address.base, Symbol):
@@ -49,7 +46,7 @@ def _parameter(decoder: "Decoder", instruction: Instruction) -> Step:
         for k, element in enumerate(elements)
     ]
 
-    def move_all(group: "Group") -> None:
+    def move_all(group: Group) -> None:
         for step in steps:
             step(group)
 
@@ -57,7 +54,7 @@ def _parameter(decoder: "Decoder", instruction: Instruction) -> Step:
 
 
 def _move(
-    decoder: "Decoder", load: bool, element: Operand, place: Place, span: Span, kind: str
+    decoder: Decoder, load: bool, element: Operand, place: Place, span: Span, kind: str
 ) -> Step:
     if load:
         fetch = fetch_bytes(decoder, place, span, kind)
@@ -65,7 +62,7 @@ def _move(
     else:
         fetch, store = decoder.fetch(element, kind), store_bytes(decoder, place, span, kind)
 
-    def move(group: "Group") -> None:
+    def move(group: Group) -> None:
         value = fetch(group.frame)
         if store is not None:
             store(group.frame, value)
@@ -73,7 +70,7 @@ def _move(
     return move
 
 
-def _runtime_call(decoder: "Decoder", instruction: Instruction) -> Step:
+def _runtime_call(decoder: Decoder, instruction: Instruction) -> Step:
     target = next(o for o in instruction.operands if isinstance(o, CallTarget))
     name = target.callee.name
     make = _BROUGHT.get(name)
@@ -84,14 +81,14 @@ def _runtime_call(decoder: "Decoder", instruction: Instruction) -> Step:
     return make(decoder, target)
 
 
-def _printf(decoder: "Decoder", target: CallTarget) -> Step:
+def _printf(decoder: Decoder, target: CallTarget) -> Step:
     if len(target.arguments) != 2 or len(target.returns) != 1:
         raise decoder.refuse("expected a format, a buffer and a result")
     places = [place_of(decoder, _name(o)) for o in (*target.arguments, *target.returns)]
     takes = [fetch_bytes(decoder, place, (0, 8), "s64") for place in places[:2]]
     give = store_bytes(decoder, places[2], (0, 4), "b32")
 
-    def printf(group: "Group") -> None:
+    def printf(group: Group) -> None:
         frame = group.frame
         shape = (group.rows, group.columns)
         form, values = (np.broadcast_to(take(frame), shape) for take in takes)
@@ -107,12 +104,12 @@ def _name(operand: Operand) -> str:
     return operand.name if isinstance(operand, Symbol) else ""
 
 
-def _assert(decoder: "Decoder", target: CallTarget) -> Step:
+def _assert(decoder: Decoder, target: CallTarget) -> Step:
     pc = decoder.pc
     return lambda group: _assertion(group, pc)
 
 
-def _assertion(group: "Group", pc: int) -> None:
+def _assertion(group: Group, pc: int) -> None:
     block = int(group.wave.blocks_of(group.warps[:1])[0])
     kernel = group.wave.program.kernel
     raise KernelFault(
@@ -120,14 +117,14 @@ def _assertion(group: "Group", pc: int) -> None:
     )
 
 
-def _malloc(decoder: "Decoder", target: CallTarget) -> Step:
+def _malloc(decoder: Decoder, target: CallTarget) -> Step:
     if len(target.arguments) != 1 or len(target.returns) != 1:
         raise decoder.refuse("expected a size and a result")
     fetch = fetch_bytes(decoder, place_of(decoder, _name(target.arguments[0])), (0, 8), "u64")
     give = store_bytes(decoder, place_of(decoder, _name(target.returns[0])), (0, 8), "u64")
     heap = _heap(decoder)
 
-    def malloc(group: "Group") -> None:
+    def malloc(group: Group) -> None:
         sizes, lanes = _by_lane(group, fetch(group.frame))
         addresses: Array = np.zeros(lanes.shape, dtype=np.uint64)
         addresses[lanes] = [heap.take(size) for size in sizes]
@@ -136,13 +133,13 @@ def _malloc(decoder: "Decoder", target: CallTarget) -> Step:
     return malloc
 
 
-def _free(decoder: "Decoder", target: CallTarget) -> Step:
+def _free(decoder: Decoder, target: CallTarget) -> Step:
     if len(target.arguments) != 1 or target.returns:
         raise decoder.refuse("expected an address")
     fetch = fetch_bytes(decoder, place_of(decoder, _name(target.arguments[0])), (0, 8), "u64")
     heap, pc = _heap(decoder), decoder.pc
 
-    def free(group: "Group") -> None:
+    def free(group: Group) -> None:
         for address in _by_lane(group, fetch(group.frame))[0]:
             if address and not heap.give(address):
                 line = source_line(group.wave.program.kernel, pc)
@@ -153,19 +150,19 @@ def _free(decoder: "Decoder", target: CallTarget) -> Step:
     return free
 
 
-def _by_lane(group: "Group", value: Array) -> tuple[list[int], Array]:
+def _by_lane(group: Group, value: Array) -> tuple[list[int], Array]:
     """Return a value for each active lane in order, and which lanes of the group are active."""
     shape = (group.rows, group.columns)
     lanes = np.broadcast_to(True if group.lanes is None else group.lanes, shape)
     return np.broadcast_to(value, shape)[lanes].tolist(), lanes
 
 
-def _heap(decoder: "Decoder") -> Heap:
+def _heap(decoder: Decoder) -> Heap:
     assert decoder.memory.heap is not None, "a module that declares malloc has a heap"
     return decoder.memory.heap
 
 
-_BROUGHT: Mapping[str, Callable[["Decoder", CallTarget], Step]] = {
+_BROUGHT: Mapping[str, Callable[[Decoder, CallTarget], Step]] = {
     "vprintf": _printf,
     "__assertfail": _assert,
     "malloc": _malloc,

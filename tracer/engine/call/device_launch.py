@@ -7,12 +7,13 @@ Dynamic Parallelism"). nvcc writes calls of `__cudaCDP2...`; parameters lie in t
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ...ptx.kernel import CallTarget, Module, Symbol
-from ..array.program import Step
+from ..array.decoder import Decoder
+from ..array.program import Group, Step
 from ..kernel.function_pointer import function_address
 from ..lanes import Array
 from ..memory.device_launches import DeviceLaunch
@@ -21,10 +22,6 @@ from .argument_passing import place_of
 from .parameter_bytes import fetch_bytes, store_bytes
 from .printf import bytes_at
 
-if TYPE_CHECKING:
-    from ..array.decode import Decoder
-    from ..array.group import Group
-
 _INVALID_CONFIGURATION, _INVALID_VALUE, _OUT_OF_RESOURCES = 9, 1, 701
 """cudaError_t."""
 
@@ -32,7 +29,7 @@ PREFIX = "__cudaCDP2"
 GET_BUFFER = f"{PREFIX}GetParameterBufferV2"
 
 
-def make_step(decoder: "Decoder", target: CallTarget, name: str) -> Step | None:
+def make_step(decoder: Decoder, target: CallTarget, name: str) -> Step | None:
     """Return the step of a call of the device runtime, None if it is not known."""
     make = _FUNCTIONS.get(name.removeprefix(PREFIX)) if name.startswith(PREFIX) else None
     return make(decoder, target) if make else None
@@ -46,7 +43,7 @@ def parameter_bytes(module: Module, kernel: str) -> int:
     return end
 
 
-def _get_buffer(decoder: "Decoder", target: CallTarget) -> Step:
+def _get_buffer(decoder: Decoder, target: CallTarget) -> Step:
     module, heap = decoder.loaded.module, decoder.memory.heap
     kernels = {function_address(module, f.name): f.name
                for f in module.functions.values() if f.is_entry}  # fmt: skip
@@ -65,7 +62,7 @@ def _get_buffer(decoder: "Decoder", target: CallTarget) -> Step:
     return _by_lane(decoder, target, take, lambda words: prepare(heap, words))
 
 
-def _launch(decoder: "Decoder", target: CallTarget) -> Step:
+def _launch(decoder: Decoder, target: CallTarget) -> Step:
     take = _fetches(decoder, target, ((8,), (8,)))
     launches = decoder.memory.device_launches
 
@@ -81,12 +78,12 @@ def _launch(decoder: "Decoder", target: CallTarget) -> Step:
     return _by_lane(decoder, target, take, launch)
 
 
-def _make_handle(decoder: "Decoder", target: CallTarget) -> Step:
+def _make_handle(decoder: Decoder, target: CallTarget) -> Step:
     """Write a handle to where the first argument points: all streams and events are alike."""
     take = _fetches(decoder, target, ((8,),))
     give = _store(decoder, target)
 
-    def make(group: "Group") -> None:
+    def make(group: Group) -> None:
         values, lanes = _values(group, take)
         for (address,), place in zip(values, np.flatnonzero(lanes), strict=True):
             lane = int(group.place[place // 32]) * 32 + int(place) % 32
@@ -96,12 +93,12 @@ def _make_handle(decoder: "Decoder", target: CallTarget) -> Step:
     return make
 
 
-def _succeed(decoder: "Decoder", target: CallTarget) -> Step:
+def _succeed(decoder: Decoder, target: CallTarget) -> Step:
     """Do nothing, and say that all is well: work is done in the order of the calls anyway."""
     return _by_lane(decoder, target, [], lambda words: 0)
 
 
-_FUNCTIONS: Mapping[str, Callable[["Decoder", CallTarget], Step]] = {
+_FUNCTIONS: Mapping[str, Callable[[Decoder, CallTarget], Step]] = {
     "GetParameterBufferV2": _get_buffer,
     "LaunchDeviceV2": _launch,
     "StreamCreateWithFlags": _make_handle,
@@ -119,9 +116,7 @@ _FUNCTIONS: Mapping[str, Callable[["Decoder", CallTarget], Step]] = {
 _Fetches = list[Callable[[Any], Array]]
 
 
-def _fetches(
-    decoder: "Decoder", target: CallTarget, sizes: tuple[tuple[int, ...], ...]
-) -> _Fetches:
+def _fetches(decoder: Decoder, target: CallTarget, sizes: tuple[tuple[int, ...], ...]) -> _Fetches:
     """Return what reads the words of the arguments, one after the other."""
     found: _Fetches = []
     for operand, words in zip(target.arguments, sizes, strict=False):
@@ -131,7 +126,7 @@ def _fetches(
     return found
 
 
-def _store(decoder: "Decoder", target: CallTarget) -> Callable[[Any, Array], None]:
+def _store(decoder: Decoder, target: CallTarget) -> Callable[[Any, Array], None]:
     (operand,) = target.returns
     name = operand.name if isinstance(operand, Symbol) else ""
     size = next(v.size for v in decoder.loaded.module.functions[_callee(target)].returns)
@@ -145,12 +140,12 @@ def _callee(target: CallTarget) -> str:
 
 
 def _by_lane(
-    decoder: "Decoder", target: CallTarget, take: _Fetches, answer: Callable[[list[int]], int]
+    decoder: Decoder, target: CallTarget, take: _Fetches, answer: Callable[[list[int]], int]
 ) -> Step:
     """Return what calls `answer` with the words of each active lane, in order."""
     give = _store(decoder, target)
 
-    def step(group: "Group") -> None:
+    def step(group: Group) -> None:
         values, lanes = _values(group, take)
         results: Array = np.zeros(lanes.shape, dtype=np.uint64)
         results[lanes] = [answer(words) for words in values]
@@ -159,7 +154,7 @@ def _by_lane(
     return step
 
 
-def _values(group: "Group", take: _Fetches) -> tuple[list[list[int]], Array]:
+def _values(group: Group, take: _Fetches) -> tuple[list[list[int]], Array]:
     """Return the words of each active lane, and which lanes are active."""
     shape = (group.rows, group.columns)
     lanes = np.broadcast_to(True if group.lanes is None else group.lanes, shape)

@@ -1,23 +1,21 @@
 """Device `printf`: the format string and the packed arguments of each lane, as C prints them."""
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ....traces.schema import Space
+from ..array.program import Group
 from ..memory.memory import WINDOWS
-
-if TYPE_CHECKING:
-    from ..array.group import Group
 
 _CONVERSION = re.compile(r"%(?P<flags>[-+ #0]*)(?P<width>\d+|\*)?(?:\.(?P<precision>\d+|\*))?"
                          r"(?P<size>hh|h|ll|l|L|z|j|t)?(?P<kind>[diouxXeEfFgGaAcsp%])")  # fmt: skip
 
 
 def print_lanes(
-    group: "Group", forms: NDArray[Any], values: NDArray[Any], places: NDArray[Any]
+    group: Group, forms: NDArray[Any], values: NDArray[Any], places: NDArray[Any]
 ) -> NDArray[Any]:
     """Print a line a lane, in order; return how many arguments each had.
 
@@ -34,7 +32,7 @@ def print_lanes(
     return np.array(counts, dtype=np.uint32)
 
 
-def bytes_at(group: "Group", lane: int, address: int) -> NDArray[np.uint8]:
+def bytes_at(group: Group, lane: int, address: int) -> NDArray[np.uint8]:
     """Return the bytes from a generic address on, as this lane of the wave sees them."""
     wave = group.wave
     start, end = WINDOWS[Space.LOCAL]
@@ -50,13 +48,13 @@ def bytes_at(group: "Group", lane: int, address: int) -> NDArray[np.uint8]:
     return arena.bytes[address - arena.base :]
 
 
-def _string(group: "Group", lane: int, address: int) -> str:
+def _string(group: Group, lane: int, address: int) -> str:
     data = bytes_at(group, lane, address)[:4096]
     end = np.flatnonzero(data == 0)
     return bytes(data[: int(end[0]) if end.size else len(data)]).decode("utf-8", "replace")
 
 
-def _format(group: "Group", lane: int, form: str, values: int) -> tuple[str, int]:
+def _format(group: Group, lane: int, form: str, values: int) -> tuple[str, int]:
     """Format one lane's text; an argument is aligned to its own size of 4 or 8 bytes."""
     offset = 0
     count = 0

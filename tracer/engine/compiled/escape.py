@@ -14,10 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...ptx.kernel import BasicBlock
-from ..array.decode import Decoder, decode_instruction
-from ..array.group import Group
-from ..array.program import Program, Step, Terminator, special_values
+from ..array.decode import decode_instruction
+from ..array.decoder import Decoder
+from ..array.group import WarpGroup
+from ..array.program import Program, Step, Terminator
 from ..array.shuffle_vote import decode_warp
+from ..array.special_register import special_values
 from ..lanes import ALL_LANES, LANES, Array, unpack
 from .frame.register_frame import Place
 from .llvm.kernel_text import KernelText
@@ -114,7 +116,7 @@ class Escapes:
             return None
         return places.get(key[1]) or self._made.frame.place(*key)
 
-    def enter(self, wave: FrameWave, group: Group, escaped: Escaped) -> None:
+    def enter(self, wave: FrameWave, group: WarpGroup, escaped: Escaped) -> None:
         """Fill the group's frame with what the instruction reads."""
         assert self._decoder is not None
         frame = list(self._decoder.slots.zeros)
@@ -126,7 +128,7 @@ class Escapes:
                 frame[number] = _shaped(wave, group, values[name])
         group.frame, group.committed = frame, list(frame)
 
-    def leave(self, wave: FrameWave, group: Group, escaped: Escaped) -> None:
+    def leave(self, wave: FrameWave, group: WarpGroup, escaped: Escaped) -> None:
         """Put what the instruction wrote into the frames."""
         every = bool((group.active == ALL_LANES).all())
         lanes = None if every else unpack(group.active)
@@ -154,14 +156,14 @@ def _stored(place: Place) -> np.dtype[Any]:
     return np.dtype(np.complex128) if place.size == 16 else np.dtype(f"u{place.size}")
 
 
-def _taken(held: NDArray[Any], group: Group, dtype: np.dtype[Any]) -> Array:
+def _taken(held: NDArray[Any], group: WarpGroup, dtype: np.dtype[Any]) -> Array:
     """Return the lanes of a place (warps, 32) in the shape of a group."""
     values = held[group.warps] if group.compacted else np.array(held)
     values = values.reshape(group.rows, group.columns)
     return values != 0 if dtype == np.bool_ else values.view(dtype)
 
 
-def _shaped(wave: FrameWave, group: Group, value: Array) -> Array:
+def _shaped(wave: FrameWave, group: WarpGroup, value: Array) -> Array:
     """Return a special register, (blocks or 1, columns or 1), in the shape of a group."""
     if not group.compacted or value.size == 1:
         return value

@@ -1,7 +1,5 @@
 """The access rows of a machine: those that machine code makes, those of escapes among them."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -11,11 +9,9 @@ from ..launch import Sink
 from ..rows.access_rows import ROWS, AccessRows
 from ..rows.pattern import PatternTable
 from ..rows.row_table import columns_of
+from ..rows.warps import Warps
 from .compiled_kernel import Buffers, CompiledKernel, routines
 from .machine.machine import Machine
-
-if TYPE_CHECKING:
-    from ..array.group import Group
 
 _BUFFERS = {
     **{"row_warp": "i4", "row_step": "u4", "row_base": "i8", "row_pattern": "i4"},
@@ -49,7 +45,7 @@ class MachineRows(AccessRows):
             setattr(machine, name, buffers.take(name, code.capacity(machine.warps), kind))
 
     def add(
-        self, group: "Group", position: int, pc: int, space: Space, part: int,
+        self, group: Warps, position: int, pc: int, space: Space, part: int,
         base: Array, pattern: Array, keep: Mask | None,
     ) -> None:  # fmt: skip
         """Add a row for every warp of the group's shape that `keep` (rows, warps a row) leaves."""

@@ -2,17 +2,20 @@
 
 import ctypes
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ....traces.schema import Space
 from ..array.barrier import DONE, WAITING
-from ..array.group import Group
+from ..array.group import WarpGroup
 from ..array.instruction_limit import never_ends
-from ..array.wave import FAIR, Wave
-from ..call.recursion import FrameStack, levels_within, too_deep
+from ..array.program import Program
+from ..array.wave import FAIR, ArrayWave
+from ..call.frame_stack import FrameStack
+from ..call.recursion import too_deep
+from ..kernel.recursion import levels_within
 from ..lanes import LANES
 from ..launch import Sink
 from ..memory.address_facts import Facts
@@ -43,10 +46,6 @@ from .machine.machine import (
 )
 from .machine_rows import MachineRows
 
-if TYPE_CHECKING:
-    from ..array.program import Program
-
-
 _ESCAPE = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
 
 WIDEST = 16
@@ -56,14 +55,14 @@ FIRST_LEVELS = 8
 """Levels of recursion for which there is room at first."""
 
 
-class CompiledWave(Wave):
-    """As Wave, with the same order of everything, so that its rows are the same."""
+class CompiledWave(ArrayWave):
+    """As ArrayWave, with the same order of everything, so that its rows are the same."""
 
     def __init__(
         self,
         code: CompiledKernel,
         buffers: Buffers,
-        program: "Program",
+        program: Program,
         numbers: NDArray[np.int64],
         patterns: PatternTable,
         sink: Sink,
@@ -275,7 +274,7 @@ class CompiledWave(Wave):
             if reason == SPINS or (reason == TURN and stacks.only_spins()):
                 stacks.spins[:] = 0
                 return False
-        stacks.barriers.require_done(self)
+        stacks.barriers.require_done(self.program.kernel, self.program.name, self.numbers)
         self._access_rows.write(final=True)
         self._write_history()
         self._count_lanes()
@@ -292,13 +291,13 @@ class CompiledWave(Wave):
             m.site_pattern[:] = -1
         m.waiting = int((self.stacks.state == WAITING).any())
 
-    def _group(self) -> Group:
+    def _group(self) -> WarpGroup:
         """Return the group in hand as the array engine has it."""
         m = self._machine
         if self.frames is not None:
             self.frames.depth[:] = self.lanes_of_place(self._code.frame.depth).reshape(-1)
         warps = m.chosen[: m.count].astype(np.intp)
-        return Group(self, warps, m.active[: m.count].copy())
+        return WarpGroup(self, warps, m.active[: m.count].copy())
 
     def _end_block(self) -> None:
         """Let the array engine send the group on its way."""
@@ -373,7 +372,7 @@ class CompiledWave(Wave):
         site = int(m.site_as[m.first_site[m.number] + m.fault_site])
         pc, space, size = self._code.sites[site]
         warp = np.array([m.fault_warp], dtype=np.intp)
-        group = Group(self, warp, np.array([m.fault_mask], dtype=np.uint32))
+        group = WarpGroup(self, warp, np.array([m.fault_mask], dtype=np.uint32))
         addresses = np.zeros((group.rows * group.warps_a_row, LANES), dtype=np.int64)
         addresses[group.place == warp] = m.fault_addresses
         addresses = addresses.reshape(group.rows, group.columns)

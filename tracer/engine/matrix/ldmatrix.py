@@ -6,25 +6,22 @@ holds elements 2 (l % 4) and the next of row l / 4, or of that column with `.tra
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...ptx.kernel import Instruction
-from ..array.program import Step
+from ..array.decoder import Decoder
+from ..array.program import Group, Step
 from ..array.shuffle_vote import active_lanes, by_lane, by_warp, put
 from ..array.slot import Fetch
 from ..lanes import LANES, Array, Mask, pack
-from ..memory.access import Access, describe, elements, read, write
-
-if TYPE_CHECKING:
-    from ..array.decode import Decoder
-    from ..array.group import Group
+from ..memory.access import read, write
+from ..memory.address import Access, describe, elements
 
 _COUNTS = {"x1": 1, "x2": 2, "x4": 4}
 
 
-def decode_matrix_move(decoder: "Decoder", instruction: Instruction) -> Step | None:
+def decode_matrix_move(decoder: Decoder, instruction: Instruction) -> Step | None:
     """Return the step of a move of matrices, or None if the instruction is none."""
     if instruction.opcode not in ("ldmatrix", "stmatrix", "movmatrix"):
         return None
@@ -47,24 +44,24 @@ def _turn(registers: Array, transposed: bool) -> Array:
     return np.ascontiguousarray(halves.swapaxes(1, 2)).reshape(-1, 64).view(np.uint32)
 
 
-def _transpose(decoder: "Decoder", instruction: Instruction) -> Step:
+def _transpose(decoder: Decoder, instruction: Instruction) -> Step:
     to, source = instruction.operands
     fetch, store = decoder.fetch(source, "b32"), decoder.store(to, "b32")
     return lambda group: put(group, store, _turn(by_warp(group, fetch(group.frame)), True))
 
 
-def _rows(decoder: "Decoder", instruction: Instruction, place: int) -> Access:
+def _rows(decoder: Decoder, instruction: Instruction, place: int) -> Access:
     access = describe(decoder, instruction, instruction.operands[place])
     return replace(access, dtype=np.dtype(np.uint64), count=2)
 
 
-def _lanes(group: "Group", guard: Fetch | None, count: int) -> Mask:
+def _lanes(group: Group, guard: Fetch | None, count: int) -> Mask:
     """Return the lanes that give addresses, in the group's shape; the same object each time."""
     active = pack(active_lanes(group, guard)) & np.uint32((1 << 8 * count) - 1)
     return group.wave.lanes_of(active, group.columns)
 
 
-def _load(decoder: "Decoder", instruction: Instruction) -> Step:
+def _load(decoder: Decoder, instruction: Instruction) -> Step:
     count = next(_COUNTS[m] for m in instruction.modifiers if m in _COUNTS)
     access = _rows(decoder, instruction, 1)
     stores = [decoder.store(e, "b32") for e in elements(instruction.operands[0])]
@@ -72,7 +69,7 @@ def _load(decoder: "Decoder", instruction: Instruction) -> Step:
         raise decoder.refuse(f"expected {count} registers")
     transposed = "trans" in instruction.modifiers
 
-    def load(group: "Group") -> None:
+    def load(group: Group) -> None:
         lanes = _lanes(group, access.guard, count)
         loaded = read(group, lanes, access, access.address(group.frame))
         words = np.stack([by_warp(group, half) for half in loaded], axis=-1).view(np.uint32)
@@ -83,7 +80,7 @@ def _load(decoder: "Decoder", instruction: Instruction) -> Step:
     return load
 
 
-def _store(decoder: "Decoder", instruction: Instruction) -> Step:
+def _store(decoder: Decoder, instruction: Instruction) -> Step:
     count = next(_COUNTS[m] for m in instruction.modifiers if m in _COUNTS)
     access = _rows(decoder, instruction, 0)
     fetches = [decoder.fetch(e, "b32") for e in elements(instruction.operands[1])]
@@ -91,7 +88,7 @@ def _store(decoder: "Decoder", instruction: Instruction) -> Step:
         raise decoder.refuse(f"expected {count} registers")
     transposed = "trans" in instruction.modifiers
 
-    def store(group: "Group") -> None:
+    def store(group: Group) -> None:
         frame = group.frame
         lanes = _lanes(group, access.guard, count)
         matrices = [_turn(by_warp(group, fetch(frame)), transposed) for fetch in fetches]
@@ -100,7 +97,7 @@ def _store(decoder: "Decoder", instruction: Instruction) -> Step:
     return store
 
 
-def _row_halves(group: "Group", matrices: Sequence[Array]) -> list[Array]:
+def _row_halves(group: Group, matrices: Sequence[Array]) -> list[Array]:
     """Return the first and second eight bytes of the row that each lane gives an address of."""
     words = np.zeros((matrices[0].shape[0], LANES, 4), dtype=np.uint32)
     for number, matrix in enumerate(matrices):

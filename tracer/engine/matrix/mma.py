@@ -8,22 +8,18 @@ those of the other lanes. B is the same with columns for rows. Of C and D it hol
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...ptx.kernel import Instruction
-from ..array.program import Step
+from ..array.decoder import Decoder
+from ..array.program import Group, Step
 from ..array.shuffle_vote import by_warp, put
 from ..array.slot import Fetch
 from ..lanes import LANES, Array
-from ..memory.access import elements
+from ..memory.address import elements
 from ..op import tensor
 from .mma_m8n8k4 import QuadProduct
-
-if TYPE_CHECKING:
-    from ..array.decode import Decoder
-    from ..array.group import Group
 
 _BITS = {
     **{"f16": 16, "bf16": 16, "tf32": 32, "f32": 32, "f64": 64, "s32": 32, "e4m3": 8, "e5m2": 8},
@@ -152,7 +148,7 @@ def _signed(bits: Array, kind: str) -> Array:
     return (wide ^ top) - top if kind[0] == "s" else wide
 
 
-def decode_matrix(decoder: "Decoder", instruction: Instruction) -> Step | None:
+def decode_matrix(decoder: Decoder, instruction: Instruction) -> Step | None:
     """Return the step of an `mma`, or None if the instruction is none."""
     if instruction.opcode != "mma":
         return None
@@ -166,7 +162,7 @@ def decode_matrix(decoder: "Decoder", instruction: Instruction) -> Step | None:
     fetches = [[decoder.fetch(e, kind) for e in elements(source)] for source in sources]
     stores = [decoder.store(e, kind) for e in elements(to)]
 
-    def multiply(group: "Group") -> None:
+    def multiply(group: Group) -> None:
         a, b, c = (_registers(group, part) for part in fetches)
         for store, register in zip(stores, product(a, b, c), strict=True):
             put(group, store, register)
@@ -174,7 +170,7 @@ def decode_matrix(decoder: "Decoder", instruction: Instruction) -> Step | None:
     return multiply
 
 
-def _registers(group: "Group", fetches: list[Fetch]) -> Array:
+def _registers(group: Group, fetches: list[Fetch]) -> Array:
     return np.stack([by_warp(group, fetch(group.frame)) for fetch in fetches])
 
 

@@ -1,84 +1,32 @@
 """Loads and stores: address facts to bounds checks, gathers, scatters and trace rows."""
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
-
 import numpy as np
 
 from ....traces.schema import Space
-from ...front.texture_reference import is_handle
 from ...ptx.kernel import (
     TYPE_BYTES,
     Address,
     Bucket,
     Instruction,
-    Operand,
     Register,
-    Symbol,
-    Vector,
 )
+from ..array.decoder import Decoder
 from ..array.invariant import require_facts
-from ..array.program import Step
-from ..array.slot import Fetch
-from ..lanes import DTYPES, Array, Mask, scalar
+from ..array.program import Group, Step
+from ..lanes import Array, Mask
 from ..native.ufunc import select
+from .address import Access, describe, elements
 from .address_facts import Facts
 from .bounds import Reach, reach
 from .fault import check_lanes, wrapped
 from .initialized import mark_written, require_written
-from .memory import GLOBAL_BASE, WINDOWS
-
-if TYPE_CHECKING:
-    from ..array.decode import Decoder
-    from ..array.group import Group
-
-_SPACES = {
-    "global": Space.GLOBAL,
-    "shared": Space.SHARED,
-    "local": Space.LOCAL,
-    "const": Space.CONST,
-    "param": Space.LOCAL,
-}
-"""Spaces of addresses. Parameters of functions lie on the stack where something points at them."""
+from .memory import WINDOWS
 
 _NEAR = (1 << 30) - 16
 """Lanes no further than this from one of them make one row: offsets in it are 32 bits, signed."""
 
 
-@dataclass(frozen=True, slots=True)
-class Access:
-    """One memory instruction: `space` None is generic; `count` elements of `dtype` a lane.
-
-    A hidden one leaves no rows: it fetches the handle that stands for a texture reference, or a
-    function's parameter. A narrow one has an address of 32 bits, which in global memory are the
-    lower ones (`.address_size 32`).
-    """
-
-    pc: int
-    position: int
-    space: Space | None
-    dtype: np.dtype[Any]
-    count: int
-    address: Fetch
-    offset: int
-    guard: Fetch | None
-    part: int = 0
-    hidden: bool = False
-    narrow: bool = False
-
-    def shift(self, space: Space) -> int:
-        """Return what to take off its addresses to have those of a space."""
-        if space == Space.GLOBAL:
-            return -GLOBAL_BASE if self.narrow else 0
-        return WINDOWS[space][0] if self.space is None else 0
-
-    @property
-    def width(self) -> int:
-        """Bytes that a lane moves."""
-        return self.dtype.itemsize * self.count
-
-
-def decode_access(decoder: "Decoder", instruction: Instruction) -> Step | None:
+def decode_access(decoder: Decoder, instruction: Instruction) -> Step | None:
     """Return the step of a load or store outside parameters, or None if it is none."""
     if instruction.space == "param" and not _is_through_pointer(instruction):
         return None
@@ -96,56 +44,7 @@ def _is_through_pointer(instruction: Instruction) -> bool:
     )
 
 
-def describe(decoder: "Decoder", instruction: Instruction, operand: Operand) -> Access:
-    """Read the space, element, vector and address of a memory instruction.
-
-    A variable by its name is reached in its own space where the instruction names none.
-    """
-    if isinstance(operand, Symbol):
-        operand = Address(operand)
-    if not isinstance(operand, Address):
-        raise decoder.refuse("expected an address in brackets")
-    fetch, offset = address_of(decoder, operand)
-    space = _SPACES.get(instruction.space)
-    if space is None and isinstance(operand.base, Symbol):
-        space = decoder.symbol_space(operand.base.name)
-    return Access(
-        decoder.pc,
-        decoder.position,
-        space,
-        DTYPES[instruction.type or "b8"],
-        instruction.vector,
-        fetch,
-        offset,
-        decoder.guard(),
-        hidden=instruction.space == "param"
-        or (isinstance(operand.base, Symbol) and is_handle(operand.base.name)),
-        narrow=isinstance(operand.base, Register) and TYPE_BYTES[operand.base.type] == 4,
-    )
-
-
-def address_of(decoder: "Decoder", operand: Address) -> tuple[Fetch, int]:
-    """Return a function to the value that addresses are made from, and the bytes to add."""
-    if isinstance(operand.base, Register):
-        if TYPE_BYTES[operand.base.type] not in (4, 8):
-            raise decoder.refuse(f"`{operand.base.name}` is .{operand.base.type}, and no address")
-        slot = decoder.slots.read(decoder.slots.of(decoder.function, operand.base))
-        return (lambda frame: frame[slot]), operand.offset
-    start = 0
-    if isinstance(operand.base, Symbol):
-        if decoder.has_frames(operand.base.name):
-            raise decoder.refuse("a local variable of a recursion is reached by an address only")
-        start = decoder.symbol_address(operand.base.name) + operand.base.offset
-    value = scalar(start, np.dtype(np.int64))
-    return (lambda frame: value), operand.offset
-
-
-def elements(operand: Operand) -> tuple[Operand, ...]:
-    """Return the elements of a vector operand, or the operand alone."""
-    return operand.elements if isinstance(operand, Vector) else (operand,)
-
-
-def _load(decoder: "Decoder", instruction: Instruction) -> Step:
+def _load(decoder: Decoder, instruction: Instruction) -> Step:
     to, source = instruction.operands[:2]
     access = describe(decoder, instruction, source)
     kind = instruction.type
@@ -153,7 +52,7 @@ def _load(decoder: "Decoder", instruction: Instruction) -> Step:
     if TYPE_BYTES[kind] * instruction.vector != access.width or len(stores) != access.count:
         raise decoder.refuse(f"expected {access.count} registers")
 
-    def load(group: "Group") -> None:
+    def load(group: Group) -> None:
         frame = group.frame
         lanes = group.guarded(None if access.guard is None else access.guard(frame))
         values = read(group, lanes, access, access.address(frame))
@@ -164,7 +63,7 @@ def _load(decoder: "Decoder", instruction: Instruction) -> Step:
     return load
 
 
-def _store(decoder: "Decoder", instruction: Instruction) -> Step:
+def _store(decoder: Decoder, instruction: Instruction) -> Step:
     to, source = instruction.operands[:2]
     access = describe(decoder, instruction, to)
     kind = instruction.type
@@ -172,7 +71,7 @@ def _store(decoder: "Decoder", instruction: Instruction) -> Step:
     if len(fetches) != access.count:
         raise decoder.refuse(f"expected {access.count} registers")
 
-    def store(group: "Group") -> None:
+    def store(group: Group) -> None:
         frame = group.frame
         lanes = group.guarded(None if access.guard is None else access.guard(frame))
         write(group, lanes, access, access.address(frame), [f(frame) for f in fetches])
@@ -180,7 +79,7 @@ def _store(decoder: "Decoder", instruction: Instruction) -> Step:
     return store
 
 
-def read(group: "Group", lanes: Mask | None, access: Access, value: Array) -> list[Array]:
+def read(group: Group, lanes: Mask | None, access: Access, value: Array) -> list[Array]:
     """Load under `lanes`, record the rows, and return `count` arrays of elements."""
     results = [np.zeros((1, 1), dtype=access.dtype) for _ in range(access.count)]
     for mask, where in resolve(group, lanes, access, value):
@@ -195,7 +94,7 @@ def read(group: "Group", lanes: Mask | None, access: Access, value: Array) -> li
 
 
 def write(
-    group: "Group", lanes: Mask | None, access: Access, value: Array, values: list[Array]
+    group: Group, lanes: Mask | None, access: Access, value: Array, values: list[Array]
 ) -> None:
     """Store `count` arrays of elements under `lanes`, and record the rows."""
     for _, where in resolve(group, lanes, access, value):
@@ -205,7 +104,7 @@ def write(
 
 
 def resolve(
-    group: "Group", lanes: Mask | None, access: Access, value: Array
+    group: Group, lanes: Mask | None, access: Access, value: Array
 ) -> list[tuple[Mask | None, Reach]]:
     """Find the memory that the lanes reach, checked, and record a row a warp for each part.
 
@@ -223,9 +122,7 @@ def resolve(
     return [(None, _part(group, access, facts, delta - access.shift(space), space, access.part))]
 
 
-def _part(
-    group: "Group", access: Access, facts: Facts, delta: int, space: Space, part: int
-) -> Reach:
+def _part(group: Group, access: Access, facts: Facts, delta: int, space: Space, part: int) -> Reach:
     where = reach(group, facts, delta, space, access.dtype, access.count)
     if (facts.odd_bits | delta) & (access.width - 1) or not where.inside:
         check_lanes(group, facts, delta, space, access.width, access.pc)
@@ -260,7 +157,7 @@ def _spaces_of(addresses: Array) -> Array:
 
 
 def _resolve_parts(
-    group: "Group", access: Access, facts: Facts, delta: int
+    group: Group, access: Access, facts: Facts, delta: int
 ) -> list[tuple[Mask | None, Reach]]:
     """Split lanes by space, and within a space where they lie 2 GiB apart."""
     shape = (group.rows, group.columns)

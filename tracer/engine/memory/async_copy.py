@@ -6,25 +6,22 @@ size are zeros; lanes that read only some of their bytes, or none, have no row o
 """
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ....traces.schema import Space
 from ...ptx.kernel import Immediate, Instruction, Operand, Register
-from ..array.program import Step
+from ..array.decoder import Decoder
+from ..array.program import Group, Step
 from ..array.shuffle_vote import by_lane, by_warp
 from ..array.slot import Fetch
 from ..lanes import Array, Mask
 from ..native.ufunc import select
-from .access import Access, describe, read, write
-
-if TYPE_CHECKING:
-    from ..array.decode import Decoder
-    from ..array.group import Group
+from .access import read, write
+from .address import Access, describe
 
 
-def decode_async_copy(decoder: "Decoder", instruction: Instruction) -> Step | None:
+def decode_async_copy(decoder: Decoder, instruction: Instruction) -> Step | None:
     """Return the step of a `cp.async`, or None if the instruction is none."""
     if instruction.opcode != "cp" or "async" not in instruction.modifiers:
         return None
@@ -35,7 +32,7 @@ def decode_async_copy(decoder: "Decoder", instruction: Instruction) -> Step | No
     return _copy(decoder, instruction)
 
 
-def _copy(decoder: "Decoder", instruction: Instruction) -> Step:
+def _copy(decoder: Decoder, instruction: Instruction) -> Step:
     operands = list(instruction.operands)
     if any(m.endswith("cache_hint") for m in instruction.modifiers):
         operands.pop()
@@ -50,7 +47,7 @@ def _copy(decoder: "Decoder", instruction: Instruction) -> Step:
     )
     given = _source_size(decoder, operands[3], size) if len(operands) > 3 else None
 
-    def copy(group: "Group") -> None:
+    def copy(group: Group) -> None:
         frame = group.frame
         lanes = group.guarded(None if to.guard is None else to.guard(frame))
         where, value = to.address(frame), source.address(frame)
@@ -62,7 +59,7 @@ def _copy(decoder: "Decoder", instruction: Instruction) -> Step:
     return copy
 
 
-def _source_size(decoder: "Decoder", operand: Operand, size: int) -> Fetch:
+def _source_size(decoder: Decoder, operand: Operand, size: int) -> Fetch:
     """Return a function to how many bytes each lane reads; a predicate says to read none."""
     if isinstance(operand, Register) and operand.type == "pred":
         ignored = decoder.fetch(operand, "pred")
@@ -72,7 +69,7 @@ def _source_size(decoder: "Decoder", operand: Operand, size: int) -> Fetch:
 
 
 def _copy_some(
-    group: "Group", lanes: Mask | None, accesses: tuple[Access, Access],
+    group: Group, lanes: Mask | None, accesses: tuple[Access, Access],
     places: tuple[Array, Array], sizes: Array,
 ) -> None:  # fmt: skip
     """Copy where lanes read different numbers of bytes; a warp's parts follow each other."""
@@ -93,7 +90,7 @@ def _copy_some(
 
 
 def _read_bytes(
-    group: "Group", lanes: Mask, source: Access, value: Array, bytes_read: int
+    group: Group, lanes: Mask, source: Access, value: Array, bytes_read: int
 ) -> list[Array]:
     """Return the elements of which only the first bytes are read, without a row."""
     octet = np.dtype(np.uint8)

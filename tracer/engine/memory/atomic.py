@@ -7,23 +7,20 @@ lanes, one for each operation and type, made when first used.
 import ctypes
 from collections.abc import Callable
 from functools import cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ....traces.schema import Space
 from ...ptx.kernel import Bucket, Instruction
-from ..array.program import Step
+from ..array.decoder import Decoder
+from ..array.program import Group, Step
 from ..lanes import DTYPES, Array, Mask
 from ..native.ufunc import address, compile_function, select
 from ..op.update import OPERATIONS, update
-from .access import Access, describe, elements, resolve
+from .access import resolve
+from .address import Access, describe, elements
 from .bounds import Reach
 from .initialized import mark_written, require_written
-
-if TYPE_CHECKING:
-    from ..array.decode import Decoder
-    from ..array.group import Group
 
 _LOOP = """{definitions}
 define void @{name}(i64 %n, ptr %words, ptr %index, ptr %bs, ptr %ds, ptr %olds) {{
@@ -76,7 +73,7 @@ def update_lanes(name: str, element: str, body: str) -> Callable[..., Array]:
     """
     run = _compiled(name, element, body)
 
-    def apply(group: "Group", lanes: Mask | None, access: Access, values: list[Array]) -> Array:
+    def apply(group: Group, lanes: Mask | None, access: Access, values: list[Array]) -> Array:
         old: Array = np.zeros((1, 1), dtype=access.dtype)
         for mask, where in resolve(group, lanes, access, access.address(group.frame)):
             new = _apply(run, group, access, where, 0, values)
@@ -86,7 +83,7 @@ def update_lanes(name: str, element: str, body: str) -> Callable[..., Array]:
     return apply
 
 
-def decode_atomic(decoder: "Decoder", instruction: Instruction) -> Step | None:
+def decode_atomic(decoder: Decoder, instruction: Instruction) -> Step | None:
     """Return the step of an `atom` or `red`, or None if the instruction is neither."""
     if instruction.opcode not in ("atom", "red") or "async" in instruction.modifiers:
         return None
@@ -107,7 +104,7 @@ def decode_atomic(decoder: "Decoder", instruction: Instruction) -> Step | None:
     stores = [decoder.store(e, kind) for e in elements(to)] * (1 if to != Bucket() else count)
     dtype = DTYPES[kind]
 
-    def atomic(group: "Group") -> None:
+    def atomic(group: Group) -> None:
         frame = group.frame
         lanes = group.guarded(None if access.guard is None else access.guard(frame))
         values = [[fetch(frame) for fetch in part] for part in fetches]
@@ -128,7 +125,7 @@ def decode_atomic(decoder: "Decoder", instruction: Instruction) -> Step | None:
 
 
 def _apply(
-    run: Callable[..., None] | None, group: "Group", access: Access, where: Reach, element: int,
+    run: Callable[..., None] | None, group: Group, access: Access, where: Reach, element: int,
     values: list[Array],
 ) -> Array:  # fmt: skip
     """Update memory lane after lane; return what each active lane found, in the group's shape."""

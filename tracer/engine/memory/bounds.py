@@ -1,17 +1,15 @@
 """Where in an array of bytes the lanes of one access land, for each state space."""
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ....traces.schema import Space
+from ..array.program import Group
 from ..lanes import LANES, Array, Mask
 from .address_facts import Facts
-
-if TYPE_CHECKING:
-    from ..array.group import Group
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +62,7 @@ class Reach:
 
 
 def reach(
-    group: "Group", facts: Facts, delta: int, space: Space, dtype: np.dtype[Any], count: int
+    group: Group, facts: Facts, delta: int, space: Space, dtype: np.dtype[Any], count: int
 ) -> Reach:
     """Find what an access at `facts` plus `delta` bytes touches; bounds first, lanes not yet."""
     wave = group.wave
@@ -84,7 +82,7 @@ def reach(
 
 
 def _find(
-    group: "Group", facts: Facts, delta: int, space: Space, dtype: np.dtype[Any], count: int,
+    group: Group, facts: Facts, delta: int, space: Space, dtype: np.dtype[Any], count: int,
     memory: NDArray[np.uint8],
 ) -> Reach:  # fmt: skip
     low, high = facts.low + delta, facts.high + delta + dtype.itemsize * count
@@ -114,7 +112,7 @@ def _words(memory: NDArray[np.uint8], start: int, end: int, dtype: np.dtype[Any]
     return memory[start : start + length].view(dtype)
 
 
-def _own_index(group: "Group", facts: Facts, space: Space, itemsize: int, pitch: int) -> Array:
+def _own_index(group: Group, facts: Facts, space: Space, itemsize: int, pitch: int) -> Array:
     """Return indices into the memory of all blocks or threads, relative to `facts.low`."""
     key = (space.name, itemsize)
     if not group.compacted and key in facts.indices:

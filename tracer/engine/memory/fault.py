@@ -1,28 +1,18 @@
 """What the user is told when a lane reaches memory that it must not."""
 
 from math import prod
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 import numpy as np
 
 from ....errors import KernelFault
 from ....traces.place_text import coordinates, distance, gap_text, verb_of
 from ....traces.schema import Space
-from ...ptx.kernel import Kernel
+from ..array.program import Group, Wave
+from ..kernel.source_line import source_line
 from ..kernel.variable_layout import shared_layout
 from ..lanes import LANES, Array, Mask
 from .address_facts import Facts
-
-if TYPE_CHECKING:
-    from ..array.group import Group
-    from ..array.wave import Wave
-
-
-def source_line(kernel: Kernel, pc: int) -> str:
-    """Return `file:line` of an instruction, or its PTX line where the source is not known."""
-    instruction = kernel.instructions[pc]
-    place = instruction.location
-    return f"{place.file}:{place.line}" if place else f"PTX line {instruction.ptx_line}"
 
 
 def wrapped(number: int) -> int:
@@ -31,9 +21,7 @@ def wrapped(number: int) -> int:
     return number - (number >> 63 << 64)
 
 
-def check_lanes(
-    group: "Group", facts: Facts, delta: int, space: Space, width: int, pc: int
-) -> None:
+def check_lanes(group: Group, facts: Facts, delta: int, space: Space, width: int, pc: int) -> None:
     """Check every active lane by itself; KernelFault names the first that is at fault.
 
     Lanes outside of every allocation are counted instead where the launch says so, and memory is
@@ -55,21 +43,23 @@ def check_lanes(
         )
 
 
-def _inside(group: "Group", addresses: Array, space: Space, width: int) -> Array:
+def _inside(group: Group, addresses: Array, space: Space, width: int) -> Mask:
     if space in (Space.SHARED, Space.LOCAL):
         wave = group.wave
         memory = wave.shared if space == Space.SHARED else wave.local
-        return (addresses >= 0) & (addresses <= memory.shape[1] - width)
+        within: Mask = (addresses >= 0) & (addresses <= memory.shape[1] - width)
+        return within
     allocations = group.wave.program.memory.arena(space).allocations
     starts = np.array([a.address for a in allocations], dtype=np.int64)
     ends = np.array([a.address + a.size for a in allocations], dtype=np.int64)
     if not starts.size:
         return np.zeros(addresses.shape, dtype=np.bool_)
     owner = np.searchsorted(starts, addresses, side="right") - 1
-    return (owner >= 0) & (addresses <= ends[np.maximum(owner, 0)] - width)
+    inside: Mask = (owner >= 0) & (addresses <= ends[np.maximum(owner, 0)] - width)
+    return inside
 
 
-def _mapped(group: "Group", addresses: Array, width: int) -> Mask:
+def _mapped(group: Group, addresses: Array, width: int) -> Mask:
     starts, ends = (e[:-1] for e in group.wave.program.memory.global_.mapped_ranges())
     if not len(starts):
         return np.zeros(addresses.shape, np.bool_)
@@ -79,7 +69,7 @@ def _mapped(group: "Group", addresses: Array, width: int) -> Mask:
 
 
 def _report(
-    group: "Group", addresses: Array, lane: int, outside: bool,
+    group: Group, addresses: Array, lane: int, outside: bool,
     space: Space, width: int, pc: int,
 ) -> NoReturn:  # fmt: skip
     wave = group.wave
@@ -99,7 +89,7 @@ def _report(
     )
 
 
-def name_lane(group: "Group", lane: int) -> str:
+def name_lane(group: Group, lane: int) -> str:
     """Return `thread (x, y, z) of block (x, y, z)` for a lane of the group's shape."""
     wave = group.wave
     launch = wave.program.launch
@@ -109,7 +99,7 @@ def name_lane(group: "Group", lane: int) -> str:
     return f"thread {coordinates(thread, launch.block)} of block {coordinates(block, launch.grid)}"
 
 
-def _nearest(group: "Group", address: int, space: Space, width: int) -> str:
+def _nearest(group: Group, address: int, space: Space, width: int) -> str:
     wave = group.wave
     if space in (Space.SHARED, Space.LOCAL):
         size = (wave.shared if space == Space.SHARED else wave.local).shape[1]
@@ -124,7 +114,7 @@ def _nearest(group: "Group", address: int, space: Space, width: int) -> str:
     return f"{gap} `{near.name}` ({near.size} bytes at {near.address:#x})"
 
 
-def _what_fits(group: "Group", addresses: Array, lane: int, width: int) -> str:
+def _what_fits(group: Group, addresses: Array, lane: int, width: int) -> str:
     """The size with which an array would hold what the warp reaches past its end, or nothing.
 
     Where each thread of the grid reaches the element of its own number, that is all threads.
@@ -149,7 +139,7 @@ _FAR = 1024
 """How many times an array's size a place may be past it and still be meant for it."""
 
 
-def _open_arrays(wave: "Wave") -> str:
+def _open_arrays(wave: Wave) -> str:
     """Which shared arrays take their size from the launch, and what it gave them."""
     program = wave.program
     layout = shared_layout(program.kernel)

@@ -5,22 +5,18 @@ copies or fills is written, and so are a module's variables; constants are not w
 textures and `printf` read. An atomic reads what it updates, except for an exchange.
 """
 
-from typing import TYPE_CHECKING
-
 import numpy as np
-from numpy.typing import NDArray
 
 from ....errors import KernelFault
 from ....traces.schema import Space
+from ..array.program import Group
+from ..kernel.source_line import source_line
 from ..lanes import Array
+from .address import Access
 from .address_facts import as_addresses, moved
-from .fault import name_lane, source_line
-from .memory import WINDOWS, Memory
-
-if TYPE_CHECKING:
-    from ..array.group import Group
-    from .access import Access
-    from .bounds import Reach
+from .bounds import Reach
+from .fault import name_lane
+from .memory import WINDOWS
 
 _REASONS = {
     Space.SHARED: "a block's shared memory holds nothing until it is stored to",
@@ -28,19 +24,7 @@ _REASONS = {
 }
 
 
-class Shadow:
-    """The maps of a wave's shared and local memory, and of global memory."""
-
-    def __init__(self, shared: NDArray[np.uint8], local: NDArray[np.uint8], memory: Memory) -> None:
-        self._own = {Space.SHARED: np.zeros_like(shared), Space.LOCAL: np.zeros_like(local)}
-        self._memory = memory
-
-    def of(self, space: Space) -> NDArray[np.uint8] | None:
-        """Return the map of a space, None if it is not watched."""
-        return self._memory.global_.written if space == Space.GLOBAL else self._own.get(space)
-
-
-def mark_written(where: "Reach", count: int) -> None:
+def mark_written(where: Reach, count: int) -> None:
     """Mark what the active lanes store: `count` elements each."""
     if where.written is not None:
         mark = _mark(where.written.words.dtype)
@@ -48,7 +32,7 @@ def mark_written(where: "Reach", count: int) -> None:
             where.written.store(element, mark)
 
 
-def require_written(group: "Group", access: "Access", value: Array, where: "Reach") -> None:
+def require_written(group: Group, access: Access, value: Array, where: Reach) -> None:
     """Raise KernelFault if an active lane loads a byte that nobody wrote.
 
     `value` is what the access' addresses are made from.
@@ -70,9 +54,7 @@ def _mark(dtype: np.dtype[np.generic]) -> Array:
     return np.frombuffer(b"\1" * dtype.itemsize, dtype).reshape(1, 1)
 
 
-def _fault(
-    group: "Group", access: "Access", value: Array, where: "Reach", lane: int
-) -> KernelFault:
+def _fault(group: Group, access: Access, value: Array, where: Reach, lane: int) -> KernelFault:
     program, space = group.wave.program, where.space
     addresses = np.broadcast_to(as_addresses(moved(value, access.offset)), where.shape)
     address = int(addresses.reshape(-1)[lane])

@@ -8,20 +8,17 @@ come, 20 to 39 those that a phase expects, 40 to 60 bytes of asynchronous copies
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...ptx.kernel import Bucket, Instruction, Operand
-from ..array.program import Step
+from ..array.decoder import Decoder
+from ..array.program import Group, Step
 from ..array.slot import Fetch
 from ..lanes import Array, scalar
-from .access import Access, describe, read, write
+from .access import read, write
+from .address import Access, describe
 from .atomic import update_lanes
-
-if TYPE_CHECKING:
-    from ..array.decode import Decoder
-    from ..array.group import Group
 
 _COUNT = np.uint64((1 << 20) - 1)
 _PHASE = np.uint64(61)
@@ -55,7 +52,7 @@ _ARRIVE = """%count = and i64 %b, 1048575
 """%b arrivals, in its upper half those that later phases will not expect; %d bytes to come."""
 
 
-def decode_mbarrier(decoder: "Decoder", instruction: Instruction) -> Step | None:
+def decode_mbarrier(decoder: Decoder, instruction: Instruction) -> Step | None:
     """Return the step of an `mbarrier` instruction, or None if it is none."""
     modifiers = set(instruction.modifiers)
     if instruction.opcode == "cp" and "mbarrier" in modifiers and "async" in modifiers:
@@ -73,15 +70,15 @@ def decode_mbarrier(decoder: "Decoder", instruction: Instruction) -> Step | None
     return _arrive(decoder, instruction)
 
 
-def _word(decoder: "Decoder", instruction: Instruction, operand: Operand) -> Access:
+def _word(decoder: Decoder, instruction: Instruction, operand: Operand) -> Access:
     return replace(describe(decoder, instruction, operand), dtype=_B64, count=1, hidden=True)
 
 
-def _init(decoder: "Decoder", instruction: Instruction) -> Step:
+def _init(decoder: Decoder, instruction: Instruction) -> Step:
     place, count = instruction.operands
     access, fetch = _word(decoder, instruction, place), decoder.fetch(count, "u32")
 
-    def init(group: "Group") -> None:
+    def init(group: Group) -> None:
         frame = group.frame
         lanes = group.guarded(None if access.guard is None else access.guard(frame))
         number = fetch(frame).astype(np.uint64) & _COUNT
@@ -90,7 +87,7 @@ def _init(decoder: "Decoder", instruction: Instruction) -> Step:
     return init
 
 
-def _arrive(decoder: "Decoder", instruction: Instruction) -> Step:
+def _arrive(decoder: Decoder, instruction: Instruction) -> Step:
     """Arrive, expect or complete bytes: what is added to the three counts."""
     modifiers, operands = set(instruction.modifiers), list(instruction.operands)
     arrives = bool(modifiers & {"arrive", "arrive_drop"})
@@ -110,7 +107,7 @@ def _arrive(decoder: "Decoder", instruction: Instruction) -> Step:
     return _update(decoder, instruction, operands[0], to, changes)
 
 
-def _copies_arrive(decoder: "Decoder", instruction: Instruction) -> Step:
+def _copies_arrive(decoder: Decoder, instruction: Instruction) -> Step:
     """Arrive for copies, which are done already; without `.noinc` the arrival is not counted."""
     counted = scalar(int("noinc" in instruction.modifiers), _B64)
     nothing = scalar(0, _B64)
@@ -120,13 +117,13 @@ def _copies_arrive(decoder: "Decoder", instruction: Instruction) -> Step:
 
 
 def _update(
-    decoder: "Decoder", instruction: Instruction, place: Operand, to: Operand,
+    decoder: Decoder, instruction: Instruction, place: Operand, to: Operand,
     changes: Callable[[list[Array]], tuple[Array, Array]],
 ) -> Step:  # fmt: skip
     access, store = _word(decoder, instruction, place), decoder.store(to, "b64")
     run = update_lanes("mbarrier_arrive", "i64", _ARRIVE)
 
-    def update(group: "Group") -> None:
+    def update(group: Group) -> None:
         frame = group.frame
         lanes = group.guarded(None if access.guard is None else access.guard(frame))
         found = run(group, lanes, access, list(changes(frame)))
@@ -136,14 +133,14 @@ def _update(
     return update
 
 
-def _wait(decoder: "Decoder", instruction: Instruction) -> Step:
+def _wait(decoder: Decoder, instruction: Instruction) -> Step:
     to, place, state = instruction.operands[:3]
     parity = "parity" in instruction.modifiers
     access = _word(decoder, instruction, place)
     phase: Fetch = decoder.fetch(state, "u32" if parity else "b64")
     store = decoder.store(to, "pred")
 
-    def wait(group: "Group") -> None:
+    def wait(group: Group) -> None:
         frame = group.frame
         lanes = group.guarded(None if access.guard is None else access.guard(frame))
         (word,) = read(group, lanes, access, access.address(frame))
@@ -155,11 +152,11 @@ def _wait(decoder: "Decoder", instruction: Instruction) -> Step:
     return wait
 
 
-def _pending(decoder: "Decoder", instruction: Instruction) -> Step:
+def _pending(decoder: Decoder, instruction: Instruction) -> Step:
     to, state = instruction.operands
     fetch, store = decoder.fetch(state, "b64"), decoder.store(to, "b32")
 
-    def pending(group: "Group") -> None:
+    def pending(group: Group) -> None:
         if store is not None:
             store(group.frame, (fetch(group.frame) & _COUNT).astype(np.uint32))
 

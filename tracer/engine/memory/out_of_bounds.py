@@ -1,16 +1,12 @@
 """What the lanes of a wave do outside of every allocation, where a chip lets them."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import NDArray
 
 from ..lanes import LANES, Array, Mask
 from ..launch import Sink
+from ..rows.warps import Warps
 from .memory import GLOBAL_BASE
-
-if TYPE_CHECKING:
-    from ..array.group import Group
 
 
 class OutsideRows:
@@ -26,7 +22,7 @@ class OutsideRows:
         self._warp = warp
         self._found: dict[int, tuple[int, int, int, int]] = {}
 
-    def add(self, pc: int, group: "Group", lanes: Mask, addresses: Array) -> None:
+    def add(self, pc: int, group: Warps, lanes: Mask, addresses: Array) -> None:
         """Count `lanes` (rows, columns) of a group, which are outside at `addresses`."""
         places = np.flatnonzero(lanes)
         if len(places):

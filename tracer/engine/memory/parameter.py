@@ -5,43 +5,22 @@ alignment after the one before. Loads of parameters leave no rows; those through
 (`cvta.param`, of a `__grid_constant__`) do: it is one in the constant bank, where a copy lies.
 """
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import NDArray
 
 from ....errors import KernelFault
 from ....traces.schema import Space
-from ...ptx.kernel import TYPE_BYTES, Address, Bucket, Instruction, Kernel, Register
-from ..array.program import Program, Step
+from ...ptx.kernel import TYPE_BYTES, Address, Bucket, Instruction, Register
+from ..array.decoder import Decoder
+from ..array.program import Group, Program, Step
+from ..kernel.parameter_layout import parameter_offsets
+from ..kernel.source_line import source_line
 from ..lanes import DTYPES, Array
-from .access import elements
-from .fault import source_line
+from .address import elements
 from .memory import WINDOWS, LoadedModule
 
-if TYPE_CHECKING:
-    from ..array.decode import Decoder
-    from ..array.group import Group
 
-
-def parameter_offsets(kernel: Kernel) -> dict[str, int]:
-    """Return the address of each parameter of the kernel."""
-    offsets: dict[str, int] = {}
-    end = 0
-    for parameter in kernel.parameters:
-        end = -(-end // parameter.align) * parameter.align
-        offsets[parameter.name] = end
-        end += parameter.size
-    return offsets
-
-
-def parameter_bytes(kernel: Kernel) -> int:
-    """Return where the kernel's parameters end."""
-    offsets = parameter_offsets(kernel)
-    return max((offsets[p.name] + p.size for p in kernel.parameters), default=0)
-
-
-def place_parameters(decoder: "Decoder | Program") -> tuple[int, int]:
+def place_parameters(decoder: Decoder | Program) -> tuple[int, int]:
     """Copy the arguments to where generic addresses of them point; return first address and end.
 
     Without any `cvta.param` in the module no address is one.
@@ -61,7 +40,7 @@ def parameters_start(loaded: LoadedModule) -> int:
     return 0 if place is None else WINDOWS[Space.CONST][0] + place.address
 
 
-def decode_pointed_parameter(decoder: "Decoder", instruction: Instruction) -> Step | None:
+def decode_pointed_parameter(decoder: Decoder, instruction: Instruction) -> Step | None:
     """Return the step of a load of parameters through a register, or None if it is none."""
     if instruction.opcode != "ld" or instruction.space != "param" or decoder.function:
         return None
@@ -77,7 +56,7 @@ def decode_pointed_parameter(decoder: "Decoder", instruction: Instruction) -> St
     windows = np.lib.stride_tricks.sliding_window_view(parameter_image(decoder), size)
     last = len(windows) + size - 1 - size * len(stores)
 
-    def load(group: "Group") -> None:
+    def load(group: Group) -> None:
         frame = group.frame
         place: Array = fetch(frame).astype(np.int64) + offset
         lanes = group.guarded(None if guard is None else guard(frame))
@@ -96,7 +75,7 @@ def decode_pointed_parameter(decoder: "Decoder", instruction: Instruction) -> St
     return load
 
 
-def parameter_image(decoder: "Decoder | Program") -> NDArray[np.uint8]:
+def parameter_image(decoder: Decoder | Program) -> NDArray[np.uint8]:
     """Return the bytes of all parameters."""
     image = bytearray()
     for parameter, data in zip(decoder.kernel.parameters, decoder.launch.arguments, strict=True):

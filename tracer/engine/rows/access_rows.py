@@ -1,7 +1,7 @@
 """Access rows of one wave: kept as one item an instruction, spread to a row a warp when written."""
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,9 +10,7 @@ from ....traces.schema import Space
 from ..lanes import Array, Mask
 from ..launch import Sink
 from .pattern import PatternTable
-
-if TYPE_CHECKING:
-    from ..array.group import Group
+from .warps import Warps
 
 ROWS = 1 << 15
 """Rows that wait at most: a megabyte, written as one record batch."""
@@ -44,7 +42,7 @@ class AccessRows:
     _pending: int = 0
 
     def add(
-        self, group: "Group", position: int, pc: int, space: Space, part: int,
+        self, group: Warps, position: int, pc: int, space: Space, part: int,
         base: Array, pattern: Array, keep: Mask | None,
     ) -> None:  # fmt: skip
         """Add a row for every warp of the group's shape that `keep` (rows, warps a row) leaves."""

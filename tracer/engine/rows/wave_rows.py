@@ -1,7 +1,5 @@
 """Rows of one wave on their way to the trace, written in batches of bounded size."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -11,9 +9,7 @@ from ..memory.out_of_bounds import OutsideRows
 from .access_rows import AccessRows
 from .history import HistoryRows
 from .pattern import PatternTable
-
-if TYPE_CHECKING:
-    from ..array.group import Group
+from .warps import Warps
 
 
 class WaveRows:
@@ -37,7 +33,7 @@ class WaveRows:
         self.history = HistoryRows(sink, block, warp, basic_blocks)
         self.outside = OutsideRows(sink, block, warp)
 
-    def add_lanes_on(self, pc: int, group: "Group", lanes: Mask) -> None:
+    def add_lanes_on(self, pc: int, group: Warps, lanes: Mask) -> None:
         """Add the number of lanes that are on, summed by block, to the instruction's count."""
         sums = self._lanes_on.setdefault(pc, np.zeros(group.blocks_in_wave, dtype=np.uint64))
         on = np.broadcast_to(lanes, (group.rows, group.columns)).sum(axis=1, dtype=np.uint64)

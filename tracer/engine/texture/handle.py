@@ -1,27 +1,23 @@
 """Handles of textures and surfaces: what a kernel holds for one, and which it is."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from ....errors import KernelFault
 from ...ptx.kernel import Register, Symbol
+from ..array.decoder import Decoder
+from ..array.program import Group
 from ..array.slot import Fetch
+from ..kernel.source_line import source_line
 from ..lanes import Array, scalar
-from ..memory.fault import source_line
 from .surface import Surface
 from .texture import Texture
-
-if TYPE_CHECKING:
-    from ..array.decode import Decoder
-    from ..array.group import Group
 
 _HANDLE = np.dtype(np.uint64)
 SURFACES = 1 << 32
 """Surfaces are numbered from here on, textures from 1."""
 
 
-def decode_handle(decoder: "Decoder", source: Register | Symbol) -> Fetch:
+def decode_handle(decoder: Decoder, source: Register | Symbol) -> Fetch:
     """Return a function to a handle: one in a register, or that of a reference by name.
 
     A register may hold a reference's address, too.
@@ -42,7 +38,7 @@ def decode_handle(decoder: "Decoder", source: Register | Symbol) -> Fetch:
     return handle if addresses else fetch
 
 
-def find_texture(group: "Group", pc: int, handle: int, verb: str) -> tuple[int, Texture]:
+def find_texture(group: Group, pc: int, handle: int, verb: str) -> tuple[int, Texture]:
     """Return a texture and its index; KernelFault where the handle is none."""
     textures = group.wave.program.memory.textures
     if 1 <= handle <= len(textures):
@@ -50,7 +46,7 @@ def find_texture(group: "Group", pc: int, handle: int, verb: str) -> tuple[int, 
     raise _nothing(group, pc, verb, "texture")
 
 
-def find_surface(group: "Group", pc: int, handle: int, verb: str) -> Surface:
+def find_surface(group: Group, pc: int, handle: int, verb: str) -> Surface:
     """Return a surface; KernelFault where the handle is none."""
     surfaces = group.wave.program.memory.surfaces
     if 1 <= handle - SURFACES <= len(surfaces):
@@ -58,7 +54,7 @@ def find_surface(group: "Group", pc: int, handle: int, verb: str) -> Surface:
     raise _nothing(group, pc, verb, "surface")
 
 
-def _nothing(group: "Group", pc: int, verb: str, kind: str) -> KernelFault:
+def _nothing(group: Group, pc: int, verb: str, kind: str) -> KernelFault:
     program = group.wave.program
     return KernelFault(
         f"{source_line(program.kernel, pc)}: kernel `{program.name}` {verb} a {kind} that is "

@@ -6,22 +6,17 @@ size. The rest CUDA's driver refuses to load; here it is what the descriptor say
 numbers as the ISA has them. `istypep` knows references only: a handle is of no type.
 """
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from ...ptx.kernel import Address, Instruction
-from ..array.program import Step
+from ..array.decoder import Decoder
+from ..array.program import Group, Step
 from ..lanes import DTYPES, Array
 from .cubemap import FACES
 from .handle import decode_handle, find_surface, find_texture
 from .surface import Surface
 from .texel import texel_of
 from .texture import Texture
-
-if TYPE_CHECKING:
-    from ..array.decode import Decoder
-    from ..array.group import Group
 
 _DATA_TYPES = {
     **{"i8": 0x10D7, "i16": 0x10D8, "i32": 0x10D9, "u8": 0x10DA, "u16": 0x10DB, "u32": 0x10DC},
@@ -69,7 +64,7 @@ def _of_surface(surface: Surface) -> dict[str, int]:
     }
 
 
-def decode_query(decoder: "Decoder", instruction: Instruction) -> Step | None:
+def decode_query(decoder: Decoder, instruction: Instruction) -> Step | None:
     """Return the step of a query, or None if the instruction is none."""
     if instruction.opcode == "istypep":
         return _is_type(decoder, instruction)
@@ -86,7 +81,7 @@ def decode_query(decoder: "Decoder", instruction: Instruction) -> Step | None:
     store, guard, pc = decoder.store(to, "b32"), decoder.guard(), decoder.pc
     find = _find_texture if instruction.opcode == "txq" else _find_surface
 
-    def ask(group: "Group") -> None:
+    def ask(group: Group) -> None:
         frame, shape = group.frame, (group.rows, group.columns)
         lanes = group.guarded(None if guard is None else guard(frame))
         mask = np.broadcast_to(True if lanes is None else lanes, shape)
@@ -102,22 +97,22 @@ def decode_query(decoder: "Decoder", instruction: Instruction) -> Step | None:
     return ask
 
 
-def _find_texture(group: "Group", pc: int, handle: int) -> dict[str, int]:
+def _find_texture(group: Group, pc: int, handle: int) -> dict[str, int]:
     return _of_texture(find_texture(group, pc, handle, "queries")[1])
 
 
-def _find_surface(group: "Group", pc: int, handle: int) -> dict[str, int]:
+def _find_surface(group: Group, pc: int, handle: int) -> dict[str, int]:
     return _of_surface(find_surface(group, pc, handle, "queries"))
 
 
-def _is_type(decoder: "Decoder", instruction: Instruction) -> Step:
+def _is_type(decoder: Decoder, instruction: Instruction) -> Step:
     to, source = instruction.operands
     value, store = decoder.fetch(source, "u64"), decoder.store(to, "pred")
     variables, symbols = decoder.loaded.module.variables.values(), decoder.loaded.symbols
     named = [v.name for v in variables if v.element == instruction.modifiers[0]]
     addresses = np.array([symbols[n].address for n in named if n in symbols], np.uint64)
 
-    def is_type(group: "Group") -> None:
+    def is_type(group: Group) -> None:
         if store is not None:
             store(group.frame, np.isin(value(group.frame), addresses))
 

@@ -5,24 +5,20 @@ Textures have one level, so that a level of detail or a gradient changes nothing
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ....errors import KernelFault
 from ...ptx.kernel import Immediate, Instruction, Operand, Pair, Register, TextureAddress, Vector
-from ..array.program import Step
+from ..array.decoder import Decoder
+from ..array.program import Group, Step
 from ..array.slot import Fetch
+from ..kernel.source_line import source_line
 from ..lanes import DTYPES, LANES, Array, Mask, pack, scalar
-from ..memory.fault import source_line
 from .cubemap import FACES, project
 from .handle import decode_handle, find_texture
 from .texture import Places, Sample, Texture, gather, sample, shape_words
-
-if TYPE_CHECKING:
-    from ..array.decode import Decoder
-    from ..array.group import Group
 
 _DIMENSIONS = {"1d": 1, "2d": 2, "3d": 3, "a1d": 1, "a2d": 2, "cube": 3, "acube": 3}
 _OF_LEVELS = {"level": 1, "grad": 2}
@@ -73,7 +69,7 @@ class _Form:
         return self.coordinates, self.is_layered, False
 
 
-def decode_sample(decoder: "Decoder", instruction: Instruction) -> Step | None:
+def decode_sample(decoder: Decoder, instruction: Instruction) -> Step | None:
     """Return the step of a texture fetch, or None if the instruction is none."""
     if instruction.opcode not in ("tex", "tld4"):
         return None
@@ -97,7 +93,7 @@ def decode_sample(decoder: "Decoder", instruction: Instruction) -> Step | None:
     store_resident = None if resident is None else decoder.store(resident, "pred")
     pc, position = decoder.pc, decoder.position
 
-    def fetch_texels(group: "Group") -> None:
+    def fetch_texels(group: Group) -> None:
         frame = group.frame
         shape = (group.rows, group.columns)
         lanes = group.guarded(None if guard is None else guard(frame))
@@ -150,7 +146,7 @@ def _put(into: Array, here: Mask, values: Array) -> None:
         into[here] = values
 
 
-def _form(decoder: "Decoder", instruction: Instruction) -> _Form:
+def _form(decoder: Decoder, instruction: Instruction) -> _Form:
     modifiers = instruction.modifiers
     geometry = next((m for m in modifiers if m in _DIMENSIONS), None)
     if geometry is None or len(instruction.types) != 2:
@@ -164,7 +160,7 @@ def _level_operands(instruction: Instruction) -> int:
     return next((n for word, n in _OF_LEVELS.items() if word in instruction.modifiers), 0)
 
 
-def _offsets(decoder: "Decoder", form: _Form, operands: list[Operand]) -> list[Fetch]:
+def _offsets(decoder: Decoder, form: _Form, operands: list[Operand]) -> list[Fetch]:
     """Read what comes after the address: offsets in texels, a depth to compare with."""
     steps: tuple[Operand, ...] = ()
     for operand in operands:
@@ -200,7 +196,7 @@ def _written(form: _Form, found: Sample) -> list[Array]:
     return list(channels.view(np.uint32).T)
 
 
-def _check(group: "Group", pc: int, texture: Texture, form: _Form) -> None:
+def _check(group: Group, pc: int, texture: Texture, form: _Form) -> None:
     """Refuse what would give zeros, or bits of another type: hardware says nothing and goes on."""
     described = texture.description
     problem = ""
@@ -221,7 +217,7 @@ def _check(group: "Group", pc: int, texture: Texture, form: _Form) -> None:
 
 
 def _record(
-    group: "Group", position: int, pc: int, number: int, here: Mask, corner: NDArray[np.int32]
+    group: Group, position: int, pc: int, number: int, here: Mask, corner: NDArray[np.int32]
 ) -> None:
     """Add a row a warp with a lane that samples; inactive lanes have the corner 0."""
     corners = corner

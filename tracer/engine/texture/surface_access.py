@@ -7,28 +7,27 @@ kernel.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ....errors import KernelFault
 from ....traces.schema import Space
 from ...ptx.kernel import Instruction, Operand, TextureAddress
-from ..array.program import Step
+from ..array.decoder import Decoder
+from ..array.program import Group, Step
 from ..array.slot import Fetch
+from ..kernel.source_line import source_line
 from ..lanes import DTYPES, Array, Mask, scalar
-from ..memory.access import Access, elements, read, write
+from ..memory.access import read, write
+from ..memory.address import Access, elements
 from ..memory.atomic import update_lanes
-from ..memory.fault import name_lane, source_line
+from ..memory.fault import name_lane
 from ..op.update import update
 from .handle import decode_handle, find_surface
 from .surface import Surface
 from .texel import Texel, texel_of
 from .texture import shape_words
-
-if TYPE_CHECKING:
-    from ..array.decode import Decoder
-    from ..array.group import Group
 
 _DIMENSIONS = {"1d": 1, "2d": 2, "3d": 3, "a1d": 1, "a2d": 2}
 _MODES = ("trap", "clamp", "zero")
@@ -65,7 +64,7 @@ class _Part:
     addresses: Array
 
 
-def decode_surface(decoder: "Decoder", instruction: Instruction) -> Step | None:
+def decode_surface(decoder: Decoder, instruction: Instruction) -> Step | None:
     """Return the step of a surface access, or None if the instruction is none."""
     match instruction.opcode:
         case "suld":
@@ -77,7 +76,7 @@ def decode_surface(decoder: "Decoder", instruction: Instruction) -> Step | None:
     return None
 
 
-def _form(decoder: "Decoder", instruction: Instruction, place: Operand) -> _Form:
+def _form(decoder: Decoder, instruction: Instruction, place: Operand) -> _Form:
     modifiers = instruction.modifiers
     geometry = next((m for m in modifiers if m in _DIMENSIONS), None)
     mode = next((m for m in modifiers if m in _MODES), None)
@@ -103,7 +102,7 @@ def _form(decoder: "Decoder", instruction: Instruction, place: Operand) -> _Form
     )
 
 
-def _load(decoder: "Decoder", instruction: Instruction) -> Step:
+def _load(decoder: Decoder, instruction: Instruction) -> Step:
     to, place = instruction.operands
     form, kind = _form(decoder, instruction, place), instruction.type
     stores = [decoder.store(e, kind) for e in elements(to)]
@@ -111,7 +110,7 @@ def _load(decoder: "Decoder", instruction: Instruction) -> Step:
     if len(stores) != count:
         raise decoder.refuse(f"expected {count} registers")
 
-    def load(group: "Group") -> None:
+    def load(group: Group) -> None:
         shape = (group.rows, group.columns)
         outputs: list[Array] = [np.zeros(shape, dtype) for _ in stores]
         for part in _parts(group, form, dtype.itemsize * count):
@@ -126,7 +125,7 @@ def _load(decoder: "Decoder", instruction: Instruction) -> Step:
     return load
 
 
-def _store(decoder: "Decoder", instruction: Instruction) -> Step:
+def _store(decoder: Decoder, instruction: Instruction) -> Step:
     place, source = instruction.operands
     form, kind = _form(decoder, instruction, place), instruction.type
     fetches = [decoder.fetch(e, kind) for e in elements(source)]
@@ -134,7 +133,7 @@ def _store(decoder: "Decoder", instruction: Instruction) -> Step:
     if len(fetches) != count or (form.is_formatted and kind != "b32"):
         raise decoder.refuse(f"expected {count} registers of a type that surfaces take")
 
-    def store(group: "Group") -> None:
+    def store(group: Group) -> None:
         values = [fetch(group.frame) for fetch in fetches]
         for part in _parts(group, form, dtype.itemsize * count):
             written, kept = values, dtype
@@ -153,7 +152,7 @@ def _formatted(texel: Texel, values: list[Array]) -> list[Array]:
     return [texel.convert(value) for value in (*values, *missing)[: texel.channels]]
 
 
-def _reduce(decoder: "Decoder", instruction: Instruction) -> Step:
+def _reduce(decoder: Decoder, instruction: Instruction) -> Step:
     place, source = instruction.operands
     form, kind = _form(decoder, instruction, place), instruction.type
     operation = next((m for m in instruction.modifiers if m in _REDUCTIONS), "")
@@ -161,7 +160,7 @@ def _reduce(decoder: "Decoder", instruction: Instruction) -> Step:
         raise decoder.refuse("cutrace does not know this instruction")
     value, dtype = decoder.fetch(source, kind), DTYPES[kind]
 
-    def reduce(group: "Group") -> None:
+    def reduce(group: Group) -> None:
         given = value(group.frame)
         for part in _parts(group, form, dtype.itemsize):
             sign = part.surface.format[0].replace("i", "s") if form.is_formatted else kind[0]
@@ -183,7 +182,7 @@ def _access(form: _Form, dtype: np.dtype[Any], count: int, addresses: Array) -> 
     return Access(at, position, Space.SURFACE, dtype, count, lambda frame: addresses, 0, None)
 
 
-def _parts(group: "Group", form: _Form, width: int) -> list[_Part]:
+def _parts(group: Group, form: _Form, width: int) -> list[_Part]:
     """Return the lanes of each surface that the group reaches, at their places in it."""
     frame, shape = group.frame, (group.rows, group.columns)
     active = group.guarded(None if form.guard is None else form.guard(frame))
@@ -212,7 +211,7 @@ def _spans(form: _Form, surface: Surface, width: int) -> list[int]:
 
 
 def _bounded(
-    group: "Group", form: _Form, surface: Surface, here: Mask, places: list[Array],
+    group: Group, form: _Form, surface: Surface, here: Mask, places: list[Array],
     spans: list[int],
 ) -> tuple[Mask, list[Array]]:  # fmt: skip
     """Return the lanes that reach the surface, and their places on it."""
@@ -244,7 +243,7 @@ def _addresses(form: _Form, surface: Surface, places: list[Array]) -> Array:
     return addresses
 
 
-def _misshapen(group: "Group", form: _Form, surface: Surface) -> KernelFault:
+def _misshapen(group: Group, form: _Form, surface: Surface) -> KernelFault:
     return _fault(
         group,
         form,
@@ -253,7 +252,7 @@ def _misshapen(group: "Group", form: _Form, surface: Surface) -> KernelFault:
     )
 
 
-def _fault(group: "Group", form: _Form, problem: str) -> KernelFault:
+def _fault(group: Group, form: _Form, problem: str) -> KernelFault:
     program = group.wave.program
     line = source_line(program.kernel, form.pc)
     return KernelFault(f"{line}: kernel `{program.name}` {problem}")

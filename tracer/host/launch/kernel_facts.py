@@ -5,10 +5,9 @@ from functools import cached_property, lru_cache
 
 import pyarrow as pa
 
-from ...engine.array.decode import local_bytes
 from ...engine.call.call import IN_TURN
-from ...engine.call.recursion import recursive_functions
 from ...engine.kernel.parted_lanes import link_with_waiting
+from ...engine.kernel.recursion import local_bytes, recursive_functions
 from ...engine.kernel.variable_layout import Layout, local_layout, shared_layout
 from ...isa.table import instruction_table
 from ...ptx.kernel import CallTarget, Kernel, Module, Symbol

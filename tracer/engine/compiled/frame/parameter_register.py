@@ -6,7 +6,7 @@ from collections.abc import Container
 
 from ....ptx.isa import destinations, sources
 from ....ptx.kernel import TYPE_BYTES, Address, Instruction, Kernel, Register, Symbol
-from ...memory.parameter import parameter_offsets
+from ...kernel.parameter_layout import parameter_offsets
 from .block_part import RUN, kind_of, reads_parameter
 
 

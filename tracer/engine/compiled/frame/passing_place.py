@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from typing import TypeAlias
 
 from ....ptx.kernel import Kernel, Register, Variable
-from ...call.parameter_bytes import Place, Span, parameter_pieces
-from ...call.recursion import recursive_functions
 from ...kernel.function_pointer import apart, parameter_places
+from ...kernel.parameter_layout import Place, Span, parameter_pieces
+from ...kernel.recursion import recursive_functions
 
 ANY = -1
 """Stands for the function of a register that several know."""

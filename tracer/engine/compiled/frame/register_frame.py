@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from ....ptx.kernel import TYPE_BYTES, Kernel, Operand, Register, Special, Symbol, Variable
 from ...kernel.function_pointer import function_address
+from ...kernel.parameter_layout import parameter_offsets
 from ...kernel.variable_layout import local_layout
 from ...lanes import LANES
-from ...memory.parameter import parameter_offsets
 from .parameter_register import parameter_registers
 from .passing_place import ANY, Passing, Piece, piece_register, shared_register
 from .special_register import BLOCK, THREAD, Specials

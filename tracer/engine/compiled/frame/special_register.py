@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ...array.program import block_values, special_values, thread_values
+from ...array.special_register import block_values, special_values, thread_values
 from ...lanes import LANES
 from ...launch import Launch
 

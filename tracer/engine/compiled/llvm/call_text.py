@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 from .....errors import CutraceError
 from ....ptx.kernel import TYPE_BYTES, Kernel, Operand, Register, Symbol, Variable
-from ...call.parameter_bytes import Place as ParameterPlace
-from ...call.parameter_bytes import Span
 from ...kernel.function_pointer import function_address
+from ...kernel.parameter_layout import Place as ParameterPlace
+from ...kernel.parameter_layout import Span
 from ...kernel.variable_layout import local_layout, pointed_parameters
 from ..frame.call_site import CallSite
 from ..frame.passing_place import WIDEST, Passing, shared_register

@@ -19,7 +19,7 @@ from ....ptx.kernel import (
     Symbol,
 )
 from ....ptx.kernel import Part as Selected
-from ...memory.parameter import parameter_bytes, parameter_offsets
+from ...kernel.parameter_layout import parameter_bytes, parameter_offsets
 from ...native.translate import translate
 from ...op.family import find_rule
 from ..frame.block_part import (

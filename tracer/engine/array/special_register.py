@@ -1,0 +1,88 @@
+"""The special registers of a launch: %tid, %ctaid, %laneid and the rest, as arrays."""
+
+from collections.abc import Mapping
+from functools import lru_cache
+from math import prod
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...ptx.scope import VECTOR_SPECIALS
+from ..lanes import LANES, Array, scalar
+from ..launch import Launch
+
+Dim3: TypeAlias = tuple[int, int, int]
+AXES = "xyz"
+
+_ZEROS = (
+    *("%cluster_ctarank", "%is_explicit_cluster", "%current_graph_exec"),
+    *("%clock_hi", "%globaltimer_hi"),
+    *(f"%cluster_ctaid.{axis}" for axis in AXES),
+    *(f"%reserved_smem_offset_{name}" for name in ("begin", "end", "cap", "0", "1")),
+    *(f"%envreg{number}" for number in range(32)),
+    *(f"%pm{number}" for number in range(8)),
+    *(f"%pm{number}_64" for number in range(8)),
+)
+_ONES = ("%cluster_nctarank", *(f"%cluster_nctaid.{axis}" for axis in AXES))
+_ZERO, _ONE = scalar(0, np.dtype(np.uint32)), scalar(1, np.dtype(np.uint32))
+_SAME_EVERYWHERE: Mapping[str, Array] = {
+    **dict.fromkeys(_ZEROS, _ZERO),
+    **dict.fromkeys(_ONES, _ONE),
+    **{f"{name}.w": _ZERO for name in VECTOR_SPECIALS},
+    "%smid": _ZERO,
+    "%nsmid": _ONE,
+    "%gridid": scalar(0, np.dtype(np.uint64)),
+}
+"""Every block is a cluster of its own; nothing counts performance, no driver sets registers, and
+clocks stay below 2^32."""
+
+
+def special_values(launch: Launch, numbers: NDArray[np.int64]) -> dict[str, Array]:
+    """Return the special registers as uint32 of shape (blocks or 1, columns or 1)."""
+    return {**thread_values(launch), **block_values(launch, numbers)}
+
+
+def block_values(launch: Launch, numbers: NDArray[np.int64]) -> dict[str, Array]:
+    """Return the special registers that differ from block to block, (blocks, 1)."""
+    block = numbers.astype(np.uint64)[:, None]
+    values = {}
+    for axis, name in enumerate(AXES):
+        before = prod(launch.grid[:axis])
+        values[f"%ctaid.{name}"] = (block // before % launch.grid[axis]).astype(np.uint32)
+        values[f"%clusterid.{name}"] = values[f"%ctaid.{name}"]
+    return values
+
+
+def thread_values(launch: Launch) -> Mapping[str, Array]:
+    """Return the special registers that are the same in all blocks, (1, columns) or (1, 1)."""
+    return _thread_values(launch.grid, launch.block, launch.shared_dynamic)
+
+
+@lru_cache(maxsize=16)
+def _thread_values(grid: Dim3, block: Dim3, shared_dynamic: int) -> Mapping[str, Array]:
+    threads = prod(block)
+    columns = -(-threads // LANES) * LANES
+    thread = np.arange(columns, dtype=np.uint32)[None]
+    values = {
+        **_SAME_EVERYWHERE,
+        "%laneid": thread % LANES,
+        "%warpid": thread // LANES,
+        "%nwarpid": scalar(-(-threads // LANES), np.dtype(np.uint32)),
+        "%dynamic_smem_size": scalar(shared_dynamic, np.dtype(np.uint32)),
+    }
+    for axis, name in enumerate(AXES):
+        values[f"%tid.{name}"] = thread // prod(block[:axis]) % block[axis]
+        values[f"%nclusterid.{name}"] = scalar(grid[axis], np.dtype(np.uint32))
+        values[f"%ntid.{name}"] = scalar(block[axis], np.dtype(np.uint32))
+        values[f"%nctaid.{name}"] = scalar(grid[axis], np.dtype(np.uint32))
+    lane = thread % LANES
+    one, low = np.uint32(1), (np.uint32(1) << lane) - np.uint32(1)
+    values["%lanemask_eq"] = one << lane
+    values["%lanemask_lt"] = low
+    values["%lanemask_le"] = low | (one << lane)
+    values["%lanemask_gt"] = ~(low | (one << lane))
+    values["%lanemask_ge"] = ~low
+    for value in values.values():
+        value.setflags(write=False)
+    return values
