@@ -9,7 +9,7 @@ from pathlib import Path
 import polars as pl
 import pyarrow as pa
 
-from ..errors import CutraceError, nearest
+from ..errors import CutraceError
 from ..models.replay.count.counts import LaunchCounts
 from ..models.replay.device.device import Device, load_devices
 from ..models.replay.jobs import replay_in_jobs
@@ -19,163 +19,23 @@ from ..models.replay.whatif.suppose import suppose
 from ..traces.reader import LaunchTrace, Trace, read_trace
 from ..traces.schema import Launch, Manifest
 from .counting.arithmetic import with_flops, with_lanes, without_flops
-from .counting.bounds import Bound, find_bounds, verdict
-from .counting.evaluate import Definitions, Raw, Value, by, totals
-from .counting.footprint import count_touched, with_touched
+from .counting.bounds import Bound, find_bounds
+from .counting.evaluate import Raw
+from .counting.footprint import count_touched
 from .counting.idle import NOTHING, did_nothing
 from .counting.instruction_mix import with_mix, without_mix
-from .counting.interval import Interval, intervals_by, total_intervals
 from .counting.launch_facts import launch_facts
 from .counting.left_out import find_left_out
 from .counting.levels import with_levels
 from .counting.lsu_exclusions import with_apart
 from .counting.roofline import find_roof
-from .counting.vocabulary import Capability, headings, renamed
 from .counting.with_columns import widen
+from .launch_profile import LaunchProfile
 from .sheet.view import View
 from .text.kept_text import kept_text
 
 DEFAULT_DEVICE = "h100"
 SCOPES = ("cluster", "all")
-KEYS = {
-    "line": ("file", "line", "text"),
-    "array": ("array",),
-    "instruction": ("pc", "file", "line", "ptx"),
-}
-"""The columns that name a row in each grouping."""
-
-
-class Counters(dict[str, Value]):
-    """Counter values by name, of every vocabulary; None where the device does not have one."""
-
-    def __missing__(self, name: str) -> Value:
-        """Answer a name of before with today's value, a misspelt one with the nearest ones."""
-        if name in renamed():
-            return self[renamed()[name]]
-        raise KeyError(f"no counter {name!r}{nearest(name, self)}")
-
-
-@dataclass(frozen=True)
-class LaunchProfile:
-    """One launch on one device.
-
-    `counters` holds every vocabulary's names: the bare name, and `vocabulary.name` where an
-    earlier vocabulary has the bare one (`instructions` is plain's, `cuda-profiler.instructions`
-    the first profiler's). The frames `lines`, `arrays` and `instructions` have the same names as
-    columns. `refusal` says why the device cannot run the launch, or is empty.
-
-    `bounds` are the least times of the device's resources, the longest first; none where the device
-    refuses the launch, or the trace has not all of it.
-
-    `same` is an earlier launch that did the same, to the last address: its counters are this one's.
-
-    `raw` is what the models counted, and `mixed`, with the same columns, the accesses over several
-    arrays once more. `blocks` are those of the profiled `sm` and of its `cluster`. `touched` reads
-    the trace once more for what `arrays` says of distinct bytes.
-    """
-
-    number: int
-    launch: Launch
-    device: str
-    device_name: str
-    capability: Capability
-    raw: Raw
-    mixed: pl.DataFrame
-    blocks: Mapping[str, int]
-    refusal: str = ""
-    substitutions: tuple[str, ...] = ()
-    remarks: tuple[str, ...] = ()
-    device_file: str = ""
-    bounds: tuple[Bound, ...] = ()
-    touched: Callable[[], pl.DataFrame] | None = None
-    same: "LaunchProfile | None" = None
-
-    @property
-    def origin(self) -> "LaunchProfile":
-        """The first launch that did the same: itself, if none did before."""
-        return self.same or self
-
-    def repeated(self, number: int, launch: Launch) -> "LaunchProfile":
-        """A later launch that did the same."""
-        return replace(self, number=number, launch=launch, same=self.origin)
-
-    @property
-    def limited_by(self) -> str:
-        """The resource that needs the longest; empty where nobody knows."""
-        return self.bounds[0].resource if self.bounds else ""
-
-    @property
-    def verdict(self) -> str:
-        """What limits the launch, in a sentence; empty where nobody knows."""
-        return verdict(self.bounds)
-
-    @cached_property
-    def counters(self) -> Mapping[str, Value]:
-        """The launch's totals."""
-        if self.same:
-            return self.same.counters
-        if self.refusal:
-            return Counters.fromkeys(self.definitions)
-        return Counters(totals(self.raw, self.definitions))
-
-    @cached_property
-    def intervals(self) -> Mapping[str, Interval | None]:
-        """Where the totals lie, 95 times in 100, if the launch was sampled; else empty.
-
-        None for what is known without a trace, and where the sample does not say.
-        """
-        if self.refusal or not self.launch.kept.sample.blocks:
-            return {}
-        return total_intervals(self.raw, self.definitions, self.launch)
-
-    @cached_property
-    def lines(self) -> pl.DataFrame:
-        """A row for each source line: `file`, `line`, `text` and the counters."""
-        return self.same.lines if self.same else self.table("line")
-
-    @cached_property
-    def arrays(self) -> pl.DataFrame:
-        """A row for each array: `array` and the counters of the accesses to it.
-
-        An access over several arrays counts for the one of its lowest active lane, and once more
-        in the row `mixed`.
-        """
-        return self.same.arrays if self.same else self.table("array")
-
-    @cached_property
-    def instructions(self) -> pl.DataFrame:
-        """A row for each PTX instruction: `pc`, `file`, `line`, `ptx` and the counters."""
-        return self.same.instructions if self.same else self.table("instruction")
-
-    def table(self, grouping: str) -> pl.DataFrame:
-        """The counters grouped by `line`, `array` or `instruction`; no rows if it cannot launch."""
-        raw = replace(self.raw, counts=self._counts(grouping))
-        return by(raw, self.definitions, KEYS[grouping])
-
-    def _counts(self, grouping: str) -> pl.DataFrame:
-        """The counts that are grouped."""
-        if grouping != "array":
-            return self.raw.counts
-        counts = pl.concat([self.raw.counts, self.mixed]).filter(pl.col("array") != "")
-        return with_touched(counts, self.touched()) if self.touched else counts
-
-    def interval_tables(self, grouping: str) -> tuple[pl.DataFrame, pl.DataFrame] | None:
-        """The lower and the upper ends of the cells of `table`, if the launch was sampled."""
-        if self.refusal or not self.launch.kept.sample.blocks:
-            return None
-        raw = replace(self.raw, counts=self._counts(grouping))
-        return intervals_by(raw, self.definitions, self.launch, KEYS[grouping])
-
-    def _repr_html_(self) -> str:
-        """What a notebook shows."""
-        from .sheet.notebook import show_launch
-
-        return show_launch(self)
-
-    @cached_property
-    def definitions(self) -> Definitions:
-        """Every heading with its definition, None where the device has no such counter."""
-        return headings(self.capability)
 
 
 @dataclass(frozen=True)
@@ -209,9 +69,9 @@ class Profile:
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""
-        from .sheet.notebook import show_profile
+        from .sheet.notebook import show_launches
 
-        return show_profile(self)
+        return show_launches(self.launches, self.view)
 
 
 def analyze(

@@ -3,7 +3,8 @@
 import polars as pl
 
 from cutrace.analyzer.counting.evaluate import Raw
-from cutrace.analyzer.profile import LaunchProfile, Profile
+from cutrace.analyzer.launch_profile import LaunchProfile
+from cutrace.analyzer.profile import Profile
 from cutrace.analyzer.sheet.view import View
 from cutrace.traces.schema import Argument, Compiler, Event, Launch, Manifest
 

@@ -19,7 +19,8 @@ from ...traces.reader import LaunchTrace, Trace
 from ...traces.schema import Space
 from .. import rules
 from ..counting.idle import NOT_KEPT, NOTHING, did_nothing, kept_nothing
-from ..profile import LaunchProfile, Profile
+from ..launch_profile import LaunchProfile
+from ..profile import Profile
 from ..text.launch_text import launch_text
 from ..why.picture import draw_groups
 from ..why.search import Access, Searcher

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from io import StringIO
 
 from ...inert import csv_cell
-from ..profile import LaunchProfile
+from ..launch_profile import LaunchProfile
 from ..sheet.view import View
 from ..text.launch_text import launch_text
 from .advice import Finding, render_advice

@@ -11,7 +11,8 @@ from ...models.replay.device.device import load_device
 from ...traces.reader import Trace
 from ..counting.evaluate import Value
 from ..counting.vocabulary import check_parts, find_counters, headings
-from ..profile import LaunchProfile, Profile
+from ..launch_profile import LaunchProfile
+from ..profile import Profile
 from ..why.picture import draw_groups
 from ..why.place import Place, instructions_on, read_place
 from ..why.search import Access, Searcher

@@ -7,7 +7,8 @@ import tomlkit
 from tomlkit.items import Table
 
 from ..counting.evaluate import Value
-from ..profile import LaunchProfile, Profile
+from ..launch_profile import LaunchProfile
+from ..profile import Profile
 from ..text.output import write_report
 from .budget import Entry, Limit, read_budget
 from .budget_check import Checker

@@ -8,20 +8,26 @@ row, and so do lines that one source has in place of another's.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
+from html import escape
 
 import polars as pl
 
 from ...errors import CutraceError, nearest
+from ...traces.table.table_html import more, render_table
 from ..counting.evaluate import Raw, Value
 from ..counting.left_out import LeftOut
 from ..counting.vocabulary import Counter, check_parts, find_counters, heading, vocabularies
-from ..profile import LaunchProfile, Profile
+from ..launch_profile import LaunchProfile
+from ..profile import Profile
 from ..text.kept_text import kept_text
 from ..text.launch_text import launch_text
+from ..text.number import number
 from .comparability import tell_differences
 
 GROUPINGS = ("launch", "line")
 Line = tuple[str, int]
+MOST = 8
+"""Tables that a notebook shows; how many more there are is said."""
 ALIKE, NEAR = 0.6, 40
 """Two lines stand for one another from this likeness on, and are looked for so many lines ahead."""
 
@@ -66,6 +72,22 @@ class Table:
     text: str = ""
     limits: tuple[str, ...] = ()
 
+    def html(self, variants: Sequence[str]) -> str:
+        """What a notebook shows: the rows whose values differ, the best ones marked."""
+        launch = "all launches" if self.launch is None else f"launch {self.launch}"
+        rows = [
+            (
+                row.counter.name,
+                *(number(c.value, row.counter) + " *" * c.is_best for c in row.cells),
+            )
+            for row in self.rows
+            if len({cell.value for cell in row.cells}) > 1
+        ]
+        if any(self.refusals):
+            rows.insert(0, ("launch", *(refusal or "runs" for refusal in self.refusals)))
+        caption = f"{self.device}, {self.text or launch}"
+        return render_table(caption, ("counter", *variants), rows, len(rows))
+
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
@@ -80,10 +102,10 @@ class Comparison:
     notes: tuple[str, ...]
 
     def _repr_html_(self) -> str:
-        """What a notebook shows."""
-        from ..sheet.notebook import show_comparison
-
-        return show_comparison(self)
+        """What a notebook shows: the counters that differ, a column a variant."""
+        tables = [table.html(self.variants) for table in self.tables[:MOST]]
+        notes = [f"<p>{escape(note)}</p>" for note in self.notes]
+        return "".join((*tables, *notes, more(len(self.tables) - MOST, "tables")))
 
 
 def compare_profiles(
@@ -274,22 +296,22 @@ def _align_lines(profiles: Sequence[Profile], base: int) -> list[tuple[Line | No
     for side, lines in enumerate(texts):
         if side == base:
             continue
-        for number, after, line in _matches([text for _, text in texts[base]], lines):
-            if number is not None:
-                rows[number][side] = line
+        for place, after, line in _matches([text for _, text in texts[base]], lines):
+            if place is not None:
+                rows[place][side] = line
             else:
                 own = [line if n == side else None for n in range(len(profiles))]
                 added.setdefault(after, []).append(own)
     ordered = [*added.get(-1, [])]
-    for number, row in enumerate(rows):
-        ordered += [row, *added.get(number, [])]
+    for place, row in enumerate(rows):
+        ordered += [row, *added.get(place, [])]
     return [tuple(row) for row in ordered]
 
 
 def _source_lines(profile: Profile) -> Iterator[tuple[Line, str]]:
     for file, text in profile.manifest.sources.items():
-        for number, line in enumerate(text.splitlines(), start=1):
-            yield (file, number), line.strip()
+        for place, line in enumerate(text.splitlines(), start=1):
+            yield (file, place), line.strip()
 
 
 def _matches(
@@ -300,9 +322,9 @@ def _matches(
     matcher = SequenceMatcher(None, base, texts, autojunk=False)
     for kind, low, high, first, last in matcher.get_opcodes():
         at = low
-        for number in range(first, last):
-            like = at if kind == "equal" else _most_alike(texts[number], base, at, high)
-            yield like, high - 1, lines[number][0]
+        for place in range(first, last):
+            like = at if kind == "equal" else _most_alike(texts[place], base, at, high)
+            yield like, high - 1, lines[place][0]
             at = at if like is None else like + 1
 
 

@@ -10,8 +10,8 @@ from ...errors import CutraceError, nearest
 from ...inert import csv_cell, one_line
 from ..counting.evaluate import Value
 from ..sheet.view import View
-from ..sheet.wording import number
 from ..text.align import GAP, align, widths
+from ..text.number import number
 from .comparison import Cell, Comparison, Row, Table
 
 FORMAT = "cutrace-comparison-1"

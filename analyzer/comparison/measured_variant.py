@@ -12,7 +12,8 @@ from typing import TypeVar
 from ...errors import CutraceError, nearest
 from ..counting.evaluate import Value
 from ..counting.vocabulary import Counter, find_counters, heading, vocabularies
-from ..profile import LaunchProfile, Profile
+from ..launch_profile import LaunchProfile
+from ..profile import Profile
 from ..profilers.exported_names import demangled
 from ..profilers.measured import Measured, MeasuredLaunch
 from ..text.launch_text import launch_text

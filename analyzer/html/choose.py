@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from ..profile import LaunchProfile, Profile
+from ..launch_profile import LaunchProfile
+from ..profile import Profile
 from .figures import moved_bytes
 
 EXCESS = (

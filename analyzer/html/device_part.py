@@ -9,9 +9,9 @@ from ...models.replay.options import ReplayOptions
 from ...traces.reader import LaunchTrace, Trace
 from ..advice.advice import Finding
 from ..counting.memory_flow import trace_flow
+from ..launch_profile import LaunchProfile
 from ..occupancy.occupancy import draw_curves, from_launch
 from ..occupancy.occupancy_text import share
-from ..profile import LaunchProfile
 from ..why.explain import Explanation, explain_worst
 from ..why.svg import draw
 from .curve_svg import draw_curve

@@ -12,8 +12,8 @@ from ..comparison.comparison import Table as ComparedTable
 from ..counting.bounds import time_text
 from ..counting.evaluate import Value
 from ..counting.vocabulary import Counter, era, find_counters, heading, vocabularies
-from ..profile import LaunchProfile
-from ..sheet.wording import bracket, number
+from ..launch_profile import LaunchProfile
+from ..text.number import bracket, number
 from .drawing import count_bytes
 from .value import Cell, Comparison, Row, Table, Tile
 

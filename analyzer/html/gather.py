@@ -7,7 +7,8 @@ from typing import Any
 from ...traces.reader import Trace
 from ..advice.advice import Finding, advise
 from ..comparison.comparison import compare_profiles
-from ..profile import LaunchProfile, Profile
+from ..launch_profile import LaunchProfile
+from ..profile import Profile
 from ..text.launch_text import launch_text
 from .choose import Choice, choose, count_excess
 from .device_part import PartMaker

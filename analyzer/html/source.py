@@ -7,9 +7,9 @@ from itertools import pairwise
 from ..counting.evaluate import Value
 from ..counting.hottest_line import MOVED
 from ..counting.vocabulary import Counter, find_counters, heading
-from ..profile import LaunchProfile
+from ..launch_profile import LaunchProfile
 from ..sheet.view import COUNTERS
-from ..sheet.wording import number
+from ..text.number import number
 from .value import Bounds, Cell, Source, SourceFile, SourceRow
 
 LINE = (*COUNTERS["line"][:4], "l1_hit_rate", "l2_hit_rate", *COUNTERS["line"][4:])

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from ...inert import csv_cell
 from ..counting.evaluate import Value
 from ..counting.vocabulary import Counter, heading
-from ..profile import LaunchProfile, Profile
+from ..launch_profile import LaunchProfile
+from ..profile import Profile
 from .exported_names import ENGINE_STREAM, chosen_counters, demangled
 
 HEAD = (

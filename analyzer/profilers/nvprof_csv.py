@@ -13,7 +13,8 @@ from ...inert import csv_cell
 from ...traces.schema import Event, Launch
 from ..counting.evaluate import Value
 from ..counting.vocabulary import Counter, heading
-from ..profile import LaunchProfile, Profile
+from ..launch_profile import LaunchProfile
+from ..profile import Profile
 from .exported_names import ENGINE_STREAM, chosen_counters, demangled
 
 METRICS = ("Device", "Kernel", "Invocations", "Metric Name", "Metric Description")

@@ -18,7 +18,8 @@ from ...inert import inert
 from ...traces.schema import Event
 from ..counting.evaluate import Value
 from ..counting.vocabulary import Counter, era, heading, vocabularies
-from ..profile import LaunchProfile, Profile
+from ..launch_profile import LaunchProfile
+from ..profile import Profile
 
 ZERO = "0.000"
 DIRECTIONS = {"HtoD": ("1",), "DtoH": ("2",), "DtoD": ("3",)}

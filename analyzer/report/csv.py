@@ -7,7 +7,8 @@ from io import StringIO
 from ...inert import csv_cell
 from ..counting.evaluate import Value
 from ..counting.interval import Interval
-from ..profile import KEYS, Profile
+from ..launch_profile import KEYS
+from ..profile import Profile
 from ..sheet.sheet import sheets
 
 BEFORE = ("launch", "kernel", "device")
@@ -31,7 +32,7 @@ def render(profile: Profile) -> str:
 
 def rows(profile: Profile) -> Iterator[tuple[tuple[Value | str, ...], Interval | None]]:
     """The values in the order of the tables, with their intervals."""
-    for sheet in sheets(profile):
+    for sheet in sheets(profile.launches, profile.view):
         for block in sheet.blocks:
             for section in block.sections:
                 for row in section.rows:

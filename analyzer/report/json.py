@@ -13,7 +13,10 @@ FORMAT = "cutrace-profile-1"
 
 def render(profile: Profile) -> str:
     """The profile as JSON, keys in a fixed order."""
-    document = {"format": FORMAT, "launches": [_sheet(sheet) for sheet in sheets(profile)]}
+    document = {
+        "format": FORMAT,
+        "launches": [_sheet(sheet) for sheet in sheets(profile.launches, profile.view)],
+    }
     return json.dumps(document, indent=1) + "\n"
 
 

@@ -10,7 +10,7 @@ from ..sheet.wording import PTX_IS_NOT_SASS, costs, estimate, is_folded, limits,
 
 def render(profile: Profile) -> str:
     """The profile as Markdown, a heading a launch and a table a vocabulary."""
-    laid_out = sheets(profile)
+    laid_out = sheets(profile.launches, profile.view)
     parts = [profile.view.first] if profile.view.first else []
     for sheet in laid_out:
         parts += _sheet(sheet, profile)

@@ -93,7 +93,7 @@ def _overview(profile: Profile, width: int) -> Iterator[tuple[str, str]]:
 def _launches(profile: Profile, width: int) -> Iterator[tuple[str, str]]:
     """Every launch by itself."""
     view = profile.view
-    laid_out = sheets(profile)
+    laid_out = sheets(profile.launches, profile.view)
     said = [[*_words(sheet, profile, width)] for sheet in laid_out]
     common = _common(said)
     for sheet, words in zip(laid_out, said, strict=True):

@@ -12,10 +12,11 @@ from ..counting.bounds import time_text
 from ..counting.evaluate import Value
 from ..counting.hottest_line import MOVED
 from ..counting.vocabulary import Counter, heading
-from ..profile import LaunchProfile, Profile
+from ..launch_profile import LaunchProfile
+from ..profile import Profile
 from ..text.launch_text import launch_text
+from ..text.number import number
 from .sheet import chosen
-from .wording import number
 
 MANY = 12
 """Launches of which each is shown by itself at most."""
@@ -111,7 +112,7 @@ def overview_tables(profile: Profile) -> Iterator[list[tuple[str, ...]]]:
     """A table a device: a heading, a row a kernel, the columns that say something."""
     asked = profile.view.counters
     view = replace(profile.view, counters=asked or COLUMNS)
-    counters = [c for group in chosen(replace(profile, view=view)) for c in group]
+    counters = [c for group in chosen(profile.launches, view) for c in group]
     for device in profile.devices:
         rows = kernel_rows(profile, device)
         cells = [[row.cell(counter) for row in rows] for counter in counters]

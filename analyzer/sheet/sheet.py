@@ -1,6 +1,6 @@
 """A profile laid out as tables of plain values, one sheet a launch: what the formats print."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import polars as pl
@@ -10,10 +10,11 @@ from ..counting.evaluate import Value
 from ..counting.hottest_line import Costliest, costliest
 from ..counting.interval import Interval
 from ..counting.vocabulary import Counter, era, find_counters, heading, vocabularies
-from ..profile import KEYS, LaunchProfile, Profile
+from ..launch_profile import KEYS, LaunchProfile
 from ..text.launch_text import launch_text
 from .block import Block, Intervals, Row, Section, Values
 from .row_filter import sift
+from .view import View
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,30 +42,32 @@ class Sheet:
         return any(row.counter.follows_ptx for block in self.blocks for row in block.every)
 
 
-def sheets(profile: Profile) -> tuple[Sheet, ...]:
-    """Lay out every launch of a profile as its view asks."""
+def sheets(launches: Iterable[LaunchProfile], view: View) -> tuple[Sheet, ...]:
+    """Lay out launches, each on the same devices, as a view asks."""
+    every: dict[int, list[LaunchProfile]] = {}
+    for launch in launches:
+        every.setdefault(launch.number, []).append(launch)
     made: dict[int, Sheet] = {}
-    for number in profile.numbers:
-        on = profile.of(number)
+    for number, on in every.items():
         if same := made.get(on[0].origin.number):
             made[number] = replace(same, number=number, heading=launch_text(on[0].launch))
         else:
-            made[number] = _sheet(profile, number)
+            made[number] = _sheet(on, view)
     return tuple(made.values())
 
 
-def chosen(profile: Profile) -> tuple[tuple[Counter, ...], ...]:
+def chosen(launches: Iterable[LaunchProfile], view: View) -> tuple[tuple[Counter, ...], ...]:
     """The counters to show, a tuple a vocabulary, one definition a name.
 
     Those asked for; else plain names for several devices, and before them the era's own
     vocabulary for one device alone. Of a name that several vocabularies have, those are left out
     that no device has, if another has one.
     """
-    capabilities = [p.capability for p in profile.launches]
-    names = profile.view.counters
-    asked = find_counters([*names, profile.view.sort] if names and profile.view.sort else names)
+    capabilities = [*{launch.device: launch.capability for launch in launches}.values()]
+    names = view.counters
+    asked = find_counters([*names, view.sort] if names and view.sort else names)
     plain = vocabularies()[0].counters
-    own = era(capabilities[0]) if len(profile.devices) == 1 else None
+    own = era(capabilities[0]) if len(capabilities) == 1 else None
     if not asked:
         its = own.of(capabilities[0]) if own else ()
         asked = (*(c for c in its if not c.by_name_only), *plain)
@@ -79,14 +82,13 @@ def chosen(profile: Profile) -> tuple[tuple[Counter, ...], ...]:
     return tuple(tuple(group.values()) for group in groups.values())
 
 
-def _sheet(profile: Profile, number: int) -> Sheet:
+def _sheet(on: Sequence[LaunchProfile], view: View) -> Sheet:
     """One launch on all devices."""
-    on = profile.of(number)
-    blocks, left_out = sift(tuple(_blocks(profile, on)), profile.view)
+    blocks, left_out = sift(tuple(_blocks(on, view)), view)
     return Sheet(
-        number=number,
+        number=on[0].number,
         heading=launch_text(on[0].launch),
-        devices=profile.devices,
+        devices=tuple(p.device for p in on),
         refusals=tuple(p.refusal for p in on),
         blocks=blocks,
         costliest=tuple(costliest(p.lines, p.limited_by) for p in on),
@@ -96,24 +98,24 @@ def _sheet(profile: Profile, number: int) -> Sheet:
     )
 
 
-def _blocks(profile: Profile, on: tuple[LaunchProfile, ...]) -> Iterator[Block]:
+def _blocks(on: Sequence[LaunchProfile], view: View) -> Iterator[Block]:
     """The launch's totals, or a block a line, array or instruction.
 
     Unless asked for by name, a counter is left out that no device has, and in the smaller blocks
     one that counted nothing.
     """
-    groups = chosen(profile)
-    if profile.view.by == "launch":
+    groups = chosen(on, view)
+    if view.by == "launch":
         yield Block({}, _sections(groups, [p.counters for p in on], [p.intervals for p in on]))
         return
-    keys = KEYS[profile.view.by]
-    tables = [_by_key(p.table(profile.view.by), keys) for p in on]
-    spans = [_intervals_by_key(p, profile.view.by, keys) for p in on]
+    keys = KEYS[view.by]
+    tables = [_by_key(p.table(view.by), keys) for p in on]
+    spans = [_intervals_by_key(p, view.by, keys) for p in on]
     for key in sorted({key for table in tables for key in table}):
         sections = _sections(
             groups, [t.get(key, {}) for t in tables], [s.get(key, {}) for s in spans]
         )
-        if not profile.view.counters:
+        if not view.counters:
             sections = tuple(
                 Section(s.vocabulary, tuple(r for r in s.rows if _says_something(r, on)))
                 for s in sections
@@ -142,7 +144,7 @@ def _interval(low: Value, high: Value) -> Interval | None:
     return None if low is None or high is None else Interval(low, high)
 
 
-def _says_something(row: Row, on: tuple[LaunchProfile, ...]) -> bool:
+def _says_something(row: Row, on: Sequence[LaunchProfile]) -> bool:
     """Whether a counter counted anything on any device, or may have: the trace left it out."""
     if any(row.values):
         return True
@@ -175,7 +177,7 @@ def _sections(
     )
 
 
-def _notes(on: tuple[LaunchProfile, ...], blocks: Sequence[Block]) -> tuple[str, ...]:
+def _notes(on: Sequence[LaunchProfile], blocks: Sequence[Block]) -> tuple[str, ...]:
     """What must be said, once for all devices of which it is true."""
     rows = [row for block in blocks for row in block.every]
     devices: dict[str, list[str]] = {}

@@ -15,10 +15,11 @@ from ...inert import one_line
 from ..counting.evaluate import Value
 from ..counting.vocabulary import Counter, heading
 from ..text.align import GAP
+from ..text.number import number
 from .block import Block, Row
 from .sheet import Sheet
 from .view import COUNTERS, View
-from .wording import estimate, number
+from .wording import estimate
 
 Line = tuple[str, str]
 """A line of text and its rich style."""

@@ -11,7 +11,8 @@ from ...inert import csv_cell
 from ..comparison.comparison import Comparison, Table, compare_rows, sum_launches
 from ..counting.evaluate import Value
 from ..counting.vocabulary import Counter, find_counters, heading, headings, vocabularies
-from ..profile import LaunchProfile, Profile
+from ..launch_profile import LaunchProfile
+from ..profile import Profile
 from .placeholder import Setting
 from .suite import COLUMNS, Job, Suite, list_jobs
 

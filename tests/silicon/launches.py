@@ -23,7 +23,7 @@ from unittest.mock import patch
 from program import Program
 
 import cutrace
-from cutrace.analyzer.profile import LaunchProfile
+from cutrace.analyzer.launch_profile import LaunchProfile
 from cutrace.tracer.front.resources import resources
 from cutrace.tracer.host.source.record import record
 

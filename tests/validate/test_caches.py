@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import cutrace
-from cutrace.analyzer.profile import LaunchProfile
+from cutrace.analyzer.launch_profile import LaunchProfile
 from cutrace.tracer.host.source.record import record
 
 FOLDER = Path(__file__).parent / "caches"

@@ -18,12 +18,16 @@ def render_table(
     """
     shown = [_row(row) for row in islice(rows, MOST)]
     heads = "".join(f'<th scope="col">{escape(word)}</th>' for word in head)
-    more = total - len(shown)
     return (
         f'<table><caption style="text-align: left">{escape(caption)}</caption>'
         f"<thead><tr>{heads}</tr></thead><tbody>{''.join(shown)}</tbody></table>"
-        + (f"<p>and {more} more</p>" if more > 0 else "")
+        + more(total - len(shown))
     )
+
+
+def more(number: int, what: str = "") -> str:
+    """A paragraph that says how many more there are; nothing where there are none."""
+    return f"<p>and {number} more{what and f' {what}'}</p>" if number > 0 else ""
 
 
 def _row(cells: Sequence[str]) -> str:

@@ -11,7 +11,8 @@ from warps import FULL, warp
 import cutrace
 from cutrace.analyzer.counting.arithmetic import flops_of
 from cutrace.analyzer.counting.roofline import roofline, single_gflops
-from cutrace.analyzer.profile import LaunchProfile, analyze
+from cutrace.analyzer.launch_profile import LaunchProfile
+from cutrace.analyzer.profile import analyze
 from cutrace.models.replay.device.device import load_device
 from cutrace.traces.writer import TraceWriter
 

@@ -9,7 +9,8 @@ import pytest
 import cutrace
 from cutrace.analyzer.comparison.comparison import compare_profiles
 from cutrace.analyzer.comparison.comparison_report import render_table
-from cutrace.analyzer.profile import LaunchProfile, analyze
+from cutrace.analyzer.launch_profile import LaunchProfile
+from cutrace.analyzer.profile import analyze
 from cutrace.analyzer.report.json import render
 from cutrace.analyzer.sheet.sheet import sheets
 from cutrace.analyzer.sheet.view import View
@@ -171,7 +172,7 @@ def test_a_comparison_says_what_limits_each_variant(trace: Path) -> None:
 
 
 def test_the_line_that_costs_most_is_that_of_what_limits(trace: Path) -> None:
-    (sheet,) = (s for s in sheets(analyze(trace, "h200")) if s.number == 1)
+    (sheet,) = (s for s in sheets(analyze(trace, "h200").launches, View()) if s.number == 1)
     (top,) = sheet.costliest
     assert top is not None
     assert (top.what, top.share) == ("passes over the banks", 0.5)  # the store and the load

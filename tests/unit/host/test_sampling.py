@@ -11,7 +11,8 @@ from cutrace.analyzer import report
 from cutrace.analyzer.comparison.comparison import compare_profiles, sum_launches
 from cutrace.analyzer.counting import interval
 from cutrace.analyzer.counting.interval import Interval
-from cutrace.analyzer.profile import LaunchProfile, analyze
+from cutrace.analyzer.launch_profile import LaunchProfile
+from cutrace.analyzer.profile import analyze
 from cutrace.analyzer.sheet.view import View
 from cutrace.errors import CutraceError
 from cutrace.models.replay.schedule.place import divide_sample

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from warps import LANES, Warp, warp
 
 import cutrace
-from cutrace.analyzer.profile import LaunchProfile
+from cutrace.analyzer.launch_profile import LaunchProfile
 from cutrace.cli import run
 from cutrace.errors import CutraceError
 from cutrace.models.replay.whatif.suppose import suppose
