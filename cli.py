@@ -5,6 +5,7 @@ went away. A verb returns what it prints. Heavy packages are imported inside fun
 is one line from the first moment on.
 """
 
+import gc
 import os
 import signal
 import sys
@@ -15,16 +16,39 @@ INTERRUPTED = 130
 PIPE_CLOSED = 141
 COULD_NOT = 2
 
+GARBAGE = (50_000, 20, 20)
+"""How seldom Python looks for circles of garbage: at its own pace it goes some hundred times
+through all that is being imported."""
+
 
 def main() -> None:
     """Run the command line and leave with its exit status."""
     listens = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if listens:
         signal.signal(signal.SIGINT, _leave)
+    gc.set_threshold(*GARBAGE)
+    sys.meta_path.insert(0, WithoutPandas())
     status = run(sys.argv[1:])
     if listens:
         signal.signal(signal.SIGINT, _leave)
     sys.exit(status)
+
+
+class WithoutPandas:
+    """Keeps pyarrow from importing pandas, where it is installed, to see if an array is of that.
+
+    pyarrow's own code is in no frame of Python: the import looks as if it came from cutrace, which
+    knows no pandas. A model of the user's may import it.
+    """
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> None:
+        """Refuse pandas to cutrace itself, and leave all else to those who know."""
+        if name == "pandas":
+            frame: FrameType | None = sys._getframe(1)
+            while frame and frame.f_code.co_filename.startswith("<frozen importlib"):
+                frame = frame.f_back
+            if frame and frame.f_globals.get("__name__", "").startswith(__package__ or " "):
+                raise ModuleNotFoundError("cutrace does without pandas", name=name)
 
 
 def run(arguments: Sequence[str]) -> int:

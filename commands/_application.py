@@ -13,6 +13,7 @@ from typer.main import get_command
 from .. import __doc__ as about
 from .. import __version__, commands
 from ..traces.folder.leftover import sweep_partial, sweep_scratch
+from ._plain_values import take_as_given
 
 PANELS = ("Record", "Ask", "Compare", "Look up")
 """The groups of verbs in the help, in order."""
@@ -27,20 +28,24 @@ def call(arguments: list[str]) -> object:
     """
     sweep_scratch()
     sweep_partial(Path())
-    command = get_command(assemble())
+    command = get_command(assemble(arguments[0] if arguments else ""))
+    take_as_given(command)
     if get_terminal_size().columns < WIDE:
         for verb in getattr(command, "commands", {}).values():
             verb.rich_markup_mode = None
     return command.main(arguments or ["--help"], prog_name="cutrace", standalone_mode=False)
 
 
-def assemble() -> typer.Typer:
-    """The application: every module of `commands/`, not its folders, without an underscore."""
+def assemble(asked: str = "") -> typer.Typer:
+    """The application: every module of `commands/`, not its folders, without an underscore; the
+    one verb that is asked for, if there is such a one.
+    """
     app = typer.Typer(help=about, add_completion=True, pretty_exceptions_enable=False)
     app.callback()(_options)
     found = iter_modules(commands.__path__)
     names = [m.name for m in found if not m.ispkg and not m.name.startswith("_")]
-    verbs = [import_module(f"{commands.__name__}.{name}") for name in names]
+    wanted = [asked] if asked in names else names
+    verbs = [import_module(f"{commands.__name__}.{name}") for name in wanted]
     for verb in sorted(verbs, key=lambda verb: PANELS.index(verb.PANEL)):
         name = verb.__name__.rpartition(".")[2]
         kind = getattr(verb, "CLASS", TyperCommand)

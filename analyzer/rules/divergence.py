@@ -13,6 +13,7 @@ from itertools import takewhile
 import numpy as np
 
 from ...traces.schema import LANES
+from ...traces.table.nested import list_lengths, list_values
 from ..advice.advice import Evidence, Finding
 
 PERIODS = (2, 4, 8, 16)
@@ -149,10 +150,10 @@ def _splits(evidence: Evidence) -> dict[int, Counter[int]]:
     times = _path_times(evidence)
     paths = evidence.trace.paths().combine_chunks()
     flat = {
-        name: paths[name].combine_chunks().flatten().to_numpy()
+        name: list_values(paths[name].combine_chunks()).to_numpy()
         for name in ("blocks", "active", "not_taken", "targets", "repeat")
     }
-    lengths = paths["blocks"].combine_chunks().value_lengths().to_numpy()
+    lengths = list_lengths(paths["blocks"].combine_chunks())
     weight = flat["repeat"].astype(np.int64) * np.repeat(times, lengths)
     split = np.flatnonzero((flat["targets"] > 1) & (flat["active"] == FULL) & (weight > 0))
     found: dict[int, Counter[int]] = {}

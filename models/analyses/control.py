@@ -26,6 +26,7 @@ import numpy as np
 import pyarrow as pa
 
 from ...traces.schema import Launch
+from ...traces.table.nested import list_lengths, list_values
 from ..replay.rows.lanes import count_lanes
 from ..replay.seam import Bools, Ints
 
@@ -78,9 +79,9 @@ def sum_paths(paths: pa.RecordBatch, times: Sequence[Ints], blocks: int) -> list
     Row i of `paths` (`traces.schema.PATHS`) was run `times[k][i]` times. Sums are taken in float64
     by bincount: exact up to 2**53.
     """
-    lengths = np.diff(paths["blocks"].offsets.to_numpy())
+    lengths = list_lengths(paths["blocks"])
     flat = {
-        name: paths[name].flatten().to_numpy()
+        name: list_values(paths[name]).to_numpy()
         for name in ("blocks", "active", "not_taken", "targets", "repeat")
     }
     taken = np.where(flat["targets"] != 0, flat["active"] & ~flat["not_taken"], 0)
@@ -114,7 +115,8 @@ def count_control(instructions: pa.Table, runs: Runs) -> Mapping[str, Ints]:
         "branches_taken": runs.taken[block] * conditional,
         "divergent_branches": runs.split[block] * conditional,
         "lanes_taken": runs.lanes_taken[block] * conditional,
-        "barriers": warps * instructions["barrier"].is_valid().to_numpy(),
+        "barriers": warps
+        * [barrier is not None for barrier in instructions["barrier"].to_pylist()],
     }
 
 

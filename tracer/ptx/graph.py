@@ -1,11 +1,19 @@
 """Control flow inside one function: where diverged lanes meet again, and in which order to run.
 
-A graph is a networkx DiGraph of block numbers; the function's virtual exit is one more node.
+A graph is a mapping of block numbers; the function's virtual exit is one more node.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-import networkx as nx
+from .digraph import (
+    Graph,
+    cycles,
+    immediate_dominators,
+    order_components,
+    reachable,
+    reverse,
+    subgraph,
+)
 
 _DEEPEST = 20
 """Loops in loops in loops."""
@@ -22,39 +30,27 @@ def immediate_post_dominators(
     exit, and what leads to a trap only meets there too. Others do not see a trap: its lanes end the
     launch, so `if (bad) trap` must not keep the good lanes from meeting.
     """
-    graph = _graph(successors)
-    graph.add_node(exit_)
-    graph.add_edges_from((block, exit_) for block in leaving)
-    _join_endless(graph, successors, exit_)
-    joins = nx.immediate_dominators(graph.reverse(copy=False), exit_)
+    graph = {block: list(after) for block, after in successors.items()} | {exit_: []}
+    for block in leaving:
+        graph[block].append(exit_)
+    for block in list(_ends_of_endless(graph, exit_)):
+        graph[block].append(exit_)
+    joins = immediate_dominators(reverse(graph), exit_)
     return {block: joins.get(block, exit_) for block in successors}
 
 
-def _graph(successors: Mapping[int, Sequence[int]]) -> "nx.DiGraph[int]":
-    graph: nx.DiGraph[int] = nx.DiGraph()
-    graph.add_nodes_from(successors)
-    graph.add_edges_from((block, after) for block in successors for after in successors[block])
-    return graph
+def _ends_of_endless(graph: Graph, exit_: int) -> Iterator[int]:
+    """Yield the last block of each innermost loop that nothing but a trap leaves."""
+    stuck = subgraph(graph, set(graph) - reachable(reverse(graph), exit_))
+    loops = list(cycles(stuck))
+    order = run_order(graph, min(graph)) if loops else []
+    for blocks in loops:
+        further = reachable(stuck, min(blocks)) - blocks
+        if not any(further & other for other in loops):
+            yield max(blocks, key=order.index)
 
 
-def _join_endless(
-    graph: "nx.DiGraph[int]", successors: Mapping[int, Sequence[int]], exit_: int
-) -> None:
-    """Join each innermost loop that nothing but a trap leaves to the exit, at its last block."""
-    reaching = nx.ancestors(graph, exit_) | {exit_}
-    parts = nx.condensation(graph.subgraph(set(graph) - reaching))
-    loops = {
-        part: blocks
-        for part, blocks in parts.nodes(data="members")
-        if len(blocks) > 1 or any(graph.has_edge(block, block) for block in blocks)
-    }
-    order = run_order(successors, min(successors)) if loops else []
-    for part, blocks in loops.items():
-        if not loops.keys() & nx.descendants(parts, part):
-            graph.add_edge(max(blocks, key=order.index), exit_)
-
-
-def run_order(successors: Mapping[int, Sequence[int]], entry: int) -> list[int]:
+def run_order(graph: Graph, entry: int) -> list[int]:
     """Return the blocks in reverse post-order with loops kept together.
 
     Every block comes before its successors, but for the edges back to the head of a loop; the
@@ -63,8 +59,7 @@ def run_order(successors: Mapping[int, Sequence[int]], entry: int) -> list[int]:
     Ties go by number, and blocks that cannot be reached come last. What is nested deeper than
     code is written (a tangle of jumps, then) is left in order of number.
     """
-    graph = _graph(successors)
-    reached = nx.descendants(graph, entry) | {entry}
+    reached, before = reachable(graph, entry), reverse(graph)
     order: list[int] = []
     pending: list[tuple[int, set[int]]] = [(0, reached)]
     while pending:
@@ -72,23 +67,16 @@ def run_order(successors: Mapping[int, Sequence[int]], entry: int) -> list[int]:
         if len(blocks) == 1 or depth > _DEEPEST:
             order += sorted(blocks)
         else:
-            inner = _open_loops(graph, blocks, entry)
+            inner = _open_loops(graph, before, blocks, entry)
             pending += ((depth + 1, part) for part in reversed(inner))
-    return order + sorted(block for block in successors if block not in reached)
+    return order + sorted(block for block in graph if block not in reached)
 
 
-def _open_loops(graph: "nx.DiGraph[int]", blocks: set[int], entry: int) -> list[set[int]]:
+def _open_loops(graph: Graph, before: Graph, blocks: set[int], entry: int) -> list[set[int]]:
     """Put `blocks` in order, but of each loop among them only the head, before all its rest."""
-    parts = nx.condensation(graph.subgraph(blocks).copy())
-    members = nx.get_node_attributes(parts, "members")
     order: list[set[int]] = []
-    for number in nx.lexicographical_topological_sort(parts, key=lambda n: min(members[n])):
-        loop = members[number]
-        head = min(loop, key=lambda block: (not _is_entered(graph, block, loop, entry), block))
+    for loop in order_components(subgraph(graph, blocks)):
+        entered = {n for n in loop if n == entry or any(b not in loop for b in before[n])}
+        head = min(entered or loop)
         order += [{head}, loop - {head}] if len(loop) > 1 else [loop]
     return order
-
-
-def _is_entered(graph: "nx.DiGraph[int]", block: int, loop: set[int], entry: int) -> bool:
-    """Whether control can come to `block` from outside of `loop`."""
-    return block == entry or any(before not in loop for before in graph.predecessors(block))

@@ -4,6 +4,7 @@ import numpy as np
 import pyarrow as pa
 
 from ..schema import PATHS
+from .nested import list_lengths, list_values
 
 
 def check_instructions(batch: pa.RecordBatch, first: int) -> None:
@@ -24,12 +25,12 @@ def check_paths(batch: pa.RecordBatch, first: int, blocks: int) -> None:
 
     `first` is the number of the batch's first row; raises ValueError.
     """
-    lengths = batch["blocks"].value_lengths().to_numpy()
+    lengths = list_lengths(batch["blocks"])
     _refuse(lengths == 0, first, "a path without basic blocks")
     for name in PATHS.names[1:]:
-        differs = batch[name].value_lengths().to_numpy() != lengths
+        differs = list_lengths(batch[name]) != lengths
         _refuse(differs, first, f"`{name}` and `blocks` have different lengths")
-    unknown = np.flatnonzero(batch["blocks"].flatten().to_numpy() >= blocks)
+    unknown = np.flatnonzero(list_values(batch["blocks"]).to_numpy() >= blocks)
     if len(unknown):
         row = int(np.searchsorted(np.cumsum(lengths), unknown[0], "right"))
         entry = unknown[0] - int(lengths[:row].sum())

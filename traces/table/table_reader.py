@@ -19,6 +19,7 @@ import pyarrow as pa
 from ...errors import CutraceError
 from ..folder.folder import reason
 from .message import SCHEMA, check_kind, declared_rows, declared_size, read_head
+from .nested import arrays_inside
 from .table_file import BATCH_BYTES, BROKEN
 
 MAGIC = b"ARROW1"
@@ -26,8 +27,6 @@ MOST_ROWS = 1 << 30
 """Rows of a record batch at most: each has a byte of each column, and a batch BATCH_BYTES."""
 START = 8
 """Where the first message begins: behind the magic and its padding."""
-_NESTED = (pa.ListArray, pa.FixedSizeListArray, pa.StructArray)
-"""The arrays of a trace that have others inside."""
 
 
 Check: TypeAlias = Callable[[pa.RecordBatch, int], None]
@@ -174,15 +173,5 @@ def _check_nulls(batch: pa.RecordBatch) -> None:
     for number, column in enumerate(batch.columns):
         if column.null_count and not (field := batch.schema.field(number)).nullable:
             raise ValueError(f"{column.null_count} nulls in column `{field.name}`")
-        if any(inner.null_count for inner in _inside(column)):
+        if any(inner.null_count for inner in arrays_inside(column)):
             raise ValueError(f"nulls inside column `{batch.schema.field(number).name}`")
-
-
-def _inside(column: pa.Array) -> Iterator[pa.Array]:
-    """Yield the arrays inside lists and structs, at any depth."""
-    if not isinstance(column, _NESTED):
-        return
-    flat = column.flatten()
-    for inner in flat if isinstance(flat, list) else [flat]:
-        yield inner
-        yield from _inside(inner)

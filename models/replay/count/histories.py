@@ -69,4 +69,12 @@ def _cut(part: "Part") -> Iterator[tuple[pa.RecordBatch, Ints]]:
     group = np.cumsum(lengths) // ENTRIES
     starts = np.flatnonzero(np.diff(group, prepend=-1))
     for start, end in zip(starts, [*starts[1:], len(place)], strict=True):
-        yield batch.take(pa.array(place[start:end])), which[start:end]
+        yield _rows(batch, place[start:end]), which[start:end]
+
+
+def _rows(batch: pa.RecordBatch, place: Ints) -> pa.RecordBatch:
+    """Return some rows; where they lie side by side, as mostly, without copying them."""
+    first, size = int(place[0]), len(place)
+    if (place == np.arange(first, first + size)).all():
+        return batch.slice(first, size)
+    return batch.take(pa.array(place))

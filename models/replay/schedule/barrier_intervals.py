@@ -8,6 +8,7 @@ barriers that it has passed; what two warps do in the same interval is not order
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import compress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -162,7 +163,8 @@ def read_intervals(trace: "LaunchTrace") -> Intervals:
 def _barrier_blocks(recorded: Recorded) -> Bools:
     """(basic blocks,): whether the last instruction is a barrier of the block."""
     last = recorded.block_first[1:] - 1
-    return np.asarray(recorded.instructions["barrier"].is_valid().to_numpy()[last], np.bool_)
+    barriers = recorded.instructions["barrier"].to_pylist()
+    return np.array([barriers[pc] is not None for pc in last], np.bool_)
 
 
 def _reasons(recorded: Recorded) -> Iterator[str]:
@@ -172,8 +174,8 @@ def _reasons(recorded: Recorded) -> Iterator[str]:
         return
     ran = np.zeros(len(recorded.block_first) - 1, np.bool_)
     ran[recorded.paths["blocks"]] = True
-    rows = recorded.instructions.filter(ran[recorded.of_instructions("block")]).to_pylist()
-    for row in rows:
+    on = ran[recorded.of_instructions("block")]
+    for row in compress(recorded.instructions.to_pylist(), on):
         place = f"{row['file']}:{row['line']}" if row["line"] else f"`{row['text']}`"
         if problem := _problem(row, recorded.launch.threads):
             yield f"{problem} at {place}"

@@ -2,6 +2,7 @@
 
 from functools import lru_cache
 
+from ...ptx.digraph import cycles
 from ...ptx.kernel import Kernel
 from .function_pointer import calls
 from .same_kernel import KERNELS, Alike, alike
@@ -26,12 +27,11 @@ def recursive_functions(kernel: Kernel) -> frozenset[int]:
 
 @lru_cache(maxsize=KERNELS)
 def _recursive(like: Alike) -> frozenset[int]:
-    import networkx as nx
-
-    kernel = like.kernel
-    graph: nx.DiGraph[int] = nx.DiGraph((caller, callee) for caller, _, callee in calls(kernel))
-    groups = nx.strongly_connected_components(graph)
-    return frozenset(f for group in groups for f in group if len(group) > 1 or graph.has_edge(f, f))
+    graph: dict[int, set[int]] = {}
+    for caller, _, callee in calls(like.kernel):
+        graph.setdefault(caller, set()).add(callee)
+        graph.setdefault(callee, set())
+    return frozenset[int]().union(*cycles(graph))
 
 
 def local_bytes(kernel: Kernel) -> int:

@@ -10,6 +10,7 @@ loops are ever interrupted, so that a loop that merely runs long keeps its diver
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from ....traces.schema import STRONG_LOADS
+from ...ptx.digraph import cycles, subgraph
 from ...ptx.isa import LEAVES, destinations, sources
 from ...ptx.kernel import BasicBlock, CallTarget, Instruction, Kernel, Register
 from .function_pointer import callees
@@ -39,18 +40,8 @@ def waiting_blocks(kernel: Kernel) -> frozenset[int]:
 def loops(kernel: Kernel, within: Collection[int] | None = None) -> Iterator[set[int]]:
     """Yield the cycles of the control-flow graph, or of some of its blocks: its strongly connected
     sets."""
-    import networkx as nx
-
-    graph: nx.DiGraph[int] = nx.DiGraph()
-    blocks = [b for b in kernel.blocks if within is None or b.number in within]
-    graph.add_nodes_from(block.number for block in blocks)
-    graph.add_edges_from(
-        (b.number, s) for b in blocks for s in b.successors if within is None or s in within
-    )
-    for members in nx.strongly_connected_components(graph):
-        first = next(iter(members))
-        if len(members) > 1 or graph.has_edge(first, first):
-            yield members
+    graph = {block.number: block.successors for block in kernel.blocks}
+    return cycles(graph if within is None else subgraph(graph, within))
 
 
 def endless_blocks(kernel: Kernel) -> frozenset[int]:
