@@ -2,12 +2,21 @@
 
 from typing import TYPE_CHECKING
 
-__all__ = ["CutraceError", "Session", "TraceWriter", "analyze", "compare", "read_trace"]
+__all__ = [
+    "CutraceError",
+    "Session",
+    "TraceWriter",
+    "analyze",
+    "compare",
+    "read_trace",
+    "recording",
+]
 __version__ = "0.1.0"  # a literal: setuptools reads it without importing
 
 if TYPE_CHECKING:
     from .analyzer.comparison.compare import compare as compare
     from .analyzer.profile import analyze as analyze
+    from .commands.running.recording_here import recording as recording
     from .errors import CutraceError as CutraceError
     from .tracer.host.session import Session as Session
     from .traces.reader import read_trace as read_trace
@@ -20,6 +29,7 @@ _HOME = {
     "analyze": ".analyzer.profile",
     "compare": ".analyzer.comparison.compare",
     "read_trace": ".traces.reader",
+    "recording": ".commands.running.recording_here",
 }
 
 
@@ -35,6 +45,13 @@ def __getattr__(name: str) -> object:
             attach(value.at_close)
         return value
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def load_ipython_extension(ipython: object) -> None:
+    """`%load_ext cutrace` in IPython and Jupyter brings `%%cutrace`."""
+    from .commands.running.magic import load
+
+    load(ipython)
 
 
 def __dir__() -> list[str]:

@@ -1,4 +1,5 @@
-"""The pytest plugin: `cutrace_session`, `cutrace_program`: a test holds their kernels to numbers.
+"""The pytest plugin: `cutrace_session`, `cutrace_recording`, `cutrace_program`: a test holds their
+kernels to numbers.
 
 Every run of pytest beside an installed cutrace imports this file, so it imports nothing more until
 a test asks for the fixture.
@@ -14,6 +15,7 @@ import pytest
 if TYPE_CHECKING:
     from .commands.running.checked_program import CheckedProgram
     from .commands.running.checked_session import CheckedSession
+    from .commands.running.recording_here import recording
 
 
 @pytest.fixture
@@ -23,6 +25,15 @@ def cutrace_session(tmp_path: Path) -> "Iterator[CheckedSession]":
 
     with CheckedSession(tmp_path / "session.cutrace") as gpu:
         yield gpu
+
+
+@pytest.fixture
+def cutrace_recording(tmp_path: Path) -> "Iterator[recording]":
+    """Record what the test launches by Numba, CuPy and others; then ask, as `cutrace_session`."""
+    from .commands.running.recording_here import recording
+
+    with recording(tmp_path / "recording.cutrace") as recorded:
+        yield recorded
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 import os
 import re
+from collections.abc import Mapping
 from pathlib import Path, PurePath
 
 from ...errors import CutraceError
@@ -35,13 +36,16 @@ def to_ptx(source: Source, target: str = "") -> Compiled:
     )
 
 
-def compiled_from(ptx: str) -> dict[str, str]:
+def compiled_from(ptx: str, typed: Mapping[str, str] | None = None) -> dict[str, str]:
     """The texts of the sources that a compiler named by absolute paths, where they lie there still.
 
     A relative path means another file in each folder; a toolkit's headers are nobody's to read.
+    What was `typed` and is in no file has its text by the path that the compiler gave it.
     """
     paths = dict.fromkeys(_FILE.findall(ptx))
-    return {path: Path(path).read_text(errors="replace") for path in paths if _is_source(path)}
+    told = {path: typed[path] for path in paths if path in typed} if typed else {}
+    found = {path: Path(path).read_text(errors="replace") for path in paths if _is_source(path)}
+    return told | found
 
 
 def _is_source(path: str) -> bool:

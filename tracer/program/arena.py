@@ -28,6 +28,11 @@ _BYTES = TEXELS + TEXEL_BYTES
 _PAGE = mmap.PAGESIZE
 
 
+def make_file() -> int:
+    """Open a file without a name and without contents."""
+    return os.memfd_create("cutrace", os.MFD_CLOEXEC)
+
+
 class SharedRoom:
     """A part of the file, as the arena of a state space takes it."""
 
@@ -48,10 +53,13 @@ class SharedRoom:
 
 
 class SharedMemory:
-    """The file, open in this process: `file` is its descriptor, for the program to inherit."""
+    """The file, open in this process: `file` is its descriptor, for the program to inherit.
 
-    def __init__(self) -> None:
-        self.file = os.memfd_create("cutrace", os.MFD_CLOEXEC)
+    It is that of the program itself where this was there first.
+    """
+
+    def __init__(self, file: int | None = None) -> None:
+        self.file = make_file() if file is None else file
         os.ftruncate(self.file, _BYTES)
         self._mapped = mmap.mmap(self.file, _BYTES)
 

@@ -3,6 +3,7 @@
 import re
 import struct
 import sys
+from collections.abc import Mapping
 
 from ...errors import CutraceError
 from ...traces.schema import Compiler, Space
@@ -27,23 +28,26 @@ _DEVICE_RUNTIME = re.compile(r"\.extern\s+\.func\s+\([^)]*\)\s*cudaCG")
 MOST_THREADS = 1024
 
 
-def read_code(data: bytes, capability: int) -> Compiled:
+def read_code(data: bytes, capability: int, typed: Mapping[str, str] | None = None) -> Compiled:
     """The PTX of a program's module: its text, or the one among its images that suits a device.
 
-    CutraceError where there is machine code only.
+    `typed` are sources that are in no file. CutraceError where there is machine code only.
     """
     texts = read_ptx(data, capability)
     if any(_DEVICE_RUNTIME.search(text) for text in texts):
         texts.append((RUNTIME / "device_runtime.ptx").read_text(encoding="utf-8"))
     ptx = link_texts(texts)
-    sources = compiled_from(ptx)
+    sources = compiled_from(ptx, typed)
     target, version = _TARGET.search(ptx), _COMPILER.search(ptx)
     compiler = Compiler("nvcc", version[1] if version else "", target=target[1] if target else "")
     return Compiled(ptx, {}, compiler, "", sources, list_kernels(ptx, list(sources.values())))
 
 
 class Code:
-    """The modules of a program, by the numbers that it is given for them, and their kernels."""
+    """The modules of a program, by the numbers that it is given for them, and their kernels.
+
+    `typed` are the sources that it has in no file, by the paths that its compiler gives them.
+    """
 
     def __init__(self, session: ProgramSession, device: Device) -> None:
         self._session = session
@@ -51,6 +55,7 @@ class Code:
         self._modules: list[Module] = []
         self.functions: list[Function] = []
         self._owners: list[Module] = []
+        self.typed: dict[str, str] = {}
 
     @property
     def verbs(self) -> Verbs:
@@ -66,11 +71,14 @@ class Code:
     def load(self, data: bytes) -> Answer:
         """Take a module."""
         try:
-            self._modules.append(self._session.load(read_code(data, self._device.capability)))
+            self._modules.append(self._load(data))
         except CutraceError as problem:
             print(f"cutrace: {problem}", file=sys.stderr)
             return NO_IMAGE
         return (len(self._modules) - 1,)
+
+    def _load(self, data: bytes) -> Module:
+        return self._session.load(read_code(data, self._device.capability, self.typed))
 
     def find(self, module: int, name: bytes) -> Answer:
         """Find a kernel: its number, what it takes."""

@@ -29,7 +29,9 @@ _ERROR = re.compile(r"^\s+(cuda(?:Error\w+|Success))\s*=", re.MULTILINE)
 def build_library(toolkit: Toolkit, compiler: str) -> Path:
     """The folder with `libcudart.so.13` and `libcuda.so.1`, to be put before all others.
 
-    In its folder `stubs` is a `libcuda.so` for the linker, as in NVIDIA's toolkit.
+    In its folder `stubs` is a `libcuda.so` for the linker, as in NVIDIA's toolkit; in `within` is
+    what a process opens that runs already (`within/beside.py`): it reads no $LD_LIBRARY_PATH any
+    more, but takes what it has under the name of NVIDIA's driver.
     """
     major = toolkit.version.partition(".")[0]
     sources = sorted((*RUNTIME.glob("*.[ch]"), *DRIVER.glob("*.[ch]")))
@@ -54,17 +56,24 @@ def _make(folder: Path, toolkit: Toolkit, compiler: str, major: str) -> None:
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:  # g++ takes several for C++, whatever -x says
         list(pool.map(compile_one, sources, objects))
-    linking = (
-        *("-Wl,-z,defs", "-Wl,-Bsymbolic", "-Wl,-z,initfirst", f"-Wl,-soname,{name}"),
-        *(f"-Wl,--version-script,{work / 'map'}", "-pthread", "-ldl"),
-    )
-    _run([compiler, "-shared", *objects, *linking, "-o", str(folder / name)], work)
+    _link(compiler, objects, folder / name, work)
+    (folder / "within").mkdir()
+    _link(compiler, objects, folder / "within" / "libcuda.so.1", work)
     (folder / "libcudart.so").symlink_to(name)
     (folder / "libcudart.so.12").symlink_to(name)
     (folder / "libcuda.so.1").symlink_to(name)
     (folder / "libcuda.so").symlink_to(name)
     _make_stubs(folder / "stubs", work, compiler)
     shutil.rmtree(work)
+
+
+def _link(compiler: str, objects: list[str], library: Path, work: Path) -> None:
+    """Link the library under a name, which is also how the system's loader knows it."""
+    linking = (
+        *("-Wl,-z,defs", "-Wl,-Bsymbolic", "-Wl,-z,initfirst", f"-Wl,-soname,{library.name}"),
+        *(f"-Wl,--version-script,{work / 'map'}", "-pthread", "-ldl"),
+    )
+    _run([compiler, "-shared", *objects, *linking, "-o", str(library)], work)
 
 
 def _written(work: Path, toolkit: Toolkit) -> list[Path]:

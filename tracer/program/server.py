@@ -17,6 +17,10 @@ class Server:
         self._line = line
         self._verbs = {name: verb for part in parts for name, verb in part.items()}
 
+    def take(self, part: Verbs) -> None:
+        """Have a part answer from now on what it has verbs for."""
+        self._verbs.update(part)
+
     def answer_one(self) -> bool:
         """Read a message and answer it; False where there is none, and never will be."""
         head = self._read(HEAD.size)

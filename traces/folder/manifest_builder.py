@@ -36,6 +36,13 @@ class Draft:
         self._sources[key] = text
         return key
 
+    def hand_on(self, other: "Draft") -> None:
+        """Tell another manifest of the compilers and sources: what they made is launched there."""
+        for compiler in self._compilers:
+            other.compiler(compiler)
+        for name, text in self._sources.items():
+            other.source(name, text)
+
     def event(self, event: Event) -> None:
         """Append a copy or a set; launches append theirs themselves."""
         self._events.append(event)

@@ -129,6 +129,12 @@ static int is_inside(const struct object *object, uint64_t offset, uint64_t byte
     return offset <= object->bytes && bytes <= object->bytes - offset;
 }
 
+/* A process that runs already may have NVIDIA's shared runtime, too, which exports its names. */
+static int has_names(const Elf64_Shdr *section)
+{
+    return section->sh_type == SHT_SYMTAB || (is_within && section->sh_type == SHT_DYNSYM);
+}
+
 /* Whether the runtime is in it: then its registration of code has a name there. */
 static void search(const struct object *object)
 {
@@ -140,7 +146,7 @@ static void search(const struct object *object)
     const Elf64_Shdr *sections = (const Elf64_Shdr *)(object->file + head->e_shoff);
     for (unsigned i = 0; i < head->e_shnum; i++) {
         const Elf64_Shdr *own = sections + i;
-        if (own->sh_type != SHT_SYMTAB || own->sh_link >= head->e_shnum)
+        if (!has_names(own) || own->sh_link >= head->e_shnum)
             continue;
         const Elf64_Shdr *text = sections + own->sh_link;
         if (is_inside(object, own->sh_offset, own->sh_size) &&
@@ -199,8 +205,9 @@ void search_new_libraries(void)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     pthread_mutex_lock(&lock);
-    if (is_recorded(environ))
+    if (is_within || is_recorded(environ))
         dl_iterate_phdr(visit, NULL);
+    bind_new_libraries();
     pthread_mutex_unlock(&lock);
 }
 

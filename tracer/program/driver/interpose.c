@@ -93,5 +93,25 @@ API void *dlsym(void *handle, const char *name)
     void *there = system_dlsym()(handle, name);
     if (there && there != found->ours)
         found->theirs = there;
+    else if (there && is_within)
+        return NULL; /* it is ours alone, found from here and not by who asks */
     return there ? found->ours : NULL;
+}
+
+void *ours_for(const void *function)
+{
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        if (function && table[i].theirs == function)
+            return table[i].ours;
+    return NULL;
+}
+
+void find_theirs(const char *path)
+{
+    void *library = dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
+    for (size_t i = 0; library && i < sizeof table / sizeof *table; i++) {
+        void *there = system_dlsym()(library, table[i].name);
+        if (there)
+            table[i].theirs = there;
+    }
 }

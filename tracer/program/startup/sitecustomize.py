@@ -1,12 +1,12 @@
 """Python imports this by itself when it starts, in a program that is recorded.
 
-Kernels of Numba get the lines of their Python. It is another Python's module than cutrace's, so it
+Kernels of Numba get the lines of their Python. It runs in other Pythons than cutrace's, so it
 imports nothing but what every Python has; a `sitecustomize` of the user's own is run, too.
 """
 
 import importlib.util
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
@@ -14,6 +14,10 @@ from types import ModuleType
 from typing import Any
 
 HERE = str(Path(__file__).parent)
+
+
+BEFORE_COMPILING: list[Callable[[Any], None]] = []
+"""Called with the Python function of each kernel of Numba before it is compiled."""
 
 
 class AfterImport(MetaPathFinder):
@@ -45,33 +49,31 @@ class AfterImport(MetaPathFinder):
 
 def give_lines(dispatcher: Any) -> None:
     """Let all kernels of `numba.cuda.dispatcher` be compiled with the lines of their source."""
-    made = dispatcher.CUDADispatcher.__init__
-
-    def make(
-        self: Any, function: Any, targetoptions: dict[str, Any], *more: Any, **named: Any
-    ) -> None:
-        if not targetoptions.get("debug"):
-            targetoptions = {**targetoptions, "lineinfo": True}
-        made(self, function, targetoptions, *more, **named)
-
-    dispatcher.CUDADispatcher.__init__ = make
-    dispatcher.CUDADispatcher.compile = _without_lines_if_need_be(dispatcher.CUDADispatcher.compile)
+    kind = dispatcher.CUDADispatcher
+    kind.compile, kind.compile_device = map(_with_lines, (kind.compile, kind.compile_device))
 
 
-def _without_lines_if_need_be(compiled: Callable[..., Any]) -> Callable[..., Any]:
-    """Compile once more without lines where Numba itself stumbles over them (empty tuples)."""
+def _with_lines(compiled: Callable[..., Any]) -> Callable[..., Any]:
+    """Compile with lines, and once more without where Numba itself stumbles over them (empty
+    tuples)."""
 
-    def compile_kernel(self: Any, *arguments: Any) -> Any:
+    def compile_with_lines(self: Any, *arguments: Any, **named: Any) -> Any:
+        options = self.targetoptions
+        for tell in BEFORE_COMPILING:
+            tell(self.py_func)
+        if options.get("debug") or options.get("lineinfo"):
+            return compiled(self, *arguments, **named)
+        options["lineinfo"] = True
         try:
-            return compiled(self, *arguments)
+            return compiled(self, *arguments, **named)
         except Exception as error:
-            names = {each.__name__ for each in type(error).__mro__}
-            if "NumbaError" in names or not self.targetoptions.get("lineinfo"):
+            if "NumbaError" in {each.__name__ for each in type(error).__mro__}:
                 raise
-        self.targetoptions["lineinfo"] = False
-        return compiled(self, *arguments)
+        finally:
+            options["lineinfo"] = False
+        return compiled(self, *arguments, **named)
 
-    return compile_kernel
+    return compile_with_lines
 
 
 def link_sources_as_ptx(codegen: Any) -> None:
@@ -100,7 +102,20 @@ def run_the_next() -> None:
         spec.loader.exec_module(module)
 
 
+def patch_packages() -> None:
+    """Change packages that are imported, and those that will be, when they are."""
+    for name, change in _CHANGES.items():
+        if module := sys.modules.get(name):
+            change(module)
+        else:
+            sys.meta_path.insert(0, AfterImport(name, change))
+
+
+_CHANGES: Mapping[str, Callable[[Any], None]] = {
+    "numba.cuda.dispatcher": give_lines,
+    "numba.cuda.codegen": link_sources_as_ptx,
+}
+
 if __name__ == "sitecustomize":
-    sys.meta_path.insert(0, AfterImport("numba.cuda.dispatcher", give_lines))
-    sys.meta_path.insert(0, AfterImport("numba.cuda.codegen", link_sources_as_ptx))
+    patch_packages()
     run_the_next()

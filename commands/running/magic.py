@@ -1,0 +1,60 @@
+"""`%%cutrace` in IPython and Jupyter: record what a cell launches, and show what it costs."""
+
+import argparse
+import shlex
+from dataclasses import replace
+from typing import Any, NoReturn
+
+from ...errors import CutraceError
+from .recording_here import recording, shown_device
+
+USAGE = (
+    "%%cutrace [-o TRACE] [-d DEVICE] [--by launch|line|array|instruction] [--counters NAME,...]"
+)
+
+
+class _Options(argparse.ArgumentParser):
+    """Says what is wrong as cutrace does; a notebook must not exit."""
+
+    def error(self, message: str) -> NoReturn:
+        """Raise instead of ending the process."""
+        raise CutraceError(f"%%cutrace: {message}; expected {USAGE}")
+
+
+def _read(line: str) -> argparse.Namespace:
+    options = _Options(prog="%%cutrace", add_help=False, usage=USAGE)
+    options.add_argument("-o", "--out")
+    options.add_argument("-d", "--device")
+    options.add_argument("--by", default="line")
+    options.add_argument("--counters", default="")
+    options.add_argument("statement", nargs=argparse.REMAINDER)
+    return options.parse_args(shlex.split(line, posix=False))
+
+
+def load(ipython: Any) -> None:
+    """Teach a shell of IPython the magic `cutrace`, for a line and for a cell."""
+
+    def cutrace(line: str, cell: str | None = None) -> None:
+        """Record what a cell, or the statement in the line, launches, and count it by line."""
+        asked = _read(line)
+        code = cell if cell is not None else " ".join(asked.statement)
+        if not code.strip():
+            raise CutraceError(f"%cutrace: nothing to run; expected {USAGE}, or %cutrace STATEMENT")
+        with recording(asked.out, shown_device() or asked.device) as recorded:
+            result = ipython.run_cell(code)
+        if recorded.launches:
+            print(_counted(recorded, asked))
+        elif result.success:
+            print("cutrace: no kernel was launched")
+
+    ipython.register_magic_function(cutrace, "line_cell", "cutrace")
+
+
+def _counted(recorded: recording, asked: argparse.Namespace) -> str:
+    from ...analyzer.report import render
+    from ...analyzer.sheet.view import View, check_grouping
+
+    check_grouping(asked.by)
+    names = tuple(name for name in asked.counters.split(",") if name)
+    profile = recorded.profile(asked.device or shown_device())
+    return render(replace(profile, view=View(asked.by, names)), "table")

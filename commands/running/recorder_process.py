@@ -1,0 +1,89 @@
+"""The recorder beside a process that calls `cutrace.recording()`; it ends with that process.
+
+Started with `-m` and the words LINE CONTROL MEMORY DEVICE: the numbers of files that it inherits,
+and the name of a device.
+"""
+
+import select
+import signal
+import socket
+import sys
+from contextlib import redirect_stderr
+from io import StringIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ...errors import CutraceError
+from .program import choose_device
+
+if TYPE_CHECKING:
+    from ...tracer.program.within.control import Control
+    from ...tracer.program.within.lasting import Lasting
+
+
+def main(words: list[str]) -> None:
+    """Answer until the process has gone; then end the trace that is open, if any."""
+    from ...tracer.program.arena import SharedMemory
+    from ...tracer.program.within.control import Control
+    from ...tracer.program.within.lasting import make_lasting
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process
+    line, control = (socket.socket(fileno=int(word)) for word in words[:2])
+    lasting = make_lasting(SharedMemory(int(words[2])), line, choose_device(words[3] or None))
+    _serve(lasting, line, Control(control))
+    if lasting.is_recording:
+        lasting.end()
+
+
+def _serve(lasting: "Lasting", line: socket.socket, control: "Control") -> None:
+    """What the process asks of its device comes before what it asks of the trace."""
+    said = StringIO()
+    watched = select.poll()
+    watched.register(line, select.POLLIN)
+    watched.register(control.line, select.POLLIN)
+    while True:
+        ready = {place for place, _ in watched.poll()}
+        with redirect_stderr(said):
+            if line.fileno() in ready:
+                if not lasting.server.answer_one():
+                    watched.unregister(line)
+                continue
+            question = control.receive()
+            if question is None:
+                return
+            answer = _answer(lasting, question)
+        control.send(**answer, said=said.getvalue())
+        said.seek(0)
+        said.truncate()
+
+
+def _answer(lasting: "Lasting", question: dict[str, Any]) -> dict[str, Any]:
+    """Begin or end a trace, or take a source."""
+    try:
+        if "begin" in question:
+            _begin(lasting, **question)
+            return {}
+        if "source" in question:
+            lasting.code.typed[question["source"]] = question["text"]
+            return {}
+        ended = lasting.end()
+    except CutraceError as problem:
+        return {"error": str(problem)}
+    return {"launches": ended.launches, "refused": ended.refused, "left_out": ended.left_out}
+
+
+def _begin(
+    lasting: "Lasting", begin: str, kernels: str | None, skip: int, keep: dict[str, Any],
+    watch: dict[str, Any],
+) -> None:  # fmt: skip
+    from ...tracer.host.selection.watch import choose_watch
+    from ...tracer.host.selection.wish import choose_wish
+    from ...tracer.program.choice import read_choice
+
+    choice = read_choice(kernels, skip)
+    watching = choose_watch(**{"bounds": "report", **watch})
+    lasting.begin(Path(begin), choice, choose_wish(**keep), watching)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

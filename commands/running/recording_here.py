@@ -1,0 +1,112 @@
+"""`with cutrace.recording("x.cutrace"):` what this process launches, by whichever package."""
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from os import environ
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from ...errors import CutraceError
+from ...tracer.host.destination import absolute, choose_trace
+from ...traces.reader import Trace
+from ..options.replay import DEFAULT_DEVICE
+from .checked_trace import CheckedTrace
+
+if TYPE_CHECKING:
+    from ...tracer.program.within.beside import Beside
+
+_beside: "Beside | None" = None
+"""The recorder of this process, once it has one."""
+
+
+class recording(CheckedTrace):
+    """Record what is launched inside `with`: by Numba, CuPy, Triton, cuda-python and others.
+
+    The first one of a process brings cutrace's library in place of CUDA's driver, which shows
+    `device` for as long as the process lasts; so it comes before the first call of CUDA's. Arrays
+    and kernels last from one recording to the next. Options are those of `cutrace record`: launches
+    of `kernels`, a regular expression, behind the first `skip`; `only` and the others as Session's.
+    Once it has ended it answers `profile()` and `assert_budget()`, and shows itself in a notebook.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        device: str | None = None,
+        *,
+        kernels: str | None = None,
+        skip: int = 0,
+        only: Mapping[str, Any] | None = None,
+        sample_blocks: int | str | None = None,
+        max_trace_size: int | str | None = None,
+        **watch: Any,
+    ) -> None:
+        keep = {
+            "only": dict(only or {}),
+            "sample_blocks": sample_blocks,
+            "max_trace_size": max_trace_size,
+        }
+        self._asked = {"kernels": kernels, "skip": skip, "keep": keep, "watch": watch}
+        self._device = device
+        self.trace = choose_trace(None if path is None else os.fspath(path))
+        self.launches = self.refused = 0
+        self.said = ""
+        self._is_open = False
+
+    def __enter__(self) -> "recording":
+        self.trace = absolute(self.trace)
+        recorder(self._device).ask(begin=str(self.trace), **self._asked)
+        self._is_open = True
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        problem: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if not self._is_open:
+            return
+        self._is_open = False
+        ended = recorder().ask(end=True)
+        self.launches, self.refused = ended["launches"], ended["refused"]
+        left_out = [f"cutrace: {ended['left_out']}\n"] if ended["left_out"] else []
+        self.said = "".join((ended["said"], *left_out))
+        if problem is not None and self.said:
+            problem.add_note(self.said.rstrip())
+        elif self.said:
+            print(self.said, end="", file=sys.stderr)
+
+    def end(self) -> Trace:
+        """End the recording, if it has not ended, and read its trace."""
+        self.__exit__(None, None, None)
+        return super().end()
+
+    def _repr_html_(self) -> str:
+        return self.end()._repr_html_()
+
+
+def shown_device() -> str:
+    """The device that this process has since its first recording; empty before."""
+    return _beside.device if _beside else ""
+
+
+def recorder(device: str | None = None) -> "Beside":
+    """The recorder of this process; CutraceError where it shows another device than this."""
+    global _beside
+    if _beside is None:
+        from ...tracer.program.within.beside import Beside
+
+        _beside = Beside(_command, device or environ.get("CUTRACE_DEVICE") or DEFAULT_DEVICE)
+    elif device and device != _beside.device:
+        raise CutraceError(
+            f"this process has the device {_beside.device} since its first recording, and cannot "
+            f"have {device}: use another process; what is recorded can be counted on any device"
+        )
+    return _beside
+
+
+def _command(words: Sequence[str]) -> Sequence[str]:
+    """How the recorder is started: `-P` so that nothing in the current folder is imported."""
+    return [sys.executable, "-P", "-m", "cutrace.commands.running.recorder_process", *words]

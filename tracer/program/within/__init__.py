@@ -1,0 +1,1 @@
+"""A process that records itself: what it brings into itself, and the recorder beside it."""
