@@ -27,6 +27,7 @@ _EXECUTABLE = re.compile(r"add_executable\(\s*([\w-]+)\s+([^)]*)\)")
 _SOURCES = (".cu", ".cpp", ".c")
 _MODULE = re.compile(r'set\(CUDA_(FATBIN|PTX)_FILE "\$\{CMAKE_CURRENT_BINARY_DIR\}/([^"]+)"')
 _KERNEL_SOURCE = re.compile(r'set\(CUDA_KERNEL_SOURCE "\$\{CMAKE_CURRENT_SOURCE_DIR\}/([^"]+)"')
+_TOOLKIT_HEADER = re.compile(r"\$\{CUDA_INCLUDE_DIR\}/([\w./]+)")
 _OPENMP = ("-Xcompiler", "-fopenmp")
 
 
@@ -41,6 +42,7 @@ class Program:
     sources: tuple[str, ...] = ()
     flags: tuple[str, ...] = ()
     modules: tuple[tuple[str, str, str], ...] = ()
+    headers: tuple[str, ...] = ()
     arguments: str = ""
     runs_in: str = ""
     left_out: str = ""
@@ -69,6 +71,7 @@ def _with_settings(program: Program, own: Mapping[str, Any], samples: Path) -> P
         tuple(_expand(program.folder, own.get("sources", program.sources), without)),
         (*program.flags, *shlex.split(flags)),
         program.modules,
+        program.headers,
         own.get("arguments", ""),
         own.get("runs_in", ""),
         own.get("left_out", ""),
@@ -95,8 +98,10 @@ def _samples(checkout: Path) -> Iterator[Program]:
         own = [f"-I{folder.name}" for folder in cmake.parent.glob("inc*/")]
         modules = tuple(_modules(text))
         flags = (f"-I{checkout / 'Common'}", *own, "-std=c++17", *_flags_of(text))
+        headers = tuple(_TOOLKIT_HEADER.findall(text))
         yield Program(
-            "cuda-samples", cmake.parent.name, checkout, cmake.parent, sources, flags, modules
+            *("cuda-samples", cmake.parent.name, checkout, cmake.parent),
+            *(sources, flags, modules, headers),
         )
 
 

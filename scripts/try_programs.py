@@ -26,6 +26,7 @@ from try_collections import Program, find_programs
 from try_inputs import write_inputs
 
 from cutrace.errors import CutraceError
+from cutrace.tracer.program.toolkit import find_toolkit
 from cutrace.traces.reader import read_trace
 
 _PASSED = re.compile(
@@ -115,11 +116,20 @@ def build(program: Program, places: Places, binary: Path) -> str:
             folder = _copy(program, Path(copy))
             _change(folder, program)
         flags = [flag.replace("{inputs}", str(places.inputs)) for flag in program.flags]
+        _link_headers(program)
         for option, name, source in program.modules:
             headers = [flag for flag in flags if flag.startswith("-I")]
             _run(["nvcc", option, *headers, source, "-o", name], program.folder, 900)
         command = ["nvcc", "-O3", "-o", str(binary), *flags, *program.sources]
         return _run(command, folder, 900)[1]
+
+
+def _link_headers(program: Program) -> None:
+    """Put headers of the toolkit into a program's folder, which it compiles itself as it runs."""
+    for name in program.headers:
+        place = program.folder / Path(name).name
+        if not place.exists():
+            place.symlink_to(find_toolkit().include / name)
 
 
 def _copy(program: Program, root: Path) -> Path:

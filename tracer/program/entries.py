@@ -14,6 +14,13 @@ from .toolkit import Toolkit
 _TYPE = re.compile(r"^typedef \w+ \(CUDAAPI \*PFN_(cu\w+)_v(\d+)\)", re.MULTILINE)
 _NEWEST = re.compile(r"^#define (cu[A-Z]\w+)\s+(?:__CUDA_API_PT[DS]\w\()?(cu\w+)", re.MULTILINE)
 _PER_THREAD = re.compile(r"__CUDA_API_(PT[DS][SZ])\((cu\w+)\)")
+_FIRST = (
+    *("cuCtxDestroy", "cuCtxPopCurrent", "cuCtxPushCurrent", "cuStreamDestroy", "cuEventDestroy"),
+    *("cuDevicePrimaryCtxRelease", "cuDevicePrimaryCtxReset", "cuDevicePrimaryCtxSetFlags"),
+    "cuIpcOpenMemHandle",
+)
+"""First versions that take what the second ones take; those of others had 32 bits for sizes."""
+
 _ERROR = re.compile(r"^\s+(CUDA_(?:SUCCESS|ERROR_\w+))\s*=", re.MULTILINE)
 
 
@@ -37,10 +44,12 @@ def driver_table(toolkit: Toolkit, ours: set[str]) -> tuple[str, str]:
     names = dict.fromkeys(entry.name for entry in entries)
     lines = [f"ENTRY({entry.name}, {entry.asked}, {entry.since})\n" for entry in entries]
     per_thread = _per_thread_twins(_read(toolkit, "cuda.h"), names)
-    missing = [name for name in names if name not in ours]
+    plain = {name.removesuffix("_v2") for name in names if name.endswith("_v2")}
+    first = [jump(name, f"{name}_v2") for name in _FIRST]
+    missing = sorted((plain | names.keys()) - ours - set(_FIRST))
     refusals = [f'API int {name}(void) {{ return refuse_driver("{name}"); }}' for name in missing]
     head = f"{JUMPS}int refuse_driver(const char *name);\n"
-    return "".join(lines), "\n".join((head, *refusals, *per_thread, ""))
+    return "".join(lines), "\n".join((head, *refusals, *per_thread, *first, ""))
 
 
 def stub_library(entries: str) -> str:

@@ -8,6 +8,7 @@ from itertools import accumulate, islice
 from ...errors import CutraceError, KernelFault
 from ...traces.schema import Argument
 from ..engine.kernel.parameter_layout import parameter_offsets
+from ..engine.memory.device_launches import DeviceLaunch
 from ..engine.memory.memory import Memory
 from ..host.launch.function import ConfiguredFunction, Function
 from ..host.launch.numba_array import count_words, data_address
@@ -95,9 +96,12 @@ class Launches:
         return (self._take_printed(),)
 
     def _run_launched(self, number: int) -> None:
-        """Run what a kernel launched, each with what it launches in turn."""
+        """Do what a kernel asked for; each launch with what it launches in turn."""
         memory = self._recording.memory
         for asked in memory.device_launches.take():
+            if not isinstance(asked, DeviceLaunch):
+                self._storage.do_for_kernel(asked)
+                continue
             function = self._code.beside(number, asked.kernel)
             packed = tuple(_read_parameters(memory, function, asked.buffer))
             configured = function[asked.grid, asked.block, 0, asked.shared]

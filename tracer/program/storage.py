@@ -2,8 +2,12 @@
 
 from dataclasses import replace
 
-from ...errors import CutraceError
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import CutraceError, KernelFault
 from ...traces.schema import Event
+from ..engine.memory.device_launches import DeviceCopy, DeviceSet
 from ..engine.memory.memory import ALIGNMENT, Allocation
 from ..host.array import describe
 from .answers import INVALID_VALUE, OUT_OF_MEMORY, SUCCESS, Answer, Verbs
@@ -12,6 +16,7 @@ from .session import ProgramSession
 _DIRECTIONS = {1: "HtoD", 2: "DtoH", 3: "DtoD"}
 """Of cudaMemcpyKind; 0 stands for a set."""
 
+_DEVICE_TO_DEVICE = 3
 _MALLOC_HEAP = 2
 """cudaLimitMallocHeapSize."""
 
@@ -33,6 +38,9 @@ class Storage:
         return {
             "ALLOCATE": self.allocate,
             "FREE": self.free,
+            "RESERVE": self.reserve,
+            "UNRESERVE": self.unreserve,
+            "MAP": self.map,
             "COPIED": self.note_copy,
             "LIMIT": self.note_limit,
         }
@@ -52,11 +60,35 @@ class Storage:
             place = self._arena.allocate(size, label, max(align, ALIGNMENT))
         except CutraceError:
             return OUT_OF_MEMORY
-        self._used += size
-        self._recording.arrays.append(describe(place))
-        if not name:
-            self._unnamed.add(place.address)
+        self._take(place, is_named=bool(name))
         return (place.address,)
+
+    def _take(self, place: Allocation, is_named: bool) -> None:
+        self._used += place.size
+        self._recording.arrays.append(describe(place))
+        if not is_named:
+            self._unnamed.add(place.address)
+
+    def reserve(self, size: int, align: int) -> Answer:
+        """Reserve addresses."""
+        try:
+            return (self._arena.reserve(size, align),)
+        except CutraceError:
+            return OUT_OF_MEMORY
+
+    def unreserve(self, address: int) -> Answer:
+        """Give reserved addresses back."""
+        return () if self._arena.unreserve(address) else INVALID_VALUE
+
+    def map(self, address: int, size: int) -> Answer:
+        """Put memory at reserved addresses."""
+        if self._used + size > self._most:
+            return OUT_OF_MEMORY
+        place = self._arena.allocate_at(address, size, self._recording.new_name(None))
+        if place is None:
+            return INVALID_VALUE
+        self._take(place, is_named=False)
+        return ()
 
     def free(self, address: int) -> Answer:
         """Give memory back."""
@@ -79,6 +111,26 @@ class Storage:
         if place and _DIRECTIONS.get(direction) != "DtoH":
             self._recording.memory.mark_written(place)
         return SUCCESS
+
+    def do_for_kernel(self, asked: DeviceCopy | DeviceSet) -> None:
+        """Copy or set memory as a kernel has asked; KernelFault outside of every array."""
+        to = self._bytes(asked.to, asked.size)
+        if isinstance(asked, DeviceSet):
+            to[:] = asked.value
+            self.note_copy(0, asked.size, asked.to)
+        else:
+            to[:] = self._bytes(asked.source, asked.size).copy()
+            self.note_copy(_DEVICE_TO_DEVICE, asked.size, asked.to)
+
+    def _bytes(self, address: int, size: int) -> NDArray[np.uint8]:
+        place = self.find(address)
+        if place is None or address + size > place.address + place.size:
+            raise KernelFault(
+                f"a copy or set that the kernel asked for takes {size} bytes at global address "
+                f"{address:#x}, outside of every array", "outside",
+            )  # fmt: skip
+        start = address - self._arena.base
+        return self._arena.bytes[start : start + size]
 
     def find(self, address: int) -> Allocation | None:
         """The array in which an address lies."""

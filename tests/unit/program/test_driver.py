@@ -197,3 +197,90 @@ def test_a_name_means_what_it_meant_for_the_version_that_a_program_was_written_f
         assert f"{line}\n" in entries
     assert "int cuMulticastCreate(void)" in refusals
     assert "int cuMemAlloc_v2(void)" not in refusals
+
+
+def test_names_of_the_drivers_first_version_are_found_in_its_library(tmp_path: Path) -> None:
+    source = """
+#include <dlfcn.h>
+int main()
+{
+    Start s;
+    void *library = dlopen("libcuda.so.1", RTLD_NOW);
+    auto destroy = (CUresult (*)(CUcontext))dlsym(library, "cuCtxDestroy");
+    printf("%d ", destroy ? destroy(s.context) : -1);
+    CUcontext now;
+    DO(cuCtxGetCurrent(&now));
+    printf("%d", now == NULL);
+}
+"""
+    done = drive(tmp_path, source)
+    assert (done.status, done.out) == (0, "0 1"), done.err
+
+
+MAPPED = """
+int main()
+{
+    Start s;
+    CUmemAllocationProp wish = {};
+    wish.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+    wish.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+    size_t page;
+    DO(cuMemGetAllocationGranularity(&page, &wish, CU_MEM_ALLOC_GRANULARITY_MINIMUM));
+    CUdeviceptr range, other;
+    CUmemGenericAllocationHandle first, second;
+    DO(cuMemAddressReserve(&range, 4 * page, 0, 0, 0));
+    DO(cuMemAddressReserve(&other, page, 0, 0, 0));
+    DO(cuMemCreate(&first, page, &wish, 0));
+    DO(cuMemCreate(&second, page, &wish, 0));
+    DO(cuMemMap(range, page, 0, first, 0));
+    DO(cuMemMap(range + page, page, 0, second, 0));
+    CUmemAccessDesc access = {wish.location, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+    DO(cuMemSetAccess(range, 2 * page, &access, 1));
+    DO(cuMemRelease(second));
+    unsigned n = 64, host[64];
+    for (unsigned i = 0; i < n; i++) host[i] = i;
+    CUdeviceptr data = range + page - 32 * 4; /* half in each page */
+    DO(cuMemcpyHtoD(data, host, sizeof host));
+    void *arguments[] = {&n, &data};
+    DO(cuLaunchKernel(s.scale, 2, 1, 1, 32, 1, 1, 0, NULL, arguments, NULL));
+    DO(cuMemUnmap(range, 2 * page));
+    printf("%d ", cuMemMap(range + 1, page, 0, first, 0));
+    DO(cuMemMap(other, page, 0, first, 0));
+    DO(cuMemcpyDtoH(host, other + page - 32 * 4, 128));
+    printf("%u %u %u ", host[1], host[31], host[33]);
+    printf("%d ", cuMemAddressFree(other, page));
+    DO(cuMemUnmap(other, page));
+    DO(cuMemRelease(first));
+    DO(cuMemAddressFree(other, page));
+    data = range;
+    cuLaunchKernel(s.scale, 2, 1, 1, 32, 1, 1, 0, NULL, arguments, NULL);
+    printf("%d", cuCtxSynchronize());
+}
+"""
+
+
+def test_memory_is_mapped_where_addresses_are_reserved_and_keeps_its_bytes(
+    tmp_path: Path,
+) -> None:
+    done = drive(tmp_path, MAPPED)
+    # 1: no multiple of a page; twice 1 and 31, and 33 as the host had it; 1: it is still mapped;
+    # 700, an illegal address: nothing is mapped there any more
+    assert (done.status, done.out) == (0, "1 2 62 33 1 700"), done.err
+    assert len(done.trace.launches) == 1
+
+
+def test_the_runtimes_context_is_current_for_the_driver(tmp_path: Path) -> None:
+    source = """
+int main()
+{
+    CUcontext before, now, primary;
+    DO(cuInit(0));
+    DO(cuCtxGetCurrent(&before));
+    CHECK(cudaFree(0));
+    DO(cuCtxGetCurrent(&now));
+    DO(cuDevicePrimaryCtxRetain(&primary, 0));
+    printf("%d %d", before == NULL, now == primary);
+}
+"""
+    done = drive(tmp_path, source)
+    assert (done.status, done.out) == (0, "1 1"), done.err

@@ -9,6 +9,7 @@ from engines import assert_same_under_both
 from program_run import record
 
 import cutrace
+from cutrace.tracer.engine.memory.device_launches import DeviceLaunch
 
 TREE = """
 __global__ void note(int *order, int what) { order[atomicAdd(order, 1) + 1] = what; }
@@ -97,7 +98,8 @@ def test_lanes_launch_in_order_under_both_engines(tmp_path: Path) -> None:
     def run(gpu: cutrace.Session) -> list[Any]:
         out = gpu.device_array(64, np.int32)
         gpu.load_ptx(PARENT).get_function("parent")[1, 64](out)
-        asked = gpu._recording.memory.device_launches.take()
+        taken = gpu._recording.memory.device_launches.take()
+        asked = [each for each in taken if isinstance(each, DeviceLaunch)]
         assert [each.grid[0] for each in asked] == list(range(1, 64, 2))
         assert {(each.kernel, each.block, each.shared) for each in asked} == {
             ("child", (32, 1, 1), 0)
@@ -127,3 +129,42 @@ def test_a_launch_keeps_to_the_limit_on_launches(stream: str, tmp_path: Path) ->
     )
     done = record(tmp_path, source, options=("--nvcc-flags=-rdc=true", "--launches", "3"))
     assert len(done.trace.launches) == 3, done.err
+
+
+KEEPER = """
+__global__ void fill(int *to) { to[threadIdx.x] = 10 + threadIdx.x; }
+__global__ void add(int *to, int *from) { to[threadIdx.x] += from[threadIdx.x]; }
+__global__ void give_back(int *data) { cudaFree(data); }
+
+__global__ void work(int *out)
+{
+    int *own = NULL, *none = NULL;
+    if (cudaMalloc(&own, 8 * sizeof(int)) || !own) return;
+    if (cudaMalloc(&none, 1ull << 40) != cudaErrorMemoryAllocation || none) return;
+    cudaStream_t stream;
+    cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+    cudaMemsetAsync(out, 1, 8 * sizeof(int), stream);
+    fill<<<1, 8, 0, stream>>>(own);
+    add<<<1, 8, 0, stream>>>(out, own);
+    cudaMemcpyAsync(out + 8, out, 4 * sizeof(int), cudaMemcpyDeviceToDevice, stream);
+    give_back<<<1, 1, 0, stream>>>(own);
+}
+
+int main()
+{
+    int *out;
+    CHECK(cudaMallocManaged(&out, 16 * sizeof(int)));
+    memset(out, 0, 16 * sizeof(int));
+    work<<<1, 1>>>(out);
+    CHECK(cudaDeviceSynchronize());
+    printf("%d %d %d %d", out[0] - 0x01010101, out[7] - 0x01010101, out[11] - 0x01010101, out[12]);
+}
+"""
+
+
+def test_kernels_allocate_set_and_copy_in_the_order_of_their_calls(tmp_path: Path) -> None:
+    done = record(tmp_path, KEEPER, options=("--nvcc-flags=-rdc=true",))
+    # each int is 0x01010101 of the set plus 10 + its place; 4 of them are copied behind
+    assert (done.status, done.out) == (0, "10 17 13 0"), done.err
+    events = done.trace.manifest.events
+    assert [(e.kind, e.bytes) for e in events if e.kind != "launch"] == [("set", 32), ("copy", 16)]

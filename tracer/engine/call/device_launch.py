@@ -1,8 +1,9 @@
-"""Launches by kernels (CUDA's device runtime, CDP2): kept as they are asked for, run afterwards.
+"""Launches and copies by kernels (CUDA's device runtime): kept as asked for, run afterwards.
 
 A kernel cannot wait for what it launches, so all of it may run when the kernel has ended: in the
 order of the calls, but for tail launches, which come last (CUDA C++ Programming Guide, "CUDA
-Dynamic Parallelism"). nvcc writes calls of `__cudaCDP2...`; parameters lie in the heap of `malloc`.
+Dynamic Parallelism"). nvcc writes calls of `__cudaCDP2...`; parameters, and what kernels
+take by `cudaMalloc`, lie in the heap of `malloc`.
 """
 
 from collections.abc import Callable, Mapping
@@ -16,17 +17,18 @@ from ..array.decoder import Decoder
 from ..array.program import Group, Step
 from ..kernel.function_pointer import function_address
 from ..lanes import Array
-from ..memory.device_launches import DeviceLaunch
+from ..memory.device_launches import DeviceCopy, DeviceLaunch, DeviceSet
 from ..memory.heap import Heap
 from .argument_passing import place_of
 from .parameter_bytes import fetch_bytes, store_bytes
 from .printf import bytes_at
 
-_INVALID_CONFIGURATION, _INVALID_VALUE, _OUT_OF_RESOURCES = 9, 1, 701
+_INVALID_VALUE, _OUT_OF_MEMORY, _INVALID_CONFIGURATION, _OUT_OF_RESOURCES = 1, 2, 9, 701
 """cudaError_t."""
 
 PREFIX = "__cudaCDP2"
-GET_BUFFER = f"{PREFIX}GetParameterBufferV2"
+LATER = (f"{PREFIX}MemcpyAsync", f"{PREFIX}MemsetAsync")
+"""Work besides launches, which need a buffer of the heap."""
 
 
 def make_step(decoder: Decoder, target: CallTarget, name: str) -> Step | None:
@@ -86,8 +88,7 @@ def _make_handle(decoder: Decoder, target: CallTarget) -> Step:
     def make(group: Group) -> None:
         values, lanes = _values(group, take)
         for (address,), place in zip(values, np.flatnonzero(lanes), strict=True):
-            lane = int(group.place[place // 32]) * 32 + int(place) % 32
-            bytes_at(group, lane, address)[:8] = np.array([16], "<u8").view(np.uint8)
+            _write_word(group, int(place), address, 16)
         give(group.frame, np.zeros(lanes.shape, np.uint32))
 
     return make
@@ -98,9 +99,66 @@ def _succeed(decoder: Decoder, target: CallTarget) -> Step:
     return _by_lane(decoder, target, [], lambda words: 0)
 
 
+def _malloc(decoder: Decoder, target: CallTarget) -> Step:
+    """`cudaMalloc(where, bytes)`: write an address to where the first argument points."""
+    take, give = _fetches(decoder, target, ((8,), (8,))), _store(decoder, target)
+    heap = decoder.memory.heap
+    assert heap is not None, "a module that allocates has a heap"
+
+    def allocate(group: Group) -> None:
+        values, lanes = _values(group, take)
+        status = np.zeros(lanes.shape, np.uint32)
+        for (where, size), place in zip(values, np.flatnonzero(lanes), strict=True):
+            address = heap.take(size)
+            _write_word(group, int(place), where, address)
+            status.flat[place] = 0 if address else _OUT_OF_MEMORY
+        give(group.frame, status)
+
+    return allocate
+
+
+def _free(decoder: Decoder, target: CallTarget) -> Step:
+    """`cudaFree(address)`: give back what `cudaMalloc` gave."""
+    heap = decoder.memory.heap
+    assert heap is not None, "a module that allocates has a heap"
+
+    def release(words: list[int]) -> int:
+        return 0 if not words[0] or heap.give(words[0]) else _INVALID_VALUE
+
+    return _by_lane(decoder, target, _fetches(decoder, target, ((8,),)), release)
+
+
+def _copy_later(decoder: Decoder, target: CallTarget) -> Step:
+    """`cudaMemcpyAsync(to, source, bytes, kind, stream)`."""
+    launched = decoder.memory.device_launches.launched
+
+    def ask(words: list[int]) -> int:
+        to, source, size, _, stream = words
+        launched.append(DeviceCopy(to, source, size, stream))
+        return 0
+
+    return _by_lane(decoder, target, _fetches(decoder, target, ((8,), (8,), (8,), (4,), (8,))), ask)
+
+
+def _set_later(decoder: Decoder, target: CallTarget) -> Step:
+    """`cudaMemsetAsync(to, value, bytes, stream)`."""
+    launched = decoder.memory.device_launches.launched
+
+    def ask(words: list[int]) -> int:
+        to, value, size, stream = words
+        launched.append(DeviceSet(to, value & 0xFF, size, stream))
+        return 0
+
+    return _by_lane(decoder, target, _fetches(decoder, target, ((8,), (4,), (8,), (8,))), ask)
+
+
 _FUNCTIONS: Mapping[str, Callable[[Decoder, CallTarget], Step]] = {
     "GetParameterBufferV2": _get_buffer,
     "LaunchDeviceV2": _launch,
+    "Malloc": _malloc,
+    "Free": _free,
+    "MemcpyAsync": _copy_later,
+    "MemsetAsync": _set_later,
     "StreamCreateWithFlags": _make_handle,
     "StreamDestroy": _succeed,
     "StreamWaitEvent": _succeed,
@@ -127,6 +185,7 @@ def _fetches(decoder: Decoder, target: CallTarget, sizes: tuple[tuple[int, ...],
 
 
 def _store(decoder: Decoder, target: CallTarget) -> Callable[[Any, Array], None]:
+    """Return what writes the call's answer, an integer a lane."""
     (operand,) = target.returns
     name = operand.name if isinstance(operand, Symbol) else ""
     size = next(v.size for v in decoder.loaded.module.functions[_callee(target)].returns)
@@ -162,3 +221,9 @@ def _values(group: Group, take: _Fetches) -> tuple[list[list[int]], Array]:
     return [list(words) for words in zip(*columns, strict=True)] or [
         [] for _ in range(int(lanes.sum()))
     ], lanes
+
+
+def _write_word(group: Group, place: int, address: int, value: int) -> None:
+    """Write 64 bits to a generic address, as the lane at `place` of the group's shape sees it."""
+    lane = int(group.place[place // 32]) * 32 + place % 32
+    bytes_at(group, lane, address)[:8] = np.array([value], "<u8").view(np.uint8)

@@ -28,7 +28,10 @@ ALIGNMENT = 256
 CONSTANT_BYTES = 64 * 1024
 GLOBAL_BASE = 0x7_0000_0000
 WORKSPACE_BYTES = 256
-_TAKE_FROM_HEAP = ("malloc", "free", "__cudaCDP2GetParameterBufferV2")
+TAKES_FROM_HEAP = (
+    *("malloc", "free"),
+    *("__cudaCDP2GetParameterBufferV2", "__cudaCDP2Malloc", "__cudaCDP2Free"),
+)
 """Functions of CUDA's for which a module needs a heap."""
 WINDOWS: Mapping[Space, tuple[int, int]] = {
     Space.SHARED: (0x0100_0000, 0x0200_0000),
@@ -101,6 +104,7 @@ class Arena:
         self._wipe = self._write_zeros if room is None else room.wipe
         self._starts: list[int] = []
         self._holes: list[tuple[int, int]] = []
+        self._reserved: dict[int, int] = {}
         self._end = self._before = before
         self._grow(before)
 
@@ -111,10 +115,54 @@ class Arena:
         if start is None:
             start = self._take_end(size, name, align)
         allocation = Allocation(name, self.base + start, size, self.space, itemsize, shape, pitch)
+        self._insert(allocation)
+        return allocation
+
+    def _insert(self, allocation: Allocation) -> None:
         place = bisect_right(self._starts, allocation.address)
         self.allocations.insert(place, allocation)
         self._starts.insert(place, allocation.address)
+
+    def reserve(self, size: int, align: int) -> int:
+        """Keep a range of addresses for `allocate_at`; CutraceError where there is no room."""
+        start = self._take_hole(size + self._guard, align)
+        if start is None:
+            start = self._take_end(size, "reserved addresses", align)
+        self._reserved[start] = size
+        return self.base + start
+
+    def allocate_at(self, address: int, size: int, name: str) -> Allocation | None:
+        """Allocate zeroed bytes in a reserved range; None outside of all, or where one lies."""
+        start = address - self.base
+        before = self.find(address + size - 1)
+        is_free = before is None or before.address + before.size <= address
+        if not is_free or not self._is_reserved(start, size):
+            return None
+        allocation = Allocation(name, address, size, self.space)
+        self._clear(start, start + size)
+        self._insert(allocation)
         return allocation
+
+    def _is_reserved(self, start: int, size: int) -> bool:
+        return any(
+            first <= start and start + size <= first + length
+            for first, length in self._reserved.items()
+        )
+
+    def unreserve(self, address: int) -> bool:
+        """Give a reserved range back; False if none begins there or something lies in it."""
+        start = address - self.base
+        size = self._reserved.get(start, 0)
+        last = self.find(address + size - 1)
+        if not size or (last and last.address + last.size > address):
+            return False
+        del self._reserved[start]
+        self._give(start, start + size + self._guard)
+        return True
+
+    def _give(self, start: int, end: int) -> None:
+        self._holes.append((start, end))
+        self._holes = _joined(self._holes)
 
     def free(self, allocation: Allocation) -> None:
         """Give an allocation's bytes back, as zeros; a later one of its size may lie there."""
@@ -122,8 +170,8 @@ class Arena:
         del self.allocations[place], self._starts[place]
         start = allocation.address - self.base
         self._clear(start, start + allocation.size)
-        self._holes.append((start, start + allocation.size + self._guard))
-        self._holes = _joined(self._holes)
+        if not self._is_reserved(start, allocation.size):
+            self._give(start, start + allocation.size + self._guard)
 
     def _write_zeros(self, start: int, end: int) -> None:
         self.bytes[start:end] = 0
@@ -332,7 +380,7 @@ class Memory:
         placed = {v.name: self._place(v) for v in module.variables.values() if _has_place(v)}
         meets = any(map(_meets_grid, module.functions.values()))
         workspace = self._grid_workspace() if meets else None
-        takes = not module.functions.keys().isdisjoint(_TAKE_FROM_HEAP)
+        takes = not module.functions.keys().isdisjoint(TAKES_FROM_HEAP)
         loaded = LoadedModule(
             module,
             placed,

@@ -53,8 +53,8 @@ def decode_pointed_parameter(decoder: Decoder, instruction: Instruction) -> Step
     fetch = decoder.fetch(address.base, address.base.type)
     stores = [None if isinstance(e, Bucket) else decoder.store(e, kind) for e in elements(to)]
     guard, size = decoder.guard(), DTYPES[kind].itemsize
-    windows = np.lib.stride_tricks.sliding_window_view(parameter_image(decoder), size)
-    last = len(windows) + size - 1 - size * len(stores)
+    image, octet = parameter_image(decoder), np.arange(size)
+    last = len(image) - size * len(stores)
 
     def load(group: Group) -> None:
         frame = group.frame
@@ -68,9 +68,9 @@ def decode_pointed_parameter(decoder: Decoder, instruction: Instruction) -> Step
                 f"bytes outside of its parameters"
             )
         for number, store in enumerate(stores):
-            octets = windows.take(place + number * size, axis=0, mode="clip")
+            octets = image.take((place + number * size)[..., None] + octet, mode="clip")
             if store is not None:
-                store(frame, np.ascontiguousarray(octets).view(DTYPES[kind])[..., 0])
+                store(frame, octets.view(DTYPES[kind])[..., 0])
 
     return load
 

@@ -18,9 +18,18 @@ static uint64_t made = 1;
 static __thread CUcontext stack[DEEPEST];
 static __thread int depth;
 
+/* Where no context was made current, a program that uses the runtime has its primary one. */
 static CUcontext current(void)
 {
+    if (!depth && is_runtime_used)
+        return &primary;
     return depth ? stack[depth - 1] : NULL;
+}
+
+static CUresult check_device(CUdevice number)
+{
+    int value;
+    return result(cudaDeviceGetAttribute(&value, cudaDevAttrWarpSize, number));
 }
 
 static CUresult push(CUcontext context)
@@ -33,7 +42,7 @@ static CUresult push(CUcontext context)
 
 static CUresult create(CUcontext *context, unsigned flags, CUdevice number)
 {
-    CUresult status = result(cudaSetDevice(number));
+    CUresult status = check_device(number);
     if (status)
         return status;
     *context = calloc(1, sizeof **context);
@@ -210,7 +219,7 @@ API CUresult cuCtxDisablePeerAccess(CUcontext peer)
 
 API CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice number)
 {
-    CUresult status = result(cudaSetDevice(number));
+    CUresult status = check_device(number);
     if (status)
         return status;
     primary.users++;
@@ -223,24 +232,24 @@ API CUresult cuDevicePrimaryCtxRelease_v2(CUdevice number)
     if (!primary.users)
         return CUDA_ERROR_INVALID_CONTEXT;
     primary.users--;
-    return result(cudaSetDevice(number));
+    return check_device(number);
 }
 
 API CUresult cuDevicePrimaryCtxReset_v2(CUdevice number)
 {
     primary.users = 0;
-    return result(cudaSetDevice(number));
+    return check_device(number);
 }
 
 API CUresult cuDevicePrimaryCtxGetState(CUdevice number, unsigned *flags, int *is_active)
 {
     *flags = primary.flags;
     *is_active = primary.users > 0;
-    return result(cudaSetDevice(number));
+    return check_device(number);
 }
 
 API CUresult cuDevicePrimaryCtxSetFlags_v2(CUdevice number, unsigned flags)
 {
     primary.flags = flags;
-    return result(cudaSetDevice(number));
+    return check_device(number);
 }

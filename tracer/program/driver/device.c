@@ -20,6 +20,10 @@ API CUresult cuDeviceGet(CUdevice *number, int ordinal)
 
 API CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute which, CUdevice number)
 {
+    if (which == CU_DEVICE_ATTRIBUTE_VIRTUAL_ADDRESS_MANAGEMENT_SUPPORTED)
+        return *value = 1, result(begin());
+    if (which == CU_DEVICE_ATTRIBUTE_GENERIC_COMPRESSION_SUPPORTED)
+        return *value = device.facts.major >= 8, result(begin());
     return result(cudaDeviceGetAttribute(value, (enum cudaDeviceAttr)which, number));
 }
 
@@ -55,7 +59,8 @@ API CUresult cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice number)
 {
     memset(uuid, 0, sizeof *uuid);
     memcpy(uuid->bytes, "cutrace", 7);
-    return result(cudaSetDevice(number));
+    int value;
+    return cuDeviceGetAttribute(&value, CU_DEVICE_ATTRIBUTE_WARP_SIZE, number);
 }
 
 API CUresult cuDeviceGetUuid(CUuuid *uuid, CUdevice number)

@@ -14,7 +14,7 @@ static CUresult made(CUdeviceptr *place, const void *data, cudaError_t status)
 API CUresult cuMemAlloc_v2(CUdeviceptr *place, size_t bytes)
 {
     void *data = NULL;
-    cudaError_t status = bytes ? cudaMalloc(&data, bytes) : cudaErrorInvalidValue;
+    cudaError_t status = bytes ? allocate(&data, bytes, DEVICE, "") : cudaErrorInvalidValue;
     return made(place, data, status);
 }
 

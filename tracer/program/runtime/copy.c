@@ -29,7 +29,13 @@ static int is_inside(const void *pointer, size_t bytes)
         return 1;
     if (address >= device.base + device.constants)
         return 1; /* constants and texels, whose owners have checked */
-    return find_allocation(pointer, &found) && bytes <= found.address + found.bytes - address;
+    uint64_t end = address + bytes;
+    do { /* memory that is mapped page by page may lie side by side */
+        if (!find_allocation((const void *)(uintptr_t)address, &found))
+            return 0;
+        address = found.address + found.bytes;
+    } while (address < end);
+    return 1;
 }
 
 static size_t span(struct side side, const struct copy *copy)

@@ -10,6 +10,7 @@
 #define OPEN_SHARED (48 * 1024) /* bytes a block may have without being asked for by an attribute */
 
 static unsigned device_flags;
+int is_runtime_used;
 
 static cudaError_t begin_on(int number)
 {
@@ -28,6 +29,7 @@ API cudaError_t cudaGetDeviceCount(int *count)
 
 API cudaError_t cudaSetDevice(int number)
 {
+    is_runtime_used = 1;
     return done(begin_on(number));
 }
 

@@ -26,6 +26,7 @@ static __thread const void *site;
 
 API unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared, cudaStream_t stream)
 {
+    is_runtime_used = 1;
     if (depth == DEEPEST)
         return 1;
     pushed[depth].grid = grid;

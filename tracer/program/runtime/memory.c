@@ -135,11 +135,13 @@ static cudaError_t free_if_any(void *pointer)
 
 API cudaError_t cudaMalloc(void **pointer, size_t bytes)
 {
+    is_runtime_used = 1;
     return done(allocate(pointer, bytes, DEVICE, ""));
 }
 
 API cudaError_t cudaFree(void *pointer)
 {
+    is_runtime_used |= !pointer;
     return done(free_if_any(pointer));
 }
 

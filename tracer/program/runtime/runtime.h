@@ -19,6 +19,9 @@ struct device {
 extern struct device device;
 int connect_recorder(void);
 
+/* Set by the runtime's own calls that make a device's primary context. */
+extern int is_runtime_used;
+
 /* error.c: each function of the interface ends with `return done(status)`. After a kernel's fault
    `begin` gives that fault for ever, as CUDA does; the launch itself was answered before. */
 cudaError_t begin(void);

@@ -23,6 +23,9 @@
    SYMBOL    module, name -> address, bytes
    ALLOCATE  bytes, alignment, name (or none) -> address
    FREE      address
+   RESERVE   bytes, alignment -> address of a range in which there is no memory yet
+   UNRESERVE address of a reserved range
+   MAP       address in a reserved range, bytes of memory to put there; FREE takes it away
    COPIED    direction (cudaMemcpyKind; 0: a set), bytes, address on the device
    LAUNCH    function, grid, block, cluster, dynamic shared bytes, flags (1: cooperative), the
              parameters' bytes side by side; where the program calls for it: an address (0: not
@@ -45,6 +48,9 @@
     MESSAGE(SYMBOL, 4, "Is", "QQ") \
     MESSAGE(ALLOCATE, 5, "QQs", "Q") \
     MESSAGE(FREE, 6, "Q", "") \
+    MESSAGE(RESERVE, 17, "QQ", "Q") \
+    MESSAGE(UNRESERVE, 18, "Q", "") \
+    MESSAGE(MAP, 19, "QQ", "") \
     MESSAGE(COPIED, 7, "IQQ", "-") \
     MESSAGE(LAUNCH, 8, "IIIIIIIIIIIIsQQs", "s") \
     MESSAGE(ARRAY, 9, "IIIIIQQQI", "IQQI") \
