@@ -30,15 +30,26 @@ def key_of(*parts: str | bytes) -> str:
 def load(kind: str, key: str) -> bytes | None:
     """What was kept under a key, None if there is nothing or it is broken."""
     try:
-        data = (folder_of(kind) / key).read_bytes()
+        path = folder_of(kind) / key
+        data = path.read_bytes()
     except (OSError, RuntimeError):
         return None
     kept = data[_SIZE:]
-    return kept if _HASH(kept).digest() == data[:_SIZE] else None
+    if _HASH(kept).digest() != data[:_SIZE]:
+        return None
+    with suppress(OSError):
+        os.utime(path)
+    return kept
 
 
-def keep(kind: str, key: str, data: bytes) -> None:
-    """Keep something under a key, whole or not at all."""
+def keep(kind: str, key: str, data: bytes, most: int = 0) -> None:
+    """Keep something under a key, whole or not at all.
+
+    With `most`, what was kept or loaded longest ago makes room, until all of this kind has so many
+    bytes at most; what alone has more is not kept.
+    """
+    if most and len(data) > most:
+        return
     with suppress(OSError, RuntimeError):
         folder = folder_of(kind)
         folder.mkdir(parents=True, exist_ok=True)
@@ -50,6 +61,23 @@ def keep(kind: str, key: str, data: bytes) -> None:
         except OSError:
             os.unlink(name)
             raise
+        if most:
+            _make_room(folder, most)
+
+
+def _make_room(folder: Path, most: int) -> None:
+    """Remove the files of a folder that were written or touched longest ago."""
+    found = []
+    for path in folder.iterdir():
+        with suppress(OSError):  # another process may have removed it
+            status = path.stat()
+            found.append((status.st_mtime_ns, status.st_size, path))
+    total = sum(size for _, size, _ in found)
+    for _, size, path in sorted(found):
+        if total <= most:
+            return
+        path.unlink(missing_ok=True)
+        total -= size
 
 
 def kept_folder(kind: str, key: str, make: Callable[[Path], None]) -> Path:

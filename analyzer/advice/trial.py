@@ -15,8 +15,8 @@ from ...errors import CutraceError
 from ...models.replay.device.device import Device
 from ...models.replay.device.fallback import adapt_kinds
 from ...models.replay.device.wiring import wire
+from ...models.replay.jobs import replay_in_jobs
 from ...models.replay.options import ReplayOptions
-from ...models.replay.replay import replay
 from ...models.replay.rows.patterns import Shapes
 from ...models.replay.rows.sites import read_sites
 from ...models.replay.schedule.place import place
@@ -160,7 +160,8 @@ class Trials:
     def _count(self, trace: LaunchTrace) -> Mapping[str, int]:
         direct = tuple(s for s in self.device.stages if {*s.sources} <= {*ACCESSES})
         device = replace(self.device, stages=direct)
-        (counts,) = replay(trace, [device], ReplayOptions(dlcm=self.dlcm, as_if=True, caches=False))
+        options = ReplayOptions(dlcm=self.dlcm, as_if=True, caches=False)
+        (counts,) = replay_in_jobs(trace, [device], options)
         numbers = [c for c, t in counts.counts.schema.items() if t == pl.Int64]
         return counts.counts.select(pl.col(numbers).sum()).row(0, named=True)
 

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 from ...errors import CutraceError
 from .count.counts import LaunchCounts
 from .device.device import Device
+from .kept import keep_counts, keys_of, load_counts
 from .options import ReplayOptions
-from .replay import replay
+from .replay import launch_counts, replay
 
 if TYPE_CHECKING:
     from ...traces.reader import LaunchTrace
@@ -26,9 +27,30 @@ _WORK = f"from {__name__} import work; work()"
 def replay_in_jobs(
     trace: "LaunchTrace", devices: Sequence[Device], options: ReplayOptions, jobs: int = 1
 ) -> list[LaunchCounts]:
-    """Count one launch on each device, in at most so many processes at once, a core each."""
+    """Count one launch on each device, in at most so many processes at once, a core each.
+
+    What was counted before, in this process or another, is not counted again (`kept.py`).
+    """
     if jobs < 1:
         raise CutraceError(f"jobs is {jobs}; expected 1 or more")
+    keys = {d.key: key for d, key in zip(devices, keys_of(trace, devices, options), strict=True)}
+    known = {device.key: load_counts(keys[device.key]) for device in devices}
+    unknown = [device for device in devices if known[device.key] is None]
+    fresh = {c.device: c for c in _count(trace, unknown, options, jobs)} if unknown else {}
+    for name, counts in fresh.items():
+        keep_counts(keys[name], (counts.counts, counts.mixed, counts.lanes_on))
+    return [
+        launch_counts(trace, device, options, frames)
+        if (frames := known[device.key])
+        else fresh[device.key]
+        for device in devices
+    ]
+
+
+def _count(
+    trace: "LaunchTrace", devices: Sequence[Device], options: ReplayOptions, jobs: int
+) -> list[LaunchCounts]:
+    """Replay on devices, in several processes if there are several devices."""
     jobs = min(jobs, len(devices), os.cpu_count() or 1)
     parts = [devices[number::jobs] for number in range(jobs)]
     if len(parts) < 2:
@@ -43,8 +65,7 @@ def replay_in_jobs(
             child.wait()
             if child.stdout is not None:
                 child.stdout.close()
-    by_device = {counts.device: counts for counts in found}
-    return [by_device[device.key] for device in devices]
+    return found
 
 
 def _start(

@@ -19,6 +19,7 @@ from .count.tally import READ
 from .device.device import Device
 from .device.fallback import adapt_kinds, substitute
 from .device.wiring import wire
+from .kept import Frames
 from .options import ReplayOptions
 from .ordered.ordered import count_ordered
 from .rows.arrays import cut_zones
@@ -62,7 +63,7 @@ class LaunchReplay:
         self._options = options
         self.sites = read_sites(instructions, options.dlcm)
         self.zones = cut_zones([*launch.arrays, *texture_arrays(launch.textures)])
-        fits = [self._fit(device, launch) for device in devices]
+        fits = [_fit(device, launch, instructions, options) for device in devices]
         self._tracks = [
             self._track(device, fit, launch, intervals)
             for device, fit in zip(devices, fits, strict=True)
@@ -87,13 +88,16 @@ class LaunchReplay:
             for track, table in zip(self.running, self.lanes_on.close(), strict=True)
         }
         return [
-            self._result(track, launch, number, lanes.get(track.device.key))
+            _describe(
+                launch,
+                number,
+                self._instructions,
+                track.device,
+                self._options,
+                (*track.ledger.close(), lanes.get(track.device.key, pl.DataFrame(schema=SCHEMA))),
+            )
             for track in self._tracks
         ]
-
-    def _fit(self, device: Device, launch: Launch) -> Occupancy:
-        named = {n for n in self._instructions["barrier"].to_pylist() if n is not None}
-        return launch_occupancy(device, launch, max(1, len(named)), self._options)
 
     def _track(
         self, device: Device, fit: Occupancy, launch: Launch, intervals: Intervals | None
@@ -119,25 +123,42 @@ class LaunchReplay:
             launch.local_bytes or LOCAL_BYTES,
         )
 
-    def _result(
-        self, track: Track, launch: Launch, number: int, lanes: pl.DataFrame | None
-    ) -> LaunchCounts:
-        """Close one device's ledger."""
-        counts, mixed = track.ledger.close()
-        on_sm, beside = track.placement.count_profiled()
-        return LaunchCounts(
-            track.device.key,
-            launch,
-            number,
-            counts,
-            mixed,
-            pl.DataFrame(schema=SCHEMA) if lanes is None else lanes,
-            self._fit(track.device, launch),
-            refuse_launch(track.device, launch),
-            substitute(self._instructions, track.device.capability),
-            on_sm,
-            on_sm + beside,
-        )
+
+def _fit(
+    device: Device, launch: Launch, instructions: pa.Table, options: ReplayOptions
+) -> Occupancy:
+    named = {n for n in instructions["barrier"].to_pylist() if n is not None}
+    return launch_occupancy(device, launch, max(1, len(named)), options)
+
+
+def launch_counts(
+    trace: "LaunchTrace", device: Device, options: ReplayOptions, frames: Frames
+) -> LaunchCounts:
+    """Return what was counted of a launch on a device with what follows from the launch alone."""
+    return _describe(trace.launch, trace.number, trace.instructions(), device, options, frames)
+
+
+def _describe(
+    launch: Launch,
+    number: int,
+    instructions: pa.Table,
+    device: Device,
+    options: ReplayOptions,
+    frames: Frames,
+) -> LaunchCounts:
+    placement = place(device.chip, launch.blocks, options.profiled_blocks, launch.kept.sample)
+    on_sm, beside = placement.count_profiled()
+    return LaunchCounts(
+        device.key,
+        launch,
+        number,
+        *frames,
+        _fit(device, launch, instructions, options),
+        refuse_launch(device, launch),
+        substitute(instructions, device.capability),
+        on_sm,
+        on_sm + beside,
+    )
 
 
 def replay(

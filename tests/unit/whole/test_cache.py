@@ -1,5 +1,7 @@
 """What is kept between runs: found again, never believed when broken, never needed."""
 
+import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -44,3 +46,27 @@ def test_where_nothing_can_be_written_nothing_is_kept(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
     keep("native", "key", b"code")
     assert load("native", "key") is None
+
+
+def test_what_was_used_longest_ago_makes_room(folder: Path) -> None:
+    for name, age in (("old", 3), ("used", 2), ("late", 1)):
+        keep("native", name, bytes(60), most=300)  # 92 bytes a file, with its hash
+        os.utime(folder / name, (1e9 - age, 1e9 - age))
+    assert load("native", "old") == bytes(60)  # which makes it the one used last
+    keep("native", "new", bytes(60), most=300)
+    assert {path.name for path in folder.iterdir()} == {"old", "late", "new"}
+    keep("native", "large", bytes(400), most=300)
+    assert load("native", "large") is None
+    assert load("native", "new") == bytes(60)
+
+
+def test_many_writers_leave_whole_files_within_the_bound(folder: Path) -> None:
+    def write(number: int) -> None:
+        keep("native", f"k{number % 5}", bytes([number % 5]) * 1000, most=4000)
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(write, range(200)))
+    left = [path.name for path in folder.iterdir()]
+    assert 1 <= len(left) <= 3
+    for name in left:
+        assert load("native", name) == bytes([int(name[1:])]) * 1000

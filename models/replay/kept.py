@@ -1,0 +1,97 @@
+"""Replays that were done before: what each device counted, kept between runs by content.
+
+A key has all that a count depends on in it: the tables of the launch byte by byte, the launch as
+it is or as it is supposed, the device with its settings, the options, and the source of whatever
+counts. So nothing is ever out of date: a trace that is damaged or recorded again, a changed device
+file and another cutrace are other keys. Where nothing can be kept, or what was kept is broken, the
+launch is replayed. A device with a model from elsewhere is, too: nobody knows what that reads.
+"""
+
+import io
+from collections.abc import Sequence
+from functools import cache
+from hashlib import blake2b
+from pathlib import Path
+from struct import pack, unpack_from
+from typing import TYPE_CHECKING, TypeAlias
+
+import polars as pl
+
+from ...cache import keep, key_of, load
+from ...traces.schema import TABLES
+from .device.device import Device
+from .options import ReplayOptions
+
+if TYPE_CHECKING:
+    from ...traces.reader import LaunchTrace
+
+KIND, MOST_BYTES = "replays", 1 << 28
+"""What counts are kept as, and how many bytes of them: those unused for longest go first."""
+WORTH = 1 << 15
+"""Rows of a launch from which on looking is quicker than counting."""
+_SIZES = "<3Q"
+
+Frames: TypeAlias = tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]
+"""`counts`, `mixed` and `lanes_on` of a `LaunchCounts`."""
+
+
+def keys_of(
+    trace: "LaunchTrace", devices: Sequence[Device], options: ReplayOptions
+) -> list[str | None]:
+    """Return a key for each device, None where counts are not kept."""
+    if sum(trace.count(table) for table in ("accesses", "control", "texels")) < WORTH:
+        return [None] * len(devices)
+    about = type(trace).__name__, trace.launch, trace.supposed, options
+    try:
+        asked = key_of(_source(), _digest(trace.place), repr(about))
+    except OSError:  # a table or a module that cannot be read: whoever needs it says so
+        return [None] * len(devices)
+    return [None if _is_foreign(device) else key_of(asked, repr(device)) for device in devices]
+
+
+def load_counts(key: str | None) -> Frames | None:
+    """Return what was kept under a key, None if there is nothing."""
+    data = None if key is None else load(KIND, key)
+    if data is None:
+        return None
+    place, frames = 24, []
+    for size in unpack_from(_SIZES, data):
+        frames.append(pl.read_ipc(io.BytesIO(data[place : place + size]), use_pyarrow=False))
+        place += size
+    return frames[0], frames[1], frames[2]
+
+
+def keep_counts(key: str | None, frames: Frames) -> None:
+    """Keep what was counted, for the next time that it is asked for."""
+    if key is None:
+        return
+    files = [io.BytesIO() for _ in frames]
+    for frame, file in zip(frames, files, strict=True):
+        frame.write_ipc(file, compression="lz4")
+    parts = [file.getvalue() for file in files]
+    keep(KIND, key, pack(_SIZES, *map(len, parts)) + b"".join(parts), MOST_BYTES)
+
+
+def _is_foreign(device: Device) -> bool:
+    return any(":" in stage.model for stage in device.stages)
+
+
+def _digest(folder: Path) -> bytes:
+    """Return a hash of the tables of a launch."""
+    digest = blake2b()
+    for name in TABLES:
+        path = folder / f"{name}.arrow"
+        digest.update(pack("<Q", path.stat().st_size))
+        with path.open("rb") as file:
+            while piece := file.read(1 << 20):
+                digest.update(piece)
+    return digest.digest()
+
+
+@cache
+def _source() -> bytes:
+    """Return a hash of all modules that read a trace and count."""
+    root, digest = Path(__file__).parents[2], blake2b()
+    for path in sorted(p for stage in ("models", "traces") for p in (root / stage).rglob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.digest()

@@ -1,0 +1,127 @@
+"""Replays are done once: what was counted is found again, and nothing that is out of date."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hand_trace import Access, hand_trace
+from warps import warp
+
+from cutrace.analyzer.profile import Profile, analyze
+from cutrace.models.replay import jobs, kept
+from cutrace.traces.reader import Trace, read_trace
+
+
+@pytest.fixture
+def trace(tmp_path: Path) -> Trace:
+    return hand_trace(tmp_path / "a.cutrace", [Access(warp(stride=4 * n), step=n) for n in (1, 3)])
+
+
+@pytest.fixture
+def replayed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The devices that are replayed, one after another; results are kept in a new folder."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(kept, "WORTH", 0)
+    devices: list[str] = []
+    replay = jobs.replay
+
+    def note(trace: Any, some: Any, options: Any) -> Any:
+        devices.extend(device.key for device in some)
+        return replay(trace, some, options)
+
+    monkeypatch.setattr(jobs, "replay", note)
+    return devices
+
+
+def same(ours: Profile, theirs: Profile) -> bool:
+    return all(
+        mine.counters == its.counters
+        and mine.instructions.equals(its.instructions)
+        and mine.remarks == its.remarks
+        for mine, its in zip(ours.launches, theirs.launches, strict=True)
+    )
+
+
+def test_a_second_question_is_answered_without_a_replay(trace: Trace, replayed: list[str]) -> None:
+    first = analyze(trace, device="h200")
+    assert replayed == ["h200"]
+    assert same(analyze(read_trace(trace.path), device="h200"), first)
+    assert replayed == ["h200"]
+    both = analyze(trace, device=("k20", "h200"))
+    assert replayed == ["h200", "k20"]
+    assert [launch.device for launch in both.launches] == ["k20", "h200"]
+    assert both.launches[1].counters == first.launches[0].counters
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        {"dlcm": "cg"},
+        {"caches": False},
+        {"schedule": "greedy-oldest"},
+        {"as_if": True},
+        {"set": {"l2.bytes": 16 << 20}},
+        {"align": {"data": 128}},
+    ],
+)
+def test_what_else_is_asked_is_another_replay(
+    trace: Trace, replayed: list[str], question: dict[str, Any]
+) -> None:
+    analyze(trace, device="h200")
+    other = analyze(trace, device="h200", **question)
+    assert replayed == ["h200", "h200"]
+    assert same(analyze(trace, device="h200", **question), other)
+    assert replayed == ["h200", "h200"]
+
+
+def test_a_trace_that_was_recorded_again_is_replayed(trace: Trace, replayed: list[str]) -> None:
+    (before,) = analyze(trace, device="h200").launches
+    again = hand_trace(trace.path.with_name("b.cutrace"), [Access(warp(stride=4))])
+    (after,) = analyze(again, device="h200").launches
+    assert replayed == ["h200", "h200"]
+    assert before.counters["global_load_requests"] == 2
+    assert after.counters["global_load_requests"] == 1
+
+
+def _shorten(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-1])
+
+
+def _flip(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    data[-1] ^= 1
+    path.write_bytes(data)
+
+
+@pytest.mark.parametrize("harm", [_shorten, _flip, lambda path: path.write_bytes(b"")])
+def test_what_is_broken_is_replayed(
+    trace: Trace, replayed: list[str], tmp_path: Path, harm: Callable[[Path], None]
+) -> None:
+    first = analyze(trace, device="h200")
+    (found,) = (tmp_path / "cache" / "cutrace" / kept.KIND).iterdir()
+    harm(found)
+    assert same(analyze(trace, device="h200"), first)
+    assert replayed == ["h200", "h200"]
+    assert same(analyze(trace, device="h200"), first)
+    assert replayed == ["h200", "h200"]
+
+
+def test_where_nothing_can_be_kept_the_answer_is_the_same(
+    trace: Trace, replayed: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = analyze(trace, device="h200")
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    assert same(analyze(trace, device="h200"), first)
+    assert same(analyze(trace, device="h200"), first)
+    assert replayed == ["h200", "h200", "h200"]
+
+
+def test_a_small_launch_is_not_worth_the_search(
+    trace: Trace, replayed: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kept, "WORTH", 1000)
+    analyze(trace, device="h200")
+    assert replayed == ["h200"]
+    assert not (tmp_path / "cache").exists()
