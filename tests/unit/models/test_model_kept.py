@@ -10,6 +10,7 @@ from warps import warp
 
 from cutrace.analyzer.profile import Profile, analyze
 from cutrace.models.replay import jobs, kept
+from cutrace.models.replay.replay import replay as count
 from cutrace.traces.reader import Trace, read_trace
 
 
@@ -24,11 +25,10 @@ def replayed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr(kept, "WORTH", 0)
     devices: list[str] = []
-    replay = jobs.replay
 
     def note(trace: Any, some: Any, options: Any) -> Any:
         devices.extend(device.key for device in some)
-        return replay(trace, some, options)
+        return count(trace, some, options)
 
     monkeypatch.setattr(jobs, "replay", note)
     return devices

@@ -15,9 +15,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from ....cache import made_folder
 from ....errors import CutraceError
 from ..arena import make_file
-from ..cache import made_folder
 from ..child import PYTHON_CACHES
 from ..library import build_library
 from ..startup.sitecustomize import BEFORE_COMPILING, patch_packages
