@@ -103,13 +103,14 @@ def decode_sample(decoder: Decoder, instruction: Instruction) -> Step | None:
 
         def chosen(fetch: Fetch) -> Array:
             values: Array = np.broadcast_to(fetch(frame), shape)
-            return values.reshape(-1) if here.all() else values[here]
+            return values.reshape(-1) if every else values[here]
 
         for number, here in _by_handle(handles, mask):
+            every = bool(here.all())
             index, texture = find_texture(group, pc, number, "samples")
             _check(group, pc, texture, form)
-            layers = np.zeros(int(here.sum()), np.int64)
-            layers += 0 if layer is None else chosen(layer).astype(np.int64)
+            count = here.size if every else int(here.sum())
+            layers = np.zeros(count, np.int64) if layer is None else chosen(layer).astype(np.int64)
             places = [chosen(axis) + form.middle if form.middle else chosen(axis) for axis in axes]
             steps = [*map(chosen, offsets)]
             at = Places(places, layers, form.is_fetch, steps)
@@ -117,8 +118,9 @@ def decode_sample(decoder: Decoder, instruction: Instruction) -> Step | None:
                 at = _on_faces(at, texture.description.layers // FACES)
             found = sample(texture, at) if form.channel < 0 else gather(texture, at, form.channel)
             for output, values in zip(outputs, _written(form, found), strict=False):
-                _put(output, here, values)
-            _record(group, position, pc, index, here, found.corner)
+                output[... if every else here] = values.reshape(shape) if every else values
+            corners = found.corner if every else _spread(here, found.corner)
+            _record(group, position, pc, index, here, corners)
         for store, output in zip(stores, outputs, strict=True):
             if store is not None:
                 store(frame, output)
@@ -136,14 +138,6 @@ def _by_handle(handles: Array, mask: Mask) -> Iterator[tuple[int, Mask]]:
         return
     for number in np.unique(held):
         yield int(number), mask & (handles == number)
-
-
-def _put(into: Array, here: Mask, values: Array) -> None:
-    """Put the values of the lanes `here`, in order, where they belong."""
-    if here.all():
-        into[:] = values.reshape(into.shape)
-    else:
-        into[here] = values
 
 
 def _form(decoder: Decoder, instruction: Instruction) -> _Form:
@@ -216,14 +210,17 @@ def _check(group: Group, pc: int, texture: Texture, form: _Form) -> None:
         )
 
 
+def _spread(here: Mask, corner: NDArray[np.int32]) -> NDArray[np.int32]:
+    """The corners of all lanes: 0 of those that do not sample."""
+    corners = np.zeros((*here.shape, 4), dtype=np.int32)
+    corners[here] = corner
+    return corners
+
+
 def _record(
-    group: Group, position: int, pc: int, number: int, here: Mask, corner: NDArray[np.int32]
+    group: Group, position: int, pc: int, number: int, here: Mask, corners: NDArray[np.int32]
 ) -> None:
-    """Add a row a warp with a lane that samples; inactive lanes have the corner 0."""
-    corners = corner
-    if not here.all():
-        corners = np.zeros((*here.shape, 4), dtype=np.int32)
-        corners[here] = corner
+    """Add a row a warp with a lane that samples."""
     active = pack(here.reshape(-1, LANES))
     warps = np.flatnonzero(active)
     group.wave.rows.add_texels(

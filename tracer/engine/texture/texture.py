@@ -26,7 +26,7 @@ from .filter import ONE, Step, blend, split_weight
 CUT = float(1 << 21)
 """Normalised coordinates are multiples of one part in this many."""
 
-FAR = float(1 << 30)
+FAR = 1 << 30
 """Coordinates beyond this many texels are taken as this many."""
 
 
@@ -104,7 +104,7 @@ def sample(texture: Texture, at: Places) -> Sample:
     places = _all_in_texels(texture, at, extent)
     layer = np.clip(at.layer, 0, len(texels) - 1)
     if not texture.is_filtered or at.fetch:
-        lower = [np.floor(place).astype(np.int64) for place in places]
+        lower = places if at.fetch else [np.floor(place).astype(np.int64) for place in places]
         values = _taps(texture, texels, lower, layer, at.fetch)
         if at.fetch:
             values[at.layer != layer] = 0
@@ -144,10 +144,14 @@ def gather(texture: Texture, at: Places, channel: int) -> Sample:
 
 def _all_in_texels(texture: Texture, at: Places, extent: tuple[int, ...]) -> list[Array]:
     """Return the coordinates in texels, offsets added."""
-    places: list[Array] = [
-        _in_texels(texture, coordinate, extent[axis], axis, at.fetch)
-        for axis, coordinate in enumerate(at.coordinates)
-    ]
+    places: list[Array]
+    if at.fetch:
+        places = [np.clip(each.astype(np.int64), -FAR, FAR) for each in at.coordinates]
+    else:
+        places = [
+            _in_texels(texture, coordinate, extent[axis], axis)
+            for axis, coordinate in enumerate(at.coordinates)
+        ]
     if at.offsets:
         return [place + by for place, by in zip(places, at.offsets, strict=True)]
     return places
@@ -177,12 +181,12 @@ def _held(texture: Texture, fixed: Array, size: int, axis: int) -> Array:
 
 
 def _in_texels(
-    texture: Texture, coordinate: Array, size: int, axis: int, fetch: bool
+    texture: Texture, coordinate: Array, size: int, axis: int
 ) -> NDArray[np.float64]:
     """Return a coordinate in texels; NaN is 0, and wrapping modes fold it first."""
     x = np.where(np.isnan(coordinate), 0.0, coordinate.astype(np.float64))
-    if texture.description.normalized_coords and not fetch:
-        mode = _mode(texture, axis, fetch)
+    if texture.description.normalized_coords:
+        mode = _mode(texture, axis, False)
         if mode in ("wrap", "mirror") and bool((np.abs(x) > 1e6).any()):
             x = np.fmod(np.where(np.isinf(x), 0.0, x), 2.0)
         x = np.floor(x * CUT) / CUT * size
