@@ -180,9 +180,7 @@ def _held(texture: Texture, fixed: Array, size: int, axis: int) -> Array:
     return np.clip(fixed, 0, ONE * (size - 1)) if clamps else fixed
 
 
-def _in_texels(
-    texture: Texture, coordinate: Array, size: int, axis: int
-) -> NDArray[np.float64]:
+def _in_texels(texture: Texture, coordinate: Array, size: int, axis: int) -> NDArray[np.float64]:
     """Return a coordinate in texels; NaN is 0, and wrapping modes fold it first."""
     x = np.where(np.isnan(coordinate), 0.0, coordinate.astype(np.float64))
     if texture.description.normalized_coords:
