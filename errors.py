@@ -13,7 +13,7 @@ class CutraceError(Exception):
 class KernelFault(CutraceError):
     """The kernel did what no device allows (say, wrote outside its arrays): exit status 1.
 
-    `cause` is `outside`, `misaligned`, `endless` or `assertion` where it is one of these.
+    `cause` is `outside`, `misaligned`, `endless`, `waiting` or `assertion` where one of these.
     """
 
     exit_status = 1

@@ -129,7 +129,12 @@ def _each_launch(question: "Question", trace: Trace, jobs: int) -> Iterator[Laun
 
 def _repeats(launch: LaunchTrace, first: Launch) -> bool:
     """Whether a launch with the tables of another differs in its arguments and its caller only."""
-    alike = replace(launch.launch, arguments=first.arguments, called_at=first.called_at)
+    alike = replace(
+        launch.launch,
+        arguments=first.arguments,
+        called_at=first.called_at,
+        ranges=first.ranges,
+    )
     return alike == first
 
 

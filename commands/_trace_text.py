@@ -52,7 +52,7 @@ def session_rows(trace: "Trace") -> Pairs:
 
 def kernel_rows(trace: "Trace") -> Pairs:
     """Many launches by kernel, that with most threads in all first: how many, which, and shapes."""
-    from ..analyzer.text.launch_text import launch_text
+    from ..analyzer.text.launch_text import launch_text, ranges_text
 
     groups: dict[str, list[LaunchTrace]] = {}
     for one in trace.launches:
@@ -71,6 +71,9 @@ def kernel_rows(trace: "Trace") -> Pairs:
         places = dict.fromkeys(one.launch.called_at for one in launches if one.launch.called_at)
         if places:
             yield "called at", ", ".join([*places][:MANY])
+        ranges = dict.fromkeys(ranges_text(one.launch) for one in launches if one.launch.ranges)
+        if ranges:
+            yield "in range", ", ".join([*ranges][:MANY])
         yield f"launch {most.number}", launch_text(most.launch)
 
 
@@ -87,7 +90,7 @@ def _spans(launches: "Sequence[LaunchTrace]") -> str:
 def launch_rows(trace: "LaunchTrace") -> Pairs:
     """One launch: the kernel, what it could reach, what the assembler said, the tables' rows."""
     from ..analyzer.text.kept_text import kept_text
-    from ..analyzer.text.launch_text import launch_text
+    from ..analyzer.text.launch_text import launch_text, ranges_text
     from ..traces.outside import outside_text
     from ..traces.schema import TABLES
 
@@ -96,6 +99,8 @@ def launch_rows(trace: "LaunchTrace") -> Pairs:
     yield "kernel", launch.signature or launch.kernel
     if launch.called_at:
         yield "called at", launch.called_at
+    if launch.ranges:
+        yield "in range", ranges_text(launch)
     for array in _some(launch.arrays):
         space = array.space.name.lower()
         yield "array", f"{array.name}: {array.bytes} bytes of {space} memory at {array.offset}"

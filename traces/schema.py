@@ -319,6 +319,7 @@ class Launch:
     partly_written: tuple[str, ...] = ()  # arrays that sampled launches before left unfinished
     outside: tuple[Outside, ...] = ()  # accesses outside of every allocation, rising pc
     called_at: str = ""  # `FILE:LINE` of the host's code that called for it, where known
+    ranges: tuple[str, ...] = ()  # of NVTX in which it was called for, the outermost first
 
     @property
     def name(self) -> str:

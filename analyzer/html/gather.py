@@ -9,7 +9,7 @@ from ..advice.advice import Finding, advise
 from ..comparison.comparison import compare_profiles
 from ..launch_profile import LaunchProfile
 from ..profile import Profile
-from ..text.launch_text import launch_text
+from ..text.launch_text import launch_text, ranges_text
 from .choose import Choice, choose, count_excess
 from .device_part import PartMaker
 from .figures import cell, compare_table, full_tables, glance, moved_bytes
@@ -150,6 +150,7 @@ def _launch(
             ("block", " x ".join(map(str, launch.block))),
             ("threads", str(launch.blocks * launch.threads)),
             ("shared memory", f"{launch.shared_static + launch.shared_dynamic} bytes a block"),
+            *((("in range", ranges),) if (ranges := ranges_text(launch)) else ()),
             *(("compiled by", compiler) for compiler in compilers),
         ),
         alike=choice.family.get(number, 1),

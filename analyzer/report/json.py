@@ -26,6 +26,7 @@ def _sheet(sheet: Sheet) -> dict[str, object]:
     return {
         "launch": sheet.number,
         "kernel": sheet.heading,
+        **({"ranges": sheet.ranges} if sheet.ranges else {}),
         "devices": [
             {
                 "device": device,

@@ -24,6 +24,8 @@ def render(profile: Profile) -> str:
 def _sheet(sheet: Sheet, profile: Profile) -> Iterator[str]:
     """One launch, paragraph by paragraph."""
     yield f"## `{sheet.heading}`"
+    if sheet.ranges:
+        yield f"In range `{sheet.ranges}`."
     yield from limits(sheet)
     for block in sheet.blocks:
         if block.key:

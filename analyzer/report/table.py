@@ -98,6 +98,8 @@ def _launches(profile: Profile, width: int) -> Iterator[tuple[str, str]]:
     common = _common(said)
     for sheet, words in zip(laid_out, said, strict=True):
         yield sheet.heading, "bold"
+        if sheet.ranges:
+            yield from _sentence(f"In range {sheet.ranges}.", width)
         for text in limits(sheet):
             yield from _sentence(text, width)
         yield "", ""

@@ -11,7 +11,7 @@ from ..counting.hottest_line import Costliest, costliest
 from ..counting.interval import Interval
 from ..counting.vocabulary import Counter, era, find_counters, heading, vocabularies
 from ..launch_profile import KEYS, LaunchProfile
-from ..text.launch_text import launch_text
+from ..text.launch_text import launch_text, ranges_text
 from .block import Block, Intervals, Row, Section, Values
 from .row_filter import sift
 from .view import View
@@ -23,7 +23,8 @@ class Sheet:
 
     `heading` is the launch as CUDA writes it; `refusals` has an empty text for each device that
     can run it; `costliest` is one a device; `left_out` says which rows the view left out, or is
-    empty; `notes` is what else must be said; `bounds` are those of each device.
+    empty; `notes` is what else must be said; `bounds` are those of each device; `ranges` are those
+    of NVTX in which it was called for.
     """
 
     number: int
@@ -35,6 +36,7 @@ class Sheet:
     notes: tuple[str, ...]
     bounds: tuple[tuple[Bound, ...], ...] = ()
     left_out: str = ""
+    ranges: str = ""
 
     @property
     def follows_ptx(self) -> bool:
@@ -50,7 +52,8 @@ def sheets(launches: Iterable[LaunchProfile], view: View) -> tuple[Sheet, ...]:
     made: dict[int, Sheet] = {}
     for number, on in every.items():
         if same := made.get(on[0].origin.number):
-            made[number] = replace(same, number=number, heading=launch_text(on[0].launch))
+            again, ranges = launch_text(on[0].launch), ranges_text(on[0].launch)
+            made[number] = replace(same, number=number, heading=again, ranges=ranges)
         else:
             made[number] = _sheet(on, view)
     return tuple(made.values())
@@ -95,6 +98,7 @@ def _sheet(on: Sequence[LaunchProfile], view: View) -> Sheet:
         notes=_notes(on, blocks),
         bounds=tuple(p.bounds for p in on),
         left_out=left_out,
+        ranges=ranges_text(on[0].launch),
     )
 
 

@@ -13,6 +13,11 @@ def launch_text(launch: Launch) -> str:
     return one_line(f"{launch.name}<<<{', '.join(shape)}>>>({', '.join(arguments)})")
 
 
+def ranges_text(launch: Launch) -> str:
+    """The NVTX ranges in which it was called for, as `step 3 / solve`; empty if in none."""
+    return one_line(" / ".join(launch.ranges))
+
+
 def _extent(extent: tuple[int, ...]) -> str:
     """`256` or `(16, 16)`: what CUDA's dim3 takes, without trailing ones."""
     while len(extent) > 1 and extent[-1] == 1:

@@ -137,7 +137,7 @@ def _no_progress(resident: list[ArrayWave]) -> KernelFault:
     return KernelFault(
         f"kernel `{name}` makes no progress: every warp that can run waits in a loop at "
         + ", ".join(lines),
-        "endless",
+        "waiting",
     )
 
 

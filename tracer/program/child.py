@@ -84,6 +84,7 @@ def _environment(library: Path, line: int, memory: int) -> dict[str, str]:
         "LD_PRELOAD": _before(str(library / "libcuda.so.1"), "LD_PRELOAD"),
         "PYTHONPATH": _before(str(STARTUP), "PYTHONPATH"),
         **{name: str(folder_of(kind)) for name, kind in PYTHON_CACHES.items()},
+        "NVTX_INJECTION64_PATH": str(library / "libcuda.so.1"),
         "CUTRACE_SOURCES": str(made_folder("sources")),
         "CUTRACE_RECORDER": f"{line}:{memory}",
     }

@@ -4,6 +4,7 @@ import struct
 import sys
 from collections.abc import Iterator
 from itertools import accumulate, islice
+from typing import NamedTuple
 
 from ...errors import CutraceError, KernelFault
 from ...traces.schema import Argument
@@ -19,6 +20,7 @@ from .answers import (
     LAUNCH_FAILURE,
     LAUNCH_TIMEOUT,
     MISALIGNED_ADDRESS,
+    NOT_READY,
     NOT_SUPPORTED,
     Answer,
     Verbs,
@@ -33,9 +35,26 @@ _FAULTS = {
     "outside": ILLEGAL_ADDRESS,
     "misaligned": MISALIGNED_ADDRESS,
     "endless": LAUNCH_TIMEOUT,
+    "waiting": LAUNCH_TIMEOUT,
     "assertion": ASSERT,
 }
+_MUST_END = 2
+"""Of the flags of a launch: the program waits for it."""
+
+_WRITES = frozenset(
+    {"st", "atom", "red", "sust", "sured", "stmatrix", "cp", "multimem", "mbarrier", "call"}
+)
 _FLOATS = {2: "<e", 4: "<f", 8: "<d"}
+
+
+class Caller(NamedTuple):
+    """Where the program calls for a launch: the line, and the NVTX ranges, where known."""
+
+    called_at: str = ""
+    ranges: tuple[str, ...] = ()
+
+
+NOBODY = Caller()
 
 
 class EnoughError(Exception):
@@ -79,7 +98,7 @@ class Launches:
     def launch(
         self, number: int, grid_x: int, grid_y: int, grid_z: int, block_x: int, block_y: int,
         block_z: int, cluster_x: int, cluster_y: int, cluster_z: int, shared: int, flags: int,
-        data: bytes, site: int, base: int, file: bytes,
+        data: bytes, site: int, base: int, file: bytes, ranges: bytes,
     ) -> Answer:  # fmt: skip
         """Run a kernel; what it printed, or its fault."""
         function = self._code.functions[number]
@@ -88,9 +107,12 @@ class Launches:
             if (cluster_x, cluster_y, cluster_z) != (1, 1, 1):
                 raise CutraceError(f"{function.name}: clusters of blocks are not supported")
             configured = function[(grid_x, grid_y, grid_z), (block_x, block_y, block_z), 0, shared]
-            self._run(function, configured, packed, self._sites.name(site, base, file))
+            caller = Caller(self._sites.name(site, base, file), _names_of(ranges))
+            self._run(function, configured, packed, caller)
             self._run_launched(number)
         except CutraceError as problem:
+            if not flags & _MUST_END and _waits_for_program(function, problem):
+                return NOT_READY
             self._recording.memory.device_launches.clear()
             return self._fail(function, problem)
         return (self._take_printed(),)
@@ -113,7 +135,7 @@ class Launches:
         function: Function,
         configured: ConfiguredFunction,
         packed: tuple[bytes, ...],
-        called_at: str = "",
+        caller: Caller = NOBODY,
     ) -> None:
         """Run one launch to its end; record it if it is chosen and there is room."""
         tally = self._tally
@@ -121,7 +143,7 @@ class Launches:
             raise EnoughError(f"{tally.recorded} launches")
         is_chosen = self._chooser.takes(function)
         if is_chosen and self._writer.has_room:
-            configured.run(packed, tuple(self._describe(function, packed)), called_at)
+            configured.run(packed, tuple(self._describe(function, packed)), *caller)
             tally.recorded += 1
         else:
             configured.execute(packed)
@@ -173,6 +195,18 @@ class Launches:
         if place.address == address:
             return self._storage.name(place, parameter.name).name
         return f"{place.name} + {address - place.address}"
+
+
+def _names_of(ranges: bytes) -> tuple[str, ...]:
+    """Names of ranges, the outermost first, of those that the wire has the other way round."""
+    return tuple(name.decode(errors="replace") for name in ranges.split(b"\0")[-2::-1])
+
+
+def _waits_for_program(function: Function, problem: CutraceError) -> bool:
+    """Whether a kernel may be run again later: it waits for ever, and writes nothing."""
+    if not isinstance(problem, KernelFault) or problem.cause != "waiting":
+        return False
+    return _WRITES.isdisjoint(each.opcode for each in function.known.kernel.instructions)
 
 
 def _read_parameters(memory: Memory, function: Function, buffer: int) -> Iterator[bytes]:

@@ -130,3 +130,40 @@ def test_what_does_not_compile_is_said_by_the_compiler(tmp_path: Path) -> None:
     assert done.status == 2
     assert "app.cu(" in done.err
     assert 'identifier "nonsense" is undefined' in done.err
+
+
+LATCH = """
+__global__ void wait_for(volatile int *latch, int until) { while (*latch < until) ; }
+__global__ void add(int *sum) { *sum += 1; }
+
+int main()
+{
+    int *latch, *sum;
+    cudaStream_t one, two;
+    CHECK(cudaMallocManaged(&latch, 4));
+    CHECK(cudaMallocManaged(&sum, 4));
+    CHECK(cudaStreamCreateWithFlags(&one, cudaStreamNonBlocking));
+    CHECK(cudaStreamCreateWithFlags(&two, cudaStreamNonBlocking));
+    *latch = *sum = 0;
+    wait_for<<<1, 1, 0, one>>>(latch, 1);
+    CHECK(cudaGetLastError());
+    add<<<1, 1, 0, two>>>(sum);
+    CHECK(cudaStreamSynchronize(two));
+    printf("%d %d ", *sum, cudaStreamQuery(one) == cudaErrorNotReady);
+    *latch = 1;
+    CHECK(cudaStreamQuery(one));
+    wait_for<<<1, 1, 0, one>>>(latch, 2);
+    *latch = 2;
+    CHECK(cudaDeviceSynchronize());
+    wait_for<<<1, 1, 0, one>>>(latch, 3);
+    printf("%s", cudaGetErrorName(cudaDeviceSynchronize()));
+}
+"""
+
+
+def test_a_kernel_waits_for_what_its_program_does_meanwhile(tmp_path: Path) -> None:
+    done = record(tmp_path, LATCH)
+    # the last one waits for ever
+    assert (done.status, done.out) == (0, "1 1 cudaErrorLaunchTimeout"), done.err
+    names = [each.launch.signature.partition("(")[0] for each in done.trace.launches]
+    assert names == ["add", "wait_for", "wait_for"]

@@ -118,14 +118,16 @@ class ConfiguredFunction:
         packed: tuple[bytes, ...],
         described: tuple[schema.Argument, ...],
         called_at: str = "",
+        ranges: tuple[str, ...] = (),
     ) -> None:
         """Run it with the bytes of each of PTX's parameters, which the trace describes so.
 
-        `called_at` is the line of the host that calls for it, where that is known.
+        `called_at` is the line of the host that calls for it, where that is known, `ranges` are
+        those of NVTX in which it does.
         """
         kept, known = self._keep(), self.linked.known
         request = self._request(packed, () if kept.sample.all_ran else kept.sample.blocks)
-        launch = replace(self._describe(described, kept), called_at=called_at)
+        launch = replace(self._describe(described, kept), called_at=called_at, ranges=ranges)
         with self._ending_well(), self.recording.trace.launch(launch) as rows:
             rows.instructions(known.instructions)
             sink = rows if drops_nothing(kept) else KeptRows(rows, kept, known.instructions)

@@ -134,6 +134,50 @@ static int is_fault(cudaError_t status)
            status == cudaErrorLaunchTimeout;
 }
 
+/* Kernels that write nothing and wait for what the program does while they run: they are run again
+   when the program waits for them. */
+static struct waiting {
+    struct waiting *next;
+    cudaStream_t stream;
+    struct launch *launch;
+} *waiting;
+
+static void keep_waiting(const struct launch *launch)
+{
+    struct waiting **end = &waiting, *new = malloc(sizeof *new);
+    while (*end)
+        end = &(*end)->next;
+    size_t bytes = sizeof *launch + launch->bytes;
+    *new = (struct waiting){NULL, launch->stream, memcpy(malloc(bytes), launch, bytes)};
+    *end = new;
+}
+
+static int is_before(cudaStream_t one, cudaStream_t other)
+{
+    return !one || !other || one == other;
+}
+
+/* Without `is_all` what is before the end of `stream`. A kernel that waits still faults if it
+   `must_end`, and else makes this cudaErrorNotReady. */
+cudaError_t finish_waiting(cudaStream_t stream, int is_all, int must_end)
+{
+    for (struct waiting **at = &waiting; *at;) {
+        struct waiting *each = *at;
+        if (!is_all && !is_before(each->stream, stream)) {
+            at = &each->next;
+            continue;
+        }
+        *at = each->next;
+        each->launch->flags |= must_end ? MUST_END : 0;
+        run_launch(each->launch);
+        free(each->launch);
+        free(each);
+        if (!must_end)
+            break;
+    }
+    return waiting && !must_end ? cudaErrorNotReady : begin();
+}
+
 /* A kernel's fault is not the launch's: it is found at the next call that looks. */
 cudaError_t run_launch(const void *what)
 {
@@ -147,6 +191,10 @@ cudaError_t run_launch(const void *what)
     put32(&message, launch->flags);
     put_bytes(&message, launch->arguments, launch->bytes);
     put_site(&message, launch->site);
+    size_t in_ranges;
+    char *ranges = ranges_now(&in_ranges);
+    put_bytes(&message, ranges, in_ranges);
+    free(ranges);
     cudaError_t status = ask(&message);
     if (!status) {
         size_t bytes;
@@ -154,6 +202,10 @@ cudaError_t run_launch(const void *what)
         fwrite(text, 1, bytes, stdout);
     }
     close_message(&message);
+    if (status == cudaErrorNotReady) {
+        keep_waiting(launch);
+        return cudaSuccess;
+    }
     if (is_fault(status)) {
         set_fault(status);
         return cudaSuccess;
@@ -171,6 +223,7 @@ cudaError_t launch_kernel(const void *host, dim3 grid, dim3 block, void **argume
     if (!launch)
         return status;
     launch->flags = flags;
+    launch->stream = stream;
     launch->cluster = cluster;
     status = submit(stream, cudaGraphNodeTypeKernel, run_launch, launch, sizeof *launch + launch->bytes);
     free(launch);

@@ -123,11 +123,15 @@ int is_of_graph(const void *pointer);
 cudaError_t capture_allocation(cudaGraph_t graph, void **pointer, size_t bytes);
 cudaError_t capture_free(cudaGraph_t graph, void *pointer);
 
+/* driver/nvtx.c: the ranges in which the calling thread is, to be freed; NULL if in none. */
+char *ranges_now(size_t *bytes);
+
 /* launch.c */
 struct launch {
     struct function *function;
     dim3 grid, block, cluster;
     uint32_t shared, flags;
+    cudaStream_t stream;
     const void *site;
     size_t bytes;
     char arguments[];
@@ -135,7 +139,9 @@ struct launch {
 struct launch *make_launch(const void *function, dim3 grid, dim3 block, void **arguments,
                            size_t shared, cudaError_t *status);
 cudaError_t run_launch(const void *what);
+cudaError_t finish_waiting(cudaStream_t stream, int is_all, int must_end);
 #define COOPERATIVE 1
+#define MUST_END 2
 cudaError_t launch_kernel(const void *function, dim3 grid, dim3 block, void **arguments,
                           size_t shared, cudaStream_t stream, unsigned flags, dim3 cluster);
 

@@ -10,6 +10,7 @@ struct CUevent_st {
     double milliseconds;
     int is_recorded;
     unsigned flags;
+    cudaStream_t stream;
     cudaGraph_t graph; /* in whose capture it was recorded */
 };
 
@@ -76,19 +77,26 @@ void end_capture(cudaGraph_t graph)
             each->graph = NULL;
 }
 
+static cudaError_t finish(cudaStream_t stream, int must_end)
+{
+    if (capturing(stream))
+        return cudaErrorStreamCaptureUnsupported;
+    return finish_waiting(stream, 0, must_end);
+}
+
 API cudaError_t cudaStreamSynchronize(cudaStream_t stream)
 {
-    return done(capturing(stream) ? cudaErrorStreamCaptureUnsupported : begin());
+    return done(finish(stream, 1));
 }
 
 API cudaError_t cudaStreamQuery(cudaStream_t stream)
 {
-    return done(capturing(stream) ? cudaErrorStreamCaptureUnsupported : begin());
+    return done(finish(stream, 0));
 }
 
 API cudaError_t cudaDeviceSynchronize(void)
 {
-    return done(begin());
+    return done(finish_waiting(NULL, 1, 1));
 }
 
 API cudaError_t cudaStreamGetPriority(cudaStream_t stream, int *priority)
@@ -207,6 +215,7 @@ static cudaError_t record(cudaEvent_t event, cudaStream_t stream, int is_node)
         status = cudaErrorInvalidResourceHandle;
     if (status)
         return done(status);
+    event->stream = stream;
     event->graph = capturing(stream);
     if (event->graph && !is_node)
         return done(cudaSuccess);
@@ -225,12 +234,12 @@ API cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream,
 
 API cudaError_t cudaEventSynchronize(cudaEvent_t event)
 {
-    return done(event ? begin() : cudaErrorInvalidResourceHandle);
+    return done(event ? finish_waiting(event->stream, 0, 1) : cudaErrorInvalidResourceHandle);
 }
 
 API cudaError_t cudaEventQuery(cudaEvent_t event)
 {
-    return done(event ? begin() : cudaErrorInvalidResourceHandle);
+    return done(event ? finish_waiting(event->stream, 0, 0) : cudaErrorInvalidResourceHandle);
 }
 
 API cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t start, cudaEvent_t end)
