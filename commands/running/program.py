@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ...models.replay.device.device import Device as Model
     from ...tracer.program.device import Device
     from ...tracer.program.run import Ended, Order
+    from .stopwatch import Stopwatch
 
 _KEY = "cutrace.program"
 
@@ -48,12 +49,18 @@ def choose_device(name: str | None) -> "Device":
     from ...models.replay.device.device import load_device
     from ...tracer.program.device import Device
 
-    model = load_device(name or environ.get("CUTRACE_DEVICE") or DEFAULT_DEVICE)
+    named = name or environ.get("CUTRACE_DEVICE") or DEFAULT_DEVICE
+    model = load_device(named)
 
     def fits(registers: int, shared: int, threads: int) -> int:
         return occupancy(model.limits, Need(threads, registers, shared)).blocks
 
-    return Device(model.name, _facts(model), fits)
+    def time() -> "Stopwatch":
+        from .stopwatch import Stopwatch
+
+        return Stopwatch(named)
+
+    return Device(model.name, _facts(model), fits, time)
 
 
 def _facts(model: "Model") -> dict[str, int]:

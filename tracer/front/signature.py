@@ -59,13 +59,20 @@ def list_kernels(
 
 
 def _with_names(kernel: KernelSignature, texts: Sequence[str]) -> KernelSignature:
-    """Call the parameters of a kernel of Numba as its Python function does."""
+    """Call the parameters of a kernel of Numba or Triton as its Python function does.
+
+    Triton's have the name of the kernel in front.
+    """
+    begin = f"{kernel.mangled}_param_"
+    named = tuple((kind, name.removeprefix(begin)) for kind, name in kernel.parameters)
+    if named != kernel.parameters and not any(name.isdigit() for _, name in named):
+        return replace(kernel, parameters=named)
     if not _NUMBA.search(kernel.mangled):
         return kernel
     names = python_parameters(kernel.name, len(kernel.parameters), texts)
     pairs = zip(kernel.parameters, names, strict=False)
-    named = tuple((c_type, name) for (c_type, _), name in pairs)
-    return replace(kernel, parameters=named or kernel.parameters)
+    by_source = tuple((c_type, name) for (c_type, _), name in pairs)
+    return replace(kernel, parameters=by_source or kernel.parameters)
 
 
 def _signature(

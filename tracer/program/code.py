@@ -51,7 +51,7 @@ class Code:
 
     def __init__(self, session: ProgramSession, device: Device) -> None:
         self._session = session
-        self._device = device
+        self.device = device
         self._modules: list[Module] = []
         self.functions: list[Function] = []
         self._owners: list[Module] = []
@@ -78,7 +78,7 @@ class Code:
         return (len(self._modules) - 1,)
 
     def _load(self, data: bytes) -> Module:
-        return self._session.load(read_code(data, self._device.capability, self.typed))
+        return self._session.load(read_code(data, self.device.capability, self.typed))
 
     def find(self, module: int, name: bytes) -> Answer:
         """Find a kernel: its number, what it takes."""
@@ -122,10 +122,10 @@ class Code:
     def count_resident(self, function: int, threads: int, dynamic: int) -> Answer:
         """How many blocks an SM of the device holds."""
         shared = self.functions[function].known.shared.size + dynamic
-        return (self._device.fits(self._registers(function), shared, threads),)
+        return (self.device.fits(self._registers(function), shared, threads),)
 
     def _registers(self, function: int) -> int:
         """Registers for the newest architecture that is not newer than the device; 32 if none."""
         found = {int(r.arch[3:]): r.registers for r in self.functions[function].resources()}
-        fitting = [arch for arch in found if arch <= self._device.capability]
+        fitting = [arch for arch in found if arch <= self.device.capability]
         return found[max(fitting)] if fitting else 32

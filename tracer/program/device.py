@@ -2,18 +2,34 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Protocol
+
+from ..host.recorder import Recorder
+
+
+class Stopwatch(Protocol):
+    """Says of launches that it takes in place of a trace how long the device needs at least."""
+
+    @property
+    def recorder(self) -> Recorder:
+        """What takes them."""
+
+    def nanoseconds(self) -> float:
+        """Of all that it took; 0 where nothing is known."""
 
 
 @dataclass(frozen=True, slots=True)
 class Device:
     """`facts` has a number for each name of `wire.fact_names()`.
 
-    `fits(registers, shared bytes, threads)` is how many blocks of such a kernel an SM holds.
+    `fits(registers, shared bytes, threads)` is how many blocks of such a kernel an SM holds;
+    `time()` makes a stopwatch for it.
     """
 
     name: str
     facts: Mapping[str, int]
     fits: Callable[[int, int, int], int]
+    time: Callable[[], Stopwatch]
 
     @property
     def capability(self) -> int:

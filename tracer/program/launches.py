@@ -27,6 +27,7 @@ from .answers import (
 )
 from .choice import Choice, Chooser, Tally
 from .code import Code
+from .device import Stopwatch
 from .session import ProgramSession
 from .sites import Sites
 from .storage import Storage
@@ -88,12 +89,20 @@ class Launches:
         self._sites = Sites()
         self._recording.output = self._printed.append
         self._recording.forgives = True
+        self._stopwatch: Stopwatch | None = None
         self.refused = 0
 
     @property
     def verbs(self) -> Verbs:
         """What it answers."""
-        return {"LAUNCH": self.launch}
+        return {"LAUNCH": self.launch, "COUNT": self.count}
+
+    def count(self, begins: int) -> Answer:
+        """Count launches from now on, and record none; or say how long those need at least."""
+        stopwatch, self._stopwatch = self._stopwatch, None
+        if begins:
+            self._stopwatch = self._code.device.time()
+        return (round(1000 * stopwatch.nanoseconds()) if stopwatch else 0,)
 
     def launch(
         self, number: int, grid_x: int, grid_y: int, grid_z: int, block_x: int, block_y: int,
@@ -139,6 +148,9 @@ class Launches:
     ) -> None:
         """Run one launch to its end; record it if it is chosen and there is room."""
         tally = self._tally
+        if self._stopwatch is not None:
+            self._count(function, configured, packed, self._stopwatch)
+            return
         if tally.recorded == self._limit:
             raise EnoughError(f"{tally.recorded} launches")
         is_chosen = self._chooser.takes(function)
@@ -151,6 +163,24 @@ class Launches:
             self._writer.without_room += is_chosen
         tally.run += 1
         tally.bytes = self._writer.bytes
+
+    def _count(
+        self,
+        function: Function,
+        configured: ConfiguredFunction,
+        packed: tuple[bytes, ...],
+        stopwatch: Stopwatch,
+    ) -> None:
+        """Run one launch for its time alone."""
+        described, recording = tuple(self._describe(function, packed)), self._recording
+        trace, recording.trace = recording.trace, stopwatch.recorder
+        launches = len(recording.resources)
+        try:
+            configured.run(packed, described)
+        finally:
+            recording.trace = trace
+            del recording.resources[launches:]
+        self._tally.run += 1
 
     def _fail(self, function: Function, problem: CutraceError) -> int:
         """Say what is wrong; the error that the program gets."""

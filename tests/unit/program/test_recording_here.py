@@ -50,7 +50,7 @@ class Driver:
 '''
 
 SCRIPT = """
-import os, sys
+import ctypes, os
 import cutrace
 from driver import Driver
 
@@ -58,6 +58,11 @@ with cutrace.recording("one.cutrace") as one:
     gpu = Driver()
     gpu.launch(32)
 gpu.launch(64)  # between two: run, and in no trace
+gpu.cuda._cutrace_count(1, None)
+gpu.launch(64)
+picoseconds = ctypes.c_uint64()
+gpu.cuda._cutrace_count(0, ctypes.byref(picoseconds))
+print(picoseconds.value)
 assert gpu.read() == list(range(64))
 try:
     with cutrace.recording("two.cutrace", kernels="count", skip=1) as two:
@@ -104,7 +109,9 @@ def run(folder: Path, script: str, *options: str) -> "subprocess.CompletedProces
 def test_a_process_records_parts_of_what_it_launches(tmp_path: Path) -> None:
     done = run(tmp_path, SCRIPT)
     assert done.returncode == 0, done.stderr
-    own, counts, device, *magic, forked = done.stdout.splitlines()
+    picoseconds, own, counts, device, *magic, forked = done.stdout.splitlines()
+    # 256 bytes through the L1 of one SM, 64 a cycle of 1.98 GHz
+    assert pytest.approx(int(picoseconds), abs=1) == 1000 * 256 / 64 / 1.98
     assert own == "of the script's own"
     assert counts == "1 1 1"  # 32 threads: one warp, one request
     assert device.startswith("this process has the device h100 since its first recording")

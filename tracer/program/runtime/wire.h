@@ -41,7 +41,9 @@
    SURFACE   number of an array -> handle
    RELEASE   handle of a texture
    FITS      function, threads a block, dynamic shared bytes -> blocks on an SM
-   LIMIT     number (cudaLimit), value */
+   LIMIT     number (cudaLimit), value
+   COUNT     1: have launches counted and not recorded, 0: no more -> picoseconds that the device
+             needs at least for those */
 #define MESSAGES(MESSAGE) \
     MESSAGE(HELLO, 1, "I", "QQQQss") \
     MESSAGE(MODULE, 2, "s", "I") \
@@ -61,7 +63,8 @@
     MESSAGE(SURFACE, 12, "I", "Q") \
     MESSAGE(RELEASE, 13, "Q", "") \
     MESSAGE(FITS, 14, "III", "I") \
-    MESSAGE(LIMIT, 16, "IQ", "-")
+    MESSAGE(LIMIT, 16, "IQ", "-") \
+    MESSAGE(COUNT, 17, "I", "Q")
 
 /* What the program may ask of its device, in the order of HELLO's answer. */
 #define FACTS(FACT) \

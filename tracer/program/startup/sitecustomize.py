@@ -6,7 +6,7 @@ imports nothing but what every Python has; a `sitecustomize` of the user's own i
 
 import importlib.util
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
@@ -104,14 +104,24 @@ def run_the_next() -> None:
 
 def patch_packages() -> None:
     """Change packages that are imported, and those that will be, when they are."""
-    for name, change in _CHANGES.items():
+    for name, change in (_CHANGES | _beside("triton_host").CHANGES).items():
         if module := sys.modules.get(name):
             change(module)
         else:
             sys.meta_path.insert(0, AfterImport(name, change))
 
 
-_CHANGES: Mapping[str, Callable[[Any], None]] = {
+def _beside(name: str) -> Any:
+    """A module of this folder, which is on nobody's path."""
+    spec = importlib.util.spec_from_file_location(f"cutrace_{name}", Path(HERE, f"{name}.py"))
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+_CHANGES: dict[str, Callable[[Any], None]] = {
     "numba.cuda.dispatcher": give_lines,
     "numba.cuda.codegen": link_sources_as_ptx,
 }
