@@ -110,8 +110,8 @@ def test_a_process_records_parts_of_what_it_launches(tmp_path: Path) -> None:
     done = run(tmp_path, SCRIPT)
     assert done.returncode == 0, done.stderr
     picoseconds, own, counts, device, *magic, forked = done.stdout.splitlines()
-    # 256 bytes through the L1 of one SM, 64 a cycle of 1.98 GHz
-    assert pytest.approx(int(picoseconds), abs=1) == 1000 * 256 / 64 / 1.98
+    # 256 bytes through the L1 of one SM, 128 a cycle of 1.98 GHz
+    assert int(picoseconds) == pytest.approx(1000 * 256 / 128 / 1.98, abs=1)
     assert own == "of the script's own"
     assert counts == "1 1 1"  # 32 threads: one warp, one request
     assert device.startswith("this process has the device h100 since its first recording")

@@ -94,6 +94,15 @@ def test_parameters_of_a_kernel_that_ptx_alone_names_keep_their_numbers() -> Non
     assert [name for _, name in found.parameters][:2] == ["add_param_0", "add_param_1"]
 
 
+def test_ptx_that_was_kept_names_the_file_where_its_function_lies_now() -> None:
+    def function() -> None:
+        """Of this file."""
+
+    text = f'.file 1 "/elsewhere/{Path(__file__).name}"\n.file 2 "/elsewhere/other.py"\n'
+    moved = triton_host._with_own_file(text, SimpleNamespace(fn=function))
+    assert moved == f'.file 1 "{__file__}"\n.file 2 "/elsewhere/other.py"\n'
+
+
 def test_what_9_0_alone_has_is_found_in_ptx() -> None:
     found = triton_host._LEFT_OUT.search("\t@%p1 wgmma.mma_async.sync.aligned.m64n64k16.f32 {a}")
     assert found

@@ -64,7 +64,7 @@
     MESSAGE(RELEASE, 13, "Q", "") \
     MESSAGE(FITS, 14, "III", "I") \
     MESSAGE(LIMIT, 16, "IQ", "-") \
-    MESSAGE(COUNT, 17, "I", "Q")
+    MESSAGE(COUNT, 30, "I", "Q")
 
 /* What the program may ask of its device, in the order of HELLO's answer. */
 #define FACTS(FACT) \

@@ -229,7 +229,8 @@ def compile_for_what_is_there(module: Any) -> None:
             )
             own = _own_options(module, target, options or {})
             kernel = compiled(src, target=older, options=own, **more)
-        kernel.kernel = _with_names(kernel, src).encode()
+        text = _with_names(kernel, src)
+        kernel.kernel = _with_own_file(text, getattr(src, "fn", None)).encode()
         return kernel
 
     module.compile = compile_again
@@ -256,6 +257,16 @@ def _with_names(kernel: Any, source: Any) -> str:
         return start + names[number] if number < len(names) else found[0]
 
     return re.sub(rf"\b{re.escape(start)}(\d+)\b", rename, text)
+
+
+def _with_own_file(text: str, function: Any) -> str:
+    """The PTX with the file of its function where this lies now: Triton keeps PTX by content."""
+    code = getattr(getattr(function, "fn", None), "__code__", None)
+    if code is None:
+        return text
+    path = os.path.abspath(code.co_filename)
+    kept = re.compile(rf'^(\s*\.file\s+\d+\s+")[^"]*/{re.escape(os.path.basename(path))}"', re.M)
+    return kept.sub(lambda found: f'{found[1]}{path}"', text)
 
 
 def take_arrays(module: Any) -> None:
