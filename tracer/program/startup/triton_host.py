@@ -163,6 +163,10 @@ def adapt_driver(module: Any) -> None:
 
     def begin(self: Any) -> None:
         self.utils, self.launcher_cls = module.CudaUtils(), module.CudaLauncher
+        properties = self.utils.get_device_properties
+        self.utils.get_device_properties = lambda device: properties(
+            device or 0
+        )  # torch's CPU: None
         self.get_current_device = lambda: 0
         self.set_current_device = lambda device: None
         self.get_current_stream = lambda device=None: 0
