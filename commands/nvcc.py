@@ -1,6 +1,5 @@
 """`cutrace nvcc`: NVIDIA's compiler, for programs that are to be recorded."""
 
-import sys
 from typing import Any
 
 import typer
@@ -24,11 +23,9 @@ CLASS = TakesAll
 
 def command(ctx: typer.Context) -> int:
     """Compile a program, as nvcc does, so that it can be recorded: make NVCC="cutrace nvcc"."""
-    from ..tracer.program.build import make_builder, run_nvcc
+    from ..tracer.program.build import make_builder
+    from ..tracer.program.nvcc import show_nvcc
     from .running.program import choose_device
 
     words = make_builder().command(ctx.meta[_KEY], choose_device(None).capability)
-    answer = run_nvcc(words)
-    sys.stdout.write(answer.stdout)
-    sys.stderr.write(answer.stderr)
-    return answer.returncode
+    return show_nvcc(words)

@@ -6,7 +6,6 @@ Kernels go in as PTX alone, plain, with source lines: that is what is recorded.
 import os
 import re
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -20,6 +19,7 @@ from ..front.headers import tensor_core
 from ..host.path import missing_file
 from .library import build_library
 from .missing import advise
+from .nvcc import run_nvcc
 from .toolkit import Toolkit, find_host_compiler, find_toolkit
 from .wire import RUNTIME
 
@@ -29,11 +29,6 @@ LEAST_CAPABILITY = 75
 _CODE_OPTIONS = ("-arch", "--gpu-architecture", "-code", "--gpu-code", "-gencode",
                  "--generate-code")  # fmt: skip
 _OTHER_RUNTIME = ("-cudart", "--cudart")
-_OF_OLDER_CUDA = re.compile(
-    r'texture is not a template|identifier "texture" is undefined|"cudaDeviceProp" has no member'
-    r"|Instruction '(vote|shfl)' without '.sync'"
-)
-"""What nvcc 13 says of programs that `older.h` is for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,15 +168,3 @@ def _run(command: Sequence[str]) -> None:
         raise CutraceError(f"nvcc does not build it:\n{said}{advise(said)}")
     if answer.stderr.strip():
         print(answer.stderr.strip(), file=sys.stderr)
-
-
-def run_nvcc(command: Sequence[str]) -> "subprocess.CompletedProcess[str]":
-    """Run it; where a program fails for what only CUDA 11 and older have, again with that."""
-    answer = _call(command)
-    if answer.returncode and _OF_OLDER_CUDA.search(answer.stderr + answer.stdout):
-        return _call([*command, "-include", str(RUNTIME / "older.h")])
-    return answer
-
-
-def _call(command: Sequence[str]) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)

@@ -1,0 +1,60 @@
+"""What `cutrace nvcc` prints comes as the compiler says it."""
+
+import io
+import sys
+from pathlib import Path
+
+import pytest
+
+from cutrace.tracer.program.nvcc import show_nvcc
+
+COMPILER = """
+import pathlib, sys, time
+print("a remark", file=sys.stderr, flush=True)
+seen = pathlib.Path(sys.argv[1])
+for _ in range(500):
+    if seen.exists():
+        break
+    time.sleep(0.01)
+else:
+    sys.exit("nobody has seen it")
+print("to stdout")
+if "-include" not in sys.argv:
+    print('a.cu(1): error: identifier "texture" is undefined', file=sys.stderr)
+    sys.exit(2)
+print("error: no memory" if "bad" in sys.argv else "done", file=sys.stderr)
+sys.exit("bad" in sys.argv)
+"""
+
+
+class Witness(io.StringIO):
+    """A stream that makes a file when the first line comes."""
+
+    def __init__(self, seen: Path) -> None:
+        super().__init__()
+        self.seen = seen
+
+    def write(self, text: str) -> int:
+        self.seen.touch()
+        return super().write(text)
+
+
+@pytest.mark.parametrize(
+    ("word", "last", "status"), [("good", "done", 0), ("bad", "error: no memory", 1)]
+)
+def test_lines_come_while_the_compiler_runs_and_the_errors_of_a_first_run_do_not(
+    word: str,
+    last: str,
+    status: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    seen = tmp_path / "seen"
+    witness = Witness(seen)
+    monkeypatch.setattr(sys, "stderr", witness)
+    command = [sys.executable, "-c", COMPILER, str(seen), word]
+    assert show_nvcc(command) == status, witness.getvalue()
+    # the first run's remark is seen while it runs; its error is not, since a second one follows
+    assert witness.getvalue() == f"a remark\na remark\n{last}\n"
+    assert capsys.readouterr().out == "to stdout\nto stdout\n"
