@@ -1,19 +1,12 @@
-"""Compiling plain loops where there is much to do: with Numba if it is there, else not at all.
+"""Compiling plain loops where there is much to do; little work is done without."""
 
-Importing Numba and loading what it compiled takes about a second, so little work is done without.
-What it compiles is kept on disk, beside the source or in the user's cache.
-"""
-
-import importlib.util
-import inspect
-import warnings
 from collections import Counter
-from functools import cache
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 
+from ....native.loop import compile_module
 from ..seam import Ints
 
 rows_asked: Counter[str] = Counter()
@@ -25,29 +18,6 @@ def compile_if_worth(name: str, rows: int, worth: int) -> ModuleType | None:
     None before."""
     rows_asked[name] += rows
     return compile_module(name) if rows_asked[name] > worth else None
-
-
-@cache
-def compile_module(name: str) -> ModuleType | None:
-    """Return a copy of a module whose functions are compiled, or None without Numba."""
-    try:
-        import numba
-    except ImportError:
-        warnings.warn("without Numba, caches take about a hundred times as long", stacklevel=2)
-        return None
-    spec = importlib.util.find_spec(name)
-    assert spec is not None
-    assert spec.loader is not None
-    copy = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(copy)
-    # what is compiled here makes no arrays: counting who has them takes half of a loop's time
-    # and is put into one function: an array is seven arguments, and calls cost as much as the work
-    options: dict[str, Any] = {"cache": True, "error_model": "numpy", "_nrt": False}
-    options["forceinline"] = True
-    decorate = numba.njit(**options)
-    for member, function in inspect.getmembers(copy, inspect.isfunction):
-        setattr(copy, member, decorate(function))
-    return copy
 
 
 def extend(values: Any, size: int, more: int) -> Any:

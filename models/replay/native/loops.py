@@ -9,7 +9,7 @@ from .compiled import compile_if_worth
 TOUCHING_WORTH = 1 << 17
 COUNTING_WORTH = 1 << 18
 REPEATING_WORTH = 1 << 17
-"""Rows; caches, if a device has any, load Numba before so many have come."""
+"""Rows; caches, if a device has any, load a compiler before so many have come."""
 
 
 def touching_loops(rows: int) -> ModuleType | None:

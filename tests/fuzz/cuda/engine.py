@@ -14,8 +14,8 @@ from llvmlite import binding
 
 import cutrace
 from cutrace.cache import keep
+from cutrace.native import machine_code
 from cutrace.tracer.engine import engine_choice
-from cutrace.tracer.engine.native import ufunc
 
 MOST_INSTRUCTIONS = 1 << 22
 
@@ -41,7 +41,7 @@ def run(kernel: Source, ptx: str, path: Path, engine: str) -> Arrays:
 def code_that_is_not_kept(quick: bool = False) -> Iterator[None]:
     """Keep no machine code of random kernels; with `quick` LLVM does not optimise it, which takes
     a tenth of the time and gives the same numbers."""
-    compile_ = ufunc._compile
+    compile_ = machine_code._compile
     of_kernel = False
 
     def compile_quickly(assembly: str, vectors: bool, effort: int) -> bytes:
@@ -50,15 +50,15 @@ def code_that_is_not_kept(quick: bool = False) -> Iterator[None]:
         if not (quick and of_kernel):
             return compile_(assembly, vectors, effort)
         module = binding.parse_assembly(assembly)
-        return cast(bytes, ufunc._machine(0).emit_object(module))
+        return cast(bytes, machine_code._machine(0).emit_object(module))
 
     def keep_some(kind: str, key: str, code: bytes) -> None:
         if not of_kernel:
             keep(kind, key, code)
 
     with (
-        patch.object(ufunc, "_compile", compile_quickly),
-        patch.object(ufunc, "keep", keep_some),
+        patch.object(machine_code, "_compile", compile_quickly),
+        patch.object(machine_code, "keep", keep_some),
     ):
         yield
 

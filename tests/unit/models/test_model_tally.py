@@ -10,12 +10,13 @@ from cutrace.models.replay.count.compiled_tally import CompiledTally
 from cutrace.models.replay.count.counts import group_rows
 from cutrace.models.replay.count.tally import Distinct, read_chunk, tally
 from cutrace.models.replay.native import loops
-from cutrace.models.replay.native.compiled import compile_if_worth, compile_module
+from cutrace.models.replay.native.compiled import compile_if_worth
 from cutrace.models.replay.rows.arrays import Zones, cut_zones
 from cutrace.models.replay.rows.patterns import Shapes
 from cutrace.models.replay.rows.sites import SPACES, Sites
 from cutrace.models.replay.schedule.place import Chip, Placement, place
 from cutrace.models.replay.seam import Kind
+from cutrace.native.loop import compile_module
 from cutrace.traces.schema import ACCESSES, Array, Sample, Space
 from cutrace.traces.table.pattern_store import HeldPatterns
 

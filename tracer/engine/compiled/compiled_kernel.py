@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....errors import CutraceError
+from ....native.machine_code import compile_assembly
 from ....traces.schema import Space
 from ...ptx.kernel import BasicBlock, Immediate, Instruction, Kernel
 from ..array.decode import decode
@@ -20,7 +21,6 @@ from ..kernel.variable_layout import local_layout, shared_layout
 from ..memory.memory import LoadedModule, Memory
 from ..memory.parameter import parameters_start
 from ..native.translate import translate
-from ..native.ufunc import compile_assembly
 from ..parallel.read_write_sets import way_of
 from ..rows.access_rows import ROWS
 from ..rows.history import RUNS

@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from ....native.machine_code import address
 from ....traces.schema import Space
 from ..array.barrier import DONE, WAITING
 from ..array.group import WarpGroup
@@ -21,7 +22,6 @@ from ..launch import Sink
 from ..memory.address_facts import Facts
 from ..memory.fault import check_lanes
 from ..memory.parameter import parameter_image
-from ..native.ufunc import address
 from ..rows.history_table import Entries
 from ..rows.pattern import PatternTable
 from ..rows.pattern_lookup import no_questions

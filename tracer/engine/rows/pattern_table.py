@@ -11,10 +11,10 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
+from ....native.machine_code import address, compile_assembly
 from ..lanes import LANES
 from ..native.language import I32, I64, U32, Struct, assembly
 from ..native.translate import translate
-from ..native.ufunc import address, compile_assembly
 
 _ODD = (np.random.default_rng(20).integers(0, 1 << 31, size=LANES, dtype=np.int64) | 1).tolist()
 AT_ONCE = 64

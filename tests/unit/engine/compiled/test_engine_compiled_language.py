@@ -4,9 +4,9 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from cutrace.native.machine_code import address, compile_assembly
 from cutrace.tracer.engine.native.language import I32, U8, Struct, trailing_zeros
 from cutrace.tracer.engine.native.translate import translate
-from cutrace.tracer.engine.native.ufunc import address, compile_assembly
 
 
 class Counters(Struct):

@@ -6,10 +6,11 @@ cannot be done a kernel runs in the array engine.
 
 import re
 
+from .....native.machine_code import symbol
 from ....ptx.kernel import Immediate, Instruction, Operand
 from ...array.slot import immediate
 from ...lanes import Array
-from ...native.ufunc import Fragment, fragment_of, symbol
+from ...native.ufunc import Fragment, fragment_of
 from ...op.bits import INTEGERS
 from ...op.reformat import Reformat, reformat
 from ...op.rule import Rule

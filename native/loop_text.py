@@ -1,0 +1,200 @@
+"""Plain Python loops to LLVM assembly, for arguments of given kinds.
+
+A loop is a function over integers, doubles, arrays and tuples of these: assignments, `if`,
+`while`, `for ... in range(...)` or over a tuple of constants, `return` of numbers, `break`,
+`continue`, calls of functions of its module, and `len`, `min`, `max`, `int`, `bool`. It means what
+it means in Python while integers fit into 64 bits and no index is negative. Anything else is a
+NotImplementedError with the line.
+"""
+
+import ast
+import inspect
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
+from types import ModuleType
+from typing import Any, TypeAlias
+
+from .loop_expression import Expressions, returned
+from .value import Kind, Number, Value, kind_of, texts_of, value_of, words_of
+
+_DECLARATIONS = "declare i64 @llvm.smin.i64(i64, i64)\ndeclare i64 @llvm.smax.i64(i64, i64)\n"
+Key: TypeAlias = tuple[str, tuple[Kind, ...]]
+
+
+def loop_text(function: Callable[..., Any], kinds: Sequence[Kind], name: str) -> tuple[str, Kind]:
+    """Return assembly with a loop for arguments of these kinds, and the kind of what it returns.
+
+    `name` is called with the address of the arguments' words, one after another; words of the
+    result are written there.
+    """
+    module = _Module(function)
+    inner, result = module.translate(function.__name__, tuple(kinds))
+    return _DECLARATIONS + "".join(module.done) + _entry(name, inner, kinds, result), result
+
+
+def _entry(name: str, inner: str, kinds: Sequence[Kind], result: Kind) -> str:
+    words = [word for kind in kinds for word in words_of(kind)]
+    lines = []
+    for number, word in enumerate(words):
+        lines.append(f"  %p{number} = getelementptr i64, ptr %words, i64 {number}")
+        lines.append(f"  %w{number} = load {word}, ptr %p{number}")
+    given = ", ".join(f"{word} %w{number}" for number, word in enumerate(words))
+    parts = list(words_of(result))
+    lines.append(f"  %result = call {returned(result)} @{inner}({given})")
+    for number, word in enumerate(parts):
+        lines.append(f"  %r{number} = extractvalue {returned(result)} %result, {number}")
+        lines.append(f"  %q{number} = getelementptr i64, ptr %words, i64 {number}")
+        lines.append(f"  store {word} %r{number}, ptr %q{number}")
+    return f"define void @{name}(ptr %words) {{\n" + "\n".join(lines) + "\n  ret void\n}\n"
+
+
+@cache
+def _trees(module: ModuleType) -> dict[str, ast.FunctionDef]:
+    tree = ast.parse(inspect.getsource(module))
+    return {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+
+
+class _Module:
+    """The functions of one loop, each for the kinds it is called with."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        module = inspect.getmodule(function)
+        assert module is not None
+        self.trees, self.names = _trees(module), vars(module)
+        self.done: list[str] = []
+        self._known: dict[Key, tuple[str, Kind]] = {}
+
+    def translate(self, function: str, kinds: tuple[Kind, ...]) -> tuple[str, Kind]:
+        """Return the name and the result's kind of a function for arguments of these kinds."""
+        key = function, kinds
+        if key not in self._known:
+            name = f"{function}.{len(self._known)}.of"
+            self._known[key] = name, ()  # a loop does not call itself
+            result, text = _Function(self, self.trees[function], kinds).define(name)
+            self.done.append(text)
+            self._known[key] = name, result
+        return self._known[key]
+
+
+class _Function(Expressions):
+    """The statements of one function, and what it returns."""
+
+    def __init__(self, module: _Module, tree: ast.FunctionDef, kinds: tuple[Kind, ...]) -> None:
+        super().__init__(tree, module.names, module.translate)
+        self._kinds = kinds
+        self._loops: list[tuple[str, str]] = []
+        self._result: Kind | None = None
+
+    def define(self, name: str) -> tuple[Kind, str]:
+        """Return the kind of its result, and its definition."""
+        words = [word for kind in self._kinds for word in words_of(kind)]
+        texts = iter([f"%a{number}" for number in range(len(words))])
+        for argument, kind in zip(self._tree.args.args, self._kinds, strict=True):
+            self._name(argument.arg, value_of(kind, texts, self._product))
+        self._body(self._tree.body)
+        result: Kind = () if self._result is None else self._result
+        self._lines.append(f"  ret {returned(result)} zeroinitializer")
+        given = ", ".join(f"{word} %a{number}" for number, word in enumerate(words))
+        lines = "\n".join((*self._allocations, "  br label %start", "start:", *self._lines))
+        head = f"define internal {returned(result)} @{name}({given}) alwaysinline"
+        return result, f"{head} {{\nentry:\n{lines}\n}}\n"
+
+    # statements
+
+    def _body(self, statements: Iterable[ast.stmt]) -> None:
+        for statement in statements:
+            self._statement(statement)
+
+    def _statement(self, statement: ast.stmt) -> None:
+        match statement:
+            case ast.Expr(ast.Constant()) | ast.Pass():
+                return
+            case ast.Expr(value):
+                self._value(value)
+            case ast.Assign(targets, value):
+                found = self._value(value)
+                for target in targets:
+                    self._store(target, found)
+            case ast.AugAssign(target, operator, value):
+                self._augment(target, operator, value)
+            case ast.If(test, body, orelse):
+                self._if(test, lambda: self._body(body), lambda: self._body(orelse))
+            case ast.While(test, body):
+                self._while(test, body)
+            case ast.For(ast.Name(name), ast.Call(ast.Name("range"), bounds), body):
+                self._for(name, [self._number(b) for b in bounds], body)
+            case ast.For(ast.Name(name), ast.Tuple(items), body):
+                for item in items:
+                    self._name(name, self._value(item))
+                    self._body(body)
+            case ast.Return(value):
+                self._return(self._value(value) if value else ())
+            case ast.Break():
+                self._leave(f"br label %{self._loops[-1][1]}")
+            case ast.Continue():
+                self._leave(f"br label %{self._loops[-1][0]}")
+            case _:
+                raise self._refuse(statement)
+
+    def _return(self, value: Value) -> None:
+        kind = kind_of(value)
+        assert self._result is None or self._result == kind, self._tree.name
+        self._result = kind
+        whole, before = returned(kind), "undef"
+        for number, (word, text) in enumerate(zip(words_of(kind), texts_of(value), strict=True)):
+            before = self._emit(f"insertvalue {whole} {before}, {word} {text}, {number}")
+        self._leave(f"ret {whole} {before}")
+
+    def _while(self, test: ast.expr, body: list[ast.stmt]) -> None:
+        again, inside, end = (self._new(stem) for stem in ("while", "do", "done"))
+        self._label(again)
+        self._branch(test, inside, end)
+        self._lines.append(f"{inside}:")
+        self._repeat(again, end, body)
+        self._lines.append(f"  br label %{again}\n{end}:")
+
+    def _for(self, name: str, bounds: list[str], body: list[ast.stmt]) -> None:
+        first, last, *rest = bounds if len(bounds) > 1 else ["0", *bounds]
+        step = rest[0] if rest else "1"
+        again, inside, after, end = (self._new(s) for s in ("for", "do", "next", "done"))
+        counter = f"%{self._new('i')}"
+        self._allocations.append(f"  {counter} = alloca i64")
+        self._lines.append(f"  store i64 {first}, ptr {counter}")
+        self._label(again)
+        at = self._emit(f"load i64, ptr {counter}")
+        more = self._emit(f"icmp slt i64 {at}, {last}")
+        self._lines.append(f"  br i1 {more}, label %{inside}, label %{end}\n{inside}:")
+        self._name(name, Number("int", at))
+        self._repeat(after, end, body)
+        self._label(after)
+        at = self._emit(f"load i64, ptr {counter}")
+        self._lines.append(f"  store i64 {self._emit(f'add nsw i64 {at}, {step}')}, ptr {counter}")
+        self._lines.append(f"  br label %{again}\n{end}:")
+
+    def _repeat(self, again: str, end: str, body: list[ast.stmt]) -> None:
+        self._loops.append((again, end))
+        self._body(body)
+        self._loops.pop()
+
+    def _store(self, target: ast.expr, value: Value) -> None:
+        match target:
+            case ast.Name(name):
+                self._name(name, value)
+            case ast.Tuple(targets):
+                assert isinstance(value, tuple)
+                for one, item in zip(targets, value, strict=True):
+                    self._store(one, item)
+            case ast.Subscript():
+                assert isinstance(value, Number)
+                self._put(self._element(target), value)
+            case _:
+                raise self._refuse(target)
+
+    def _augment(self, target: ast.expr, operator: ast.operator, value: ast.expr) -> None:
+        if isinstance(target, ast.Name):
+            old = self._variable(target.id)
+            self._name(target.id, self._binary(operator, old, self._value(value)))
+            return
+        place = self._element(target)
+        added = self._value(value)
+        self._put(place, self._binary(operator, self._get(place), added))

@@ -1,0 +1,121 @@
+"""What a loop works on while it is being translated: numbers, arrays and tuples of these.
+
+A kind says what is known before a loop runs: `int`, `float`, an `ArrayKind`, or a tuple of kinds.
+A value is where it will be found then, in LLVM's words.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+ELEMENTS = {
+    **{"b1": ("i8", "zext"), "u1": ("i8", "zext"), "i1": ("i8", "sext")},
+    **{"u2": ("i16", "zext"), "i2": ("i16", "sext"), "u4": ("i32", "zext"), "i4": ("i32", "sext")},
+    **{"u8": ("i64", ""), "i8": ("i64", ""), "f8": ("double", "")},
+}
+"""Of each type of NumPy's elements LLVM's, and how it becomes 64 bits wide."""
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayKind:
+    """An array: the type of its elements, its dimensions, and whether they lie side by side."""
+
+    element: str
+    dimensions: int
+    is_dense: bool
+
+
+Kind: TypeAlias = "str | ArrayKind | tuple[Kind, ...]"
+"""`int` and `float` by these names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """An integer of 64 bits, or a double: a constant or a register of LLVM's."""
+
+    kind: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Array:
+    """An array: where it begins, and for each dimension its length and its step in elements."""
+
+    kind: ArrayKind
+    pointer: str
+    shape: tuple[str, ...]
+    steps: tuple[str, ...]
+
+
+Value: TypeAlias = "Number | Array | tuple[Value, ...] | None"
+
+
+def kind_of(value: Value) -> Kind:
+    """Return the kind of a value that can be handed on."""
+    if isinstance(value, tuple):
+        return tuple(kind_of(item) for item in value)
+    assert value is not None
+    return value.kind
+
+
+def words_of(kind: Kind) -> Iterator[str]:
+    """Yield LLVM's types of the words that a value of a kind is handed on in."""
+    if isinstance(kind, tuple):
+        for item in kind:
+            yield from words_of(item)
+    elif isinstance(kind, ArrayKind):
+        yield from ("ptr", *["i64"] * kind.dimensions * (1 if kind.is_dense else 2))
+    else:
+        yield "double" if kind == "float" else "i64"
+
+
+def texts_of(value: Value) -> Iterator[str]:
+    """Yield the words of a value."""
+    if isinstance(value, tuple):
+        for item in value:
+            yield from texts_of(item)
+    elif isinstance(value, Array):
+        yield from (value.pointer, *value.shape, *(() if value.kind.is_dense else value.steps))
+    elif value is not None:
+        yield value.text
+
+
+def value_of(kind: Kind, words: Iterator[str], product: Callable[[str, str], str]) -> Value:
+    """Return the value whose words these are; steps between rows that lie side by side are the
+    `product` of lengths."""
+    if isinstance(kind, tuple):
+        return tuple(value_of(item, words, product) for item in kind)
+    if not isinstance(kind, ArrayKind):
+        return Number(kind, next(words))
+    pointer = next(words)
+    shape = tuple(next(words) for _ in range(kind.dimensions))
+    if not kind.is_dense:
+        return Array(kind, pointer, shape, tuple(next(words) for _ in shape))
+    steps = ["1"]
+    for length in reversed(shape[1:]):
+        steps.append(product(steps[-1], length))
+    return Array(kind, pointer, shape, tuple(reversed(steps)))
+
+
+def lower(value: Any, words: list[int], number: Callable[[float], int]) -> Kind:
+    """Append the words of an argument, and return its kind; `number` makes one of a double."""
+    if isinstance(value, (tuple, list)):
+        return tuple(lower(item, words, number) for item in value)
+    if isinstance(value, float):
+        words.append(number(value))
+        return "float"
+    if (about := getattr(value, "__array_interface__", None)) is None or not value.shape:
+        words.append(int(value))
+        return "int"
+    words += [about["data"][0], *value.shape]
+    is_dense = about["strides"] is None
+    if not is_dense:
+        words += _steps(value)
+    return ArrayKind(about["typestr"][1:], len(value.shape), is_dense)
+
+
+def _steps(array: Any) -> Sequence[int]:
+    size = array.itemsize
+    if any(stride % size for stride in array.strides):
+        raise ValueError(f"strides {array.strides} of elements of {size} bytes")
+    return [stride // size for stride in array.strides]

@@ -1,0 +1,120 @@
+"""Loops as machine code do what they do in Python, for every kind of argument that they take."""
+
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cutrace.native.loop import compile_module
+
+FIRST, SECOND = 0, 1
+SHIFTS, WIDE = (8, 4), 1 << 40
+
+
+def divisions(numbers: Any, by: int, out: Any) -> None:
+    for place in range(len(numbers)):
+        out[place, 0] = numbers[place] // by
+        out[place, 1] = numbers[place] % by
+        out[place, 2] = numbers[place] // 8
+        out[place, 3] = numbers[place] % 8
+
+
+def widths(values: Any, sums: Any) -> int:
+    total = 0
+    for place in range(1, len(values), 2):
+        total += values[place]
+        sums[FIRST] += values[place]
+    sums[SECOND] |= WIDE
+    return total
+
+
+def scaled(number: int, inverse: float, many: Any) -> tuple[int, int]:
+    many[0] += inverse
+    return int(number * inverse), int(many[0])
+
+
+def fold(number: int) -> int:
+    for shift in (16, 8, 4):
+        number ^= number >> shift
+    return ~number & 0xFF
+
+
+def ordered(table: Any, pair: Any, which: int) -> tuple[int, int, int]:
+    rows, (low, high) = table, pair[:2]
+    least = greatest = rows[0, 0]
+    for row in range(len(rows)):
+        for column in range(rows.shape[1]):
+            if not low <= rows[row, column] < high:
+                continue
+            least, greatest = min(least, rows[row, column]), max(greatest, rows[row, column])
+    return least, greatest, pair[which]
+
+
+def first_of(numbers: Any, wanted: int) -> int:
+    part, found = numbers[1 : len(numbers) - 1], -1
+    while found + 1 < len(part):
+        found += 1
+        if part[found] == wanted or (part[found] > 90 and not wanted):
+            break
+    return found if part[found] == wanted else -fold(found)
+
+
+def is_inside(numbers: Any, place: int) -> bool:
+    return bool(0 <= place < len(numbers) and numbers[place] != 0)
+
+
+def unknown(numbers: Any) -> Any:
+    return [number for number in numbers]
+
+
+@pytest.fixture(scope="module")
+def compiled() -> Any:
+    return compile_module(__name__)
+
+
+@pytest.mark.parametrize("by", [1, 3, 8, -3])
+def test_division_rounds_down(compiled: Any, by: int) -> None:
+    numbers = np.array([-9, -8, -1, 0, 1, 7, 8, 9, 1 << 40, -(1 << 40)])
+    out = np.zeros((len(numbers), 4), np.int64)
+    compiled.divisions(numbers, by, out)
+    wanted = [[n // by, n % by, n // 8, n % 8] for n in numbers.tolist()]
+    assert out.tolist() == wanted
+
+
+@pytest.mark.parametrize("dtype", ["?", "u1", "i1", "u2", "i2", "u4", "i4", "i8"])
+def test_elements_of_all_sizes_are_read_and_written(compiled: Any, dtype: str) -> None:
+    values = np.array([1, 200, 3, 70_000, 5, -6]).astype(dtype)
+    sums = np.zeros(2, np.int64)
+    total = sum(map(int, values[1::2]))
+    assert compiled.widths(values, sums) == total
+    assert sums.tolist() == [total, WIDE]
+
+
+def test_steps_of_arrays_that_do_not_lie_side_by_side_are_heeded(compiled: Any) -> None:
+    table = np.arange(24, dtype=np.int32).reshape(4, 6)
+    for part in (table, table[::2, 1:4], table.T, table[:, ::-1][:, :3]):
+        assert compiled.ordered(part, (3, 20, 7), 2) == ordered(part, (3, 20, 7), 2)
+    assert compiled.widths(table[:, 2], np.zeros((2, 2), np.int64)[:, 0]) == 8 + 20
+
+
+def test_doubles_and_several_results(compiled: Any) -> None:
+    many = np.array([2.5])
+    assert compiled.scaled(10, 0.75, many) == (7, 3)
+    assert many.tolist() == [3.25]
+
+
+def test_random_numbers_fold_and_are_found_as_in_python(compiled: Any) -> None:
+    drawn = random.Random(5)
+    for _ in range(200):
+        numbers = np.array(drawn.choices(range(100), k=drawn.randrange(3, 12)))
+        wanted = drawn.randrange(100)
+        assert compiled.fold(wanted << 20) == fold(wanted << 20)
+        assert compiled.first_of(numbers, wanted) == first_of(numbers, wanted)
+        place = drawn.randrange(-3, 14)
+        assert compiled.is_inside(numbers, place) == is_inside(numbers, place)
+
+
+def test_what_a_loop_cannot_say_names_its_line(compiled: Any) -> None:
+    with pytest.raises(NotImplementedError, match=r"unknown, line \d+: \[number for number in"):
+        compiled.unknown(np.zeros(3))
