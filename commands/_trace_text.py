@@ -103,7 +103,11 @@ def launch_rows(trace: "LaunchTrace") -> Pairs:
         yield "in range", ranges_text(launch)
     for array in _some(launch.arrays):
         space = array.space.name.lower()
-        yield "array", f"{array.name}: {array.bytes} bytes of {space} memory at {array.offset}"
+        made = f", allocated at {array.made_at}" if array.made_at else ""
+        yield (
+            "array",
+            f"{array.name}: {array.bytes} bytes of {space} memory at {array.offset}{made}",
+        )
     yield from _more("arrays", launch.arrays)
     for found in launch.resources:
         spilled = found.spill_stores + found.spill_loads

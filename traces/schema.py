@@ -195,6 +195,7 @@ class Array:
     itemsize: int = 0
     shape: tuple[int, ...] = ()
     pitch: int = 0
+    made_at: str = ""  # `FILE:LINE` of the host's code that allocated it, where known
 
 
 @dataclass(frozen=True, slots=True)

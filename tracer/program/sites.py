@@ -1,4 +1,4 @@
-"""Where in its own source a program calls for a launch, by its debug information.
+"""Where in its own source a program launches and allocates, by its debug information.
 
 An address in the program's file is looked up with addr2line, which comes with every g++ on Linux;
 without it, or without debug information (`-g`, which `cutrace record app.cu` and `cutrace nvcc` ask
@@ -18,6 +18,9 @@ SECONDS = 20.0
 """A program of gigabytes may take that long to be searched."""
 
 _PLACE = re.compile(r"(?P<file>[^\n]+):(?P<line>[1-9]\d*)(?: \(discriminator \d+\))?")
+_OF_OTHERS = re.compile(r"/cuda_runtime\.h$|/(cccl|thrust|cub)/|^/usr/(include|lib)/")
+"""Headers whose functions call for a program: wrappers, containers."""
+
 _FIXED = 2  # ET_EXEC of elf.h: addresses in the file are those of the process
 
 
@@ -26,6 +29,7 @@ class Sites:
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, int], str] = {}
+        self._stacks: dict[tuple[str, tuple[int, ...]], str] = {}
         self._fixed: dict[str, bool] = {}
         self._tool = next(filter(None, map(shutil.which, TOOLS)), None)
 
@@ -34,12 +38,30 @@ class Sites:
         if not address or self._tool is None:
             return ""
         file = os.fsdecode(path)
+        key = file, address - self._moved(file, base)
+        if key not in self._known:
+            found = _look_up(self._tool, file, key[1:])
+            self._known[key] = _shown(found[0]) if found else ""
+        return self._known[key]
+
+    def name_first(self, stack: bytes, base: int, path: bytes) -> str:
+        """The innermost of several calls that is not in a header of CUDA's or of the system."""
+        if not stack or self._tool is None:
+            return ""
+        file = os.fsdecode(path)
+        moved = self._moved(file, base)
+        places = tuple(place - moved for (place,) in struct.iter_unpack("<Q", stack))
+        if (file, places) not in self._stacks:
+            found = _look_up(self._tool, file, places)
+            own = (_shown(each) for each in found if not _OF_OTHERS.search(each["file"]))
+            self._stacks[file, places] = next(own, "")
+        return self._stacks[file, places]
+
+    def _moved(self, file: str, base: int) -> int:
+        """How far from the addresses in the file the process has it."""
         if file not in self._fixed:
             self._fixed[file] = _is_fixed(file)
-        key = file, address if self._fixed[file] else address - base
-        if key not in self._known:
-            self._known[key] = _look_up(self._tool, *key)
-        return self._known[key]
+        return 0 if self._fixed[file] else base
 
 
 def _is_fixed(file: str) -> bool:
@@ -51,10 +73,11 @@ def _is_fixed(file: str) -> bool:
     return len(head) == 18 and struct.unpack_from("<H", head, 16) == (_FIXED,)
 
 
-def _look_up(tool: str, file: str, address: int) -> str:
+def _look_up(tool: str, file: str, addresses: Sequence[int]) -> list[re.Match[str]]:
+    """The places of addresses that are known, each with those into which it was inlined."""
     try:
         found = subprocess.run(
-            [tool, "-e", file, hex(address)],
+            [tool, "-i", "-e", file, *map(hex, addresses)],
             capture_output=True,
             text=True,
             errors="replace",
@@ -62,13 +85,13 @@ def _look_up(tool: str, file: str, address: int) -> str:
             stdin=subprocess.DEVNULL,
         )
     except (OSError, subprocess.TimeoutExpired):
-        return ""
-    place = _PLACE.fullmatch(found.stdout.strip())
-    return f"{_shown(place['file'])}:{place['line']}" if place else ""
+        return []
+    return [place for line in found.stdout.splitlines() if (place := _PLACE.fullmatch(line))]
 
 
-def _shown(file: str) -> str:
+def _shown(place: re.Match[str]) -> str:
     """A file below the current folder from there, any other by its name: no machine's folders."""
-    path = Path(os.path.normpath(file))
+    path = Path(os.path.normpath(place["file"]))
     here = Path.cwd()
-    return path.relative_to(here).as_posix() if path.is_relative_to(here) else path.name
+    name = path.relative_to(here).as_posix() if path.is_relative_to(here) else path.name
+    return f"{name}:{place['line']}"

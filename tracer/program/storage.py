@@ -6,12 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import CutraceError, KernelFault
-from ...traces.schema import Event
+from ...traces.schema import Array, Event
 from ..engine.memory.device_launches import DeviceCopy, DeviceSet
 from ..engine.memory.memory import ALIGNMENT, Allocation
 from ..host.array import describe
 from .answers import INVALID_VALUE, OUT_OF_MEMORY, SUCCESS, Answer, Verbs
 from .session import ProgramSession
+from .sites import Sites
 
 _DIRECTIONS = {1: "HtoD", 2: "DtoH", 3: "DtoD"}
 """Of cudaMemcpyKind; 0 stands for a set."""
@@ -31,6 +32,8 @@ class Storage:
         self._most = most_bytes
         self._used = 0
         self._unnamed: set[int] = set()
+        self._made_at: dict[int, str] = {}
+        self._sites = Sites()
 
     @property
     def verbs(self) -> Verbs:
@@ -51,21 +54,28 @@ class Storage:
             self._recording.memory.heap_bytes = value
         return SUCCESS
 
-    def allocate(self, size: int, align: int, name: bytes) -> Answer:
+    def allocate(
+        self, size: int, align: int, name: bytes, stack: bytes, base: int, file: bytes
+    ) -> Answer:
         """Reserve memory."""
         if self._used + size > self._most:
             return OUT_OF_MEMORY
-        label = self._recording.new_name(name.decode() or None)
+        made_at = self._sites.name_first(stack, base, file)
+        label = self._recording.new_name(name.decode() or made_at or None)
         try:
             place = self._arena.allocate(size, label, max(align, ALIGNMENT))
         except CutraceError:
             return OUT_OF_MEMORY
+        self._made_at[place.address] = made_at
         self._take(place, is_named=bool(name))
         return (place.address,)
 
+    def _describe(self, place: Allocation) -> Array:
+        return replace(describe(place), made_at=self._made_at.get(place.address, ""))
+
     def _take(self, place: Allocation, is_named: bool) -> None:
         self._used += place.size
-        self._recording.arrays.append(describe(place))
+        self._recording.arrays.append(self._describe(place))
         if not is_named:
             self._unnamed.add(place.address)
 
@@ -98,7 +108,8 @@ class Storage:
         self._used -= place.size
         self._arena.free(place)
         self._unnamed.discard(address)
-        self._recording.arrays.remove(describe(place))
+        self._recording.arrays.remove(self._describe(place))
+        self._made_at.pop(address, None)
         self._describe_textures(place.name, "")
         return ()
 
@@ -145,9 +156,9 @@ class Storage:
         new = self._recording.new_name(wanted)
         self._recording.trace.rename(place.name, new)
         self._describe_textures(place.name, new)
-        number = self._recording.arrays.index(describe(place))
+        number = self._recording.arrays.index(self._describe(place))
         renamed = self._arena.rename(place, new)
-        self._recording.arrays[number] = describe(renamed)
+        self._recording.arrays[number] = self._describe(renamed)
         return renamed
 
     def _describe_textures(self, old: str, new: str) -> None:

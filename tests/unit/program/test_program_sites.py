@@ -56,3 +56,46 @@ def test_without_debug_information_nothing_is_said(tmp_path: Path) -> None:
     subprocess.run(["strip", "app"], cwd=tmp_path, check=True)
     found = places(cutrace(tmp_path, "record", "--", "./app"))
     assert found == [(64, ""), (32, ""), (32, ""), (96, "")]
+
+
+ARRAYS = """\
+#include <cstdio>
+struct Node { int *left, *right; };
+__global__ void sum(Node *node, int *out) { *out = node->left[0] + node->right[0]; }
+static int *make(int value)
+{
+    int *made;
+    cudaMalloc(&made, 4);
+    cudaMemset(made, value, 4);
+    return made;
+}
+int main()
+{
+    Node host = {make(1), make(2)}, *node;
+    int *out;
+    cudaMalloc(&node, sizeof host);
+    cudaMalloc((void **)&out, 4);
+    cudaMemcpy(node, &host, sizeof host, cudaMemcpyHostToDevice);
+    sum<<<1, 1>>>(node, out);
+    puts(cudaGetErrorName(cudaDeviceSynchronize()));
+}
+"""
+
+
+@pytest.mark.parametrize("options", [(), ("--nvcc-flags", "-O2")])
+def test_an_array_has_the_line_that_allocated_it(tmp_path: Path, options: tuple[str, ...]) -> None:
+    (tmp_path / "app.cu").write_text(ARRAYS)
+    done = cutrace(tmp_path, "record", "app.cu", *options, "--")
+    assert (done.status, done.out) == (0, "cudaSuccess\n"), done.err
+    arrays = done.trace.launches[0].launch.arrays
+    # cudaMalloc of a typed pointer is a template in CUDA's header; what no kernel is given by
+    # its beginning is called by its line
+    assert [(array.name, array.made_at) for array in arrays] == [
+        ("app.cu:7", "app.cu:7"),
+        ("app.cu:7 (2)", "app.cu:7"),
+        ("node", "app.cu:15"),
+        ("out", "app.cu:16"),
+    ]
+    said = cutrace(tmp_path, "info", "app.cutrace").out
+    assert "node: 16 bytes of global memory" in said
+    assert "allocated at app.cu:15" in said

@@ -1,12 +1,8 @@
 /* Launches: the compiler's code calls these for `kernel<<<grid, block, shared, stream>>>(...)`. */
 
-#define _GNU_SOURCE
-#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
-#include <unistd.h>
 
 #include "runtime.h"
 
@@ -99,25 +95,6 @@ struct launch *make_launch(const void *host, dim3 grid, dim3 block, void **argum
         end += function->parameters[i].bytes;
     }
     return launch;
-}
-
-/* An address in the program, the address at which its file is mapped, and the file. */
-static void put_site(struct message *message, const char *address)
-{
-    static char own[4096];
-    Dl_info found = {0}, program = {0};
-    if (!address || !dladdr(address - 1, &found) || !found.dli_fname) {
-        put64(message, 0);
-        put64(message, 0);
-        put_text(message, "");
-        return;
-    }
-    put64(message, (uintptr_t)address - 1);
-    put64(message, (uintptr_t)found.dli_fbase);
-    dladdr((const void *)getauxval(AT_ENTRY), &program);
-    if (!own[0] && readlink("/proc/self/exe", own, sizeof own - 1) < 0)
-        own[0] = 0;
-    put_text(message, program.dli_fbase == found.dli_fbase ? own : found.dli_fname);
 }
 
 static void put_dimensions(struct message *message, dim3 dimensions)

@@ -80,6 +80,7 @@ static cudaError_t reserve(struct allocation *allocation, size_t align, const ch
     put64(&message, allocation->bytes);
     put64(&message, align);
     put_text(&message, name);
+    put_stack(&message);
     cudaError_t status = ask(&message);
     if (!status) {
         allocation->address = take64(&message);

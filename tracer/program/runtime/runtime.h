@@ -123,6 +123,11 @@ int is_of_graph(const void *pointer);
 cudaError_t capture_allocation(cudaGraph_t graph, void **pointer, size_t bytes);
 cudaError_t capture_free(cudaGraph_t graph, void *pointer);
 
+/* site.c: an address in the program, the address at which its file is mapped, and the file; or
+   several, side by side. */
+void put_site(struct message *message, const char *address);
+void put_stack(struct message *message);
+
 /* driver/nvtx.c: the ranges in which the calling thread is, to be freed; NULL if in none. */
 char *ranges_now(size_t *bytes);
 

@@ -21,7 +21,8 @@
              32 bits each
    REGISTERS function -> registers a thread
    SYMBOL    module, name -> address, bytes
-   ALLOCATE  bytes, alignment, name (or none) -> address
+   ALLOCATE  bytes, alignment, name (or none); the program's calls that led to it: addresses, 64
+             bits each, the innermost first, that of the file's mapping, the file -> address
    FREE      address
    RESERVE   bytes, alignment -> address of a range in which there is no memory yet
    UNRESERVE address of a reserved range
@@ -50,7 +51,7 @@
     MESSAGE(FUNCTION, 3, "Is", "IIIIIIs") \
     MESSAGE(REGISTERS, 15, "I", "I") \
     MESSAGE(SYMBOL, 4, "Is", "QQ") \
-    MESSAGE(ALLOCATE, 5, "QQs", "Q") \
+    MESSAGE(ALLOCATE, 5, "QQssQs", "Q") \
     MESSAGE(FREE, 6, "Q", "") \
     MESSAGE(RESERVE, 17, "QQ", "Q") \
     MESSAGE(UNRESERVE, 18, "Q", "") \
