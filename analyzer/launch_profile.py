@@ -21,6 +21,7 @@ KEYS = {
     "line": ("file", "line", "text"),
     "array": ("array",),
     "instruction": ("pc", "file", "line", "ptx"),
+    "stack": ("stack",),
 }
 """The columns that name a row in each grouping."""
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, partial
 from os import PathLike, environ
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pyarrow as pa
@@ -256,7 +257,10 @@ def _remarks(counts: LaunchCounts, device: Device, as_if: bool) -> Iterator[str]
 
 
 def find_places(instructions: pa.Table, manifest: Manifest) -> pl.DataFrame:
-    """For each pc the source line that it came from: `file`, `line`, `text`, and the PTX `ptx`."""
+    """For each pc the source line that it came from: `file`, `line`, `text`, and the PTX `ptx`.
+
+    `stack` has it and those into which it was inlined, outermost first: `FILE:LINE` a line of text.
+    """
     chosen = instructions.select(["pc", "file", "line", "text"])
     table = pl.DataFrame(chosen).rename({"text": "ptx"})
     lines = {
@@ -267,4 +271,12 @@ def find_places(instructions: pa.Table, manifest: Manifest) -> pl.DataFrame:
         lines[file][line - 1] if 0 < line <= len(lines.get(file, ())) else ""
         for file, line in table.select("file", "line").iter_rows()
     ]
-    return table.with_columns(text=pl.Series(found, dtype=pl.String))
+    stacks = map(_stack, instructions.select(["file", "line", "inlined_at"]).to_pylist())
+    return table.with_columns(
+        text=pl.Series(found, dtype=pl.String), stack=pl.Series([*stacks], dtype=pl.String)
+    )
+
+
+def _stack(row: Mapping[str, Any]) -> str:
+    chain = [f"{place['file']}:{place['line']}" for place in (row, *row["inlined_at"])]
+    return "\n".join(reversed(chain))

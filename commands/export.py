@@ -8,7 +8,7 @@ import typer
 
 from ..errors import CutraceError, nearest
 from .options.complete import starting
-from .options.replay import Replay, replays
+from .options.replay import DEFAULT_DEVICE, Replay, replays
 
 PANEL = "Ask"
 FORMATS = {
@@ -18,6 +18,9 @@ FORMATS = {
     "nvprof-gpu-trace": ("nvprof_csv", "render_gpu_trace", "k20"),
     "ncu-raw": ("ncu_csv", "render_raw", "h200"),
     "ncu-details": ("ncu_csv", "render_details", "h200"),
+    "folded": ("stacks", "render_folded", DEFAULT_DEVICE),
+    "speedscope": ("stacks", "render_speedscope", DEFAULT_DEVICE),
+    "callgrind": ("stacks", "render_callgrind", DEFAULT_DEVICE),
 }
 """The file of `analyzer/profilers` that renders each format, its function, a device that had it."""
 
@@ -31,7 +34,7 @@ def command(
         typer.Option(
             metavar="|".join(FORMATS),
             autocompletion=starting(lambda: FORMATS),
-            help="The first profiler's log, or a file of nvprof or Nsight Compute.",
+            help="A profiler's file, or stacks of lines for flame graphs and KCachegrind.",
         ),
     ],
     out: Annotated[Path | None, typer.Option("--out", "-o", help="A file; else print it.")] = None,
