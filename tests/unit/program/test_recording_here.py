@@ -57,6 +57,8 @@ from driver import Driver
 with cutrace.recording("one.cutrace") as one:
     gpu = Driver()
     gpu.launch(32)
+# CU_FUNC_ATTRIBUTE_SHARED_MEMORY_MODE is not there: CUDA_ERROR_INVALID_VALUE
+assert gpu.cuda.cuFuncSetAttribute(gpu.count, 17, 3) == 1
 gpu.launch(64)  # between two: run, and in no trace
 gpu.cuda._cutrace_count(1, None)
 gpu.launch(64)

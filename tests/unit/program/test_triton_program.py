@@ -8,7 +8,7 @@ import pytest
 from program_run import cutrace
 
 from cutrace.tracer.front.signature import list_kernels
-from cutrace.tracer.program.startup import triton_host
+from cutrace.tracer.program.startup import torch_host, triton_host
 
 has_triton = pytest.mark.skipif(find_spec("triton") is None, reason="needs pip install triton")
 
@@ -101,6 +101,13 @@ def test_ptx_that_was_kept_names_the_file_where_its_function_lies_now() -> None:
     text = f'.file 1 "/elsewhere/{Path(__file__).name}"\n.file 2 "/elsewhere/other.py"\n'
     moved = triton_host._with_own_file(text, SimpleNamespace(fn=function))
     assert moved == f'.file 1 "{__file__}"\n.file 2 "/elsewhere/other.py"\n'
+
+
+def test_torch_is_told_that_there_is_no_gpu_and_why(capsys: pytest.CaptureFixture[str]) -> None:
+    torch = SimpleNamespace(cuda=SimpleNamespace(is_available=lambda: True))
+    torch_host.keep_on_host(torch)
+    assert (torch.cuda.is_available(), torch.cuda.device_count()) == (False, 0)
+    assert capsys.readouterr().err.count("torch is told that there is no GPU") == 1
 
 
 def test_what_9_0_alone_has_is_found_in_ptx() -> None:

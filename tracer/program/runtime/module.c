@@ -364,8 +364,14 @@ API cudaError_t cudaFuncSetAttribute(const void *host, enum cudaFuncAttribute at
     case cudaFuncAttributeNonPortableClusterSizeAllowed:
         own->nonPortableClusterSizeAllowed = value;
         break;
-    default:
+    case cudaFuncAttributeClusterDimMustBeSet:
+    case cudaFuncAttributeRequiredClusterWidth:
+    case cudaFuncAttributeRequiredClusterHeight:
+    case cudaFuncAttributeRequiredClusterDepth:
+    case cudaFuncAttributeClusterSchedulingPolicyPreference:
         break;
+    default: /* newer ones, such as oversized shared memory: Triton does without where it may not */
+        return done(cudaErrorInvalidValue);
     }
     return done(cudaSuccess);
 }

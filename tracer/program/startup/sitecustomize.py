@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Sequence
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
+from itertools import chain
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -104,7 +105,8 @@ def run_the_next() -> None:
 
 def patch_packages() -> None:
     """Change packages that are imported, and those that will be, when they are."""
-    for name, change in (_CHANGES | _beside("triton_host").CHANGES).items():
+    others = (_beside(name).CHANGES for name in ("triton_host", "torch_host"))
+    for name, change in chain(_CHANGES.items(), *(each.items() for each in others)):
         if module := sys.modules.get(name):
             change(module)
         else:

@@ -1,0 +1,30 @@
+"""torch stays on the CPU: its own kernels for GPUs are machine code, which is not recorded.
+
+Kernels of Triton take its tensors there.
+"""
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+_TOLD = (
+    "cutrace: torch is told that there is no GPU, since its own kernels are machine code, which is "
+    "not recorded; kernels of Triton take its tensors on the CPU"
+)
+
+
+def keep_on_host(torch: Any) -> None:
+    """Have `torch.cuda` say that there is none, and say why when it is first asked."""
+    told: list[str] = []
+
+    def is_available() -> bool:
+        if not told:
+            told.append(_TOLD)
+            print(_TOLD, file=sys.stderr)
+        return False
+
+    torch.cuda.is_available = is_available
+    torch.cuda.device_count = lambda: int(is_available())
+
+
+CHANGES: dict[str, Callable[[Any], None]] = {"torch": keep_on_host}
