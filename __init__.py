@@ -10,6 +10,7 @@ __all__ = [
     "compare",
     "read_trace",
     "recording",
+    "sweep",
 ]
 __version__ = "0.1.0"  # a literal: setuptools reads it without importing
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from .analyzer.comparison.compare import compare as compare
     from .analyzer.profile import analyze as analyze
     from .commands.running.recording_here import recording as recording
+    from .commands.running.sweep import sweep as sweep
     from .errors import CutraceError as CutraceError
     from .tracer.host.session import Session as Session
     from .traces.reader import read_trace as read_trace
@@ -30,6 +32,7 @@ _HOME = {
     "compare": ".analyzer.comparison.compare",
     "read_trace": ".traces.reader",
     "recording": ".commands.running.recording_here",
+    "sweep": ".commands.running.sweep",
 }
 
 

@@ -2,6 +2,7 @@
 
 import shutil
 import sys
+from contextlib import nullcontext
 from os import environ
 from pathlib import Path
 from typing import Annotated
@@ -36,6 +37,15 @@ def command(
         int | None,
         typer.Option("--processes", metavar="N", min=1, help="At once; else one for each core."),
     ] = None,
+    on: Annotated[
+        str | None,
+        typer.Option(
+            "--on",
+            metavar="dask|ray|slurm[:WHERE]",
+            help="Have the recordings done there: at the address of a scheduler of Dask's or Ray's,"
+            " or in a partition of Slurm's.",
+        ),
+    ] = None,
     format: Annotated[
         str, typer.Option(metavar="table|csv|json|md", help="How to print the summary.")
     ] = "table",
@@ -44,8 +54,9 @@ def command(
     from ..analyzer.comparison.comparison_report import check_format, render
     from ..analyzer.sheet.view import View
     from ..analyzer.sweep.suite import list_jobs, read_suite
-    from ..analyzer.sweep.sweep_table import check_destination, join_tables, summarize, write_table
-    from .running.sweep import run_jobs
+    from ..analyzer.sweep.sweep_table import check_destination, summarize
+    from .running.executor import named_executor
+    from .running.sweep import run_suite
 
     check_format(format)
     path = find_suite(suite)
@@ -57,10 +68,8 @@ def command(
     arguments = replay.arguments(environ.get("CUTRACE_DEVICE") or DEFAULT_DEVICE)
     if "device" not in replay.asked and asked.devices:
         arguments["device"] = asked.devices
-    parts = table.with_name(f"{table.name}.parts")
-    tables = run_jobs(jobs, arguments, parts, processes)
-    write_table(table, join_tables(asked, tables))
-    shutil.rmtree(parts)
+    with named_executor(on) if on else nullcontext() as executor:
+        tables = run_suite(asked, table, arguments, processes, executor)
     terminal = sys.stdout.isatty()
     width = shutil.get_terminal_size().columns if terminal else None
     view = View(

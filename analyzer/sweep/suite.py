@@ -8,6 +8,8 @@
     N = [256, 512]
     [shapes]
     BLOCK = [128, 256]
+    [set]                                 # each combination replays the same recordings
+    l2.bytes = ["16M", "32M"]             # a stage's key, as in --set
 
     [[variant]]
     name = "tiled"
@@ -29,7 +31,7 @@ from ...errors import CutraceError, nearest
 from ..counting.vocabulary import find_counters
 from .placeholder import BRACES, Setting, fill, names_in
 
-HEAD = ("devices", "counters", "baseline", "sizes", "shapes", "variant")
+HEAD = ("devices", "counters", "baseline", "sizes", "shapes", "set", "variant")
 KEYS = (
     *("name", "source", "launch", "defines", "sizes", "shapes"),
     *("arch", "options", "take"),
@@ -68,6 +70,13 @@ class Suite:
     devices: tuple[str, ...]
     counters: tuple[str, ...]
     baseline: str
+    parameters: Axes
+    """Values of the devices, by `stage.key`."""
+
+    def settings(self) -> tuple[Mapping[str, Setting], ...]:
+        """All combinations of what is set in the devices; one of nothing, if nothing is."""
+        values = product(*self.parameters.values())
+        return tuple(dict(zip(self.parameters, each, strict=True)) for each in values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +124,9 @@ def read_suite(path: Path) -> Suite:
         find_counters(counters)
     except CutraceError as error:
         raise CutraceError(f"{path}: counters: {error}") from error
-    return Suite(path, variants, _texts(document, "devices", str(path)), counters, baseline)
+    devices = _texts(document, "devices", str(path))
+    parameters = _parameters(document.get("set", {}), str(path))
+    return Suite(path, variants, devices, counters, baseline, parameters)
 
 
 def list_jobs(suite: Suite) -> tuple[Job, ...]:
@@ -236,6 +247,27 @@ def _axes(table: Mapping[str, object], keys: Sequence[str], where: str) -> Axes:
                 raise CutraceError(f"{where}: {key}.{name}: the name cannot be used")
             found[name] = tuple(values)
     return found
+
+
+def _parameters(tables: object, where: str) -> Axes:
+    """The values of devices' keys, each a list: `l2.bytes = ["16M", "32M"]`."""
+    found: dict[str, Sequence[Setting]] = {}
+    for stage, keys in tables.items() if isinstance(tables, dict) else [("", tables)]:
+        if not isinstance(keys, dict):
+            raise CutraceError(f'{where}: set: expected a key of a stage, say l2.bytes = ["16M"]')
+        for key, value in keys.items():
+            values = value if isinstance(value, list) else [value]
+            if not values or not all(isinstance(v, int | str) for v in values):
+                raise CutraceError(
+                    f"{where}: set: {stage}.{key} = {value!r}; expected whole numbers or texts"
+                )
+            found[f"{stage}.{key}"] = tuple(values)
+    return found
+
+
+def words(settings: Mapping[str, Setting]) -> str:
+    """Settings as a title has them: `N=64 l2.bytes=16M`."""
+    return " ".join(_words(settings))
 
 
 def _check_keys(table: Mapping[str, object], known: Sequence[str], where: str) -> None:

@@ -8,13 +8,14 @@ import polars as pl
 
 from ...errors import CutraceError
 from ...inert import csv_cell
+from ...models.replay.device.size import read_size
 from ..comparison.comparison import Comparison, Table, compare_rows, sum_launches
 from ..counting.evaluate import Value
 from ..counting.vocabulary import Counter, find_counters, heading, headings, vocabularies
 from ..launch_profile import LaunchProfile
 from ..profile import Profile
 from .placeholder import Setting
-from .suite import COLUMNS, Job, Suite, list_jobs
+from .suite import COLUMNS, Job, Suite, list_jobs, words
 
 FORMATS = (".parquet", ".csv")
 _TEXT = pl.col(pl.String).map_elements(csv_cell, return_dtype=pl.String)
@@ -42,8 +43,15 @@ def tabulate(job: Job, profile: Profile) -> pl.DataFrame:
     return pl.DataFrame(rows, SCHEMA, orient="row")
 
 
+def with_settings(table: pl.DataFrame, settings: Mapping[str, Setting]) -> pl.DataFrame:
+    """A job's rows with a column for each key that was set in the devices, a size in bytes."""
+    values = {name: read_size(value) for name, value in settings.items()}
+    return table.with_columns(**{name: pl.lit(value) for name, value in values.items()})
+
+
 def join_tables(suite: Suite, tables: Sequence[pl.DataFrame]) -> pl.DataFrame:
-    """All jobs' rows without the sums, with a column for each size, shape and define."""
+    """All jobs' rows without the sums, with a column for each size, shape and define, and for each
+    key that is set in the devices."""
     jobs = list_jobs(suite)
     names = dict.fromkeys(name for job in jobs for name in job.settings)
     parts = [
@@ -53,11 +61,11 @@ def join_tables(suite: Suite, tables: Sequence[pl.DataFrame]) -> pl.DataFrame:
         for job, table in zip(jobs, tables, strict=True)
     ]
     first, *rest = COLUMNS
-    return pl.concat(parts).select(first, *names, *rest)
+    return pl.concat(parts).select(first, *names, *suite.parameters, *rest)
 
 
 def summarize(suite: Suite, tables: Sequence[pl.DataFrame]) -> Comparison:
-    """What differs inside a group side by side, for each group and device."""
+    """What differs inside a group side by side, for each group, device and setting of it."""
     jobs = list_jobs(suite)
     labels = list(dict.fromkeys(job.label for job in jobs))
     base = next(job for job in jobs if job.variant == suite.baseline)
@@ -69,12 +77,23 @@ def summarize(suite: Suite, tables: Sequence[pl.DataFrame]) -> Comparison:
     devices = list(dict.fromkeys(d for table in tables for d in table["device"].to_list()))
     made = tuple(
         _compare(
-            ", ".join(filter(None, (device, group))), device, found, labels, counters, baseline
+            ", ".join(filter(None, (device, group, words(chosen)))),
+            device,
+            {label: _at(table, chosen) for label, table in found.items()},
+            labels,
+            counters,
+            baseline,
         )
         for group, found in groups.items()
         for device in devices
+        for chosen in suite.settings()
     )
     return Comparison(tuple(labels), baseline, made, {None: ("",) * len(labels)}, ())
+
+
+def _at(table: pl.DataFrame, chosen: Mapping[str, Setting]) -> pl.DataFrame:
+    """The rows of one setting of the devices."""
+    return table.filter(*(pl.col(name) == read_size(value) for name, value in chosen.items()))
 
 
 def write_table(path: Path, table: pl.DataFrame) -> None:

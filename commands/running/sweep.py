@@ -1,11 +1,11 @@
-"""Running a sweep: each job in a process of its own, done ones kept, a line of progress."""
+"""Running a sweep: each job in a process of its own or by an executor, done ones kept."""
 
 import os
+import shutil
 import signal
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
-from contextlib import contextmanager, redirect_stdout
+from concurrent.futures import ProcessPoolExecutor
 from hashlib import sha256
 from json import dumps
 from multiprocessing import get_context
@@ -13,65 +13,115 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...errors import CutraceError
-from ...traces.folder.leftover import scratch_folder
+from .spread import Executor, spread
+from .sweep_job import Task, do_task, files_beside
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from ...analyzer.sweep.suite import Job
-
-BESIDE = (".cu", ".cuh", ".h", ".hpp", ".ptx", ".py", ".npy")
-"""Files beside a source that may change what it does."""
+    from ...analyzer.sweep.suite import Job, Suite
 
 
-def run_jobs(
-    jobs: "Sequence[Job]", arguments: Mapping[str, Any], parts: Path, processes: int | None
+def sweep(
+    suite: str | os.PathLike[str],
+    out: str | os.PathLike[str],
+    *,
+    executor: Executor | None = None,
+    processes: int | None = None,
+    **arguments: Any,
+) -> "pl.DataFrame":
+    """Record every variant of a suite in every size, and write and return one tidy table.
+
+    `executor` does the jobs instead of `processes` of this machine: anything with `submit`, such as
+    those of `concurrent.futures`, or Dask's client. Sources travel with the jobs; workers need the
+    same cutrace. `arguments` are those of `analyze`, devices among them. Jobs that are done are
+    kept beside `out` until all are: after an interruption the next call goes on from there.
+
+    Raises `CutraceError` for a suite that is wrong, and for jobs that failed, after all others.
+    """
+    from ...analyzer.sweep.suite import read_suite
+    from ...analyzer.sweep.sweep_table import check_destination, join_tables
+
+    asked, table = read_suite(Path(suite)), Path(out)
+    check_destination(table)
+    if asked.devices:
+        arguments.setdefault("device", asked.devices)
+    return join_tables(asked, run_suite(asked, table, arguments, processes, executor))
+
+
+def run_suite(
+    suite: "Suite",
+    out: Path,
+    arguments: Mapping[str, Any],
+    processes: int | None = None,
+    executor: Executor | None = None,
 ) -> "list[pl.DataFrame]":
-    """Run what has not been run, and return every job's table in order.
+    """Run what has not been run, write the table, and return every job's in order.
 
-    A job that is done is a file in `parts`, where the next sweep finds it. `CutraceError` names the
-    jobs that failed, after the others have ended.
+    A job that is done is a file in a folder beside `out`, where the next sweep finds it.
+    `CutraceError` names the jobs that failed, after the others have ended.
     """
     import polars as pl
 
+    from ...analyzer.sweep.suite import list_jobs
+    from ...analyzer.sweep.sweep_table import join_tables, write_table
+
+    jobs = list_jobs(suite)
+    parts = out.with_name(f"{out.name}.parts")
     parts.mkdir(exist_ok=True)
-    files = [parts / f"{_key(job, arguments)}.parquet" for job in jobs]
+    asked = {**arguments, "sweep": suite.settings()}
+    files = [parts / f"{_key(job, asked)}.parquet" for job in jobs]
     waiting = [n for n, file in enumerate(files) if not file.exists()]
+    tasks = [
+        Task(
+            jobs[n],
+            arguments,
+            suite.settings(),
+            files_beside(jobs[n].source) if executor else {},
+        )
+        for n in waiting
+    ]
     failed: dict[int, str] = {}
     _tell(len(jobs) - len(waiting), len(jobs), "")
-    for number, problem in _work(
-        [(jobs[n], dict(arguments), files[n]) for n in waiting], processes
-    ):
+    for number, (problem, table) in _work(tasks, processes, executor):
         if problem:
             failed[waiting[number]] = problem
+        else:
+            _keep(files[waiting[number]], table)
         done = sum(file.exists() for file in files)
         _tell(done, len(jobs), str(jobs[waiting[number]]))
     _tell_nothing()
     if failed:
         told = "\n".join(f"{jobs[n]}: {problem}" for n, problem in sorted(failed.items()))
         raise CutraceError(f"{len(failed)} of {len(jobs)} recordings failed\n{told}")
-    return [pl.read_parquet(file) for file in files]
+    tables = [pl.read_parquet(file) for file in files]
+    write_table(out, join_tables(suite, tables))
+    shutil.rmtree(parts)
+    return tables
 
 
-_Work = tuple["Job", dict[str, Any], Path]
+def _keep(file: Path, table: "pl.DataFrame") -> None:
+    unfinished = file.with_suffix(".unfinished")
+    table.write_parquet(unfinished)
+    unfinished.replace(file)
 
 
-def _work(tasks: Sequence[_Work], processes: int | None) -> Iterator[tuple[int, str]]:
-    """Do the tasks; yield the number of each as it ends, and what went wrong."""
+def _work(
+    tasks: Sequence[Task], processes: int | None, executor: Executor | None
+) -> Iterator[tuple[int, Any]]:
+    """Do the tasks; yield the number of each as it ends, what went wrong, and its table."""
     count = min(processes or os.cpu_count() or 1, len(tasks))
-    if count <= 1:
-        yield from ((number, _run(*task)) for number, task in enumerate(tasks))
-        return
-    with ProcessPoolExecutor(count, get_context("spawn"), _leave_interrupts) as pool:
-        futures: dict[Future[str], int] = {
-            pool.submit(_run, *task): number for number, task in enumerate(tasks)
-        }
-        try:
-            for future in as_completed(futures):
-                yield futures[future], future.result()
-        except BaseException:
-            pool.shutdown(cancel_futures=True)
-            raise
+    if executor is not None:
+        yield from spread(executor, do_task, tasks)
+    elif count <= 1:
+        yield from ((number, do_task(task)) for number, task in enumerate(tasks))
+    else:
+        with ProcessPoolExecutor(count, get_context("spawn"), _leave_interrupts) as pool:
+            try:
+                yield from spread(pool, do_task, tasks)
+            except BaseException:
+                pool.shutdown(cancel_futures=True)
+                raise
 
 
 def _leave_interrupts() -> None:
@@ -79,55 +129,11 @@ def _leave_interrupts() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def _run(job: "Job", arguments: dict[str, Any], out: Path) -> str:
-    """Record a job, count it, and leave its table at `out`; the message if it cannot be."""
-    from ...analyzer.profile import analyze
-    from ...analyzer.sweep.sweep_table import tabulate
-    from ...tracer.front.source import DEFAULT_TARGET
-    from ...tracer.host.source.record import record
-
-    try:
-        with scratch_folder() as folder, _environment(job), _quiet():
-            trace = record(
-                job.source,
-                job.launches,
-                Path(folder) / "job.cutrace",
-                arch=job.arch or DEFAULT_TARGET,
-                options=job.options,
-            )
-            table = tabulate(job, analyze(trace, **arguments))
-        unfinished = out.with_suffix(".unfinished")
-        table.write_parquet(unfinished)
-        unfinished.replace(out)
-    except CutraceError as error:
-        return str(error)
-    return ""
-
-
-@contextmanager
-def _environment(job: "Job") -> Iterator[None]:
-    """The settings of a script's job as environment variables, for as long as it runs."""
-    before = dict(os.environ)
-    if job.source.suffix == ".py":
-        os.environ.update({name: str(value) for name, value in job.settings.items()})
-    try:
-        yield
-    finally:
-        os.environ.clear()
-        os.environ.update(before)
-
-
-def _quiet() -> redirect_stdout[Any]:
-    """What kernels print goes to stderr: stdout belongs to the report."""
-    return redirect_stdout(sys.stderr)
-
-
 def _key(job: "Job", arguments: Mapping[str, Any]) -> str:
     """A name for all that a job's numbers depend on."""
     from ... import __version__
 
-    beside = sorted(p for p in job.source.parent.iterdir() if p.suffix in BESIDE)
-    texts = {path.name: sha256(path.read_bytes()).hexdigest() for path in beside}
+    texts = {name: sha256(data).hexdigest() for name, data in files_beside(job.source).items()}
     asked = [__version__, str(job), job.launches, job.options, job.arch, job.take, job.source.name]
     whole = dumps([asked, texts, dict(arguments)], sort_keys=True, default=str)
     return sha256(whole.encode()).hexdigest()[:24]

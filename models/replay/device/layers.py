@@ -13,6 +13,7 @@ from pathlib import Path
 
 from ....errors import CutraceError, nearest
 from .catalog import find_device, is_path
+from .size import read_size
 from .strict import Where
 
 Values = dict[str, object]
@@ -31,8 +32,8 @@ class Table:
     values: Values = field(default_factory=dict)
 
     def take(self, values: Mapping[str, object], file: str) -> None:
-        """Put a layer's values over those that are there."""
-        self.values.update(values)
+        """Put a layer's values over those that are there; a size may have a unit."""
+        self.values.update((key, read_size(value)) for key, value in values.items())
         self.where.files.update(dict.fromkeys(values, file))
         self.where.ended = file
 

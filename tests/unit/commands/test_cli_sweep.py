@@ -1,14 +1,21 @@
 """`cutrace sweep`: every combination is recorded once, and the table is tidy."""
 
 import re
+import sys
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
 
+import cutrace
 from cutrace.analyzer.sweep.suite import COLUMNS, list_jobs, read_suite
 from cutrace.cli import run
 from cutrace.commands.options.gallery import suites
+from cutrace.errors import CutraceError
 from cutrace.tracer.host.source.launch_line import parse_launch
 
 Captured = pytest.CaptureFixture[str]
@@ -262,3 +269,99 @@ def test_three_transposes_are_swept_by_their_familys_name(capsys: Captured) -> N
         "global_store_transactions": {"naive": 4096, "shared": 256, "padded": 256},
         "shared_conflicts": {"naive": 0, "shared": 256 * 15, "padded": 0},
     }
+
+
+PARAMETERS = SUITE.replace("N = [64, 128]", 'N = 64\n[set]\nl2.bytes = ["3M", "1.5 MiB"]')
+
+
+def test_a_device_parameter_is_an_axis_of_the_same_recordings(capsys: Captured) -> None:
+    Path("gather.toml").write_text(PARAMETERS)
+    assert sweep("-d", "k20") == 0
+    table = pl.read_parquet("gather.parquet")
+    assert table.columns == ["variant", "N", "STRIDE", "l2.bytes", *COLUMNS[1:]]
+    found = table.filter(pl.col("counter") == "global_load_transactions")
+    assert found.select("STRIDE", "l2.bytes").rows() == [
+        *((1, 3 << 20), (1, 3 << 19)),
+        *((8, 3 << 20), (8, 3 << 19)),
+    ]
+    said = capsys.readouterr().out
+    assert "2 recordings, gather.parquet" in said
+    assert "k20, N=64, l2.bytes=3M, all launches" in said
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ("l2 = 3", "expected a key of a stage, say l2.bytes"),
+        ("l2.bytes = [1.5]", r"set: l2.bytes = \[1.5\]; expected whole numbers or texts"),
+        ("l2.bites = 3", "unknown key `bites`"),
+        ('l2.bytes = "3Q"', "bytes = '3Q'; expected a whole number"),
+    ],
+)
+def test_a_parameter_that_makes_no_device_is_named(
+    wrong: str, message: str, capsys: Captured
+) -> None:
+    Path("gather.toml").write_text(PARAMETERS.replace('l2.bytes = ["3M", "1.5 MiB"]', wrong))
+    assert sweep("-d", "k20") == 2
+    assert re.search(message, capsys.readouterr().err)
+
+
+def test_an_executor_gives_the_same_table() -> None:
+    assert sweep("-o", "alone.parquet") == 0
+    with ThreadPoolExecutor(2) as executor:
+        table = cutrace.sweep("gather.toml", "spread.parquet", executor=executor)
+    assert table.equals(pl.read_parquet("alone.parquet"))
+    assert table.equals(pl.read_parquet("spread.parquet"))
+
+
+class Losing:
+    """An executor of which each worker takes the first task with it that it is given."""
+
+    def __init__(self, times: int) -> None:
+        self.left = times
+
+    def submit(self, call: Callable[..., Any], /, *arguments: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        if self.left:
+            self.left -= 1
+            future.set_exception(ConnectionError("the worker has gone"))
+        else:
+            future.set_result(call(*arguments))
+        return future
+
+
+def test_a_lost_worker_loses_nothing() -> None:
+    assert sweep("-o", "alone.parquet") == 0
+    table = cutrace.sweep("gather.toml", "spread.parquet", executor=Losing(2))
+    assert table.equals(pl.read_parquet("alone.parquet"))
+
+
+def test_workers_that_all_go_are_an_error_and_what_is_done_is_kept() -> None:
+    class Late(Losing):
+        def submit(self, call: Callable[..., Any], /, *arguments: Any) -> Future[Any]:
+            self.left = int(arguments[0].job.settings["STRIDE"] == 8)
+            return super().submit(call, *arguments)
+
+    with pytest.raises(ConnectionError, match="has gone"):
+        cutrace.sweep("gather.toml", "spread.parquet", executor=Late(0))
+    assert len(list(Path("spread.parquet.parts").glob("*.parquet"))) >= 1
+    assert len(cutrace.sweep("gather.toml", "spread.parquet", executor=Losing(0))) > 0
+
+
+def test_a_worker_with_another_version_is_refused() -> None:
+    class Old(Losing):
+        def submit(self, call: Callable[..., Any], /, *arguments: Any) -> Future[Any]:
+            return super().submit(call, replace(arguments[0], version="0.0.1"))
+
+    with pytest.raises(CutraceError, match=r"a worker has cutrace .*, the sweep 0\.0\.1"):
+        cutrace.sweep("gather.toml", "spread.parquet", executor=Old(0))
+
+
+def test_where_there_is_no_dask_its_extra_is_named(
+    capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    assert sweep("--on", "dask") == 2
+    assert 'pip install "cutrace[dask]"' in capsys.readouterr().err
+    assert sweep("--on", "dusk") == 2
+    assert "--on dusk: expected dask, ray, slurm; nearest: dask" in capsys.readouterr().err
