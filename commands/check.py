@@ -11,13 +11,13 @@ from .options.quote import quote
 from .options.recording import Recording, records
 from .options.replay import Replay, replays
 from .running.asked import behind, trace_asked
-from .running.budget import check_budget, update
+from .running.budget import REPORTS, check_budget, update
 from .running.program import TakesProgram, program_of
 from .running.progress import progress
 
 PANEL = "Compare"
 CLASS = TakesProgram
-FORMATS = ("text", "github")
+FORMATS = ("text", "github", *REPORTS)
 
 
 @records
@@ -54,7 +54,8 @@ def command(
         str | None,
         typer.Option(
             metavar="|".join(FORMATS),
-            help="github adds annotations, as is done by itself where $GITHUB_ACTIONS is set.",
+            help="A report of a budget for programs; github adds annotations, as is done by itself "
+            "where $GITHUB_ACTIONS is set.",
         ),
     ] = None,
 ) -> str:
@@ -68,7 +69,10 @@ def command(
         raise CutraceError("--update: say which, --budget FILE")
     if format not in (None, *FORMATS):
         raise CutraceError(f"no format {format!r}; expected {' or '.join(FORMATS)}")
-    github = format == "github" or (format is None and environ.get("GITHUB_ACTIONS") == "true")
+    if format in REPORTS and (races or memory or update_ or budget is None):
+        raise CutraceError(f"--format {format}: a report of a budget, --budget FILE alone")
+    at_github = environ.get("GITHUB_ACTIONS") == "true"
+    format = format or ("github" if at_github else "text")
     reports = []
     program = program_of(ctx)
     with trace_asked(source, program, recording, replay.asked) as trace:
@@ -82,8 +86,10 @@ def command(
                 reports.append(
                     update(trace, budget, replay)
                     if update_
-                    else check_budget(trace, budget, replay, allow_missing, github)
+                    else check_budget(trace, budget, replay, allow_missing, format)
                 )
+    if format in REPORTS:
+        return reports[0]
     named = f" {quote(source)}" if source else ""
     reports.append(f"next: cutrace analyze{named}{recording.typed()}{behind(program)}")
     return "\n\n".join(reports)

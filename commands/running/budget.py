@@ -12,21 +12,24 @@ if TYPE_CHECKING:
     from ...analyzer.budget.budget_check import Checker
 
 
-def check_budget(
-    path: Path, budget: Path, replay: Replay, allow_missing: bool, github: bool
-) -> str:
-    """A row a limit; `CheckFailed` with lines and reasons if any is broken."""
+REPORTS = ("json", "junit", "sarif", "gitlab", "markdown")
+"""Formats of a report that is there, and all that is printed, also where no limit is broken."""
+
+
+def check_budget(path: Path, budget: Path, replay: Replay, allow_missing: bool, format: str) -> str:
+    """A row a limit, or a report for programs; `CheckFailed` with reasons if any is broken."""
     from ...analyzer.budget.budget import name_compiler, read_budget
-    from ...analyzer.budget.budget_text import render_broken, render_github, render_held
+    from ...analyzer.budget.budget_report import FORMATS
+    from ...analyzer.budget.budget_text import render_broken, render_held
 
     asked = read_budget(budget)
     checker = _checker(path, asked, replay)
     compiler = name_compiler(checker.trace.manifest)
     checked = checker.judge(asked, compiler, allow_missing)
     if not checked.broken:
-        return render_held(checked)
-    if github:
-        print(render_github(checked))
+        return FORMATS[format](checked) if format in REPORTS else render_held(checked)
+    if format in FORMATS:
+        print(FORMATS[format](checked))
     raise CheckFailed(render_broken(checked))
 
 

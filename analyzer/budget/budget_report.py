@@ -1,0 +1,179 @@
+"""A trace that was held to a budget, as other programs read it: one function for each format.
+
+Sources: the schema of SARIF 2.1.0 (OASIS); GitLab's documentation of Code Quality reports; the
+JUnit schema of Jenkins' xUnit plugin; GitHub's documentation of workflow commands.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict
+from hashlib import blake2b
+from typing import Any
+from xml.etree import ElementTree
+
+from .budget_check import Checked, Verdict
+from .budget_text import claim, limit_words, number_text, other_compiler
+
+BROKEN = "**broken**"
+_MARKUP = re.compile(r"[|<>&`*\[\]\\]|(?<!\w)_|_(?!\w)")
+SARIF = "https://json.schemastore.org/sarif-2.1.0.json"
+
+
+def render_github(checked: Checked) -> str:
+    """Workflow commands: an error at the line of each limit that is broken."""
+    lines = []
+    if checked.other_compiler and checked.broken:
+        lines.append(f"::notice title=cutrace budget::{_escape(other_compiler(checked))}")
+    for verdict in checked.broken:
+        file, line = _place(verdict)
+        at = f"file={_escape(file, True)},line={line}," if file else ""
+        lines.append(f"::error {at}title=cutrace budget::{_escape(_told(verdict))}")
+    return "\n".join(lines)
+
+
+def render_json(checked: Checked) -> str:
+    """All limits, with the value of each launch; `value` is null where nothing was to divide."""
+    limits = [
+        {
+            **{key: value for key, value in asdict(verdict.entry).items() if key != "limits"},
+            "device": verdict.launch.device,
+            "launch": verdict.launch.number,
+            "expression": verdict.limit.expression,
+            "operator": verdict.limit.operator,
+            "limit": verdict.limit.number,
+            "value": verdict.value,
+            "holds": verdict.holds,
+            "place": verdict.place,
+            "why": verdict.why,
+        }
+        for verdict in checked.verdicts
+    ]
+    told = {"budget": str(checked.budget.path), "compiler": checked.compiler}
+    return json.dumps({**told, "missing": checked.missing, "limits": limits}, indent=1)
+
+
+def render_junit(checked: Checked) -> str:
+    """A test case a limit and launch, as CI servers list them."""
+    words = {"name": f"cutrace {checked.budget.path}", "tests": str(len(checked.verdicts))}
+    suite = ElementTree.Element("testsuite", words | {"failures": str(len(checked.broken))})
+    for verdict in checked.verdicts:
+        launch = verdict.launch
+        name = f"{verdict.limit.expression} on {launch.device}, launch {launch.number}"
+        names = {"classname": verdict.entry.place, "name": name}
+        case = ElementTree.SubElement(suite, "testcase", {k: _xml(v) for k, v in names.items()})
+        if not verdict.holds:
+            failure = ElementTree.SubElement(case, "failure", {"message": _xml(claim(verdict))})
+            failure.text = _xml("\n".join((verdict.place, _told(verdict))).strip())
+    ElementTree.indent(suite)
+    return ElementTree.tostring(suite, "unicode", xml_declaration=True)
+
+
+def render_sarif(checked: Checked) -> str:
+    """Results as GitHub's code scanning and editors take them."""
+    rules = [{"id": name} for name in dict.fromkeys(v.limit.expression for v in checked.broken)]
+    results = [
+        {
+            "ruleId": verdict.limit.expression,
+            "level": "error",
+            "message": {"text": _told(verdict)},
+            "locations": [*_sarif_place(verdict)],
+        }
+        for verdict in checked.broken
+    ]
+    run = {"tool": {"driver": {"name": "cutrace", "rules": rules}}, "results": results}
+    return json.dumps({"$schema": SARIF, "version": "2.1.0", "runs": [run]}, indent=1)
+
+
+def render_gitlab(checked: Checked) -> str:
+    """A report of code quality: a limit that is broken on several launches is one finding."""
+    found: dict[str, dict[str, Any]] = {}
+    for verdict in checked.broken:
+        file, line = _place(verdict)
+        entry, limit = verdict.entry, verdict.limit
+        words = (entry.kernel, entry.line, entry.array, limit.expression, verdict.launch.device)
+        fingerprint = blake2b("\0".join(words).encode(), digest_size=16).hexdigest()
+        finding = {
+            "description": claim(verdict),
+            "check_name": verdict.limit.expression,
+            "fingerprint": fingerprint,
+            "severity": "major",
+            "location": {
+                "path": file or str(checked.budget.path),
+                "lines": {"begin": line or 1},
+            },
+        }
+        found.setdefault(fingerprint, finding)
+    return json.dumps([*found.values()], indent=1)
+
+
+def render_markdown(checked: Checked) -> str:
+    """A table for a comment or a job's summary, what is broken first."""
+    lines = [f"**{len(checked.broken)} of {len(checked.verdicts)} limits broken**", ""]
+    lines += ["| | kernel | counter | device | launch | value | may be | line |", "|" + "---|" * 8]
+    for verdict in sorted(checked.verdicts, key=lambda each: each.holds):
+        launch = verdict.launch
+        cells = (
+            *("ok" if verdict.holds else BROKEN, verdict.entry.place),
+            *(verdict.limit.expression, launch.device, str(launch.number)),
+            *(number_text(verdict.value), limit_words(verdict.limit), verdict.place),
+        )
+        lines.append(f"| {' | '.join(map(_cell, cells))} |")
+    return "\n".join(lines)
+
+
+FORMATS: Mapping[str, Callable[[Checked], str]] = {
+    "github": render_github,
+    "json": render_json,
+    "junit": render_junit,
+    "sarif": render_sarif,
+    "gitlab": render_gitlab,
+    "markdown": render_markdown,
+}
+"""What `--format` takes beside `text`."""
+
+
+def _told(verdict: Verdict) -> str:
+    return "\n".join(part for part in (claim(verdict), verdict.why) if part)
+
+
+def _place(verdict: Verdict) -> tuple[str, int]:
+    """The file and the line, `("", 0)` where there is none."""
+    file, _, line = verdict.place.rpartition(":")
+    return (file, int(line)) if file else ("", 0)
+
+
+def _sarif_place(verdict: Verdict) -> Iterator[dict[str, Any]]:
+    file, line = _place(verdict)
+    if file:
+        place = {"artifactLocation": {"uri": file}, "region": {"startLine": line}}
+        yield {"physicalLocation": place}
+
+
+def _cell(text: str) -> str:
+    r"""A cell of a table in Markdown, in which nothing of a kernel's name is markup.
+
+    >>> print(_cell("a|b<i>"), _cell("_Z1k_l"))
+    a\|b\<i\> \_Z1k_l
+    """
+    if text == BROKEN:
+        return text
+    return _MARKUP.sub(r"\\\g<0>", text.replace("\n", " "))
+
+
+def _xml(text: str) -> str:
+    """Text without the characters that XML cannot have (XML 1.0, 2.2)."""
+    return "".join(c if c in "\t\n" or " " <= c <= "\ud7ff" or c >= "\ue000" else "?" for c in text)
+
+
+def _escape(text: str, is_property: bool = False) -> str:
+    """Escape as GitHub's runner reads it: a property has no `:` and `,` either.
+
+    >>> _escape("100 %\\nof a,b"), _escape("C:a,b", True)
+    ('100 %25%0Aof a,b', 'C%3Aa%2Cb')
+    """
+    for raw, escaped in (("%", "%25"), ("\r", "%0D"), ("\n", "%0A")):
+        text = text.replace(raw, escaped)
+    if is_property:
+        text = text.replace(":", "%3A").replace(",", "%2C")
+    return text

@@ -1,0 +1,110 @@
+"""`cutrace check --format`: a budget's limits as CI servers and editors read them."""
+
+import json
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+from hand_trace import Access, hand_trace
+from warps import warp
+
+from cutrace.analyzer.budget.budget_report import FORMATS
+from cutrace.cli import run
+from cutrace.commands.running.budget import REPORTS
+
+BUDGET = """\
+devices = ["h200"]
+[[budget]]
+kernel = "k"
+global_load_transactions = 31
+global_load_requests = 1
+"""
+CLAIM = "global_load_transactions of k on h200: 32, budget: not more than 31"
+Captured = pytest.CaptureFixture[str]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A trace of one load of 32 sectors at k.cu:1, and a budget that it breaks by one."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("GITHUB_ACTIONS", raising=False)
+    hand_trace(tmp_path / "k.cutrace", [Access(warp(stride=128))])
+    Path("broken.toml").write_text(BUDGET)
+    Path("held.toml").write_text(BUDGET.replace("31", "32"))
+
+
+def report(capsys: Captured, kind: str, name: str = "broken") -> str:
+    """What is printed; the exit status says whether the budget holds."""
+    status = run(["check", "k.cutrace", "--budget", f"{name}.toml", "--format", kind])
+    said = capsys.readouterr()
+    assert (status, CLAIM in said.err) == ((0, False) if name == "held" else (1, True))
+    return said.out
+
+
+def test_every_format_is_offered() -> None:
+    assert {*FORMATS} == {"github", *REPORTS}
+
+
+def test_json_has_all_limits_and_their_numbers(capsys: Captured) -> None:
+    told = json.loads(report(capsys, "json"))
+    first, second = told["limits"]
+    assert (first["expression"], first["value"], first["operator"], first["limit"]) == (
+        *("global_load_transactions", 32, "<=", 31),
+    )
+    assert (first["holds"], first["place"], second["holds"]) == (False, "k.cu:1", True)
+    assert (told["budget"], told["missing"]) == ("broken.toml", [])
+
+
+def test_junit_has_a_test_case_for_each_limit(capsys: Captured) -> None:
+    suite = ElementTree.fromstring(report(capsys, "junit"))
+    assert (suite.tag, suite.get("tests"), suite.get("failures")) == ("testsuite", "2", "1")
+    failed, held = suite.findall("testcase")
+    (failure,) = failed.findall("failure")
+    assert failure.get("message") == CLAIM
+    assert (failure.text or "").startswith("k.cu:1\n")
+    assert held.findall("failure") == []
+    assert held.get("name") == "global_load_requests on h200, launch 0"
+
+
+def test_sarif_has_the_line(capsys: Captured) -> None:
+    told = json.loads(report(capsys, "sarif"))
+    (ran,) = told["runs"]
+    (result,) = ran["results"]
+    place = result["locations"][0]["physicalLocation"]
+    assert told["version"] == "2.1.0"
+    assert (place["artifactLocation"]["uri"], place["region"]["startLine"]) == ("k.cu", 1)
+    assert result["message"]["text"].startswith(CLAIM)
+    assert result["ruleId"] in [rule["id"] for rule in ran["tool"]["driver"]["rules"]]
+
+
+def test_gitlab_has_one_finding_and_knows_it_again(capsys: Captured) -> None:
+    (first,) = json.loads(report(capsys, "gitlab"))
+    (again,) = json.loads(report(capsys, "gitlab"))
+    assert first["location"] == {"path": "k.cu", "lines": {"begin": 1}}
+    assert (first["description"], first["severity"]) == (CLAIM, "major")
+    assert first["fingerprint"] == again["fingerprint"]
+
+
+def test_markdown_has_what_is_broken_first(capsys: Captured) -> None:
+    head, _, _, _, first, second = report(capsys, "markdown").splitlines()
+    assert head == "**1 of 2 limits broken**"
+    assert first == (
+        "| **broken** | k | global_load_transactions | h200 | 0 | 32 | not more than 31 | k.cu:1 |"
+    )
+    assert second.startswith("| ok | k | global_load_requests | h200 | 0 | 1 |")
+
+
+EMPTY: dict[str, Any] = {"gitlab": [], "sarif": []}
+
+
+@pytest.mark.parametrize("kind", EMPTY)
+def test_where_all_holds_the_report_is_there_and_empty(kind: str, capsys: Captured) -> None:
+    told = json.loads(report(capsys, kind, "held"))
+    assert (told["runs"][0]["results"] if kind == "sarif" else told) == EMPTY[kind]
+
+
+@pytest.mark.parametrize("more", [["--races"], ["--budget", "held.toml", "--memory"]])
+def test_a_report_is_of_a_budget_alone(more: list[str], capsys: Captured) -> None:
+    assert run(["check", "k.cutrace", "--format", "junit", *more]) == 2
+    assert "--format junit: a report of a budget, --budget FILE alone" in capsys.readouterr().err
