@@ -149,3 +149,90 @@ def test_graphs_allocate_memory_that_keeps_its_address(tmp_path: Path) -> None:
     # 3 launches add 1 each; 2 launches add the sums, 3, and 1 each; two pieces of 128 bytes
     assert (done.status, done.out) == (0, "3 3 8 1 256"), done.err
     assert len(done.trace.launches) == 5
+
+
+CONDITIONAL = """
+__global__ void start(int *x, cudaGraphConditionalHandle often, cudaGraphConditionalHandle which)
+{
+    cudaGraphSetConditional(often, *x > 0);
+    cudaGraphSetConditional(which, 1);
+}
+__global__ void count_down(int *x, cudaGraphConditionalHandle often)
+{
+    cudaGraphSetConditional(often, --*x > 0);
+}
+__global__ void add(int *sum, int n) { *sum += n; }
+__global__ void rest() {}
+
+int main()
+{
+    int *x, *sum, one = 1, ten = 10, hundred = 100;
+    CHECK(cudaMallocManaged(&x, 4));
+    CHECK(cudaMallocManaged(&sum, 4));
+    cudaGraph_t graph;
+    cudaStream_t stream;
+    CHECK(cudaStreamCreate(&stream));
+    CHECK(cudaGraphCreate(&graph, 0));
+    cudaGraphConditionalHandle often, which, once;
+    CHECK(cudaGraphConditionalHandleCreate(&often, graph));
+    CHECK(cudaGraphConditionalHandleCreate(&which, graph));
+    CHECK(cudaGraphConditionalHandleCreate(&once, graph, 0, cudaGraphCondAssignDefault));
+
+    void *arguments[] = {&x, &often, &which};
+    cudaKernelNodeParams begin = {(void *)start, 1, 1, 0, arguments, NULL};
+    cudaGraphNode_t first, loop, choice, last;
+    CHECK(cudaGraphAddKernelNode(&first, graph, NULL, 0, &begin));
+    cudaGraphNodeParams params = {cudaGraphNodeTypeConditional};
+    params.conditional.handle = often;
+    params.conditional.type = cudaGraphCondTypeWhile;
+    params.conditional.size = 1;
+    CHECK(cudaGraphAddNode(&loop, graph, &first, NULL, 1, &params));
+    CHECK(cudaStreamBeginCaptureToGraph(stream, params.conditional.phGraph_out[0], NULL, NULL, 0,
+                                        cudaStreamCaptureModeGlobal));
+    add<<<1, 1, 0, stream>>>(sum, one);
+    count_down<<<1, 1, 0, stream>>>(x, often);
+    CHECK(cudaStreamEndCapture(stream, NULL));
+
+    params = {cudaGraphNodeTypeConditional};
+    params.conditional.handle = which;
+    params.conditional.type = cudaGraphCondTypeSwitch;
+    params.conditional.size = 2;
+    CHECK(cudaGraphAddNode(&choice, graph, &loop, NULL, 1, &params));
+    void *adds[] = {&sum, &ten}, *more[] = {&sum, &hundred};
+    cudaKernelNodeParams a = {(void *)add, 1, 1, 0, adds, NULL};
+    cudaKernelNodeParams b = {(void *)add, 1, 1, 0, more, NULL};
+    CHECK(cudaGraphAddKernelNode(&last, params.conditional.phGraph_out[0], NULL, 0, &a));
+    CHECK(cudaGraphAddKernelNode(&last, params.conditional.phGraph_out[1], NULL, 0, &b));
+
+    params = {cudaGraphNodeTypeConditional};
+    params.conditional.handle = once;
+    params.conditional.type = cudaGraphCondTypeIf;
+    params.conditional.size = 2;
+    CHECK(cudaGraphAddNode(&last, graph, &choice, NULL, 1, &params));
+    ten = 1000;
+    CHECK(cudaGraphAddKernelNode(&first, params.conditional.phGraph_out[1], NULL, 0, &a));
+
+    cudaKernelNodeParams nothing = {(void *)rest, 1, 1, 0, NULL, NULL};
+    CHECK(cudaGraphAddKernelNode(&first, graph, NULL, 0, &nothing));
+    a.kernelParams = NULL;
+    printf("%d ", cudaGraphAddKernelNode(&first, graph, NULL, 0, &a));
+
+    cudaGraphExec_t exec;
+    CHECK(cudaGraphInstantiate(&exec, graph, 0));
+    for (int times : {3, 0}) {
+        *x = times;
+        *sum = 0;
+        CHECK(cudaGraphLaunch(exec, stream));
+        CHECK(cudaStreamSynchronize(stream));
+        printf("%d ", *sum);
+    }
+}
+"""
+
+
+def test_conditional_nodes_run_their_graphs_as_kernels_say(tmp_path: Path) -> None:
+    done = record(tmp_path, CONDITIONAL, options=("--nvcc-flags=-rdc=true",))
+    # parameters missing; 3 turns of 1, the second of two graphs, and `else`; then no turn
+    assert (done.status, done.out) == (0, "1 1103 1100 "), done.err
+    # start, 3 times add and count_down, twice add, rest; then start, twice add, rest
+    assert len(done.trace.launches) == 10 + 4

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ....errors import KernelFault
 from ...ptx.kernel import CallTarget, Module, Symbol
 from ..array.decoder import Decoder
 from ..array.program import Group, Step
@@ -33,6 +34,8 @@ LATER = (f"{PREFIX}MemcpyAsync", f"{PREFIX}MemsetAsync")
 
 def make_step(decoder: Decoder, target: CallTarget, name: str) -> Step | None:
     """Return the step of a call of the device runtime, None if it is not known."""
+    if name == "cudaGraphSetConditional":
+        return _set_condition(decoder, target)
     make = _FUNCTIONS.get(name.removeprefix(PREFIX)) if name.startswith(PREFIX) else None
     return make(decoder, target) if make else None
 
@@ -150,6 +153,21 @@ def _set_later(decoder: Decoder, target: CallTarget) -> Step:
         return 0
 
     return _by_lane(decoder, target, _fetches(decoder, target, ((8,), (4,), (8,), (8,))), ask)
+
+
+def _set_condition(decoder: Decoder, target: CallTarget) -> Step:
+    """`cudaGraphSetConditional(handle, value)`: the handle is the address of the condition."""
+    take = _fetches(decoder, target, ((8,), (4,)))
+    arena = decoder.memory.global_
+
+    def write(group: Group) -> None:
+        for handle, value in _values(group, take)[0]:
+            place = arena.find(handle)
+            if place is None or place.size != 4 or place.address != handle:
+                raise KernelFault(f"cudaGraphSetConditional: {handle:#x} is no condition's handle")
+            arena.view(place)[:] = np.array([value], "<u4").view(np.uint8)
+
+    return write
 
 
 _FUNCTIONS: Mapping[str, Callable[[Decoder, CallTarget], Step]] = {

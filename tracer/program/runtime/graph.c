@@ -90,7 +90,7 @@ static cudaError_t run_node(cudaGraphNode_t node)
     return status;
 }
 
-static cudaError_t run_graph(cudaGraph_t graph)
+cudaError_t run_graph(cudaGraph_t graph)
 {
     cudaError_t status = cudaSuccess;
     for (cudaGraphNode_t each = graph->first; each; each = each->next)
@@ -98,6 +98,16 @@ static cudaError_t run_graph(cudaGraph_t graph)
     for (cudaGraphNode_t each = graph->first; !status && each; each = each->next)
         status = run_node(each);
     return status;
+}
+
+void begin_graph(cudaGraph_t graph)
+{
+    for (cudaGraphNode_t each = graph->first; each; each = each->next) {
+        if (each->type == cudaGraphNodeTypeGraph)
+            begin_graph(*(cudaGraph_t const *)each->what);
+        if (each->type == cudaGraphNodeTypeConditional)
+            begin_conditional(each->what);
+    }
 }
 
 static cudaError_t run_child(const void *what)
@@ -113,7 +123,7 @@ static cudaGraphNode_t copy_in(cudaGraph_t graph, cudaGraphNode_t origin)
     return each;
 }
 
-static cudaGraph_t clone(cudaGraph_t graph)
+cudaGraph_t clone_graph(cudaGraph_t graph)
 {
     cudaGraph_t made = calloc(1, sizeof *made);
     for (cudaGraphNode_t each = graph->first; each; each = each->next) {
@@ -121,7 +131,9 @@ static cudaGraph_t clone(cudaGraph_t graph)
         node->origin = each;
         set_work(node, each->run, each->what, each->bytes);
         if (each->type == cudaGraphNodeTypeGraph)
-            *(cudaGraph_t *)node->what = clone(*(cudaGraph_t *)each->what);
+            *(cudaGraph_t *)node->what = clone_graph(*(cudaGraph_t *)each->what);
+        if (each->type == cudaGraphNodeTypeConditional)
+            clone_conditional(node->what);
     }
     for (cudaGraphNode_t node = made->first; node; node = node->next)
         for (size_t i = 0; i < node->origin->count; i++) {
@@ -174,7 +186,7 @@ API cudaError_t cudaGraphDestroy(cudaGraph_t graph)
 
 API cudaError_t cudaGraphClone(cudaGraph_t *made, cudaGraph_t graph)
 {
-    *made = clone(graph);
+    *made = clone_graph(graph);
     return done(begin());
 }
 
@@ -188,7 +200,7 @@ API cudaError_t cudaGraphNodeFindInClone(cudaGraphNode_t *node, cudaGraphNode_t 
 static cudaError_t set_kernel(cudaGraphNode_t node, const struct cudaKernelNodeParams *params)
 {
     cudaError_t status = begin();
-    if (!status && !params->kernelParams)
+    if (!status && !params->kernelParams && params->extra)
         status = refuse("a kernel node without kernelParams");
     if (status)
         return status;
@@ -302,7 +314,7 @@ API cudaError_t cudaGraphAddChildGraphNode(cudaGraphNode_t *made, cudaGraph_t gr
                                            const cudaGraphNode_t *needs, size_t count,
                                            cudaGraph_t child)
 {
-    cudaGraph_t own = clone(child);
+    cudaGraph_t own = clone_graph(child);
     return done(add_work(made, graph, needs, count, cudaGraphNodeTypeGraph, run_child, &own,
                          sizeof own));
 }
@@ -349,6 +361,8 @@ API cudaError_t cudaGraphAddNode(cudaGraphNode_t *made, cudaGraph_t graph,
     }
     case cudaGraphNodeTypeMemFree:
         return cudaGraphAddMemFreeNode(made, graph, needs, count, params->free.dptr);
+    case cudaGraphNodeTypeConditional:
+        return done(add_conditional(made, graph, needs, count, &params->conditional));
     default:
         return refuse("cudaGraphAddNode with a node of this kind");
     }
@@ -400,7 +414,7 @@ API cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t *exec, cudaGraph_t
 {
     (void)flags;
     *exec = calloc(1, sizeof **exec);
-    (*exec)->graph = clone(graph);
+    (*exec)->graph = clone_graph(graph);
     return done(begin());
 }
 
@@ -432,7 +446,7 @@ API cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph,
         return done(cudaErrorGraphExecUpdateFailure);
     }
     free_graph(exec->graph);
-    exec->graph = clone(graph);
+    exec->graph = clone_graph(graph);
     return done(begin());
 }
 
@@ -452,7 +466,9 @@ API cudaError_t cudaGraphUpload(cudaGraphExec_t exec, cudaStream_t stream)
 
 static cudaError_t run_exec(const void *what)
 {
-    return run_graph((*(cudaGraphExec_t const *)what)->graph);
+    cudaGraph_t graph = (*(cudaGraphExec_t const *)what)->graph;
+    begin_graph(graph);
+    return run_graph(graph);
 }
 
 API cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream)
@@ -493,10 +509,12 @@ API cudaError_t cudaStreamBeginCaptureToGraph(cudaStream_t stream, cudaGraph_t g
 
 API cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph)
 {
-    *graph = capturing(stream);
-    if (!*graph)
+    cudaGraph_t own = capturing(stream);
+    if (graph) /* not where it is the program's own */
+        *graph = own;
+    if (!own)
         return done(cudaErrorIllegalState);
-    end_capture(*graph);
+    end_capture(own);
     return done(begin());
 }
 
@@ -523,6 +541,15 @@ API cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, enum cudaStreamCap
     if (count)
         *count = own && own->last;
     return cudaStreamIsCapturing(stream, status);
+}
+
+/* Captured work needs what was put into the graph before it, by whatever means. */
+API cudaError_t cudaStreamUpdateCaptureDependencies(cudaStream_t stream, cudaGraphNode_t *needs,
+                                                    const cudaGraphEdgeData *edges, size_t count,
+                                                    unsigned flags)
+{
+    (void)needs, (void)edges, (void)count, (void)flags;
+    return done(capturing(stream) ? begin() : cudaErrorIllegalState);
 }
 
 API cudaError_t cudaThreadExchangeStreamCaptureMode(enum cudaStreamCaptureMode *mode)

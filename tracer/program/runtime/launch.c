@@ -75,6 +75,8 @@ struct launch *make_launch(const void *host, dim3 grid, dim3 block, void **argum
     if (!function)
         return NULL;
     *status = check(function, grid, block, shared);
+    if (function->count && !arguments)
+        *status = cudaErrorInvalidValue;
     if (*status)
         return NULL;
     size_t bytes = 0;

@@ -118,6 +118,16 @@ cudaError_t add_work(cudaGraphNode_t *made, cudaGraph_t graph, const cudaGraphNo
 cudaError_t add_captured(cudaGraph_t graph, enum cudaGraphNodeType type, action run,
                          const void *what, size_t bytes);
 
+cudaError_t run_graph(cudaGraph_t graph);
+void begin_graph(cudaGraph_t graph);
+cudaGraph_t clone_graph(cudaGraph_t graph);
+
+/* graph_conditional.c; `what` is a conditional node's */
+cudaError_t add_conditional(cudaGraphNode_t *made, cudaGraph_t graph, const cudaGraphNode_t *needs,
+                            size_t count, struct cudaConditionalNodeParams *params);
+void clone_conditional(void *what);
+void begin_conditional(void *what);
+
 /* graph_memory.c */
 int is_of_graph(const void *pointer);
 cudaError_t capture_allocation(cudaGraph_t graph, void **pointer, size_t bytes);

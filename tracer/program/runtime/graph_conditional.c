@@ -1,0 +1,94 @@
+/* Conditional nodes of graphs: a handle is the address of the condition, a word of device memory
+   that kernels set by cudaGraphSetConditional; the node runs one of its graphs by it. */
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime.h"
+
+struct handle {
+    struct handle *next;
+    uint32_t *place, value;
+    unsigned flags;
+};
+static struct handle *handles;
+
+struct conditional {
+    uint32_t *condition;
+    enum cudaGraphConditionalNodeType type;
+    unsigned count;
+    cudaGraph_t graphs[];
+};
+
+API cudaError_t cudaGraphConditionalHandleCreate(cudaGraphConditionalHandle *made,
+                                                 cudaGraph_t graph, unsigned value, unsigned flags)
+{
+    (void)graph;
+    void *place;
+    cudaError_t status = allocate(&place, sizeof(uint32_t), DEVICE, "condition");
+    if (status)
+        return done(status);
+    struct handle *handle = malloc(sizeof *handle);
+    *handle = (struct handle){handles, place, value, flags};
+    handles = handle;
+    *made = (uintptr_t)place;
+    return done(cudaSuccess);
+}
+
+static cudaError_t repeat(const struct conditional *node)
+{
+    cudaError_t status = begin();
+    while (!status && *(volatile uint32_t *)node->condition) {
+        status = run_graph(node->graphs[0]);
+        status = status ? status : begin(); /* a kernel's fault */
+    }
+    return status;
+}
+
+static cudaError_t run_conditional(const void *what)
+{
+    const struct conditional *node = what;
+    uint32_t value = *node->condition;
+    if (node->type == cudaGraphCondTypeWhile)
+        return repeat(node);
+    if (node->type == cudaGraphCondTypeIf)
+        value = !value; /* the second graph is that of `else` */
+    return value < node->count ? run_graph(node->graphs[value]) : cudaSuccess;
+}
+
+cudaError_t add_conditional(cudaGraphNode_t *made, cudaGraph_t graph, const cudaGraphNode_t *needs,
+                            size_t count, struct cudaConditionalNodeParams *params)
+{
+    size_t bytes = sizeof(struct conditional) + params->size * sizeof(cudaGraph_t);
+    struct conditional *node = calloc(1, bytes);
+    node->condition = (uint32_t *)(uintptr_t)params->handle;
+    node->type = params->type;
+    node->count = params->size;
+    params->phGraph_out = calloc(params->size, sizeof(cudaGraph_t));
+    for (unsigned i = 0; i < params->size; i++) {
+        cudaGraphCreate(node->graphs + i, 0);
+        params->phGraph_out[i] = node->graphs[i];
+    }
+    cudaError_t status = add_work(made, graph, needs, count, cudaGraphNodeTypeConditional,
+                                  run_conditional, node, bytes);
+    free(node);
+    return status;
+}
+
+void clone_conditional(void *what)
+{
+    struct conditional *node = what;
+    for (unsigned i = 0; i < node->count; i++)
+        node->graphs[i] = clone_graph(node->graphs[i]);
+}
+
+/* Conditions have their defaults when a graph is launched. */
+void begin_conditional(void *what)
+{
+    struct conditional *node = what;
+    for (struct handle *each = handles; each; each = each->next)
+        if (each->place == node->condition && each->flags & cudaGraphCondAssignDefault)
+            *each->place = each->value;
+    for (unsigned i = 0; i < node->count; i++)
+        begin_graph(node->graphs[i]);
+}
