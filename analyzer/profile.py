@@ -30,6 +30,7 @@ from .counting.left_out import find_left_out
 from .counting.levels import with_levels
 from .counting.lsu_exclusions import with_apart
 from .counting.roofline import find_roof
+from .counting.turns import count_turns
 from .counting.with_columns import widen
 from .launch_profile import LaunchProfile
 from .sheet.view import View
@@ -146,9 +147,12 @@ def _on_devices(
     instructions = launch.instructions()
     places = find_places(instructions, manifest)
     touched = cache(partial(count_touched, launch))
+    turns = cache(partial(count_turns, launch))
     devices = list(question.devices.values())
     for counts in replay_in_jobs(launch, devices, question.options, jobs):
-        yield launch_profile(question, counts, instructions, places, touched, launch.supposed)
+        yield launch_profile(
+            question, counts, instructions, places, touched, launch.supposed, turns
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,10 +199,12 @@ def launch_profile(
     places: pl.DataFrame,
     touched: Callable[[], pl.DataFrame] | None,
     supposed: tuple[str, ...],
+    turns: Callable[[], int] | None = None,
 ) -> LaunchProfile:
     """One launch on one device, its counts joined with the places of its instructions.
 
-    What is `supposed` of the launch is said before all else.
+    What is `supposed` of the launch is said before all else. `touched` and `turns` read the trace
+    once more, if there is one.
     """
     device, as_if = question.devices[counts.device], question.options.as_if
     told = with_apart(_with_computing(counts, instructions), instructions, device.capability)
@@ -206,7 +212,7 @@ def launch_profile(
     mixed = with_apart(mixed, instructions, device.capability)
     counts = replace(counts, counts=told)
     refusal = "" if as_if else counts.refusal
-    bounds = () if refusal else find_bounds(told, device, counts.launch)
+    bounds = () if refusal else find_bounds(told, device, counts.launch, turns)
     facts = {**launch_facts(counts, device), "bound_ps": _picoseconds(bounds)}
     around = [pl.col(name) for name in places.columns if name != "pc"]
     left_out = find_left_out(counts.launch, instructions, counts.counts.columns, places)

@@ -6,13 +6,14 @@ That one is the limit: nothing but less of it makes the launch faster. Work spre
 as there are blocks, at most.
 
 Counts of instructions are those of the PTX, which the assembler may shorten. Bytes of DRAM and of
-caches are those of a launch that finds the caches empty. Not bounded: constants that differ between
-lanes, atomics that meet at one address, the launching itself.
+caches are those of a launch that finds the caches empty. Of constants those passes alone count that
+lanes with different addresses add; of atomics the requests that want the same address in turn. Not
+bounded: the launching itself.
 
 Rates and their sources are in the device's file, [rates] and [chip].
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import polars as pl
@@ -27,6 +28,7 @@ SHARED = ("shared_load", "shared_store", "shared_atomic", "shared_reduction")
 ON_AN_SM: Sequence[tuple[str, str, Sequence[str], str]] = (
     ("l1_bytes", "L1 data", [f"{name}_bytes_moved" for name in L1], "bytes"),
     ("shared", "shared memory", [f"{name}_passes" for name in SHARED], "passes"),
+    ("constant", "constant cache", ["const_load_conflicts"], "replays"),
     ("texture", "texture units", ["texture_load_lanes"], "samples"),
     ("issue", "issue slots", ["instructions"], "warp instructions"),
     ("half", "half-precision units", ["lanes_half"], "lane instructions"),
@@ -35,6 +37,7 @@ ON_AN_SM: Sequence[tuple[str, str, Sequence[str], str]] = (
     ("special", "special function units", ["lanes_single_special"], "lane instructions"),
 )
 """Rate, name, raw counts that are added up, and their unit, of what every SM has for itself."""
+ATOMICS = ("global_atomic_requests", "global_reduction_requests")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +50,12 @@ class Bound:
     unit: str
 
 
-def find_bounds(counts: pl.DataFrame, device: Device, launch: Launch) -> tuple[Bound, ...]:
+def find_bounds(
+    counts: pl.DataFrame, device: Device, launch: Launch, turns: Callable[[], int] | None = None
+) -> tuple[Bound, ...]:
     """The bounds of a launch from its raw counts, the longest first; without what is not asked for.
 
+    `turns` tells how many atomics meet at one address (`counting.turns`), where somebody can.
     Empty without caches, and for a trace that has not all of the launch: what is not counted would
     be missing.
     """
@@ -58,6 +64,10 @@ def find_bounds(counts: pl.DataFrame, device: Device, launch: Launch) -> tuple[B
     names = [name for name, kind in counts.schema.items() if kind == pl.Int64]
     (sums,) = counts.select(pl.col(names).sum()).iter_rows(named=True)
     found = [bound for bound in _bounds(sums, device, launch) if bound.amount]
+    rate = device.rates.atomic * device.chip.clock_mhz / 1000
+    if turns and rate and any(sums.get(name) for name in ATOMICS):
+        amount = turns()
+        found.append(Bound("atomics at one address", amount / rate, amount, "turns"))
     return tuple(sorted(found, key=lambda bound: -bound.ns))
 
 

@@ -11,7 +11,9 @@ class Rates:
 
     `issue` are warp instructions, `half` to `special` lanes of an instruction of that precision
     (`special`: reciprocals, roots, sines, powers and logarithms in single precision), `shared`
-    passes over the banks, `texture` samples; `l1_bytes` and `l2_bytes` what these levels move.
+    passes over the banks, `constant` of the constant cache, `texture` samples; `l1_bytes` and
+    `l2_bytes` what these levels move. `atomic` are the operations that the whole chip does on one
+    address of global memory.
     """
 
     issue: float = 0.0
@@ -20,9 +22,11 @@ class Rates:
     double: float = 0.0
     special: float = 0.0
     shared: float = 0.0
+    constant: float = 0.0
     texture: float = 0.0
     l1_bytes: float = 0.0
     l2_bytes: float = 0.0
+    atomic: float = 0.0
 
     def __post_init__(self) -> None:
         """Refuse what goes backwards."""

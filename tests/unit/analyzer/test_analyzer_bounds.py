@@ -33,6 +33,17 @@ extern "C" __global__ void column(float *out)
 }
 extern "C" __global__ void nothing() {}
 """
+MEETING = """
+__constant__ int table[32] = {1, 2, 3};
+extern "C" __global__ void count(int *bins, const int *data)
+{
+    atomicAdd(&bins[data[threadIdx.x] / 8], 1);
+}
+extern "C" __global__ void look_up(int *out, const int *which)
+{
+    out[threadIdx.x] = table[which[threadIdx.x]];
+}
+"""
 
 
 @pytest.fixture(scope="module")
@@ -177,3 +188,19 @@ def test_the_line_that_costs_most_is_that_of_what_limits(trace: Path) -> None:
     assert top is not None
     assert (top.what, top.share) == ("passes over the banks", 0.5)  # the store and the load
     assert top.text == "tile[threadIdx.x][threadIdx.y] = 1;"
+
+
+def test_atomics_at_one_address_take_turns_and_constants_are_replayed(tmp_path: Path) -> None:
+    path, warps, lanes = tmp_path / "meeting.cutrace", 8, 32
+    with cutrace.Session(path) as gpu:
+        module = gpu.compile(MEETING)
+        bins, data = (gpu.to_device(np.arange(256, dtype=np.int32) % 32) for _ in range(2))
+        module.get_function("count")[4, 256](bins, data)
+        module.get_function("look_up")[1, 256](bins, data)
+    turns = 4 * warps  # all lanes of every eighth go to one of four bins, each wanted by each warp
+    assert times(on(path, "h200", 0))["atomics at one address"] == pytest.approx(turns / 1.98)
+    fermi = times(on(path, "gtx580", 0))["atomics at one address"]
+    assert fermi == pytest.approx(9 * turns / 1.544, rel=0.001)
+    assert "atomics at one address" not in times(on(path, "gtx280", 0))  # nothing is published
+    replays = warps * (lanes - 1)
+    assert times(on(path, "h200", 1))["constant cache"] == pytest.approx(replays / 1.98)
