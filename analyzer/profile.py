@@ -91,6 +91,7 @@ def analyze(
     pad: Mapping[str, Wish] = {},
     align: Mapping[str, Wish] = {},
     jobs: int = 1,
+    tell: Callable[[float], None] = lambda done: None,
 ) -> Profile:
     """Replay a trace on one device or several and count.
 
@@ -104,7 +105,8 @@ def analyze(
     device would refuse. Without `caches` hits and misses are None, and a replay takes a part of the
     time. `pad` and `align` suppose other arrays: `{"tile": 1}` rows one element
     longer, `{"in": 128}` a base at a multiple of 128 bytes (`models.replay.suppose` has the rest).
-    Several devices are served by `jobs` processes at once.
+    Several devices are served by `jobs` processes at once. `tell` is called now and then with how
+    much is done, from 0 to 1.
 
     Raises `CutraceError` for a trace that cannot be read and for unknown devices and values.
     """
@@ -112,21 +114,28 @@ def analyze(
         device, profiled_blocks, scope, dlcm, cache_config, schedule, registers, set, as_if, caches
     )
     opened = suppose(trace if isinstance(trace, Trace) else read_trace(trace), pad, align)
-    return Profile(tuple(_each_launch(question, opened, jobs)), opened.manifest)
+    return Profile(tuple(_each_launch(question, opened, jobs, tell)), opened.manifest)
 
 
-def _each_launch(question: "Question", trace: Trace, jobs: int) -> Iterator[LaunchProfile]:
+def _each_launch(
+    question: "Question", trace: Trace, jobs: int, tell: Callable[[float], None]
+) -> Iterator[LaunchProfile]:
     """Replay every launch on every device; what repeats an earlier one is not replayed again."""
     found: dict[Path, list[tuple[Launch, Sequence[LaunchProfile]]]] = {}
-    for launch in trace.launches:
+    for number, launch in enumerate(trace.launches):
         before = found.setdefault(launch.place, [])
         known = next((profiles for first, profiles in before if _repeats(launch, first)), None)
         if known is not None:
             yield from (profile.repeated(launch.number, launch.launch) for profile in known)
             continue
-        profiles = [*_on_devices(question, launch, trace.manifest, jobs)]
+        part = partial(_tell_part, tell, number, len(trace.launches))
+        profiles = [*_on_devices(question, launch, trace.manifest, jobs, part)]
         before.append((launch.launch, profiles))
         yield from profiles
+
+
+def _tell_part(tell: Callable[[float], None], number: int, of: int, done: float) -> None:
+    tell((number + done) / of)
 
 
 def _repeats(launch: LaunchTrace, first: Launch) -> bool:
@@ -141,7 +150,11 @@ def _repeats(launch: LaunchTrace, first: Launch) -> bool:
 
 
 def _on_devices(
-    question: "Question", launch: LaunchTrace, manifest: Manifest, jobs: int
+    question: "Question",
+    launch: LaunchTrace,
+    manifest: Manifest,
+    jobs: int,
+    tell: Callable[[float], None],
 ) -> Iterator[LaunchProfile]:
     """Replay a launch on every device."""
     instructions = launch.instructions()
@@ -149,7 +162,7 @@ def _on_devices(
     touched = cache(partial(count_touched, launch))
     turns = cache(partial(count_turns, launch))
     devices = list(question.devices.values())
-    for counts in replay_in_jobs(launch, devices, question.options, jobs):
+    for counts in replay_in_jobs(launch, devices, question.options, jobs, tell):
         yield launch_profile(
             question, counts, instructions, places, touched, launch.supposed, turns
         )

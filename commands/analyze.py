@@ -93,13 +93,16 @@ def command(
         if source is None or program is not None:
             raise CutraceError("--no-trace needs a source to run, and no program behind --")
         return render_live(source, recording, arguments, view, format)
-    with trace_asked(source, program, recording, replay.asked) as trace, progress("replaying"):
+    with (
+        trace_asked(source, program, recording, replay.asked) as trace,
+        progress("replaying") as share,
+    ):
         from ..analyzer.profile import analyze
         from ..analyzer.report import render
         from ..traces.reader import read_trace
 
         chosen = launches_asked(read_trace(trace), recording.launches)
-        profile = replace(analyze(chosen, **arguments), view=view)
+        profile = replace(analyze(chosen, tell=share.tell, **arguments), view=view)
         if advice:
             return advise_here(trace, profile, arguments, format)
         return render(profile, format)

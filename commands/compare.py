@@ -67,15 +67,17 @@ def command(
     typed = f"cutrace compare {words}{replay.typed()}"
     view = view_here(by, names, replay.first_line(), typed, behind=behind(program))
     arguments = replay.arguments()
-    with ExitStack() as stack, progress("comparing"):
+    with ExitStack() as stack, progress("comparing") as share:
         from ..analyzer.profile import analyze
 
         nothing = Recording((), None, ())
         profiles = {
             name: analyze(
-                stack.enter_context(trace_asked(path, program, nothing, replay.asked)), **arguments
+                stack.enter_context(trace_asked(path, program, nothing, replay.asked)),
+                tell=share.part(number, len(paths)),
+                **arguments,
             )
-            for name, path in paths.items()
+            for number, (name, path) in enumerate(paths.items())
             if name not in files
         }
         if files:

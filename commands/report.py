@@ -47,7 +47,7 @@ def command(
     words = "".join(f" {quote(word)}" for word in traces or ())
     typed = f"cutrace report{words}{recording.typed()}{replay.typed()} -o {quote(out)}"
     typed += behind(program)
-    with ExitStack() as stack, progress("reporting"):
+    with ExitStack() as stack, progress("reporting") as share:
         from ..analyzer.html.gather import Subject
         from ..analyzer.html.page import render
         from ..analyzer.profile import analyze
@@ -55,11 +55,13 @@ def command(
         from ..traces.reader import read_trace
 
         subjects = []
-        for name, path in subjects_named.items():
+        for number, (name, path) in enumerate(subjects_named.items()):
             asked = trace_asked(path, arguments_of, recording, replay.asked)
             trace = suppose(read_trace(stack.enter_context(asked)), **wished)
             chosen = launches_asked(trace, recording.launches)
-            subjects.append(Subject(name, trace, analyze(chosen, **arguments)))
+            tell = share.part(number, len(subjects_named))
+            profile = analyze(chosen, tell=tell, **arguments)
+            subjects.append(Subject(name, trace, profile))
         write_page(out, render(subjects, arguments, typed))
     first = replay.first_line()
     return (f"{first}\n" if first else "") + f"{out}\nnext: open {out} in a browser"

@@ -3,35 +3,68 @@
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from threading import Event, Thread
+from time import monotonic
 
 PATIENCE = 1.0
 """Seconds before the first word, and between two."""
+KNOWN = 0.02
+"""The share from which on the time that is left can be foreseen."""
+
+
+@dataclass(slots=True)
+class Share:
+    """How much of something is done, from 0 to 1, told by whoever does it."""
+
+    done: float = 0.0
+
+    def tell(self, done: float) -> None:
+        """Note how much is done."""
+        self.done = done
+
+    def part(self, number: int, of: int) -> Callable[[float], None]:
+        """Return what is told how much is done of part `number` of so many alike."""
+        return lambda done: self.tell((number + done) / of)
+
+    def text(self, seconds: float) -> str:
+        """The share, and what is left at this pace.
+
+        >>> Share(0.25).text(10)
+        '25 %, 30 s left'
+        """
+        if self.done < KNOWN:
+            return ""
+        left = seconds * (1 - self.done) / self.done
+        return f"{100 * self.done:.0f} %, {max(left, 1):.0f} s left"
 
 
 @contextmanager
-def progress(what: str, how_far: Callable[[], str] | None = None) -> Iterator[None]:
-    """While the body runs, tell how long it has been running, and `how_far` it is; leave no line
-    behind. What something else prints meanwhile is written over the line."""
+def progress(what: str, how_far: Callable[[], str] | None = None) -> Iterator[Share]:
+    """While the body runs, tell how long it has been running, and `how_far` it is or what it tells
+    the share that it gets; leave no line behind. What something else prints meanwhile is written
+    over the line."""
+    share = Share()
     if not sys.stderr.isatty():
-        yield
+        yield share
         return
-    done = Event()
-    teller = Thread(target=_tell, args=(what, how_far, done), daemon=True)
+    done, begin = Event(), monotonic()
+    text = how_far or (lambda: share.text(monotonic() - begin))
+    teller = Thread(target=_tell, args=(what, text, done), daemon=True)
     teller.start()
     try:
-        yield
+        yield share
     finally:
         done.set()
         teller.join()
 
 
-def _tell(what: str, how_far: Callable[[], str] | None, done: Event) -> None:
+def _tell(what: str, how_far: Callable[[], str], done: Event) -> None:
     """Rewrite the line every second until done."""
     seconds = 0
     while not done.wait(PATIENCE):
         seconds += 1
-        more = f", {how_far()}" if how_far else ""
+        more = f", {text}" if (text := how_far()) else ""
         print(f"\r\x1b[K{what}: {seconds} s{more}\r", end="", file=sys.stderr, flush=True)
     if seconds:
         print("\r\x1b[K", end="", file=sys.stderr, flush=True)

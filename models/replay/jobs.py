@@ -8,7 +8,7 @@ import os
 import pickle
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from ...errors import CutraceError
@@ -16,7 +16,7 @@ from .count.counts import LaunchCounts
 from .device.device import Device
 from .kept import keep_counts, keys_of, load_counts
 from .options import ReplayOptions
-from .replay import launch_counts, replay
+from .replay import launch_counts, replay, tell_nobody
 
 if TYPE_CHECKING:
     from ...traces.reader import LaunchTrace
@@ -25,18 +25,23 @@ _WORK = f"from {__name__} import work; work()"
 
 
 def replay_in_jobs(
-    trace: "LaunchTrace", devices: Sequence[Device], options: ReplayOptions, jobs: int = 1
+    trace: "LaunchTrace",
+    devices: Sequence[Device],
+    options: ReplayOptions,
+    jobs: int = 1,
+    tell: Callable[[float], None] = tell_nobody,
 ) -> list[LaunchCounts]:
     """Count one launch on each device, in at most so many processes at once, a core each.
 
-    What was counted before, in this process or another, is not counted again (`kept.py`).
+    What was counted before, in this process or another, is not counted again (`kept.py`). `tell` is
+    called with how much is done, from 0 to 1.
     """
     if jobs < 1:
         raise CutraceError(f"jobs is {jobs}; expected 1 or more")
     keys = {d.key: key for d, key in zip(devices, keys_of(trace, devices, options), strict=True)}
     known = {device.key: load_counts(keys[device.key]) for device in devices}
     unknown = [device for device in devices if known[device.key] is None]
-    fresh = {c.device: c for c in _count(trace, unknown, options, jobs)} if unknown else {}
+    fresh = {c.device: c for c in _count(trace, unknown, options, jobs, tell)} if unknown else {}
     for name, counts in fresh.items():
         keep_counts(keys[name], (counts.counts, counts.mixed, counts.lanes_on))
     return [
@@ -48,16 +53,20 @@ def replay_in_jobs(
 
 
 def _count(
-    trace: "LaunchTrace", devices: Sequence[Device], options: ReplayOptions, jobs: int
+    trace: "LaunchTrace",
+    devices: Sequence[Device],
+    options: ReplayOptions,
+    jobs: int,
+    tell: Callable[[float], None],
 ) -> list[LaunchCounts]:
     """Replay on devices, in several processes if there are several devices."""
     jobs = min(jobs, len(devices), os.cpu_count() or 1)
     parts = [devices[number::jobs] for number in range(jobs)]
     if len(parts) < 2:
-        return replay(trace, devices, options)
+        return replay(trace, devices, options, tell)
     children = [_start(trace, part, options) for part in parts[1:]]
     try:
-        found = replay(trace, parts[0], options)
+        found = replay(trace, parts[0], options, tell)
         found += [counts for child in children for counts in _finish(child)]
     finally:
         for child in children:

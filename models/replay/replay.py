@@ -1,6 +1,6 @@
 """Replay: one reading of a launch's trace, through the models of any number of devices."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -40,11 +40,18 @@ LOCAL_BYTES = 1 << 20
 """Local memory of a thread where the launch does not say how much it has."""
 
 
+IN_ANY_ORDER = 0.3
+"""The share of a replay that takes rows as they come, where caches take them in order after it."""
+
 FEW_BLOCKS = 1 << 16
 """Blocks of a grid for which no rows are asked."""
 
 IDLE = 1 << 6
 """One of so many blocks accesses memory, at least, where nothing else is recorded."""
+
+
+def tell_nobody(done: float) -> None:
+    """Hear how much of a replay is done, and leave it at that."""
 
 
 class LaunchReplay:
@@ -162,9 +169,12 @@ def _describe(
 
 
 def replay(
-    launch_trace: "LaunchTrace", devices: Sequence[Device], options: ReplayOptions | None = None
+    launch_trace: "LaunchTrace",
+    devices: Sequence[Device],
+    options: ReplayOptions | None = None,
+    tell: Callable[[float], None] = tell_nobody,
 ) -> list[LaunchCounts]:
-    """Count one launch on each device, reading its trace once.
+    """Count one launch on each device, reading its trace once; `tell` hears how much is done.
 
     Raises `CutraceError` for a broken trace. A device that cannot launch it says so in `refusal`.
     """
@@ -178,7 +188,7 @@ def replay(
     instructions = launch_trace.instructions()
     counting = LaunchReplay(launch, instructions, devices, options, shapes, intervals)
     if counting.running:
-        _read(launch_trace, counting)
+        _read(launch_trace, counting, tell)
     return counting.results(launch, launch_trace.number)
 
 
@@ -201,11 +211,14 @@ def _check_grid(trace: "LaunchTrace") -> None:
         )
 
 
-def _read(trace: "LaunchTrace", counting: LaunchReplay) -> None:
+def _read(trace: "LaunchTrace", counting: LaunchReplay, tell: Callable[[float], None]) -> None:
     """Take all rows of a trace."""
-    lowest = []
+    lowest, seen, rows = [], 0, max(1, trace.count("accesses"))
+    part = IN_ANY_ORDER if any(track.lasting for track in counting.running) else 1.0
     for batch in trace.access_batches(READ):
         counting.accesses.take(batch)
+        seen += batch.num_rows
+        tell(part * seen / rows)
         if batch.num_rows:
             lowest.append(int(batch["block"].to_numpy().min()))
     for batch in trace.texel_batches():
@@ -216,4 +229,11 @@ def _read(trace: "LaunchTrace", counting: LaunchReplay) -> None:
     for batch in trace.lanes_on_batches():
         counting.lanes_on.take(batch)
     counting.close()
-    count_ordered(trace, counting.running, counting.sites, counting.zones, lowest)
+    count_ordered(
+        trace,
+        counting.running,
+        counting.sites,
+        counting.zones,
+        lowest,
+        lambda done: tell(part + (1 - part) * done),
+    )

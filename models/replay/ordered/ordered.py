@@ -4,7 +4,7 @@ Rows are held until all blocks of a wave are read, then put in order and sent th
 What goes there is asked of the stages in front once for each distinct row, and repeated.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from math import lcm
 from typing import TYPE_CHECKING
@@ -286,10 +286,12 @@ def count_ordered(
     sites: Sites,
     zones: Zones,
     lowest: Sequence[int],
+    tell: Callable[[float], None],
 ) -> None:
     """Read all rows again for the devices with stages that keep state, and enter their counts.
 
-    `lowest` is the first block of each batch of accesses that has rows.
+    `lowest` is the first block of each batch of accesses that has rows; `tell` hears how much is
+    done, from 0 to 1.
     """
     shapes = Shapes(trace.pattern_store())
     orderings = [Ordering(track, sites, shapes) for track in tracks if track.lasting]
@@ -299,12 +301,15 @@ def count_ordered(
         for ordering in orderings:
             ordering.take_samples(samples, sites, zones)
     floors = np.minimum.accumulate([NEVER, *reversed(lowest)])[::-1]
+    seen, many = 0, max(1, trace.count("accesses"))
     filled = (batch for batch in trace.access_batches() if batch.num_rows)
     for batch, settled in zip(filled, floors[1:].tolist(), strict=True):
         rows = _read_rows(batch, sites, shapes, zones)
         for ordering in orderings:
             ordering.take(rows)
             ordering.release(settled)
+        seen += batch.num_rows
+        tell(seen / many)
     for ordering in orderings:
         ordering.release(None)
 

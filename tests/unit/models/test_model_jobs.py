@@ -11,6 +11,7 @@ from cutrace.analyzer.profile import analyze
 from cutrace.cli import run
 from cutrace.errors import CutraceError
 from cutrace.models.replay import jobs
+from cutrace.models.replay.replay import IN_ANY_ORDER
 from cutrace.traces.reader import Trace
 
 DEVICES = ("8800gtx", "h200", "k20")
@@ -59,3 +60,13 @@ def test_what_a_process_raises_is_raised_here(trace: Trace) -> None:
 def test_no_process_at_all_is_refused(trace: Trace, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["analyze", str(trace.path), "--jobs", "0"]) == 2
     assert "jobs is 0; expected 1 or more" in capsys.readouterr().err
+
+
+def test_a_replay_tells_how_much_is_done(trace: Trace) -> None:
+    told: list[float] = []
+    analyze(trace, device="h200", tell=told.append)
+    # 39 rows in one batch, taken twice: as they come, and in order for the caches
+    assert told == [IN_ANY_ORDER, 1.0]
+    told.clear()
+    analyze(trace, device="h200", caches=False, tell=told.append)
+    assert told == [1.0]

@@ -26,9 +26,9 @@ def replayed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.setattr(kept, "WORTH", 0)
     devices: list[str] = []
 
-    def note(trace: Any, some: Any, options: Any) -> Any:
+    def note(trace: Any, some: Any, options: Any, tell: Any) -> Any:
         devices.extend(device.key for device in some)
-        return count(trace, some, options)
+        return count(trace, some, options, tell)
 
     monkeypatch.setattr(jobs, "replay", note)
     return devices
