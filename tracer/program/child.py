@@ -85,6 +85,7 @@ def _environment(library: Path, line: int, memory: int) -> dict[str, str]:
         "PYTHONPATH": _before(str(STARTUP), "PYTHONPATH"),
         **{name: str(folder_of(kind)) for name, kind in PYTHON_CACHES.items()},
         "NVTX_INJECTION64_PATH": str(library / "libcuda.so.1"),
+        "CUPY_ACCELERATORS": "",  # CUB's kernels are machine code; without, CuPy compiles its own
         "CUTRACE_LIBCUDA": str(library / "within"),
         "CUTRACE_SOURCES": str(made_folder("sources")),
         "CUTRACE_RECORDER": f"{line}:{memory}",

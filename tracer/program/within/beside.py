@@ -85,6 +85,7 @@ def _place(library: Path, files: str) -> None:
     """Open the library, which all that come later find by its name, and connect it."""
     for name, kind in PYTHON_CACHES.items():
         os.environ.setdefault(name, str(made_folder(kind)))
+    os.environ["CUPY_ACCELERATORS"] = ""  # as child.py
     os.environ["CUTRACE_LIBCUDA"] = str(library / "within")
     os.environ["CUTRACE_SOURCES"] = str(made_folder("sources"))
     os.environ["CUTRACE_RECORDER"] = files

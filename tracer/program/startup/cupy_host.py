@@ -1,0 +1,128 @@
+"""What CuPy asks of cuRAND and Thrust is done by NumPy: they are machine code, which is not recorded.
+
+Device memory is mapped in the process that is recorded, so that NumPy works on it where it lies.
+"""
+
+import ctypes
+import itertools
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+_told: set[str] = set()
+
+
+def _tell(library: str) -> None:
+    if library not in _told:
+        _told.add(library)
+        print(
+            f"cutrace: {library} is machine code, which is not recorded: NumPy does on the host what "
+            "CuPy asks of it, and it is not counted",
+            file=sys.stderr,
+        )
+
+
+def _view(address: int, shape: Sequence[int], kind: Any) -> Any:
+    """An array of NumPy over device memory."""
+    import numpy
+
+    dtype = numpy.dtype(kind)
+    count = int(numpy.prod(shape, dtype=numpy.int64))
+    data = (ctypes.c_char * (count * dtype.itemsize)).from_address(address)
+    return numpy.frombuffer(data, dtype, count).reshape(shape)
+
+
+def sort_on_host(thrust: Any) -> None:
+    """Sort along the last axis, as `cupy.cuda.thrust` does."""
+    import numpy
+
+    def sort(dtype: Any, data: int, keys: int, shape: Sequence[int]) -> None:
+        _tell("Thrust")
+        if data:
+            _view(data, shape, dtype).sort(axis=-1)
+
+    def argsort(dtype: Any, indices: int, data: int, keys: int, shape: Sequence[int]) -> None:
+        _tell("Thrust")
+        if data:
+            order = numpy.argsort(_view(data, shape, dtype), axis=-1, kind="stable")
+            _view(indices, shape, numpy.intp)[...] = order
+
+    def lexsort(dtype: Any, indices: int, keys: int, count: int, length: int) -> None:
+        _tell("Thrust")
+        if keys:
+            _view(indices, (length,), numpy.intp)[:] = numpy.lexsort(
+                _view(keys, (count, length), dtype)
+            )
+
+    thrust.sort, thrust.argsort, thrust.lexsort = sort, argsort, lexsort
+
+
+class Generators:
+    """Generators of NumPy by the numbers that stand for cuRAND's."""
+
+    def __init__(self) -> None:
+        self._numbers = itertools.count(1)
+        self._all: dict[int, Any] = {}
+
+    def create(self, kind: int) -> int:
+        """Make one; all kinds are alike."""
+        import numpy
+
+        _tell("cuRAND")
+        number = next(self._numbers)
+        self._all[number] = numpy.random.default_rng(0)
+        return number
+
+    def seed(self, number: int, seed: int) -> None:
+        """Begin anew."""
+        import numpy
+
+        self._all[number] = numpy.random.default_rng(seed)
+
+    def fill(self, kind: str, draw: Callable[..., Any]) -> Callable[..., None]:
+        """A function that writes what `draw` takes from a generator to device memory."""
+
+        def generate(number: int, address: int, count: int, *parameters: float) -> None:
+            _view(address, (count,), kind)[:] = draw(self._all[number], count, *parameters)
+
+        return generate
+
+    def forget(self, number: int) -> None:
+        """Drop one."""
+        self._all.pop(number, None)
+
+
+_INTEGERS = {"generate": "uint32", "generateLongLong": "uint64"}
+_DRAWS: dict[str, Callable[..., Any]] = {
+    "Uniform": lambda random, count: 1 - random.random(count),  # 1 is among them, and 0 is not
+    "Normal": lambda random, count, mean, deviation: random.normal(mean, deviation, count),
+    "LogNormal": lambda random, count, mean, deviation: random.lognormal(mean, deviation, count),
+}
+
+
+def draw_on_host(curand: Any) -> None:
+    """Make random numbers, as `cupy_backends.cuda.libs.curand` does."""
+    generators = Generators()
+    curand.createGenerator, curand.destroyGenerator = generators.create, generators.forget
+    curand.setPseudoRandomGeneratorSeed = generators.seed
+    curand.setStream = curand.setGeneratorOffset = lambda number, value: None
+    curand.setGeneratorOrdering = lambda number, order: None
+    for name, kind in _INTEGERS.items():
+        most = 1 << int(kind.removeprefix("uint"))
+
+        def integers(random: Any, count: int, most: int = most, kind: str = kind) -> Any:
+            return random.integers(0, most, count, dtype=kind)
+
+        setattr(curand, name, generators.fill(kind, integers))
+    for name, draw in _DRAWS.items():
+        setattr(curand, f"generate{name}", generators.fill("float32", draw))
+        setattr(curand, f"generate{name}Double", generators.fill("float64", draw))
+    curand.generatePoisson = generators.fill(
+        "uint32", lambda r, count, mean: r.poisson(mean, count)
+    )
+
+
+CHANGES: dict[str, Callable[[Any], None]] = {
+    "cupy.cuda.thrust": sort_on_host,
+    "cupy_backends.cuda.libs.curand": draw_on_host,
+}
