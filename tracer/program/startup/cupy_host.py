@@ -1,6 +1,7 @@
-"""What CuPy asks of cuRAND and Thrust is done by NumPy: they are machine code, which is not recorded.
+"""What CuPy asks of cuRAND and Thrust is done by NumPy.
 
-Device memory is mapped in the process that is recorded, so that NumPy works on it where it lies.
+They are machine code, which is not recorded. Device memory is mapped in the process that is
+recorded, so that NumPy works on it where it lies.
 """
 
 import ctypes
@@ -16,8 +17,8 @@ def _tell(library: str) -> None:
     if library not in _told:
         _told.add(library)
         print(
-            f"cutrace: {library} is machine code, which is not recorded: NumPy does on the host what "
-            "CuPy asks of it, and it is not counted",
+            f"cutrace: {library} is machine code, which is not recorded: NumPy does on the host "
+            "what CuPy asks of it, and it is not counted",
             file=sys.stderr,
         )
 
@@ -96,6 +97,7 @@ _INTEGERS = {"generate": "uint32", "generateLongLong": "uint64"}
 _DRAWS: dict[str, Callable[..., Any]] = {
     "Uniform": lambda random, count: 1 - random.random(count),  # 1 is among them, and 0 is not
     "Normal": lambda random, count, mean, deviation: random.normal(mean, deviation, count),
+    "Poisson": lambda random, count, mean: random.poisson(mean, count),
     "LogNormal": lambda random, count, mean, deviation: random.lognormal(mean, deviation, count),
 }
 
@@ -115,11 +117,9 @@ def draw_on_host(curand: Any) -> None:
 
         setattr(curand, name, generators.fill(kind, integers))
     for name, draw in _DRAWS.items():
-        setattr(curand, f"generate{name}", generators.fill("float32", draw))
+        kind = "uint32" if name == "Poisson" else "float32"
+        setattr(curand, f"generate{name}", generators.fill(kind, draw))
         setattr(curand, f"generate{name}Double", generators.fill("float64", draw))
-    curand.generatePoisson = generators.fill(
-        "uint32", lambda r, count, mean: r.poisson(mean, count)
-    )
 
 
 CHANGES: dict[str, Callable[[Any], None]] = {
