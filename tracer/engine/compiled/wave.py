@@ -127,7 +127,7 @@ class CompiledWave(ArrayWave):
     def _bind_memory(self) -> None:
         m, program = self._machine, self.program
         memory = program.memory
-        m.parameters = np.pad(parameter_image(program), (0, WIDEST))
+        m.parameters = np.concatenate((parameter_image(program), np.zeros(WIDEST, np.uint8)))
         m.global_bytes = address(memory.global_.bytes) - memory.global_.base
         m.const_bytes = address(memory.const.bytes) - memory.const.base
         m.shared_bytes, m.shared_size = address(self.shared), program.shared_bytes

@@ -105,6 +105,7 @@ class Arena:
         self._starts: list[int] = []
         self._holes: list[tuple[int, int]] = []
         self._reserved: dict[int, int] = {}
+        self._mapped_ranges: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None
         self._end = self._before = before
         self._grow(before)
 
@@ -119,6 +120,7 @@ class Arena:
         return allocation
 
     def _insert(self, allocation: Allocation) -> None:
+        self._mapped_ranges = None
         place = bisect_right(self._starts, allocation.address)
         self.allocations.insert(place, allocation)
         self._starts.insert(place, allocation.address)
@@ -168,6 +170,7 @@ class Arena:
         """Give an allocation's bytes back, as zeros; a later one of its size may lie there."""
         place = bisect_right(self._starts, allocation.address) - 1
         del self.allocations[place], self._starts[place]
+        self._mapped_ranges = None
         start = allocation.address - self.base
         self._clear(start, start + allocation.size)
         if not self._is_reserved(start, allocation.size):
@@ -254,6 +257,11 @@ class Arena:
     def mapped_ranges(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return where ranges of mapped memory start and end, rising, and 0 after the last: those
         before all allocations, and the pages that hold a byte of one."""
+        if self._mapped_ranges is None:
+            self._mapped_ranges = self._find_mapped_ranges()
+        return self._mapped_ranges
+
+    def _find_mapped_ranges(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         starts, ends = (each[:-1] - self.base for each in self.bounds())
         starts, ends = np.append(0, starts), np.append(self._before, ends)
         first, last = starts // self._page, -(-ends // self._page)

@@ -6,8 +6,8 @@ or equal ones (`I32`...; a slice `a[n:]` is a pointer into one), and structures 
 be negative. The same functions run as Python, on NumPy arrays, so that a test can look at them.
 """
 
-from collections.abc import Callable
-from typing import Any, TypeAlias
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,29 +37,39 @@ class Struct:
     its address.
     """
 
+    _places: ClassVar[Mapping[str, int]] = {}
+
+    def __init_subclass__(cls) -> None:
+        cls._places = {name: number for number, name in enumerate(cls.__annotations__)}
+        for name, number in cls._places.items():
+            setattr(cls, name, _reader(name, number))
+
     def __init__(self) -> None:
-        names = list(type(self).__annotations__)
-        place = {name: number for number, name in enumerate(names)}
-        self.__dict__.update(_place=place, _arrays={}, words=np.zeros(len(names), dtype=np.int64))
+        words = np.zeros(len(self._places), dtype=np.int64)  # a view of it is faster to index
+        self.__dict__.update(_arrays={}, words=words, _view=words.data)
 
     def __setattr__(self, name: str, value: "int | NDArray[Any] | Struct") -> None:
         own = self.__dict__
         if type(value) is not int and isinstance(value, (np.ndarray, Struct)):
             own["_arrays"][name] = value
             value = value.address if isinstance(value, Struct) else address(value)
-        own["words"][own["_place"][name]] = value
-
-    def __getattr__(self, name: str) -> Any:
-        own = self.__dict__
-        if name not in own["_place"]:
-            raise AttributeError(name)
-        found = own["_arrays"].get(name)
-        return int(own["words"][own["_place"][name]]) if found is None else found
+        own["_view"][self._places[name]] = value
 
     @property
     def address(self) -> int:
         """Where its words lie."""
         return address(self.__dict__["words"])
+
+
+def _reader(name: str, number: int) -> property:
+    """What returns a structure's array or structure of this name, or else its integer."""
+
+    def read(structure: Struct) -> Any:
+        own = structure.__dict__
+        found = own["_arrays"].get(name)
+        return own["_view"][number] if found is None else found
+
+    return property(read)
 
 
 def assembly(text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
