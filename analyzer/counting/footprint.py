@@ -6,10 +6,12 @@ taken to be aligned, as CUDA demands.
 """
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import polars as pl
 
+from ...models.replay.kept import kept_frame
 from ...models.replay.rows.lanes import unpack_masks
 from ...models.replay.rows.sites import Sites, read_sites
 from ...models.replay.seam import Bools, Ints
@@ -51,8 +53,12 @@ class Marks:
 def count_touched(trace: LaunchTrace) -> pl.DataFrame:
     """The distinct bytes of each array that the launch touches: `array`, COLUMN.
 
-    Arrays of which nothing is touched have no row.
+    Arrays of which nothing is touched have no row. What was counted before is not counted again.
     """
+    return kept_frame(trace, Path(__file__), _count)
+
+
+def _count(trace: LaunchTrace) -> pl.DataFrame:
     sites = read_sites(trace.instructions(), "ca")
     grain = WORD if all(kind.width % WORD == 0 for kind in sites.kinds) else 1
     touched = {space: Marks() for space in SPACES}

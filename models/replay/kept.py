@@ -8,7 +8,7 @@ launch is replayed. A device with a model from elsewhere is, too: nobody knows w
 """
 
 import io
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
@@ -39,14 +39,40 @@ def keys_of(
     trace: "LaunchTrace", devices: Sequence[Device], options: ReplayOptions
 ) -> list[str | None]:
     """Return a key for each device, None where counts are not kept."""
+    asked = _key(trace)
+    return [
+        None if asked is None or _is_foreign(device) else key_of(asked, repr((device, options)))
+        for device in devices
+    ]
+
+
+def kept_frame(
+    trace: "LaunchTrace", source: Path, make: Callable[["LaunchTrace"], pl.DataFrame]
+) -> pl.DataFrame:
+    """Return what `make` finds in a trace, on no device, or what it found before.
+
+    `source` is the module that it is defined in, without which nothing else decides.
+    """
+    asked = _key(trace)
+    if asked is None:
+        return make(trace)
+    key = key_of(asked, make.__name__, source.read_bytes())
+    if (data := load(KIND, key)) is not None:
+        return pl.read_ipc(io.BytesIO(data), use_pyarrow=False)
+    frame = make(trace)
+    keep(KIND, key, _packed(frame), MOST_BYTES)
+    return frame
+
+
+def _key(trace: "LaunchTrace") -> str | None:
+    """Return a key for a launch as it is or as it is supposed, None where it has too few rows."""
     if sum(trace.count(table) for table in ("accesses", "control", "texels")) < WORTH:
-        return [None] * len(devices)
-    about = type(trace).__name__, trace.launch, trace.supposed, options
+        return None
+    about = type(trace).__name__, trace.launch, trace.supposed
     try:
-        asked = key_of(_source(), _digest(trace.place), repr(about))
+        return key_of(_source(), _digest(trace.place), repr(about))
     except OSError:  # a table or a module that cannot be read: whoever needs it says so
-        return [None] * len(devices)
-    return [None if _is_foreign(device) else key_of(asked, repr(device)) for device in devices]
+        return None
 
 
 def load_counts(key: str | None) -> Frames | None:
@@ -65,11 +91,14 @@ def keep_counts(key: str | None, frames: Frames) -> None:
     """Keep what was counted, for the next time that it is asked for."""
     if key is None:
         return
-    files = [io.BytesIO() for _ in frames]
-    for frame, file in zip(frames, files, strict=True):
-        frame.write_ipc(file, compression="lz4")
-    parts = [file.getvalue() for file in files]
+    parts = [_packed(frame) for frame in frames]
     keep(KIND, key, pack(_SIZES, *map(len, parts)) + b"".join(parts), MOST_BYTES)
+
+
+def _packed(frame: pl.DataFrame) -> bytes:
+    file = io.BytesIO()
+    frame.write_ipc(file, compression="lz4")
+    return file.getvalue()
 
 
 def _is_foreign(device: Device) -> bool:

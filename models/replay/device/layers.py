@@ -9,6 +9,7 @@ is one more layer on top.
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 
 from ....errors import CutraceError, nearest
@@ -137,8 +138,14 @@ def _find_base(layer: Layer) -> Path:
 def _read(path: Path, said: str) -> Layer:
     """Read one file; `said` is how it was asked for."""
     try:
-        return Layer(path, tomllib.loads(path.read_text(encoding="utf-8")))
+        return Layer(path, _parse(path.read_text(encoding="utf-8")))
     except OSError as error:
         raise CutraceError(f"{said}: cannot read this device file: {error.strerror}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise CutraceError(f"{path.name}: not TOML: {error}") from error
+
+
+@lru_cache(maxsize=256)
+def _parse(text: str) -> Mapping[str, object]:
+    """Read TOML, the file of a capability once for all boards that build on it."""
+    return tomllib.loads(text)

@@ -8,6 +8,8 @@ import pytest
 from hand_trace import Access, hand_trace
 from warps import warp
 
+from cutrace.analyzer.counting import footprint
+from cutrace.analyzer.counting.footprint import count_touched
 from cutrace.analyzer.profile import Profile, analyze
 from cutrace.models.replay import jobs, kept
 from cutrace.models.replay.replay import replay as count
@@ -125,3 +127,13 @@ def test_a_small_launch_is_not_worth_the_search(
     analyze(trace, device="h200")
     assert replayed == ["h200"]
     assert not (tmp_path / "cache").exists()
+
+
+def test_what_arrays_are_touched_is_counted_once(
+    trace: Trace, replayed: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (launch,) = trace.launches
+    first = count_touched(launch)
+    assert first.rows() == [("data", 32 * 4 + 32 * 4 - 11 * 4)]  # words 0 to 31; 0, 3 to 93
+    monkeypatch.setattr(footprint, "_distinct_rows", None)
+    assert count_touched(launch).equals(first)

@@ -76,6 +76,6 @@ def test_files_and_folders_that_the_pages_name_are_there(page: str) -> None:
 
 def test_the_files_that_are_called_slow_are_there() -> None:
     listed = re.findall(r'"(test_\w+)"', (ROOT / "tests" / "conftest.py").read_text())
-    there = {path.stem for path in (ROOT / "tests" / "unit").rglob("test_*.py")}
+    there = {path.stem for path in (ROOT / "tests").rglob("test_*.py")}
     assert listed
     assert {*listed} <= there
