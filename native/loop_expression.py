@@ -1,6 +1,7 @@
 """What a loop computes: its names, the elements of arrays, expressions and conditions, as LLVM."""
 
 import ast
+import os
 from collections.abc import Callable, Mapping
 from types import FunctionType
 from typing import Any
@@ -17,6 +18,9 @@ from .value import (
     value_of,
     words_of,
 )
+
+CHECKED = "CUTRACE_INVARIANTS"
+"""The variable of the environment with which each index is checked: in tests."""
 
 _OPERATORS: dict[type[ast.operator], str] = {
     ast.Add: "add",
@@ -159,8 +163,10 @@ class Expressions:
             return self._slice(base, node.slice)
         indices = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
         pointer = base.pointer
-        for index, step in zip(indices, base.steps, strict=False):
-            pointer = self._move(base, pointer, self._number(index), step)
+        for index, step, length in zip(indices, base.steps, base.shape, strict=False):
+            number = self._number(index)
+            self._require(f"icmp ult i64 {number}, {length}")
+            pointer = self._move(base, pointer, number, step)
         kept = len(indices)
         kind = ArrayKind(base.kind.element, base.kind.dimensions - kept, base.kind.is_dense)
         return Array(kind, pointer, base.shape[kept:], base.steps[kept:])
@@ -183,8 +189,18 @@ class Expressions:
             raise self._refuse(where)
         first = self._number(where.lower) if where.lower else "0"
         last = self._number(where.upper) if where.upper else base.shape[0]
+        self._require(f"icmp ule i64 {first}, {last}")
+        self._require(f"icmp ule i64 {last}, {base.shape[0]}")
         pointer = self._move(base, base.pointer, first, base.steps[0])
         return Array(base.kind, pointer, (self._emit(f"sub i64 {last}, {first}"),), base.steps)
+
+    def _require(self, condition: str) -> None:
+        """End the process where an index is outside of its array, or negative, if that is asked."""
+        if os.environ.get(CHECKED):
+            inside, outside = self._new("inside"), self._new("outside")
+            holds = self._emit(condition)
+            self._lines.append(f"  br i1 {holds}, label %{inside}, label %{outside}\n{outside}:")
+            self._lines.append(f"  call void @llvm.trap()\n  unreachable\n{inside}:")
 
     def _move(self, base: Array, pointer: str, index: str, step: str) -> str:
         offset = index if step == "1" else self._emit(f"mul i64 {index}, {step}")

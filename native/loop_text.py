@@ -17,7 +17,11 @@ from typing import Any, TypeAlias
 from .loop_expression import Expressions, returned
 from .value import Kind, Number, Value, kind_of, texts_of, value_of, words_of
 
-_DECLARATIONS = "declare i64 @llvm.smin.i64(i64, i64)\ndeclare i64 @llvm.smax.i64(i64, i64)\n"
+_DECLARATIONS = """\
+declare i64 @llvm.smin.i64(i64, i64)
+declare i64 @llvm.smax.i64(i64, i64)
+declare void @llvm.trap()
+"""
 Key: TypeAlias = tuple[str, tuple[Kind, ...]]
 
 

@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from cutrace.native.loop_expression import CHECKED
+
 SCRIPT = """
 import numpy as np
 from cutrace.models.cache import Cache, WORTH
@@ -50,7 +52,7 @@ print("served", rows_asked[cache_lines.__name__])
 
 def test_the_compiled_loop_never_leaves_its_arrays(tmp_path: Path) -> None:
     """Without the check an index out of bounds writes where it likes, and says nothing."""
-    checked = os.environ | {"NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(tmp_path)}
+    checked = os.environ | {CHECKED: "1"}
     command = [sys.executable, "-c", SCRIPT]
     done = subprocess.run(
         command, env=checked, cwd=tmp_path, capture_output=True, text=True, check=False

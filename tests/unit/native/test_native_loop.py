@@ -1,12 +1,17 @@
 """Loops as machine code do what they do in Python, for every kind of argument that they take."""
 
+import os
 import random
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from cutrace.native.loop import compile_module
+from cutrace.native.loop_expression import CHECKED
 
 FIRST, SECOND = 0, 1
 SHIFTS, WIDE = (8, 4), 1 << 40
@@ -64,6 +69,10 @@ def is_inside(numbers: Any, place: int) -> bool:
     return bool(0 <= place < len(numbers) and numbers[place] != 0)
 
 
+def element(numbers: Any, place: int) -> int:
+    return int(numbers[place])
+
+
 def unknown(numbers: Any) -> Any:
     return [number for number in numbers]
 
@@ -113,6 +122,30 @@ def test_random_numbers_fold_and_are_found_as_in_python(compiled: Any) -> None:
         assert compiled.first_of(numbers, wanted) == first_of(numbers, wanted)
         place = drawn.randrange(-3, 14)
         assert compiled.is_inside(numbers, place) == is_inside(numbers, place)
+
+
+READS = """
+import sys
+import numpy as np
+sys.path.insert(0, {folder!r})
+from cutrace.native.loop import compile_module
+compiled = compile_module("test_native_loop")
+print(compiled.first_of(np.arange(8)[:{length}], 3), compiled.element(np.arange(8)[:5], {place}))
+"""
+
+
+@pytest.mark.parametrize(
+    ("length", "place", "ends"),
+    [(8, 4, True), (8, 5, False), (8, -1, False), (0, 4, False)],
+)
+def test_an_index_outside_of_its_array_ends_the_process_where_it_is_checked(
+    length: int, place: int, ends: bool
+) -> None:
+    script = READS.format(folder=str(Path(__file__).parent), length=length, place=place)
+    checked = os.environ | {CHECKED: "1"}
+    done = subprocess.run([sys.executable, "-c", script], env=checked, capture_output=True)
+    assert (done.returncode == 0) == ends
+    assert done.stdout.split() == ([b"2", b"4"] if ends else [])
 
 
 def test_what_a_loop_cannot_say_names_its_line(compiled: Any) -> None:
