@@ -1,11 +1,10 @@
 """A profile of a program that runs now, without a trace of it."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from ..errors import CutraceError
 from ..models.replay.live import LiveTrace
+from ..models.replay.options import ReplayOptions
 from .profile import Profile, Question, find_places, launch_profile, read_question
 
 SAID = "counted while it ran, without a trace: what caches hold is not counted"
@@ -30,15 +29,13 @@ class Listener:
         return Profile(tuple(launches), manifest)
 
 
-def listen(arguments: Mapping[str, Any]) -> Listener:
-    """Make ready to listen; `arguments` are those of `analyze`.
+def listen(options: ReplayOptions) -> Listener:
+    """Make ready to listen.
 
     Raises `CutraceError` for what needs a trace, and for unknown devices and values.
     """
     for name in ("pad", "align"):
-        if arguments.get(name):
+        if getattr(options, name):
             raise CutraceError(f"{name} reads the trace again; leave --no-trace away")
-    left_out = ("pad", "align", "jobs")
-    rest = {name: value for name, value in arguments.items() if name not in left_out}
-    question = read_question(**rest)
+    question = read_question(options)
     return Listener(question, LiveTrace(list(question.devices.values()), question.options))

@@ -10,13 +10,12 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 
-from ..errors import CutraceError
 from ..models.replay.count.counts import LaunchCounts
 from ..models.replay.device.device import Device, load_devices
 from ..models.replay.jobs import replay_in_jobs
-from ..models.replay.options import SCHEDULES, ReplayOptions
-from ..models.replay.whatif.change import Wish
+from ..models.replay.options import DEFAULT_DEVICE, ReplayOptions
 from ..models.replay.whatif.suppose import suppose
+from ..option import taking
 from ..traces.reader import LaunchTrace, Trace, read_trace
 from ..traces.schema import Launch, Manifest
 from .counting.arithmetic import with_flops, with_lanes, without_flops
@@ -35,9 +34,6 @@ from .counting.with_columns import widen
 from .launch_profile import LaunchProfile
 from .sheet.view import View
 from .text.kept_text import kept_text
-
-DEFAULT_DEVICE = "h100"
-SCOPES = ("cluster", "all")
 
 
 @dataclass(frozen=True)
@@ -76,23 +72,8 @@ class Profile:
         return show_launches(self.launches, self.view)
 
 
-def analyze(
-    trace: Trace | str | PathLike[str],
-    device: str | Sequence[str] = (),
-    profiled_blocks: int | None = None,
-    scope: str = "cluster",
-    dlcm: str = "ca",
-    cache_config: str | None = None,
-    schedule: str = "round-robin",
-    registers: int | None = None,
-    set: Mapping[str, object] = {},
-    as_if: bool = False,
-    caches: bool = True,
-    pad: Mapping[str, Wish] = {},
-    align: Mapping[str, Wish] = {},
-    jobs: int = 1,
-    tell: Callable[[float], None] = lambda done: None,
-) -> Profile:
+@taking(ReplayOptions)
+def analyze(trace: Trace | str | PathLike[str], options: ReplayOptions) -> Profile:
     """Replay a trace on one device or several and count.
 
     `trace` is a path, or what `read_trace` gave. `device` is a name of `cutrace devices`, the path
@@ -110,16 +91,21 @@ def analyze(
 
     Raises `CutraceError` for a trace that cannot be read and for unknown devices and values.
     """
-    question = read_question(
-        device, profiled_blocks, scope, dlcm, cache_config, schedule, registers, set, as_if, caches
-    )
-    opened = suppose(trace if isinstance(trace, Trace) else read_trace(trace), pad, align)
-    return Profile(tuple(_each_launch(question, opened, jobs, tell)), opened.manifest)
+    return count(trace, options)
 
 
-def _each_launch(
-    question: "Question", trace: Trace, jobs: int, tell: Callable[[float], None]
-) -> Iterator[LaunchProfile]:
+def count(trace: Trace | str | PathLike[str], options: ReplayOptions) -> Profile:
+    """Replay a trace as the options say and count."""
+    opened = trace if isinstance(trace, Trace) else read_trace(trace)
+    return count_supposed(suppose(opened, options.pad, options.align), options)
+
+
+def count_supposed(trace: Trace, options: ReplayOptions) -> Profile:
+    """Replay a trace that is as `pad` and `align` suppose it already."""
+    return Profile(tuple(_each_launch(read_question(options), trace)), trace.manifest)
+
+
+def _each_launch(question: "Question", trace: Trace) -> Iterator[LaunchProfile]:
     """Replay every launch on every device; what repeats an earlier one is not replayed again."""
     found: dict[Path, list[tuple[Launch, Sequence[LaunchProfile]]]] = {}
     for number, launch in enumerate(trace.launches):
@@ -128,8 +114,8 @@ def _each_launch(
         if known is not None:
             yield from (profile.repeated(launch.number, launch.launch) for profile in known)
             continue
-        part = partial(_tell_part, tell, number, len(trace.launches))
-        profiles = [*_on_devices(question, launch, trace.manifest, jobs, part)]
+        part = partial(_tell_part, question.options.tell, number, len(trace.launches))
+        profiles = [*_on_devices(question, launch, trace.manifest, part)]
         before.append((launch.launch, profiles))
         yield from profiles
 
@@ -153,7 +139,6 @@ def _on_devices(
     question: "Question",
     launch: LaunchTrace,
     manifest: Manifest,
-    jobs: int,
     tell: Callable[[float], None],
 ) -> Iterator[LaunchProfile]:
     """Replay a launch on every device."""
@@ -162,7 +147,7 @@ def _on_devices(
     touched = cache(partial(count_touched, launch))
     turns = cache(partial(count_turns, launch))
     devices = list(question.devices.values())
-    for counts in replay_in_jobs(launch, devices, question.options, jobs, tell):
+    for counts in replay_in_jobs(launch, devices, question.options, tell):
         yield launch_profile(
             question, counts, instructions, places, touched, launch.supposed, turns
         )
@@ -174,29 +159,12 @@ class Question:
 
     devices: Mapping[str, Device]
     options: ReplayOptions
-    scope: str
 
 
-def read_question(
-    device: str | Sequence[str] = (),
-    profiled_blocks: int | None = None,
-    scope: str = "cluster",
-    dlcm: str = "ca",
-    cache_config: str | None = None,
-    schedule: str = "round-robin",
-    registers: int | None = None,
-    set: Mapping[str, object] = {},
-    as_if: bool = False,
-    caches: bool = True,
-) -> Question:
-    """Read arguments of `analyze`. `CutraceError` for unknown devices and values."""
-    for name, value, known in (("scope", scope, SCOPES), ("schedule", schedule, SCHEDULES)):
-        if value not in known:
-            raise CutraceError(f"{name} is {value!r}; expected {' or '.join(known)}")
-    options = ReplayOptions(profiled_blocks, dlcm, cache_config, registers, as_if, schedule, caches)
-    names = (device,) if isinstance(device, str) else device
-    names = names or (environ.get("CUTRACE_DEVICE") or DEFAULT_DEVICE,)
-    return Question({found.key: found for found in load_devices(names, set)}, options, scope)
+def read_question(options: ReplayOptions) -> Question:
+    """Read the devices that the options name, else the default. `CutraceError` if unknown."""
+    names = options.devices or (environ.get("CUTRACE_DEVICE") or DEFAULT_DEVICE,)
+    return Question({found.key: found for found in load_devices(names, options.set)}, options)
 
 
 def _with_computing(counts: LaunchCounts, instructions: pa.Table) -> pl.DataFrame:
@@ -238,7 +206,7 @@ def launch_profile(
         raw=Raw(
             widen(counts.counts, places, around),
             facts,
-            whole=question.scope == "all",
+            whole=question.options.scope == "all",
             left_out=left_out,
         ),
         mixed=widen(mixed, places, around),

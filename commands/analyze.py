@@ -7,10 +7,12 @@ from typing import Annotated
 import typer
 
 from ..errors import CutraceError
+from ..models.replay.options import ReplayOptions
+from .options.command_line import typed
 from .options.complete import counters, formats, last_of, starting
 from .options.quote import quote
 from .options.recording import Recording, records
-from .options.replay import Replay, replays
+from .options.replay import first_line, replays, with_devices
 from .options.view import view_here
 from .running.advice import advise_here
 from .running.asked import behind, launches_asked, trace_asked
@@ -26,7 +28,7 @@ CLASS = TakesProgram
 @replays
 def command(
     ctx: typer.Context,
-    replay: Replay,
+    replay: ReplayOptions,
     recording: Recording,
     source: Annotated[
         Path | None,
@@ -84,25 +86,25 @@ def command(
     live = " --no-trace" if no_trace else ""
     program = program_of(ctx)
     named = f" {quote(source)}" if source else ""
-    typed = f"cutrace analyze{named}{recording.typed()}{replay.typed()}{live}"
-    view = view_here(by, names, replay.first_line(), typed, sort, threshold, behind(program))
-    arguments = replay.arguments()
+    again = f"cutrace analyze{named}{typed(recording)}{typed(replay)}{live}"
+    view = view_here(by, names, first_line(replay), again, sort, threshold, behind(program))
+    asked, replay = replay, with_devices(replay)
     if no_trace:
         if advice:
             raise CutraceError("--advice reads the trace again; leave --no-trace away")
         if source is None or program is not None:
             raise CutraceError("--no-trace needs a source to run, and no program behind --")
-        return render_live(source, recording, arguments, view, format)
+        return render_live(source, recording, replay, view, format)
     with (
-        trace_asked(source, program, recording, replay.asked) as trace,
+        trace_asked(source, program, recording, asked) as trace,
         progress("replaying") as share,
     ):
-        from ..analyzer.profile import analyze
+        from ..analyzer.profile import count
         from ..analyzer.report import render
         from ..traces.reader import read_trace
 
-        chosen = launches_asked(read_trace(trace), recording.launches)
-        profile = replace(analyze(chosen, tell=share.tell, **arguments), view=view)
+        chosen = launches_asked(read_trace(trace), recording.launch)
+        profile = replace(count(chosen, replace(replay, tell=share.tell)), view=view)
         if advice:
-            return advise_here(trace, profile, arguments, format)
+            return advise_here(trace, profile, replay, format)
         return render(profile, format)

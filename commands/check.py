@@ -7,9 +7,11 @@ from typing import Annotated
 import typer
 
 from ..errors import CheckFailed, CutraceError
+from ..models.replay.options import ReplayOptions
+from .options.command_line import typed
 from .options.quote import quote
 from .options.recording import Recording, records
-from .options.replay import Replay, replays
+from .options.replay import replays
 from .running.asked import behind, trace_asked
 from .running.budget import REPORTS, check_budget, update
 from .running.program import TakesProgram, program_of
@@ -24,7 +26,7 @@ FORMATS = ("text", "github", *REPORTS)
 @replays
 def command(
     ctx: typer.Context,
-    replay: Replay,
+    replay: ReplayOptions,
     recording: Recording,
     source: Annotated[
         Path | None,
@@ -75,7 +77,7 @@ def command(
     format = format or ("github" if at_github else "text")
     reports = []
     program = program_of(ctx)
-    with trace_asked(source, program, recording, replay.asked) as trace:
+    with trace_asked(source, program, recording, replay) as trace:
         if races:
             with progress("looking for races"):
                 reports.append(_check_races(trace))
@@ -91,7 +93,7 @@ def command(
     if format in REPORTS:
         return reports[0]
     named = f" {quote(source)}" if source else ""
-    reports.append(f"next: cutrace analyze{named}{recording.typed()}{behind(program)}")
+    reports.append(f"next: cutrace analyze{named}{typed(recording)}{behind(program)}")
     return "\n\n".join(reports)
 
 

@@ -8,10 +8,12 @@ from typing import Annotated
 import typer
 
 from ..errors import CutraceError
+from ..models.replay.options import ReplayOptions
+from .options.command_line import typed
 from .options.complete import counters, last_of
 from .options.quote import quote
 from .options.recording import Recording
-from .options.replay import Replay, replays
+from .options.replay import first_line, replays, with_devices
 from .options.view import view_here
 from .running.asked import behind, trace_asked
 from .running.program import TakesProgram, program_of
@@ -24,7 +26,7 @@ CLASS = TakesProgram
 @replays
 def command(
     ctx: typer.Context,
-    replay: Replay,
+    replay: ReplayOptions,
     variants: Annotated[
         list[str],
         typer.Argument(
@@ -64,18 +66,16 @@ def command(
     if baseline is not None and baseline not in paths and (found := Path(baseline).stem) in paths:
         baseline = found
     words = " ".join(map(quote, variants))
-    typed = f"cutrace compare {words}{replay.typed()}"
-    view = view_here(by, names, replay.first_line(), typed, behind=behind(program))
-    arguments = replay.arguments()
+    again = f"cutrace compare {words}{typed(replay)}"
+    view = view_here(by, names, first_line(replay), again, behind=behind(program))
+    asked, replay = replay, with_devices(replay)
     with ExitStack() as stack, progress("comparing") as share:
-        from ..analyzer.profile import analyze
+        from ..analyzer.profile import count
 
-        nothing = Recording((), None, ())
         profiles = {
-            name: analyze(
-                stack.enter_context(trace_asked(path, program, nothing, replay.asked)),
-                tell=share.part(number, len(paths)),
-                **arguments,
+            name: count(
+                stack.enter_context(trace_asked(path, program, Recording(), asked)),
+                replace(replay, tell=share.part(number, len(paths))),
             )
             for number, (name, path) in enumerate(paths.items())
             if name not in files

@@ -7,8 +7,9 @@ from typing import Annotated
 import typer
 
 from ..errors import CutraceError, nearest
+from ..models.replay.options import DEFAULT_DEVICE, ReplayOptions
 from .options.complete import starting
-from .options.replay import DEFAULT_DEVICE, Replay, replays
+from .options.replay import replays, with_devices
 
 PANEL = "Ask"
 FORMATS = {
@@ -28,7 +29,7 @@ FORMATS = {
 @replays
 def command(
     trace: Annotated[Path, typer.Argument(help="A trace")],
-    replay: Replay,
+    replay: ReplayOptions,
     to: Annotated[
         str,
         typer.Option(
@@ -44,7 +45,7 @@ def command(
     ] = None,
 ) -> str:
     """Write a trace's counters as other programs read them."""
-    from ..analyzer.profile import analyze
+    from ..analyzer.profile import count
     from ..analyzer.profilers.profiler_environment import read_config
     from ..analyzer.text.output import write_report
 
@@ -54,7 +55,7 @@ def command(
     module, function, device = FORMATS[to]
     render = getattr(import_module(f"..analyzer.profilers.{module}", __package__), function)
     lines = [read_config(config)] if config else []
-    text: str = render(analyze(trace, **replay.arguments(device)), *lines)
+    text: str = render(count(trace, with_devices(replay, device)), *lines)
     if out is None:
         return text
     write_report(out, text)

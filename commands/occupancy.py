@@ -8,8 +8,10 @@ from typing import Annotated, Any
 import typer
 
 from ..errors import CutraceError
+from ..models.replay.options import ReplayOptions
+from .options.command_line import typed
 from .options.quote import quote
-from .options.replay import Replay, replays
+from .options.replay import first_line, replays, with_devices
 
 PANEL = "Look up"
 
@@ -20,7 +22,7 @@ def _number(text: str) -> Any:
 
 @replays
 def command(
-    replay: Replay,
+    replay: ReplayOptions,
     trace: Annotated[Path | None, typer.Argument(help="A trace; else numbers alone")] = None,
     threads: Annotated[int | None, _number("Threads a block.")] = None,
     shared: Annotated[int | None, _number("Bytes of shared memory a block.")] = None,
@@ -36,20 +38,16 @@ def command(
     from ..analyzer.occupancy.occupancy_text import render
     from ..models.analyses.occupancy import Need
     from ..models.replay.device.device import load_devices
-    from ..models.replay.options import ReplayOptions
     from ..models.replay.whatif.suppose import suppose
     from ..traces.reader import read_trace
 
-    asked = replay.arguments()
-    names = ("cache_config", "registers")
-    options = ReplayOptions(**{key: asked[key] for key in names if key in asked})
-    devices = load_devices(asked["device"], asked.get("set"))
+    options = with_devices(replay)
+    devices = load_devices(options.devices, options.set)
     if trace is not None:
         own = {"threads": threads, "shared": shared, "barriers": barriers, "total": total}
         if given := [f"--{name}" for name, value in own.items() if value is not None]:
             raise CutraceError(f"{trace}: a trace has its own numbers; leave out {given[0]}")
-        changes = {key: asked[key] for key in ("pad", "align") if key in asked}
-        launches = suppose(read_trace(trace), **changes).launches
+        launches = suppose(read_trace(trace), replay.pad, replay.align).launches
         found = [
             from_launch(one, device, options, blocks) for one in launches for device in devices
         ]
@@ -61,5 +59,5 @@ def command(
     wanted = len(found) == 1 if curves is None else curves
     drawn = [draw_curves(one, options) if wanted else () for one in found]
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-    last = f"cutrace analyze {quote(trace)}{replay.typed()}" if trace else "cutrace devices NAME"
-    return render(found, drawn, width, replay.first_line(), last)
+    last = f"cutrace analyze {quote(trace)}{typed(replay)}" if trace else "cutrace devices NAME"
+    return render(found, drawn, width, first_line(replay), last)

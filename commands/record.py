@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from ..errors import CutraceError, KernelFault
+from ..models.replay.options import ReplayOptions
 from ._script import script_command
 from .options.complete import devices
 from .options.quote import quote
@@ -101,7 +102,7 @@ def command(
 
 def _record(source: Path, out: Path | None, recording: Recording) -> Path:
     try:
-        return record_source(source, out, recording, {})
+        return record_source(source, out, recording, ReplayOptions())
     except KernelFault as fault:
         raise KernelFault("\n".join((str(fault), *getattr(fault, "__notes__", ())))) from fault
 

@@ -1,29 +1,31 @@
 """`cutrace report`: everything about some traces in one file for a browser."""
 
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from ..models.replay.options import ReplayOptions
 from .compare import variants_of
+from .options.command_line import typed
 from .options.quote import quote
 from .options.recording import Recording, records
-from .options.replay import Replay, replays
+from .options.replay import first_line, replays, with_devices
 from .running.asked import behind, launches_asked, trace_asked
 from .running.program import TakesProgram, program_of
 from .running.progress import progress
 
 PANEL = "Ask"
 CLASS = TakesProgram
-SUPPOSED = ("pad", "align")
 
 
 @records
 @replays
 def command(
     ctx: typer.Context,
-    replay: Replay,
+    replay: ReplayOptions,
     recording: Recording,
     traces: Annotated[
         list[str] | None,
@@ -40,28 +42,26 @@ def command(
     from ..analyzer.html.output import check_output, write_page
 
     check_output(out)
-    arguments = replay.arguments()
-    wished = {name: arguments.pop(name, {}) for name in SUPPOSED}
+    counting = with_devices(replay)
     program = program_of(ctx)
     subjects_named, arguments_of = variants_of(traces or [], program, 1)
     words = "".join(f" {quote(word)}" for word in traces or ())
-    typed = f"cutrace report{words}{recording.typed()}{replay.typed()} -o {quote(out)}"
-    typed += behind(program)
+    again = f"cutrace report{words}{typed(recording)}{typed(replay)} -o {quote(out)}"
+    again += behind(program)
     with ExitStack() as stack, progress("reporting") as share:
         from ..analyzer.html.gather import Subject
         from ..analyzer.html.page import render
-        from ..analyzer.profile import analyze
+        from ..analyzer.profile import count_supposed
         from ..models.replay.whatif.suppose import suppose
         from ..traces.reader import read_trace
 
         subjects = []
         for number, (name, path) in enumerate(subjects_named.items()):
-            asked = trace_asked(path, arguments_of, recording, replay.asked)
-            trace = suppose(read_trace(stack.enter_context(asked)), **wished)
-            chosen = launches_asked(trace, recording.launches)
-            tell = share.part(number, len(subjects_named))
-            profile = analyze(chosen, tell=tell, **arguments)
-            subjects.append(Subject(name, trace, profile))
-        write_page(out, render(subjects, arguments, typed))
-    first = replay.first_line()
+            asked = trace_asked(path, arguments_of, recording, replay)
+            trace = suppose(read_trace(stack.enter_context(asked)), replay.pad, replay.align)
+            chosen = launches_asked(trace, recording.launch)
+            options = replace(counting, tell=share.part(number, len(subjects_named)))
+            subjects.append(Subject(name, trace, count_supposed(chosen, options)))
+        write_page(out, render(subjects, counting, again))
+    first = first_line(replay)
     return (f"{first}\n" if first else "") + f"{out}\nnext: open {out} in a browser"

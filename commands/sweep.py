@@ -3,6 +3,7 @@
 import shutil
 import sys
 from contextlib import nullcontext
+from dataclasses import replace
 from os import environ
 from pathlib import Path
 from typing import Annotated
@@ -10,17 +11,18 @@ from typing import Annotated
 import typer
 
 from ..errors import CutraceError, nearest
+from ..models.replay.options import ReplayOptions
 from .options.complete import starting
 from .options.gallery import suites
 from .options.quote import quote
-from .options.replay import DEFAULT_DEVICE, Replay, replays
+from .options.replay import replays, with_devices
 
 PANEL = "Compare"
 
 
 @replays
 def command(
-    replay: Replay,
+    replay: ReplayOptions,
     suite: Annotated[
         str,
         typer.Argument(
@@ -65,11 +67,11 @@ def command(
     name = path.parent.name if path == suites().get(suite) else path.stem
     table = out or Path(f"{name}.parquet")
     check_destination(table)
-    arguments = replay.arguments(environ.get("CUTRACE_DEVICE") or DEFAULT_DEVICE)
-    if "device" not in replay.asked and asked.devices:
-        arguments["device"] = asked.devices
+    counting = with_devices(replay)
+    if not replay.device and asked.devices:
+        counting = replace(counting, device=asked.devices)
     with named_executor(on) if on else nullcontext() as executor:
-        tables = run_suite(asked, table, arguments, processes, executor)
+        tables = run_suite(asked, table, counting, processes, executor)
     terminal = sys.stdout.isatty()
     width = shutil.get_terminal_size().columns if terminal else None
     view = View(

@@ -9,21 +9,21 @@ from typing import Annotated
 import typer
 
 from ..errors import CutraceError
+from ..models.replay.options import ReplayOptions
+from .options.command_line import typed
 from .options.quote import quote
 from .options.recording import Recording, records, trace_of
-from .options.replay import Replay, replays
+from .options.replay import first_line, replays, with_devices
 from .running.progress import progress
 
 PANEL = "Ask"
-USED = ("device", "dlcm", "set", "as_if", "pad", "align")
-"""The replay options that change what one access costs."""
 
 
 @records
 @replays
 def command(
     source: Annotated[Path, typer.Argument(help="A trace, or a source to record for this once")],
-    replay: Replay,
+    replay: ReplayOptions,
     recording: Recording,
     line: Annotated[
         str | None,
@@ -40,23 +40,22 @@ def command(
 ) -> str:
     """Show why a line costs what it costs: its worst warp, lane by lane."""
     line, access = _read_question(line, access)
-    arguments = {key: value for key, value in replay.arguments().items() if key in USED}
-    devices = arguments.pop("device")
-    with trace_of(source, recording, replay.asked) as trace, progress("searching"):
+    asked = with_devices(replay)
+    with trace_of(source, recording, replay) as trace, progress("searching"):
         from ..analyzer.why import text
         from ..analyzer.why.explain import explain
         from ..traces.reader import read_trace
 
-        found = explain(read_trace(trace), line, devices, access, **arguments)
+        found = explain(read_trace(trace), line, asked, access)
     if svg is not None:
         from ..analyzer.text.output import write_report
         from ..analyzer.why.svg import render
 
         write_report(svg, render(found))
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-    first = replay.first_line()
-    typed = f"cutrace analyze {quote(source)}{recording.typed()}{replay.typed()} --by line"
-    return (f"{first}\n\n" if first else "") + text.render(found, width, typed)
+    first = first_line(replay)
+    again = f"cutrace analyze {quote(source)}{typed(recording)}{typed(replay)} --by line"
+    return (f"{first}\n\n" if first else "") + text.render(found, width, again)
 
 
 def _read_question(line: str | None, access: str | None) -> tuple[str | None, str | None]:

@@ -14,6 +14,7 @@ from textwrap import wrap
 import polars as pl
 
 from ...models.replay.device.device import Device, load_device
+from ...models.replay.options import ReplayOptions
 from ...models.replay.seam import ACCESSES
 from ...traces.reader import LaunchTrace, Trace
 from ...traces.schema import Space
@@ -135,7 +136,9 @@ def rule_names() -> tuple[str, ...]:
 
 
 def advise(
-    trace: Trace, profile: Profile, dlcm: str = "ca", set: Mapping[str, object] = {}
+    trace: Trace,
+    profile: Profile,
+    options: ReplayOptions = ReplayOptions(),  # noqa: B008
 ) -> list[tuple[LaunchProfile, list[Finding]]]:
     """Ask every rule about each launch on each device that can run it, most costly first.
 
@@ -150,11 +153,11 @@ def advise(
             continue
         name = launch.device_file or launch.device
         if name not in devices:
-            devices[name] = load_device(name, set)
+            devices[name] = load_device(name, options.set)
         opened = trace.launches[launch.number]
         same = name, digest(opened)
         if same not in known:
-            known[same] = sorted(_ask(opened, launch, devices[name], dlcm), key=_order)
+            known[same] = sorted(_ask(opened, launch, devices[name], options.dlcm), key=_order)
         found.append((launch, [_move(finding, launch.number) for finding in known[same]]))
     return found
 

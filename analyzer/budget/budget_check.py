@@ -8,6 +8,7 @@ import polars as pl
 
 from ...errors import CutraceError, nearest
 from ...models.replay.device.device import load_device
+from ...models.replay.options import ReplayOptions
 from ...traces.reader import Trace
 from ..counting.evaluate import Value
 from ..counting.vocabulary import check_parts, find_counters, headings
@@ -71,8 +72,7 @@ class Checker:
 
     trace: Trace
     profile: Profile
-    dlcm: str = "ca"
-    settings: Mapping[str, object] = field(default_factory=dict)
+    options: ReplayOptions = field(default_factory=ReplayOptions)
 
     def judge(self, budget: Budget, compiler: str, allow_missing: bool = False) -> Checked:
         """Judge all entries; `CutraceError` for a kernel, line or array that does not exist."""
@@ -179,8 +179,8 @@ class Checker:
 
     def _worst(self, limit: Limit, launch: LaunchProfile, pcs: set[int]) -> Access | None:
         """The worst access among some instructions, of the kind that the limit is on."""
-        device = load_device(launch.device_file or launch.device, self.settings)
-        found = Searcher(self.trace.launches[launch.number], device, self.dlcm).worst(pcs)
+        device = load_device(launch.device_file or launch.device, self.options.set)
+        found = Searcher(self.trace.launches[launch.number], device, self.options.dlcm).worst(pcs)
         wanted = " ".join(limit.counters)
         fitting = [a for a in found if SPACES.get(a.kind.space, a.kind.space) in wanted]
         exact = [a for a in fitting if a.kind.prefix in wanted]

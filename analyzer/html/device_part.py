@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from ...models.replay.device.device import Device, load_device
 from ...models.replay.options import ReplayOptions
@@ -28,7 +27,7 @@ COSTLY = 5
 class PartMaker:
     """Makes parts; `options` are those of the profiles' `analyze()`, `bounds` those of one part."""
 
-    options: Mapping[str, Any]
+    options: ReplayOptions
     bounds: Bounds
     _devices: dict[str, Device] = field(default_factory=dict)
 
@@ -67,7 +66,7 @@ class PartMaker:
     def _load(self, profile: LaunchProfile) -> Device:
         name = profile.device_file or profile.device
         if name not in self._devices:
-            self._devices[name] = load_device(name, self.options.get("set", {}))
+            self._devices[name] = load_device(name, self.options.set)
         return self._devices[name]
 
     def _draw(
@@ -80,15 +79,12 @@ class PartMaker:
                 groups.setdefault(_name_place(row), []).append(row)
         ordered = sorted(groups.values(), key=_waste, reverse=True)[: self.bounds.pictures]
         chosen = [[int(str(row["pc"])) for row in rows] for rows in ordered]
-        dlcm = self.options.get("dlcm", "ca")
-        found = explain_worst(trace, profile.number, device, dlcm, chosen)
+        found = explain_worst(trace, profile.number, device, self.options.dlcm, chosen)
         drawn = [explanation for explanation in found if explanation]
         return tuple(_picture(f"{key}-p{n}", one) for n, one in enumerate(drawn))
 
     def _curves(self, launch: LaunchTrace, device: Device) -> Curves:
-        known = {k: v for k, v in self.options.items() if k in ("cache_config", "registers")}
-        options = ReplayOptions(**known)
-        resident = from_launch(launch, device, options)
+        resident = from_launch(launch, device, self.options)
         found = resident.found
         blocks = "1 block" if found.blocks == 1 else f"{found.blocks} blocks"
         return Curves(
@@ -96,7 +92,9 @@ class PartMaker:
             f" {found.max_warps} warps, {share(found, found.active_warps)}, limited by"
             f" {', '.join(found.limited_by)}",
             tuple((name, room, room == found.blocks) for name, room in found.limits.items()),
-            tuple(draw_curve(curve, found.max_warps) for curve in draw_curves(resident, options)),
+            tuple(
+                draw_curve(curve, found.max_warps) for curve in draw_curves(resident, self.options)
+            ),
         )
 
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
+from ...models.replay.options import ReplayOptions
 from ...traces.reader import Trace
 from ..advice.advice import Finding, advise
 from ..comparison.comparison import compare_profiles
@@ -30,9 +30,9 @@ class Subject:
 
 @dataclass(frozen=True, slots=True)
 class Gatherer:
-    """Gathers within bounds; `options` are further arguments of the `analyze()` that was called."""
+    """Gathers within bounds; `options` are those of the replay."""
 
-    options: Mapping[str, Any]
+    options: ReplayOptions
     bounds: Bounds
 
     def gather(self, subjects: Sequence[Subject], command: str) -> Report:
@@ -68,8 +68,7 @@ class Gatherer:
     def _variant(self, index: int, subject: Subject, choice: Choice, make: PartMaker) -> Variant:
         profile = subject.profile
         shown = tuple(p for p in profile.launches if p.number in choice.shown)
-        dlcm, settings = self.options.get("dlcm", "ca"), self.options.get("set", {})
-        advised = advise(subject.trace, replace(profile, launches=shown), dlcm, settings)
+        advised = advise(subject.trace, replace(profile, launches=shown), self.options)
         findings = {(p.number, p.device): found for p, found in advised}
         launches = tuple(
             _launch(f"v{index}-{number}", subject, number, choice, findings, make)

@@ -1,11 +1,10 @@
 """The page as text: the gathered value in the templates, never larger than MOST."""
 
 from base64 import b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
-from typing import Any
 
 from jinja2 import Environment, StrictUndefined, Template
 from jinja2.loaders import FunctionLoader
@@ -13,6 +12,7 @@ from markupsafe import Markup
 
 from ...errors import CutraceError
 from ...inert import inert
+from ...models.replay.options import ReplayOptions
 from .drawing import count_bytes
 from .gather import Gatherer, Subject
 from .value import Bounds, Report
@@ -31,11 +31,11 @@ MARK = "cutrace-report-1"
 
 def render(
     subjects: Sequence[Subject],
-    options: Mapping[str, Any],
+    options: ReplayOptions,
     command: str,
     bounds: Bounds = WIDE,
 ) -> str:
-    """The page about some traces; `options` are those of the `analyze()` behind the profiles.
+    """The page about some traces; `options` are those of the replay behind the profiles.
 
     `command` is the line that makes the page again. Where the page would be too large the bounds
     are halved. Raises `CutraceError` if not even a few lines

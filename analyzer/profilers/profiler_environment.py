@@ -11,12 +11,12 @@ Nothing heavy is imported here: a session asks this file, and only a log needs t
 import os
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from ...errors import CutraceError
+from ...models.replay.options import ReplayOptions
 
 DEFAULT_DEVICE = "8800gtx"
 
@@ -59,32 +59,29 @@ def read_config(path: Path) -> tuple[str, ...]:
     return tuple(line for line in stripped if line and not line.startswith("#"))
 
 
-def attach(
-    at_close: list[Callable[[Path], None]], arguments: Mapping[str, Any] | None = None
-) -> None:
+def attach(at_close: list[Callable[[Path], None]], options: ReplayOptions | None = None) -> None:
     """Make the sessions that end with the functions of `at_close` write the log when asked.
 
-    `arguments` are those of `analyze()`; None keeps those of an earlier call.
+    `options` are those of the replay; None keeps those of an earlier call.
     """
     earlier = [f for f in at_close if getattr(f, "func", None) is write_when_asked]
-    if earlier and arguments is None:
+    if earlier and options is None:
         return
     at_close[:] = [f for f in at_close if f not in earlier]
-    at_close.append(partial(write_when_asked, dict(arguments or {})))
+    at_close.append(partial(write_when_asked, options or ReplayOptions()))
 
 
-def write_when_asked(arguments: Mapping[str, Any], trace: Path) -> None:
+def write_when_asked(options: ReplayOptions, trace: Path) -> None:
     """Write the log of a complete trace if the environment asks for one; say so on stderr."""
     switches = read_switches()
     if switches is None:
         return
-    from ..profile import analyze
+    from ..profile import count
     from ..text.output import write_report
     from .profiler_log import render
 
-    devices = arguments.get("device") or (os.environ.get("CUTRACE_DEVICE") or DEFAULT_DEVICE,)
-    first = devices if isinstance(devices, str) else next(iter(devices))
-    profile = analyze(trace, **{**arguments, "device": first})
+    devices = options.devices or (os.environ.get("CUTRACE_DEVICE") or DEFAULT_DEVICE,)
+    profile = count(trace, replace(options, device=devices[0]))
     text = render(profile, switches.config, switches.is_csv)
     write_report(switches.log, text)
     print(

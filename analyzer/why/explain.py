@@ -1,12 +1,12 @@
 """The explanation of a line on each device: the value that the text and the drawing show."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from ...errors import CutraceError
 from ...models.analyses.occupancy import refuse_launch
 from ...models.replay.device.device import Device, load_devices
-from ...models.replay.whatif.change import Wish
+from ...models.replay.options import ReplayOptions
 from ...models.replay.whatif.suppose import suppose
 from ...traces.reader import Trace
 from ...traces.schema import Array
@@ -46,13 +46,8 @@ class Explanation:
 def explain(
     trace: Trace,
     where: str | None,
-    devices: Sequence[str],
+    options: ReplayOptions,
     identifier: str | None = None,
-    dlcm: str = "ca",
-    set: Mapping[str, object] = {},
-    as_if: bool = False,
-    pad: Mapping[str, Wish] = {},
-    align: Mapping[str, Wish] = {},
 ) -> tuple[Explanation, ...]:
     """Explain on each device the worst access of a line, or the one of this identifier.
 
@@ -61,13 +56,13 @@ def explain(
     is worse on another device is among its `others`. Raises `CutraceError` for
     a line, access or device that does not exist.
     """
-    trace = suppose(trace, pad, align)
-    found = load_devices(devices, set)
+    trace = suppose(trace, options.pad, options.align)
+    found = load_devices(options.devices, options.set)
     place = read_place(where, trace) if where else None
     wanted = read_identifier(identifier) if identifier else None
     explained: list[Explanation] = []
     for device in found:
-        explainer = _Explainer(trace, device, place, dlcm, as_if)
+        explainer = _Explainer(trace, device, place, options.dlcm, options.as_if)
         explained.append(explainer.explain(wanted) if wanted else explainer.follow(explained))
     return tuple(explained)
 

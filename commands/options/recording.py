@@ -3,151 +3,123 @@
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
-from dataclasses import dataclass, field, replace
-from inspect import Signature, signature
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
 
 from ...errors import CutraceError
+from ...models.replay.options import ReplayOptions
+from ...option import changed, option
 from ...traces.folder.leftover import scratch_folder
 from ..running.progress import progress
+from .command_line import takes
 from .complete import kernels
-from .keeping import Keeping, keeping_options
-from .quote import quote
-from .replay import with_options
 
 SOURCES = (".cu", ".ptx", ".py")
-
-
-def _option(*names: str, **more: Any) -> Any:
-    return typer.Option(*names, rich_help_panel="Recording options", **more)
+WATCHED = ("max_instructions", "check_uninitialized", "max_threads", "engine", "bounds", "jobs")
+"""Options that are those of a session, and of the engine (`choose_watch`)."""
+KEPT = ("control", "sample_blocks", "sample_seed", "max_trace_size")
+"""Options of a session that choose what is recorded (`choose_wish`), beside the only_ ones."""
+_KEPT = "What is recorded"
 
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """How to record a source: launch lines, and what the compiler is told."""
+    """How to record a source: launch lines, what the compiler is told, and what is kept."""
 
-    launches: tuple[str, ...]
-    arch: str | None
-    options: tuple[str, ...]
-    max_instructions: int | None = None
-    check_uninitialized: bool | None = None
-    max_threads: int | None = None
-    engine: str | None = None
-    bounds: str | None = None
+    launch: tuple[str, ...] = option(
+        (),
+        "A launch as CUDA writes it, in quotes; several run in order. Without it the"
+        " source's own `// cutrace:` comments count.",
+        "KERNEL<<<GRID,BLOCK>>>(ARGS)",
+    )
+    arch: str | None = option(None, "The architecture to compile for.", "compute_NN")
+    define: tuple[str, ...] = option((), "Define a macro.", "NAME[=VALUE]", "-D", prefix="-D")
+    include: tuple[Path, ...] = option(
+        (), "Look for headers here too.", "FOLDER", "-I", prefix="-I"
+    )
+    standard: str | None = option(
+        None, "The C++ standard.", "c++NN", *("-std", "--std"), prefix="-std="
+    )
+    max_instructions: int | None = option(
+        None, "Stop a kernel when a warp has run this many; else 2**28.", "N"
+    )
+    check_uninitialized: bool = option(False, "Stop a kernel that loads what nobody wrote.")
+    max_threads: int | None = option(
+        None, "Refuse a launch of more threads than this; else 2**28.", "N"
+    )
+    engine: str | None = option(
+        None, "What runs the kernel, to the same trace; else what suits it.", "array|compiled"
+    )
+    bounds: str | None = option(
+        None,
+        "What it is to access global memory outside of every array: a fault (strict), or"
+        " as on a chip, which maps memory in pages of 2 MB, and told (report).",
+        "strict|report",
+    )
+    only_kernels: str | None = option(
+        None, "Record launches of these kernels alone.", "NAME,...", panel=_KEPT
+    )
+    only_launches: str | None = option(
+        None, "Record these launches, counted from 0.", "N|N-M,...", panel=_KEPT
+    )
+    only_blocks: str | None = option(
+        None, "Record these blocks of each grid.", "N|N-M,...", panel=_KEPT
+    )
+    only_warps: str | None = option(
+        None, "Record these warps of each block.", "N|N-M,...", panel=_KEPT
+    )
+    only_lines: str | None = option(
+        None, "Record the accesses of these lines.", "[FILE:]LINE,...", panel=_KEPT
+    )
+    only_spaces: str | None = option(
+        None, "Record the accesses to these state spaces.", "global|shared|...", panel=_KEPT
+    )
+    control: bool = option(True, "Leave out which instructions the warps ran.", panel=_KEPT)
+    sample_blocks: str | None = option(
+        None,
+        "Draw so many blocks and run only those; counters are scaled up, with intervals.",
+        "N|F%",
+        panel=_KEPT,
+    )
+    sample_seed: int | None = option(None, "Seed of the draw; else 0.", "S", panel=_KEPT)
+    max_trace_size: str | None = option(
+        None, "The largest trace: 500K, 10M, 2G.", "BYTES", panel=_KEPT
+    )
+
     jobs: int | None = None
-    keeping: Keeping = field(default_factory=lambda: Keeping({}))
 
-    def typed(self) -> str:
-        """The options again, as one would type them; empty if none was given."""
-        words = [word for launch in self.launches for word in ("--launch", launch)]
-        words += ["--arch", self.arch] if self.arch else []
-        for name in ("max_instructions", "max_threads"):
-            most = getattr(self, name)
-            words += [] if most is None else [f"--{name.replace('_', '-')}", str(most)]
-        words += ["--check-uninitialized"] if self.check_uninitialized else []
-        words += ["--engine", self.engine] if self.engine else []
-        words += ["--bounds", self.bounds] if self.bounds else []
-        words = [quote(word) for word in (*words, *self.options)]
-        return "".join(f" {word}" for word in (*words, *self.keeping.typed()))
+    @property
+    def compiler_options(self) -> tuple[str, ...]:
+        """The options that are the compiler's, in its own spelling."""
+        return (
+            *(f"-D{text}" for text in self.define),
+            *(f"-I{folder}" for folder in self.include),
+            *((f"-std={self.standard}",) if self.standard else ()),
+        )
 
 
-def recording_options(
-    launch: Annotated[
-        list[str] | None,
-        _option(
-            metavar="KERNEL<<<GRID,BLOCK>>>(ARGS)",
-            autocompletion=kernels,
-            help="A launch as CUDA writes it, in quotes; several run in order. Without it the"
-            " source's own `// cutrace:` comments count.",
-        ),
-    ] = None,
-    arch: Annotated[
-        str | None, _option(metavar="compute_NN", help="The architecture to compile for.")
-    ] = None,
-    define: Annotated[
-        list[str] | None, _option("-D", metavar="NAME[=VALUE]", help="Define a macro.")
-    ] = None,
-    include: Annotated[
-        list[Path] | None, _option("-I", metavar="FOLDER", help="Look for headers here too.")
-    ] = None,
-    standard: Annotated[
-        str | None, _option("-std", "--std", metavar="c++NN", help="The C++ standard.")
-    ] = None,
-    max_instructions: Annotated[
-        int | None,
-        _option(metavar="N", help="Stop a kernel when a warp has run this many; else 2**28."),
-    ] = None,
-    check_uninitialized: Annotated[
-        bool, _option("--check-uninitialized", help="Stop a kernel that loads what nobody wrote.")
-    ] = False,
-    max_threads: Annotated[
-        int | None,
-        _option(metavar="N", help="Refuse a launch of more threads than this; else 2**28."),
-    ] = None,
-    engine: Annotated[
-        str | None,
-        _option(
-            metavar="array|compiled",
-            help="What runs the kernel, to the same trace; else what suits it.",
-        ),
-    ] = None,
-    bounds: Annotated[
-        str | None,
-        _option(
-            metavar="strict|report",
-            help="What it is to access global memory outside of every array: a fault (strict), or"
-            " as on a chip, which maps memory in pages of 2 MB, and told (report).",
-        ),
-    ] = None,
-) -> Recording:
-    """Gather the options in the compiler's own spelling."""
-    options = [
-        *(f"-D{text}" for text in define or ()),
-        *(f"-I{folder}" for folder in include or ()),
-        *([f"-std={standard}"] if standard else ()),
-    ]
-    checks = max_instructions, check_uninitialized or None, max_threads, engine, bounds
-    return Recording(tuple(launch or ()), arch, tuple(options), *checks)
-
-
-def _recording_and_keeping(**given: Any) -> Recording:
-    """Gather the options of both kinds."""
-    keeping = {name: given.pop(name) for name in signature(keeping_options).parameters}
-    return replace(recording_options(**given), keeping=keeping_options(**keeping))
-
-
-_recording_and_keeping.__signature__ = Signature(  # type: ignore[attr-defined]
-    [
-        *signature(recording_options).parameters.values(),
-        *signature(keeping_options).parameters.values(),
-    ]
-)
-
-records = with_options(_recording_and_keeping, "recording")
+records = takes(Recording, "recording", "Recording options", {"launch": kernels})
 """Decorates a verb that records: it takes the options above, and gets them as `recording`."""
 
 
 def record_source(
-    source: Path, out: Path | None, recording: Recording, arguments: dict[str, Any]
+    source: Path, out: Path | None, recording: Recording, replay: ReplayOptions
 ) -> Path:
     """Record a source into `out`; a profiler's log that the environment asks for comes with it.
 
-    `arguments` are those of `analyze()` for that log.
+    `replay` says how to replay for that log.
     """
     from ...analyzer.profilers.profiler_environment import attach
     from ...tracer.front.source import DEFAULT_TARGET
     from ...tracer.host.session import Session
     from ...tracer.host.source.record import record
 
-    attach(Session.at_close, arguments)
+    attach(Session.at_close, replay)
     arch = recording.arch or DEFAULT_TARGET
     if recording.jobs is None:
-        recording = replace(recording, jobs=arguments.get("jobs"))
+        recording = replace(recording, jobs=replay.jobs)
     with progress(f"recording {source}"), wished(recording):
-        return record(source, recording.launches, out, arch=arch, options=recording.options)
+        return record(source, recording.launch, out, arch=arch, options=recording.compiler_options)
 
 
 @contextmanager
@@ -156,20 +128,16 @@ def wished(recording: Recording) -> Iterator[None]:
     from ...tracer.host.selection.watch import choose_watch, watching
     from ...tracer.host.selection.wish import choose_wish, wishing
 
-    watch = choose_watch(
-        recording.max_instructions,
-        recording.check_uninitialized,
-        recording.max_threads,
-        recording.engine,
-        recording.jobs,
-        recording.bounds,
-    )
-    with watching(watch), wishing(choose_wish(**recording.keeping.asked)):
+    asked = changed(recording)
+    watched = {name: asked[name] for name in WATCHED if name in asked}
+    kept = {name: asked[name] for name in KEPT if name in asked}
+    only = {n.removeprefix("only_"): asked[n] for n in asked if n.startswith("only_")}
+    with watching(choose_watch(**watched)), wishing(choose_wish(only, **kept)):
         yield
 
 
 @contextmanager
-def trace_of(source: Path, recording: Recording, arguments: dict[str, Any]) -> Iterator[Path]:
+def trace_of(source: Path, recording: Recording, replay: ReplayOptions) -> Iterator[Path]:
     """The trace at `source`, or a temporary one of the program there.
 
     What that program prints goes to stderr: stdout belongs to the report.
@@ -178,9 +146,9 @@ def trace_of(source: Path, recording: Recording, arguments: dict[str, Any]) -> I
         with scratch_folder() as folder:
             out = Path(folder) / f"{source.stem}.cutrace"
             with redirect_stdout(sys.stderr):
-                trace = record_source(source, out, recording, arguments)
+                trace = record_source(source, out, recording, replay)
             yield trace
-    elif recording.typed():
+    elif changed(recording):
         raise CutraceError(
             f"{source}: --launch and the compiler's options need a source, not a trace"
         )

@@ -7,9 +7,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...errors import CutraceError
+from ...models.replay.options import ReplayOptions
 from ...traces.folder.leftover import scratch_folder
 from .._script import script_command
 from ..options.quote import quote
@@ -27,23 +28,22 @@ def trace_asked(
     source: Path | None,
     program: tuple[str, ...] | None,
     recording: Recording,
-    asked: dict[str, Any],
+    replay: ReplayOptions,
 ) -> Iterator[Path]:
     """The trace at `source`, or a temporary one; `program` is what stood behind `--`, if it did.
 
-    `asked` are the replay's options. What a program prints goes to stderr: stdout belongs to the
-    answer.
+    What a program prints goes to stderr: stdout belongs to the answer.
     """
-    recording = replace(recording, launches=_lines(recording))
+    recording = replace(recording, launch=_lines(recording))
     if source is not None and not _is_run(source, program):
-        with trace_of(source, recording, asked) as trace:
+        with trace_of(source, recording, replay) as trace:
             yield trace
         return
     if source is None and not program:
         raise CutraceError("name a trace, a source, or a program behind --, as in -- ./app")
     with scratch_folder() as folder:
         trace = folder / f"{Path(str(source) if source else (program or ('',))[0]).stem}.cutrace"
-        _record(source, program or (), trace, recording, asked)
+        _record(source, program or (), trace, recording, replay)
         yield trace
 
 
@@ -62,12 +62,12 @@ def _record(
     words: tuple[str, ...],
     trace: Path,
     recording: Recording,
-    asked: dict[str, Any],
+    replay: ReplayOptions,
 ) -> None:
     """Record a program into `trace`; CutraceError if it launches nothing."""
     from ...tracer.program.run import Order
 
-    device, path = choose_device(next(iter(asked.get("device", ())), None)), None
+    device, path = choose_device(next(iter(replay.devices), None)), None
     if source is not None and (script := script_command([source], words)):
         words = script
     elif source is not None and is_program(source):
@@ -91,7 +91,7 @@ def behind(program: tuple[str, ...] | None) -> str:
 
 def _lines(recording: Recording) -> tuple[str, ...]:
     """The launches to make: those of `--launch` that are no numbers."""
-    return tuple(text for text in recording.launches if not _NUMBERS.fullmatch(text))
+    return tuple(text for text in recording.launch if not _NUMBERS.fullmatch(text))
 
 
 def launches_asked(trace: "Trace", words: Sequence[str]) -> "Trace":

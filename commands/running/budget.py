@@ -1,11 +1,13 @@
 """A trace held to a budget from the command line, and the budget renewed."""
 
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...errors import CheckFailed
+from ...models.replay.options import ReplayOptions
 from ..options.quote import quote
-from ..options.replay import Replay
+from ..options.replay import with_devices
 
 if TYPE_CHECKING:
     from ...analyzer.budget.budget import Budget
@@ -16,7 +18,9 @@ REPORTS = ("json", "junit", "sarif", "gitlab", "markdown")
 """Formats of a report that is there, and all that is printed, also where no limit is broken."""
 
 
-def check_budget(path: Path, budget: Path, replay: Replay, allow_missing: bool, format: str) -> str:
+def check_budget(
+    path: Path, budget: Path, replay: ReplayOptions, allow_missing: bool, format: str
+) -> str:
     """A row a limit, or a report for programs; `CheckFailed` with reasons if any is broken."""
     from ...analyzer.budget.budget import name_compiler, read_budget
     from ...analyzer.budget.budget_report import FORMATS
@@ -33,7 +37,7 @@ def check_budget(path: Path, budget: Path, replay: Replay, allow_missing: bool, 
     raise CheckFailed(render_broken(checked))
 
 
-def update(path: Path, budget: Path, replay: Replay) -> str:
+def update(path: Path, budget: Path, replay: ReplayOptions) -> str:
     """Write the present numbers; say how many."""
     from ...analyzer.budget.budget import name_compiler, read_budget
     from ...analyzer.budget.budget_update import update_budget
@@ -44,17 +48,16 @@ def update(path: Path, budget: Path, replay: Replay) -> str:
     return f"{quote(budget)}: {count} limit{'s' * (count != 1)} written"
 
 
-def _checker(path: Path, budget: "Budget | None", replay: Replay) -> "Checker":
+def _checker(path: Path, budget: "Budget | None", replay: ReplayOptions) -> "Checker":
     """The trace, counted on the devices of the command line, else the budget's, else as ever."""
     from ...analyzer.budget.budget_check import Checker
-    from ...analyzer.profile import analyze
+    from ...analyzer.profile import count
     from ...models.replay.whatif.suppose import suppose
     from ...traces.reader import read_trace
 
-    arguments: dict[str, Any] = replay.arguments()
-    if budget and "device" not in replay.asked:
+    options = with_devices(replay)
+    if budget and not replay.device:
         named = (*budget.devices, *(e.device for e in budget.entries if e.device))
-        arguments["device"] = tuple(dict.fromkeys(named)) or arguments["device"]
-    profile = analyze(path, **arguments)
-    trace = suppose(read_trace(path), arguments.get("pad", {}), arguments.get("align", {}))
-    return Checker(trace, profile, arguments.get("dlcm", "ca"), arguments.get("set", {}))
+        options = replace(options, device=tuple(dict.fromkeys(named)) or options.device)
+    profile = count(path, options)
+    return Checker(suppose(read_trace(path), options.pad, options.align), profile, options)

@@ -21,7 +21,7 @@ class CheckedProgram(CheckedTrace):
         from ...tracer.program.run import Order
 
         texts, path = tuple(os.fspath(word) for word in words), None
-        shown, nothing = choose_device(device or None), Recording((), None, ())
+        shown, nothing = choose_device(device or None), Recording()
         if texts[0].endswith(".cu"):
             path = build([Path(texts[0])], nothing, "", shown)
             texts = (f"./{path.name}", *texts[1:])

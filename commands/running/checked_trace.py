@@ -8,7 +8,8 @@ from typing import Any
 from ...analyzer.budget.budget import Budget, name_compiler, read_budget, read_entries
 from ...analyzer.budget.budget_check import Checker
 from ...analyzer.budget.budget_text import render_broken
-from ...analyzer.profile import Profile, analyze
+from ...analyzer.profile import Profile, analyze, count
+from ...models.replay.options import ReplayOptions
 from ...models.replay.whatif.suppose import suppose
 from ...traces.reader import Trace, read_trace
 
@@ -61,13 +62,12 @@ class CheckedTrace:
         budget = read_budget(Path(path))
         self._hold(budget, device or budget.devices, options)
 
-    def _hold(
-        self, budget: Budget, device: str | Sequence[str], options: Mapping[str, Any]
-    ) -> None:
+    def _hold(self, budget: Budget, device: str | Sequence[str], given: Mapping[str, Any]) -> None:
         __tracebackhide__ = True
-        profile = self.profile(device, **options)
-        trace = suppose(self.end(), options.get("pad", {}), options.get("align", {}))
-        checker = Checker(trace, profile, options.get("dlcm", "ca"), options.get("set", {}))
+        options = ReplayOptions(device, **given)
+        profile = count(self.end(), options)
+        trace = suppose(self.end(), options.pad, options.align)
+        checker = Checker(trace, profile, options)
         checked = checker.judge(budget, name_compiler(trace.manifest))
         if checked.broken:
             raise AssertionError(render_broken(checked))

@@ -4,9 +4,10 @@ import sys
 from contextlib import redirect_stdout
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...errors import CutraceError
+from ...models.replay.options import ReplayOptions
 from ..options.recording import SOURCES, Recording, record_source
 
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def render_live(
-    source: Path, recording: Recording, arguments: dict[str, Any], view: "View", format: str
+    source: Path, recording: Recording, replay: ReplayOptions, view: "View", format: str
 ) -> str:
     """Run a source, with what it prints on stderr, and return the report in the format so named."""
     from ...analyzer.live import listen
@@ -23,7 +24,7 @@ def render_live(
 
     if source.suffix not in SOURCES:
         raise CutraceError(f"{source}: --no-trace needs a source to run, not a trace")
-    listener = listen(arguments)
+    listener = listen(replay)
     with redirect_stdout(sys.stderr), recording_into(listener.trace):
-        record_source(source, None, recording, arguments)
+        record_source(source, None, recording, replay)
     return render(replace(listener.profile(), view=view), format)

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import typer
 from typer.core import TyperCommand
 
+from ...models.replay.options import DEFAULT_DEVICE
 from ..options.quote import quote
 from ..options.recording import Recording, wished
-from ..options.replay import DEFAULT_DEVICE
 from .progress import progress
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ def build(sources: Sequence[Path], recording: Recording, flags: str, device: "De
     """Build sources into a program for the device."""
     from ...tracer.program.build import build_program
 
-    options = [*recording.options, *shlex.split(flags)]
+    options = [*recording.compiler_options, *shlex.split(flags)]
     if recording.arch:
         options += [f"-arch={recording.arch}"]
     return build_program(sources, options, device.capability)

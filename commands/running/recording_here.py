@@ -8,9 +8,9 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from ...errors import CutraceError
+from ...models.replay.options import DEFAULT_DEVICE
 from ...tracer.host.destination import absolute, choose_trace
 from ...traces.reader import Trace
-from ..options.replay import DEFAULT_DEVICE
 from .checked_trace import CheckedTrace
 
 if TYPE_CHECKING:

@@ -6,6 +6,7 @@ import signal
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 from hashlib import sha256
 from json import dumps
 from multiprocessing import get_context
@@ -13,6 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...errors import CutraceError
+from ...models.replay.options import ReplayOptions
+from ...option import changed
 from .spread import Executor, spread
 from .sweep_job import Task, do_task, files_beside
 
@@ -44,15 +47,16 @@ def sweep(
 
     asked, table = read_suite(Path(suite)), Path(out)
     check_destination(table)
-    if asked.devices:
-        arguments.setdefault("device", asked.devices)
-    return join_tables(asked, run_suite(asked, table, arguments, processes, executor))
+    options = ReplayOptions(**arguments)
+    if asked.devices and not options.device:
+        options = replace(options, device=asked.devices)
+    return join_tables(asked, run_suite(asked, table, options, processes, executor))
 
 
 def run_suite(
     suite: "Suite",
     out: Path,
-    arguments: Mapping[str, Any],
+    options: ReplayOptions,
     processes: int | None = None,
     executor: Executor | None = None,
 ) -> "list[pl.DataFrame]":
@@ -69,13 +73,13 @@ def run_suite(
     jobs = list_jobs(suite)
     parts = out.with_name(f"{out.name}.parts")
     parts.mkdir(exist_ok=True)
-    asked = {**arguments, "sweep": suite.settings()}
+    asked = {**changed(options), "sweep": suite.settings()}
     files = [parts / f"{_key(job, asked)}.parquet" for job in jobs]
     waiting = [n for n, file in enumerate(files) if not file.exists()]
     tasks = [
         Task(
             jobs[n],
-            arguments,
+            options,
             suite.settings(),
             files_beside(jobs[n].source) if executor else {},
         )

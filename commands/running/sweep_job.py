@@ -4,13 +4,14 @@ import os
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext, redirect_stdout
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Lock, current_thread, main_thread
 from typing import TYPE_CHECKING, Any
 
 from ... import __version__
 from ...errors import CutraceError
+from ...models.replay.options import ReplayOptions
 from ...traces.folder.leftover import scratch_folder
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ class Task:
     """
 
     job: "Job"
-    arguments: Mapping[str, Any]
+    options: ReplayOptions
     settings: tuple[Mapping[str, Any], ...]
     files: Mapping[str, bytes]
     version: str = __version__
@@ -57,7 +58,7 @@ def do_task(task: Task) -> "tuple[str, pl.DataFrame | None]":
 def _count(task: Task, folder: Path) -> "pl.DataFrame":
     import polars as pl
 
-    from ...analyzer.profile import analyze
+    from ...analyzer.profile import count
     from ...analyzer.sweep.sweep_table import tabulate, with_settings
     from ...tracer.front.source import DEFAULT_TARGET
     from ...tracer.host.source.record import record
@@ -73,14 +74,10 @@ def _count(task: Task, folder: Path) -> "pl.DataFrame":
         arch=job.arch or DEFAULT_TARGET,
         options=job.options,
     )
-    common = task.arguments.get("set", {})
-    tables = [
-        with_settings(
-            tabulate(job, analyze(trace, **{**task.arguments, "set": {**common, **settings}})),
-            settings,
-        )
-        for settings in task.settings
-    ]
+    tables = []
+    for settings in task.settings:
+        options = replace(task.options, set={**task.options.set, **settings})
+        tables.append(with_settings(tabulate(job, count(trace, options)), settings))
     return pl.concat(tables)
 
 

@@ -15,8 +15,8 @@ from ...errors import CutraceError
 from .count.counts import LaunchCounts
 from .device.device import Device
 from .kept import keep_counts, keys_of, load_counts
-from .options import ReplayOptions
-from .replay import launch_counts, replay, tell_nobody
+from .options import ReplayOptions, tell_nobody
+from .replay import launch_counts, replay
 
 if TYPE_CHECKING:
     from ...traces.reader import LaunchTrace
@@ -28,20 +28,17 @@ def replay_in_jobs(
     trace: "LaunchTrace",
     devices: Sequence[Device],
     options: ReplayOptions,
-    jobs: int = 1,
     tell: Callable[[float], None] = tell_nobody,
 ) -> list[LaunchCounts]:
-    """Count one launch on each device, in at most so many processes at once, a core each.
+    """Count one launch on each device, in at most `options.jobs` processes, a core each.
 
     What was counted before, in this process or another, is not counted again (`kept.py`). `tell` is
     called with how much is done, from 0 to 1.
     """
-    if jobs < 1:
-        raise CutraceError(f"jobs is {jobs}; expected 1 or more")
     keys = {d.key: key for d, key in zip(devices, keys_of(trace, devices, options), strict=True)}
     known = {device.key: load_counts(keys[device.key]) for device in devices}
     unknown = [device for device in devices if known[device.key] is None]
-    fresh = {c.device: c for c in _count(trace, unknown, options, jobs, tell)} if unknown else {}
+    fresh = {c.device: c for c in _count(trace, unknown, options, tell)} if unknown else {}
     for name, counts in fresh.items():
         keep_counts(keys[name], (counts.counts, counts.mixed, counts.lanes_on))
     return [
@@ -56,11 +53,10 @@ def _count(
     trace: "LaunchTrace",
     devices: Sequence[Device],
     options: ReplayOptions,
-    jobs: int,
     tell: Callable[[float], None],
 ) -> list[LaunchCounts]:
     """Replay on devices, in several processes if there are several devices."""
-    jobs = min(jobs, len(devices), os.cpu_count() or 1)
+    jobs = min(options.jobs, len(devices), os.cpu_count() or 1)
     parts = [devices[number::jobs] for number in range(jobs)]
     if len(parts) < 2:
         return replay(trace, devices, options, tell)
@@ -89,7 +85,7 @@ def _start(
         env=environment,
     )
     assert child.stdin is not None
-    child.stdin.write(pickle.dumps((trace, list(devices), options)))
+    child.stdin.write(pickle.dumps((trace, list(devices), options.of_a_device)))
     child.stdin.close()
     child.stdin = None
     return child

@@ -39,9 +39,9 @@ def keys_of(
     trace: "LaunchTrace", devices: Sequence[Device], options: ReplayOptions
 ) -> list[str | None]:
     """Return a key for each device, None where counts are not kept."""
-    asked = _key(trace)
+    asked, how = _key(trace), options.of_a_device
     return [
-        None if asked is None or _is_foreign(device) else key_of(asked, repr((device, options)))
+        None if asked is None or _is_foreign(device) else key_of(asked, repr((device, how)))
         for device in devices
     ]
 

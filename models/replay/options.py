@@ -1,45 +1,111 @@
-"""What a user chooses for a replay."""
+"""What a user chooses for a replay: each option once, for the command line and for Python."""
 
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from ...errors import CutraceError, nearest
+from ...option import NOTHING, option
 
+DEFAULT_DEVICE = "h100"
 DLCM = ("ca", "cg")
 CACHE_CONFIGS = ("prefer_shared", "prefer_l1", "equal")
 SCHEDULES = ("round-robin", "greedy-oldest")
+SCOPES = ("cluster", "all")
+
+
+def tell_nobody(done: float) -> None:
+    """Hear how much of a replay is done, and leave it at that."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReplayOptions:
-    """How to replay, for all devices of one call.
+    """How to replay and count, for all devices of one call.
 
-    `profiled_blocks`: blocks of the profiled cluster (None: its round-robin share). `dlcm`: cache
-    operator of global loads that name none. `cache_config`: how L1 and shared memory share their
-    space (None: as much shared memory as there is). `registers`: a thread's, instead of the
-    assembler's. `as_if`: count a launch that the device refuses. `schedule`: the order of warps
-    (`schedule.py`). `caches`: count the stages that keep state too, which takes most of the time.
+    `tell` is called with how much is done, from 0 to 1.
 
     Raises `CutraceError` for a value that does not exist.
     """
 
-    profiled_blocks: int | None = None
-    dlcm: str = "ca"
-    cache_config: str | None = None
-    registers: int | None = None
-    as_if: bool = False
-    schedule: str = SCHEDULES[0]
-    caches: bool = True
+    device: str | Sequence[str] = option(
+        (),
+        "Devices to answer for: names of `cutrace devices`, or files of your own; without"
+        f" it $CUTRACE_DEVICE, else {DEFAULT_DEVICE}.",
+        "NAME,...",
+        *("--device", "-d"),
+        commas=True,
+    )
+    profiled_blocks: int | None = option(
+        None, "Blocks assigned to the profiled SM cluster (default: an equal share).", "N"
+    )
+    scope: str = option(
+        SCOPES[0],
+        "Count one SM or cluster, as the first profilers did, or the whole grid.",
+        "|".join(SCOPES),
+    )
+    dlcm: str = option(DLCM[0], "Cache global loads in L1 and L2, or in L2 only.", "|".join(DLCM))
+    cache_config: str | None = option(
+        None, "How L1 and shared memory divide their space.", "|".join(CACHE_CONFIGS)
+    )
+    schedule: str = option(
+        SCHEDULES[0],
+        "The order of warps that caches see: an instruction each in turn, or the oldest"
+        " warp as far as it goes.",
+        "|".join(SCHEDULES),
+    )
+    registers: int | None = option(None, "Registers a thread (default: what ptxas assigns).", "N")
+    set: Mapping[str, object] = option(
+        NOTHING,
+        "Another value in the device's file, say coalescer.load=sector.",
+        "STAGE.KEY=VALUE",
+    )
+    as_if: bool = option(False, "Count a launch even on a device that would refuse it.")
+    caches: bool = option(True, "Leave hits and misses out, which take most of a replay.")
+    pad: Mapping[str, int | str] = option(
+        NOTHING,
+        "What if rows of an array were N elements longer? ROW is their length, where the"
+        " trace does not tell.",
+        "ARRAY=[ROW+]N",
+    )
+    align: Mapping[str, int | str] = option(
+        NOTHING,
+        "What if an array began at a multiple of BYTES, or so many bytes beyond one?",
+        "ARRAY=BYTES[+BEYOND]",
+    )
+    jobs: int = option(
+        1,
+        "Run the blocks of a source in N threads, and serve several devices in N"
+        " processes, a core each at most.",
+        "N",
+    )
+
+    tell: Callable[[float], None] = field(default=tell_nobody, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         """Refuse what makes no sense."""
+        _choose("scope", self.scope, SCOPES)
         _choose("dlcm", self.dlcm, DLCM)
         _choose("schedule", self.schedule, SCHEDULES)
         if self.cache_config is not None:
             _choose("cache_config", self.cache_config, CACHE_CONFIGS)
-        for name in ("profiled_blocks", "registers"):
+        for name in ("profiled_blocks", "registers", "jobs"):
             value: int | None = getattr(self, name)
             if value is not None and value < 1:
                 raise CutraceError(f"{name} is {value}; expected 1 or more")
+
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """The devices that were named; none if it was left to the environment."""
+        return (self.device,) if isinstance(self.device, str) else tuple(self.device)
+
+    @property
+    def of_a_device(self) -> "ReplayOptions":
+        """The options on which the counts of one device and one trace depend, the rest as ever.
+
+        `pad` and `align` are part of the trace that is replayed, `set` of the device.
+        """
+        return replace(
+            self, device=(), set={}, pad={}, align={}, jobs=1, scope=SCOPES[0], tell=tell_nobody
+        )
 
 
 def _choose(name: str, value: str, known: tuple[str, ...]) -> None:

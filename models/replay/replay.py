@@ -20,7 +20,7 @@ from .device.device import Device
 from .device.fallback import adapt_kinds, substitute
 from .device.wiring import wire
 from .kept import Frames
-from .options import ReplayOptions
+from .options import ReplayOptions, tell_nobody
 from .ordered.ordered import count_ordered
 from .rows.arrays import cut_zones
 from .rows.lanes_on import SCHEMA, LanesOnCounter
@@ -48,10 +48,6 @@ FEW_BLOCKS = 1 << 16
 
 IDLE = 1 << 6
 """One of so many blocks accesses memory, at least, where nothing else is recorded."""
-
-
-def tell_nobody(done: float) -> None:
-    """Hear how much of a replay is done, and leave it at that."""
 
 
 class LaunchReplay:

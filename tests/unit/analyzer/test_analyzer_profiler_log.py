@@ -11,6 +11,7 @@ from cutrace.analyzer.profile import Profile
 from cutrace.analyzer.profilers.profiler_environment import attach, read_config, read_switches
 from cutrace.analyzer.profilers.profiler_log import render
 from cutrace.errors import CutraceError
+from cutrace.models.replay.options import ReplayOptions
 from cutrace.traces.schema import Event
 
 FIELD = re.compile(r"(\w+)=\[ ([\w0-9\.]+) \]")
@@ -153,9 +154,9 @@ def test_a_config_has_one_name_a_line_and_comments(tmp_path: Path) -> None:
 
 def test_a_session_is_asked_once_and_keeps_the_command_lines_arguments() -> None:
     at_close: list[Callable[[Path], None]] = [print]
-    attach(at_close, {"profiled_blocks": 122})
+    attach(at_close, ReplayOptions(profiled_blocks=122))
     attach(at_close)
     assert len(at_close) == 2
-    assert getattr(at_close[1], "args", None) == ({"profiled_blocks": 122},)
-    attach(at_close, {})
-    assert getattr(at_close[1], "args", None) == ({},)
+    assert getattr(at_close[1], "args", None) == (ReplayOptions(profiled_blocks=122),)
+    attach(at_close, ReplayOptions())
+    assert getattr(at_close[1], "args", None) == (ReplayOptions(),)

@@ -13,6 +13,7 @@ from cutrace.analyzer.why import svg, text
 from cutrace.analyzer.why.explain import Explanation, explain
 from cutrace.cli import run
 from cutrace.errors import CutraceError
+from cutrace.models.replay.options import ReplayOptions
 from cutrace.traces.reader import Trace
 from cutrace.traces.schema import Array, Space
 
@@ -30,11 +31,11 @@ def one(
 
 
 def sentences(trace: Trace, devices: Sequence[str] = THREE) -> list[str]:
-    return [found.sentence for found in explain(trace, "k.cu:1", devices)]
+    return [found.sentence for found in explain(trace, "k.cu:1", ReplayOptions(devices))]
 
 
 def explained(trace: Trace, device: str = "h200", where: str | None = "k.cu:1") -> Explanation:
-    (found,) = explain(trace, where, [device])
+    (found,) = explain(trace, where, ReplayOptions(device))
     return found
 
 
@@ -203,7 +204,7 @@ def test_the_worst_warp_is_taken_the_first_of_equals(tmp_path: Path) -> None:
 
 
 def test_an_identifier_brings_one_back_to_its_access(tmp_path: Path) -> None:
-    (found,) = explain(two_lines(tmp_path), None, ["h200"], "0.6.1.7.0")
+    (found,) = explain(two_lines(tmp_path), None, ReplayOptions("h200"), "0.6.1.7.0")
     assert found.access is not None
     assert found.access.addresses[0] == 0x1000_8000
     assert found.groups[0].pieces[0].address == 0x1000_8000
@@ -224,7 +225,7 @@ def test_what_does_not_exist_is_answered_with_what_does(
     tmp_path: Path, where: str | None, identifier: str | None, message: str
 ) -> None:
     with pytest.raises(CutraceError, match=re.escape(message)):
-        explain(two_lines(tmp_path), where, ["h200"], identifier)
+        explain(two_lines(tmp_path), where, ReplayOptions("h200"), identifier)
 
 
 def test_an_inlined_instruction_belongs_to_the_line_that_calls_too(tmp_path: Path) -> None:
@@ -245,7 +246,7 @@ def test_a_trace_without_lines_is_explained_without_one(tmp_path: Path) -> None:
 def test_a_device_that_refuses_the_launch_says_so(tmp_path: Path) -> None:
     shape = launch(block=(1024, 1, 1))
     trace = hand_trace(tmp_path / "k.cutrace", [Access(warp())], launch=shape)
-    found = explain(trace, "k.cu:1", ["8800gtx", "h200"])
+    found = explain(trace, "k.cu:1", ReplayOptions(["8800gtx", "h200"]))
     assert [e.refusal for e in found] == ["cannot launch: 512 threads a block at most", ""]
     assert "8800gtx: cannot launch: 512 threads a block at most" in text.render(found)
 
@@ -284,7 +285,7 @@ def test_the_drawing_is_one_escaped_file_without_links(tmp_path: Path) -> None:
     trace = hand_trace(
         tmp_path / "k.cutrace", [lanes], launch=launch(arrays=arrays), instructions=table
     )
-    drawn = svg.render(explain(trace, "k.cu:1", THREE))
+    drawn = svg.render(explain(trace, "k.cu:1", ReplayOptions(THREE)))
     root = ElementTree.fromstring(drawn)
     name = "{http://www.w3.org/2000/svg}"
     # 32 lanes and their words, on each device; half of the words come second in their bank
@@ -292,7 +293,7 @@ def test_the_drawing_is_one_escaped_file_without_links(tmp_path: Path) -> None:
     assert len(wires) == 3 * 32
     assert sum(wire.get("class") == "wire late" for wire in wires) == 3 * 16
     assert drawn.count("http") == 1
-    assert drawn == svg.render(explain(trace, "k.cu:1", THREE))
+    assert drawn == svg.render(explain(trace, "k.cu:1", ReplayOptions(THREE)))
 
 
 def test_the_verb_draws_a_recorded_kernel_and_writes_the_file(
@@ -418,7 +419,7 @@ def test_all_devices_draw_the_same_access(tmp_path: Path) -> None:
     alone = {device: explained(trace, device).access for device in THREE}
     assert len({access.identifier for access in alone.values() if access}) == 2
     for devices in (THREE, THREE[::-1]):
-        together = explain(trace, "k.cu:1", devices)
+        together = explain(trace, "k.cu:1", ReplayOptions(devices))
         drawn = {found.access.identifier for found in together if found.access}
         assert drawn == {access.identifier for access in [alone[devices[0]]] if access}
         for found in together:

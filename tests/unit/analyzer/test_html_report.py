@@ -17,6 +17,7 @@ from cutrace.analyzer.html.page import MOST, digits, render
 from cutrace.analyzer.html.value import Bounds
 from cutrace.cli import run
 from cutrace.errors import CutraceError
+from cutrace.models.replay.options import ReplayOptions
 from cutrace.traces.reader import Trace, read_trace
 from cutrace.traces.schema import Argument, Array, Space
 from cutrace.traces.writer import TraceWriter
@@ -31,7 +32,7 @@ def page_of(*traces: Trace, devices: Sequence[str] = DEVICES, bounds: Bounds | N
         Subject(f"{index}{trace.path.name}", trace, cutrace.analyze(trace, devices))
         for index, trace in enumerate(traces)
     ]
-    return render(subjects, {}, "cutrace report", bounds or Bounds())
+    return render(subjects, ReplayOptions(), "cutrace report", bounds or Bounds())
 
 
 def small(path: Path, **columns: object) -> Trace:
@@ -139,7 +140,7 @@ def test_all_text_of_a_trace_is_escaped(tmp_path: Path) -> None:
             write_rows(rows, [Access(warp(stride=64))], table)
     trace = read_trace(tmp_path / "k.cutrace")
     subjects = [Subject(HOSTILE + n, trace, cutrace.analyze(trace, DEVICES)) for n in ("a", "b")]
-    text = render(subjects, {}, f"cutrace report {HOSTILE}")
+    text = render(subjects, ReplayOptions(), f"cutrace report {HOSTILE}")
     root = check_offline(text)
     assert root.find("h1")[0].text == HOSTILE
     assert root.find("table", class_="source")[0].find("pre")[0].text == HOSTILE

@@ -125,7 +125,7 @@ def test_an_unforeseen_error_is_one_line(
     def fail(*_: object, **__: object) -> None:
         raise ZeroDivisionError("by zero")
 
-    monkeypatch.setattr("cutrace.analyzer.profile.analyze", fail)
+    monkeypatch.setattr("cutrace.analyzer.profile.count", fail)
     told = refused(capsys, "analyze", trace.name)
     assert told == "cutrace: internal error, please report it: ZeroDivisionError: by zero\n"
 

@@ -11,6 +11,7 @@ from cutrace.analyzer.live import listen
 from cutrace.analyzer.profile import Profile, analyze
 from cutrace.cli import run
 from cutrace.errors import CutraceError
+from cutrace.models.replay.options import ReplayOptions
 from cutrace.tracer.host.recorder import recording_into
 from cutrace.traces.table import spill
 
@@ -74,7 +75,7 @@ def compare(live: Profile, traced: Profile) -> set[str]:
 
 def test_all_but_caches_are_counted_as_from_a_trace(tmp_path: Path) -> None:
     launch_twice(tmp_path / "a.cutrace")
-    listener = listen({"device": DEVICES})
+    listener = listen(ReplayOptions(DEVICES))
     with recording_into(listener.trace):
         launch_twice(None)
     missing = compare(listener.profile(), analyze(tmp_path / "a.cutrace", device=DEVICES))
@@ -90,7 +91,7 @@ def test_patterns_that_are_no_longer_in_memory_come_back(
 ) -> None:
     monkeypatch.setattr(spill, "HELD_BYTES", 1000)
     launch_twice(tmp_path / "a.cutrace")
-    listener = listen({"device": "h200"})
+    listener = listen(ReplayOptions("h200"))
     with recording_into(listener.trace):
         launch_twice(None)
     compare(listener.profile(), analyze(tmp_path / "a.cutrace", device="h200"))
@@ -116,7 +117,7 @@ def test_samples_and_restrictions_hold_without_a_trace(tmp_path: Path) -> None:
             module.get_function("k")[100, 32](gpu.device_array(3200, np.int32))
 
     launch(tmp_path / "a.cutrace")
-    listener = listen({"device": "h200"})
+    listener = listen(ReplayOptions("h200"))
     with recording_into(listener.trace):
         launch(None)
     (ours,), (theirs,) = (
@@ -166,6 +167,6 @@ def test_a_fault_leaves_the_listener_without_results() -> None:
             module = gpu.compile("__global__ void k(int *a) { a[1 << 20] = 1; }\n")
             module.get_function("k")[1, 32](gpu.device_array(32, np.int32))
 
-    listener = listen({"device": "h200"})
+    listener = listen(ReplayOptions("h200"))
     with pytest.raises(CutraceError, match="writes"):
         launch()

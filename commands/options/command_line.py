@@ -1,0 +1,131 @@
+"""The fields of a dataclass as options of a verb, and as one would type them again."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import Field, fields
+from functools import wraps
+from inspect import Parameter, Signature, signature
+from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
+
+import typer
+
+from ...errors import CutraceError
+from ...option import Option, changed
+from .quote import quote
+
+Options = TypeVar("Options")
+Complete = Callable[..., list[str]]
+
+
+def takes(
+    options: Callable[[], Options], name: str, panel: str, complete: Mapping[str, Complete] = {}
+) -> Callable[[Callable[..., Any]], Any]:
+    """Give a verb the fields of a dataclass as options, and what was typed as argument `name`.
+
+    `complete` has what the shell offers for a half-typed value, by field.
+    """
+    own = {field.name: field for field in _options(options)}
+    kinds = get_type_hints(options)
+    added = [_parameter(f, kinds[f.name], panel, complete.get(f.name)) for f in own.values()]
+
+    def decorate(verb: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(verb)
+        def call(**given: Any) -> Any:
+            words = {key: given.pop(key) for key in own}
+            read = {k: _read(own[k], kinds[k], v) for k, v in words.items() if v not in (None, [])}
+            return verb(**given, **{name: options(**read)})
+
+        before = [p for p in signature(verb).parameters.values() if p.name != name]
+        parameters = [*before, *added]
+        call.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+        call.__annotations__ = {p.name: p.annotation for p in parameters}
+        return call
+
+    return decorate
+
+
+def typed(options: object) -> str:
+    """The options again, as one would type them; empty if all are as they are by default."""
+    given = changed(options)
+    words = [
+        w for f in _options(type(options)) if f.name in given for w in _typed(f, given[f.name])
+    ]
+    return "".join(f" {quote(word)}" for word in words)
+
+
+def _options(made: Any) -> list[Field[Any]]:
+    return [field for field in fields(made) if "option" in field.metadata]
+
+
+def _parameter(field: Field[Any], kind: Any, panel: str, complete: Complete | None) -> Parameter:
+    """A field as typer wants it: nothing given is None."""
+    said: Option = field.metadata["option"]
+    more: dict[str, Any] = {"metavar": said.metavar, "help": said.help}
+    more |= {"autocompletion": complete} if complete else {}
+    names = said.names
+    if kind is bool:
+        names = names or (f"--{'no-' * (field.default is True)}{_dashed(field.name)}",)
+    elif not names:
+        names = (f"--{_dashed(field.name)}",)
+    taken = _taken(kind)
+    made = typer.Option(*names, rich_help_panel=said.panel or panel, **more)
+    return Parameter(
+        field.name,
+        Parameter.KEYWORD_ONLY,
+        default=False if kind is bool else None,
+        annotation=Annotated[taken, made],
+    )
+
+
+def _taken(kind: Any) -> Any:
+    """What typer reads for a field of this type."""
+    many = _many(kind)
+    return list[many[0]] | None if many else kind if kind is bool else kind | None  # type: ignore
+
+
+def _many(kind: Any) -> tuple[Any, ...]:
+    """The type of each value of an option that is given as often as one likes, else nothing."""
+    for one in (kind, *get_args(kind)):
+        if get_origin(one) is Mapping:
+            return (str,)
+        if get_origin(one) in (Sequence, tuple):
+            return (get_args(one)[0],)
+    return ()
+
+
+def _read(field: Field[Any], kind: Any, value: Any) -> Any:
+    """What was typed, as the field's own type."""
+    said: Option = field.metadata["option"]
+    if kind is bool:
+        return value if field.default is False else not value
+    if get_origin(kind) is Mapping:
+        return dict(_pair(_dashed(field.name), text, said.metavar or "") for text in value)
+    if said.commas:
+        return tuple(word for text in value for word in text.split(",") if word)
+    return tuple(value) if _many(kind) else value
+
+
+def _pair(option: str, text: str, expected: str) -> tuple[str, str]:
+    """`stage.key=value` as a pair."""
+    key, equals, value = text.partition("=")
+    if not (key and equals and value):
+        raise CutraceError(f"--{option} {text}: expected {expected}")
+    return key, value
+
+
+def _typed(field: Field[Any], value: Any) -> list[str]:
+    said: Option = field.metadata["option"]
+    name = said.names[-1] if said.names else f"--{_dashed(field.name)}"
+    if isinstance(value, bool):
+        return [name if value else f"--no-{_dashed(field.name)}"]
+    if isinstance(value, Mapping):
+        return [word for k, v in value.items() for word in (name, f"{k}={v}")]
+    values = [value] if isinstance(value, str | int | float) else [*value]
+    if said.commas:
+        return [name, ",".join(map(str, values))]
+    if said.prefix:
+        return [f"{said.prefix}{each}" for each in values]
+    return [word for each in values for word in (name, str(each))]
+
+
+def _dashed(name: str) -> str:
+    return name.replace("_", "-")
