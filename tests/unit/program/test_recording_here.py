@@ -59,6 +59,20 @@ with cutrace.recording("one.cutrace") as one:
     gpu.launch(32)
 # CU_FUNC_ATTRIBUTE_SHARED_MEMORY_MODE is not there: CUDA_ERROR_INVALID_VALUE
 assert gpu.cuda.cuFuncSetAttribute(gpu.count, 17, 3) == 1
+# an object that a graph may hold is given back once when nobody holds it any more
+given = []
+give = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(given.append)
+held = ctypes.c_void_p()
+gpu.call("cuUserObjectCreate", ctypes.byref(held), ctypes.c_void_p(7), give, 1, 1)
+gpu.call("cuUserObjectRetain", held, 1)
+gpu.call("cuUserObjectRelease", held, 1)
+assert not given
+gpu.call("cuUserObjectRelease", held, 1)
+assert given == [7]
+pools = ctypes.c_void_p(), ctypes.c_void_p()
+gpu.call("cuMemGetDefaultMemPool", ctypes.byref(pools[0]), (ctypes.c_int * 2)(), 1)
+gpu.call("cuDeviceGetDefaultMemPool", ctypes.byref(pools[1]), 0)
+assert pools[0].value == pools[1].value
 gpu.launch(64)  # between two: run, and in no trace
 gpu.cuda._cutrace_count(1, None)
 gpu.launch(64)

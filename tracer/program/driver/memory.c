@@ -194,6 +194,19 @@ API CUresult cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *propertie
     return result(cudaMemPoolCreate(pool, (const struct cudaMemPoolProps *)properties));
 }
 
+/* Memory of every kind is one memory here, and so is its pool. */
+API CUresult cuMemGetDefaultMemPool(CUmemoryPool *pool, CUmemLocation *place, CUmemAllocationType kind)
+{
+    (void)place, (void)kind;
+    return result(cudaDeviceGetDefaultMemPool(pool, 0));
+}
+
+API CUresult cuMemGetMemPool(CUmemoryPool *pool, CUmemLocation *place, CUmemAllocationType kind)
+{
+    (void)place, (void)kind;
+    return result(cudaDeviceGetMemPool(pool, 0));
+}
+
 API CUresult cuMemPoolDestroy(CUmemoryPool pool)
 {
     return result(cudaMemPoolDestroy(pool));

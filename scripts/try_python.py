@@ -1,0 +1,189 @@
+"""Try what Python packages publish, examples and tests, as `cutrace record` runs them.
+
+python scripts/try_python.py [NAME=CHECKOUT...] [--only WORD...] [--seconds N] [--json FILE]
+python scripts/try_python.py --json FILE --page docs/python.md
+
+NAME is numba-cuda, CuPy or Triton, CHECKOUT a folder with its repository in it, of which nothing is
+kept here; the packages themselves are installed where this runs. try_python.toml lists what is
+tried. Launches are run and recorded, and the traces dropped.
+"""
+
+import argparse
+import json
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+import time
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+LIST = Path(__file__).with_suffix(".toml")
+HEAD = "## What was tried\n"
+_COUNTS = {
+    "failed": re.compile(r"(\d+) (?:failed|errors?)\b|(?:failures|errors)=(\d+)"),
+    "passed": re.compile(r"(\d+) passed"),
+    "skipped": re.compile(r"(\d+) skipped|skipped=(\d+)"),
+    "ran": re.compile(r"^Ran (\d+) tests?", re.MULTILINE),
+}
+_LAUNCHES = re.compile(r"has (\d+) launch")
+_WHY = re.compile(r"^(?:E\s+)?((?:\w+\.)*\w*(?:Error|Exception)\b.*)", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Case:
+    """What is run: words for Python in a folder."""
+
+    package: str
+    name: str
+    folder: Path
+    words: tuple[str, ...]
+
+
+@dataclass
+class Outcome:
+    """How many passed of how many, without those that skip themselves."""
+
+    package: str
+    name: str
+    passed: int = 0
+    tried: int = 0
+    launches: int = 0
+    seconds: float = 0.0
+    why: str = ""
+
+
+def find_cases(checkouts: Mapping[str, Path], scratch: Path) -> Iterator[Case]:
+    """List what there is to try; scripts that are changed are copied to `scratch`."""
+    for package, listed in tomllib.loads(LIST.read_text()).items():
+        for module in listed.get("modules", ()):
+            yield Case(package, module, scratch, ("-m", "numba.runtests", module))
+        if package not in checkouts:
+            continue
+        root = checkouts[package].resolve()
+        for path in map(Path, listed.get("tests", ())):
+            words = ("-m", "pytest", "-q", "-p", "no:cacheprovider", path.name)
+            yield Case(package, path.as_posix(), root / path.parent, words)
+        for call in listed.get("scripts", ()):
+            name, *arguments = shlex.split(call)
+            script = _changed(root / name, listed.get("changes", {}), scratch)
+            yield Case(package, call, (root / name).parent, (str(script), *arguments))
+
+
+def _changed(script: Path, changes: Mapping[str, str], scratch: Path) -> Path:
+    text = script.read_text()
+    for old, new in changes.items():
+        text = text.replace(old, new)
+    copy = scratch / script.name
+    copy.write_text(text)
+    return copy if changes else script
+
+
+def try_case(case: Case, seconds: float) -> Outcome:
+    """Record one; what it prints says how many of its tests passed."""
+    outcome = Outcome(case.package, case.name)
+    with tempfile.TemporaryDirectory(prefix="cutrace-try-") as folder:
+        limits = ("--timeout", str(seconds), "-o", str(Path(folder, "t.cutrace")))
+        start = time.perf_counter()
+        done = subprocess.run(
+            [sys.executable, "-m", "cutrace", "record", *limits, "--", sys.executable, *case.words],
+            cwd=case.folder, capture_output=True, text=True, errors="replace",
+            stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+        outcome.seconds = time.perf_counter() - start
+    _judge(outcome, done.returncode, done.stdout + done.stderr)
+    return outcome
+
+
+def _judge(outcome: Outcome, status: int, printed: str) -> None:
+    found = {name: _sum(pattern, printed) for name, pattern in _COUNTS.items()}
+    tests = found["ran"] - found["skipped"] or found["passed"] + found["failed"]
+    outcome.tried = tests or 1
+    outcome.passed = tests - found["failed"] if tests else int(status == 0)
+    launches = _LAUNCHES.search(printed)
+    outcome.launches = int(launches[1]) if launches else 0
+    if "it was ended after" in printed:
+        outcome.passed, outcome.why = 0, f"over {outcome.seconds:.0f} s"
+    elif outcome.passed < outcome.tried:
+        said = dict.fromkeys(_WHY.findall(printed))
+        outcome.why = "; ".join(list(said)[-3:])
+
+
+def _sum(pattern: re.Pattern[str], text: str) -> int:
+    return sum(int(next(filter(None, each.groups()))) for each in pattern.finditer(text))
+
+
+def write_page(page: Path, outcomes: list[Outcome]) -> None:
+    """Write the table as the last part of a page."""
+    text = page.read_text().partition(HEAD)[0].rstrip("\n")
+    listed = tomllib.loads(LIST.read_text())
+    parts = [f"{text}\n\n{HEAD}", _sentence(outcomes)]
+    for package in dict.fromkeys(each.package for each in outcomes):
+        parts.append(_table([each for each in outcomes if each.package == package]))
+        left_out = listed[package].get("left_out", {})
+        if left_out:
+            said = "; ".join(f"{name} ({why})" for name, why in left_out.items())
+            parts.append(f"Not tried: {said}.\n")
+    page.write_text("\n".join(parts))
+
+
+def _sentence(outcomes: list[Outcome]) -> str:
+    passed, tried = (sum(getattr(o, name) for o in outcomes) for name in ("passed", "tried"))
+    return (
+        "`scripts/try_python.py` runs what these packages publish, unchanged but for loops of "
+        f"timing. Of {tried:,}\ntests and examples that do not skip themselves {passed:,} pass, "
+        f"{100 * passed / tried:.0f} %.\n"
+    )
+
+
+def _table(outcomes: list[Outcome]) -> str:
+    rows = [
+        f"| {outcomes[0].package} | passed | of | launches | why not |",
+        "|---|---|---|---|---|",
+    ]
+    for each in outcomes:
+        why = re.sub(r"(?<!\w)/[\w.+/-]*/", "", each.why.replace("|", "/"))[:160]
+        rows.append(
+            f"| `{each.name}` | {each.passed} | {each.tried} | {each.launches or '-'} | {why} |"
+        )
+    return "\n".join((*rows, ""))
+
+
+def main() -> None:
+    """Try all, one after the other."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("checkouts", nargs="*")
+    parser.add_argument("--only", nargs="*", default=())
+    parser.add_argument("--seconds", type=float, default=150.0)
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--page", type=Path)
+    asked = parser.parse_args()
+    known = json.loads(asked.json.read_text()) if asked.json and asked.json.exists() else []
+    outcomes = [Outcome(**each) for each in known]
+    if asked.page:
+        write_page(asked.page, outcomes)
+        return
+    with tempfile.TemporaryDirectory(prefix="cutrace-try-") as scratch:
+        _try_all(asked, outcomes, Path(scratch))
+
+
+def _try_all(asked: Any, outcomes: list[Outcome], scratch: Path) -> None:
+    pairs = (text.partition("=") for text in asked.checkouts)
+    checkouts = {name: Path(path) for name, _, path in pairs}
+    for case in find_cases(checkouts, scratch):
+        if asked.only and not any(word in f"{case.package} {case.name}" for word in asked.only):
+            continue
+        outcome = try_case(case, asked.seconds)
+        outcomes[:] = [o for o in outcomes if (o.package, o.name) != (case.package, case.name)]
+        outcomes.append(outcome)
+        print(f"{outcome.passed}/{outcome.tried} {case.name} {outcome.seconds:.0f} s {outcome.why}")
+        if asked.json:
+            asked.json.write_text(json.dumps([asdict(each) for each in outcomes], indent=1))
+
+
+if __name__ == "__main__":
+    main()
