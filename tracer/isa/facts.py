@@ -12,19 +12,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from ...traces.schema import Space
+from ..engine.op.family import opcodes
 from ..ptx.kernel import Instruction
 
 _CONTROL = frozenset({"bra", "brx", "call", "ret", "exit", "trap"})
 _EXCHANGE = frozenset({"shfl", "vote", "match", "redux", "activemask", "elect"})
 _FREE = frozenset({"cvta", "mov"})
-_INTEGER = frozenset(
-    {
-        *("add", "sub", "addc", "subc", "mul", "mul24", "mad", "mad24", "madc", "div", "rem"),
-        *("sad", "min", "max", "abs", "neg", "dp4a", "dp2a", "set", "setp"),
-        *("and", "or", "xor", "not", "cnot", "lop3", "shl", "shr", "shf", "bmsk", "szext"),
-        *("bfe", "bfi", "bfind", "fns", "brev", "popc", "clz", "prmt"),
-    }
-)
+_INTEGER = opcodes("integer") | {"set", "setp"}
 _ARITHMETIC: Mapping[str, tuple[str, int]] = {
     **dict.fromkeys(("add", "sub"), ("add", 1)),
     "mul": ("mul", 1),

@@ -274,4 +274,5 @@ FAMILY = Family(
         "lop3": _lop3,
     },
     INTEGERS | {"pred"},
+    "integer",
 )

@@ -59,4 +59,5 @@ FAMILY = Family(
     "extended precision",
     dict.fromkeys(("add", "addc", "sub", "subc", "mad", "madc"), _extended),
     INTEGERS,
+    "integer",
 )

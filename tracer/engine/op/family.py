@@ -34,6 +34,13 @@ FAMILIES: tuple[Family, ...] = (
 """In the order in which they are asked; the first that has the instruction computes it."""
 
 
+def opcodes(kind: str) -> frozenset[str]:
+    """Return the opcodes of the families that count in a class."""
+    return frozenset(
+        opcode for family in FAMILIES if family.kind == kind for opcode in family.table
+    )
+
+
 def find_rule(instruction: Instruction) -> Rule | None:
     """Return the row that computes `instruction`, or None where no family has it."""
     for family in FAMILIES:

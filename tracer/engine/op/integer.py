@@ -197,4 +197,5 @@ FAMILY = Family(
         "dp2a": _dot,
     },
     INTEGERS,
+    "integer",
 )

@@ -33,11 +33,15 @@ Table: TypeAlias = Mapping[str, Builder]
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """Instructions that belong together: `types` are the last types that they take, empty any."""
+    """Instructions that belong together: `types` are the last types that they take, empty any.
+
+    `kind` is the class that they count in (`traces.schema.CLASSES`) where their type does not say.
+    """
 
     name: str
     table: Table
     types: frozenset[str] = frozenset()
+    kind: str = "other"
 
 
 def same(arity: int, function: Callable[..., Array]) -> Builder:
