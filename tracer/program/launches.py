@@ -107,7 +107,7 @@ class Launches:
     def launch(
         self, number: int, grid_x: int, grid_y: int, grid_z: int, block_x: int, block_y: int,
         block_z: int, cluster_x: int, cluster_y: int, cluster_z: int, shared: int, flags: int,
-        data: bytes, site: int, base: int, file: bytes, ranges: bytes,
+        data: bytes, stack: bytes, base: int, file: bytes, ranges: bytes,
     ) -> Answer:  # fmt: skip
         """Run a kernel; what it printed, or its fault."""
         function = self._code.functions[number]
@@ -116,7 +116,7 @@ class Launches:
             if (cluster_x, cluster_y, cluster_z) != (1, 1, 1):
                 raise CutraceError(f"{function.name}: clusters of blocks are not supported")
             configured = function[(grid_x, grid_y, grid_z), (block_x, block_y, block_z), 0, shared]
-            caller = Caller(self._sites.name(site, base, file), _names_of(ranges))
+            caller = Caller(self._sites.name(stack, base, file), _names_of(ranges))
             self._run(function, configured, packed, caller)
             self._run_launched(number)
         except CutraceError as problem:

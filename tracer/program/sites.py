@@ -28,34 +28,22 @@ class Sites:
     """Names addresses of a program; each is looked up once."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[str, int], str] = {}
-        self._stacks: dict[tuple[str, tuple[int, ...]], str] = {}
+        self._known: dict[tuple[str, tuple[int, ...]], str] = {}
         self._fixed: dict[str, bool] = {}
         self._tool = next(filter(None, map(shutil.which, TOOLS)), None)
 
-    def name(self, address: int, base: int, path: bytes) -> str:
-        """`app.cu:12`, or nothing: an address in a file that the process has mapped from `base`."""
-        if not address or self._tool is None:
-            return ""
-        file = os.fsdecode(path)
-        key = file, address - self._moved(file, base)
-        if key not in self._known:
-            found = _look_up(self._tool, file, key[1:])
-            self._known[key] = _shown(found[0]) if found else ""
-        return self._known[key]
-
-    def name_first(self, stack: bytes, base: int, path: bytes) -> str:
+    def name(self, stack: bytes, base: int, path: bytes) -> str:
         """The innermost of several calls that is not in a header of CUDA's or of the system."""
         if not stack or self._tool is None:
             return ""
         file = os.fsdecode(path)
         moved = self._moved(file, base)
         places = tuple(place - moved for (place,) in struct.iter_unpack("<Q", stack))
-        if (file, places) not in self._stacks:
+        if (file, places) not in self._known:
             found = _look_up(self._tool, file, places)
             own = (_shown(each) for each in found if not _OF_OTHERS.search(each["file"]))
-            self._stacks[file, places] = next(own, "")
-        return self._stacks[file, places]
+            self._known[file, places] = next(own, "")
+        return self._known[file, places]
 
     def _moved(self, file: str, base: int) -> int:
         """How far from the addresses in the file the process has it."""

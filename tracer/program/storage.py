@@ -60,7 +60,7 @@ class Storage:
         """Reserve memory."""
         if self._used + size > self._most:
             return OUT_OF_MEMORY
-        made_at = self._sites.name_first(stack, base, file)
+        made_at = self._sites.name(stack, base, file)
         label = self._recording.new_name(name.decode() or made_at or None)
         try:
             place = self._arena.allocate(size, label, max(align, ALIGNMENT))

@@ -45,8 +45,8 @@ def test_a_launch_has_the_line_that_called_for_it(tmp_path: Path, options: tuple
     found = places(cutrace(tmp_path, "record", "--", "./app"))
     first = ("app.cu:12", "app.cu:13")  # which of its lines a statement has is the compiler's
     assert found[0][1] in first
-    # the last is called by a wrapper in CUDA's header, which says nothing of the program
-    assert found[1:] == [(32, "app.cu:6"), (32, "app.cu:6"), (96, "")]
+    # the last is called by a wrapper in CUDA's header
+    assert found[1:] == [(32, "app.cu:6"), (32, "app.cu:6"), (96, "app.cu:16")]
     assert re.search("called at +app.cu:6", cutrace(tmp_path, "info", "app.cutrace").out)
 
 
@@ -99,3 +99,23 @@ def test_an_array_has_the_line_that_allocated_it(tmp_path: Path, options: tuple[
     said = cutrace(tmp_path, "info", "app.cutrace").out
     assert "node: 16 bytes of global memory" in said
     assert "allocated at app.cu:15" in said
+
+
+def test_a_launch_by_a_library_of_headers_has_the_line_that_called_the_library(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "app.cu").write_text(
+        "#include <cstdio>\n"
+        "#include <thrust/fill.h>\n"
+        "#include <thrust/device_ptr.h>\n"
+        "int main()\n"
+        "{\n"
+        "    int *d;\n"
+        "    cudaMalloc(&d, 4096);\n"
+        "    thrust::fill_n(thrust::device_pointer_cast(d), 1024, 7);\n"
+        "    puts(cudaGetErrorName(cudaDeviceSynchronize()));\n"
+        "}\n"
+    )
+    done = cutrace(tmp_path, "record", "app.cu", "--")
+    assert (done.status, done.out) == (0, "cudaSuccess\n"), done.err
+    assert [each.launch.called_at for each in done.trace.launches] == ["app.cu:8"]

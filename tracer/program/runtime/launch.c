@@ -12,13 +12,13 @@ static __thread struct {
     dim3 grid, block;
     size_t shared;
     cudaStream_t stream;
-    const void *site;
+    struct stack stack;
 } pushed[DEEPEST];
 static __thread unsigned depth;
 
 /* Where the program's own code calls for the launch in hand: the compiler pushes the configuration
    there, and launches from a function of its own. */
-static __thread const void *site;
+static __thread struct stack called;
 
 API unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared, cudaStream_t stream)
 {
@@ -29,7 +29,7 @@ API unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared, c
     pushed[depth].block = block;
     pushed[depth].shared = shared;
     pushed[depth].stream = stream;
-    pushed[depth].site = __builtin_return_address(0);
+    find_stack(&pushed[depth].stack);
     depth++;
     return 0;
 }
@@ -43,7 +43,7 @@ API cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *shar
     *block = pushed[depth].block;
     *shared = pushed[depth].shared;
     *(cudaStream_t *)stream = pushed[depth].stream;
-    site = pushed[depth].site;
+    called = pushed[depth].stack;
     return cudaSuccess;
 }
 
@@ -84,8 +84,10 @@ struct launch *make_launch(const void *host, dim3 grid, dim3 block, void **argum
         bytes += function->parameters[i].bytes;
     struct launch *launch = calloc(1, sizeof *launch + bytes);
     launch->function = function;
-    launch->site = site;
-    site = NULL;
+    if (!called.count)
+        find_stack(&called);
+    launch->stack = called;
+    called.count = 0;
     launch->grid = grid;
     launch->block = block;
     launch->shared = shared;
@@ -169,7 +171,7 @@ cudaError_t run_launch(const void *what)
     put32(&message, launch->shared);
     put32(&message, launch->flags);
     put_bytes(&message, launch->arguments, launch->bytes);
-    put_site(&message, launch->site);
+    put_stack(&message, &launch->stack);
     size_t in_ranges;
     char *ranges = ranges_now(&in_ranges);
     put_bytes(&message, ranges, in_ranges);

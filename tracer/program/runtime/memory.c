@@ -80,7 +80,10 @@ static cudaError_t reserve(struct allocation *allocation, size_t align, const ch
     put64(&message, allocation->bytes);
     put64(&message, align);
     put_text(&message, name);
-    put_stack(&message);
+    struct stack stack;
+    find_stack(&stack);
+    stack.count = is_in_program(&stack) ? stack.count : 0; /* a library's is of no use to anybody */
+    put_stack(&message, &stack);
     cudaError_t status = ask(&message);
     if (!status) {
         allocation->address = take64(&message);

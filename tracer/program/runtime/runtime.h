@@ -22,6 +22,18 @@ int connect_recorder(void);
 /* Set by the runtime's own calls that make a device's primary context. */
 extern int is_runtime_used;
 
+/* site.c: the calls in the program, or in one of its libraries, that led here: the innermost first,
+   all in the file that is mapped at `base`. */
+#define MOST_CALLS 24
+struct stack {
+    const char *base;
+    uint32_t count;
+    uint64_t places[MOST_CALLS];
+};
+void find_stack(struct stack *stack);
+int is_in_program(const struct stack *stack);
+void put_stack(struct message *message, const struct stack *stack);
+
 /* error.c: each function of the interface ends with `return done(status)`. After a kernel's fault
    `begin` gives that fault for ever, as CUDA does; the launch itself was answered before. */
 cudaError_t begin(void);
@@ -133,11 +145,6 @@ int is_of_graph(const void *pointer);
 cudaError_t capture_allocation(cudaGraph_t graph, void **pointer, size_t bytes);
 cudaError_t capture_free(cudaGraph_t graph, void *pointer);
 
-/* site.c: an address in the program, the address at which its file is mapped, and the file; or
-   several, side by side. */
-void put_site(struct message *message, const char *address);
-void put_stack(struct message *message);
-
 /* driver/nvtx.c: the ranges in which the calling thread is, to be freed; NULL if in none. */
 char *ranges_now(size_t *bytes);
 
@@ -147,7 +154,7 @@ struct launch {
     dim3 grid, block, cluster;
     uint32_t shared, flags;
     cudaStream_t stream;
-    const void *site;
+    struct stack stack;
     size_t bytes;
     char arguments[];
 };

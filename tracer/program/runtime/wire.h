@@ -29,10 +29,9 @@
    MAP       address in a reserved range, bytes of memory to put there; FREE takes it away
    COPIED    direction (cudaMemcpyKind; 0: a set), bytes, address on the device
    LAUNCH    function, grid, block, cluster, dynamic shared bytes, flags (1: cooperative, 2:
-             it may not wait for the program), the
-             parameters' bytes side by side; where the program calls for it: an address (0: not
-             known), that of the file's mapping, the file; names of the NVTX ranges in which it
-             lies, the innermost first, each with a zero behind it -> what the kernel printed
+             it may not wait for the program), the parameters' bytes side by side; the program's
+             calls that led to it, as of ALLOCATE; names of the NVTX ranges in which it lies, the
+             innermost first, each with a zero behind it -> what the kernel printed
    ARRAY     channel bits x y z w, kind (cudaChannelFormatKind), width, height, depth, flags
              -> number of the array, its offset in the file, bytes from row to row, of a texel
    DROP      number of an array
@@ -57,7 +56,7 @@
     MESSAGE(UNRESERVE, 18, "Q", "") \
     MESSAGE(MAP, 19, "QQ", "") \
     MESSAGE(COPIED, 7, "IQQ", "-") \
-    MESSAGE(LAUNCH, 8, "IIIIIIIIIIIIsQQss", "s") \
+    MESSAGE(LAUNCH, 8, "IIIIIIIIIIIIssQss", "s") \
     MESSAGE(ARRAY, 9, "IIIIIQQQI", "IQQI") \
     MESSAGE(DROP, 10, "I", "") \
     MESSAGE(TEXTURE, 11, "IQIIIIIQQQIIIIII", "Q") \
