@@ -48,6 +48,8 @@ class LaunchProfile:
     `bounds` are the least times of the device's resources, the longest first; none where the device
     refuses the launch, or the trace has not all of it.
 
+    `warnings` are those of `remarks` without which no number should be read.
+
     `same` is an earlier launch that did the same, to the last address: its counters are this one's.
 
     `raw` is what the models counted, and `mixed`, with the same columns, the accesses over several
@@ -66,6 +68,7 @@ class LaunchProfile:
     refusal: str = ""
     substitutions: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
     device_file: str = ""
     bounds: tuple[Bound, ...] = ()
     touched: Callable[[], pl.DataFrame] | None = None

@@ -196,6 +196,7 @@ def launch_profile(
     bounds = () if refusal else find_bounds(told, device, counts.launch, turns)
     facts = {**launch_facts(counts, device), "bound_ps": _picoseconds(bounds)}
     around = [pl.col(name) for name in places.columns if name != "pc"]
+    warnings = (*kept_text(counts.launch), *supposed, *_warnings(counts, as_if))
     left_out = find_left_out(counts.launch, instructions, counts.counts.columns, places)
     return LaunchProfile(
         number=counts.number,
@@ -213,7 +214,8 @@ def launch_profile(
         blocks={"sm": counts.blocks_of_sm, "cluster": counts.blocks_of_cluster},
         refusal=refusal,
         substitutions=counts.substitutions,
-        remarks=(*kept_text(counts.launch), *supposed, *_remarks(counts, device, as_if)),
+        remarks=(*warnings, *_remarks(counts, device, as_if)),
+        warnings=warnings,
         device_file=str(device.path),
         bounds=bounds,
         touched=touched if counts.launch.kept.is_whole else None,
@@ -224,12 +226,20 @@ def _picoseconds(bounds: Sequence[Bound]) -> int | None:
     return round(bounds[0].ns * 1000) if bounds else None
 
 
-def _remarks(counts: LaunchCounts, device: Device, as_if: bool) -> Iterator[str]:
-    """What must be said about the numbers of one launch on one device, if there are any."""
+def _warnings(counts: LaunchCounts, as_if: bool) -> Iterator[str]:
+    """What the numbers of a launch on a device must not be read without, if there are any."""
     if counts.refusal and not as_if:
         return
     if counts.refusal:
         yield f"{counts.refusal}; counted as if it could"
+    if counts.launch.kept.is_whole and did_nothing(counts.counts):
+        yield NOTHING
+
+
+def _remarks(counts: LaunchCounts, device: Device, as_if: bool) -> Iterator[str]:
+    """What else is to be said about one launch on one device, if there are any numbers."""
+    if counts.refusal and not as_if:
+        return
     resident = counts.occupancy
     registers = "an unknown number of" if resident.registers is None else resident.registers
     fit = "1 block fits" if resident.blocks == 1 else f"{resident.blocks} blocks fit"
@@ -237,8 +247,6 @@ def _remarks(counts: LaunchCounts, device: Device, as_if: bool) -> Iterator[str]
         f"{fit} on an SM, limited by {', '.join(resident.limited_by)},"
         f" with {registers} registers a thread ({resident.registers_from})"
     )
-    if counts.launch.kept.is_whole and did_nothing(counts.counts):
-        yield NOTHING
     if (roof := find_roof(counts.counts, device)) and counts.launch.kept.is_whole:
         yield str(roof)
 

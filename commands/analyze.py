@@ -71,6 +71,9 @@ def command(
             metavar="table|csv|json|md", autocompletion=starting(formats), help="How to print it."
         ),
     ] = "table",
+    every: Annotated[
+        bool, typer.Option("--all", help="Show every counter, not the limit alone.")
+    ] = False,
     advice: Annotated[
         bool, typer.Option("--advice", help="Say what to change instead, with the evidence.")
     ] = False,
@@ -88,6 +91,7 @@ def command(
     named = f" {quote(source)}" if source else ""
     again = f"cutrace analyze{named}{typed(recording)}{typed(replay)}{live}"
     view = view_here(by, names, first_line(replay), again, sort, threshold, behind(program))
+    view = replace(view, brief=not every)
     asked, replay = replay, with_devices(replay)
     if no_trace:
         if advice:

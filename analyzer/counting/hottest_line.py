@@ -34,9 +34,14 @@ class Costliest:
 
 
 def costliest(lines: pl.DataFrame, limited_by: str = "") -> Costliest | None:
-    """The costliest row of a launch's lines; None where no line is known or none costs anything.
+    """The costliest row of a launch's lines; None where no line is known or none costs anything."""
+    return next(iter(costliest_lines(lines, limited_by, 1)), None)
 
-    Of lines that cost the same the first in the file is taken.
+
+def costliest_lines(lines: pl.DataFrame, limited_by: str, most: int) -> list[Costliest]:
+    """The costliest rows of a launch's lines, `most` of them at most, the costliest first.
+
+    Of lines that cost the same the first in the file comes first.
     """
     known = lines.filter(pl.col("line") > 0)
     moved = reduce(pl.Expr.__add__, (pl.col(name).fill_null(0) for name in MOVED))
@@ -47,10 +52,11 @@ def costliest(lines: pl.DataFrame, limited_by: str = "") -> Costliest | None:
     for what, cost in costs:
         total = lines.select(cost.sum()).item()
         if total and known.height:
-            row = known.with_columns(cost=cost).sort("cost", descending=True, maintain_order=True)
-            top = row.row(0, named=True)
-            if top["cost"]:
-                return Costliest(
-                    top["file"], top["line"], top["text"].strip(), top["cost"] / total, what
-                )
-    return None
+            rows = known.with_columns(cost=cost).sort("cost", descending=True, maintain_order=True)
+            tops = [top for top in rows.head(most).iter_rows(named=True) if top["cost"]]
+            if tops:
+                return [
+                    Costliest(t["file"], t["line"], t["text"].strip(), t["cost"] / total, what)
+                    for t in tops
+                ]
+    return []

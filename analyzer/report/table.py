@@ -10,6 +10,7 @@ from textwrap import wrap
 
 from ...inert import Styled, inert
 from ..profile import Profile
+from ..sheet.brief import MORE, distinct_launches, is_brief, launch_lines
 from ..sheet.overview import (
     costliest_number,
     costliest_only,
@@ -56,12 +57,31 @@ def _lines(profile: Profile) -> Iterator[tuple[str, str]]:
     if view.first:
         yield from _sentence(view.first, width)
         yield "", ""
+    if is_brief(view) and not is_long(profile):
+        yield from _brief(profile, width)
+        return
     if is_long(profile):
         yield from _overview(profile, width)
         if view.by == "launch":
             return
         profile = costliest_only(profile)
     yield from _launches(profile, width)
+
+
+def _brief(profile: Profile, width: int) -> Iterator[tuple[str, str]]:
+    """The first screen: a few lines a launch, and what to type for more."""
+    for on, times in distinct_launches(profile):
+        heading, *others = launch_lines(on)
+        yield f"{heading[0]}  ({times} launches)" if times > 1 else heading[0], heading[1]
+        for text, style in others:
+            if style:
+                yield text, style
+            else:
+                yield from _sentence(text, width)
+        yield "", ""
+    yield from _sentence(MORE, width)
+    if profile.view.last:
+        yield f"next: {profile.view.last}", "green"
 
 
 def _overview(profile: Profile, width: int) -> Iterator[tuple[str, str]]:

@@ -34,7 +34,8 @@ class View:
     command that asks for them, if any, up to what stands `behind` its options. Lines, arrays and
     instructions stand in the order of the source, or `sort` names the counter of which the largest
     comes first; `threshold` is the per cent of it, or else of any counter, that a row must have to
-    be shown.
+    be shown. `brief` wants the first screen in place of the tables, where neither counters nor
+    smaller rows were asked for.
     """
 
     by: str = "launch"
@@ -47,6 +48,7 @@ class View:
     threshold: float = 0.0
     typed: str = ""
     behind: str = ""
+    brief: bool = False
 
 
 def check_grouping(name: str) -> None:

@@ -1,7 +1,10 @@
 """The words and numbers of a report that people read: shared by all formats for the eye."""
 
+from collections.abc import Sequence
+
 from ...inert import one_line
 from ..counting.bounds import verdict
+from ..launch_profile import LaunchProfile
 from ..text.number import bracket
 from .block import Block, Row, Section
 from .sheet import Sheet
@@ -79,6 +82,26 @@ def limits(sheet: Sheet) -> list[str]:
     """What limits the launch on each device that is known well enough, a sentence each."""
     told = [(d, verdict(b)) for d, b in zip(sheet.devices, sheet.bounds, strict=True) if b]
     return [f"{device}: {text}" if len(sheet.devices) > 1 else text for device, text in told]
+
+
+def limit_sentences(on: Sequence[LaunchProfile]) -> list[str]:
+    """What limits a launch on each device, or why nobody knows, a sentence each."""
+    told = [(p.device, p.refusal or p.verdict or _why_unknown(p)) for p in on]
+    return [f"{device}: {text}" if len(on) > 1 else text for device, text in told]
+
+
+def _why_unknown(profile: LaunchProfile) -> str:
+    """Why no limit is known of a launch that the device can run."""
+    if profile.launch.kept.sample.blocks:
+        return "no limit is told: of a sample of blocks no bound is certain"
+    if not profile.launch.kept.is_whole:
+        return "no limit is told: the trace has not all of the launch"
+    if "dram_bytes_read" not in profile.raw.counts.columns:
+        return "no limit is told: caches were not counted"
+    return (
+        "no limit is told: nothing reaches DRAM, and the device's file has no clock for the rest;"
+        " --set chip.clock_mhz=N gives one"
+    )
 
 
 def costs(sheet: Sheet) -> list[str]:

@@ -46,7 +46,7 @@ def printed(capsys: Captured, *arguments: str) -> str:
 
 
 def test_a_source_is_analyzed_in_one_go_and_leaves_nothing(folder: Path, capsys: Captured) -> None:
-    text = printed(capsys, "analyze", "reverse.cu", "-d", "8800gtx,gtx580", "-d", "h200")
+    text = printed(capsys, "analyze", "reverse.cu", "-d", "8800gtx,gtx580", "-d", "h200", "--all")
     assert "counter                        8800gtx    gtx580   h200\n" in text
     # 16 warps: 32 half-warps of 16 lanes, or 16 lines of 128 bytes in sectors of 32
     assert "global_store_transactions          512        64     64\n" in text
@@ -72,7 +72,7 @@ def test_the_first_line_says_which_device_nobody_chose(
     first = printed(capsys, "analyze", trace.name).splitlines()[0]
     assert first == "device: h100 (the default; -d chooses others, `cutrace devices` lists)"
     monkeypatch.setenv("CUTRACE_DEVICE", "gtx280")
-    text = printed(capsys, "analyze", trace.name)
+    text = printed(capsys, "analyze", trace.name, "--all")
     assert text.splitlines()[0] == "device: gtx280 ($CUTRACE_DEVICE; -d chooses others)"
     assert "gst_64b" in text
 

@@ -1,0 +1,109 @@
+"""The first screen: the limit, the costliest lines, and what to ask next, in a few lines."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import cutrace
+from cutrace.cli import run
+
+Captured = pytest.CaptureFixture[str]
+WORDS = 1 << 14
+SOURCE = """
+extern "C" __global__ void twice(float *out, const float *in)
+{
+    float v = in[blockIdx.x * blockDim.x + threadIdx.x];
+    out[32 * (blockIdx.x * blockDim.x + threadIdx.x)] = v;
+}
+extern "C" __global__ void nothing() {}
+"""
+
+
+@pytest.fixture(scope="module")
+def trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A launch of 512 warps, one of one warp, two of nothing."""
+    path = tmp_path_factory.mktemp("brief") / "t.cutrace"
+    _record(path, WORDS // 256, 256)
+    return path
+
+
+def _record(path: Path, blocks: int, threads: int, sample: int | None = None) -> None:
+    (path.parent / "t.cu").write_text(SOURCE)
+    with cutrace.Session(path, sample_blocks=sample) as gpu:
+        module = gpu.compile(path.parent / "t.cu")
+        source = gpu.to_device(np.ones(WORDS, np.float32), name="in")
+        out = gpu.device_array(32 * WORDS, np.float32, name="out")
+        module.get_function("twice")[blocks, threads](out, source)
+        if sample is None:
+            module.get_function("twice")[1, 32](out, source)
+            for _ in range(2):
+                module.get_function("nothing")[1, 32]()
+
+
+def shown(capsys: Captured, *words: object) -> list[str]:
+    assert run(["analyze", *map(str, words)]) == 0
+    return capsys.readouterr().out.splitlines()
+
+
+def test_a_launch_is_told_in_eight_lines_at_most(trace: Path, capsys: Captured) -> None:
+    lines = shown(capsys, trace, "-d", "8800gtx", "--launch", "0")
+    assert 4 <= len(lines) <= 8
+    # a word in a segment of 32 bytes of its own for each thread, and a word of each that is loaded
+    assert lines[1].startswith("limited by DRAM: at least 6.83 us for 589,824 bytes; next: ")
+    assert lines[2] == "costs most, of the bytes moved:"
+    assert lines[3].startswith("   89 %  t.cu:5  out[32 * ")  # 32 bytes of 36
+    assert lines[4].startswith("   11 %  t.cu:4  float v = in[")
+    assert lines[-1] == f"next: cutrace analyze {trace} --launch 0 -d 8800gtx --by line"
+
+
+def test_all_shows_every_counter(trace: Path, capsys: Captured) -> None:
+    few = shown(capsys, trace, "-d", "h200", "--launch", "0")
+    every = shown(capsys, trace, "-d", "h200", "--launch", "0", "--all")
+    assert not any(line.startswith("l1_reads") for line in few)
+    assert any(line.startswith("l1_reads") for line in every)
+
+
+def test_launches_that_are_the_same_are_told_once(trace: Path, capsys: Captured) -> None:
+    lines = shown(capsys, trace, "-d", "h200")
+    assert [line for line in lines if "<<<" in line] == [
+        "twice<<<64, 256>>>(out, in)",
+        "twice<<<1, 32>>>(out, in)",
+        "nothing<<<1, 32>>>()  (2 launches)",
+    ]
+
+
+def test_an_empty_kernel_and_one_warp_have_a_limit(trace: Path, capsys: Captured) -> None:
+    warp = shown(capsys, trace, "-d", "h200", "--launch", "1")
+    assert warp[1].startswith("limited by ")
+    empty = shown(capsys, trace, "-d", "h200", "--launch", "2")
+    assert empty[1].startswith("limited by issue slots: ")
+    assert any("no thread did anything" in line or "nothing" in line for line in empty)
+
+
+@pytest.mark.parametrize(
+    ("launch", "words", "told"),
+    [
+        ("0", ["--set", "chip.clock_mhz=0"], "limited by DRAM: "),
+        ("2", ["--set", "chip.clock_mhz=0"], "no limit is told: nothing reaches DRAM, and the "),
+        ("0", ["--no-caches"], "no limit is told: caches were not counted"),
+    ],
+)
+def test_a_device_of_which_little_is_known_says_so(
+    trace: Path, capsys: Captured, launch: str, words: list[str], told: str
+) -> None:
+    lines = shown(capsys, trace, "-d", "h200", "--launch", launch, *words)
+    assert lines[1].startswith(told)
+
+
+def test_a_device_without_bandwidth_is_refused(trace: Path, capsys: Captured) -> None:
+    assert run(["analyze", str(trace), "-d", "h200", "--set", "chip.memory_gb_per_s=0"]) == 2
+    assert "at 0 GB/s, 1980 MHz: expected numbers above zero" in capsys.readouterr().err
+
+
+def test_a_sample_and_a_refusal_say_why_there_is_no_limit(tmp_path: Path, capsys: Captured) -> None:
+    path = tmp_path / "sample.cutrace"
+    _record(path, WORDS // 1024, 1024, sample=4)
+    lines = shown(capsys, path, "-d", "h200,8800gtx")
+    assert lines[1] == "h200: no limit is told: of a sample of blocks no bound is certain"
+    assert lines[2] == "8800gtx: cannot launch: 512 threads a block at most"
