@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from program_run import cutrace
 
 from cutrace.traces.reader import read_trace
 
@@ -139,6 +140,38 @@ def test_a_process_records_parts_of_what_it_launches(tmp_path: Path) -> None:
     assert first.launch.block == (32, 1, 1)
     (second,) = read_trace(tmp_path / "two.cutrace").launches
     assert second.launch.block == (16, 1, 1)  # behind the skipped launch of 8
+
+
+ENDS = """
+import ctypes
+from driver import Driver
+
+gpu = Driver()
+gpu.launch(32)
+place = ctypes.c_void_p()
+gpu.cuda.cuGetProcAddress_v2(b"cuOfTheFuture", ctypes.byref(place), 99010, 0, None)
+gpu.cuda.cuIpcGetMemHandle(ctypes.byref(place), gpu.data)
+raise ValueError("of the script")
+"""
+
+
+@pytest.mark.slow  # a process and its recorder
+def test_an_exception_ends_a_script_as_it_does_without_us(tmp_path: Path) -> None:
+    (tmp_path / "driver.py").write_text(DRIVER)
+    (tmp_path / "app.py").write_text(ENDS)
+    done = cutrace(tmp_path, "record", "app.py")
+    assert done.status == 1
+    last = ENDS.splitlines().index('raise ValueError("of the script")') + 1
+    assert (
+        "Traceback (most recent call last):\n"
+        f'  File "{tmp_path}/app.py", line {last}, in <module>\n'
+        '    raise ValueError("of the script")\n'
+        "ValueError: of the script\n"
+    ) in done.err.replace('"app.py"', f'"{tmp_path}/app.py"')
+    assert "cuOfTheFuture of CUDA 99.1 is asked for and not there: cutrace's driver" in done.err
+    assert "cuIpcGetMemHandle is not supported" in done.err
+    (launch,) = done.trace.launches  # whole, with what was launched before
+    assert launch.launch.block == (32, 1, 1)
 
 
 FIXTURE = """
