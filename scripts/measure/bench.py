@@ -24,6 +24,7 @@ from typing import Any
 import numba
 import numpy as np
 from bench_cases import ROOT, Case, large_cases, small_cases
+from bench_compare import compare
 from bench_native import build, native
 
 ORIGIN = ROOT / "scripts" / "measure"
@@ -167,8 +168,12 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="put the results there, too")
     parser.add_argument("--cases", nargs="*", help="only these: search mandelbrot ...")
     parser.add_argument("--runs", type=int, default=5, help="recordings a round, of three rounds")
+    parser.add_argument("--compare", metavar="REF", help="with a commit, instead of with others")
     parser.add_argument("--against", nargs="*", choices=PARTS, default=[*PARTS])
     arguments = parser.parse_args()
+    if arguments.compare:
+        compare(arguments.compare, arguments.runs, arguments.cases or ())
+        return
     if "oclgrind" in arguments.against and not shutil.which("oclgrind"):
         raise SystemExit("Oclgrind is missing: apt install oclgrind")
     results = []
