@@ -4,7 +4,9 @@ import os
 import signal
 import threading
 import time
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,6 +21,13 @@ import os, signal, sys
 sys.stdin.readline()
 os.kill(os.getpid(), signal.{how})
 """
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """These tests are about the compiler, which is not asked twice for what can be kept."""
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
 
 
 @pytest.fixture
@@ -102,3 +111,31 @@ def test_the_process_ends_with_the_one_that_asks(tmp_path: Path) -> None:
             break
         time.sleep(0.05)
     assert not Path(f"/proc/{pid}/cmdline").is_file()
+
+
+class Nobody(nvrtc._Process):
+    """Says what it was asked for, and has no answer."""
+
+    def ask(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        raise CutraceError(f"asked for {request['name']}")
+
+
+def test_a_source_that_includes_nothing_is_compiled_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    options = ("-lineinfo", "-DN=4")
+    header = {"n.h": "#define N 4"}
+    including = '#include "n.h"\n' + KERNEL
+    first = nvrtc.compile_program(KERNEL, "k.cu", "compute_75", options, ("k",))
+    assert nvrtc.compile_program(including, "i.cu", "compute_75", options, (), header).ptx
+    monkeypatch.setattr(nvrtc, "_COMPILER", Nobody())
+    assert nvrtc.compile_program(KERNEL, "k.cu", "compute_75", options, ("k",)) == first
+    with pytest.raises(CutraceError, match=r"asked for i\.cu"):
+        nvrtc.compile_program(including, "i.cu", "compute_75", options, (), header)
+    for other in ({"text": KERNEL + " "}, {"name": "l.cu"}, {"options": ("-DN=5",)}):
+        asked: dict[str, Any] = {"text": KERNEL, "name": "k.cu", "options": options, **other}
+        with pytest.raises(CutraceError, match="asked for"):
+            nvrtc.compile_program(target="compute_75", name_expressions=("k",), **asked)
+    with pytest.raises(CutraceError, match="asked for"):
+        nvrtc.compile_program(KERNEL, "k.cu", "compute_80", options, ("k",))
