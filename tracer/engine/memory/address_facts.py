@@ -20,9 +20,6 @@ REMEMBERED = 48
 FACT_BYTES = 3 << 22
 """Bytes of values kept for their facts, and of those kept as steps from others."""
 
-SPAN = 1 << 31
-"""Offsets from the base that fit a pattern lie below this."""
-
 
 @dataclass(slots=True)
 class Facts:

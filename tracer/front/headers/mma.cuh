@@ -1,0 +1,375 @@
+// mma.h in terms of mma.sync (tensor_core.py).
+#pragma once
+#include <cuda_fp16.h>
+#include <cuda_bf16.h>
+
+namespace nvcuda { namespace wmma {
+struct matrix_a; struct matrix_b; struct accumulator; struct row_major; struct col_major;
+enum layout_t { mem_row_major, mem_col_major };
+namespace precision { struct tf32; }
+
+namespace tile {
+template <class T> struct factor { typedef T type; enum { packed = 4 / sizeof(T), since = 750 }; };
+template <> struct factor<__nv_bfloat16>
+{ typedef __nv_bfloat16 type; enum { packed = 2, since = 800 }; };
+template <> struct factor<precision::tf32>
+{ typedef float type; enum { packed = 1, since = 800 }; };
+template <class A, class B> struct same { enum { value = 0 }; };
+template <class A> struct same<A, A> { enum { value = 1 }; };
+
+#define __CUTRACE_DEVICE __device__ __forceinline__
+__CUTRACE_DEVICE int lane() { int n; asm("mov.u32 %0, %%laneid;" : "=r"(n)); return n; }
+
+__CUTRACE_DEVICE unsigned bits(const void *at) { return *static_cast<const unsigned *>(at); }
+template <int size> struct couple {  // two values of two bytes that lie side by side
+    static __CUTRACE_DEVICE void copy(void *to, const void *from)
+    { *static_cast<unsigned *>(to) = bits(from); }
+    static __CUTRACE_DEVICE void load(void *to, const void *from) { copy(to, from); }
+    static __CUTRACE_DEVICE void store(void *to, const void *from) { copy(to, from); }
+};
+template <> struct couple<4> {  // of four bytes, which the compiler would move one by one
+    static __CUTRACE_DEVICE void load(void *to, const void *from)
+    {
+        unsigned *words = static_cast<unsigned *>(to);
+        asm volatile("ld.v2.b32 {%0, %1}, [%2];"
+                     : "=r"(words[0]), "=r"(words[1]) : "l"(from) : "memory");
+    }
+    static __CUTRACE_DEVICE void store(void *to, const void *from)
+    {
+        const unsigned *words = static_cast<const unsigned *>(from);
+        asm volatile("st.v2.b32 [%0], {%1, %2};"
+                     :: "l"(to), "r"(words[0]), "r"(words[1]) : "memory");
+    }
+};
+
+__CUTRACE_DEVICE void multiply(float *d, const half *a, const half *b, const float *c)
+{
+#if __CUDA_ARCH__ >= 800
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
+        "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%10,%11,%12,%13};"
+        : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])
+        : "r"(bits(a)), "r"(bits(a + 2)), "r"(bits(a + 4)), "r"(bits(a + 6)),
+          "r"(bits(b)), "r"(bits(b + 2)), "f"(c[0]), "f"(c[1]), "f"(c[2]), "f"(c[3]));
+#else
+    for (int k = 0; k < 2; ++k, c = d)
+        asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 "
+            "{%0,%1,%2,%3}, {%4,%5}, {%6}, {%7,%8,%9,%10};"
+            : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])
+            : "r"(bits(a + 4 * k)), "r"(bits(a + 4 * k + 2)), "r"(bits(b + 2 * k)),
+              "f"(c[0]), "f"(c[1]), "f"(c[2]), "f"(c[3]));
+#endif
+}
+
+__CUTRACE_DEVICE void multiply(half *d, const half *a, const half *b, const half *c)
+{
+    unsigned r[2] = {bits(c), bits(c + 2)};
+#if __CUDA_ARCH__ >= 800
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 "
+        "{%0,%1}, {%2,%3,%4,%5}, {%6,%7}, {%0,%1};"
+        : "+r"(r[0]), "+r"(r[1])
+        : "r"(bits(a)), "r"(bits(a + 2)), "r"(bits(a + 4)), "r"(bits(a + 6)),
+          "r"(bits(b)), "r"(bits(b + 2)));
+#else
+    for (int k = 0; k < 2; ++k)
+        asm volatile("mma.sync.aligned.m16n8k8.row.col.f16.f16.f16.f16 "
+            "{%0,%1}, {%2,%3}, {%4}, {%0,%1};"
+            : "+r"(r[0]), "+r"(r[1])
+            : "r"(bits(a + 4 * k)), "r"(bits(a + 4 * k + 2)), "r"(bits(b + 2 * k)));
+#endif
+    *reinterpret_cast<unsigned *>(d) = r[0];
+    *reinterpret_cast<unsigned *>(d + 2) = r[1];
+}
+
+#define __CUTRACE_WHOLE(T, NAME)                                                              \
+    __CUTRACE_DEVICE void multiply(int *d, const T *a, const T *b, const int *c)              \
+    {                                                                                         \
+        for (int h = 0; h < 2; ++h)                                                           \
+            asm volatile("mma.sync.aligned.m8n8k16.row.col.s32." NAME "." NAME ".s32 "        \
+                "{%0,%1}, {%2}, {%3}, {%4,%5};" : "=r"(d[2 * h]), "=r"(d[2 * h + 1])          \
+                : "r"(bits(a + 4 * h)), "r"(bits(b)), "r"(c[2 * h]), "r"(c[2 * h + 1]));      \
+    }
+__CUTRACE_WHOLE(signed char, "s8")
+__CUTRACE_WHOLE(unsigned char, "u8")
+#undef __CUTRACE_WHOLE
+
+__CUTRACE_DEVICE
+void multiply(float *d, const __nv_bfloat16 *a, const __nv_bfloat16 *b, const float *c)
+{
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
+        "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%10,%11,%12,%13};"
+        : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])
+        : "r"(bits(a)), "r"(bits(a + 2)), "r"(bits(a + 4)), "r"(bits(a + 6)),
+          "r"(bits(b)), "r"(bits(b + 2)), "f"(c[0]), "f"(c[1]), "f"(c[2]), "f"(c[3]));
+}
+
+__CUTRACE_DEVICE void multiply(float *d, const float *a, const float *b, const float *c)
+{
+    for (int k = 0; k < 2; ++k, c = d)
+        asm volatile("mma.sync.aligned.m16n8k4.row.col.f32.tf32.tf32.f32 "
+            "{%0,%1,%2,%3}, {%4,%5}, {%6}, {%7,%8,%9,%10};"
+            : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])
+            : "r"(bits(a + 2 * k)), "r"(bits(a + 2 * k + 1)), "r"(bits(b + k)),
+              "f"(c[0]), "f"(c[1]), "f"(c[2]), "f"(c[3]));
+}
+}
+
+template <class Use, int m, int n, int k, class T, class Layout = void> class fragment
+{
+    typedef tile::factor<T> factor;
+#ifdef __CUDA_ARCH__
+    static_assert(__CUDA_ARCH__ >= int(factor::since),
+                  "tensor cores multiply half and bytes from 7.5 on, others from 8.0: --arch");
+#endif
+    static_assert((m == 16 && n == 16) || (m == 32 && n == 8) || (m == 8 && n == 32),
+                  "wmma: expected 16 by 16, 32 by 8 or 8 by 32");
+    static_assert(k * int(sizeof(typename factor::type)) == 32
+                      || (sizeof(typename factor::type) == 1 && k == 16),
+                  "wmma: expected 16 along the sum, 8 of tf32");
+public:
+    typedef T element_type;
+    typedef typename factor::type storage_element_type;
+    enum {
+        is_a = tile::same<Use, matrix_a>::value, packed = factor::packed,
+        outer = is_a ? m : n, rows = (m == 8) == bool(is_a) ? 8 : 16,
+        words = rows / 8 * k / (4 * packed), tiles = outer / rows,
+        num_elements = tiles * words * packed,
+        follows_sum = bool(is_a) == bool(tile::same<Layout, row_major>::value),
+    };
+    alignas(4) storage_element_type x[num_elements];
+};
+
+template <int m, int n, int k, class T> class fragment<accumulator, m, n, k, T, void>
+{
+public:
+    typedef T element_type;
+    typedef T storage_element_type;
+    enum { num_elements = m * n / 32, across = n == 32 ? 1 : n / 8, turned = m == 8 };
+    alignas(sizeof(T) < 4 ? 4 : sizeof(T)) T x[num_elements];
+};
+
+template <class F, class T> __CUTRACE_DEVICE void fill_fragment(F &f, const T &value)
+{ for (int i = 0; i < F::num_elements; ++i) f.x[i] = value; }
+
+namespace tile {
+__CUTRACE_DEVICE unsigned transposed(unsigned word)
+{
+    unsigned r;
+    asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(r) : "r"(word));
+    return r;
+}
+
+#define __CUTRACE_MATRICES(TRANSPOSED)                                                        \
+    if (count == 4)                                                                           \
+        asm volatile("ldmatrix.sync.aligned.m8n8.x4" TRANSPOSED ".shared.b16 "                \
+            "{%0,%1,%2,%3}, [%4];" : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])       \
+            : "r"(row) : "memory");                                                           \
+    else                                                                                      \
+        asm volatile("ldmatrix.sync.aligned.m8n8.x2" TRANSPOSED ".shared.b16 {%0,%1}, [%2];"  \
+            : "=r"(to[0]), "=r"(to[1]) : "r"(row) : "memory");
+template <int count, bool follows_sum> __CUTRACE_DEVICE void matrices(unsigned *to, const void *at)
+{
+    unsigned row = unsigned(__cvta_generic_to_shared(at));
+    if (follows_sum) { __CUTRACE_MATRICES("") } else { __CUTRACE_MATRICES(".trans") }
+}
+#undef __CUTRACE_MATRICES
+
+template <class F> struct place {  // of the word i of a fragment: where its tile of 8 rows begins
+    static __CUTRACE_DEVICE unsigned outer(int i)
+    { return i / F::words * F::rows + 8 * (i % F::words % (F::rows / 8)); }
+    static __CUTRACE_DEVICE unsigned sum(int i)
+    { return i % F::words / (F::rows / 8) * 4 * F::packed; }
+    static __CUTRACE_DEVICE unsigned at(unsigned outer, unsigned sum, unsigned pitch)
+    { return F::follows_sum ? outer * pitch + sum : sum * pitch + outer; }
+};
+
+template <class F, class P> __CUTRACE_DEVICE void load_rows(F &f, const P *from, unsigned pitch)
+{
+    typedef place<F> place;
+    enum { total = F::tiles * F::words, count = total < 4 ? total : 4 };
+    #pragma unroll
+    for (int i = 0; i < total; i += count) {
+        int matrix = i + lane() / 8 % count, row = lane() % 8;
+        unsigned down = place::outer(matrix), along = place::sum(matrix);
+        unsigned at = F::follows_sum ? place::at(down + row, along, pitch)
+                                     : place::at(down, along + row, pitch);
+        unsigned *words = reinterpret_cast<unsigned *>(f.x + i * F::packed);
+        matrices<count, F::follows_sum>(words, from + at);
+    }
+}
+
+template <class F, class P> __CUTRACE_DEVICE void load_words(F &f, const P *from, unsigned pitch)
+{
+    typedef place<F> place;
+    int group = lane() / 4, part = lane() % 4 * F::packed;
+    #pragma unroll
+    for (int i = 0; i < F::tiles * F::words; ++i) {
+        P *x = f.x + i * F::packed;
+        unsigned down = place::outer(i), along = place::sum(i);
+        if (F::follows_sum || F::packed == 2) {
+            unsigned at = F::follows_sum ? place::at(down + group, along + part, pitch)
+                                         : place::at(down + part, along + group, pitch);
+            unsigned word = bits(from + at);
+            *reinterpret_cast<unsigned *>(x) = F::follows_sum ? word : transposed(word);
+        } else
+            for (int j = 0; j < F::packed; ++j)
+                x[j] = from[place::at(down + group, along + part + j, pitch)];
+    }
+}
+}
+
+template <class Use, int m, int n, int k, class T, class Layout, class P> __CUTRACE_DEVICE
+void load_matrix_sync(fragment<Use, m, n, k, T, Layout> &f, const P *from, unsigned pitch)
+{
+    typedef fragment<Use, m, n, k, T, Layout> F;
+    if ((F::packed == 2 || (F::packed == 4 && F::follows_sum)) && __isShared(from))
+        tile::load_rows(f, from, pitch);
+    else
+        tile::load_words(f, from, pitch);
+}
+
+namespace tile {
+template <int m, int n, int k, class T, class M> __CUTRACE_DEVICE
+void visit(fragment<accumulator, m, n, k, T> &f, unsigned pitch, layout_t layout, M move)
+{
+    typedef fragment<accumulator, m, n, k, T> F;
+    #pragma unroll
+    for (int i = 0; i < F::num_elements; i += 2) {
+        unsigned down = i / 4 / F::across * 16 + lane() / 4 + 8 * (i / 2 % 2);
+        unsigned right = i / 4 % F::across * 8 + lane() % 4 * 2;
+        if ((layout == mem_row_major) != bool(F::turned))
+            move.both(f.x + i, down * pitch + right);
+        else if (sizeof(T) == 2)
+            move.turned(f.x + i, (right / 8 * 8 + lane() / 4) * pitch + down / 8 * 8
+                                     + lane() % 4 * 2);
+        else {
+            move.one(f.x[i], right * pitch + down);
+            move.one(f.x[i + 1], (right + 1) * pitch + down);
+        }
+    }
+}
+template <class T> struct load {
+    const T *from;
+    __CUTRACE_DEVICE void one(T &x, unsigned at) { x = from[at]; }
+    __CUTRACE_DEVICE void both(T *x, unsigned at) { couple<sizeof(T)>::load(x, from + at); }
+    __CUTRACE_DEVICE void turned(T *x, unsigned at)
+    {
+        both(x, at);
+        *reinterpret_cast<unsigned *>(x) = transposed(bits(x));
+    }
+};
+template <class T> struct store {
+    T *to;
+    __CUTRACE_DEVICE void one(T &x, unsigned at) { to[at] = x; }
+    __CUTRACE_DEVICE void both(T *x, unsigned at) { couple<sizeof(T)>::store(to + at, x); }
+    __CUTRACE_DEVICE void turned(T *x, unsigned at)
+    { *reinterpret_cast<unsigned *>(to + at) = transposed(bits(x)); }
+};
+}
+
+template <int m, int n, int k, class T> __CUTRACE_DEVICE
+void load_matrix_sync(fragment<accumulator, m, n, k, T> &f, const T *from, unsigned pitch,
+                      layout_t layout)
+{ tile::visit(f, pitch, layout, tile::load<T>{from}); }
+
+template <int m, int n, int k, class T> __CUTRACE_DEVICE
+void store_matrix_sync(T *to, const fragment<accumulator, m, n, k, T> &f, unsigned pitch,
+                       layout_t layout)
+{
+    fragment<accumulator, m, n, k, T> copy = f;
+    tile::visit(copy, pitch, layout, tile::store<T>{to});
+}
+
+template <int m, int n, int k, class T, class R, class LA, class LB> __CUTRACE_DEVICE
+void mma_sync(fragment<accumulator, m, n, k, R> &d, const fragment<matrix_a, m, n, k, T, LA> &a,
+              const fragment<matrix_b, m, n, k, T, LB> &b,
+              const fragment<accumulator, m, n, k, R> &c)
+{
+    enum { turned = m == 8, across = fragment<accumulator, m, n, k, R>::across };
+    #pragma unroll
+    for (int i = 0; i < m * n / 128; ++i) {
+        int down = i / across, right = i % across;
+        int tall = 16 * k / 32 * down, flat = 8 * k / 32 * right;
+        R sum[4];
+        tile::multiply(sum, turned ? b.x + tall : a.x + tall, turned ? a.x + flat : b.x + flat,
+                       c.x + 4 * i);
+        for (int j = 0; j < 4; ++j) d.x[4 * i + j] = sum[j];
+    }
+}
+
+// double: 8 by 8, 4 along the sum; a lane holds one value of each factor, two of the result
+template <class Layout> class fragment<matrix_a, 8, 8, 4, double, Layout>
+{
+public:
+    typedef double element_type, storage_element_type;
+    enum { num_elements = 1 };
+    double x[num_elements];
+};
+template <class Layout> class fragment<matrix_b, 8, 8, 4, double, Layout>
+{
+public:
+    typedef double element_type, storage_element_type;
+    enum { num_elements = 1 };
+    double x[num_elements];
+};
+
+template <class Layout> __CUTRACE_DEVICE
+void load_matrix_sync(fragment<matrix_a, 8, 8, 4, double, Layout> &f, const double *from,
+                      unsigned pitch)
+{
+    unsigned row = tile::lane() / 4, column = tile::lane() % 4;
+    bool by_rows = tile::same<Layout, row_major>::value;
+    f.x[0] = from[by_rows ? row * pitch + column : column * pitch + row];
+}
+
+template <class Layout> __CUTRACE_DEVICE
+void load_matrix_sync(fragment<matrix_b, 8, 8, 4, double, Layout> &f, const double *from,
+                      unsigned pitch)
+{
+    unsigned row = tile::lane() % 4, column = tile::lane() / 4;
+    bool by_rows = tile::same<Layout, row_major>::value;
+    f.x[0] = from[by_rows ? row * pitch + column : column * pitch + row];
+}
+
+__CUTRACE_DEVICE
+void load_matrix_sync(fragment<accumulator, 8, 8, 4, double> &f, const double *from,
+                      unsigned pitch, layout_t layout)
+{
+    unsigned row = tile::lane() / 4, column = tile::lane() % 4 * 2;
+    if (layout == mem_row_major)
+        asm volatile("ld.v2.f64 {%0, %1}, [%2];" : "=d"(f.x[0]), "=d"(f.x[1])
+                     : "l"(from + row * pitch + column) : "memory");
+    else
+        for (int i = 0; i < 2; ++i) f.x[i] = from[(column + i) * pitch + row];
+}
+
+__CUTRACE_DEVICE
+void store_matrix_sync(double *to, const fragment<accumulator, 8, 8, 4, double> &f,
+                       unsigned pitch, layout_t layout)
+{
+    unsigned row = tile::lane() / 4, column = tile::lane() % 4 * 2;
+    if (layout == mem_row_major)
+        asm volatile("st.v2.f64 [%0], {%1, %2};"
+                     :: "l"(to + row * pitch + column), "d"(f.x[0]), "d"(f.x[1]) : "memory");
+    else
+        for (int i = 0; i < 2; ++i) to[(column + i) * pitch + row] = f.x[i];
+}
+
+template <class LA, class LB> __CUTRACE_DEVICE
+void mma_sync(fragment<accumulator, 8, 8, 4, double> &d,
+              const fragment<matrix_a, 8, 8, 4, double, LA> &a,
+              const fragment<matrix_b, 8, 8, 4, double, LB> &b,
+              const fragment<accumulator, 8, 8, 4, double> &c)
+{
+    asm volatile("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0,%1}, {%2}, {%3}, {%4,%5};"
+                 : "=d"(d.x[0]), "=d"(d.x[1])
+                 : "d"(a.x[0]), "d"(b.x[0]), "d"(c.x[0]), "d"(c.x[1]));
+}
+
+__CUTRACE_DEVICE float __float_to_tf32(float x)
+{
+    unsigned r;
+    asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(r) : "f"(x));
+    return __uint_as_float(r);
+}
+#undef __CUTRACE_DEVICE
+} }
