@@ -58,8 +58,8 @@ MOST_SECTORS = 8
 """Sectors of a line: what the masks hold."""
 WORD = 4
 """Bytes that are here or not as a whole, where stores go through."""
-WORTH = 1 << 16
-"""Requests from which on the compiled loop is worth its start of about a second."""
+WORTH = 1 << 13
+"""Requests from which on the compiled loop is worth its start of a tenth of a second."""
 
 _NONE = np.zeros(0, np.int64)
 _NOTHING = _NONE, _NONE, _NONE

@@ -26,8 +26,8 @@ from .replay.ordered import lrc_window as recent
 from .replay.seam import Batch, Step
 
 SECTOR = 32
-WORTH = 1 << 16
-"""Requests from which on the compiled loop is worth its start of about a second."""
+WORTH = 1 << 13
+"""Requests from which on the compiled loop is worth its start of a tenth of a second."""
 
 
 @dataclass

@@ -6,9 +6,9 @@ from ..count import counting, repeating
 from ..rows import touching
 from .compiled import compile_if_worth
 
-TOUCHING_WORTH = 1 << 17
-COUNTING_WORTH = 1 << 18
-REPEATING_WORTH = 1 << 17
+TOUCHING_WORTH = 1 << 15
+COUNTING_WORTH = 1 << 15
+REPEATING_WORTH = 1 << 15
 """Rows; caches, if a device has any, load a compiler before so many have come."""
 
 
