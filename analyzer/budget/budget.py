@@ -16,7 +16,6 @@ polars SQL; a number means "not more than".
 
 import operator
 import re
-import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +24,7 @@ import polars as pl
 from polars.exceptions import PolarsError
 
 from ...errors import CutraceError, nearest
+from ...strict_toml import check_keys, read_toml
 from ...traces.schema import Manifest
 from ..counting.vocabulary import heading, renamed, vocabularies
 
@@ -105,13 +105,8 @@ def read_budget(path: Path) -> Budget:
     """Read a budget; `CutraceError` names the entry and the key that is wrong."""
     if not path.is_file():
         raise CutraceError(f"{path}: no such budget; --update writes one from the present numbers")
-    try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise CutraceError(f"{path}: not TOML: {error}") from error
-    for key in document:
-        if key not in HEAD:
-            raise CutraceError(f"{path}: unknown key `{key}`{nearest(key, HEAD)}")
+    document = read_toml(path.read_bytes(), str(path))
+    check_keys(document, HEAD, str(path))
     tables = document.get("budget", [])
     if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
         raise CutraceError(f"{path}: `budget` must be a list of tables, each `[[budget]]`")

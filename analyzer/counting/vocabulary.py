@@ -5,7 +5,6 @@ list of `[[counter]]` tables. Every key is required unless a default is given he
 key is an error, so that a slip of the pen cannot silently drop a definition.
 """
 
-import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from functools import cache
@@ -13,6 +12,7 @@ from importlib.resources import files
 from types import MappingProxyType
 
 from ...errors import CutraceError, nearest
+from ...strict_toml import check_keys, read_toml
 
 Capability = tuple[int, int]
 """Compute capability, `(major, minor)`."""
@@ -185,10 +185,7 @@ def check_parts(counters: Iterable[Counter], by: str) -> None:
 
 def read_vocabulary(text: str, where: str) -> Vocabulary:
     """Read one TOML text; `CutraceError` names `where`, the counter, and the key that is wrong."""
-    try:
-        document = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise CutraceError(f"{where}: not TOML: {error}") from error
+    document = read_toml(text, where)
     _check_keys(document, {"vocabulary", "counter"}, set(), where)
     head = document["vocabulary"]
     _check_keys(head, {"name", "doc", "devices"}, set(), f"{where}: [vocabulary]")
@@ -234,5 +231,4 @@ def _check_keys(
     """Refuse a table with a key missing or unknown."""
     if missing := sorted(required - table.keys()):
         raise CutraceError(f"{place}: no {', '.join(missing)}")
-    for key in sorted(table.keys() - required - optional):
-        raise CutraceError(f"{place}: unknown key {key!r}{nearest(key, required | optional)}")
+    check_keys(table, required | optional, place)

@@ -21,13 +21,13 @@ Several launch lines are run in order. A script has no launch lines: it finds si
 its environment, and `take = [0]` picks launches of it.
 """
 
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 
 from ...errors import CutraceError, nearest
+from ...strict_toml import check_keys, read_toml
 from ..counting.vocabulary import find_counters
 from .placeholder import BRACES, Setting, fill, names_in
 
@@ -103,11 +103,8 @@ class Job:
 
 def read_suite(path: Path) -> Suite:
     """Read a suite; `CutraceError` names the table and key that is wrong, and the nearest right."""
-    try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise CutraceError(f"{path}: not TOML: {error}") from error
-    _check_keys(document, HEAD, str(path))
+    document = read_toml(path.read_bytes(), str(path))
+    check_keys(document, HEAD, str(path))
     tables = document.get("variant", [])
     if not isinstance(tables, list) or not tables:
         raise CutraceError(f"{path}: no [[variant]] in it")
@@ -174,7 +171,7 @@ def _variant(number: int, table: object, shared: Axes, path: Path) -> Variant:
     where = f"{path}: variant {number + 1}"
     if not isinstance(table, dict):
         raise CutraceError(f"{path}: `variant` must be a list of tables, each `[[variant]]`")
-    _check_keys(table, KEYS, where)
+    check_keys(table, KEYS, where)
     name = _text(table, "name", where)
     where = f"{path}: variant {name!r}" if name else where
     source = _text(table, "source", where)
@@ -268,12 +265,6 @@ def _parameters(tables: object, where: str) -> Axes:
 def words(settings: Mapping[str, Setting]) -> str:
     """Settings as a title has them: `N=64 l2.bytes=16M`."""
     return " ".join(_words(settings))
-
-
-def _check_keys(table: Mapping[str, object], known: Sequence[str], where: str) -> None:
-    for key in table:
-        if key not in known:
-            raise CutraceError(f"{where}: unknown key `{key}`{nearest(key, known)}")
 
 
 def _text(table: Mapping[str, object], key: str, where: str) -> str:

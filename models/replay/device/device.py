@@ -12,12 +12,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from ....errors import CutraceError
+from ....strict_toml import Where, make
 from ..schedule.place import Chip
 from .catalog import FOLDER, find_device, match_devices
 from .layers import Table, Tables, join_layers, read_layers
 from .rates import Rates
 from .settings import apply_settings
-from .strict import Where, make
 from .wiring import Stage, find_model, wire
 
 CALCULATORS = ("block", "spreadsheet", "header")

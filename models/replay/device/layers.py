@@ -6,16 +6,15 @@ as a whole. `capability` is inherited, `name` and `aliases` are not. What a user
 is one more layer on top.
 """
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
 from ....errors import CutraceError, nearest
+from ....strict_toml import Where, read_toml
 from .catalog import find_device, is_path
 from .size import read_size
-from .strict import Where
 
 Values = dict[str, object]
 
@@ -138,14 +137,12 @@ def _find_base(layer: Layer) -> Path:
 def _read(path: Path, said: str) -> Layer:
     """Read one file; `said` is how it was asked for."""
     try:
-        return Layer(path, _parse(path.read_text(encoding="utf-8")))
+        return Layer(path, _parse(path.read_bytes(), path.name))
     except OSError as error:
         raise CutraceError(f"{said}: cannot read this device file: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise CutraceError(f"{path.name}: not TOML: {error}") from error
 
 
 @lru_cache(maxsize=256)
-def _parse(text: str) -> Mapping[str, object]:
+def _parse(text: bytes, name: str) -> Mapping[str, object]:
     """Read TOML, the file of a capability once for all boards that build on it."""
-    return tomllib.loads(text)
+    return read_toml(text, name)

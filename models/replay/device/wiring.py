@@ -12,8 +12,8 @@ from functools import cache
 from pathlib import Path
 
 from ....errors import CutraceError, nearest
+from ....strict_toml import Where, make
 from ..seam import ACCESSES, Kind, Model
-from .strict import Where, make
 
 MODELS = Path(__file__).parents[2]
 STAGE_KEYS = ("model", "from", "scope", "beside_shared")

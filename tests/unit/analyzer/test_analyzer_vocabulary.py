@@ -96,7 +96,7 @@ def test_a_misspelt_counter_is_answered_with_the_three_nearest() -> None:
     ("text", "complaint"),
     [
         (HEAD, "no counter"),
-        (HEAD + ENTRY.format("1.0-") + 'forumla = "SUM(y)"\n', "unknown key 'forumla'"),
+        (HEAD + ENTRY.format("1.0-") + 'forumla = "SUM(y)"\n', "unknown key `forumla`"),
         (HEAD + ENTRY.format("1.0-") + "scope = 3\n", "scope must be a str, not 3"),
         (HEAD + ENTRY.format("1.0-") + 'scope = "gpu"\n', "scope must be one of sm, cluster, all"),
         (HEAD + ENTRY.format("new"), "compute capability 'new'"),

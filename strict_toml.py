@@ -1,18 +1,37 @@
-"""Turn a TOML table into an object whose constructor takes its keys: nothing missing, nothing else.
+"""TOML files that users write: nothing missing, nothing else, every message with its place.
 
-The constructor's parameters are the keys that may be there, its annotations their types.
+Device files, budgets, sweeps and vocabularies are read through here. `make` turns a table into an
+object whose constructor takes its keys: its parameters are the keys that may be there, its
+annotations their types.
 """
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+import tomllib
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from types import NoneType, UnionType
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
-from ....errors import CutraceError, nearest
+from .errors import CutraceError, nearest
 
 Made = TypeVar("Made")
+
+
+def read_toml(text: str | bytes, where: str) -> dict[str, Any]:
+    """Read TOML, in UTF-8 where it is bytes; `CutraceError` with `where` if it is not that."""
+    try:
+        return tomllib.loads(text if isinstance(text, str) else text.decode("utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise CutraceError(f"{where}: not TOML: {error}") from error
+
+
+def check_keys(table: Iterable[str], known: Iterable[str], where: str) -> None:
+    """Raise `CutraceError` for a key that is not known, with the nearest that are."""
+    every = tuple(known)
+    for key in table:
+        if key not in every:
+            raise CutraceError(f"{where}: unknown key `{key}`{nearest(key, every)}")
 
 
 @dataclass(slots=True)
@@ -48,8 +67,7 @@ def make(build: Callable[..., Made], table: Mapping[str, object], where: Where) 
     """
     parameters, hints = _read_signature(build)
     for name in table:
-        if name not in parameters:
-            raise CutraceError(f"{where.of(name)}: unknown key `{name}`{nearest(name, parameters)}")
+        check_keys((name,), parameters, where.of(name))
     for name, parameter in parameters.items():
         if name not in table and parameter.default is parameter.empty:
             raise CutraceError(f"{where.of(name)}: the key `{name}` is missing")
