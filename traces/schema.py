@@ -297,6 +297,20 @@ class Outside:
     address: int  # offset in the window of global memory, bytes
 
 
+def _c_name(signature: str) -> str:
+    """What stands before the parameters; a template's arguments may have parentheses, too.
+
+    >>> _c_name("k<(Mode)2, float (*)(int)>(int *out)"), _c_name('k<"(">(int)'), _c_name("k")
+    ('k<(Mode)2, float (*)(int)>', 'k<"(">', 'k')
+    """
+    depth = 0
+    for place, letter in enumerate(signature):
+        if letter == "(" and not depth:
+            return signature[:place]
+        depth += {"<": 1, ">": -1}.get(letter, 0)
+    return signature
+
+
 @dataclass(frozen=True, slots=True)
 class Launch:
     """One kernel launch, as the manifest keeps it."""
@@ -325,7 +339,7 @@ class Launch:
     @property
     def name(self) -> str:
         """The C name with template arguments, or the PTX name where that is not known."""
-        return self.signature.partition("(")[0] or self.kernel
+        return _c_name(self.signature) or self.kernel
 
     @property
     def blocks(self) -> int:

@@ -14,6 +14,7 @@ from ..counting.hottest_line import MOVED
 from ..counting.vocabulary import Counter, heading
 from ..launch_profile import LaunchProfile
 from ..profile import Profile
+from ..text.kernel_name import ROOM, short_name
 from ..text.launch_text import launch_text
 from ..text.number import number
 from .sheet import chosen
@@ -126,7 +127,7 @@ def overview_tables(profile: Profile) -> Iterator[list[tuple[str, ...]]]:
             counted = (cells[n][place] for n in kept)
             which = f"launch {row.costliest.number}"
             launches = str(len(row.launches)), str(row.different)
-            table.append((row.name, *launches, *shown, *counted, which))
+            table.append((short_name(row.name), *launches, *shown, *counted, which))
         yield table
 
 
@@ -149,5 +150,5 @@ def summary(profile: Profile) -> str:
     what = f"{len(kernels)} kernel{'s' if len(kernels) != 1 else ''}"
     return (
         f"{len(profile.numbers)} launches of {what}, the costliest first; launch {one.number} is"
-        f" {launch_text(one.launch)}"
+        f" {launch_text(one.launch, ROOM)}"
     )

@@ -2,15 +2,20 @@
 
 from ...inert import one_line
 from ...traces.schema import Launch
+from .kernel_name import short_name
 
 
-def launch_text(launch: Launch) -> str:
-    """`reverse<<<1024, 256>>>(out, in)`; scalars with their values, `n=1024`."""
+def launch_text(launch: Launch, room: int = 0) -> str:
+    """`reverse<<<1024, 256>>>(out, in)`; scalars with their values, `n=1024`.
+
+    With `room` a name that is longer is shortened to so many characters.
+    """
+    name = short_name(launch.name, room) if room else launch.name
     shape = [_extent(launch.grid), _extent(launch.block)]
     if launch.shared_dynamic:
         shape.append(str(launch.shared_dynamic))
     arguments = (a.name if a.name == a.value else f"{a.name}={a.value}" for a in launch.arguments)
-    return one_line(f"{launch.name}<<<{', '.join(shape)}>>>({', '.join(arguments)})")
+    return one_line(f"{name}<<<{', '.join(shape)}>>>({', '.join(arguments)})")
 
 
 def ranges_text(launch: Launch) -> str:

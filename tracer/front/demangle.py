@@ -58,7 +58,10 @@ class _Reader:
         self.text = text
         self.at = 0
         self.seen: list[str] = []
-        self.arguments: tuple[str, ...] = ()
+        self.packs: list[tuple[str, ...]] = []
+        """The template arguments that `T_`, `T0_`... refer to: one, or those of a pack."""
+        self.used: set[int] = set()
+        self.last: list[tuple[str, ...]] = []
 
     def peek(self, *heads: str) -> bool:
         return self.text.startswith(heads, self.at)
@@ -76,11 +79,11 @@ class _Reader:
     def encoding(self) -> Demangled:
         name, arguments = self.nested() if self.take("N") else self.unscoped()
         if arguments is not None:
-            self.arguments = arguments
+            self.packs = self.last
             self.type()  # a template's name carries the type that it returns
         parameters = []
         while self.at < len(self.text):
-            parameters.append(self.type())
+            parameters += self.types()
         if parameters == ["void @"]:
             parameters = []
         return Demangled(name, arguments, tuple(parameters))
@@ -96,10 +99,13 @@ class _Reader:
             elif self.peek("S") and not self.peek("St"):
                 name, arguments = self.substitution(), None
                 continue
+            elif not name and self.take("T"):
+                name = self.argument()
             else:
-                part = "std" if self.take("St") else self.identifier()
-                name, arguments = _join(name, part), None
-                if part == "std":
+                is_standard = self.take("St")
+                name = _join(name, "std" if is_standard else self.identifier())
+                arguments = None
+                if is_standard:  # it is never referred to, other than `std` in a namespace
                     continue
             if not self.peek("E"):
                 self.seen.append(name)
@@ -163,13 +169,17 @@ class _Reader:
         if not self.take("J"):
             self.need("I")
         found: list[str] = []
+        packs: list[tuple[str, ...]] = []
         while not self.take("E"):
             if self.peek("L"):
-                found.append(self.literal())
+                part: tuple[str, ...] = (self.literal(),)
             elif self.peek("J"):
-                found.extend(self.template_arguments())
+                part = self.template_arguments()
             else:
-                found.append(plain(self.type()))
+                part = tuple(map(plain, self.types()))
+            found += part
+            packs.append(part)
+        self.last = packs
         return tuple(found)
 
     def literal(self) -> str:
@@ -181,6 +191,23 @@ class _Reader:
         if kind == "bool":
             return "true" if value == "1" else "false"
         return value if kind in _BUILTIN.values() else f"({kind}){value}"
+
+    def types(self) -> list[str]:
+        """One type, or behind `Dp` one for each argument of the pack that its pattern names."""
+        if not self.take("Dp"):
+            return [self.type()]
+        start, seen, packs, self.used = self.at, len(self.seen), self.packs, set()
+        found = [self.type()]
+        wide = next((n for n in self.used if len(packs[n]) != 1), None)
+        if wide is not None:
+            found = []
+            for argument in packs[wide]:
+                self.at, self.packs = start, [*packs[:wide], (argument,), *packs[wide + 1 :]]
+                del self.seen[seen:]
+                found.append(self.type())
+        self.packs = packs
+        self.seen.append(", ".join(found))
+        return found
 
     def type(self) -> str:
         """One type; all but builtin ones may be referred to later."""
@@ -209,19 +236,26 @@ class _Reader:
         if self.take("F"):
             return self.function()
         if self.take("T"):
-            return f"{self.arguments[self.sequence()]} @"
+            return f"{self.argument()} @"
         if self.take("N"):
             name, arguments = self.nested()
             return f"{name}{_angle(arguments)} @"
         name, arguments = self.unscoped()
         return f"{name}{_angle(arguments)} @"
 
+    def argument(self) -> str:
+        """After `T`: which of the template's arguments."""
+        number = self.sequence()
+        self.used.add(number)
+        return ", ".join(self.packs[number])
+
     def function(self) -> str:
         """After `F`: what it returns, what it takes, and `E`; `float (float)`."""
         self.take("Y")
-        returned, taken = plain(self.type()), []
+        returned = plain(self.type())
+        taken: list[str] = []
         while not self.take("E"):
-            taken.append(plain(self.type()))
+            taken += map(plain, self.types())
         return f"{returned} @({', '.join(taken if taken != ['void'] else [])})"
 
     def instance(self, name: str) -> str:

@@ -19,6 +19,14 @@ from cutrace.tracer.front.syntax.syntax import written_kernels
         ("_Z3fooIfJidEEvv", "foo<float, int, double>()"),
         ("_Z1kILb1ELin3EEvv", "k<true, -3>()"),
         ("_Z4testI4ModeLS0_2EEvv", "test<Mode, (Mode)2>()"),
+        ("_Z1kIJifdEEvPiDpT_", "k<int, float, double>(int *, int, float, double)"),
+        ("_Z1kIiJfdEEvT_DpPKT0_", "k<int, float, double>(int, const float *, const double *)"),
+        ("_Z1kIJEEvPiDpT_", "k<>(int *)"),
+        (  # `std` in a namespace may be referred to, the one of `St` may not
+            "_ZN1a1fIN4cuda3std1xENS2_1yEEEvT_T0_S4_",
+            "a::f<cuda::std::x, cuda::std::y>(cuda::std::x, cuda::std::y, cuda::std::y)",
+        ),
+        ("_ZN1a1kINS_1bILi3EEEEEvNT_1cE", "a::k<a::b<3>>(a::b<3>::c)"),
         ("_ZN34_GLOBAL__N__00000000_4_s_cu__Z1kPf4anonIiEEvPT_", "anon<int>(int *)"),
     ],
 )
