@@ -19,7 +19,7 @@ different rows of one bank is served in several passes.
 
 Lanes of an atomic that want one word are served one after another, as if each wanted a row for
 itself, unless the assembler has combined them or the chip counts them (`seam.COLLISIONS`). Compare
-and swap takes two passes for each of others.
+and swap takes two passes a lane, other atomics one.
 
 What is modelled. `split_requests` with an active lane; `passes`; `ideal_passes`, those without any
 conflict: a request each, and with `pair_merge` as many rows of all banks as the active lanes ask

@@ -1,4 +1,4 @@
-"""Lanes that meet in a bank of shared memory, and the padding of rows that parts them.
+"""Bank conflicts in shared memory, and the row padding that removes them.
 
 The padding is tried: the launch is replayed with the array's rows so many elements longer, rows as
 the array's accesses show them, or of as many words as there are banks. Where the trace knows of no

@@ -1,4 +1,4 @@
-"""Branches that send neighbouring lanes of a warp different ways: by an even or odd number, say.
+"""Divergent branches between neighbouring lanes of a warp: on an even or odd number, say.
 
 A pattern that repeats every few lanes is told, and lanes that are the same in most warps while both
 sides have work to do: then threads can be renumbered so that whole warps go one way. A warp at the

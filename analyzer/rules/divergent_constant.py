@@ -1,4 +1,4 @@
-"""Constants of which a warp reads several at once: the cache gives one at a time."""
+"""Divergent constant loads: a warp reads several addresses, the cache serves one at a time."""
 
 from collections.abc import Iterator
 

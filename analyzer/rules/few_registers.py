@@ -1,4 +1,4 @@
-"""Registers that keep warps off an SM: half of it or more stays empty for want of them."""
+"""Occupancy limited by registers: at most half of an SM's warps fit."""
 
 from collections.abc import Iterator
 

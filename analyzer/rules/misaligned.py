@@ -1,4 +1,4 @@
-"""Neighbouring words that begin beside a boundary: a transaction more for every request.
+"""Misaligned accesses: neighbouring words that begin off a boundary, a transaction more a request.
 
 Both cures are tried: longer rows, so that each begins at a boundary, and another base, so that the
 element with which warps begin lies at one. An array of one dimension may have rows too: as long as

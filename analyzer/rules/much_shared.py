@@ -1,4 +1,4 @@
-"""Shared memory that keeps warps off an SM: half of it or more stays empty for want of it."""
+"""Occupancy limited by shared memory: at most half of an SM's warps fit."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Blocks too small to fill an SM, which holds so many of them and no more."""
+"""Occupancy limited by blocks an SM: they are too small to fill it."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Loads from places near one another, in no order, on devices that coalesce by order only.
+"""Scattered loads with locality on devices that coalesce in lane order only: use a texture.
 
 On 1.x a half-warp whose lanes do not follow one another makes a transaction for each lane or
 segment; a texture's cache takes any order. It is tried: the same addresses go through the device's

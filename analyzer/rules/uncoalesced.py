@@ -1,4 +1,4 @@
-"""Lanes of a warp that lie apart in global memory: far more transactions than their bytes need."""
+"""Uncoalesced accesses: the lanes of a warp need far more transactions than their bytes do."""
 
 import re
 from collections.abc import Iterator

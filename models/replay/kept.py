@@ -1,4 +1,4 @@
-"""Replays that were done before: what each device counted, kept between runs by content.
+"""Replay cache: what each device counted, kept between runs by content.
 
 A key has all that a count depends on in it: the tables of the launch byte by byte, the launch as
 it is or as it is supposed, the device with its settings, the options, and the source of whatever

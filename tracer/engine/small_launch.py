@@ -1,4 +1,4 @@
-"""A launch of few lanes, which the array engine runs until that takes long: then it is compiled.
+"""Small launches: run by the array engine until that takes long, then compiled and run anew.
 
 How often its loops go round nobody knows before. Its rows are held and global memory is put aside,
 so that the compiled engine can begin anew; kernels that took long are remembered.

@@ -1,4 +1,4 @@
-"""How much would be made of JSON text? Asked before it is parsed."""
+"""Memory that JSON text would take when parsed, estimated before it is."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Folders that live as long as a process, and what is left of those whose process was killed.
+"""Scratch folders that live as long as a process, and the removal of those of killed processes.
 
 A folder of ours has a lock file, on which its process holds a lock: the system lets go of it when
 the process ends, however it does. Who finds a folder whose lock is free removes it: nobody else

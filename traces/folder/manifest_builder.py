@@ -1,4 +1,4 @@
-"""A manifest in the making: what a session tells of compilers, sources, events and launches."""
+"""Manifest builder: collects a session's compilers, sources, events and launches."""
 
 from collections.abc import Mapping
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""How large a trace may become: bytes are counted as they are written."""
+"""Size limit of a trace: bytes are counted as they are written."""
 
 from dataclasses import dataclass
 

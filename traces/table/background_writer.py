@@ -1,4 +1,4 @@
-"""A thread that writes to disk while its owner goes on."""
+"""Asynchronous writer: a thread that writes to disk while its owner goes on."""
 
 from collections import deque
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""What stages without state pass on for each distinct row, ready to be repeated for all rows."""
+"""Results of stateless stages by distinct row, to be repeated for all equal rows."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

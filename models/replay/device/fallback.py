@@ -1,4 +1,4 @@
-"""What a device lacks: its own compiler would have gone another way, and so does the replay."""
+"""Feature fallback: instructions that a device lacks, counted as its own compiler makes them."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""Rivals: pairs of accesses by different warps that share bytes, counted without listing them.
+"""Racing pairs: accesses by different warps that share bytes, counted without listing them.
 
 Instructions are put on *sides*; of each cell it is known how many lanes of each warp and side
 touched it. Two accesses that share several cells are counted at the first: where at least one of

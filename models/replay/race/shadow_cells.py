@@ -1,4 +1,4 @@
-"""Cells: memory in equal pieces, so small that an access covers whole ones, and who touches them.
+"""Shadow cells: memory in pieces small enough that an access covers whole ones, with accessors.
 
 The size of a cell follows from the accesses: the greatest power of two that divides every address
 and width among them, 4 bytes in most kernels.

@@ -1,4 +1,4 @@
-"""Intervals: which barriers of the block lie before each access of a warp.
+"""Barrier intervals: how many barriers of the block precede each access of a warp.
 
 A barrier that the whole block takes part in lets no warp pass before all have come or ended, so
 the warps of a block pass the same barriers in the same order. A warp's interval is the number of

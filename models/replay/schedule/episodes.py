@@ -1,4 +1,4 @@
-"""Episodes: what the warps of one block did to shared memory in one interval.
+"""Episodes: the shared-memory accesses of one block's warps between two barriers.
 
 Rows are gathered until every warp of their block has passed the interval, so memory holds the
 intervals in progress only. In a regular kernel most episodes are alike: equal ones (the same warps

@@ -1,4 +1,4 @@
-"""Layout: where a launch's arrays would lie if some had longer rows or began elsewhere.
+"""Layout: the addresses of a launch's arrays with some of them padded or realigned.
 
 Which addresses move. In an array with rows of R bytes, padded by P, the byte at offset i goes to
 i + i // R * P, and the array takes P bytes more for each row begun. An array that is aligned anew

@@ -1,4 +1,4 @@
-"""Moved: a launch's trace as if its arrays lay elsewhere or had longer rows.
+"""Relocation: a launch's trace with its arrays at other addresses or with longer rows.
 
 Every reader of traces takes it for one. Rows keep everything but base and pattern: where an access
 lies inside one array, its pattern depends on the place in the array's row at which it begins, and

@@ -1,4 +1,4 @@
-"""Usage: how a launch's instructions go over one array: its elements, its rows, its widest access.
+"""Usage: element size, row length and widest access of an array, from the instructions that use it.
 
 A trace knows of a shared-memory array how many bytes it has, and no more. What an element is,
 instructions say; how long a row is, the lanes do: threads that go down a column are a row apart.

@@ -1,4 +1,4 @@
-"""Waiting without end: told from waiting that will end by what changes meanwhile.
+"""Deadlock detection: a launch whose warps only wait, and whose state repeats.
 
 Warps whose loops wait for one another may do all their work inside of them, a tree that is summed
 up from its leaves, say: that they run such loops only is no reason to give up. What cannot go on

@@ -1,4 +1,4 @@
-"""What always holds of a wave, asserted while it runs if CUTRACE_INVARIANTS is set: in tests.
+"""Invariants of a wave, asserted while it runs if CUTRACE_INVARIANTS is set: in tests.
 
 Registers share arrays, arrays change in place where only one register can hold them, and what is
 known of a value is kept for the next access. Each of these is right as long as what stands here is.

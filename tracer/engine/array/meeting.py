@@ -1,4 +1,4 @@
-"""Lanes of a warp that meet though they have parted: two sides of a branch in one shuffle or vote.
+"""Warp-wide instructions across divergence: two sides of a branch in one shuffle or vote.
 
 A `.sync` instruction waits for all lanes of its mask that have not exited, wherever they come to
 one of its kind. A split that comes first leaves its values, and another split of the warp goes on;

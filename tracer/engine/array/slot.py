@@ -1,4 +1,4 @@
-"""Numbered places for everything that an instruction can name as a value."""
+"""Register slots: a number for each register, special register and piece of a parameter."""
 
 from collections.abc import Callable
 from typing import Any, TypeAlias

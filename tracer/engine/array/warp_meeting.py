@@ -1,4 +1,4 @@
-"""Warp-wide instructions whose lanes may have parted: they wait for one another there."""
+"""Decoding warp-wide instructions whose lanes may have diverged: they wait for one another."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""What a call does besides: arguments and results in registers, parameters that need an address.
+"""Calling convention: arguments and results in registers, parameters that need an address.
 
 Old PTX has registers, `.func (.reg .u32 r) f (.reg .u32 a)`, and any PTX may pass one where a
 `.param` is taken. They are put into the callee's place before the call; results are taken from

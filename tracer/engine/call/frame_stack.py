@@ -1,4 +1,4 @@
-"""The registers that lanes put aside before recursive calls: a stack for each lane."""
+"""Registers saved across recursive calls: a stack for each lane."""
 
 import numpy as np
 from numpy.typing import NDArray

@@ -1,4 +1,4 @@
-"""Where an instruction stands in the source: what messages on a kernel begin with."""
+"""The source line of an instruction, with which messages about a kernel begin."""
 
 from ...ptx.kernel import Kernel
 

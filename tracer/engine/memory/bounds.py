@@ -1,4 +1,4 @@
-"""Where in an array of bytes the lanes of one access land, for each state space."""
+"""Bounds check of an access, and the indices of its lanes in the bytes of its state space."""
 
 from dataclasses import dataclass, replace
 from typing import Any

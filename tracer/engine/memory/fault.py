@@ -1,4 +1,4 @@
-"""What the user is told when a lane reaches memory that it must not."""
+"""Messages of memory faults: accesses outside of allocations, and misaligned ones."""
 
 from math import prod
 from typing import NoReturn

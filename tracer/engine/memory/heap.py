@@ -1,4 +1,4 @@
-"""What kernels take by `malloc` and `new` and give back: a part of global memory set aside.
+"""Device heap: memory that kernels allocate and free by `malloc` and `new`, in global memory.
 
 Pieces are taken in the order in which lanes ask, each the first place that is large enough, and
 stay taken from launch to launch until a kernel gives them back (CUDA C++ Programming Guide,

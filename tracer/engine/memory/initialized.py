@@ -1,4 +1,4 @@
-"""Which bytes anybody wrote: kept beside memory when loads of other bytes are to be faults.
+"""Uninitialized loads: a map of written bytes beside memory, where such loads are to be faults.
 
 A map has the shape of the memory that it shadows, with 1 for each written byte. What the host
 copies or fills is written, and so are a module's variables; constants are not watched, nor what

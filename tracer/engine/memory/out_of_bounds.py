@@ -1,4 +1,4 @@
-"""What the lanes of a wave do outside of every allocation, where a chip lets them."""
+"""Out-of-bounds accesses of a wave to mapped memory: counted, with the first lane of each."""
 
 import numpy as np
 from numpy.typing import NDArray

@@ -1,4 +1,4 @@
-"""What an atomic operation makes of a word in memory, in LLVM assembly (PTX ISA 9.7.13.5).
+"""Arithmetic of atomic operations on a word of memory, in LLVM assembly (PTX ISA 9.7.13.5).
 
 Each sets %new from %old and the operands %b and %d, all of one integer type. As on the hardware
 f32 sums in global memory take subnormal numbers for zeros, those in shared memory do not; f64

@@ -1,4 +1,4 @@
-"""Rows of a wave that ran beside others: held until it is their turn to be written.
+"""Row buffers of waves that run in parallel: written in the waves' order.
 
 A wave's patterns have numbers of its own. When its rows are handed on they are named in the
 launch's dictionary, batch by batch as they were made: the same rows in the same batches get the

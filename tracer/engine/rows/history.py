@@ -1,4 +1,4 @@
-"""What each warp ran, run-length coded, and shared between warps that ran the same."""
+"""Control-flow paths of warps, run-length coded, shared between warps with equal paths."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -1,4 +1,4 @@
-"""Whether the blocks of a launch can be run without one another, from the kernel's instructions."""
+"""Independence of the blocks of a launch, from the kernel's instructions."""
 
 from collections.abc import Callable
 from typing import Any

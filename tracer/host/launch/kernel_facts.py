@@ -1,4 +1,4 @@
-"""What is found out of a kernel once, for all its launches and all sessions that load its text."""
+"""Static facts of a kernel, found once for all its launches and sessions that load its text."""
 
 from dataclasses import dataclass
 from functools import cached_property, lru_cache

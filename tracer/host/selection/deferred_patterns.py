@@ -1,4 +1,4 @@
-"""Patterns and paths that have a number but are not in the trace: nothing kept needs them yet."""
+"""Deferred dictionary entries: patterns and paths written only when a kept row refers to them."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""The rows of a launch on their way to the trace, less those that are not to be kept.
+"""Row filter: a sink that hands on the rows of a launch that are to be kept.
 
 Patterns and paths are given identifiers at once, and written when a row that is kept refers to
 them, so that what is left out costs nothing on disk.

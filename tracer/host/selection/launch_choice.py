@@ -1,4 +1,4 @@
-"""What is kept of one launch, and which of its blocks are run."""
+"""Filter and sample of one launch: which rows are kept, which blocks are run."""
 
 from dataclasses import replace
 

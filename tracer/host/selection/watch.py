@@ -1,4 +1,4 @@
-"""What a session watches for: its own arguments, else what `cutrace record` says."""
+"""Limits and checks of a session: its own arguments, else those of `cutrace record`."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

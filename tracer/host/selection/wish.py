@@ -1,4 +1,4 @@
-"""What a session is to record: its own arguments, else what `cutrace record` says."""
+"""Filters and samples of a session: its own arguments, else those of `cutrace record`."""
 
 import operator
 import re
