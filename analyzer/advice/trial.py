@@ -111,7 +111,7 @@ class Trials:
             return 0, 0
         placement = place(self.device.chip, self.trace.launch.blocks)
         coalescer, stages, moved = plain.build(), Stages((unit, cache)), [0, 0]
-        for batch, block in self._rows(pc):
+        for batch, block in self.rows(pc):
             units = {"sm": placement.sm(block), "cluster": placement.cluster(block)}
             answers = stages.run(_as_texels(batch, image), units)
             fills = answers[cache.stage.name][cache.counters.index("fills")].sum()
@@ -122,7 +122,7 @@ class Trials:
     def starts(self, pc: int, array: Array) -> Ints:
         """The places of an array, in bytes from its first, at which an instruction begins."""
         found = [np.zeros(0, np.int64)]
-        for batch, _ in self._rows(pc):
+        for batch, _ in self.rows(pc):
             first = batch.active.argmax(axis=1)
             found.append(np.unique(batch.addresses[np.arange(len(batch)), first]))
         into = np.unique(np.concatenate(found)) - array.offset
@@ -138,7 +138,7 @@ class Trials:
             return Image(array.offset, row, -(-array.bytes // row))
         return Image(array.offset, array.bytes, 1, array.bytes, is_fetch=True)
 
-    def _rows(self, pc: int) -> Iterator[tuple[Batch, Ints]]:
+    def rows(self, pc: int) -> Iterator[tuple[Batch, Ints]]:
         """The first rows of an instruction in global memory, and their blocks."""
         sites = read_sites(self.trace.instructions(), self.dlcm)
         kinds = adapt_kinds(sites.kinds, self.device.capability, self.dlcm)

@@ -1,0 +1,67 @@
+"""Gain: the time that a change is worth at most, by the bounds of the launch before and after.
+
+What limits a launch stays its limit until another resource needs longer: less of what does not
+limit gains nothing. Accesses that are changed are taken to cost what their lanes ask for at least,
+in every cache behind them alike, or the part that a rule knows to remain.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from ..counting.bounds import L1, SHARED
+
+if TYPE_CHECKING:
+    from .advice import Evidence
+
+COUNTERS: Mapping[str, Sequence[str]] = {
+    "DRAM": ("dram_bytes_read", "dram_bytes_written"),
+    "L2": ("l2_reads", "l2_writes"),
+    "L1 data": [f"{name}_bytes_moved" for name in L1],
+    "shared memory": [f"{name}_passes" for name in SHARED],
+    "constant cache": ("const_load_conflicts",),
+}
+"""The raw counters of which an access has its part, by resource."""
+IDEAL = (("transactions", "ideal_transactions"), ("passes", "ideal_passes"))
+
+
+def find_gain(evidence: "Evidence", saved: Iterable[tuple[int, float | None]]) -> float:
+    """The nanoseconds that a launch is shorter at most, by its bounds, after a change.
+
+    `saved` are instructions, each with the part of its cost that it saves, 0 to 1; None stands for
+    what lies beyond the ideal.
+    """
+    bounds = evidence.profile.bounds
+    if not bounds:
+        return 0.0
+    parts = [(pc, _waste(evidence, pc) if part is None else part) for pc, part in saved]
+    after = max(bound.ns * (1 - _fraction(evidence, bound.resource, parts)) for bound in bounds)
+    return bounds[0].ns - after
+
+
+def _fraction(evidence: "Evidence", resource: str, parts: Sequence[tuple[int, float]]) -> float:
+    """The part of a resource that is saved, 0 to 1."""
+    names = COUNTERS.get(resource, ())
+    total = sum(evidence.total(name) for name in names)
+    less = sum(part * evidence.of(pc, name) for pc, part in parts for name in names)
+    return less / total if total else 0.0
+
+
+def _waste(evidence: "Evidence", pc: int) -> float:
+    """The part of the cost of an instruction's accesses that lies beyond the ideal, 0 to 1."""
+    prefixes = [access.kind.prefix for access in evidence.worst if access.pc == pc]
+    for cost, ideal in IDEAL:
+        paid, needed = (
+            sum(evidence.of(pc, prefix + name) for prefix in prefixes) for name in (cost, ideal)
+        )
+        if paid:
+            return max(0.0, 1 - max(needed / paid, _asked(evidence, pc, prefixes)))
+    return 0.0
+
+
+def _asked(evidence: "Evidence", pc: int, prefixes: Sequence[str]) -> float:
+    """The part of the bytes moved that lanes asked for: transactions may differ in size."""
+    asked, moved = (
+        sum(evidence.of(pc, prefix + name) for prefix in prefixes)
+        for name in ("bytes_asked", "bytes_moved")
+    )
+    return asked / moved if moved else 0.0

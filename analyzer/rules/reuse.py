@@ -1,0 +1,56 @@
+"""Warps of a block that load the same addresses of global memory again and again: a tile of them
+in shared memory, or in registers, would be loaded once.
+
+Told only where bytes are what limits the launch; a few addresses that all want are a broadcast, and
+left alone.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ...models.replay.rows.lanes import NONE, sort_distinct
+from ..advice.advice import Evidence, Finding
+from ..why.search import Access
+
+TIMES = 8
+"""How often a block loads each address, on average, from which on a tile is worth a word."""
+FEW = 32
+"""Addresses of a block that are too few for a tile."""
+BYTES = ("DRAM", "L2", "L1 data")
+
+
+def find(evidence: Evidence) -> Iterator[Finding]:
+    """Look at plain loads of global memory where bytes limit the launch."""
+    if evidence.profile.limited_by not in BYTES:
+        return
+    for access in evidence.worst:
+        if access.kind.space != "global" or access.kind.access != "load":
+            continue
+        wanted, distinct = _of_a_block(evidence, access)
+        if distinct >= FEW and wanted >= TIMES * distinct:
+            name = evidence.array_of(access)
+            tile = f"a tile of `{name}`" if name else "a tile"
+            yield Finding(
+                f"the warps of a block load the same addresses {wanted / distinct:.3g} times",
+                f"one block asks {wanted} times for {distinct} addresses",
+                f"let each block bring {tile} into shared memory once, and each thread compute"
+                " several results from values that it keeps in registers",
+                access.pc,
+                evidence.share(access, "bytes_moved"),
+                access.identifier,
+                saved=1 - distinct / wanted,
+            )
+
+
+def _of_a_block(evidence: Evidence, access: Access) -> tuple[int, int]:
+    """Addresses that the requests of one block want, summed over requests, and how many differ."""
+    first: int | None = None
+    found = [np.zeros(0, np.int64)]
+    for batch, block in evidence.trials.rows(access.pc):
+        first = int(block[0]) if first is None else first
+        mine = np.flatnonzero(block == first)
+        wanted = sort_distinct(batch.addresses[mine], batch.active[mine])
+        found.append(wanted[wanted != NONE])
+    every = np.concatenate(found)
+    return len(every), len(np.unique(every))
