@@ -6,24 +6,38 @@ annotations their types.
 """
 
 import inspect
+import json
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from types import NoneType, UnionType
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
+from .cache import keep, key_of, load
 from .errors import CutraceError, nearest
 
 Made = TypeVar("Made")
+KIND, MOST_BYTES = "toml", 1 << 23
+"""What tables are kept as, and how many bytes of them."""
 
 
 def read_toml(text: str | bytes, where: str) -> dict[str, Any]:
-    """Read TOML, in UTF-8 where it is bytes; `CutraceError` with `where` if it is not that."""
+    """Read TOML, in UTF-8 where it is bytes; `CutraceError` with `where` if it is not that.
+
+    What was read before is kept as JSON: Python takes forty milliseconds for the lists of counters.
+    """
+    key = key_of(text)
+    if (data := load(KIND, key)) is not None:
+        return dict(json.loads(data))
     try:
-        return tomllib.loads(text if isinstance(text, str) else text.decode("utf-8"))
+        document = tomllib.loads(text if isinstance(text, str) else text.decode("utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise CutraceError(f"{where}: not TOML: {error}") from error
+    with suppress(TypeError):  # JSON has no dates
+        keep(KIND, key, json.dumps(document).encode(), MOST_BYTES)
+    return document
 
 
 def check_keys(table: Iterable[str], known: Iterable[str], where: str) -> None:

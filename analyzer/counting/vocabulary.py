@@ -132,9 +132,14 @@ def heading(counter: Counter) -> str:
     for vocabulary in vocabularies():
         if vocabulary.name == counter.vocabulary:
             return counter.name
-        if counter.name in (c.name for c in vocabulary.counters):
+        if counter.name in _names(vocabulary):
             return counter.qualified
     return counter.name
+
+
+@cache
+def _names(vocabulary: Vocabulary) -> frozenset[str]:
+    return frozenset(counter.name for counter in vocabulary.counters)
 
 
 @cache

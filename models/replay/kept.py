@@ -30,6 +30,8 @@ KIND, MOST_BYTES = "replays", 1 << 28
 WORTH = 1 << 15
 """Rows of a launch from which on looking is quicker than counting."""
 _SIZES = "<3Q"
+STAGES = ("models", "traces", "native")
+"""Folders with the source of what counts."""
 
 Frames: TypeAlias = tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]
 """`counts`, `mixed` and `lanes_on` of a `LaunchCounts`."""
@@ -121,6 +123,6 @@ def _digest(folder: Path) -> bytes:
 def _source() -> bytes:
     """Return a hash of all modules that read a trace and count."""
     root, digest = Path(__file__).parents[2], blake2b()
-    for path in sorted(p for stage in ("models", "traces") for p in (root / stage).rglob("*.py")):
+    for path in sorted(p for stage in STAGES for p in (root / stage).rglob("*.py")):
         digest.update(path.read_bytes())
     return digest.digest()

@@ -2,11 +2,14 @@
 
 import os
 from concurrent.futures import ThreadPoolExecutor
+from datetime import date
 from pathlib import Path
 
 import pytest
 
 from cutrace.cache import keep, key_of, load
+from cutrace.errors import CutraceError
+from cutrace.strict_toml import read_toml
 
 
 @pytest.fixture
@@ -70,3 +73,13 @@ def test_many_writers_leave_whole_files_within_the_bound(folder: Path) -> None:
     assert 1 <= len(left) <= 3
     for name in left:
         assert load("native", name) == bytes([int(name[1:])]) * 1000
+
+
+def test_toml_is_read_once_and_says_the_same(folder: Path) -> None:
+    text = 'a = [1, 2.5, "x"]\n[b]\nc = true\nd = { e = -9007199254740993 }\n'
+    wanted = {"a": [1, 2.5, "x"], "b": {"c": True, "d": {"e": -9007199254740993}}}
+    assert read_toml(text, "") == read_toml(text.encode(), "") == wanted
+    assert len(list(folder.with_name("toml").iterdir())) == 1
+    assert read_toml("at = 2020-01-02", "") == {"at": date(2020, 1, 2)}
+    with pytest.raises(CutraceError, match=r"^f\.toml: not TOML"):
+        read_toml("a = ", "f.toml")
