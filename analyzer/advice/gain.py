@@ -18,9 +18,12 @@ COUNTERS: Mapping[str, Sequence[str]] = {
     "L2": ("l2_reads", "l2_writes"),
     "L1 data": [f"{name}_bytes_moved" for name in L1],
     "shared memory": [f"{name}_passes" for name in SHARED],
+    "issue slots": ("instructions",),
     "constant cache": ("const_load_conflicts",),
 }
 """The raw counters of which an access has its part, by resource."""
+SLOTS = "issue slots"
+"""Saved only where a rule says that instructions are left out."""
 IDEAL = (("transactions", "ideal_transactions"), ("passes", "ideal_passes"))
 
 
@@ -30,11 +33,16 @@ def find_gain(evidence: "Evidence", saved: Iterable[tuple[int, float | None]]) -
     `saved` are instructions, each with the part of its cost that it saves, 0 to 1; None stands for
     what lies beyond the ideal.
     """
-    bounds = evidence.profile.bounds
+    bounds, saved = evidence.profile.bounds, list(saved)
     if not bounds:
         return 0.0
     parts = [(pc, _waste(evidence, pc) if part is None else part) for pc, part in saved]
-    after = max(bound.ns * (1 - _fraction(evidence, bound.resource, parts)) for bound in bounds)
+    left_out = [(pc, part) for pc, part in saved if part is not None]
+    after = max(
+        bound.ns * (1 - _fraction(evidence, resource, left_out if resource == SLOTS else parts))
+        for bound in bounds
+        for resource in [bound.resource]
+    )
     return bounds[0].ns - after
 
 

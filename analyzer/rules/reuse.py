@@ -1,8 +1,8 @@
 """Warps of a block that load the same addresses of global memory again and again: a tile of them
 in shared memory, or in registers, would be loaded once.
 
-Told only where bytes are what limits the launch; a few addresses that all want are a broadcast, and
-left alone.
+Told where bytes are what limits the launch, or issue slots of which such loads take a good part; a
+few addresses that all want are a broadcast, and left alone.
 """
 
 from collections.abc import Iterator
@@ -18,29 +18,33 @@ TIMES = 8
 FEW = 32
 """Addresses of a block that are too few for a tile."""
 BYTES = ("DRAM", "L2", "L1 data")
+SLOTS, PART = "issue slots", 0.125
+"""Where these limit a launch, the part of them from which on loads that repeat are told."""
 
 
 def find(evidence: Evidence) -> Iterator[Finding]:
     """Look at plain loads of global memory where bytes limit the launch."""
-    if evidence.profile.limited_by not in BYTES:
+    if evidence.profile.limited_by not in (*BYTES, SLOTS):
         return
-    for access in evidence.worst:
-        if access.kind.space != "global" or access.kind.access != "load":
-            continue
-        wanted, distinct = _of_a_block(evidence, access)
-        if distinct >= FEW and wanted >= TIMES * distinct:
-            name = evidence.array_of(access)
-            tile = f"a tile of `{name}`" if name else "a tile"
-            yield Finding(
-                f"the warps of a block load the same addresses {wanted / distinct:.3g} times",
-                f"one block asks {wanted} times for {distinct} addresses",
-                f"let each block bring {tile} into shared memory once, and each thread compute"
-                " several results from values that it keeps in registers",
-                access.pc,
-                evidence.share(access, "bytes_moved"),
-                access.identifier,
-                saved=1 - distinct / wanted,
-            )
+    loads = [a for a in evidence.worst if (a.kind.space, a.kind.access) == ("global", "load")]
+    uses = [(access, *_of_a_block(evidence, access)) for access in loads]
+    found = [each for each in uses if each[2] >= FEW and each[1] >= TIMES * each[2]]
+    slots = sum(evidence.of(access.pc, "instructions") for access, _, _ in found)
+    if evidence.profile.limited_by == SLOTS and slots < PART * evidence.total("instructions"):
+        return
+    for access, wanted, distinct in found:
+        name = evidence.array_of(access)
+        tile = f"a tile of `{name}`" if name else "a tile"
+        yield Finding(
+            f"the warps of a block load the same addresses {wanted / distinct:.3g} times",
+            f"one block asks {wanted} times for {distinct} addresses",
+            f"let each block bring {tile} into shared memory once, and each thread compute"
+            " several results from values that it keeps in registers",
+            access.pc,
+            evidence.share(access, "bytes_moved"),
+            access.identifier,
+            saved=1 - distinct / wanted,
+        )
 
 
 def _of_a_block(evidence: Evidence, access: Access) -> tuple[int, int]:

@@ -49,3 +49,10 @@ def test_what_does_not_limit_gains_nothing(tmp_path: Path) -> None:
     ((launch, (finding,)),) = told
     assert launch.limited_by == "issue slots"
     assert (finding.gain, gain_text(finding, launch)) == (0, "")
+
+
+def test_the_naive_product_gets_advice_on_every_device_that_caches(tmp_path: Path) -> None:
+    source = Path(__file__).parents[3] / "traces/gallery/matrix_product/product_plain.cu"
+    trace = read_trace(record(source, [], tmp_path / "t.cutrace"))
+    for launch, found in advise(trace, analyze(trace, ["gtx580", "v100", "h100", "h200"])):
+        assert "reuse" in {finding.rule for finding in found}, launch.device
