@@ -23,6 +23,7 @@ from ..text.kept_text import kept_text
 from ..text.launch_text import launch_text
 from ..text.number import number
 from .comparability import tell_differences
+from .faster import Faster, find_faster
 
 GROUPINGS = ("launch", "line")
 Line = tuple[str, int]
@@ -61,7 +62,8 @@ class Table:
     `launch` is its number, None for all launches together; `places` names each variant's line
     (empty where it has none), and is empty itself for the launch as a whole; `text` is the line's.
     `refusals` has a text for each variant that the device cannot launch, `limits` says of each what
-    limits a launch as a whole, empty where nobody knows.
+    limits a launch as a whole, empty where nobody knows; `faster` how the variant of the shortest
+    bound compares with the baseline's.
     """
 
     device: str
@@ -71,6 +73,7 @@ class Table:
     places: tuple[str, ...] = ()
     text: str = ""
     limits: tuple[str, ...] = ()
+    faster: Faster | None = None
 
     def html(self, variants: Sequence[str]) -> str:
         """What a notebook shows: the rows whose values differ, the best ones marked."""
@@ -225,7 +228,8 @@ def _tables(
     if not lines:
         rows = tuple(compare_rows(here, [side.counters for side in sides], base, marks))
         limits = tuple(side.verdict for side in sides)
-        yield Table(device, number, refusals, rows, limits=limits)
+        faster = find_faster([side.bounds for side in sides], base)
+        yield Table(device, number, refusals, rows, limits=limits, faster=faster)
         return
     tables = [
         {(row["file"], row["line"]): row for row in side.lines.iter_rows(named=True)}

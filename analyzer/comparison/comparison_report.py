@@ -137,6 +137,9 @@ def _heading(comparison: Comparison, table: Table, view: View) -> Iterator[str]:
             yield from _wrapped(f"  {variant}: {launch}", view)
             if table.limits and table.limits[index]:
                 yield from _wrapped(f"  {' ' * len(variant)}  {table.limits[index]}", view)
+    if table.faster:
+        baseline = comparison.variants[comparison.baseline]
+        yield from _wrapped(f"  {table.faster.tell(comparison.variants, baseline)}", view)
 
 
 def _entries(

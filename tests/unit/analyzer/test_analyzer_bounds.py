@@ -9,6 +9,7 @@ import pytest
 import cutrace
 from cutrace.analyzer.comparison.comparison import compare_profiles
 from cutrace.analyzer.comparison.comparison_report import render_table
+from cutrace.analyzer.comparison.faster import find_faster
 from cutrace.analyzer.launch_profile import LaunchProfile
 from cutrace.analyzer.profile import analyze
 from cutrace.analyzer.report.json import render
@@ -204,3 +205,15 @@ def test_atomics_at_one_address_take_turns_and_constants_are_replayed(tmp_path: 
     assert "atomics at one address" not in times(on(path, "gtx280", 0))  # nothing is published
     replays = warps * (lanes - 1)
     assert times(on(path, "h200", 1))["constant cache"] == pytest.approx(replays / 1.98)
+
+
+def test_a_comparison_says_which_variant_is_faster_and_why(trace: Path) -> None:
+    profiles = {"old": on(trace, "8800gtx", 0), "new": on(trace, "gtx580", 0)}
+    found = find_faster([profile.bounds for profile in profiles.values()], 0)
+    assert found is not None
+    ratio = profiles["old"].bounds[0].ns / profiles["new"].bounds[0].ns
+    assert f", {ratio:.3g} times as fast: limited by DRAM as before" in found.tell(
+        ["old", "new"], "old"
+    )
+    assert find_faster([profile.bounds for profile in profiles.values()], 1) is None  # it is new
+    assert find_faster([profiles["old"].bounds, ()], 0) is None

@@ -70,6 +70,15 @@ def test_a_tile_that_loses_its_padding_breaks_its_budget_and_one_that_has_it_doe
     )
 
 
+def test_a_budget_may_be_the_least_time(capsys: Captured) -> None:
+    budget("bound_time = 500")
+    assert check(1) == 0
+    capsys.readouterr()
+    assert check(0) == 1
+    # each of 256 warps stores in one pass and loads in 32, on 8 SMs at 1.98 GHz: 8448 passes
+    assert f"bound_time of turn on h200: {256 * 33 / 8 / 1.98:.3f}, " in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("limit", "holds"),
     [
