@@ -123,11 +123,12 @@ def write_page(page: Path, outcomes: list[Outcome]) -> None:
     listed = tomllib.loads(LIST.read_text())
     parts = [f"{text}\n\n{HEAD}", _sentence(outcomes)]
     for package in dict.fromkeys(each.package for each in outcomes):
-        parts.append(_table([each for each in outcomes if each.package == package]))
+        known = listed[package].get("why", {})
+        parts.append(_table([each for each in outcomes if each.package == package], known))
         left_out = listed[package].get("left_out", {})
         if left_out:
             said = "; ".join(f"{name} ({why})" for name, why in left_out.items())
-            parts.append(f"Not tried: {said}.\n")
+            parts.append(f"Not in the table: {said}.\n")
     page.write_text("\n".join(parts))
 
 
@@ -140,13 +141,14 @@ def _sentence(outcomes: list[Outcome]) -> str:
     )
 
 
-def _table(outcomes: list[Outcome]) -> str:
+def _table(outcomes: list[Outcome], known: Mapping[str, str]) -> str:
     rows = [
         f"| {outcomes[0].package} | passed | of | launches | why not |",
         "|---|---|---|---|---|",
     ]
     for each in outcomes:
-        why = re.sub(r"(?<!\w)/[\w.+/-]*/", "", each.why.replace("|", "/"))[:160]
+        said = known.get(each.name, each.why).replace("|", "/")
+        why = re.sub(r"(?<!\w)/[\w.+/-]*/", "", said)[:160]
         rows.append(
             f"| `{each.name}` | {each.passed} | {each.tried} | {each.launches or '-'} | {why} |"
         )
