@@ -136,8 +136,8 @@ def _sentence(outcomes: list[Outcome]) -> str:
     passed, tried = (sum(getattr(o, name) for o in outcomes) for name in ("passed", "tried"))
     return (
         "`scripts/try_python.py` runs what these packages publish, unchanged but for loops of "
-        f"timing. Of {tried:,}\ntests and examples that do not skip themselves {passed:,} pass, "
-        f"{100 * passed / tried:.0f} %.\n"
+        f"timing. Of the {tried:,}\ntests and examples of these tables, without those that skip "
+        f"themselves, {passed:,} pass, {100 * passed / tried:.0f} %.\n"
     )
 
 
