@@ -6,12 +6,11 @@ in every cache behind them alike, or the part that a rule knows to remain.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from ..counting.bounds import L1, SHARED
-
-if TYPE_CHECKING:
-    from .advice import Evidence
+from ..launch_profile import LaunchProfile
+from ..why.search import Access
 
 COUNTERS: Mapping[str, Sequence[str]] = {
     "DRAM": ("dram_bytes_read", "dram_bytes_written"),
@@ -27,7 +26,25 @@ SLOTS = "issue slots"
 IDEAL = (("transactions", "ideal_transactions"), ("passes", "ideal_passes"))
 
 
-def find_gain(evidence: "Evidence", saved: Iterable[tuple[int, float | None]]) -> float:
+class Counted(Protocol):
+    """What is asked of the evidence on a launch: its counts, and the worst of its accesses."""
+
+    @property
+    def profile(self) -> LaunchProfile:
+        """The launch's counters and bounds."""
+
+    @property
+    def worst(self) -> Sequence[Access]:
+        """The worst access of each instruction."""
+
+    def total(self, counter: str) -> int:
+        """The sum of a raw counter over the launch."""
+
+    def of(self, pc: int, counter: str) -> int:
+        """The sum of a raw counter at one instruction."""
+
+
+def find_gain(evidence: Counted, saved: Iterable[tuple[int, float | None]]) -> float:
     """The nanoseconds that a launch is shorter at most, by its bounds, after a change.
 
     `saved` are instructions, each with the part of its cost that it saves, 0 to 1; None stands for
@@ -46,7 +63,7 @@ def find_gain(evidence: "Evidence", saved: Iterable[tuple[int, float | None]]) -
     return bounds[0].ns - after
 
 
-def _fraction(evidence: "Evidence", resource: str, parts: Sequence[tuple[int, float]]) -> float:
+def _fraction(evidence: Counted, resource: str, parts: Sequence[tuple[int, float]]) -> float:
     """The part of a resource that is saved, 0 to 1."""
     names = COUNTERS.get(resource, ())
     total = sum(evidence.total(name) for name in names)
@@ -54,7 +71,7 @@ def _fraction(evidence: "Evidence", resource: str, parts: Sequence[tuple[int, fl
     return less / total if total else 0.0
 
 
-def _waste(evidence: "Evidence", pc: int) -> float:
+def _waste(evidence: Counted, pc: int) -> float:
     """The part of the cost of an instruction's accesses that lies beyond the ideal, 0 to 1."""
     prefixes = [access.kind.prefix for access in evidence.worst if access.pc == pc]
     for cost, ideal in IDEAL:
@@ -66,7 +83,7 @@ def _waste(evidence: "Evidence", pc: int) -> float:
     return 0.0
 
 
-def _asked(evidence: "Evidence", pc: int, prefixes: Sequence[str]) -> float:
+def _asked(evidence: Counted, pc: int, prefixes: Sequence[str]) -> float:
     """The part of the bytes moved that lanes asked for: transactions may differ in size."""
     asked, moved = (
         sum(evidence.of(pc, prefix + name) for prefix in prefixes)
