@@ -14,7 +14,7 @@ from .options.quote import quote
 from .options.recording import Recording, records
 from .options.replay import first_line, replays, with_devices
 from .options.view import view_here
-from .running.advice import advise_here
+from .running.advice import advise_here, best_advice
 from .running.asked import behind, launches_asked, trace_asked
 from .running.live import render_live
 from .running.program import TakesProgram, program_of
@@ -105,10 +105,15 @@ def command(
     ):
         from ..analyzer.profile import count
         from ..analyzer.report import render
+        from ..analyzer.sheet.brief import is_brief
+        from ..analyzer.sheet.overview import is_long
         from ..traces.reader import read_trace
 
         chosen = launches_asked(read_trace(trace), recording.launch)
         profile = replace(count(chosen, replace(replay, tell=share.tell)), view=view)
         if advice:
             return advise_here(trace, profile, replay, format)
+        if is_brief(view) and format == "table" and not is_long(profile):
+            told = best_advice(trace, profile, replay)
+            profile = replace(profile, view=replace(view, advice=told))
         return render(profile, format)

@@ -47,7 +47,8 @@ class Finding:
     change gave, or empty; `share` is the part of the launch's traffic of that kind, 0 to 1, None
     where it has no part in any. `access` is what `why --access` takes; `saved` the part of the
     access's cost that the change saves, where that is not what lies beyond the ideal. `gain` are
-    the nanoseconds that the launch is shorter at most (`advice.gain`); it, `rule`, `place`
+    the nanoseconds that the launch is shorter at most (`advice.gain`), if the change is made
+    wherever the rule asks for the same one; it, `rule`, `place`
     (FILE:LINE) and the number of `others`, further instructions of the line with the same, are
     filled in by `advise`.
     """
@@ -198,11 +199,17 @@ def _ask(
             where = place or ("" if finding.pc is None else f"pc {finding.pc}")
             named = replace(finding, rule=name, place=where)
             found.setdefault((name, where), []).append(named)
+    every = [finding for alike in found.values() for finding in alike]
     for alike in found.values():
         shares = [finding.share for finding in alike if finding.share is not None]
         first = max(alike, key=lambda finding: finding.share or 0)
         if not shares or sum(shares) >= LEAST:
-            saved = [(finding.pc, finding.saved) for finding in alike if finding.pc is not None]
+            saved = [
+                (finding.pc, finding.saved)
+                for finding in every
+                if (finding.rule, finding.change) == (first.rule, first.change)
+                and finding.pc is not None
+            ]
             yield replace(
                 first,
                 share=sum(shares) if shares else None,

@@ -79,6 +79,8 @@ def _brief(profile: Profile, width: int) -> Iterator[tuple[str, str]]:
             else:
                 yield from _sentence(text, width)
         yield "", ""
+    if profile.view.advice:
+        yield from _sentence(profile.view.advice, width)
     yield from _sentence(MORE, width)
     if profile.view.last:
         yield f"next: {profile.view.last}", "green"

@@ -38,12 +38,10 @@ def launch_lines(on: Sequence[LaunchProfile]) -> Iterator[tuple[str, str]]:
         return
     found = costliest_lines(first.lines, first.limited_by, SHOWN)
     found = [top for top in found if top.share >= LEAST]
-    if found:
-        where = f" on {first.device}" if len(on) > 1 else ""
-        yield f"costs most, of the {found[0].what}{where}:", ""
+    where = f" on {first.device}" if len(on) > 1 else ""
     for top in found:
         text = one_line(f"{top.file}:{top.line}  {top.text}")
-        yield f"  {100 * top.share:3.0f} %  {text}", "yellow"
+        yield f"{100 * top.share:.0f} % of the {top.what}{where}: {text}", "yellow"
 
 
 def _warnings(on: Sequence[LaunchProfile]) -> dict[str, list[str]]:

@@ -35,7 +35,7 @@ class View:
     instructions stand in the order of the source, or `sort` names the counter of which the largest
     comes first; `threshold` is the per cent of it, or else of any counter, that a row must have to
     be shown. `brief` wants the first screen in place of the tables, where neither counters nor
-    smaller rows were asked for.
+    smaller rows were asked for, and `advice` is what it says to change.
     """
 
     by: str = "launch"
@@ -49,6 +49,7 @@ class View:
     typed: str = ""
     behind: str = ""
     brief: bool = False
+    advice: str = ""
 
 
 def check_grouping(name: str) -> None:

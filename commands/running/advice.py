@@ -1,5 +1,6 @@
 """Advice for the terminal: what every rule finds in a trace that was replayed."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -7,6 +8,32 @@ from ...models.replay.options import ReplayOptions
 
 if TYPE_CHECKING:
     from ...analyzer.profile import Profile
+
+
+ROWS = 1 << 22
+"""Rows of accesses from which on advice is given to those alone who ask for it: it reads them."""
+
+
+def best_advice(path: Path, profile: "Profile", options: ReplayOptions) -> str:
+    """What to change first in the costliest launch, with what it gains; empty if nothing does."""
+    from ...analyzer.advice.advice import advise, gain_text
+    from ...models.replay.whatif.suppose import suppose
+    from ...traces.reader import read_trace
+
+    bounded = [launch for launch in profile.launches if launch.bounds]
+    trace = suppose(read_trace(path), options.pad, options.align)
+    if not bounded:
+        return ""
+    costliest = max(bounded, key=lambda launch: launch.bounds[0].ns)
+    if trace.launches[costliest.number].count("accesses") > ROWS:
+        return ""
+    ((launch, found),) = advise(trace, replace(profile, launches=(costliest,)), options)
+    gains = ((finding, gain_text(finding, launch)) for finding in found)
+    finding, gain = next((each for each in gains if each[1]), (None, ""))
+    if finding is None:
+        return ""
+    place = f"{finding.place}: " if finding.place else ""
+    return f"advice: {place}{finding.change} (gains {gain} on {launch.device}, by the bounds)"
 
 
 def advise_here(

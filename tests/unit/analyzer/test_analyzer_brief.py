@@ -48,12 +48,14 @@ def shown(capsys: Captured, *words: object) -> list[str]:
 
 def test_a_launch_is_told_in_eight_lines_at_most(trace: Path, capsys: Captured) -> None:
     lines = shown(capsys, trace, "-d", "8800gtx", "--launch", "0")
-    assert 4 <= len(lines) <= 8
+    assert 4 <= len([line for line in lines if line]) <= 8
     # a word in a segment of 32 bytes of its own for each thread, and a word of each that is loaded
     assert lines[1].startswith("limited by DRAM: at least 6.83 us for 589,824 bytes; next: ")
-    assert lines[2] == "costs most, of the bytes moved:"
-    assert lines[3].startswith("   89 %  t.cu:5  out[32 * ")  # 32 bytes of 36
-    assert lines[4].startswith("   11 %  t.cu:4  float v = in[")
+    assert lines[2].startswith("89 % of the bytes moved: t.cu:5  out[32 * ")  # 32 bytes of 36
+    assert lines[3].startswith("11 % of the bytes moved: t.cu:4  float v = in[")
+    # of the 36 bytes 28 are saved, if neighbouring lanes store neighbouring words
+    assert any(line.startswith("advice: t.cu:5: let neighbouring lanes") for line in lines)
+    assert "gains up to 5.31 us of 6.83 us on 8800gtx" in " ".join(lines)
     assert lines[-1] == f"next: cutrace analyze {trace} --launch 0 -d 8800gtx --by line"
 
 
