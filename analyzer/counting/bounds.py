@@ -37,6 +37,7 @@ ON_AN_SM: Sequence[tuple[str, str, Sequence[str], str]] = (
     ("special", "special function units", ["lanes_single_special"], "lane instructions"),
 )
 """Rate, name, raw counts that are added up, and their unit, of what every SM has for itself."""
+SEVEN_DIGITS = 10**7
 ATOMICS = ("global_atomic_requests", "global_reduction_requests")
 
 
@@ -108,8 +109,27 @@ def verdict(bounds: Sequence[Bound]) -> str:
         return ""
     first, *others = bounds
     next_ = f"; next: {others[0].resource}, {time_text(others[0].ns)}" if others else ""
-    least = f"at least {time_text(first.ns)} for {first.amount:,} {first.unit}"
+    least = f"at least {time_text(first.ns)} for {amount_text(first)}"
     return f"limited by {first.resource}: {least}{next_}"
+
+
+def amount_text(bound: Bound) -> str:
+    """The amount of a bound, in seven digits at most.
+
+    >>> amount_text(Bound("L2", 1.0, 9437184, "bytes")), amount_text(Bound("", 1, 10**7, "bytes"))
+    ('9,437,184 bytes', '10 MB')
+    >>> amount_text(Bound("issue slots", 1.0, 123456789, "warp instructions"))
+    '123 million warp instructions'
+    """
+    if bound.amount < SEVEN_DIGITS:
+        return f"{bound.amount:,} {bound.unit}"
+    amount = bound.amount / 10**6
+    steps = ("MB", "GB", "TB") if bound.unit == "bytes" else ("million", "thousand million")
+    for step in steps:
+        if amount < 999.5 or step == steps[-1]:
+            break
+        amount /= 1000
+    return f"{amount:.3g} {step}" + ("" if bound.unit == "bytes" else f" {bound.unit}")
 
 
 def time_text(ns: float) -> str:
