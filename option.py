@@ -6,9 +6,9 @@ goes as it is to where it is used.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import MISSING, dataclass, field, fields
 from functools import wraps
-from inspect import Parameter, signature
+from inspect import signature
 from types import MappingProxyType
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
@@ -58,17 +58,28 @@ def taking(
 ) -> Callable[[Callable[[Subject, Options], Answer]], Callable[Concatenate[Subject, P], Answer]]:
     """Let a function of a subject and options be called with the options as arguments."""
 
+    anew = {f.name for f in fields(options) if f.default_factory is not MISSING}  # type: ignore
+
     def decorate(
         function: Callable[[Subject, Options], Answer],
     ) -> Callable[Concatenate[Subject, P], Answer]:
-        @wraps(function)
-        def call(subject: Subject, /, *given: P.args, **named: P.kwargs) -> Answer:
-            return function(subject, options(*given, **named))
-
         own = signature(function)
-        first = next(iter(own.parameters.values())).replace(kind=Parameter.POSITIONAL_ONLY)
-        every = (first, *signature(options).parameters.values())
-        call.__signature__ = own.replace(parameters=every)  # type: ignore[attr-defined]
+        first = next(iter(own.parameters.values()))
+        known = signature(options).parameters.values()
+        whole = own.replace(
+            parameters=(first, *(p.replace(default={}) if p.name in anew else p for p in known))
+        )
+
+        @wraps(function)
+        def call(*given: Any, **named: Any) -> Answer:
+            try:
+                whole.bind(*given, **named)
+            except TypeError as error:
+                raise TypeError(f"{function.__name__}() {error}") from None
+            subject, *rest = given or (named.pop(first.name),)
+            return function(subject, options(*rest, **named))
+
+        call.__signature__ = whole  # type: ignore[attr-defined]
         return call
 
     return decorate

@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 from cases.every_case import CASES
+from hand_trace import Access, hand_trace
+from warps import warp
 
 import cutrace
 from cutrace.analyzer.counting.vocabulary import heading, vocabularies
@@ -307,3 +309,13 @@ def test_compare_is_tidy(tmp_path: Path) -> None:
         ("ints", "h200", 0, "gld_coherent", None),
         ("ints", "h200", 0, "global_load_transactions", 16.0 * 4),
     ]
+
+
+def test_arguments_are_taken_by_name_and_misspelt_ones_are_refused(tmp_path: Path) -> None:
+    trace = hand_trace(tmp_path / "k.cutrace", [Access(warp(stride=4))])
+    asked: Any = cutrace.analyze
+    assert asked(trace=trace, device="h200").devices == ("h200",)
+    with pytest.raises(TypeError, match=r"^analyze\(\) got an unexpected keyword .* 'devise'"):
+        asked(trace, devise="h200")
+    with pytest.raises(TypeError, match=r"^analyze\(\) missing a required argument: 'trace'"):
+        asked(device="h200")
