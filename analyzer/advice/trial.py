@@ -18,7 +18,7 @@ from ...models.replay.device.wiring import wire
 from ...models.replay.jobs import replay_in_jobs
 from ...models.replay.options import ReplayOptions
 from ...models.replay.rows.patterns import Shapes
-from ...models.replay.rows.sites import read_sites
+from ...models.replay.rows.sites import Sites, read_sites
 from ...models.replay.schedule.place import place
 from ...models.replay.seam import ACCESSES, ROW_SHIFT, Batch, Image, Ints
 from ...models.replay.stages import Stages
@@ -138,9 +138,13 @@ class Trials:
             return Image(array.offset, row, -(-array.bytes // row))
         return Image(array.offset, array.bytes, 1, array.bytes, is_fetch=True)
 
+    @cached_property
+    def _sites(self) -> Sites:
+        return read_sites(self.trace.instructions(), self.dlcm)
+
     def rows(self, pc: int) -> Iterator[tuple[Batch, Ints]]:
         """The first rows of an instruction in global memory, and their blocks."""
-        sites = read_sites(self.trace.instructions(), self.dlcm)
+        sites = self._sites
         kinds = adapt_kinds(sites.kinds, self.device.capability, self.dlcm)
         shapes = Shapes(self.trace.pattern_store())
         seen = 0

@@ -15,6 +15,8 @@ from ..why.search import Access
 
 TIMES = 8
 """How often a block loads each address, on average, from which on a tile is worth a word."""
+MOST = 64
+"""The loads that are looked at, those that move most: each is a pass over the trace."""
 FEW = 32
 """Addresses of a block that are too few for a tile."""
 BYTES = ("DRAM", "L2", "L1 data")
@@ -27,6 +29,7 @@ def find(evidence: Evidence) -> Iterator[Finding]:
     if evidence.profile.limited_by not in (*BYTES, SLOTS):
         return
     loads = [a for a in evidence.worst if (a.kind.space, a.kind.access) == ("global", "load")]
+    loads = sorted(loads, key=lambda load: -evidence.share(load, "bytes_moved"))[:MOST]
     uses = [(access, *_of_a_block(evidence, access)) for access in loads]
     found = [each for each in uses if each[2] >= FEW and each[1] >= TIMES * each[2]]
     slots = sum(evidence.of(access.pc, "instructions") for access, _, _ in found)
