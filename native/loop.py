@@ -7,16 +7,13 @@ from array import array
 from collections.abc import Callable
 from functools import cache
 from importlib import import_module
-from threading import Lock
 from types import ModuleType
 from typing import Any
 
+from .control_flow import SYNTAX_LOCK
 from .loop_text import loop_text
 from .machine_code import compile_assembly
 from .value import Kind, lower, words_of
-
-_LOCK = Lock()
-"""One thread at a time translates: Python 3.11 miscounts where two make syntax trees at once."""
 
 
 @cache
@@ -51,7 +48,7 @@ class _Loop:
         return _result(result, iter(room))
 
     def _make(self, kinds: tuple[Kind, ...]) -> tuple[Callable[[int], None], Kind]:
-        with _LOCK:
+        with SYNTAX_LOCK:
             text, result = loop_text(self._function, kinds, "loop")
         code = compile_assembly(text)("loop")
         self._made[kinds] = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(code), result

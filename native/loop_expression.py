@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from types import FunctionType
 from typing import Any
 
+from .control_flow import OPERATORS, RELATIONS, ControlFlow
 from .value import (
     ELEMENTS,
     Array,
@@ -22,29 +23,11 @@ from .value import (
 CHECKED = "CUTRACE_INVARIANTS"
 """The variable of the environment with which each index is checked: in tests."""
 
-_OPERATORS: dict[type[ast.operator], str] = {
-    ast.Add: "add",
-    ast.Sub: "sub",
-    ast.Mult: "mul",
-    ast.LShift: "shl",
-    ast.RShift: "ashr",
-    ast.BitAnd: "and",
-    ast.BitOr: "or",
-    ast.BitXor: "xor",
-}
 _DOUBLE_OPERATORS: dict[type[ast.operator], str] = {
     ast.Add: "fadd",
     ast.Sub: "fsub",
     ast.Mult: "fmul",
     ast.Div: "fdiv",
-}
-_RELATIONS: dict[type[ast.cmpop], str] = {
-    ast.Eq: "eq",
-    ast.NotEq: "ne",
-    ast.Lt: "slt",
-    ast.LtE: "sle",
-    ast.Gt: "sgt",
-    ast.GtE: "sge",
 }
 LLVM = {"int": "i64", "float": "double"}
 
@@ -54,7 +37,7 @@ def returned(kind: Kind) -> str:
     return "{" + ", ".join(words_of(kind)) + "}"
 
 
-class Expressions:
+class Expressions(ControlFlow):
     """Of one function its lines so far, and what its names stand for.
 
     A name of a number has a place on the stack, which LLVM turns into registers; one of an array
@@ -68,31 +51,13 @@ class Expressions:
         globals_: Mapping[str, Any],
         translate: Callable[[str, tuple[Kind, ...]], tuple[str, Kind]],
     ) -> None:
+        super().__init__()
         self._tree, self._globals, self._translate = tree, globals_, translate
         self._values: dict[str, Value] = {}
         self._places: dict[str, str] = {}
-        self._allocations: list[str] = []
-        self._lines: list[str] = []
-        self._count = 0
 
     def _product(self, one: str, other: str) -> str:
         return other if one == "1" else self._emit(f"mul i64 {one}, {other}")
-
-    def _new(self, stem: str = "t") -> str:
-        self._count += 1
-        return f"{stem}{self._count}"
-
-    def _emit(self, statement: str) -> str:
-        name = f"%{self._new()}"
-        self._lines.append(f"  {name} = {statement}")
-        return name
-
-    def _label(self, label: str) -> None:
-        self._lines.append(f"  br label %{label}\n{label}:")
-
-    def _leave(self, statement: str) -> None:
-        """End the block in hand; what follows cannot be reached."""
-        self._lines.append(f"  {statement}\n{self._new('dead')}:")
 
     def _refuse(self, node: ast.AST) -> NotImplementedError:
         line = getattr(node, "lineno", 0)
@@ -261,7 +226,7 @@ class Expressions:
             return Number("float", self._emit(f"{name} double {pair}"))
         if isinstance(operator, ast.FloorDiv | ast.Mod):
             return Number("int", self._divide(left.text, right.text, operator))
-        name = _OPERATORS[type(operator)]
+        name = OPERATORS[type(operator)]
         return Number("int", self._emit(f"{name} i64 {left.text}, {right.text}"))
 
     def _divide(self, left: str, right: str, operator: ast.operator) -> str:
@@ -345,34 +310,9 @@ class Expressions:
         texts = [self._number(each) for each in (test.left, *test.comparators)]
         holds = ""
         for relation, one, other in zip(test.ops, texts, texts[1:], strict=False):
-            here = self._emit(f"icmp {_RELATIONS[type(relation)]} i64 {one}, {other}")
+            here = self._emit(f"icmp {RELATIONS[type(relation)]} i64 {one}, {other}")
             holds = self._emit(f"and i1 {holds}, {here}") if holds else here
         return holds
-
-    def _if(self, test: ast.expr, yes: Callable[[], None], no: Callable[[], None]) -> None:
-        one, other, end = (self._new(stem) for stem in ("then", "else", "end"))
-        self._branch(test, one, other)
-        self._lines.append(f"{one}:")
-        yes()
-        self._lines.append(f"  br label %{end}\n{other}:")
-        no()
-        self._label(end)
-
-    def _branch(self, test: ast.expr, yes: str, no: str) -> None:
-        """Go to one of two labels; the operands of `and` and `or` are looked at in order."""
-        match test:
-            case ast.BoolOp(operator, operands):
-                for operand in operands[:-1]:
-                    further = self._new("further")
-                    is_and = isinstance(operator, ast.And)
-                    self._branch(operand, *((further, no) if is_and else (yes, further)))
-                    self._lines.append(f"{further}:")
-                self._branch(operands[-1], yes, no)
-            case ast.UnaryOp(ast.Not(), operand):
-                self._branch(operand, no, yes)
-            case _:
-                holds = self._condition(test)
-                self._lines.append(f"  br i1 {holds}, label %{yes}, label %{no}")
 
 
 def _constant(value: Any) -> Value:

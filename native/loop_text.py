@@ -9,7 +9,7 @@ NotImplementedError with the line.
 
 import ast
 import inspect
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from types import ModuleType
 from typing import Any, TypeAlias
@@ -86,7 +86,6 @@ class _Function(Expressions):
     def __init__(self, module: _Module, tree: ast.FunctionDef, kinds: tuple[Kind, ...]) -> None:
         super().__init__(tree, module.names, module.translate)
         self._kinds = kinds
-        self._loops: list[tuple[str, str]] = []
         self._result: Kind | None = None
 
     def define(self, name: str) -> tuple[Kind, str]:
@@ -105,57 +104,35 @@ class _Function(Expressions):
 
     # statements
 
-    def _body(self, statements: Iterable[ast.stmt]) -> None:
-        for statement in statements:
-            self._statement(statement)
-
-    def _statement(self, statement: ast.stmt) -> None:
+    def _other(self, statement: ast.stmt) -> None:
         match statement:
-            case ast.Expr(ast.Constant()) | ast.Pass():
-                return
-            case ast.Expr(value):
-                self._value(value)
             case ast.Assign(targets, value):
                 found = self._value(value)
                 for target in targets:
                     self._store(target, found)
             case ast.AugAssign(target, operator, value):
                 self._augment(target, operator, value)
-            case ast.If(test, body, orelse):
-                self._if(test, lambda: self._body(body), lambda: self._body(orelse))
-            case ast.While(test, body):
-                self._while(test, body)
             case ast.For(ast.Name(name), ast.Call(ast.Name("range"), bounds), body):
                 self._for(name, [self._number(b) for b in bounds], body)
             case ast.For(ast.Name(name), ast.Tuple(items), body):
                 for item in items:
                     self._name(name, self._value(item))
                     self._body(body)
-            case ast.Return(value):
-                self._return(self._value(value) if value else ())
-            case ast.Break():
-                self._leave(f"br label %{self._loops[-1][1]}")
-            case ast.Continue():
-                self._leave(f"br label %{self._loops[-1][0]}")
             case _:
                 raise self._refuse(statement)
 
-    def _return(self, value: Value) -> None:
-        kind = kind_of(value)
+    def _evaluate(self, expression: ast.expr) -> None:
+        self._value(expression)
+
+    def _return(self, value: ast.expr | None) -> None:
+        found = self._value(value) if value else ()
+        kind = kind_of(found)
         assert self._result is None or self._result == kind, self._tree.name
         self._result = kind
         whole, before = returned(kind), "undef"
-        for number, (word, text) in enumerate(zip(words_of(kind), texts_of(value), strict=True)):
+        for number, (word, text) in enumerate(zip(words_of(kind), texts_of(found), strict=True)):
             before = self._emit(f"insertvalue {whole} {before}, {word} {text}, {number}")
         self._leave(f"ret {whole} {before}")
-
-    def _while(self, test: ast.expr, body: list[ast.stmt]) -> None:
-        again, inside, end = (self._new(stem) for stem in ("while", "do", "done"))
-        self._label(again)
-        self._branch(test, inside, end)
-        self._lines.append(f"{inside}:")
-        self._repeat(again, end, body)
-        self._lines.append(f"  br label %{again}\n{end}:")
 
     def _for(self, name: str, bounds: list[str], body: list[ast.stmt]) -> None:
         first, last, *rest = bounds if len(bounds) > 1 else ["0", *bounds]
@@ -174,11 +151,6 @@ class _Function(Expressions):
         at = self._emit(f"load i64, ptr {counter}")
         self._lines.append(f"  store i64 {self._emit(f'add nsw i64 {at}, {step}')}, ptr {counter}")
         self._lines.append(f"  br label %{again}\n{end}:")
-
-    def _repeat(self, again: str, end: str, body: list[ast.stmt]) -> None:
-        self._loops.append((again, end))
-        self._body(body)
-        self._loops.pop()
 
     def _store(self, target: ast.expr, value: Value) -> None:
         match target:

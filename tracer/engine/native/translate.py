@@ -5,32 +5,13 @@ import inspect
 import textwrap
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from threading import Lock
 from typing import Any
 
+from ....native.control_flow import OPERATORS, RELATIONS, SYNTAX_LOCK, ControlFlow
 from . import language
 from .language import ELEMENTS, Struct, invoke, trailing_zeros
 
-_OPERATORS: dict[type[ast.operator], str] = {
-    ast.Add: "add",
-    ast.Sub: "sub",
-    ast.Mult: "mul",
-    ast.FloorDiv: "sdiv",
-    ast.Mod: "srem",
-    ast.LShift: "shl",
-    ast.RShift: "ashr",
-    ast.BitAnd: "and",
-    ast.BitOr: "or",
-    ast.BitXor: "xor",
-}
-_RELATIONS: dict[type[ast.cmpop], str] = {
-    ast.Eq: "eq",
-    ast.NotEq: "ne",
-    ast.Lt: "slt",
-    ast.LtE: "sle",
-    ast.Gt: "sgt",
-    ast.GtE: "sge",
-}
+_OPERATORS = OPERATORS | {ast.FloorDiv: "sdiv", ast.Mod: "srem"}
 _DECLARATIONS = "".join(
     f"declare i64 @llvm.{name}\n"
     for name in (
@@ -48,14 +29,9 @@ class Value:
     text: str
 
 
-_LOCK = Lock()
-"""One thread at a time translates: Python 3.11 miscounts where two make syntax trees at once, and
-raises SystemError."""
-
-
 def translate(exported: Iterable[Callable[..., Any]]) -> str:
     """Return the assembly of functions and all that they call; `exported` ones can be found."""
-    with _LOCK:
+    with SYNTAX_LOCK:
         return _translate(exported)
 
 
@@ -77,20 +53,17 @@ def _translate(exported: Iterable[Callable[..., Any]]) -> str:
     return _DECLARATIONS + "".join(done.values())
 
 
-class _Translation:
+class _Translation(ControlFlow):
     """One function: its lines so far, the kinds of its variables, and the functions it calls."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__()
         tree = ast.parse(textwrap.dedent(inspect.getsource(function))).body[0]
         assert isinstance(tree, ast.FunctionDef)
         self._tree = tree
         self._globals: dict[str, Any] = function.__globals__
         self._structures: dict[str, type[Struct]] = {}
         self._kinds: dict[str, str] = {}
-        self._allocations: list[str] = []
-        self._lines: list[str] = []
-        self._loops: list[tuple[str, str]] = []
-        self._count = 0
         self.called: list[Callable[..., Any]] = []
 
     def define(self, linkage: str) -> str:
@@ -107,22 +80,6 @@ class _Translation:
         lines = "\n".join((*self._allocations, *self._lines))
         return f"define {linkage}i64 @{self._tree.name}({given}) {{\nentry:\n{lines}\n}}\n"
 
-    def _name(self, stem: str = "%t") -> str:
-        self._count += 1
-        return f"{stem}{self._count}"
-
-    def _emit(self, statement: str) -> str:
-        name = self._name()
-        self._lines.append(f"  {name} = {statement}")
-        return name
-
-    def _label(self, label: str) -> None:
-        self._lines.append(f"  br label %{label}\n{label}:")
-
-    def _leave(self, statement: str) -> None:
-        """End the block in hand; what follows cannot be reached."""
-        self._lines.append(f"  {statement}\n{self._name('dead')}:")
-
     def _assign(self, name: str, value: Value) -> None:
         if name not in self._kinds:
             self._kinds[name] = value.kind
@@ -131,16 +88,8 @@ class _Translation:
 
     # statements
 
-    def _body(self, statements: list[ast.stmt]) -> None:
-        for statement in statements:
-            self._statement(statement)
-
-    def _statement(self, statement: ast.stmt) -> None:
+    def _other(self, statement: ast.stmt) -> None:
         match statement:
-            case ast.Expr(ast.Constant()) | ast.Pass():
-                return
-            case ast.Expr(value):
-                self._value(value)
             case ast.Assign([target], value):
                 self._store(target, self._value(value))
             case ast.AnnAssign(target, _, ast.expr() as value):
@@ -148,51 +97,26 @@ class _Translation:
             case ast.AugAssign(target, operator, value):
                 old = self._load(target)
                 self._store(target, self._binary(operator, old, self._value(value)))
-            case ast.If(test, body, orelse):
-                self._if(test, body, orelse)
-            case ast.While(test, body):
-                self._while(test, body)
             case ast.For(ast.Name(name), ast.Call(ast.Name("range"), bounds), body):
                 self._for(name, [self._value(b) for b in bounds], body)
-            case ast.Return(value):
-                self._leave(f"ret i64 {self._value(value).text if value else 0}")
-            case ast.Break():
-                self._leave(f"br label %{self._loops[-1][1]}")
-            case ast.Continue():
-                self._leave(f"br label %{self._loops[-1][0]}")
             case _:
                 raise NotImplementedError(ast.unparse(statement))
 
-    def _if(self, test: ast.expr, body: list[ast.stmt], orelse: list[ast.stmt]) -> None:
-        yes, no, end = (self._name(stem) for stem in ("then", "else", "end"))
-        self._branch(test, yes, no)
-        self._lines.append(f"{yes}:")
-        self._body(body)
-        self._lines.append(f"  br label %{end}\n{no}:")
-        self._body(orelse)
-        self._label(end)
+    def _evaluate(self, expression: ast.expr) -> None:
+        self._value(expression)
 
-    def _while(self, test: ast.expr, body: list[ast.stmt]) -> None:
-        again, inside, end = (self._name(stem) for stem in ("while", "do", "done"))
-        self._label(again)
-        self._branch(test, inside, end)
-        self._lines.append(f"{inside}:")
-        self._loops.append((again, end))
-        self._body(body)
-        self._loops.pop()
-        self._lines.append(f"  br label %{again}\n{end}:")
+    def _return(self, value: ast.expr | None) -> None:
+        self._leave(f"ret i64 {self._value(value).text if value else 0}")
 
     def _for(self, name: str, bounds: list[Value], body: list[ast.stmt]) -> None:
         first, last = bounds if len(bounds) == 2 else (Value("int", "0"), *bounds)
-        again, inside, after, end = (self._name(s) for s in ("for", "do", "next", "done"))
+        again, inside, after, end = (self._new(s) for s in ("for", "do", "next", "done"))
         self._assign(name, first)
         self._label(again)
         at = self._emit(f"load i64, ptr %v.{name}")
         more = self._emit(f"icmp slt i64 {at}, {last.text}")
         self._lines.append(f"  br i1 {more}, label %{inside}, label %{end}\n{inside}:")
-        self._loops.append((after, end))
-        self._body(body)
-        self._loops.pop()
+        self._repeat(after, end, body)
         self._label(after)
         at = self._emit(f"load i64, ptr %v.{name}")
         self._assign(name, Value("int", self._emit(f"add nsw i64 {at}, 1")))
@@ -309,7 +233,7 @@ class _Translation:
         match expression:
             case ast.Compare(left, [relation], [right]):
                 pair = f"{self._value(left).text}, {self._value(right).text}"
-                return self._emit(f"icmp {_RELATIONS[type(relation)]} i64 {pair}")
+                return self._emit(f"icmp {RELATIONS[type(relation)]} i64 {pair}")
         return self._emit(f"icmp ne i64 {self._value(expression).text}, 0")
 
     def _condition(self, test: ast.expr) -> str:
@@ -317,22 +241,6 @@ class _Translation:
             return self._emit(f"xor i1 {self._condition(test.operand)}, true")
         assert not isinstance(test, ast.BoolOp)
         return self._compare(test)
-
-    def _branch(self, test: ast.expr, yes: str, no: str) -> None:
-        """Go to one of two labels; the operands of `and` and `or` are looked at in order."""
-        match test:
-            case ast.BoolOp(operator, operands):
-                for operand in operands[:-1]:
-                    further = self._name("further")
-                    ways = (further, no) if isinstance(operator, ast.And) else (yes, further)
-                    self._branch(operand, *ways)
-                    self._lines.append(f"{further}:")
-                self._branch(operands[-1], yes, no)
-            case ast.UnaryOp(ast.Not(), operand):
-                self._branch(operand, no, yes)
-            case _:
-                holds = self._condition(test)
-                self._lines.append(f"  br i1 {holds}, label %{yes}, label %{no}")
 
 
 def _llvm(kind: str) -> str:
