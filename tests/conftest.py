@@ -4,6 +4,7 @@ What takes minutes to set up comes first, so that no core waits at the end. `scr
 leaves out what is slow: files whose tests take over 0.2 s of CPU each, on average.
 """
 
+import os
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -17,6 +18,9 @@ FIRST = "test_counters.py"
 EVERY_ARCHITECTURE = {"test_documents", "test_host_session"}
 """Test files that read what the assembler says for older architectures. Elsewhere sessions ask it
 for one: ten take 0.3 s of CPU a kernel, a fifth of the time of all tests."""
+
+for variable in ("PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE", "COLUMNS", "NO_COLOR"):
+    os.environ.pop(variable, None)  # what the commands and scripts that tests start would obey
 
 UNIT = Path(__file__).parent / "unit"
 SLOW_FOLDERS = {"advice", "commands", "program"}

@@ -118,7 +118,7 @@ print(np.allclose(y, 3 * np.sin(1.0)))
 turned = cuda.to_device(np.arange(64))
 turn[2, 32](turned)
 print((turned.copy_to_host() == (np.arange(64) + 32) % 64).all())
-print(total(np.arange(100.0)))
+print(total(np.arange(100.0)), flush=True)  # before what the kernel prints
 hello[1, 2](5)
 cuda.synchronize()
 print(cuda.get_current_device().compute_capability, cuda.is_available())

@@ -51,7 +51,7 @@ class Driver:
 '''
 
 SCRIPT = """
-import ctypes, os
+import ctypes, os, sys
 import cutrace
 from driver import Driver
 
@@ -105,6 +105,7 @@ shell = Shell()
 cutrace.load_ipython_extension(shell)
 shell.magic("--by launch --counters global_store_requests", "gpu.launch(64)")
 shell.magic("-d v100 pass")
+sys.stdout.flush()
 if not os.fork():
     try:
         cutrace.recording().__enter__()
