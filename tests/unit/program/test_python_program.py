@@ -56,6 +56,7 @@ def test_a_script_of_numba_runs_unchanged_and_is_counted_by_its_own_lines(tmp_pa
 
 
 FEATURES = """
+import ctypes
 import math
 import numpy as np
 from numba import cuda, float32
@@ -121,6 +122,7 @@ print((turned.copy_to_host() == (np.arange(64) + 32) % 64).all())
 print(total(np.arange(100.0)), flush=True)  # before what the kernel prints
 hello[1, 2](5)
 cuda.synchronize()
+ctypes.CDLL(None).fflush(None)  # kernels print to C's stdout
 print(cuda.get_current_device().compute_capability, cuda.is_available())
 managed = cuda.managed_array(100, np.float32)
 managed[:] = 0
