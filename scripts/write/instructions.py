@@ -98,7 +98,7 @@ issued, waits take no time.
 The launch fails with the kernel, what is left out, the instruction, its line in the PTX and, where
 the compiler wrote one, its line in the source:
 
-    kernel `k`: cutrace leaves out clusters of blocks: `mapa.u64 %rd0, %rd1, 0;` (PTX line 8)
+    kernel `k`: cutrace leaves out stack memory of any size: `stacksave.u64 %rd0;` (PTX line 8)
 
 A kernel that has such an instruction in code that it can never reach runs only if it lies in a
 function that nobody calls. Functions of the device's runtime that are not there (`malloc`, `free`,

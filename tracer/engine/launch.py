@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import prod
 from typing import Any, Protocol
 
 import numpy as np
@@ -40,7 +41,8 @@ class Launch:
     own size). `output` takes what `printf` writes. Messages call
     the kernel `name`, or as its PTX does. Only the blocks `chosen`, rising, are run, if any are
     chosen. `order` says why blocks have to run one after the other, if they have to, and `remark`
-    is told why a launch that might have several threads runs in one.
+    is told why a launch that might have several threads runs in one. `cluster` is how many blocks
+    form a cluster, along each axis; () where none were asked for: each block is one.
     """
 
     grid: tuple[int, int, int]
@@ -53,6 +55,7 @@ class Launch:
     chosen: tuple[int, ...] = ()
     order: str = ""
     remark: Callable[[str], None] = lambda text: None
+    cluster: tuple[int, int, int] | tuple[()] = ()
 
     @property
     def executed(self) -> int:
@@ -63,7 +66,23 @@ class Launch:
         """Return the numbers in the grid of `count` blocks that are run, from the `first` on."""
         if self.chosen:
             return np.array(self.chosen[first : first + count], dtype=np.int64)
-        return np.arange(first, first + count, dtype=np.int64)
+        places = np.arange(first, first + count, dtype=np.int64)
+        return self._by_cluster(places) if prod(self.cluster[1:]) > 1 else places
+
+    def _by_cluster(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the blocks at these places of an order in which each cluster's follow each other,
+        by rank."""
+        cluster, rank = places // self.blocks_a_cluster, places % self.blocks_a_cluster
+        block, before = np.zeros_like(places), 1
+        for blocks, size in zip(self.grid, self.cluster, strict=True):
+            block += (cluster % (blocks // size) * size + rank % size) * before
+            cluster, rank, before = cluster // (blocks // size), rank // size, before * blocks
+        return block
+
+    @property
+    def blocks_a_cluster(self) -> int:
+        """Thread blocks that are resident together and share their shared memory."""
+        return prod(self.cluster)
 
     def wave(self, number: int, blocks: int) -> NDArray[np.int64]:
         """Return the numbers in the grid of the wave of this number, of so many `blocks` each."""

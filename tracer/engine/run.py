@@ -142,7 +142,11 @@ def _no_progress(resident: list[ArrayWave]) -> KernelFault:
 
 
 def blocks_a_wave(program: Program) -> int:
-    """Return how many blocks run together: it depends on kernel and launch only."""
+    """Return how many blocks run together, whole clusters: it depends on kernel and launch only."""
     columns = -(-program.launch.threads // 32) * 32
     held = program.shared_bytes + columns * program.local_bytes
-    return max(1, min(WAVE_LANES // columns, WAVE_MEMORY // max(held, 1)))
+    blocks, together = (
+        min(WAVE_LANES // columns, WAVE_MEMORY // max(held, 1)),
+        program.launch.blocks_a_cluster,
+    )
+    return max(1, blocks // together) * together

@@ -39,6 +39,8 @@ _FAULTS = {
     "waiting": LAUNCH_TIMEOUT,
     "assertion": ASSERT,
 }
+NO_CLUSTER = (1, 1, 1)
+"""What the runtime says where the program asks for no clusters."""
 _MUST_END = 2
 """Of the flags of a launch: the program waits for it."""
 
@@ -113,9 +115,10 @@ class Launches:
         function = self._code.functions[number]
         packed = tuple(_split(data, [p.size for p in function.known.kernel.parameters]))
         try:
-            if (cluster_x, cluster_y, cluster_z) != (1, 1, 1):
-                raise CutraceError(f"{function.name}: clusters of blocks are not supported")
-            configured = function[(grid_x, grid_y, grid_z), (block_x, block_y, block_z), 0, shared]
+            sizes: tuple[object, ...] = (grid_x, grid_y, grid_z), (block_x, block_y, block_z)
+            cluster = (cluster_x, cluster_y, cluster_z)
+            asked = () if cluster == NO_CLUSTER else (cluster,)
+            configured = function[(*sizes, 0, shared, *asked)]
             caller = Caller(self._sites.name(stack, base, file), _names_of(ranges))
             self._run(function, configured, packed, caller)
             self._run_launched(number)

@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[3]
         ("cp.async.bulk.commit_group;", "bulk copies by the tensor memory accelerator"),
         ("wgmma.fence.sync.aligned;", "matrix products of warp groups"),
         ("tcgen05.wait::ld.sync.aligned;", "tensor memory"),
-        ("barrier.cluster.arrive.aligned;", "clusters of blocks"),
+        ("clusterlaunchcontrol.query_cancel.is_canceled.pred.b128 %r, %r;", "clusters of blocks"),
         ("cvt.rn.f16x2.e2m3x2 %r, %r;", "numbers of 4 and 6 bits"),
         ("ldmatrix.sync.aligned.m16n16.x1.trans.shared.b8 {%r, %r}, [%r];",
          "matrices of 8-bit elements"),
@@ -34,7 +34,7 @@ def test_the_message_names_what_is_left_out_and_where(instruction: str, said: st
 
 def test_the_message_that_the_document_shows_is_the_one_that_comes() -> None:
     text = (ROOT / "docs" / "instructions.md").read_text(encoding="utf-8")
-    body = "\n.reg .b64 %rd<2>;\nld.param.u64 %rd1, [a];\nmapa.u64 %rd0, %rd1, 0;\nret;\n"
+    body = "\n.reg .b64 %rd<2>;\nld.param.u64 %rd1, [a];\nstacksave.u64 %rd0;\nret;\n"
     ptx = f"{HEADER}.visible .entry k(.param .u64 a)\n{{{body}}}\n"
     with pytest.raises(CutraceError) as raised:
         run_kernel(ptx, "k", 1, [np.zeros(1, np.uint32)])

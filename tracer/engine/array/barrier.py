@@ -14,10 +14,11 @@ from ....errors import KernelFault
 from ...ptx.kernel import Kernel
 from ..kernel.source_line import source_line
 from ..lanes import LANES, Bits
-from .turn import Stacks
+from .cluster_barrier import ClusterBarrier
+from .turn import DONE, READY, WAITING, Stacks
 
-READY, WAITING, DONE = 0, 1, 2
-"""What a warp can be: about to run, waiting at a barrier, ended."""
+CLUSTER = -2
+"""What stands for the number of the cluster's barrier."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +46,9 @@ class Barriers:
     """Arrays over the W warps of a wave: what each waits at, which of its lanes have arrived and
     which voted yes; and by (thread block, number) the threads that arrived without waiting."""
 
-    def __init__(self, stacks: Stacks) -> None:
+    def __init__(self, stacks: Stacks, blocks_a_cluster: int) -> None:
         warps = len(stacks.state)
+        self.cluster = ClusterBarrier(stacks, self, blocks_a_cluster)
         self._stacks = stacks
         self._waits = 0
         self._pc: NDArray[np.int32] = np.zeros(warps, dtype=np.int32)
@@ -83,6 +85,17 @@ class Barriers:
         aside = [w for w in warps[partial] if self._step_aside(int(w), int(live[w]))]
         self._wait(np.setdiff1d(warps, aside, assume_unique=True) if aside else warps)
 
+    def hold(self, warps: NDArray[np.intp], after: int, pc: int) -> None:
+        """Let warps wait for the cluster's barrier, and go to `after` then."""
+        self._stacks.block[warps] = after
+        self._number[warps], self._threads[warps], self._pc[warps] = CLUSTER, 0, pc
+        self._stacks.state[warps] = WAITING
+        self._waits += len(warps)
+
+    def let_go(self, warps: NDArray[np.intp]) -> None:
+        """Let warps go on that waited for the cluster's barrier."""
+        self._free(warps)
+
     def _wait(self, warps: NDArray[np.intp]) -> None:
         self._stacks.state[warps] = WAITING
         self._waits += len(warps)
@@ -108,6 +121,7 @@ class Barriers:
         """Let the blocks of `warps` go on whose barriers are complete; ended warps count."""
         if not self._waits:
             return
+        self.cluster.release()
         stacks = self._stacks
         a_block = stacks.warps_a_block
         blocks = _distinct(warps // a_block)
@@ -118,7 +132,7 @@ class Barriers:
         numbers = self._number.reshape(-1, a_block)[blocks]
         threads = self._threads.reshape(-1, a_block)[blocks]
         ended = (state == DONE).sum(axis=1)
-        for number in set(numbers[waiting].tolist()):
+        for number in set(numbers[waiting].tolist()) - {CLUSTER}:
             here = waiting & (numbers == number)
             arrived = here.sum(axis=1)
             passed = self._passed_by(blocks, number)
@@ -183,7 +197,8 @@ class Barriers:
             listed = ", ".join(str(w % a_block) for w in there[:8])
             more = f" and {len(there) - 8} more" if len(there) > 8 else ""
             where = source_line(kernel, pc)
-            places.append(f"warp {listed}{more} waits at barrier {number} ({where})")
+            which = f"barrier {number}" if number != CLUSTER else "the barrier of the cluster"
+            places.append(f"warp {listed}{more} waits at {which} ({where})")
         raise KernelFault(
             f"kernel `{name}` cannot go on: in block {int(owners[0])} "
             f"{', '.join(places)}, and nobody is left to come"

@@ -54,7 +54,9 @@ def decode_ending(decoder: Decoder, instruction: Instruction) -> Terminator | No
             return _trap(decoder, instruction)
         case "call":
             return _call(decoder, instruction)
-        case opcode if opcode in _BARRIERS and not {"warp", "cluster"} & set(instruction.modifiers):
+        case opcode if opcode in _BARRIERS and "warp" not in instruction.modifiers:
+            if "cluster" in instruction.modifiers:
+                return _cluster_barrier(decoder, instruction)
             return _barrier(decoder, instruction)
     return None
 
@@ -269,6 +271,35 @@ def _barrier(decoder: Decoder, instruction: Instruction) -> Terminator:
         return None
 
     return arrive
+
+
+def _cluster_barrier(decoder: Decoder, instruction: Instruction) -> Terminator:
+    """Read `barrier.cluster.arrive` and `barrier.cluster.wait`; both fault as the ISA calls what
+    they do undefined: to arrive twice, or to wait without having arrived."""
+    arrives = "arrive" in instruction.modifiers
+    guard, target, pc = decoder.guard(), _after(decoder), decoder.pc
+
+    def meet(group: Group) -> None:
+        barrier = group.wave.stacks.barriers.cluster
+        lanes = group.active if guard is None else group.pack(guard(group.frame))
+        if arrives:
+            wrong = barrier.arrive(group.warps, lanes, target)
+        else:
+            wrong = barrier.wait(group.warps, lanes, target, pc)
+        if wrong.size:
+            block = int(group.wave.blocks_of(wrong[:1])[0])
+            what = (
+                "arrives again, and has not waited since it arrived"
+                if arrives
+                else "waits without having arrived"
+            )
+            raise KernelFault(
+                f"{source_line(decoder.kernel, pc)}: a thread of block {block} {what} at the "
+                "barrier of its cluster, which PTX leaves undefined"
+            )
+        return None
+
+    return meet
 
 
 def _require_barrier(decoder: Decoder, pc: int, number: int, counts: NDArray[np.int64]) -> None:

@@ -16,7 +16,7 @@ from ..kernel.variable_layout import shared_layout
 from ..launch import Launch
 from ..matrix import ldmatrix as matrix_move
 from ..matrix import mma as matrix
-from ..memory import access, async_copy, atomic, mbarrier
+from ..memory import access, async_copy, atomic, cluster, mbarrier
 from ..memory.memory import LoadedModule, Memory
 from ..memory.parameter import decode_pointed_parameter
 from ..op.family import find_rule
@@ -119,6 +119,7 @@ _FORMS = (
     move.decode_move,
     call.decode_call,
     atomic.decode_atomic,
+    cluster.decode_cluster_address,
     warp.decode_warp,
     matrix.decode_matrix,
     matrix_move.decode_matrix_move,

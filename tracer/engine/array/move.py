@@ -20,6 +20,7 @@ from ...ptx.kernel import (
 )
 from ..call.recursion import lane_numbers
 from ..lanes import DTYPES, Array, scalar
+from ..memory.cluster import GENERIC as OF_CLUSTER
 from ..memory.memory import WINDOWS
 from ..memory.parameter import place_parameters
 from .decoder import Decoder
@@ -221,6 +222,8 @@ def _is_in_space(decoder: Decoder, instruction: Instruction) -> Step:
     fetch, store = decoder.fetch(source, kind), decoder.store(to, "pred")
     space = _SPACES.get(instruction.space)
     others = [WINDOWS[space]] if space else [WINDOWS[other] for other in _SPACES.values()]
+    if space is None or "shared::cluster" in instruction.modifiers:
+        others.append(OF_CLUSTER)
     is_parameter = instruction.space == "param"
     windows = [place_parameters(decoder)] if is_parameter else others
 

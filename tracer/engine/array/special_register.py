@@ -14,28 +14,25 @@ from ..launch import Launch
 
 Dim3: TypeAlias = tuple[int, int, int]
 AXES = "xyz"
+ALONE: Dim3 = (1, 1, 1)
+"""The cluster of a launch that asks for none: each block is one."""
 
 _ZEROS = (
-    *("%cluster_ctarank", "%is_explicit_cluster", "%current_graph_exec"),
-    *("%clock_hi", "%globaltimer_hi"),
-    *(f"%cluster_ctaid.{axis}" for axis in AXES),
+    *("%current_graph_exec", "%clock_hi", "%globaltimer_hi"),
     *(f"%reserved_smem_offset_{name}" for name in ("begin", "end", "cap", "0", "1")),
     *(f"%envreg{number}" for number in range(32)),
     *(f"%pm{number}" for number in range(8)),
     *(f"%pm{number}_64" for number in range(8)),
 )
-_ONES = ("%cluster_nctarank", *(f"%cluster_nctaid.{axis}" for axis in AXES))
 _ZERO, _ONE = scalar(0, np.dtype(np.uint32)), scalar(1, np.dtype(np.uint32))
 _SAME_EVERYWHERE: Mapping[str, Array] = {
     **dict.fromkeys(_ZEROS, _ZERO),
-    **dict.fromkeys(_ONES, _ONE),
     **{f"{name}.w": _ZERO for name in VECTOR_SPECIALS},
     "%smid": _ZERO,
     "%nsmid": _ONE,
     "%gridid": scalar(0, np.dtype(np.uint64)),
 }
-"""Every block is a cluster of its own; nothing counts performance, no driver sets registers, and
-clocks stay below 2^32."""
+"""Nothing counts performance, no driver sets registers, and clocks stay below 2^32."""
 
 
 def special_values(launch: Launch, numbers: NDArray[np.int64]) -> dict[str, Array]:
@@ -46,21 +43,29 @@ def special_values(launch: Launch, numbers: NDArray[np.int64]) -> dict[str, Arra
 def block_values(launch: Launch, numbers: NDArray[np.int64]) -> dict[str, Array]:
     """Return the special registers that differ from block to block, (blocks, 1)."""
     block = numbers.astype(np.uint64)[:, None]
-    values = {}
+    cluster = launch.cluster or ALONE
+    values: dict[str, Array] = {"%cluster_ctarank": np.zeros(block.shape, dtype=np.uint32)}
     for axis, name in enumerate(AXES):
         before = prod(launch.grid[:axis])
-        values[f"%ctaid.{name}"] = (block // before % launch.grid[axis]).astype(np.uint32)
-        values[f"%clusterid.{name}"] = values[f"%ctaid.{name}"]
+        number = (block // before % launch.grid[axis]).astype(np.uint32)
+        size, blocks_before = np.uint32(cluster[axis]), np.uint32(prod(cluster[:axis]))
+        values[f"%ctaid.{name}"] = number
+        values[f"%clusterid.{name}"] = number // size
+        values[f"%cluster_ctaid.{name}"] = number % size
+        values["%cluster_ctarank"] += number % size * blocks_before
     return values
 
 
 def thread_values(launch: Launch) -> Mapping[str, Array]:
     """Return the special registers that are the same in all blocks, (1, columns) or (1, 1)."""
-    return _thread_values(launch.grid, launch.block, launch.shared_dynamic)
+    return _thread_values(launch.grid, launch.block, launch.shared_dynamic, launch.cluster)
 
 
 @lru_cache(maxsize=16)
-def _thread_values(grid: Dim3, block: Dim3, shared_dynamic: int) -> Mapping[str, Array]:
+def _thread_values(
+    grid: Dim3, block: Dim3, shared_dynamic: int, explicit: Dim3 | tuple[()]
+) -> Mapping[str, Array]:
+    cluster = explicit or ALONE
     threads = prod(block)
     columns = -(-threads // LANES) * LANES
     thread = np.arange(columns, dtype=np.uint32)[None]
@@ -70,10 +75,13 @@ def _thread_values(grid: Dim3, block: Dim3, shared_dynamic: int) -> Mapping[str,
         "%warpid": thread // LANES,
         "%nwarpid": scalar(-(-threads // LANES), np.dtype(np.uint32)),
         "%dynamic_smem_size": scalar(shared_dynamic, np.dtype(np.uint32)),
+        "%is_explicit_cluster": scalar(len(explicit) > 0, np.dtype(np.uint32)),
+        "%cluster_nctarank": scalar(prod(cluster), np.dtype(np.uint32)),
     }
     for axis, name in enumerate(AXES):
         values[f"%tid.{name}"] = thread // prod(block[:axis]) % block[axis]
-        values[f"%nclusterid.{name}"] = scalar(grid[axis], np.dtype(np.uint32))
+        values[f"%nclusterid.{name}"] = scalar(grid[axis] // cluster[axis], np.dtype(np.uint32))
+        values[f"%cluster_nctaid.{name}"] = scalar(cluster[axis], np.dtype(np.uint32))
         values[f"%ntid.{name}"] = scalar(block[axis], np.dtype(np.uint32))
         values[f"%nctaid.{name}"] = scalar(grid[axis], np.dtype(np.uint32))
     lane = thread % LANES

@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..lanes import Array, Bits, Mask, pack
-from .barrier import DONE, READY, Barriers
+from .barrier import Barriers
 from .invariant import asserted, require_tree
 from .meeting import Meetings
-from .turn import Split, next_turn, part_arrived, unite
+from .turn import DONE, READY, Split, next_turn, part_arrived, unite
 
 _NEVER = np.iinfo(np.int32).max
 BEHIND = 1 << 30
@@ -32,7 +32,9 @@ _Splits: TypeAlias = tuple[Array, Array, Array, Array]
 class SplitStacks:
     """Arrays over the W warps of a wave; `block`, `join`, `mask` are the top splits."""
 
-    def __init__(self, entry: int, exit_: int, lanes: Mask, blocks: int) -> None:
+    def __init__(
+        self, entry: int, exit_: int, lanes: Mask, blocks: int, blocks_a_cluster: int
+    ) -> None:
         masks = np.tile(pack(lanes), blocks)
         warps = len(masks)
         self.warps_a_block = len(lanes)
@@ -44,7 +46,7 @@ class SplitStacks:
         self.spins: NDArray[np.int32] = np.zeros(warps, dtype=np.int32)
         self.patience: NDArray[np.int32] = np.full(warps, PATIENCE, dtype=np.int32)
         self.called: Mask = np.zeros(warps, dtype=np.bool_)
-        self.barriers = Barriers(self)
+        self.barriers = Barriers(self, blocks_a_cluster)
         self.meetings = Meetings(self, self.barriers)
         self._top = (self.block, self.join, self.mask, self.called)
         self._below: list[_Splits] = []
@@ -230,6 +232,11 @@ class SplitStacks:
         if turned is not None:
             self._restore(warp, turned)
         return turned is not None
+
+    def ended(self) -> Mask:
+        """Return which warps have ended."""
+        done: Mask = self.state == DONE
+        return done
 
     def unite(self, warp: int) -> None:
         """Make one split of the top one and its siblings that go on at the same block."""

@@ -9,7 +9,10 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ..lanes import Bits
+from ..lanes import Bits, Mask
+
+READY, WAITING, DONE = 0, 1, 2
+"""What a warp can be: about to run, waiting at a barrier, ended."""
 
 
 class Split(NamedTuple):
@@ -38,6 +41,9 @@ class Stacks(Protocol):
 
     def live(self) -> Bits:
         """Return the lanes of each warp that have not exited."""
+
+    def ended(self) -> Mask:
+        """Return which warps have ended."""
 
     def unite(self, warp: int) -> None:
         """Make one split of the top one and its siblings that go on at the same block."""

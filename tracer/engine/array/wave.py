@@ -66,12 +66,20 @@ class ArrayWave:
         self._compact: CompactRegisters | None = None
         self._masks: dict[tuple[bytes, int], Mask] = {}
         lanes = np.arange(self.columns).reshape(self.warps_a_block, LANES) < launch.threads
-        self.stacks = SplitStacks(program.entry, program.exit, lanes, blocks)
+        self.stacks = SplitStacks(
+            program.entry, program.exit, lanes, blocks, self._blocks_a_cluster()
+        )
         block = numbers[self.block_of_warp].astype(np.uint64)
         warp = (self.all_warps % self.warps_a_block).astype(np.uint16)
         self._progress = 0
         self._budget = Budget(launch.watch.max_instructions)
         self.rows = WaveRows(sink, patterns, block, warp, len(program.ranks))
+
+    def _blocks_a_cluster(self) -> int:
+        """Blocks of the wave that meet at a barrier of clusters: 1 if only some blocks are run,
+        for then those of a cluster do not depend on one another."""
+        launch = self.program.launch
+        return 1 if launch.chosen else launch.blocks_a_cluster
 
     def lanes_of(self, active: Bits, columns: int) -> Mask:
         """Return masks (warps,) as booleans (rows, columns), or (1, columns) if all rows agree.

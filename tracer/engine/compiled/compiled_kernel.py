@@ -287,8 +287,9 @@ def ending(kernel: Kernel, block: BasicBlock) -> str:
             return "switch"
         case "trap":
             return "other"
-        case "bar" | "barrier" if not {"warp", "cluster"} & set(last.modifiers):
-            return "barrier" if _is_plain(last) else "other"
+        case "bar" | "barrier" if "warp" not in last.modifiers:
+            is_plain = "cluster" not in last.modifiers and _is_plain(last)
+            return "barrier" if is_plain else "other"
     return ""
 
 
@@ -314,5 +315,7 @@ def refuse_launch(program: Program) -> None:
     """Raise CutraceError for a launch that the compiled engine does not run."""
     if program.launch.watch.uninitialized:
         raise CutraceError("the compiled engine does not look for bytes that nobody wrote")
+    if program.launch.blocks_a_cluster > 1:
+        raise CutraceError("the compiled engine takes no clusters of several blocks")
     if program.memory.global_.used.size >= 1 << 31:
         raise CutraceError("the compiled engine takes less than 2 GiB of global memory")

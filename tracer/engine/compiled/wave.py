@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from ....native.machine_code import address
 from ....traces.schema import Space
-from ..array.barrier import DONE, WAITING
 from ..array.group import WarpGroup
 from ..array.instruction_limit import never_ends
 from ..array.program import Program
+from ..array.turn import DONE, WAITING
 from ..array.wave import FAIR, ArrayWave
 from ..call.frame_stack import FrameStack
 from ..call.recursion import too_deep

@@ -15,12 +15,17 @@ from ..array.invariant import require_facts
 from ..array.program import Group, Step
 from ..lanes import Array, Mask
 from ..native.ufunc import select
+from . import cluster
 from .address import Access, describe, elements
 from .address_facts import Facts
 from .bounds import Reach, reach
 from .fault import check_lanes, wrapped
 from .initialized import mark_written, require_written
 from .memory import WINDOWS
+
+_GENERIC = (*WINDOWS.items(), (Space.SHARED, cluster.GENERIC))
+"""State spaces and their windows of generic addresses, shared memory of other blocks last: global
+memory is what lies in no other."""
 
 _NEAR = (1 << 30) - 16
 """Lanes no further than this from one of them make one row: offsets in it are 32 bits, signed."""
@@ -129,8 +134,11 @@ def _part(group: Group, access: Access, facts: Facts, delta: int, space: Space, 
     trace_delta = delta - (WINDOWS[space][0] if space == Space.GLOBAL else 0)
     base = facts.base + trace_delta if trace_delta else facts.base
     if not access.hidden:
+        keep = facts.keep
+        if space == Space.SHARED and cluster.is_elsewhere(facts, delta):
+            keep = cluster.lanes_at_home(group, facts, delta)
         group.wave.rows.accesses.add(
-            group, access.position, access.pc, space, part, base, facts.pattern, facts.keep
+            group, access.position, access.pc, space, part, base, facts.pattern, keep
         )
     return where
 
@@ -142,7 +150,7 @@ def _window(low: int, high: int) -> Space | None:
 
 
 def _space_of(address: int) -> Space:
-    for space, (start, end) in WINDOWS.items():
+    for space, (start, end) in _GENERIC:
         if start <= address < end:
             return space
     return Space.GLOBAL
@@ -151,7 +159,7 @@ def _space_of(address: int) -> Space:
 def _spaces_of(addresses: Array) -> Array:
     """Return for each generic address the number of the space in whose window it lies."""
     spaces = np.full(addresses.shape, Space.GLOBAL, dtype=np.uint8)
-    for space, (start, end) in WINDOWS.items():
+    for space, (start, end) in _GENERIC:
         spaces[(addresses >= start) & (addresses < end)] = space
     return spaces
 

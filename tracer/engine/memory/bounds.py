@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from ....traces.schema import Space
 from ..array.program import Group
 from ..lanes import LANES, Array, Mask
+from . import cluster
 from .address_facts import Facts
 
 
@@ -95,6 +96,8 @@ def _find(
         start -= start % dtype.itemsize
         words = _words(memory, max(start, 0), max(high - arena.base, 0), dtype)
         return Reach(words, facts.index(dtype.itemsize), facts.lanes, shape, inside)
+    if space == Space.SHARED and cluster.is_elsewhere(facts, delta):
+        return _find_elsewhere(group, facts, delta, dtype, count, memory)
     inside = low >= 0 and high <= memory.shape[1]
     if not inside:
         return Reach(memory, facts.index(dtype.itemsize), facts.lanes, shape, inside, space=space)
@@ -105,6 +108,22 @@ def _find(
         return Reach(words, index, facts.lanes, shape, inside, by_block=True, space=space)
     index = _own_index(group, facts, space, dtype.itemsize, words.shape[1])
     return Reach(words.reshape(-1)[first:], index, facts.lanes, shape, inside, space=space)
+
+
+def _find_elsewhere(
+    group: Group, facts: Facts, delta: int, dtype: np.dtype[Any], count: int,
+    memory: NDArray[np.uint8],
+) -> Reach:  # fmt: skip
+    """Find what lanes touch that reach shared memory of several blocks of their cluster."""
+    words = memory.view(dtype)
+    index, ended = cluster.find_elsewhere(group, facts, delta, dtype.itemsize, words.shape[1])
+    addresses = np.broadcast_to(facts.addresses, ended.shape) + delta
+    within = cluster.is_inside(group, addresses, dtype.itemsize * count)
+    if facts.lanes is not None:
+        within = within | ~facts.lanes
+    inside = bool(within.all()) and not ended.any()
+    shape = (group.rows, group.columns)
+    return Reach(words.reshape(-1), index, facts.lanes, shape, inside, space=Space.SHARED)
 
 
 def _words(memory: NDArray[np.uint8], start: int, end: int, dtype: np.dtype[Any]) -> Array:

@@ -12,6 +12,7 @@ from ..array.program import Group, Wave
 from ..kernel.source_line import source_line
 from ..kernel.variable_layout import shared_layout
 from ..lanes import LANES, Array, Mask
+from . import cluster
 from .address_facts import Facts
 
 
@@ -36,6 +37,10 @@ def check_lanes(group: Group, facts: Facts, delta: int, space: Space, width: int
         mapped = outside & _mapped(group, addresses, width)
         group.wave.rows.outside.add(pc, group, mapped & ~misaligned, addresses)
         outside = outside & ~mapped
+    if space == Space.SHARED and cluster.is_elsewhere(facts, delta):
+        _, ended = cluster.find_elsewhere(group, facts, delta, 1, 0)
+        if ended.any():
+            _report_ended(group, addresses, int(np.flatnonzero(ended)[0]), pc)
     bad = outside | misaligned
     if bad.any():
         _report(
@@ -44,10 +49,11 @@ def check_lanes(group: Group, facts: Facts, delta: int, space: Space, width: int
 
 
 def _inside(group: Group, addresses: Array, space: Space, width: int) -> Mask:
-    if space in (Space.SHARED, Space.LOCAL):
-        wave = group.wave
-        memory = wave.shared if space == Space.SHARED else wave.local
-        within: Mask = (addresses >= 0) & (addresses <= memory.shape[1] - width)
+    if space == Space.SHARED:
+        return cluster.is_inside(group, addresses, width)
+    if space == Space.LOCAL:
+        most = group.wave.local.shape[1] - width
+        within: Mask = (addresses >= 0) & (addresses <= most)
         return within
     allocations = group.wave.program.memory.arena(space).allocations
     starts = np.array([a.address for a in allocations], dtype=np.int64)
@@ -86,6 +92,22 @@ def _report(
         f"{problem} at {space.name.lower()} address {address:#x} "
         f"in {name_lane(group, lane)}: {where}",
         problem,
+    )
+
+
+def _report_ended(group: Group, addresses: Array, lane: int, pc: int) -> NoReturn:
+    wave = group.wave
+    address = int(addresses.reshape(-1)[lane])
+    verb = verb_of(wave.program.kernel.instructions[pc].opcode)
+    owner, offset = cluster.owner_and_offset(group, addresses)
+    block = int(wave.numbers[int(owner.reshape(-1)[lane])])
+    there = coordinates(block, wave.program.launch.grid)
+    raise KernelFault(
+        f"{source_line(wave.program.kernel, pc)}: kernel `{wave.program.name}` {verb} shared "
+        f"address {int(offset.reshape(-1)[lane]):#x} of block {there}, which has ended, in "
+        f"{name_lane(group, lane)} (shared::cluster address {address:#x}): let the block wait "
+        "with cluster.sync() before it ends",
+        "outside",
     )
 
 

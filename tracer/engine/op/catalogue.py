@@ -11,6 +11,7 @@ BESIDE: Mapping[str, tuple[str, ...]] = {
     "asynchronous copies and their barriers": ("cp.async", "mbarrier"),
     "lanes of a warp": ("shfl", "vote", "activemask", "match", "redux", "elect"),
     "matrices": ("mma", "ldmatrix", "stmatrix", "movmatrix"),
+    "clusters of blocks": ("mapa", "getctarank", "barrier.cluster"),
     "control": ("bra", "brx", "call", "ret", "exit", "trap", "bar", "barrier"),
     "no effect here": (
         *("membar", "fence", "prefetch", "prefetchu", "nanosleep", "pmevent", "discard"),

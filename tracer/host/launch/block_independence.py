@@ -9,6 +9,7 @@ from ....traces.schema import STRONG_LOADS
 from ...engine.op.update import is_any_order
 
 _REACHES_OTHERS = frozenset({"sys", "gpu", "cluster"})
+_OF_CLUSTERS = frozenset({"mapa", "getctarank"})
 _FENCES = frozenset({"membar", "fence"})
 
 
@@ -51,6 +52,8 @@ def _first(instructions: pa.Table, why: Callable[[dict[str, Any]], str]) -> str:
 
 
 def _why_dependent(row: dict[str, Any]) -> str:
+    if row["opcode"] in _OF_CLUSTERS or row["mnemonic"].startswith("barrier.cluster"):
+        return "waits for other blocks of its cluster, or reaches their memory"
     if row["space"] not in ("global", ""):
         return ""
     if row["access"] == "atomic" and row["result_read"]:

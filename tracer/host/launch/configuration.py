@@ -15,6 +15,7 @@ Dimensions: TypeAlias = int | Sequence[int]
 MAX_GRID: Dim3 = (2**31 - 1, 65535, 65535)
 MAX_BLOCK: Dim3 = (1024, 1024, 64)
 MAX_THREADS = 1024
+MAX_CLUSTER = 16
 MAX_SHARED_BYTES = 227 * 1024
 MAX_LOCAL_BYTES = 512 * 1024
 """The widest limits of any compute capability (CUDA C++ Programming Guide, "Compute Capabilities").
@@ -25,7 +26,8 @@ A single device's own, narrower limits are the replay's business: one recording 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What the kernel itself allows: `.maxntid`, `.reqntid` (() where absent); what it needs.
+    """What the kernel itself allows: `.maxntid`, `.reqntid`, `.reqnctapercluster` (() where absent)
+    and `.maxclusterrank` (0); what it needs.
 
     That is static shared memory, bytes a block, and local memory, bytes a thread; the largest
     variable of each in words.
@@ -37,6 +39,8 @@ class Limits:
     local: int = 0
     largest_shared: str = ""
     largest_local: str = ""
+    cluster: tuple[int, ...] = ()
+    most_of_cluster: int = 0
 
 
 def read_dimensions(value: Dimensions, what: str) -> Dim3:
@@ -116,6 +120,34 @@ def _duration(threads: int) -> str:
 
 def _show(dim: Dim3) -> str:
     return str(dim[0]) if dim[1:] == (1, 1) else str(dim).replace(" ", "")
+
+
+def choose_cluster(
+    kernel: str, grid: Dim3, asked: Dim3 | tuple[()], own: Limits
+) -> Dim3 | tuple[()]:
+    """Return the blocks of a cluster along each axis: what is asked for, or what the kernel
+    demands; () if neither. Refuse what no device can launch."""
+    demanded = read_dimensions(own.cluster, ".reqnctapercluster") if own.cluster else ()
+    cluster = asked or demanded
+    if not cluster:
+        return ()
+    blocks = prod(cluster)
+    problem = ""
+    if demanded and cluster != demanded:
+        problem = f"the kernel demands clusters of {demanded} blocks (__cluster_dims__)"
+    elif blocks > MAX_CLUSTER or min(cluster) < 1:
+        problem = f"{blocks} blocks a cluster, expected 1 to {MAX_CLUSTER}: no device has more"
+    elif own.most_of_cluster and blocks > own.most_of_cluster:
+        problem = (
+            f"{blocks} blocks a cluster, the kernel allows {own.most_of_cluster} (.maxclusterrank)"
+        )
+    elif any(size % part for size, part in zip(grid, cluster, strict=True)):
+        problem = f"a grid of {_show(grid)} blocks is not made of whole clusters"
+    if problem:
+        raise CutraceError(
+            f"{kernel}<<<{_show(grid)}>>> in clusters of {_show(cluster)}: {problem}"
+        )
+    return cluster
 
 
 def _outside(what: str, dim: Dim3, limit: Dim3) -> str:

@@ -21,7 +21,13 @@ from ..symbol import describe_shared, describe_symbols
 from ..texture.surface import Surface
 from ..texture.texture import Texture
 from .arguments import ArgumentError, pack_arguments
-from .configuration import Dim3, check_configuration, check_cost, read_dimensions
+from .configuration import (
+    Dim3,
+    check_configuration,
+    check_cost,
+    choose_cluster,
+    read_dimensions,
+)
 from .kernel_facts import Known
 from .signature import Signature
 
@@ -67,21 +73,25 @@ class Function:
         return f"<kernel {self.signature}>"
 
     def __getitem__(self, configuration: tuple[Any, ...]) -> "ConfiguredFunction":
-        """Take `[grid, block, stream, shared_bytes]`: ints or tuples, the stream is not used.
+        """Take `[grid, block, stream, shared_bytes, cluster]`: ints or tuples, the stream is not
+        used; without a `cluster`, in blocks, it is as the kernel demands.
 
         CutraceError for what no device can launch.
         """
-        if not isinstance(configuration, tuple) or not 2 <= len(configuration) <= 4:
+        if not isinstance(configuration, tuple) or not 2 <= len(configuration) <= 5:
             raise CutraceError(
-                f"{self.name}[...]: expected [grid, block], then perhaps stream and shared_bytes"
+                f"{self.name}[...]: expected [grid, block], then perhaps stream, shared_bytes and "
+                "cluster"
             )
         grid = read_dimensions(configuration[0], "grid")
         block = read_dimensions(configuration[1], "block")
-        dynamic = configuration[3] if len(configuration) == 4 else 0
+        dynamic = configuration[3] if len(configuration) > 3 else 0
+        asked = read_dimensions(configuration[4], "cluster") if len(configuration) > 4 else ()
         shared = read_dimensions(dynamic, "shared_bytes")[0]
         check_configuration(self.name, grid, block, shared, self._linked.known.limits)
         check_cost(self.name, grid, block, self._recording.watch.max_threads, self._count(grid))
-        return ConfiguredFunction(self._recording, self._linked, grid, block, shared)
+        cluster = choose_cluster(self.name, grid, asked, self._linked.known.limits)
+        return ConfiguredFunction(self._recording, self._linked, grid, block, shared, cluster)
 
     def _count(self, grid: Dim3) -> int:
         """Return how many blocks of a grid would be run, 0: all."""
@@ -101,6 +111,7 @@ class ConfiguredFunction:
     grid: Dim3
     block: Dim3
     shared_dynamic: int
+    cluster: Dim3 | tuple[()] = ()
 
     def __call__(self, *arguments: object) -> None:
         """Run the kernel to its end and record what it did.
@@ -166,6 +177,7 @@ class ConfiguredFunction:
             blocks,
             self.linked.known.order,
             self.recording.remark,
+            self.cluster,
         )
 
     @contextmanager

@@ -89,6 +89,8 @@ class Known:
             self.local.size,
             _largest(self.shared),
             _largest(self.local),
+            directives.get("reqnctapercluster", ()),
+            directives.get("maxclusterrank", (0,))[0],
         )
 
     @property

@@ -4,8 +4,8 @@ The order is the same to the last tick, so that everything that follows from it 
 histories. See tracer/engine/array/split.py for the rules.
 """
 
-from ...array.barrier import DONE, READY
 from ...array.split import BEHIND, PATIENCE
+from ...array.turn import DONE, READY
 from ...native.language import I32, assembly, invoke, trailing_zeros
 from .access_check import finish_rows
 from .machine import (
