@@ -49,7 +49,7 @@ class Expressions(ControlFlow):
         self,
         tree: ast.FunctionDef,
         globals_: Mapping[str, Any],
-        translate: Callable[[str, tuple[Kind, ...]], tuple[str, Kind]],
+        translate: Callable[[Callable[..., Any], tuple[Kind, ...]], tuple[str, Kind]],
     ) -> None:
         super().__init__()
         self._tree, self._globals, self._translate = tree, globals_, translate
@@ -250,8 +250,8 @@ class Expressions(ControlFlow):
         if name == "bool":
             return self._truth(arguments[0])
         given = [self._value(argument) for argument in arguments]
-        if isinstance(self._globals.get(name), FunctionType):
-            return self._ask(name, given)
+        if isinstance(function := self._globals.get(name), FunctionType):
+            return self._ask(function, given)
         match name, given:
             case "int", [Number("float", text)]:
                 return Number("int", self._emit(f"fptosi double {text} to i64"))
@@ -267,10 +267,10 @@ class Expressions(ControlFlow):
                 return Number("int", one)
         raise self._refuse(node)
 
-    def _ask(self, name: str, given: list[Value]) -> Value:
-        """Call a function of the module."""
+    def _ask(self, function: Callable[..., Any], given: list[Value]) -> Value:
+        """Call a function of the module, or one imported there."""
         kinds = tuple(kind_of(value) for value in given)
-        inner, result = self._translate(name, kinds)
+        inner, result = self._translate(function, kinds)
         words = [word for kind in kinds for word in words_of(kind)]
         texts = [text for value in given for text in texts_of(value)]
         pairs = ", ".join(f"{word} {text}" for word, text in zip(words, texts, strict=True))

@@ -2,9 +2,9 @@
 
 A loop is a function over integers, doubles, arrays and tuples of these: assignments, `if`,
 `while`, `for ... in range(...)` or over a tuple of constants, `return` of numbers, `break`,
-`continue`, calls of functions of its module, and `len`, `min`, `max`, `int`, `bool`. It means what
-it means in Python while integers fit into 64 bits and no index is negative. Anything else is a
-NotImplementedError with the line.
+`continue`, calls of functions of its module or imported there, and `len`, `min`, `max`, `int`,
+`bool`. It means what it means in Python while integers fit into 64 bits and no index is negative.
+Anything else is a NotImplementedError with the line.
 """
 
 import ast
@@ -22,7 +22,7 @@ declare i64 @llvm.smin.i64(i64, i64)
 declare i64 @llvm.smax.i64(i64, i64)
 declare void @llvm.trap()
 """
-Key: TypeAlias = tuple[str, tuple[Kind, ...]]
+Key: TypeAlias = tuple[Callable[..., Any], tuple[Kind, ...]]
 
 
 def loop_text(function: Callable[..., Any], kinds: Sequence[Kind], name: str) -> tuple[str, Kind]:
@@ -31,9 +31,9 @@ def loop_text(function: Callable[..., Any], kinds: Sequence[Kind], name: str) ->
     `name` is called with the address of the arguments' words, one after another; words of the
     result are written there.
     """
-    module = _Module(function)
-    inner, result = module.translate(function.__name__, tuple(kinds))
-    return _DECLARATIONS + "".join(module.done) + _entry(name, inner, kinds, result), result
+    loop = _Loop()
+    inner, result = loop.translate(function, tuple(kinds))
+    return _DECLARATIONS + "".join(loop.done) + _entry(name, inner, kinds, result), result
 
 
 def _entry(name: str, inner: str, kinds: Sequence[Kind], result: Kind) -> str:
@@ -58,23 +58,20 @@ def _trees(module: ModuleType) -> dict[str, ast.FunctionDef]:
     return {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
 
 
-class _Module:
-    """The functions of one loop, each for the kinds it is called with."""
+class _Loop:
+    """The functions of one loop, of one module or several, each for the kinds it is called with."""
 
-    def __init__(self, function: Callable[..., Any]) -> None:
-        module = inspect.getmodule(function)
-        assert module is not None
-        self.trees, self.names = _trees(module), vars(module)
+    def __init__(self) -> None:
         self.done: list[str] = []
         self._known: dict[Key, tuple[str, Kind]] = {}
 
-    def translate(self, function: str, kinds: tuple[Kind, ...]) -> tuple[str, Kind]:
+    def translate(self, function: Callable[..., Any], kinds: tuple[Kind, ...]) -> tuple[str, Kind]:
         """Return the name and the result's kind of a function for arguments of these kinds."""
         key = function, kinds
         if key not in self._known:
-            name = f"{function}.{len(self._known)}.of"
+            name = f"{function.__name__}.{len(self._known)}.of"
             self._known[key] = name, ()  # a loop does not call itself
-            result, text = _Function(self, self.trees[function], kinds).define(name)
+            result, text = _Function(self, function, kinds).define(name)
             self.done.append(text)
             self._known[key] = name, result
         return self._known[key]
@@ -83,8 +80,10 @@ class _Module:
 class _Function(Expressions):
     """The statements of one function, and what it returns."""
 
-    def __init__(self, module: _Module, tree: ast.FunctionDef, kinds: tuple[Kind, ...]) -> None:
-        super().__init__(tree, module.names, module.translate)
+    def __init__(self, loop: _Loop, function: Callable[..., Any], kinds: tuple[Kind, ...]) -> None:
+        module = inspect.getmodule(function)
+        assert module is not None
+        super().__init__(_trees(module)[function.__name__], vars(module), loop.translate)
         self._kinds = kinds
         self._result: Kind | None = None
 

@@ -3,25 +3,20 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from types import ModuleType
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from ..rows.arrays import Zones
-from ..rows.numbering import DENSE
 from ..rows.patterns import Shapes
+from ..rows.reach import Reaches
 from ..rows.sites import Sites
 from ..schedule.place import Placement
 from ..seam import Ints
 from . import counting
 from .tally import SLICE, Distinct, count_scopes
-
-_NOTHING = np.zeros(0, np.int64)
-_NO_SHAPES = (0, np.zeros(0, np.int32))
-Named: TypeAlias = tuple[NDArray[np.uint32], int, NDArray[np.int32]]
-"""`named`, as `counting.py` has it."""
 
 
 @dataclass(slots=True)
@@ -39,12 +34,11 @@ class CompiledTally:
     _slots: NDArray[np.int32] = field(init=False)
     _found: Ints = field(init=False)
     _runs: Ints = field(init=False)
-    _patterns: Ints = field(default_factory=_NOTHING.copy, init=False)
-    _known: tuple[int, NDArray[np.int32]] = field(default=_NO_SHAPES, init=False)
-    _reach: tuple[Ints, Ints] = field(default=(_NOTHING, _NOTHING), init=False)
+    _reaches: Reaches = field(init=False)
 
     def __post_init__(self) -> None:
         """Make the tables."""
+        self._reaches = Reaches(self.shapes)
         self._slots = np.empty(2 * SLICE, np.int32)
         self._found = np.empty((counting.FIELDS, SLICE), np.int64)
         self._runs = np.empty((3, SLICE), np.int64)
@@ -55,12 +49,12 @@ class CompiledTally:
         Raises `CutraceError` where a row lies in a space that its instruction cannot reach.
         """
         pc, space, base, block = (_raw(batch, name) for name in ("pc", "space", "base", "block"))
-        named = self._name_patterns(loops, _raw(batch, "pattern"))
+        named = self._reaches.name(loops, _raw(batch, "pattern"))
         many, count = loops.number_rows(
             (pc, space, base, block),
             named,
             (self.sites.kind, self.sites.width),
-            self._reach,
+            self._reaches.ends,
             np.append(self.zones.cuts, counting.FAR),
             self.period,
             self._slots,
@@ -72,28 +66,8 @@ class CompiledTally:
         site, shape, phase, zone, mixed = self._found[:, :many].copy()
         runs = self._runs[:, :count]
         times = [_count(loops, runs, many, placement) for placement in self.placements]
-        which = self._patterns[shape]
+        which = self._reaches.patterns[shape]
         return Distinct(site, which, phase, zone, mixed.astype(np.bool_), np.stack(times))
-
-    def _name_patterns(self, loops: ModuleType, pattern: NDArray[np.uint32]) -> Named:
-        """Know the patterns of rows, and where they reach; return them with their shapes."""
-        if loops.all_known(pattern, *self._known):
-            return pattern, *self._known
-        first, last = int(pattern.min()), int(pattern.max())
-        span = last - first + 1
-        if span > max(DENSE, 4 * len(pattern)):
-            distinct, number = np.unique(pattern, return_inverse=True)
-            self._known, self._patterns = _NO_SHAPES, distinct.astype(np.int64)
-            named = number.astype(np.uint32), 0, np.arange(len(distinct), dtype=np.int32)
-        else:
-            seen, shape = np.zeros(span, np.bool_), np.full(span, -1, np.int32)
-            loops.mark_patterns(pattern, first, seen)
-            places = np.flatnonzero(seen)
-            shape[places] = np.arange(len(places))
-            self._known, self._patterns = (first, shape), places + first
-            named = pattern, first, shape
-        self._reach = self.shapes.reach(self._patterns, loops)
-        return named
 
 
 def _count(loops: ModuleType, runs: Ints, many: int, placement: Placement) -> Ints:

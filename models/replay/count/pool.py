@@ -52,6 +52,22 @@ def make_pool(passed: Batch | None, rows: int) -> Pool:
     return Pool(passed.kinds, passed.kind, np.ascontiguousarray(passed.addresses[:, 0]), first)
 
 
+def extend_pool(pool: Pool | None, more: Pool, rows: int) -> Pool:
+    """Return a pool of `rows` rows with those of another one behind them."""
+    if pool is None:
+        pool = make_pool(None, rows)
+    if not rows:
+        return more
+    kinds = tuple(dict.fromkeys((*pool.kinds, *more.kinds)))
+    place = np.array([kinds.index(kind) for kind in more.kinds] or [0], np.int64)
+    return Pool(
+        kinds,
+        np.concatenate([pool.kind, place[more.kind]]),
+        np.concatenate([pool.address, more.address]),
+        np.concatenate([pool.first[:-1], more.first + pool.first[-1]]),
+    )
+
+
 def join_flows(flows: Sequence[Batch]) -> Batch | None:
     """Join what several parts passed on, or return None if nothing did."""
     some = [flow for flow in flows if len(flow)]

@@ -36,6 +36,13 @@ def as_list(values: Any) -> list[int]:
     return values if isinstance(values, list) else values.tolist()
 
 
+def as_lists(values: Any) -> Any:
+    """Return numbers, arrays, and tuples of these as loops that are not compiled want them."""
+    if isinstance(values, tuple):
+        return tuple(map(as_lists, values))
+    return values.tolist() if isinstance(values, np.ndarray) else values
+
+
 def as_array(values: Any) -> Ints:
     """Return a sequence of integers as compiled loops want it."""
     return np.asarray(values, np.int64)

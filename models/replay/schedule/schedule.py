@@ -15,8 +15,9 @@ between the two. Blocks do not wait for one another's end: they are replaced one
 barriers are for some warps only (`Intervals.refusal`), warps are ordered as if there were none.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -35,6 +36,9 @@ TURN = 4
 """Instructions that a warp runs before it is another's turn: about as many as it has between two
 that wait for what a load brings.
 """
+
+MOST_BITS = 63
+"""Bits of a number that rows are sorted by."""
 
 STRAY = 16
 """Places by which a warp may be behind those that began with it: the warps among which one of an
@@ -69,34 +73,60 @@ class Schedule:
         """Return the place of each warp among all that the chip can hold, (n,)."""
         return (self.sm[block] * self.resident + self.slot[block]) * self.warps + warp
 
-    def order(self, block: Ints, warp: Ints, step: Ints) -> Ints:
+    def order(self, block: Ints, warp: Ints, interval: Ints, since: Ints) -> Ints:
         """Return the rows in the order in which they happen, all (n,); those of a step as given.
 
-        The columns may be of any integers that hold them.
+        `interval` and `since` are what `find_intervals` says. The columns may be of any integers
+        that hold them.
         """
         if self.policy == SCHEDULES[0]:
-            return _sort(self._take_turns(block, warp, step))
-        interval, since = self._since(block, warp, step)
+            return _sort(self._take_turns(block, warp, interval, since))
         seat = self.sm[block] * self.resident + self.slot[block]
         alone = _sort([self.wave[block], seat, interval, warp, since])
         turn = np.empty(len(block), np.int64)
         turn[alone] = _number_within(self.wave[block[alone]], self.sm[block[alone]])
         return _sort([self.wave[block], turn, self.sm[block]])
 
-    def _take_turns(self, block: Ints, warp: Ints, step: Ints) -> Iterator[Ints]:
+    def _take_turns(self, block: Ints, warp: Ints, interval: Ints, since: Ints) -> Iterator[Ints]:
         """Yield what rows of resident warps that take turns are ordered by, a column at a time."""
         yield self.wave[block]
-        interval, since = self._since(block, warp, step)
         yield interval
         yield since // TURN
-        yield shuffle(self.resident * self.warps)[self.slot[block] * self.warps + warp]
+        yield self.turns[self.slot[block] * self.warps + warp]
         yield since % TURN
         yield self.sm[block]
 
-    def _since(self, block: Ints, warp: Ints, step: Ints) -> tuple[Ints, Ints]:
+    @property
+    def turns(self) -> Ints:
+        """(seats,): when each warp that an SM holds has its turn."""
+        return shuffle(self.resident * self.warps)
+
+    def order_compiled(self, loops: ModuleType, rows: Sequence[Ints], done: int) -> Ints | None:
+        """Return what `order` does, of rows of waves before `done`; None where that cannot say it.
+
+        `rows` are block, warp, interval and since; `loops` are those of `turns.py`.
+        """
+        seated = self.wave, self.slot, self.sm
+        many, *spans = loops.measure(tuple(rows), seated, done)
+        low, high = spans[::2], spans[1::2]
+        fields = [last - first for first, last in zip(low, high, strict=True)]
+        fields += [self.resident * self.warps - 1, TURN - 1, int(self.sm.max()), len(rows[0])]
+        bits = tuple(field.bit_length() for field in fields)
+        if self.policy != SCHEDULES[0] or sum(bits) > MOST_BITS or not many:
+            return None
+        keys: Ints
+        keys, spare = np.empty((2, many), np.int64)
+        loops.pack(tuple(rows), seated, self.turns, self.warps, done, tuple(low), bits, keys)
+        starts = np.empty(1 << loops.DIGIT, np.int64)
+        if loops.sort(keys, spare, bits[-1], sum(bits), starts):
+            keys = spare
+        loops.number(keys, bits[-1])
+        return keys
+
+    def find_intervals(self, block: Ints, warp: Ints, step: Ints) -> tuple[Ints, Ints]:
         """Return how many barriers lie before each row, and the steps since the last."""
         if self.intervals is None:
-            return np.zeros_like(warp), step
+            return np.zeros(len(step), np.uint32), step
         block, warp, step = (column.astype(np.int64) for column in (block, warp, step))
         place = self.intervals.locate(block, warp)
         return self.intervals.count(place, step), step - self.intervals.begin(place, step)

@@ -4,14 +4,19 @@ Every load here is of one sector by all lanes, and L1 has room for a single line
 """
 
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from hand_trace import Access, instruction, launch, write_rows
 from warps import BASE, warp
 
 from cutrace.models.replay.device.device import load_device
+from cutrace.models.replay.native import loops
+from cutrace.models.replay.native.compiled import rows_asked
 from cutrace.models.replay.options import ReplayOptions
+from cutrace.models.replay.ordered import distinct, held, held_rows, ordered
 from cutrace.models.replay.replay import replay
+from cutrace.models.replay.schedule import turns
 from cutrace.models.replay.schedule.schedule import TURN
 from cutrace.traces.reader import Trace, read_trace
 from cutrace.traces.writer import TraceWriter
@@ -110,3 +115,43 @@ def test_rows_are_put_in_order_however_they_lie_in_the_trace(tmp_path: Path) -> 
     assert found(trace, schedule="greedy-oldest", settings=ONE_SM)["l1_read_hits"] == 2 * (
         LOADS - 1
     )
+
+
+def many_loads(path: Path) -> Trace:
+    """Three blocks load 24 lines each, every lane one, some of them from one another's arrays."""
+    rows = [
+        Access(
+            warp(stride=4 * (1 + step % 3), base=BASE + LINE * ((block + step) % 24)),
+            step=step,
+            block=block,
+        )
+        for step in range(24)
+        for block in range(3)
+    ]
+    return write(path, rows)
+
+
+@pytest.mark.parametrize(
+    ("where", "name", "value"),
+    [
+        (held, "FEW", 1),
+        (distinct, "POOLED", 1),
+        (ordered, "TAKEN", 5),
+        (loops, "HOLDING_WORTH", -1),
+        (loops, "ORDERING_WORTH", -1),
+    ],
+)
+def test_nothing_depends_on_how_many_rows_are_looked_at_together(
+    where: ModuleType, name: str, value: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Little room for groups and for distinct rows, few rows at a time, loops that are compiled."""
+    for loop in (held_rows, turns):
+        monkeypatch.setitem(rows_asked, loop.__name__, 0)
+    trace = many_loads(tmp_path / "a.cutrace")
+    expected = found(trace, settings={})
+    assert expected["l1_reads"] == 3 * 8 * (4 + 8 + 12)
+    assert 0 < expected["l1_read_hits"] < expected["l1_reads"]
+    monkeypatch.setattr(where, name, value)
+    for loop in (held_rows, turns):
+        monkeypatch.setitem(rows_asked, loop.__name__, 0)
+    assert found(trace, settings={}) == expected

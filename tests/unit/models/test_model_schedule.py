@@ -9,8 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cutrace.models.replay.options import SCHEDULES
+from cutrace.models.replay.schedule import turns
 from cutrace.models.replay.schedule.place import Chip, place
 from cutrace.models.replay.schedule.schedule import TURN, Schedule, schedule, shuffle
+from cutrace.native.loop import compile_module
 
 Row = tuple[int, int, int]
 
@@ -43,7 +45,8 @@ def make(policy: str, blocks: int = 1, sms: int = 1, resident: int = 1, **keys: 
 def happen(made: Schedule, rows: list[Row]) -> list[Row]:
     """The rows in the order in which they happen."""
     block, warp, step = np.array(rows, np.int64).T
-    return [rows[number] for number in made.order(block, warp, step).tolist()]
+    intervals = made.find_intervals(block, warp, step)
+    return [rows[number] for number in made.order(block, warp, *intervals).tolist()]
 
 
 def all_rows(blocks: int, warps: int, steps: int) -> list[Row]:
@@ -110,6 +113,39 @@ def test_no_order_crosses_a_barrier_or_turns_a_warps_steps_round(
     for block in range(blocks):
         passed = [step // every for b, _, step in found if b == block]
         assert passed == sorted(passed)
+
+
+@given(
+    blocks=st.integers(1, 9),
+    sms=st.integers(1, 5),
+    resident=st.integers(1, 3),
+    every=st.integers(1, 40),
+    data=st.data(),
+)
+def test_loops_put_rows_in_the_same_order(
+    blocks: int, sms: int, resident: int, every: int, data: st.DataObject
+) -> None:
+    """Rows of some steps of some warps, also those of waves that are not there as a whole."""
+    made = make(SCHEDULES[0], blocks, sms, resident, intervals=Barriers(every))
+    step = data.draw(st.lists(st.integers(0, 1 << 13), min_size=1, max_size=50))
+    rows = [(s * 7 % blocks, s % 2, s) for s in step]
+    done = data.draw(st.integers(1, 3))
+    block, warp, steps = np.array(rows, np.int64).T
+    columns = block, warp, *made.find_intervals(block, warp, steps)
+    ready = np.flatnonzero(made.wave[block] < done)
+    expected = ready[made.order(*(column[ready] for column in columns))]
+    found = made.order_compiled(compile_module(turns.__name__), columns, done)
+    assert (expected if found is None else found).tolist() == expected.tolist()
+    assert (found is None) == (not len(ready))
+
+
+def test_rows_whose_keys_have_too_many_bits_are_sorted_by_columns() -> None:
+    """Steps and intervals from 0 to 2 ** 31 are 29 bits and 31; the rest has more than 3."""
+    made = make(SCHEDULES[0], 4, 2, intervals=Barriers(1))
+    far = np.array([0, (1 << 31) - 1])
+    columns = np.array([0, 3]), np.array([0, 1]), far, far
+    assert made.order_compiled(compile_module(turns.__name__), columns, 2) is None
+    assert made.order(*columns).tolist() == [0, 1]
 
 
 def test_seats_are_mixed_and_the_same_on_every_machine() -> None:

@@ -5,12 +5,13 @@ import pyarrow as pa
 import pytest
 
 from cutrace.errors import CutraceError
-from cutrace.models.replay.count import compiled_tally, counting
+from cutrace.models.replay.count import counting
 from cutrace.models.replay.count.compiled_tally import CompiledTally
 from cutrace.models.replay.count.counts import group_rows
 from cutrace.models.replay.count.tally import Distinct, read_chunk, tally
 from cutrace.models.replay.native import loops
 from cutrace.models.replay.native.compiled import compile_if_worth
+from cutrace.models.replay.rows import reach
 from cutrace.models.replay.rows.arrays import Zones, cut_zones
 from cutrace.models.replay.rows.patterns import Shapes
 from cutrace.models.replay.rows.sites import SPACES, Sites
@@ -113,7 +114,7 @@ def test_the_tables_are_used_again_for_the_next_batch() -> None:
 def test_patterns_far_apart_are_none_that_the_next_batch_knows(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(compiled_tally, "DENSE", 8)
+    monkeypatch.setattr(reach, "DENSE", 8)
     compiled = compile_module(counting.__name__)
     assert compiled is not None
     batch, shapes = draw(50, 9, 3)

@@ -1,0 +1,127 @@
+"""The distinct rows among those in order: the stages in front are asked once about each."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from math import lcm
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..count.accesses import Track
+from ..count.counting import NONE
+from ..count.pool import Pool, extend_pool, join_flows, make_pool
+from ..native.compiled import as_lists
+from ..native.loops import holding_loops
+from ..rows.patterns import Shapes
+from ..seam import Batch, Bools, Ints
+from ..stages import Stages
+from . import held_rows as plain
+
+ASKED = 1 << 12
+"""Distinct rows that the stages in front are asked about at a time."""
+POOLED = 1 << 16
+"""Distinct rows from which on what was passed on for them is forgotten."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Chosen:
+    """Some n rows in order: which distinct row each is (none for texels), how far from that it
+    lies in bytes, its group, and its unit in each scope: unit (scopes, n), the others (n,).
+
+    `samples` are how many are texels; their shift is their number.
+    """
+
+    number: Ints
+    shift: Ints
+    group: Ints
+    unit: Ints
+    samples: int
+
+
+@dataclass(slots=True)
+class DistinctRows:
+    """Distinct rows so far, `many`, and what the stages in front pass on for them: `pools`, by the
+    name of the stage.
+
+    A row is one of a kind, a pattern, and a place in the period of the stages in front.
+    """
+
+    track: Track
+    shapes: Shapes
+    most: int
+    pools: dict[str, Pool] = field(default_factory=dict)
+    _period: int = field(init=False)
+    _lift: int = field(init=False)
+    _slots: NDArray[np.int32] = field(init=False)
+    _found: Ints = field(init=False)
+    _head: Ints = field(default_factory=lambda: np.zeros(1, np.int64))
+    _asked: int = 0
+
+    def __post_init__(self) -> None:
+        """Make a table with room for `most` rows beyond those that are pooled."""
+        self._period = lcm(1, *(wire.period for wire in self.track.front))
+        self._lift = self._period * -(-(1 << 32) // self._period)  # offsets reach 2 GiB below it
+        self._found = np.empty((3, POOLED + self.most), np.int64)
+        self._slots = np.full(2 << (POOLED + self.most).bit_length(), NONE, np.int32)
+
+    def choose(
+        self,
+        order: Ints,
+        held: tuple[NDArray[np.generic], ...],
+        units: Ints,
+        windows: tuple[Ints, Ints, Bools],
+    ) -> Chosen:
+        """Number rows, at most `most`, and ask about those that are new."""
+        if self._head[0] > POOLED:
+            self._slots.fill(NONE)
+            self._head[0] = self._asked = 0
+            self.pools.clear()
+        schedule = self.track.order
+        seats = schedule.sm, schedule.slot, schedule.resident, schedule.warps
+        number, shift, group = np.empty((3, len(order)), np.int64)
+        unit = np.empty((len(units), len(order)), np.int64)
+        told: Any = order, held, (*seats, self.track.local_bytes)
+        loops: ModuleType = holding_loops(len(order)) or plain
+        if loops is plain:
+            told, windows = as_lists((told, windows))
+        table = self._slots, self._found, self._head
+        period = self._period, self._lift
+        made = number, shift, group, unit
+        many, samples = loops.choose(*told, units, windows, table, *period, made)
+        self._ask(int(many))
+        return Chosen(*made, int(samples))
+
+    def _ask(self, many: int) -> None:
+        """Ask the stages in front about rows that are new."""
+        passed: dict[str, list[Batch]] = {}
+        for start in range(self._asked, many, ASKED):
+            kind, pattern, phase = self._found[:, start : min(start + ASKED, many)]
+            front = Stages(self.track.front)
+            batch = self.shapes.rebuild(self.track.kinds, kind, phase + self._lift, pattern)
+            front.run(batch, {}, listeners=self.track.lasting)
+            for name, flow in front.passed.items():
+                moved = replace(flow, row=flow.row + start - self._asked)
+                passed.setdefault(name, []).append(moved)
+        for name, parts in passed.items():
+            pool = make_pool(join_flows(parts), many - self._asked)
+            self.pools[name] = extend_pool(self.pools.get(name), pool, self._asked)
+        self._asked = many
+
+
+def flows_of(
+    pools: Mapping[str, Pool], sampled: Mapping[str, Pool], chosen: Chosen
+) -> Mapping[str, Batch]:
+    """Return what the stages in front pass on for some rows."""
+    flows: dict[str, list[Batch]] = {}
+    of_access = np.flatnonzero(chosen.number >= 0)
+    of_sample = np.flatnonzero(chosen.number < 0)
+    for name, pool in pools.items():
+        made = pool.repeat(chosen.number[of_access], chosen.shift[of_access], of_access)
+        flows.setdefault(name, []).append(made)
+    for name, pool in sampled.items():
+        made = pool.repeat(chosen.shift[of_sample], np.zeros_like(of_sample), of_sample)
+        flows.setdefault(name, []).append(made)
+    joined = {name: join_flows(parts) for name, parts in flows.items()}
+    return {name: flow for name, flow in joined.items() if flow is not None}

@@ -1,0 +1,181 @@
+"""Rows that wait for the others of their wave, and the groups that counts are added up by."""
+
+from dataclasses import dataclass, field
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from ..count.accesses import Track
+from ..count.counting import FAR, NONE
+from ..native.compiled import as_lists
+from ..native.loops import holding_loops, ordering_loops
+from ..rows.arrays import Zones
+from ..rows.reach import Named, Reaches
+from ..rows.sites import Sites
+from ..schedule.place import SCOPE_NAMES
+from ..seam import Bools, Ints
+from . import held_rows as plain
+
+ROW = np.dtype(
+    [
+        *(("block", "<u4"), ("interval", "<u4"), ("since", "<u4"), ("pattern", "<u4")),
+        *(("base", "<i8"), ("group", "<u4"), ("warp", "<u2"), ("none", "<u2")),
+    ]
+)
+"""A row that is held: 32 bytes that lie together, since rows are taken in another order."""
+FEW = 1 << 9
+"""Groups that there is room for at first."""
+
+
+@dataclass(slots=True)
+class Groups:
+    """What rows are told apart by when counts are added up: site, zone, scope, and whether mixed.
+
+    `zones` is how many there are; `keys` (many,) are those of the groups so far, in front of room.
+    """
+
+    zones: int
+    slots: Ints = field(default_factory=lambda: np.full(2 * FEW, NONE))
+    keys: Ints = field(default_factory=lambda: np.zeros(FEW, np.int64))
+    near: Ints = field(default_factory=lambda: np.full(len(SCOPE_NAMES), NONE))
+    many: int = 0
+
+    def grow(self) -> None:
+        """Make room for twice as many."""
+        keys = self.keys[: self.many]
+        self.slots = np.full(2 * len(self.slots), NONE)
+        self.keys = np.zeros(2 * len(self.keys), np.int64)
+        self.many = 0
+        self.number(keys)
+
+    def number(self, keys: Ints) -> Ints:
+        """Return the number of the group of each key, (n,)."""
+        distinct, which = np.unique(keys, return_inverse=True)
+        while self.many + len(distinct) > len(self.keys):
+            self.grow()
+        table = self.slots.tolist(), self.keys.tolist(), self.near.tolist()
+        head = [self.many]
+        found = [plain.find_group(table, head, key) for key in distinct.tolist()]
+        self.slots, self.keys, self.near = map(np.array, table)
+        self.many = head[0]
+        return np.array(found, np.int64)[which]
+
+    def key(self, site: Ints, zone: Ints, scope: Ints, mixed: Bools) -> Ints:
+        """Return the key of each row, (n,)."""
+        return ((site * self.zones + zone) * len(SCOPE_NAMES) + scope) * 2 + mixed
+
+    def parts(self) -> tuple[Ints, Ints, Ints, Bools]:
+        """Return site, zone and scope of each group, and whether its rows are mixed."""
+        rest, mixed = np.divmod(self.keys[: self.many], 2)
+        rest, scope = np.divmod(rest, len(SCOPE_NAMES))
+        return *np.divmod(rest, self.zones), scope, mixed.astype(np.bool_)
+
+
+@dataclass(slots=True)
+class Held:
+    """The rows of one device that wait: those of spaces that are `heard`."""
+
+    track: Track
+    sites: Sites
+    zones: Zones
+    heard: Bools
+    groups: Groups = field(init=False)
+    many: int = 0
+    lowest: int = FAR
+    _rows: Any = field(default_factory=lambda: np.empty(0, ROW))
+    _scopes: NDArray[np.uint8] = field(init=False)
+    _cuts: Ints = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Place the blocks."""
+        self.groups = Groups(len(self.zones.names))
+        self._scopes = self.track.placement.scope(np.arange(self.track.placement.blocks))
+        self._cuts = np.append(self.zones.cuts, FAR)
+
+    def take(self, batch: pa.RecordBatch, named: Named, reaches: Reaches) -> None:
+        """Hold rows of ACCESSES, whose patterns are known.
+
+        Raises `CutraceError` where a row lies in a space that its instruction cannot reach.
+        """
+        names = ("block", "warp", "step", "pc", "space", "base")
+        block, warp, step, pc, space, base = (_raw(batch, name) for name in names)
+        turns = self.track.order.find_intervals(block, warp, step)
+        rows = block, warp, *(t.astype(np.uint32, copy=False) for t in turns), pc, space, base
+        self._make_room(len(pc))
+        loops, start = holding_loops(len(pc)) or plain, 0
+        while start < len(pc):
+            start = self._take(loops, (*rows, named[0]), named, reaches, start)
+            if start < 0:
+                self.sites.refuse(int(pc[-1 - start]), int(space[-1 - start]))
+            if start < len(pc):
+                self.groups.grow()
+
+    def _take(
+        self, loops: ModuleType, rows: Any, named: Named, reaches: Reaches, start: int
+    ) -> int:
+        groups = self.groups
+        held = tuple(self._rows[name][self.many :] for name in plain.FIELDS)
+        head = np.array([groups.many, 0, self.lowest])
+        sites = self.sites.kind, self.sites.width
+        told: Any = rows, named[1:], sites, reaches.ends, self._cuts, self._scopes, self.heard
+        groups.near[:] = NONE
+        table = groups.slots, groups.keys, groups.near
+        if loops is plain:
+            told = as_lists(told)
+        start = int(loops.hold(*told, table, head, held, start))
+        groups.many, self.lowest = int(head[0]), int(head[2])
+        self.many += int(head[1])
+        return start
+
+    def take_samples(
+        self, whose: tuple[Ints, Ints, Ints], site: Ints, zone: Ints, number: Ints
+    ) -> None:
+        """Hold rows of texels; `whose` are block, warp and step, `number` each row's among all."""
+        block, warp, step = whose
+        interval, since = self.track.order.find_intervals(block, warp, step)
+        alone = np.zeros(len(block), np.bool_)
+        key = self.groups.key(site, zone, self._scopes[block].astype(np.int64), alone)
+        self._make_room(len(block))
+        room = self._rows[self.many : self.many + len(block)]
+        columns = block, warp, interval, since, number, plain.SAMPLED, self.groups.number(key)
+        for name, column in zip(plain.FIELDS, columns, strict=True):
+            room[name] = column
+        self.many += len(block)
+        self.lowest = min(self.lowest, int(block.min(initial=FAR)))
+
+    def _make_room(self, rows: int) -> None:
+        if self.many + rows > len(self._rows):
+            larger = np.empty(max(self.many + rows, 2 * len(self._rows)), ROW)
+            larger[: self.many] = self._rows[: self.many]
+            self._rows = larger
+
+    def columns(self) -> tuple[NDArray[Any], ...]:
+        """Return the rows, a column for each of FIELDS."""
+        return tuple(self._rows[name][: self.many] for name in plain.FIELDS)
+
+    def order(self, done: int) -> Ints:
+        """Return the numbers of the rows of waves before `done`, in the order they happen in."""
+        rows, order = self.columns()[:4], self.track.order
+        if (loops := ordering_loops(self.many)) is not None:
+            found = order.order_compiled(loops, rows, done)
+            if found is not None:
+                return found
+        ready = np.flatnonzero(order.wave[rows[0]] < done)
+        return ready[order.order(*(column[ready].astype(np.int64) for column in rows))]
+
+    def drop(self, done: int) -> None:
+        """Hold the rows of waves before `done` no longer."""
+        block = self._rows["block"][: self.many]
+        kept = np.flatnonzero(self.track.order.wave[block] >= done)
+        self._rows[: len(kept)] = self._rows[kept]
+        self.many = len(kept)
+        self.lowest = int(self._rows["block"][: self.many].min()) if self.many else FAR
+
+
+def _raw(batch: pa.RecordBatch, name: str) -> Any:
+    """Return a column as it is, 64-bit ones as signed."""
+    values: NDArray[Any] = batch[name].to_numpy()
+    return values.view(np.int64) if values.itemsize == 8 else values

@@ -1,0 +1,93 @@
+"""The order of warps that take turns, as a sort by counting: plain integers, so that `compiled.py`
+can compile the loops. `Schedule.order` says the same in arrays, which is quick where rows are few.
+
+- `rows`: (block, warp, interval, since), each (n,).
+- `seated`: (wave, slot, sm), each (blocks,), and `turns` (seats,): when each seat has its turn.
+- `done`: only blocks of waves before this one are put in order.
+"""
+
+from typing import Any
+
+TURN_BITS, DIGIT = 2, 11
+"""A turn has 1 << TURN_BITS instructions; and so many bits are sorted by in one pass."""
+FAR = 1 << 62
+
+
+def measure(rows: Any, seated: Any, done: int) -> tuple[int, int, int, int, int, int, int]:
+    """Return how many rows are put in order, and of these the least and the greatest wave, interval
+    and turn.
+    """
+    blocks, _, intervals, since = rows
+    waves = seated[0]
+    many, low, high, first, last, begin, end = 0, FAR, 0, FAR, 0, FAR, 0
+    for row in range(len(blocks)):
+        wave = waves[blocks[row]]
+        if wave < done:
+            many += 1
+            low, high = min(low, wave), max(high, wave)
+            first, last = min(first, intervals[row]), max(last, intervals[row])
+            begin, end = min(begin, since[row]), max(end, since[row])
+    return many, low, high, first, last, begin >> TURN_BITS, end >> TURN_BITS
+
+
+def pack(
+    rows: Any, seated: Any, turns: Any, warps: int, done: int, low: Any, bits: Any, keys: Any
+) -> None:
+    """Set the key of each row that is put in order: what it is sorted by, and its number below.
+
+    `low` are the least wave, interval and turn; `bits` how many each takes, then those of the seat,
+    of the place in the turn, of the SM and of the row's number.
+    """
+    blocks, of_block, intervals, since = rows
+    waves, slots, sms = seated
+    many = 0
+    for row in range(len(blocks)):
+        block = blocks[row]
+        wave = waves[block]
+        if wave < done:
+            key = (wave - low[0]) << bits[1] | (intervals[row] - low[1])
+            key = key << bits[2] | ((since[row] >> TURN_BITS) - low[2])
+            key = key << bits[3] | turns[slots[block] * warps + of_block[row]]
+            key = key << bits[4] | (since[row] & (1 << TURN_BITS) - 1)
+            keys[many] = (key << bits[5] | sms[block]) << bits[6] | row
+            many += 1
+
+
+def sort(keys: Any, spare: Any, low: int, high: int, starts: Any) -> int:
+    """Sort keys by their bits from `low` to `high`; return 1 if they end up in `spare`, else 0.
+
+    `starts` (1 << DIGIT,) may hold anything.
+    """
+    turn = 0
+    while low < high:
+        bits = min(DIGIT, high - low)
+        if turn:
+            distribute(spare, keys, low, bits, starts)
+        else:
+            distribute(keys, spare, low, bits, starts)
+        turn = 1 - turn
+        low += bits
+    return turn
+
+
+def distribute(keys: Any, to: Any, low: int, bits: int, starts: Any) -> None:
+    """Put keys in order of some of their bits, equal ones as they are."""
+    mask, place = (1 << bits) - 1, 0
+    for digit in range(mask + 1):
+        starts[digit] = 0
+    for one in range(len(keys)):
+        starts[keys[one] >> low & mask] += 1
+    for digit in range(mask + 1):
+        count = starts[digit]
+        starts[digit] = place
+        place += count
+    for one in range(len(keys)):
+        digit = keys[one] >> low & mask
+        to[starts[digit]] = keys[one]
+        starts[digit] += 1
+
+
+def number(keys: Any, bits: int) -> None:
+    """Leave of each key the row's number, its last bits."""
+    for one in range(len(keys)):
+        keys[one] &= (1 << bits) - 1
