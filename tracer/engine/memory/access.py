@@ -1,5 +1,7 @@
 """Loads and stores: address facts to bounds checks, gathers, scatters and trace rows."""
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from ....traces.schema import Space
@@ -13,7 +15,7 @@ from ...ptx.kernel import (
 from ..array.decoder import Decoder
 from ..array.invariant import require_facts
 from ..array.program import Group, Step
-from ..lanes import Array, Mask
+from ..lanes import LANES, Array, Mask
 from ..native.ufunc import select
 from . import cluster
 from .address import Access, describe, elements
@@ -167,21 +169,49 @@ def _spaces_of(addresses: Array) -> Array:
 def _resolve_parts(
     group: Group, access: Access, facts: Facts, delta: int
 ) -> list[tuple[Mask | None, Reach]]:
-    """Split lanes by space, and within a space where they lie 2 GiB apart."""
+    """Split each warp's lanes by space, and within a space where they lie 2 GiB apart.
+
+    What a warp's row says is its own: parts are numbered from 0 in each, whatever others reach.
+    """
     shape = (group.rows, group.columns)
     addresses = np.broadcast_to(facts.addresses, shape) + wrapped(delta)
-    spaces = None if access.space else _spaces_of(addresses)
-    left = np.array(np.broadcast_to(True if facts.lanes is None else facts.lanes, shape))
+    spaces = np.full(shape, access.space) if access.space else _spaces_of(addresses)
+    lanes = np.broadcast_to(True if facts.lanes is None else facts.lanes, shape)
+    where, which, left = (each.reshape(-1, LANES) for each in (addresses, spaces, lanes))
     parts: list[tuple[Mask | None, Reach]] = []
-    while left.any():
-        first = int(addresses[left][0])
-        space = access.space or _space_of(first)
-        low, high = max(first - _NEAR, -(1 << 63)), min(first + _NEAR, (1 << 63) - 1)
-        near = (addresses >= low) & (addresses <= high)
-        mask = left & near if spaces is None else left & near & (spaces == space)
-        own = addresses - access.shift(space)
-        found, _ = group.wave.facts.of(own, mask, group.columns)
-        if found is not None:
-            parts.append((mask, _part(group, access, found, 0, space, len(parts))))
-        left &= ~mask
+    for number, mask in enumerate(_parts_of_warps(where, which, left)):
+        for alike in _warps_alike(where, which, mask):
+            space = Space(int(which[alike][0]))
+            own, chosen = addresses - access.shift(space), alike.reshape(shape)
+            found, _ = group.wave.facts.of(own, chosen, group.columns)
+            if found is not None:
+                parts.append((chosen, _part(group, access, found, 0, space, number)))
     return parts
+
+
+def _parts_of_warps(addresses: Array, spaces: Array, lanes: Array) -> Iterator[Array]:
+    """Yield masks (warps, 32): the first part of every warp, the second of those that have one."""
+    left = lanes.copy()
+    while left.any():
+        first = np.arange(len(left)), left.argmax(axis=1)
+        mask = left & _near(addresses, spaces, addresses[first], spaces[first])
+        yield mask
+        left &= ~mask
+
+
+def _warps_alike(addresses: Array, spaces: Array, mask: Array) -> Iterator[Array]:
+    """Cut a mask (warps, 32) where warps reach several spaces, or lie 2 GiB apart."""
+    left = mask.copy()
+    while left.any():
+        near = _near(addresses, spaces, addresses[left][:1], spaces[left][:1])
+        same = np.asarray((near | ~left).all(axis=1))
+        yield left & same[:, None]
+        left &= ~same[:, None]
+
+
+def _near(addresses: Array, spaces: Array, to: Array, space: Array) -> Array:
+    """Which lanes (warps, 32) lie in the `space` of each warp within 1 GiB of its address `to`."""
+    low = np.maximum(to, _NEAR - (1 << 63)) - _NEAR
+    high = np.minimum(to, (1 << 63) - 1 - _NEAR) + _NEAR
+    near = (addresses >= low[:, None]) & (addresses <= high[:, None])
+    return np.asarray(near & (spaces == space[:, None]))

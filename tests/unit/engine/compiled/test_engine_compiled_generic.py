@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 import cutrace
 from cutrace.errors import KernelFault
+from cutrace.traces.reader import read_trace
+from cutrace.traces.verify import verify
 
 SHAPES = [(3, 128), (2, 33), (5, 40), (1, 64)]
 
@@ -103,6 +105,19 @@ def test_lanes_go_to_one_space_or_to_several(by: int, tmp_path: Path) -> None:
         return found
 
     assert_same_under_both(tmp_path, run)
+
+
+@pytest.mark.parametrize("by", [32, 3])
+def test_parts_are_numbered_from_0_in_every_warp(by: int, tmp_path: Path) -> None:
+    """Warp 0 reaches other spaces than warp 1: what one reaches does not count for the other."""
+    trace = tmp_path / "t.cutrace"
+    with cutrace.Session(trace) as gpu:
+        g, out = gpu.device_array(128, np.int32), gpu.device_array(128, np.int32)
+        gpu.compile(SPACES).get_function("spaces")[1, 128](g, out, by)
+    found = read_trace(trace)
+    assert list(verify(found)) == []
+    parts = found.launches[0].accesses()["part"].to_pylist()
+    assert max(parts) == (0 if by == 32 else 3)
 
 
 PARAMETERS = r"""
