@@ -3,22 +3,20 @@
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
-from shutil import get_terminal_size
 from typing import Annotated
 
 import typer
-from typer.core import TyperCommand
 from typer.main import get_command
 
 from .. import __doc__ as about
 from .. import __version__, commands
 from ..traces.folder.leftover import sweep_partial, sweep_scratch
+from ._help import Verb, Verbs
 from ._plain_values import take_as_given
+from .options.screen import WHEN, is_quiet, screen_of, without_next
 
 PANELS = ("Record", "Ask", "Compare", "Look up")
 """The groups of verbs in the help, in order."""
-WIDE = 80
-"""Columns that a verb's panels of options need; fewer would cut names short."""
 
 
 def call(arguments: list[str]) -> object:
@@ -28,11 +26,19 @@ def call(arguments: list[str]) -> object:
     """
     sweep_scratch()
     sweep_partial(Path())
+    if arguments[:1] == ["nvcc"]:  # all that follows is the compiler's
+        return _run(arguments)
+    with screen_of(arguments) as words:
+        answer = _run(words)
+        if is_quiet() and isinstance(answer, str):
+            return type(answer)(without_next(answer))
+        return answer
+
+
+def _run(arguments: list[str]) -> object:
+    """Let a verb answer."""
     command = get_command(assemble(arguments[0] if arguments else ""))
     take_as_given(command)
-    if get_terminal_size().columns < WIDE:
-        for verb in getattr(command, "commands", {}).values():
-            verb.rich_markup_mode = None
     return command.main(arguments or ["--help"], prog_name="cutrace", standalone_mode=False)
 
 
@@ -40,7 +46,7 @@ def assemble(asked: str = "") -> typer.Typer:
     """The application: every module of `commands/`, not its folders, without an underscore; the
     one verb that is asked for, if there is such a one.
     """
-    app = typer.Typer(help=about, add_completion=True, pretty_exceptions_enable=False)
+    app = typer.Typer(cls=Verbs, help=about, add_completion=True, pretty_exceptions_enable=False)
     app.callback()(_options)
     found = iter_modules(commands.__path__)
     names = [m.name for m in found if not m.ispkg and not m.name.startswith("_")]
@@ -48,8 +54,8 @@ def assemble(asked: str = "") -> typer.Typer:
     verbs = [import_module(f"{commands.__name__}.{name}") for name in wanted]
     for verb in sorted(verbs, key=lambda verb: PANELS.index(verb.PANEL)):
         name = verb.__name__.rpartition(".")[2]
-        kind = getattr(verb, "CLASS", TyperCommand)
-        app.command(name, cls=kind, rich_help_panel=verb.PANEL)(verb.command)
+        kind, shown = getattr(verb, "CLASS", Verb), "\n".join(verb.EXAMPLES)
+        app.command(name, cls=kind, rich_help_panel=verb.PANEL, epilog=shown)(verb.command)
     return app
 
 
@@ -63,5 +69,13 @@ def _options(
     version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print it.")
     ] = False,
+    color: Annotated[
+        str,
+        typer.Option(metavar="|".join(WHEN), help="Colours and links; of every verb, anywhere."),
+    ] = "auto",
+    quiet: Annotated[
+        bool,
+        typer.Option("--quiet", "-q", help="The answer alone; of every verb, anywhere."),
+    ] = False,
 ) -> None:
-    """Take the options before the verb."""
+    """Take the options before the verb; `screen_of` has read those about the screen."""

@@ -22,6 +22,12 @@ from .running.progress import progress
 
 PANEL = "Ask"
 CLASS = TakesProgram
+EXAMPLES = (
+    "cutrace analyze scale.cu",
+    "cutrace analyze scale.cutrace -d h100,rtx4090 --by line",
+    "cutrace analyze scale.cutrace --advice",
+    "cutrace analyze scale.cutrace -d all --counters global_transactions --format csv",
+)
 
 
 @records

@@ -19,6 +19,12 @@ from .running.progress import progress
 
 PANEL = "Compare"
 CLASS = TakesProgram
+EXAMPLES = (
+    "cutrace check scale.cu --budget budget.toml",
+    "cutrace check scale.cu --budget budget.toml --update",
+    "cutrace check scale.cu --races",
+    "cutrace check scale.cu --budget budget.toml --format junit",
+)
 FORMATS = ("text", "github", *REPORTS)
 
 

@@ -21,6 +21,10 @@ from .running.progress import progress
 
 PANEL = "Compare"
 CLASS = TakesProgram
+EXAMPLES = (
+    "cutrace compare before=scale.cu after=fixed.cu",
+    "cutrace compare old.cutrace new.cutrace --by line",
+)
 
 
 @replays

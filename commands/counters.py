@@ -10,6 +10,10 @@ if TYPE_CHECKING:
     from ..analyzer.counting.vocabulary import Counter
 
 PANEL = "Look up"
+EXAMPLES = (
+    "cutrace counters",
+    "cutrace counters global_transactions",
+)
 SCOPES = {"sm": "the profiled SM", "cluster": "the profiled cluster", "all": "the whole grid"}
 
 

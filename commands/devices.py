@@ -1,15 +1,19 @@
 """`cutrace devices`: what cutrace knows of each device, every number with its source."""
 
-import shutil
-import sys
 from typing import Annotated
 
 import typer
 
 from .options.complete import devices, starting
 from .options.quote import quote
+from .options.screen import width
 
 PANEL = "Look up"
+EXAMPLES = (
+    "cutrace devices",
+    "cutrace devices h100",
+    "cutrace devices h100 --toml",
+)
 
 
 def command(
@@ -38,8 +42,7 @@ def command(
     if toml:
         texts = [layer.path.read_text(encoding="utf-8") for layer in layers]
         return "\n".join((*texts, f"next: cutrace devices {quote(name)}"))
-    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-    described = describe_device(device, [layer.path.name for layer in layers], width)
+    described = describe_device(device, [layer.path.name for layer in layers], width())
     return "\n".join(
         (*described, "", f"next: cutrace devices {quote(name)} --toml for the sources")
     )

@@ -12,6 +12,10 @@ from .options.complete import starting
 from .options.replay import replays, with_devices
 
 PANEL = "Ask"
+EXAMPLES = (
+    "cutrace export scale.cutrace --to ncu-raw",
+    "cutrace export scale.cutrace --to folded -o scale.folded",
+)
 FORMATS = {
     "cuda-profile": ("profiler_log", "render", "8800gtx"),
     "cuda-profile-csv": ("profiler_log", "render_csv", "8800gtx"),

@@ -12,6 +12,11 @@ from .options.gallery import folders, headline
 from .options.quote import quote
 
 PANEL = "Look up"
+EXAMPLES = (
+    "cutrace gallery",
+    "cutrace gallery transpose",
+    "cutrace gallery transpose --copy .",
+)
 
 
 def command(

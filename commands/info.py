@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from ..traces.reader import Trace
 
 PANEL = "Look up"
+EXAMPLES = (
+    "cutrace info scale.cutrace",
+    "cutrace info scale.cutrace --verify",
+)
 
 
 def command(

@@ -3,13 +3,18 @@
 from typing import Any
 
 import typer
-from typer.core import TyperCommand
+
+from ._help import Verb
 
 PANEL = "Record"
+EXAMPLES = (
+    "cutrace nvcc -o app app.cu",
+    'make NVCC="cutrace nvcc"',
+)
 _KEY = "cutrace.nvcc"
 
 
-class TakesAll(TyperCommand):
+class TakesAll(Verb):
     """A verb that gets its command line as it is, options and all."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:

@@ -1,7 +1,5 @@
 """`cutrace occupancy`: how many blocks an SM holds at once, and what keeps it from more."""
 
-import shutil
-import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,8 +10,13 @@ from ..models.replay.options import ReplayOptions
 from .options.command_line import typed
 from .options.quote import quote
 from .options.replay import first_line, replays, with_devices
+from .options.screen import width
 
 PANEL = "Look up"
+EXAMPLES = (
+    "cutrace occupancy scale.cutrace -d h100",
+    "cutrace occupancy --threads 256 --registers 64 --shared 49152 -d h100",
+)
 
 
 def _number(text: str) -> Any:
@@ -58,6 +61,5 @@ def command(
         found = [from_numbers(device, need, options, total, blocks) for device in devices]
     wanted = len(found) == 1 if curves is None else curves
     drawn = [draw_curves(one, options) if wanted else () for one in found]
-    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     last = f"cutrace analyze {quote(trace)}{typed(replay)}" if trace else "cutrace devices NAME"
-    return render(found, drawn, width, first_line(replay), last)
+    return render(found, drawn, width(), first_line(replay), last)

@@ -16,6 +16,12 @@ from .running.program import TakesProgram, build, choose_device, program_of, rec
 
 PANEL = "Record"
 CLASS = TakesProgram
+EXAMPLES = (
+    "cutrace record scale.cu",
+    'cutrace record scale.cu --launch "scale<<<64, 256>>>(out:f32[16384], in:f32[16384], 16384)"',
+    "cutrace record app.cu -o app.cutrace -- 1024",
+    "cutrace record script.py",
+)
 
 
 def _option(*names: str, **more: Any) -> Any:

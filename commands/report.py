@@ -19,6 +19,10 @@ from .running.progress import progress
 
 PANEL = "Ask"
 CLASS = TakesProgram
+EXAMPLES = (
+    "cutrace report scale.cu -d h100,gtx580",
+    "cutrace report before=scale.cu after=fixed.cu -o report.html",
+)
 
 
 @records

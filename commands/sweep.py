@@ -1,10 +1,7 @@
 """`cutrace sweep`: variants by sizes, shapes and defines, on all cores, as one tidy table."""
 
-import shutil
-import sys
 from contextlib import nullcontext
 from dataclasses import replace
-from os import environ
 from pathlib import Path
 from typing import Annotated
 
@@ -16,8 +13,13 @@ from .options.complete import starting
 from .options.gallery import suites
 from .options.quote import quote
 from .options.replay import replays, with_devices
+from .options.screen import has_colour, width
 
 PANEL = "Compare"
+EXAMPLES = (
+    "cutrace sweep suite.toml -o table.parquet",
+    "cutrace sweep transpose -d h100",
+)
 
 
 @replays
@@ -72,12 +74,10 @@ def command(
         counting = replace(counting, device=asked.devices)
     with named_executor(on) if on else nullcontext() as executor:
         tables = run_suite(asked, table, counting, processes, executor)
-    terminal = sys.stdout.isatty()
-    width = shutil.get_terminal_size().columns if terminal else None
     view = View(
         counters=asked.counters,
-        width=width,
-        colour=terminal and "NO_COLOR" not in environ,
+        width=width(),
+        colour=has_colour(),
         first=f"{len(jobs)} recordings, {quote(table)}",
         last=f"cutrace sweep {quote(suite)} -d NAME,...",
     )

@@ -1,8 +1,6 @@
 """`cutrace why`: the worst warp of a source line, drawn."""
 
 import re
-import shutil
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -14,9 +12,15 @@ from .options.command_line import typed
 from .options.quote import quote
 from .options.recording import Recording, records, trace_of
 from .options.replay import first_line, replays, with_devices
+from .options.screen import width
 from .running.progress import progress
 
 PANEL = "Ask"
+EXAMPLES = (
+    "cutrace why scale.cu",
+    "cutrace why scale.cu scale.cu:7 -d h100",
+    "cutrace why scale.cutrace --svg lanes.svg",
+)
 
 
 @records
@@ -52,10 +56,9 @@ def command(
         from ..analyzer.why.svg import render
 
         write_report(svg, render(found))
-    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     first = first_line(replay)
     again = f"cutrace analyze {quote(source)}{typed(recording)}{typed(replay)} --by line"
-    return (f"{first}\n\n" if first else "") + text.render(found, width, again)
+    return (f"{first}\n\n" if first else "") + text.render(found, width(), again)
 
 
 def _read_question(line: str | None, access: str | None) -> tuple[str | None, str | None]:

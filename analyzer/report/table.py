@@ -1,7 +1,7 @@
 """The table for the terminal: rows are counters, columns devices, nothing shortened or cut.
 
 Text is made first, as cells and styles. On a pipe it is printed as it is; on a terminal rich adds
-the colours. A table that is wider than the terminal becomes one block a device.
+the colours. A table that is wider than the terminal has devices in rows, or in several blocks.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,8 +19,9 @@ from ..sheet.overview import (
     summary,
 )
 from ..sheet.sheet import Sheet, sheets
-from ..sheet.source_page import LEGEND, draw_pages
+from ..sheet.source_page import BROAD, LEGEND, draw_pages
 from ..sheet.wording import (
+    OURS,
     PTX_IS_NOT_SASS,
     absent,
     costs,
@@ -31,6 +32,7 @@ from ..sheet.wording import (
     zeros,
 )
 from ..text.align import GAP, align, widths
+from ..text.source_link import source_links
 
 Entry = tuple[tuple[str, ...], str]
 """Cells and their rich style. One cell alone is a line of its own: it sets no column's width."""
@@ -81,6 +83,8 @@ def _brief(profile: Profile, width: int) -> Iterator[tuple[str, str]]:
         yield "", ""
     if profile.view.advice:
         yield from _sentence(profile.view.advice, width)
+    if profile.view.quiet:
+        return
     yield from _sentence(MORE, width)
     if profile.view.last:
         yield f"next: {profile.view.last}", "green"
@@ -128,12 +132,16 @@ def _launches(profile: Profile, width: int) -> Iterator[tuple[str, str]]:
         pages = draw_pages(sheet, view) if view.by != "launch" else None
         yield from pages if pages is not None else _tables(sheet, profile)
         yield "", ""
+        if view.quiet:
+            continue
         if pages:
             yield from _sentence(LEGEND, width)
         own = [line for part in words if part not in common for line in part]
         yield from own
         if own or pages or len(said) == 1:
             yield "", ""
+    if view.quiet:
+        return
     if common:
         yield "every launch:", "bold"
         yield from (line for part in common for line in part)
@@ -145,21 +153,68 @@ def _launches(profile: Profile, width: int) -> Iterator[tuple[str, str]]:
 
 
 def _tables(sheet: Sheet, profile: Profile) -> Iterator[tuple[str, str]]:
-    """Counters in rows: a table of all devices, or of one after another."""
-    for devices in _columns(sheet, profile):
-        if devices[0]:
+    """Counters in rows and devices in columns; where that is too wide, the other way round, or
+    as many devices at a time as have room.
+    """
+    every = range(len(sheet.devices))
+    entries = [*_entries(sheet, every, profile)]
+    room = profile.view.width or BROAD
+    if _wide(entries) > room and (turned := _turned(entries, room)):
+        yield from turned
+        return
+    for number, devices in enumerate(_columns(sheet, profile)):
+        if number:
             yield "", ""
         cells, styles = zip(*_entries(sheet, devices, profile), strict=True)
         yield from zip(align(cells, numbers=True), styles, strict=True)
 
 
+def _wide(entries: Sequence[Entry]) -> int:
+    """The columns of the screen that a table takes."""
+    columns = widths([cells for cells, _ in entries])
+    return sum(columns) + len(GAP) * (len(columns) - 1)
+
+
+def _turned(entries: Sequence[Entry], room: int) -> list[tuple[str, str]]:
+    """A row a device and a column a counter; nothing where even that is too wide, or where rows
+    are of several parts.
+    """
+    if any(len(cells) == 1 and not cells[0].startswith("[") for cells, _ in entries):
+        return []
+    rows = [*zip(*_qualified(entries), strict=True)]
+    turned: list[Entry] = [(("device", *rows[0][1:]), "bold"), *((row, "") for row in rows[1:])]
+    if _wide(turned) > room:
+        return []
+    cells, styles = zip(*turned, strict=True)
+    return [*zip(align(cells, numbers=True), styles, strict=True)]
+
+
+def _qualified(entries: Sequence[Entry]) -> Iterator[tuple[str, ...]]:
+    """The rows of counters, those of NVIDIA's vocabularies with its name before their own."""
+    vocabulary = ""
+    for cells, _ in entries:
+        if len(cells) == 1:
+            vocabulary = cells[0].strip("[]")
+        else:
+            name, *values = cells
+            yield (name if vocabulary in ("", OURS) else f"{vocabulary}.{name}", *values)
+
+
 def _columns(sheet: Sheet, profile: Profile) -> list[range]:
-    """All devices side by side, or, where that is wider than the terminal, one at a time."""
+    """All devices side by side, or, where that is wider than the terminal, those that have room
+    and the next ones below them.
+    """
     every = range(len(sheet.devices))
-    columns = widths([cells for cells, _ in _entries(sheet, every, profile)])
-    if profile.view.width is None or sum(columns) + len(GAP) * len(every) <= profile.view.width:
+    if profile.view.width is None:
         return [every]
-    return [range(index, index + 1) for index in every]
+    name, *columns = widths([cells for cells, _ in _entries(sheet, every, profile)])
+    parts, taken = [0], name
+    for device, column in enumerate(columns):
+        taken += len(GAP) + column
+        if taken > profile.view.width and device > parts[-1]:
+            parts.append(device)
+            taken = name + len(GAP) + column
+    return [range(*ends) for ends in zip(parts, [*parts[1:], len(columns)], strict=True)]
 
 
 def _entries(sheet: Sheet, devices: Sequence[int], profile: Profile) -> Iterator[Entry]:
@@ -219,5 +274,8 @@ def _coloured(lines: list[tuple[str, str]]) -> str:
     console = Console(file=StringIO(), force_terminal=True)
     with console.capture() as captured:
         for text, style in lines:
-            console.print(Text(inert(text.rstrip()), style), soft_wrap=True)
+            shown = Text(inert(text.rstrip()), style)
+            for start, end, place in source_links(shown.plain):
+                shown.stylize(f"link {place}", start, end)
+            console.print(shown, soft_wrap=True)
     return Styled(captured.get())

@@ -33,16 +33,21 @@ WANTED = (
     *("instructions", "memory_requests", "global_ideal_transactions", "shared_ideal_passes"),
 )
 """Columns in the order in which they are kept where there is no room for all."""
+HEATED = ("global_excess_transactions", "shared_conflicts", "global_bytes_moved", "instructions")
+"""The column that colours the rows: the first of these that counted anything."""
+HOT, WARM = 0.5, 0.1
+"""The parts of it from which on a row is red, or yellow."""
 LEGEND = "'.' is 0, a blank means not available on this device; choose columns with --counters"
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A counter on a device: its heading's lines, and its cells."""
+    """A counter on a device: its heading's lines, its cells, and their parts of their sum."""
 
     name: str
     heading: tuple[str, ...]
     cells: tuple[str, ...]
+    parts: tuple[float, ...] = ()
 
     @property
     def width(self) -> int:
@@ -76,11 +81,12 @@ def _page(
 ) -> list[Line] | None:
     """One page; None if not one column has room, or with `whole` if not all have."""
     columns = [*_columns(sheet, devices, view)]
+    heat = _heat(columns, view)
     places = ["" if p == q else one_line(p) for p, q in _places(sheet.blocks)]
     texts = [one_line(_text(block)) for block in sheet.blocks]
     left_out: list[str] = []
     while columns:
-        drawn = _draw(columns, places, texts, width)
+        drawn = _draw(columns, places, texts, width, heat)
         if drawn is not None:
             return [*drawn, *((text, "") for text in _tell_left_out(left_out, width))]
         if whole:
@@ -106,7 +112,11 @@ def _tell_left_out(names: Sequence[str], width: int | None) -> list[str]:
 
 
 def _draw(
-    columns: Sequence[Column], places: Sequence[str], texts: Sequence[str], width: int | None
+    columns: Sequence[Column],
+    places: Sequence[str],
+    texts: Sequence[str],
+    width: int | None,
+    heat: Sequence[float],
 ) -> list[Line] | None:
     """The lines of a page of these columns; None if it has no room."""
     taken = sum(column.width + len(GAP) for column in columns)
@@ -116,7 +126,7 @@ def _draw(
         words = [len(word) for text in (*texts, *places) for word in text.split()]
         if room < NARROW or max(words) > room:
             return None
-    return [*_lines(columns, places, texts, room)]
+    return [*_lines(columns, places, texts, room, heat)]
 
 
 def _columns(sheet: Sheet, devices: Sequence[int], view: View) -> Iterator[Column]:
@@ -144,7 +154,20 @@ def _columns(sheet: Sheet, devices: Sequence[int], view: View) -> Iterator[Colum
             cells = (
                 _cell(v, counter, t.get(name), device) for v, t in zip(values, tables, strict=True)
             )
-            yield Column(counter.name, lines, tuple(cells))
+            yield Column(counter.name, lines, tuple(cells), _parts(values))
+
+
+def _parts(values: Sequence[Value]) -> tuple[float, ...]:
+    """Each value's part of their sum, from 0 to 1."""
+    total = sum(value or 0 for value in values) or 1
+    return tuple((value or 0) / total for value in values)
+
+
+def _heat(columns: Sequence[Column], view: View) -> tuple[float, ...]:
+    """How much each row costs: of the column sorted by, else of waste, bytes or work."""
+    by_name = {column.name: column for column in reversed(columns)}
+    found = (by_name[name] for name in (view.sort, *HEATED) if name in by_name)
+    return next((column.parts for column in found if any(column.parts)), ())
 
 
 def _cell(value: Value, counter: Counter, row: Row | None, device: int) -> str:
@@ -184,7 +207,11 @@ def _text(block: Block) -> str:
 
 
 def _lines(
-    columns: Sequence[Column], places: Sequence[str], texts: Sequence[str], room: int | None
+    columns: Sequence[Column],
+    places: Sequence[str],
+    texts: Sequence[str],
+    room: int | None,
+    heat: Sequence[float],
 ) -> Iterator[Line]:
     """The headings, then each row; a file's name above its first line."""
     high = max((len(column.heading) for column in columns), default=0)
@@ -198,8 +225,10 @@ def _lines(
             yield from ((blank + part, "cyan") for part in _wrap(place, room))
         start = "".join(column.cells[index].rjust(column.width) + GAP for column in columns)
         first, *rest = _wrap(text, room)
-        yield start + first, ""
-        yield from ((blank + part, "") for part in rest)
+        part = heat[index] if heat else 0.0
+        style = "red" if part >= HOT else "yellow" if part >= WARM else ""
+        yield start + first, style
+        yield from ((blank + part, style) for part in rest)
 
 
 def _wrap(text: str, room: int | None) -> list[str]:

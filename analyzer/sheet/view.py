@@ -35,7 +35,8 @@ class View:
     instructions stand in the order of the source, or `sort` names the counter of which the largest
     comes first; `threshold` is the per cent of it, or else of any counter, that a row must have to
     be shown. `brief` wants the first screen in place of the tables, where neither counters nor
-    smaller rows were asked for, and `advice` is what it says to change.
+    smaller rows were asked for, and `advice` is what it says to change. `quiet` leaves out what is
+    said beside the numbers: notes, legends, and what to type next.
     """
 
     by: str = "launch"
@@ -50,6 +51,7 @@ class View:
     behind: str = ""
     brief: bool = False
     advice: str = ""
+    quiet: bool = False
 
 
 def check_grouping(name: str) -> None:

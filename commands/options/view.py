@@ -1,9 +1,8 @@
 """How a report is shown here: the width and colours of this terminal, or plain on a pipe."""
 
-import os
-import shutil
-import sys
 from typing import TYPE_CHECKING
+
+from .screen import has_colour, is_quiet, width
 
 if TYPE_CHECKING:
     from ...analyzer.sheet.view import View
@@ -35,16 +34,16 @@ def view_here(
     counters = tuple(name for name in (names or "").split(",") if name)
     check_parts(find_counters(counters), by)
     check_sifting(by, sort, threshold)
-    terminal = sys.stdout.isatty()
     return View(
         by=by,
         counters=counters,
-        width=shutil.get_terminal_size().columns if terminal else None,
-        colour=terminal and "NO_COLOR" not in os.environ,
-        first=first,
+        width=width(),
+        colour=has_colour(),
+        first="" if is_quiet() else first,
         last=f"{typed} --by {FINER[by]}{behind}" if by in FINER else "cutrace counters NAME",
         sort=sort or "",
         threshold=threshold or 0.0,
         typed=typed,
         behind=behind,
+        quiet=is_quiet(),
     )

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
-from typer.core import TyperCommand
 
 from ...models.replay.options import DEFAULT_DEVICE
+from .._help import Verb
 from ..options.quote import quote
 from ..options.recording import Recording, wished
 from .progress import progress
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _KEY = "cutrace.program"
 
 
-class TakesProgram(TyperCommand):
+class TakesProgram(Verb):
     """A verb whose arguments end at `--`: what follows is kept as it is, for `program_of`."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:

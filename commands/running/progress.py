@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from threading import Event, Thread
 from time import monotonic
 
+from ..options.screen import is_quiet
+
 PATIENCE = 1.0
 """Seconds before the first word, and between two."""
 KNOWN = 0.02
@@ -45,7 +47,7 @@ def progress(what: str, how_far: Callable[[], str] | None = None) -> Iterator[Sh
     the share that it gets; leave no line behind. What something else prints meanwhile is written
     over the line."""
     share = Share()
-    if not sys.stderr.isatty():
+    if is_quiet() or not sys.stderr.isatty():
         yield share
         return
     done, begin = Event(), monotonic()
