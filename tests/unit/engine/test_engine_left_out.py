@@ -15,15 +15,12 @@ ROOT = Path(__file__).parents[3]
 @pytest.mark.parametrize(
     ("instruction", "said"),
     [
-        ("cp.async.bulk.commit_group;", "bulk copies by the tensor memory accelerator"),
         ("wgmma.fence.sync.aligned;", "matrix products of warp groups"),
         ("tcgen05.wait::ld.sync.aligned;", "tensor memory"),
         ("clusterlaunchcontrol.query_cancel.is_canceled.pred.b128 %r, %r;", "clusters of blocks"),
         ("cvt.rn.f16x2.e2m3x2 %r, %r;", "numbers of 4 and 6 bits"),
         ("ldmatrix.sync.aligned.m16n16.x1.trans.shared.b8 {%r, %r}, [%r];",
          "matrices of 8-bit elements"),
-        ("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.u32 [%r], %r, [%r];",
-         "stores to other blocks of a cluster"),
     ],
 )  # fmt: skip
 def test_the_message_names_what_is_left_out_and_where(instruction: str, said: str) -> None:

@@ -7,6 +7,7 @@ from ...ptx.kernel import (
     Instruction,
     Kernel,
 )
+from ..bulk import copy as bulk
 from ..call import call
 from ..call.argument_passing import take_returned
 from ..call.recursion import restore_frame
@@ -115,6 +116,7 @@ def decode_instruction(decoder: Decoder, pc: int) -> tuple[Step | None, Terminat
 
 _FORMS = (
     decode_pointed_parameter,
+    bulk.decode_bulk,
     access.decode_access,
     move.decode_move,
     call.decode_call,

@@ -85,7 +85,8 @@ def _lay_out(variables: dict[tuple[int, str], Variable]) -> Layout:
             end = -(-end // variable.align) * variable.align
             offsets[key] = end
             end += variable.size
-    open_start = -(-end // 16) * 16
+    align = max((v.align for v in variables.values() if v.is_extern), default=16)
+    open_start = -(-end // max(align, 16)) * max(align, 16)
     for key, variable in variables.items():
         if variable.is_extern:
             offsets[key] = open_start

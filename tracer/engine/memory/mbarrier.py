@@ -11,14 +11,18 @@ from dataclasses import replace
 
 import numpy as np
 
+from ....errors import KernelFault
 from ...ptx.kernel import Bucket, Instruction, Operand
 from ..array.decoder import Decoder
 from ..array.program import Group, Step
 from ..array.slot import Fetch
-from ..lanes import Array, scalar
+from ..kernel.source_line import source_line
+from ..lanes import Array, Mask, scalar
 from .access import read, write
 from .address import Access, describe
+from .address_facts import as_addresses
 from .atomic import update_lanes
+from .fault import name_lane
 
 _COUNT = np.uint64((1 << 20) - 1)
 _PHASE = np.uint64(61)
@@ -121,16 +125,40 @@ def _update(
     changes: Callable[[list[Array]], tuple[Array, Array]],
 ) -> Step:  # fmt: skip
     access, store = _word(decoder, instruction, place), decoder.store(to, "b64")
+    pc = decoder.pc
     run = update_lanes("mbarrier_arrive", "i64", _ARRIVE)
 
     def update(group: Group) -> None:
         frame = group.frame
         lanes = group.guarded(None if access.guard is None else access.guard(frame))
-        found = run(group, lanes, access, list(changes(frame)))
+        count, bytes_to_come = changes(frame)
+        found = run(group, lanes, access, [count, bytes_to_come])
+        _require_expected(decoder, group, lanes, (pc, access), found, count)
         if store is not None:
             store(frame, found)
 
     return update
+
+
+def _require_expected(
+    decoder: Decoder, group: Group, lanes: Mask | None, where: tuple[int, Access],
+    found: Array, count: Array,
+) -> None:  # fmt: skip
+    """Raise KernelFault if more arrive than a phase still expects."""
+    shape = (group.rows, group.columns)
+    more = np.broadcast_to((found & _COUNT) < (count & _COUNT), shape)
+    if lanes is not None:
+        more = more & lanes
+    if more.any():
+        lane = int(np.flatnonzero(more)[0])
+        pc, access = where
+        address = np.broadcast_to(as_addresses(access.address(group.frame)), shape)
+        at = int(address.reshape(-1)[lane]) + access.offset
+        raise KernelFault(
+            f"{source_line(decoder.kernel, pc)}: kernel `{group.wave.program.name}` arrives at the "
+            f"mbarrier at {at:#x}, whose phase expects no more arrivals (or which was never "
+            f"initialized), in {name_lane(group, lane)}"
+        )
 
 
 def _wait(decoder: Decoder, instruction: Instruction) -> Step:

@@ -9,6 +9,7 @@ BESIDE: Mapping[str, tuple[str, ...]] = {
     "loads and stores": ("ld", "ldu", "st"),
     "atomic operations": ("atom", "red"),
     "asynchronous copies and their barriers": ("cp.async", "mbarrier"),
+    "bulk copies": ("cp.async.bulk", "cp.reduce.async.bulk", "st.async", "red.async"),
     "lanes of a warp": ("shfl", "vote", "activemask", "match", "redux", "elect"),
     "matrices": ("mma", "ldmatrix", "stmatrix", "movmatrix"),
     "clusters of blocks": ("mapa", "getctarank", "barrier.cluster"),

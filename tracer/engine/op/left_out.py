@@ -4,15 +4,11 @@ from ...ptx.kernel import Instruction
 
 LEFT_OUT: tuple[tuple[str, frozenset[str], str], ...] = (
     ("tcgen05", frozenset(), "tensor memory (compute capability 10.0)"),
+    ("st", frozenset({"bulk"}), "bulk stores (compute capability 10.0)"),
     ("wgmma", frozenset(), "matrix products of warp groups"),
     ("wmma", frozenset(), "fragments of unknown layout; compiled by cutrace, mma.h has mma.sync"),
     ("mma", frozenset({"sp"}), "matrix products with sparse factors"),
     ("mma", frozenset({"block_scale"}), "matrix products with scaled blocks"),
-    ("cp", frozenset({"reduce", "bulk"}), "bulk reductions by the tensor memory accelerator"),
-    ("cp", frozenset({"async", "bulk"}), "bulk copies by the tensor memory accelerator"),
-    ("st", frozenset({"bulk"}), "bulk stores"),
-    ("st", frozenset({"async"}), "stores to other blocks of a cluster"),
-    ("red", frozenset({"async"}), "reductions in other blocks of a cluster"),
     ("tensormap", frozenset(), "maps of tensors for the tensor memory accelerator"),
     ("multimem", frozenset(), "memory that several GPUs share"),
     ("clusterlaunchcontrol", frozenset(), "clusters of blocks that take over others (10.0)"),

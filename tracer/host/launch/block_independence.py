@@ -52,7 +52,11 @@ def _first(instructions: pa.Table, why: Callable[[dict[str, Any]], str]) -> str:
 
 
 def _why_dependent(row: dict[str, Any]) -> str:
-    if row["opcode"] in _OF_CLUSTERS or row["mnemonic"].startswith("barrier.cluster"):
+    if (
+        row["opcode"] in _OF_CLUSTERS
+        or row["mnemonic"].startswith("barrier.cluster")
+        or ("multicast::cluster" in row["mnemonic"])
+    ):
         return "waits for other blocks of its cluster, or reaches their memory"
     if row["space"] not in ("global", ""):
         return ""

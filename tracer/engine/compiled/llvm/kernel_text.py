@@ -241,6 +241,8 @@ class _Writer:
             add_pointed(text, instruction, pc, (number, parameter_bytes(self._kernel)), refuse)
             self._last = f"inside{pc}"
         elif part.kind in (ACCESS, ATOMIC, GENERIC):
+            if "async" in instruction.modifiers:
+                raise refuse("this instruction")
             add = add_atomic if instruction.opcode in ("atom", "red") else add_access
             add(text, instruction, position, number, refuse)
             if part.kind == GENERIC:

@@ -1,0 +1,299 @@
+"""Bulk copies: bytes, boxes of tensors and reductions, told to an mbarrier when they have come."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import cutrace
+from cutrace.errors import KernelFault
+from cutrace.tracer.engine.bulk.tensor_map import TensorMap
+from cutrace.tracer.host.array import DeviceArray
+
+HEAD = """typedef unsigned long long u64; typedef unsigned u32;
+struct alignas(64) Map { char bytes[128]; };
+__device__ u32 sh(const void *p) { return (u32)__cvta_generic_to_shared(p); }
+__device__ void init(u64 *b, u32 n)
+{ asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" :: "r"(sh(b)), "r"(n) : "memory"); }
+__device__ void expect(u64 *b, u32 bytes)
+{ asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;"
+               :: "r"(sh(b)), "r"(bytes) : "memory"); }
+__device__ void await(u64 *b, u32 parity)
+{ asm volatile("{ .reg .pred p; A: mbarrier.try_wait.parity.shared::cta.b64 p, [%0], %1;"
+               " @!p bra A; }" :: "r"(sh(b)), "r"(parity) : "memory"); }
+__device__ void sync()
+{ asm volatile("barrier.cluster.arrive; barrier.cluster.wait;" ::: "memory"); }
+"""
+
+
+def launch(body: str, configuration: tuple[Any, ...], *arguments: Any) -> list[NDArray[Any]]:
+    """Run `k`, whose parameters `body` begins with; return the arrays among the arguments.
+
+    A TensorMap among them has the place of the array that follows as its address.
+    """
+    with cutrace.Session() as gpu:
+        module = gpu.compile(f'{HEAD}extern "C" __global__ void {body}', arch="compute_90a")
+        devices = [gpu.to_device(a) if isinstance(a, np.ndarray) else a for a in arguments]
+        given = [
+            _placed(a, devices[k + 1]) if isinstance(a, TensorMap) else d
+            for k, (a, d) in enumerate(zip(arguments, devices, strict=True))
+        ]
+        module.get_function("k")[configuration](*given)
+        return [d.copy_to_host() for d in devices if isinstance(d, DeviceArray)]
+
+
+def _placed(tensor: TensorMap, array: DeviceArray) -> bytes:
+    return replace(tensor, address=array.address).encode()
+
+
+def test_bytes_come_to_shared_memory_and_go_to_global_memory() -> None:
+    body = """k(const int *in, int *out) {
+        __shared__ alignas(16) int box[64];
+        __shared__ u64 gate;
+        if (threadIdx.x == 0) {
+            init(&gate, 1);
+            expect(&gate, 256);
+            asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
+                         "[%0], [%1], %2, [%3];"
+                         :: "r"(sh(box)), "l"(in), "r"(256), "r"(sh(&gate)) : "memory");
+        }
+        __syncthreads();
+        await(&gate, 0);
+        box[threadIdx.x] *= 3;
+        asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+        __syncthreads();
+        if (threadIdx.x == 0) {
+            asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;"
+                         "cp.async.bulk.commit_group; cp.async.bulk.wait_group.read 0;"
+                         :: "l"(out), "r"(sh(box)), "r"(240) : "memory");
+            asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 "
+                         "[%0], [%1], %2;"
+                         :: "l"(out + 4), "r"(sh(box)), "r"(16) : "memory");
+            asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
+        }
+    }"""
+    values = np.arange(64, dtype=np.int32)
+    _, out = launch(body, (1, 64), values, np.zeros(64, np.int32))
+    wanted = 3 * values
+    wanted[60:] = 0
+    wanted[4:8] += 3 * values[:4]
+    assert out.tolist() == wanted.tolist()
+
+
+@pytest.mark.parametrize(
+    ("kind", "dtype", "operation"),
+    [
+        ("add.f32", np.float32, np.add),
+        ("add.f64", np.float64, np.add),
+        ("add.noftz.f16", np.float16, np.add),
+        ("min.s32", np.int32, np.minimum),
+        ("max.u64", np.uint64, np.maximum),
+        ("xor.b32", np.uint32, np.bitwise_xor),
+        ("max.f16", np.float16, np.maximum),
+    ],
+)
+def test_reductions_update_each_element(kind, dtype, operation) -> None:  # type: ignore[no-untyped-def]
+    body = f"""k(const u64 *in, u64 *out) {{
+        __shared__ alignas(16) u64 box[8];
+        if (threadIdx.x < 8) box[threadIdx.x] = in[threadIdx.x];
+        __syncthreads();
+        if (threadIdx.x == 0)
+            asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.{kind} [%0], [%1], 64;"
+                         :: "l"(out), "r"(sh(box)) : "memory");
+    }}"""
+    size = 64 // np.dtype(dtype).itemsize
+    one = np.arange(size).astype(dtype)
+    other = (np.arange(size)[::-1] * 3).astype(dtype)
+    _, out = launch(body, (1, 32), one.view(np.uint64), other.view(np.uint64))
+    assert out.view(dtype).tolist() == operation(one, other).tolist()
+
+
+def test_a_block_sends_to_the_next_one_of_its_cluster_and_to_all_at_once() -> None:
+    body = """__cluster_dims__(4, 1, 1) k(const int *in, int *out) {
+        __shared__ alignas(16) int from[4], to[4], all[4], words[4];
+        __shared__ u64 gate, told;
+        u32 rank, there, gate_there, word, told_there;
+        asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+        if (threadIdx.x < 4) from[threadIdx.x] = 10 * rank + threadIdx.x;
+        if (threadIdx.x == 0) {
+            init(&gate, 1); init(&told, 1); expect(&gate, 32); expect(&told, 16);
+        }
+        sync();
+        u32 next = (rank + 1) % 4;
+        asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(sh(to)), "r"(next));
+        asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(gate_there) : "r"(sh(&gate)), "r"(next));
+        asm("mapa.shared::cluster.u32 %0, %1, %2;"
+            : "=r"(word) : "r"(sh(words + threadIdx.x % 4)), "r"(next));
+        asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(told_there) : "r"(sh(&told)), "r"(next));
+        if (threadIdx.x == 0) {
+            asm volatile("cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes "
+                         "[%0], [%1], 16, [%2];"
+                         :: "r"(there), "r"(sh(from)), "r"(gate_there) : "memory");
+            if (rank == 2)
+                asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes"
+                             ".multicast::cluster [%0], [%1], 16, [%2], %3;"
+                             :: "r"(sh(all)), "l"(in), "r"(sh(&gate)), "h"((short)0xf) : "memory");
+        }
+        if (threadIdx.x < 4)
+            asm volatile("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.u32 "
+                         "[%0], %1, [%2];"
+                         :: "r"(word), "r"(100 * rank + threadIdx.x), "r"(told_there) : "memory");
+        await(&gate, 0);
+        await(&told, 0);
+        if (threadIdx.x < 4) {
+            out[12 * rank + threadIdx.x] = to[threadIdx.x];
+            out[12 * rank + 4 + threadIdx.x] = all[threadIdx.x];
+            out[12 * rank + 8 + threadIdx.x] = words[threadIdx.x];
+        }
+        sync();
+    }"""
+    given = np.array([7, 8, 9, 11], np.int32)
+    _, out = launch(body, (4, 32), given, np.zeros((4, 12), np.int32))
+    for rank in range(4):
+        before = (rank + 3) % 4
+        sent = [10 * before + t for t in range(4)]
+        words = [100 * before + t for t in range(4)]
+        assert out[rank].tolist() == [*sent, *given.tolist(), *words]
+
+
+LOAD = """k(const __grid_constant__ Map map, const {c} *in, {c} *out, int x, int y) {{
+    extern __shared__ __align__(1024) {c} box[];
+    __shared__ u64 gate;
+    if (threadIdx.x == 0) {{
+        init(&gate, 1);
+        expect(&gate, {size});
+        asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes"
+                     " [%0], [%1, {{%2, %3}}], [%4];"
+                     :: "r"(sh(box)), "l"(&map), "r"(x), "r"(y), "r"(sh(&gate)) : "memory");
+    }}
+    __syncthreads();
+    await(&gate, 0);
+    for (int i = threadIdx.x; i < {size} / sizeof({c}); i += blockDim.x) out[i] = box[i];
+}}"""
+
+
+@pytest.mark.parametrize("swizzle", [0, 1, 2, 3])
+@pytest.mark.parametrize(("x", "y"), [(0, 0), (5, 3), (-4, -2), (33, 17)])
+def test_a_box_lies_swizzled_in_shared_memory_and_zeros_are_out_of_bounds(
+    swizzle: int, x: int, y: int
+) -> None:
+    width, rows = (8, 8, 16, 32)[swizzle], 16
+    array = np.arange(20 * 40, dtype=np.float32).reshape(20, 40) + 1
+    tensor = TensorMap(0, 0, 7, (40, 20), (160,), (width, rows), (1, 1), swizzle)
+    size = 4 * width * rows
+    body = LOAD.format(c="float", size=size)
+    _, out = launch(
+        body, (1, 32, 0, size + 1024), tensor, array, np.zeros(width * rows, "f4"), x, y
+    )
+    wanted = np.zeros(width * rows, np.float32)
+    for row in range(rows):
+        for column in range(width):
+            byte = 4 * (row * width + column)
+            chunk = byte >> 4
+            # each span of 128 bytes of shared memory exchanges its chunks by its own number
+            chunk ^= (byte >> 7) & (0, 1, 3, 7)[swizzle]
+            if 0 <= y + row < 20 and 0 <= x + column < 40:
+                wanted[(chunk << 4 | byte & 15) >> 2] = array[y + row, x + column]
+    assert out.tolist() == wanted.tolist()
+
+
+def test_a_box_of_every_second_element_of_three_dimensions_may_be_filled_with_nans() -> None:
+    body = """k(const __grid_constant__ Map map, const short *in, short *out) {
+        __shared__ alignas(128) short box[3 * 2 * 8];
+        __shared__ u64 gate;
+        if (threadIdx.x == 0) {
+            init(&gate, 1);
+            expect(&gate, 96);
+            asm volatile("cp.async.bulk.tensor.3d.shared::cta.global.tile"
+                         ".mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, %4}], [%5];"
+                         :: "r"(sh(box)), "l"(&map),
+                         "r"(4), "r"(1), "r"(0), "r"(sh(&gate)) : "memory");
+        }
+        __syncthreads();
+        await(&gate, 0);
+        for (int i = threadIdx.x; i < 48; i += 32) out[i] = box[i];
+    }"""
+    array = np.arange(5 * 6 * 8, dtype=np.int16).reshape(5, 6, 8)
+    tensor = TensorMap(0, 0, 6, (8, 6, 5), (16, 96), (8, 3, 9), (1, 2, 3), 0, True)
+    _, out = launch(body, (1, 32), tensor, array, np.zeros(48, np.int16))
+    wanted = np.full((3, 2, 8), 0x7FFF, np.int16)
+    wanted[:2, :, :4] = array[0:5:3, 1:5:2, 4:]
+    assert out.tolist() == wanted.reshape(-1).tolist()
+
+
+def test_a_box_is_stored_and_reduced_within_the_bounds() -> None:
+    body = """k(const __grid_constant__ Map map, int *out) {
+        __shared__ alignas(128) int box[4 * 4];
+        if (threadIdx.x < 16) box[threadIdx.x] = threadIdx.x + 1;
+        asm volatile("fence.proxy.async;" ::: "memory");
+        __syncthreads();
+        if (threadIdx.x == 0)
+            asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group "
+                         "[%0, {%1, %2}], [%3];"
+                         "cp.reduce.async.bulk.tensor.2d.global.shared::cta.add.tile.bulk_group "
+                         "[%0, {%4, %2}], [%3];" :: "l"(&map), "r"(6), "r"(-1), "r"(sh(box)), "r"(0)
+                         : "memory");
+    }"""
+    tensor = TensorMap(0, 0, 3, (8, 5), (32,), (4, 4), (1, 1))
+    (out,) = launch(body, (1, 32), tensor, np.full((5, 8), 100, np.int32))
+    box = np.arange(16).reshape(4, 4) + 1
+    wanted = np.full((5, 8), 100)
+    wanted[:3, 6:] = box[1:, :2]
+    wanted[:3, :4] += box[1:]
+    assert out.tolist() == wanted.tolist()
+
+
+COPY = """k(int *in, int *out) {{
+    __shared__ alignas(16) int box[64];
+    __shared__ u64 gate;
+    if (threadIdx.x == 0) {{
+        init(&gate, 1);
+        {before}
+        asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
+                     "[%0], [%1], %2, [%3];" :: "r"(sh(box) + {to}), "l"(in + {source}),
+                     "r"({bytes}), "r"(sh(&gate)) : "memory");
+        await(&gate, 0);
+    }}
+}}"""
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (
+            {"bytes": 24},
+            r"`cp\.async\.bulk.*` of 24 bytes, no multiple of 16, in thread",
+        ),
+        ({"to": 8}, r"at shared address 0x[0-9a-f]*8, no multiple of 16"),
+        ({"source": 2}, r"at global address 0x[0-9a-f]*, no multiple of 16"),
+        ({"source": 60}, r"takes 32 bytes at global address .*: ends 16 bytes after|16 bytes"),
+        ({"to": 512}, r"takes 32 bytes at shared address .*, and the block has"),
+        ({"before": "expect(&gate, 32); expect(&gate, 32);"}, "expects no more arrivals"),
+        ({"before": ""}, ""),
+    ],
+)
+def test_what_a_bulk_copy_may_not_do_is_a_fault_with_its_line(change, said) -> None:  # type: ignore[no-untyped-def]
+    plain = {"before": "expect(&gate, 32);", "to": 0, "source": 0, "bytes": 32}
+    body = COPY.format(**plain | change)
+    wanted = rf"source\.cu:\d+.*{said}" if said else r"waits in a loop at source\.cu"
+    with pytest.raises(KernelFault, match=wanted):
+        launch(body, (1, 32), np.zeros(64, np.int32), np.zeros(4, np.int32))
+
+
+@pytest.mark.parametrize(
+    ("tensor", "said"),
+    [
+        (TensorMap(0, 0, 7, (4096, 20), (16384,), (8, 16), (1, 1)), "bytes at global address"),
+        (TensorMap(0, 0, 7, (40, 20, 1), (160, 3200), (8, 16, 1), (1, 1, 1)),
+         "takes a map of a tiled tensor of 3 dimensions"),
+        (TensorMap(0, 1, 7, (40, 20), (160,), (8, 16), (1, 1)), "takes a map of a im2col tensor"),
+        (bytes(128), "that cuTensorMapEncode has not made"),
+    ],
+)  # fmt: skip
+def test_maps_of_something_else_and_tensors_outside_memory_are_faults(tensor, said) -> None:  # type: ignore[no-untyped-def]
+    body = LOAD.format(c="float", size=512)
+    array, out = np.zeros((20, 40), np.float32), np.zeros(128, np.float32)
+    with pytest.raises(KernelFault, match=r"source\.cu:\d+.*`cp\.async\.bulk\.tensor.*" + said):
+        launch(body, (1, 32, 0, 2048), tensor, array, out, 0, 4)

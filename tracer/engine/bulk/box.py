@@ -1,0 +1,49 @@
+"""Boxes of a tensor map: which bytes of global memory they are, and where these lie in shared
+memory.
+
+A box is dense in shared memory, the innermost dimension first. A swizzle exchanges its chunks of 16
+bytes: bits 7 to 9 of a shared address go into bits 4 to 6 (the lower one or two of them for spans
+of 32 and 64 bytes).
+"""
+
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .tensor_map import SWIZZLES, TensorMap
+
+Places = NDArray[np.int64]
+
+
+def elements_of(tensor: TensorMap, corner: tuple[int, ...]) -> tuple[Places, NDArray[np.bool_]]:
+    """Return the global addresses of a box's elements, in their order in shared memory, and which
+    of them are inside of the array. `corner` is the first element's place, innermost first."""
+    addresses: Places = np.array([tensor.address], dtype=np.int64)
+    inside = np.ones(1, dtype=np.bool_)
+    strides = (tensor.size, *tensor.strides)
+    for axis, count in enumerate(tensor.shape):
+        step = tensor.steps[axis] if axis else 1
+        place = corner[axis] + np.arange(count, dtype=np.int64) * step
+        within = (place >= 0) & (place < tensor.extents[axis])
+        addresses = (addresses[None] + (place * strides[axis])[:, None]).reshape(-1)
+        inside = (inside[None] & within[:, None]).reshape(-1)
+    return addresses, inside
+
+
+def shared_places(tensor: TensorMap, start: int, count: int) -> Places:
+    """Return where `count` elements lie in a block's shared memory, bytes, from `start` on."""
+    places = start + np.arange(count, dtype=np.int64) * tensor.size
+    return swizzled(places, SWIZZLES[tensor.swizzle])
+
+
+def swizzled(places: Places, bits: int) -> Places:
+    """Return shared addresses as a swizzle has them; `bits` are those of the row that count."""
+    moved: Places = places ^ ((places >> 7 & bits) << 4)
+    return moved
+
+
+@lru_cache(maxsize=64)
+def box_bytes(tensor: TensorMap) -> int:
+    """Return the bytes of a box in shared memory."""
+    return int(np.prod(tensor.shape)) * tensor.size
