@@ -7,7 +7,7 @@ that counts its turns does not wait, whatever it does meanwhile; a loop inside o
 loops are ever interrupted, so that a loop that merely runs long keeps its divergence.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 
 from ....traces.schema import STRONG_LOADS
 from ...ptx.digraph import cycles, subgraph
@@ -20,6 +20,9 @@ _ASKS = frozenset({"cas", "exch"})
 
 _OUT = LEAVES | {"call"}
 """Opcodes with which a lane may leave a loop though no branch does."""
+
+_Writers = dict[str, list[Instruction]]
+"""The instructions of a loop that write a register, by its name."""
 
 
 def waiting_blocks(kernel: Kernel) -> frozenset[int]:
@@ -60,18 +63,19 @@ def _leaves(kernel: Kernel, loop: set[int]) -> bool:
 def _waits(kernel: Kernel, loop: set[int]) -> bool:
     """Follow what decides whether the loop is left back to what that is computed from."""
     inside = [i for n in sorted(loop) for i in _instructions(kernel, kernel.blocks[n])]
-    made = _deciding(kernel, loop)
+    writers = _writers(inside)
+    made = _deciding(kernel, loop, writers)
     if any(_sees_others(i) for i in made):
         return True
     if any(i.opcode == "ld" and i.space == "param" for i in made) and _call_sees(kernel, loop):
         return True
     loaded = {i.space for i in made if i.opcode == "ld"} - {"param", "const"}
     stores = [i for i in inside if i.opcode == "st" and i.space in loaded]
-    stored = _makers(inside, _names(r for i in stores for r in sources(i)))
+    stored = _makers(writers, _names(r for i in stores for r in sources(i)))
     return any(_sees_others(i) and not _hands_out(i) for i in stored)
 
 
-def _deciding(kernel: Kernel, loop: set[int]) -> list[Instruction]:
+def _deciding(kernel: Kernel, loop: set[int], writers: _Writers) -> list[Instruction]:
     """Return the instructions of a loop from which it follows whether a lane leaves it.
 
     Those are what the conditions of its exits are computed from, and what decides whether that is
@@ -79,7 +83,6 @@ def _deciding(kernel: Kernel, loop: set[int]) -> list[Instruction]:
     """
     blocks = [kernel.blocks[number] for number in sorted(loop)]
     ends = {b.number: kernel.instructions[b.last - 1] for b in blocks}
-    inside = [i for b in blocks for i in _instructions(kernel, b)]
     around = {b.number: _region(kernel, b) for b in blocks if len(b.successors) > 1}
     wanted = _names(
         r
@@ -88,7 +91,7 @@ def _deciding(kernel: Kernel, loop: set[int]) -> list[Instruction]:
         for r in sources(ends[b.number])
     )
     while True:
-        made = _makers(inside, wanted)
+        made = _makers(writers, wanted)
         texts = set(map(id, made))
         at = {b.number for b in blocks if any(id(i) in texts for i in _instructions(kernel, b))}
         more = wanted | _names(
@@ -140,14 +143,26 @@ def _call_sees(kernel: Kernel, loop: set[int]) -> bool:
     )
 
 
-def _makers(inside: Sequence[Instruction], wanted: set[str]) -> list[Instruction]:
+def _writers(inside: Iterable[Instruction]) -> _Writers:
+    writers: _Writers = {}
+    for instruction in inside:
+        for register in destinations(instruction):
+            writers.setdefault(register.name, []).append(instruction)
+    return writers
+
+
+def _makers(writers: _Writers, wanted: set[str]) -> list[Instruction]:
     """Return the instructions from which the registers `wanted` are computed."""
-    while True:
-        made = [i for i in inside if any(r.name in wanted for r in destinations(i))]
-        more = wanted | _names(r for i in made for r in sources(i))
-        if more == wanted:
-            return made
-        wanted = more
+    made: dict[int, Instruction] = {}
+    known, left = set(wanted), list(wanted)
+    while left:
+        for instruction in writers.get(left.pop(), ()):
+            if id(instruction) not in made:
+                made[id(instruction)] = instruction
+                more = _names(sources(instruction)) - known
+                known |= more
+                left += more
+    return list(made.values())
 
 
 def _instructions(kernel: Kernel, block: BasicBlock) -> tuple[Instruction, ...]:
