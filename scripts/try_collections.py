@@ -50,9 +50,9 @@ class Program:
     without: tuple[str, ...] = ()
 
 
-def find_programs(checkouts: Sequence[Path]) -> Iterator[Program]:
-    """List the programs of all collections."""
-    settings = tomllib.loads(SETTINGS.read_text())
+def find_programs(checkouts: Sequence[Path], file: Path = SETTINGS) -> Iterator[Program]:
+    """List the programs of all collections, with the settings of a file."""
+    settings = tomllib.loads(file.read_text())
     samples = next((path for path in checkouts if (path / "Samples").is_dir()), Path("."))
     for checkout in checkouts:
         for program in (*_samples(checkout), *_polybench(checkout), *_rodinia(checkout, settings)):

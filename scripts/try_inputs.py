@@ -6,6 +6,9 @@ Written for yuhc/gpu-rodinia; the numbers are random, of one seed, and mean noth
 import random
 import struct
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from itertools import accumulate
+from math import isqrt
 from pathlib import Path
 
 NODES = 2048
@@ -13,66 +16,75 @@ SIDE = 64
 """Of a graph, and of a square grid."""
 
 
-def write_inputs(folder: Path) -> None:
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The folder of the inputs, and how many times larger than usual those that can be are."""
+
+    folder: Path
+    times: int = 1
+
+
+def write_inputs(folder: Path, times: int = 1) -> None:
     """Write them all into a folder."""
     for name, make in INPUTS.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        data = make(random.Random(name), folder)
+        data = make(random.Random(name), Place(folder, times))
         path.write_bytes(data.encode() if isinstance(data, str) else data)
 
 
-def _graph(dice: random.Random, folder: Path) -> str:
+def _graph(dice: random.Random, place: Place) -> str:
     """bfs: nodes with first edge and degree, the source, edges with their costs."""
-    degrees = [dice.randint(1, 6) for _ in range(NODES)]
-    first = [sum(degrees[:node]) for node in range(NODES)]
-    edges = [f"{dice.randrange(NODES)} {dice.randint(1, 10)}" for _ in range(sum(degrees))]
+    count = NODES * place.times
+    degrees = [dice.randint(1, 6) for _ in range(count)]
+    first = accumulate(degrees[:-1], initial=0)
+    edges = [f"{dice.randrange(count)} {dice.randint(1, 10)}" for _ in range(sum(degrees))]
     nodes = [f"{start} {count}" for start, count in zip(first, degrees, strict=True)]
-    return _lines([str(NODES), *nodes, "", "0", "", str(len(edges)), *edges])
+    return _lines([str(count), *nodes, "", "0", "", str(len(edges)), *edges])
 
 
-def _keys(dice: random.Random, folder: Path) -> str:
+def _keys(dice: random.Random, place: Place) -> str:
     """b+tree: how many keys, and the keys."""
     count = 10_000
     return _lines([count, *range(1, count + 1)])
 
 
-def _temperatures(dice: random.Random, folder: Path) -> str:
-    return _lines(f"{dice.uniform(320, 340):.6f}" for _ in range(8 * SIDE * SIDE))
+def _temperatures(dice: random.Random, place: Place) -> str:
+    return _lines(f"{dice.uniform(320, 340):.6f}" for _ in range(8 * SIDE * SIDE * place.times))
 
 
-def _powers(dice: random.Random, folder: Path) -> str:
-    return _lines(f"{dice.uniform(0, 0.001):.9f}" for _ in range(8 * SIDE * SIDE))
+def _powers(dice: random.Random, place: Place) -> str:
+    return _lines(f"{dice.uniform(0, 0.001):.9f}" for _ in range(8 * SIDE * SIDE * place.times))
 
 
-def _points(dice: random.Random, folder: Path) -> str:
+def _points(dice: random.Random, place: Place) -> str:
     """kmeans: a line has a number and the features of a point."""
     return _lines(
         f"{number} " + " ".join(f"{dice.uniform(0, 100):.3f}" for _ in range(8))
-        for number in range(1024)
+        for number in range(1024 * place.times)
     )
 
 
-def _floats(dice: random.Random, folder: Path) -> str:
+def _floats(dice: random.Random, place: Place) -> str:
     return _lines(f"{dice.random():.6f}" for _ in range(1 << 12))
 
 
-def _storms(dice: random.Random, folder: Path) -> str:
+def _storms(dice: random.Random, place: Place) -> str:
     """nn: records of 48 characters, latitude and longitude in fixed columns."""
     return _lines(
         f"1999  {dice.randint(1, 9)} 11 12  7 {'STORM':9} {dice.uniform(7, 69):5.1f}"
         f" {dice.uniform(0, 358):5.1f}  100  500"
-        for _ in range(4096)
+        for _ in range(4096 * place.times)
     )
 
 
-def _storm_list(dice: random.Random, folder: Path) -> str:
-    return f"{folder / 'storms.db'}\n"
+def _storm_list(dice: random.Random, place: Place) -> str:
+    return f"{place.folder / 'storms.db'}\n"
 
 
-def _mesh(dice: random.Random, folder: Path) -> str:
+def _mesh(dice: random.Random, place: Place) -> str:
     """cfd: cells of a plane; each has an area and four neighbours with the normals between them."""
-    side = 24
+    side = 24 * isqrt(place.times)
     lines: list[object] = [side * side]
     for cell in range(side * side):
         x, y = cell % side, cell // side
@@ -84,28 +96,28 @@ def _mesh(dice: random.Random, folder: Path) -> str:
     return _lines(lines)
 
 
-def _bytes(dice: random.Random, folder: Path) -> bytes:
+def _bytes(dice: random.Random, place: Place) -> bytes:
     """huffman: symbols of unequal frequency."""
     return bytes(min(int(dice.expovariate(0.1)), 255) for _ in range(1 << 15))
 
 
-def _picture(dice: random.Random, folder: Path) -> bytes:
+def _picture(dice: random.Random, place: Place) -> bytes:
     """dwt2d: a picture of three channels, without a head."""
     return bytes(dice.randrange(256) for _ in range(3 * 128 * 128))
 
 
-def _speckles(dice: random.Random, folder: Path) -> str:
+def _speckles(dice: random.Random, place: Place) -> str:
     """srad: a PGM file; three lines are skipped."""
     wide, high = 458, 502
     grey = (dice.randint(1, 255) for _ in range(wide * high))
     return _lines(["P2", f"{wide} {high}", 255, *grey])
 
 
-def _query(dice: random.Random, folder: Path) -> str:
+def _query(dice: random.Random, place: Place) -> str:
     return _lines(line for number in range(64) for line in (f">{number}", _bases(dice, 25)))
 
 
-def _reference(dice: random.Random, folder: Path) -> str:
+def _reference(dice: random.Random, place: Place) -> str:
     return _lines([">reference", *(_bases(dice, 60) for _ in range(40))])
 
 
@@ -113,10 +125,10 @@ def _bases(dice: random.Random, count: int) -> str:
     return "".join(dice.choice("ACGT") for _ in range(count))
 
 
-def _video(width: int, height: int) -> Callable[[random.Random, Path], bytes]:
+def _video(width: int, height: int) -> Callable[[random.Random, Place], bytes]:
     """An AVI file of four grey frames with a bright disk: no compression, a byte a pixel."""
 
-    def make(dice: random.Random, folder: Path) -> bytes:
+    def make(dice: random.Random, place: Place) -> bytes:
         middle = (height // 2, width // 2)
         frame = bytes(
             200 if (y - middle[0]) ** 2 + (x - middle[1]) ** 2 < 100 else 60 + dice.randrange(9)
@@ -151,10 +163,10 @@ def _lines(lines: Iterable[object]) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-INPUTS: dict[str, Callable[[random.Random, Path], str | bytes]] = {
+INPUTS: dict[str, Callable[[random.Random, Place], str | bytes]] = {
     "graph.txt": _graph,
     "keys.txt": _keys,
-    "commands.txt": lambda dice, folder: "j 64 32\nk 128\n",
+    "commands.txt": lambda dice, place: "j 64 32\nk 128\n",
     "temperatures.txt": _temperatures,
     "powers.txt": _powers,
     "points.txt": _points,
@@ -168,6 +180,6 @@ INPUTS: dict[str, Callable[[random.Random, Path], str | bytes]] = {
     "query.fa": _query,
     "reference.fa": _reference,
     "heart.avi": _video(744, 656),
-    "GL/glew.h": lambda dice, folder: "// included, and nothing of it used, by hybridsort\n",
+    "GL/glew.h": lambda dice, place: "// included, and nothing of it used, by hybridsort\n",
     "cells.avi": _video(128, 480),
 }

@@ -114,7 +114,7 @@ def build(program: Program, places: Places, binary: Path) -> str:
         folder = program.folder
         if program.changes:
             folder = _copy(program, Path(copy))
-            _change(folder, program)
+            change_constants(folder, program)
         flags = [flag.replace("{inputs}", str(places.inputs)) for flag in program.flags]
         _link_headers(program)
         for option, name, source in program.modules:
@@ -141,7 +141,8 @@ def _copy(program: Program, root: Path) -> Path:
     return Path(shutil.copytree(program.folder, root / inside))
 
 
-def _change(folder: Path, program: Program) -> None:
+def change_constants(folder: Path, program: Program) -> None:
+    """Write the constants of a program that its settings change into its files."""
     for path in (p for p in folder.iterdir() if p.suffix in (".cu", ".cuh", ".h", ".cpp", ".c")):
         text = path.read_text(errors="surrogateescape")
         for old, new in program.changes:
