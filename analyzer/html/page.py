@@ -15,7 +15,7 @@ from ...inert import inert
 from ...models.replay.options import ReplayOptions
 from .drawing import count_bytes
 from .gather import Gatherer, Subject
-from .value import Bounds, Report
+from .value import Bounds, Report, Served
 
 MOST = 3_000_000
 """Bytes of a page at most: what does not fit is left out, and the page says so."""
@@ -41,10 +41,21 @@ def render(
     are halved. Raises `CutraceError` if not even a few lines
     of everything fit.
     """
+    return fill(gather(subjects, options, command, bounds))
+
+
+def gather(
+    subjects: Sequence[Subject],
+    options: ReplayOptions,
+    command: str,
+    bounds: Bounds = WIDE,
+) -> Report:
+    """The value of such a page, small enough to be one."""
     while True:
-        text = fill(Gatherer(options, bounds).gather(subjects, command))
+        report = Gatherer(options, bounds).gather(subjects, command)
+        text = fill(report)
         if len(text.encode()) <= MOST:
-            return text
+            return report
         if bounds == bounds.smaller():
             raise CutraceError(
                 f"the report would have {len(text)} bytes, {MOST} at most; give fewer traces"
@@ -52,10 +63,9 @@ def render(
         bounds = bounds.smaller()
 
 
-def fill(report: Report) -> str:
-    """Put a value into the templates."""
-    script = read("script.js")
-    digest = b64encode(sha256(script.encode()).digest()).decode()
+def fill(report: Report, served: Served | None = None) -> str:
+    """Put a value into the templates; `served` where the page follows its source."""
+    scripts = [read("script.js"), *([read("serve.js")] if served else [])]
     several = bool(report.comparisons or report.remarks)
     text = template("page.html").render(
         report=report,
@@ -63,8 +73,9 @@ def fill(report: Report) -> str:
         several=several,
         mark=MARK,
         style=Markup(read("style.css")),
-        script=Markup(script),
-        script_hash=digest,
+        scripts=[Markup(script) for script in scripts],
+        hashes=[b64encode(sha256(s.encode()).digest()).decode() for s in scripts],
+        served=served,
     )
     return text.encode(errors="replace").decode()  # drawings may hold what no file can
 

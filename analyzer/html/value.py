@@ -235,6 +235,33 @@ class Comparison:
 
 
 @dataclass(frozen=True, slots=True)
+class Field:
+    """A control of a served page: its name, what it holds, what a value looks like, the choices."""
+
+    name: str
+    value: str
+    like: str
+    choices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """What a page says of itself that follows its source.
+
+    `number` counts the results, `at` is when the last was had, after so many `seconds`; `error` is
+    why the present source has none, and `changes` are what differs from the result before.
+    """
+
+    source: str
+    number: int
+    at: str
+    seconds: float
+    error: str
+    changes: tuple[Comparison, ...]
+    fields: tuple[Field, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """The whole page."""
 

@@ -1,0 +1,61 @@
+"""`cutrace serve`: the report's page from this machine, which follows its source."""
+
+import sys
+import webbrowser
+from pathlib import Path
+from threading import Thread
+from typing import Annotated
+
+import typer
+
+from ..errors import CutraceError
+from ..models.replay.options import ReplayOptions
+from .options.recording import SOURCES, Recording, records
+from .options.replay import replays, with_devices
+
+PANEL = "Ask"
+EXAMPLES = (
+    "cutrace serve scale.cu",
+    "cutrace serve scale.cu -d h100,rtx4090 --port 0 --open",
+    "cutrace serve scale.cutrace --pad tile=1",
+)
+PORT = 8017
+PAUSE = 0.2
+"""Seconds between two looks at the files."""
+
+
+@records
+@replays
+def command(
+    source: Annotated[
+        Path, typer.Argument(help="A source to record whenever it is saved, or a trace")
+    ],
+    replay: ReplayOptions,
+    recording: Recording,
+    port: Annotated[
+        int, typer.Option(metavar="N", min=0, max=65535, help="Where it listens; 0: any.")
+    ] = PORT,
+    open_: Annotated[bool, typer.Option("--open", help="Open the page in a browser, too.")] = False,
+) -> None:
+    """Show the report in a browser and renew it whenever the source is saved, until Ctrl-C."""
+    from .serving.live import Live
+    from .serving.server import Server
+
+    if source.suffix not in SOURCES and not source.is_dir():
+        raise CutraceError(f"{source}: expected a .cu, .ptx or .py file, or a trace")
+    if not source.exists():
+        raise CutraceError(f"{source}: there is no such file")
+    live = Live(source, recording, with_devices(replay))
+    with Server(live, port) as server:
+        live.look()
+        follower = Thread(target=live.follow, args=(PAUSE,), daemon=True)
+        follower.start()
+        print(f"{server.address}\nwatching {source}; Ctrl-C ends it", flush=True)
+        if open_:
+            webbrowser.open(server.address)
+        try:
+            server.serve_forever()
+        finally:
+            live.end()
+            follower.join(10)
+            sys.stdout.flush()

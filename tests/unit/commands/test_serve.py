@@ -1,0 +1,163 @@
+"""A served report: who is answered, what follows a saved source, and what stays when it breaks."""
+
+import json
+import os
+from collections.abc import Iterator
+from http.client import HTTPConnection, HTTPResponse
+from pathlib import Path
+from threading import Thread
+
+import pytest
+from html_page import Page
+
+from cutrace.cli import run
+from cutrace.commands.options.recording import Recording
+from cutrace.commands.serving.live import Live
+from cutrace.commands.serving.server import Server
+from cutrace.errors import CutraceError
+from cutrace.models.replay.options import ReplayOptions
+
+SOURCE = """// cutrace: scale<<<2, 64>>>(out:f32[2048], in:f32[2048]=arange)
+
+__global__ void scale(float *out, const float *in)
+{
+    int i = STRIDE * (blockIdx.x * blockDim.x + threadIdx.x);
+    out[i] = 2 * in[i];
+}
+"""
+
+
+def save(path: Path, text: str) -> None:
+    """Write a file with a time of its own, however coarse the clock of the disk is."""
+    path.write_text(text)
+    os.utime(path, ns=(len(text) * 10**9, path.stat().st_mtime_ns + 10**9))
+
+
+@pytest.fixture
+def live(tmp_path: Path) -> Live:
+    source = tmp_path / "scale.cu"
+    save(source, SOURCE.replace("STRIDE", "16"))
+    return Live(source, Recording(), ReplayOptions(device=("h100",), caches=False))
+
+
+@pytest.fixture
+def server(live: Live) -> Iterator[Server]:
+    live.page = "<p>the page</p>"
+    with Server(live, 0) as made:
+        thread = Thread(target=made.serve_forever, args=(0.01,))
+        thread.start()
+        yield made
+        live.end()
+        made.shutdown()
+        thread.join()
+
+
+def ask(server: Server, path: str, method: str = "GET", **headers: str) -> HTTPResponse:
+    """One request to the server; `path` stands behind the token."""
+    connection = HTTPConnection("127.0.0.1", server.server_port, timeout=10)
+    body = "device=h100&pad=" if method == "POST" else None
+    connection.request(method, path, body, headers)
+    return connection.getresponse()
+
+
+def test_the_page_is_for_who_knows_the_token(server: Server) -> None:
+    answer = ask(server, f"/{server.token}/")
+    assert (answer.status, answer.read()) == (200, b"<p>the page</p>")
+    assert answer.headers["Cache-Control"] == "no-store"
+    assert server.address == f"http://127.0.0.1:{server.server_port}/{server.token}/"
+    for path in ("/", "/state", "/x/", f"/{server.token[:-1]}/"):
+        refused = ask(server, path)
+        assert refused.status == 403
+        assert b"the page" not in refused.read()
+    assert ask(server, f"/{server.token}/other").status == 404
+
+
+def test_another_host_name_is_refused_with_the_token_too(server: Server) -> None:
+    path = f"/{server.token}/"
+    assert ask(server, path, Host=f"localhost:{server.server_port}").status == 200
+    for host in ("evil.example", f"evil.example:{server.server_port}", "127.0.0.1", ""):
+        assert ask(server, path, Host=host).status == 403
+
+
+def test_a_form_of_another_site_changes_nothing(server: Server) -> None:
+    path = f"/{server.token}/ask"
+    assert ask(server, path, "POST", Origin="http://evil.example").status == 403
+    assert ask(server, path, "POST", Origin="null").status == 403
+    assert ask(server, f"/{server.token}/other", "POST").status == 400
+    assert server.live._form is None
+
+
+def test_two_servers_do_not_share_a_port(server: Server, live: Live) -> None:
+    with pytest.raises(CutraceError, match=r"port \d+ is taken, .*--port N chooses another"):
+        Server(live, server.server_port)
+
+
+def test_who_waits_hears_of_a_change_at_once(server: Server) -> None:
+    server.live.number = 7
+    answer = ask(server, f"/{server.token}/state?since=6")
+    assert json.loads(answer.read()) == {"number": 7}
+    assert server.live.wait(7, 0.01) == 7
+
+
+def test_a_saved_source_is_counted_and_what_changed_is_shown(live: Live) -> None:
+    assert live.look()
+    assert not live.look()
+    page = Page(live.page).root
+    assert "Changed since" not in page.text
+    save(live.source, SOURCE.replace("STRIDE", "1"))
+    assert live.look()
+    (table,) = Page(live.page).root.find("aside")[0].find("table")[:1]
+    rows = {row.find("th")[0].text: row.find("data") for row in table.find("tr")[1:]}
+    # 4 warps load and store: 32 sectors each, then 4 each
+    before, now = (int(value.attributes["value"]) for value in rows["global_transactions"])
+    assert (before, now) == (4 * 2 * 32, 4 * 2 * 4)
+
+
+def test_a_source_that_does_not_compile_keeps_the_last_good_result(live: Live) -> None:
+    live.look()
+    save(live.source, SOURCE.replace("STRIDE", "1").replace("out[i]", "<b>out</b>[i]"))
+    assert live.look()
+    root = Page(live.page).root
+    (alert,) = root.find(role="alert")
+    assert "scale.cu" in alert.text
+    assert "<b>out</b>" in alert.text
+    assert "256" in root.find("main")[0].text  # the sectors of the last good result
+    assert live.number == 2
+    assert not live.look()
+    save(live.source, SOURCE.replace("STRIDE", "1"))
+    assert live.look()
+    assert not Page(live.page).root.find(role="alert")
+
+
+def test_a_source_that_never_compiled_has_a_page_that_says_so(live: Live) -> None:
+    save(live.source, "__global__ void f(")
+    live.look()
+    assert Page(live.page).root.find(role="alert")
+
+
+def test_controls_of_the_page_count_with_other_options(live: Live) -> None:
+    live.look()
+    live.ask({"device": "h100, gtx580", "set": "", "pad": "", "schedule": "round-robin"})
+    assert live.look()
+    root = Page(live.page).root
+    assert root.find("input", name="device")[0].attributes["value"] == "h100 gtx580"
+    assert "GeForce GTX 580" in root.text
+    live.ask({"device": "gtx581"})
+    live.look()
+    root = Page(live.page).root
+    assert "gtx581" in root.find(role="alert")[0].text
+    assert "GeForce GTX 580" in root.text
+    live.ask({"device": "h100", "pad": "in"})
+    live.look()
+    assert "pad: in: expected ARRAY=[ROW+]N" in Page(live.page).root.find(role="alert")[0].text
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [("none.cu", "there is no such file"), ("notes.txt", "expected a .cu, .ptx or .py file")],
+)
+def test_what_cannot_be_served_is_said_at_once(
+    name: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["serve", name]) == 2
+    assert said in capsys.readouterr().err
