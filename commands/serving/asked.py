@@ -22,7 +22,16 @@ def asked(form: Mapping[str, str], options: ReplayOptions) -> ReplayOptions:
     read = {name: _pairs(name, form.get(name, "")) for name in PAIRS}
     devices = tuple(_words(form.get("device", "")))
     schedule = form.get("schedule") or SCHEDULES[0]
-    return with_devices(replace(options, device=devices, schedule=schedule, **read))
+    return with_devices(
+        replace(
+            options,
+            device=devices,
+            schedule=schedule,
+            pad=read["pad"],
+            align=read["align"],
+            set=read["set"],
+        )
+    )
 
 
 def fields(options: ReplayOptions) -> tuple[Field, ...]:

@@ -54,7 +54,6 @@ class Server(ThreadingHTTPServer):
         """Where the page is."""
         return f"http://{HOST}:{self.server_port}/{self.token}/"
 
-
     def handle_error(self, request: object, client_address: object) -> None:
         """Say nothing where the browser has gone away; anything else is a fault of ours."""
         if not isinstance(sys.exception(), ConnectionError):
