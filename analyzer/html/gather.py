@@ -10,6 +10,7 @@ from ..comparison.comparison import compare_profiles
 from ..launch_profile import LaunchProfile
 from ..profile import Profile
 from ..text.launch_text import launch_text, ranges_text
+from .chart_svg import draw_charts
 from .choose import Choice, choose, count_excess
 from .device_part import PartMaker
 from .figures import cell, compare_table, full_tables, glance, moved_bytes
@@ -161,4 +162,5 @@ def _launch(
             make.part(f"{key}-{p.device}", subject.trace, p, findings.get((number, p.device), ()))
             for p in on
         ),
+        charts=tuple(draw_charts(on)),
     )

@@ -1,8 +1,11 @@
 """The source pages: every line that costs, those around it, and how hot each is."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache, partial
+from dataclasses import dataclass, replace
+from functools import cache, cached_property, partial
 from itertools import pairwise
+
+from markupsafe import Markup
 
 from ..counting.evaluate import Value
 from ..counting.hottest_line import MOVED
@@ -10,6 +13,7 @@ from ..counting.vocabulary import Counter, find_counters, heading
 from ..launch_profile import LaunchProfile
 from ..sheet.view import COUNTERS
 from ..text.number import number
+from .highlight import marked_lines
 from .value import Bounds, Cell, Source, SourceFile, SourceRow
 
 LINE = (*COUNTERS["line"][:4], "l1_hit_rate", "l2_hit_rate", *COUNTERS["line"][4:])
@@ -52,9 +56,11 @@ def draw_source(
     ordered = sorted(files.items(), key=lambda pair: -_weight(pair[1], totals))
     shown = []
     rows = bounds.rows
+    texts = {name: sources.get(name, "") if has_lines else "" for name, _ in ordered}
+    is_whole = sum(text.count("\n") + 1 for text in texts.values()) <= rows
     for name, found in ordered:
-        text = sources.get(name, "").splitlines() if has_lines else []
-        page = _file(name, text, found, names, totals, max(rows, 0), bounds, target)
+        text = _Text(name, texts[name], is_whole)
+        page = _file(text, found, names, totals, max(rows, 0), bounds, target)
         rows -= len(page.rows)
         shown.append(page)
     measures = tuple((key, words) for key, (words, _) in MEASURES.items() if totals[key])
@@ -83,9 +89,25 @@ def _columns(names: Sequence[str]) -> tuple[tuple[str, str], ...]:
     return tuple((heading(counter), counter.doc) for counter in map(_counter, names))
 
 
+@dataclass(frozen=True)
+class _Text:
+    """A file's text; `is_whole` if there is room for every line."""
+
+    name: str
+    text: str
+    is_whole: bool
+
+    @cached_property
+    def lines(self) -> Sequence[str]:
+        return self.text.split("\n")[:-1] if self.text.endswith("\n") else self.text.split("\n")
+
+    @cached_property
+    def marked(self) -> Sequence[Markup]:
+        return marked_lines(self.name, self.text)
+
+
 def _file(
-    name: str,
-    text: Sequence[str],
+    text: _Text,
     found: Sequence[Found],
     names: Sequence[str],
     totals: Mapping[str, float],
@@ -98,11 +120,15 @@ def _file(
     counted = {_place(row): row for row in kept}
     made = []
     before = 0
-    for place in sorted(_with_neighbours(counted, len(text), rows)):
+    last = len(text.lines) if text.text else 0
+    near = _with_neighbours(counted, last, rows)
+    every = near | set(range(1, last + 1)) if text.is_whole else near
+    for place in sorted(every):
         row = counted.get(place, {})
-        made.append(_row(place, row, text, names, totals, place - before - 1, bounds, target))
+        one = _row(place, row, text, names, totals, place - before - 1, bounds, target)
+        made.append(replace(one, far=place not in near))
         before = place
-    return SourceFile(name, _columns(names), tuple(made), len(found) - len(kept))
+    return SourceFile(text.name, _columns(names), tuple(made), len(found) - len(kept))
 
 
 def _with_neighbours(counted: Mapping[int, Found], last: int, rows: int) -> set[int]:
@@ -122,22 +148,27 @@ def _with_neighbours(counted: Mapping[int, Found], last: int, rows: int) -> set[
 def _row(
     place: int,
     row: Found,
-    text: Sequence[str],
+    text: _Text,
     names: Sequence[str],
     totals: Mapping[str, float],
     skipped: int,
     bounds: Bounds,
     target: Target,
 ) -> SourceRow:
+    marked = None
     if "ptx" in row:
         number_, words, skipped = "", str(row["ptx"]), 0
     else:
         number_ = str(place)
-        words = text[place - 1] if place <= len(text) else str(row.get("text", ""))
+        known = bool(text.text) and place <= len(text.lines)
+        words = text.lines[place - 1] if known else str(row.get("text", ""))
     heats = {key: _measure(row, key) / totals[key] for key in MEASURES if _measure(row, key)}
     cells = tuple(_cell(name, row) for name in names)
-    shown = words if len(words) <= bounds.text else f"{words[: bounds.text]} ..."
-    return SourceRow(number_, shown, cells, heats, target(row) if row else "", skipped)
+    if len(words) > bounds.text:
+        words = f"{words[: bounds.text]} ..."
+    elif number_ and place <= len(text.marked):
+        marked = text.marked[place - 1]
+    return SourceRow(number_, words, cells, heats, target(row) if row else "", skipped, marked)
 
 
 def _cell(name: str, row: Found) -> Cell:

@@ -2,6 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import groupby
+
+from markupsafe import Markup
 
 from ..counting.evaluate import Value
 
@@ -18,7 +21,7 @@ class Bounds:
     """
 
     launches: int = 12
-    listed: int = 200
+    listed: int = 1000
     rows: int = 4000
     pictures: int = 48
     text: int = 2000
@@ -105,6 +108,8 @@ class SourceRow:
     """A line with its counters; `heats` are its parts of each measure; `skipped` lines came before.
 
     `number` is empty for an instruction. `target` is where the picture of its worst access is.
+    `marked` is the text with its words marked, if its language is known; a line that is `far` from
+    those that cost is folded away.
     """
 
     number: str
@@ -113,6 +118,16 @@ class SourceRow:
     heats: Mapping[str, float]
     target: str
     skipped: int = 0
+    marked: Markup | None = None
+    far: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """Rows one below the other that are shown, or folded away where they are `far`."""
+
+    far: bool
+    rows: tuple[SourceRow, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +138,12 @@ class SourceFile:
     columns: tuple[tuple[str, str], ...]
     rows: tuple[SourceRow, ...]
     left_out: int
+
+    @property
+    def folds(self) -> tuple[Fold, ...]:
+        """The rows in runs of those that are far and those that are not."""
+        runs = groupby(self.rows, key=lambda row: row.far)
+        return tuple(Fold(far, tuple(rows)) for far, rows in runs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +203,8 @@ class LaunchPart:
     """A launch in full.
 
     `alike` are the launches of its kernel and shape of which it is the worst, itself included;
-    `is_first` is what a page with scripts shows until another is chosen.
+    `is_first` is what a page with scripts shows until another is chosen. `charts` draw counters
+    over the devices, where these are many.
     """
 
     key: str
@@ -197,6 +219,7 @@ class LaunchPart:
     tables: tuple[Table, ...]
     zeros: tuple[str, ...]
     devices: tuple[DevicePart, ...]
+    charts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

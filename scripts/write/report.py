@@ -1,23 +1,36 @@
-"""Draw docs/report.png and docs/report-source.png: a report of two transposes, in a browser.
+"""Draw docs/report*.png and docs/serve.png: a report of two transposes, and README's kernel served.
 
     python scripts/write/report.py [BROWSER]
 
 BROWSER is Chromium or what takes its options, `chromium` if nothing is said.
 """
 
+import runpy
 import subprocess
 import sys
+from contextlib import chdir
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from threading import Thread
 
 from cutrace.cli import run
+from cutrace.commands.options.recording import Recording
+from cutrace.commands.serving.live import Live
+from cutrace.commands.serving.server import Server
+from cutrace.models.replay.options import ReplayOptions
 
 ROOT = Path(__file__).parents[2]
 GALLERY = ROOT / "traces" / "gallery" / "transpose"
 VARIANTS = ("naive", "padded")
 LAUNCH = "{}<<<(8, 8), (32, 32)>>>(out:f32[256,256], in:f32[256,256]=arange, 256, 256)"
 KERNELS = {"naive": "transposeNaive", "padded": "transposePadded<32>"}
-PICTURES = {"report.png": "", "report-source.png": "#source"}
+PICTURES = {
+    "report.png": "#summary;device=h200",
+    "report-source.png": "#source;device=h200",
+    "report-flow.png": "#flow;device=h200",
+    "report-accesses.png": "#accesses;device=h200",
+    "report-variants.png": "#variants;device=h200",
+}
 SIZE = "1200,800"
 
 
@@ -41,17 +54,39 @@ def check(arguments: list[str]) -> None:
 def main() -> None:
     """Make the report, and a picture of each of PICTURES."""
     browser = sys.argv[1] if len(sys.argv) > 1 else "chromium"
-    with TemporaryDirectory() as place:
-        folder = Path(place)
+    with TemporaryDirectory() as place, chdir(place):  # paths in the pictures are short
+        folder = Path()
         page = folder / "report.html"
         variants = [record(variant, folder) for variant in VARIANTS]
         check(["report", *variants, "-d", "h200,gtx580", "-o", str(page)])
         for name, part in PICTURES.items():
-            options = ["--headless", "--no-sandbox", "--hide-scrollbars", f"--window-size={SIZE}"]
-            options += ["--virtual-time-budget=3000"]
-            shot = f"--screenshot={ROOT / 'docs' / name}"
-            where = f"--user-data-dir={folder / 'profile'}"
-            subprocess.run([browser, *options, where, shot, page.as_uri() + part], check=True)
+            draw(browser, folder, name, page.resolve().as_uri() + part)
+        serve(browser, folder)
+
+
+def draw(browser: str, folder: Path, name: str, address: str) -> None:
+    """Take a picture of a page as it is after a second."""
+    options = ["--headless", "--no-sandbox", "--hide-scrollbars", f"--window-size={SIZE}"]
+    options += ["--timeout=1500", f"--user-data-dir={folder.resolve() / 'profile'}"]
+    shot = f"--screenshot={ROOT / 'docs' / name}"
+    subprocess.run([browser, *options, shot, address], check=True)
+
+
+def serve(browser: str, folder: Path) -> None:
+    """Serve README's kernel, change it, and take a picture of what changed."""
+    kernels = runpy.run_path(str(ROOT / "scripts" / "write" / "lanes.py"))["sources"]()
+    source = folder / "scale.cu"
+    source.write_text(kernels["scale.cu"], "utf-8")
+    live = Live(source, Recording(), ReplayOptions(device=("h100",)))
+    with Server(live, 0) as server:
+        live.look()
+        source.write_text(kernels["fixed.cu"], "utf-8")
+        live.look()
+        thread = Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        draw(browser, folder, "serve.png", server.address)
+        live.end()
+        server.shutdown()
 
 
 if __name__ == "__main__":

@@ -125,7 +125,9 @@ def test_lines_have_their_counters_their_heat_and_their_picture(tmp_path: Path) 
     assert "--bytes:1.000;" in first.attributes["style"]
     assert "--conflicts:1.000;" in second.attributes["style"]
     assert "style" not in third.attributes
-    target = first.find("a")[0].attributes["href"].removeprefix("#")
+    line, lanes = first.find("a")
+    assert line.attributes["href"] == f"#{first.attributes['id']}"
+    target = lanes.attributes["href"].removeprefix("#")
     (figure,) = root.find("figure", id=target)
     assert figure.find("p", class_="say")[0].text.startswith("32 lanes touch 32 sectors (stride 64")
 
@@ -376,3 +378,43 @@ def test_a_little_excess_of_which_nothing_is_advised_is_not_red(tmp_path: Path) 
     assert "nothing to advise" in root.text.lower()
     assert not [tile for tile in root.find("li") if "bad" in tile.attributes.get("class", "")]
     assert "1 needed" in root.text
+
+
+def test_a_file_is_whole_with_far_lines_folded_and_words_marked(tmp_path: Path) -> None:
+    text = "/* two\n   lines */\n" + "\n" * 20 + 'float v = in[0]; // "x" < 1\n'
+    with TraceWriter(tmp_path / "k.cutrace") as made:
+        made.source("k.cu", text)
+        with made.launch(launch()) as rows:
+            write_rows(rows, [Access(warp(stride=64))], [instruction(0, line=23)])
+    root = parse(page_of(read_trace(tmp_path / "k.cutrace"), devices=["h200"]))
+    (table,) = root.find("table", class_="source")
+    lines = [row.find("pre")[0].text for row in table.find("tr") if row.find("pre")]
+    assert lines == text.removesuffix("\n").split("\n")
+    (far,) = table.find("tbody", class_="far")
+    assert len(far.find("tr")) == 23 - 4  # three lines before the costly one stay
+    assert [b.text for b in far.find("b", class_="c")] == ["/* two", "   lines */"]
+    last = table.find("tr")[-1]
+    assert [(b.attributes["class"], b.text) for b in last.find("b")] == [
+        ("k", "float"),
+        ("n", "0"),
+        ("c", '// "x" < 1'),
+    ]
+    # all bytes are this line's
+    assert last.find("td", class_="part")[0].attributes["data-bytes"] == "100 %"
+
+
+def test_a_launch_on_many_devices_has_a_bar_for_each_in_the_order_of_the_chips(
+    tmp_path: Path,
+) -> None:
+    root = parse(page_of(small(tmp_path), devices=["h200", "gtx580", "8800gtx"]))
+    drawn = [svg for svg in root.find("svg") if "a bar a device" in svg.text]
+    transactions = next(svg for svg in drawn if "transactions of global memory" in svg.text)
+    names = [t.text for t in transactions.find("text") if t.text in ("8800gtx", "gtx580", "h200")]
+    assert names == ["8800gtx", "gtx580", "h200"]
+    # a load with 64 bytes between lanes: 32 segments on 1.0, 16 lines on 2.0, 32 sectors on 9.0
+    labels = [t.text for t in transactions.find("text", class_="soft")]
+    assert labels == ["32", "16", "32"]
+
+
+def test_two_devices_need_no_chart(tmp_path: Path) -> None:
+    assert "Over the devices" not in page_of(small(tmp_path))
