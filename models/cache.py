@@ -35,7 +35,7 @@ Source: CUDA C Programming Guide 7.5, G.3 to G.5; Nsight Compute 2022.3 Profilin
 docs/validation.md for stores and atomics in L1, portions of 64 bytes, and sizes on 9.0.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from types import ModuleType
 from typing import Any, ClassVar
@@ -43,7 +43,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..errors import CutraceError, nearest
-from .replay.native.compiled import as_array, as_list, compile_if_worth, extend
+from ..native.value import Fixed
+from .replay.count.pool import Pool, Repeated, strides
+from .replay.native.compiled import as_array, as_list, compile_if_worth, extend, rows_asked
 from .replay.ordered import cache_lines as plain
 from .replay.schedule.episodes import list_ranges
 from .replay.seam import ACCESSES, Batch, Ints, Kind, Step
@@ -54,6 +56,8 @@ POLICIES = {"pass": plain.HERE, "evict": plain.EVICT, "through": plain.THROUGH, 
 ACTS = {"load": plain.READ, "store": plain.WRITE}
 SLICE = 1 << 15
 """Requests that are served at a time."""
+BLOCK = 1 << 10
+"""Requests of rows that repeat that are written down at a time."""
 MOST_SECTORS = 8
 """Sectors of a line: what the masks hold."""
 WORD = 4
@@ -115,6 +119,9 @@ class Cache:
     _passed: Columns = field(default=(_NONE,) * 3, init=False, repr=False)
     _most: int = field(default=0, init=False, repr=False)
     _told: Any = field(default=((), (), ()), init=False, repr=False)
+    _pool: Pool | None = field(default=None, init=False, repr=False)
+    _asked: Ints = field(default_factory=_NONE.copy, init=False, repr=False)
+    _is_within: bool = field(default=False, init=False, repr=False)
     _now: int = field(default=0, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -173,12 +180,13 @@ class Cache:
 
     @property
     def _shape(self) -> tuple[int, ...]:
-        """The cache as `replay/lines.py` wants it."""
+        """The cache as `cache_lines.py` wants it."""
         logs = [value.bit_length() - 1 for value in (self.line, self.sector)]
         portion = max(1, self.fetch // self.sector)
         most = [self._share(many) for many in (self.dirty_bytes, self.partial_bytes)]
         ages = self.on_the_way or (0, 0)
-        return self._ways, *logs, portion, *ages, self._sets, *most[0], *most[1], int(self.wavers)
+        fixed = map(Fixed, (self._ways, *logs, portion, *ages))
+        return *fixed, self._sets, *most[0], *most[1], Fixed(self.wavers)
 
     def _share(self, many: int) -> tuple[int, int]:
         """Return how many lines of each set so many bytes are, and how many are left over."""
@@ -190,21 +198,78 @@ class Cache:
         pieces, whose = _cut(batch, self.line, compiled)
         unit = np.zeros(len(pieces), np.int64) if pieces.unit is None else pieces.unit
         group = whose if pieces.group is None else pieces.group
-        told = (pieces.addresses[:, 0], pieces.kind, pieces.row, unit, group)
+        kinds, onward = self._tell(pieces.kinds)
+        is_asked = np.array(kinds[plain.ACT], np.int64)[pieces.kind] != plain.PASS
+        time = self._now + np.cumsum(is_asked)
+        told = (pieces.addresses[:, 0], pieces.kind, pieces.row, unit, group, time)
         groups = len(batch) if batch.group is None else batch.groups
         counts = np.zeros((groups, plain.COLUMNS), np.int64)
-        if pieces.kinds is not self._told[0]:
-            self._told = pieces.kinds, *self._tell(pieces.kinds)
-        _, kinds, onward = self._told
         parts: list[Columns] = [_NOTHING]
         for part in _slices(pieces.row):
             requests = tuple(np.ascontiguousarray(column[part]) for column in told)
             parts.append(self._serve(compiled, requests, kinds, counts))
+        self._now += int(is_asked.sum())
+        passed = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+        return self._answer(counts, onward, passed if batch.passes_on else None)
+
+    def step_repeated(self, rows: Repeated) -> Step | None:
+        """Serve requests of rows that repeat, unit after unit; None where `step` has to do it."""
+        requests = rows.requests
+        if rows_asked[plain.__name__] + requests <= WORTH or not self._fits(rows):
+            return None
+        compiled = compile_if_worth(plain.__name__, requests, WORTH)
+        kinds, onward = self._tell(rows.pool.kinds)
+        asked = self._asked[rows.rows["number"]]
+        rows.rows["time"] = self._now + np.cumsum(asked) - asked
+        self._now += int(asked.sum())
+        counts = np.zeros((rows.groups, plain.COLUMNS), np.int64)
+        passed = self._serve_rows(compiled, rows, kinds, counts)
+        return self._answer(counts, onward, passed if rows.passes_on else None)
+
+    def _answer(self, counts: Ints, kinds: tuple[Kind, ...], passed: Iterable[Ints] | None) -> Step:
         out = None
-        if batch.passes_on:
-            address, kind, row = (np.concatenate(columns) for columns in zip(*parts, strict=True))
-            out = Batch(onward, kind, address[:, None], np.ones((len(row), 1), np.bool_), row)
+        if passed is not None:
+            address, kind, row = passed
+            out = Batch(kinds, kind, address[:, None], np.ones((len(row), 1), np.bool_), row)
         return Step(dict(zip(self.counters, counts.T, strict=True)), out)
+
+    def _fits(self, rows: Repeated) -> bool:
+        """Whether no request leaves its line, wherever its row lies."""
+        pool = rows.pool
+        if self._pool is not pool:
+            widths = np.array([kind.width for kind in pool.kinds] or [0], np.int64)
+            over = (pool.address & (self.line - 1)) + widths[pool.kind] > self.line
+            acts = np.array(self._tell(pool.kinds)[0][plain.ACT], np.int64)
+            asked = np.concatenate([[0], np.cumsum(acts[pool.kind] != plain.PASS)])[pool.first]
+            self._pool, self._asked, self._is_within = pool, np.diff(asked), not over.any()
+        return self._is_within and not (rows.rows["shift"] & (self.line - 1)).any()
+
+    def _serve_rows(self, compiled: Any, rows: Repeated, kinds: Kinds, counts: Ints) -> Columns:
+        """Serve and count rows, and return what is passed on, in their order."""
+        pool, unit = rows.pool, rows.rows["unit"]
+        unit[:] = 0 if rows.unit is None else rows.unit
+        order = np.argsort(unit.astype(np.uint16), kind="stable")
+        self._state = tuple(map(as_array, self._state))
+        self._make_room(rows.requests, 1 + int(unit.max(initial=0)))
+        many = max(BLOCK, int(np.diff(pool.first).max(initial=0)))
+        made, ahead = tuple(np.empty((6, many), np.int64)), tuple(np.empty((4, many), np.int64))
+        head, begin = np.array([0, self._used, 0]), 0
+        acts = tuple(np.array(column) for column in kinds)
+        told = (pool.first, pool.kind, pool.address), strides(pool.kinds)
+        each = (*(rows.rows[name] for name in ("number", "shift", "unit", "group", "time")),)
+        cache = acts, *self._state, self._shape, 1.0 / self._sets, counts.reshape(-1)
+        while begin < len(order):
+            self._passed = tuple(
+                extend(c, int(head[0]) + rows.requests + many * self._most, 0) for c in self._passed
+            )
+            passed = head, *self._passed
+            begin = compiled.serve_rows(
+                *told, each, order, begin, self._most, made, *cache, passed, ahead
+            )
+        self._used = int(head[1])
+        back = tuple(np.empty((3, int(head[0])), np.int64))
+        compiled.put_back((head, *self._passed), np.zeros(len(order) + 1, np.int64), back)
+        return back
 
     def _serve(
         self, compiled: ModuleType | None, requests: Columns, kinds: Kinds, counts: Ints
@@ -215,14 +280,15 @@ class Cache:
         self._make_room(len(requests[0]), 1 + int(requests[3].max()))
         if len(self._passed[0]) < (room := len(requests[0]) * self._most):
             self._passed = tuple(np.empty(room, np.int64) for _ in _NOTHING)
-        head = np.array([0, self._now, self._used, 0])
+        head = np.array([0, self._used, 0])
         passed: Any = tuple(map(change, (head, *self._passed)))
         told, acts = tuple(map(change, requests)), tuple(change(np.array(k)) for k in kinds)
-        tally, bases = change(counts.reshape(-1)), change(np.empty_like(requests[0]))
+        tally = change(counts.reshape(-1))
+        ahead = tuple(change(np.empty_like(requests[0])) for _ in range(4))
         cache = *self._state, self._shape, 1.0 / self._sets
-        (compiled or plain).serve(told, acts, *cache, tally, passed, bases)
+        (compiled or plain).serve(told, acts, *cache, tally, passed, ahead)
         counts.reshape(-1)[:] = tally
-        many, self._now, self._used = map(int, passed[0][:3])
+        many, self._used = map(int, passed[0][:2])
         address, kind, row = (as_array(column[:many]).copy() for column in passed[1:])
         return address, kind, row
 
@@ -256,7 +322,9 @@ class Cache:
         return (act if chosen or act != plain.READ else plain.PASS), policy
 
     def _tell(self, kinds: tuple[Kind, ...]) -> tuple[Kinds, tuple[Kind, ...]]:
-        """Return kinds as `replay/lines.py` wants them, and those of what is passed on."""
+        """Return kinds as `cache_lines.py` wants them, and those of what is passed on."""
+        if kinds is self._told[0]:
+            return self._told[1:]  # type: ignore[no-any-return]
         onward: dict[Kind, int] = {}
         told = []
         for kind in kinds:
@@ -264,7 +332,8 @@ class Cache:
             moves = replace(sector, access="load"), kind, replace(sector, access="store")
             numbers = [onward.setdefault(move, len(onward)) for move in moves]
             told.append((*self._does(kind), *numbers))
-        return tuple(zip(*told, strict=True)), tuple(onward)
+        self._told = kinds, tuple(zip(*told, strict=True)), tuple(onward)
+        return self._told[1:]  # type: ignore[no-any-return]
 
     def _does(self, kind: Kind) -> tuple[int, int, int, int]:
         """Return bytes, act, policy and parts of a kind."""

@@ -26,7 +26,11 @@ class ArrayKind:
 
 
 Kind: TypeAlias = "str | ArrayKind | tuple[Kind, ...]"
-"""`int` and `float` by these names."""
+"""`int` and `float` by these names, a number that is known by its digits."""
+
+
+class Fixed(int):
+    """An integer that a loop is compiled for: of few values, since each is another loop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +67,10 @@ def words_of(kind: Kind) -> Iterator[str]:
     if isinstance(kind, tuple):
         for item in kind:
             yield from words_of(item)
+    elif kind in ("int", "float"):
+        yield "double" if kind == "float" else "i64"
     elif isinstance(kind, ArrayKind):
         yield from ("ptr", *["i64"] * kind.dimensions * (1 if kind.is_dense else 2))
-    else:
-        yield "double" if kind == "float" else "i64"
 
 
 def texts_of(value: Value) -> Iterator[str]:
@@ -86,7 +90,7 @@ def value_of(kind: Kind, words: Iterator[str], product: Callable[[str, str], str
     if isinstance(kind, tuple):
         return tuple(value_of(item, words, product) for item in kind)
     if not isinstance(kind, ArrayKind):
-        return Number(kind, next(words))
+        return Number(kind, next(words)) if kind in ("int", "float") else Number("int", kind)
     pointer = next(words)
     shape = tuple(next(words) for _ in range(kind.dimensions))
     if not kind.is_dense:
@@ -104,6 +108,8 @@ def lower(value: Any, words: list[int], number: Callable[[float], int]) -> Kind:
     if isinstance(value, float):
         words.append(number(value))
         return "float"
+    if isinstance(value, Fixed):
+        return str(value)
     if (about := getattr(value, "__array_interface__", None)) is None or not value.shape:
         words.append(int(value))
         return "int"

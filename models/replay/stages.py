@@ -5,12 +5,15 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from .count.pool import Repeated
 from .device.wiring import Wire
 from .native.loops import counting_loops
 from .seam import Batch, Ints, Model, Step, join_batches
 
 Answers = Mapping[str, Ints]
 """For each stage by name, (counters, n): its answers to the n rows that went in, or n groups."""
+Flow = Batch | Repeated
+"""What a stage passes on, in order of the rows that it belongs to."""
 
 
 def split_wires(wires: Sequence[Wire]) -> tuple[tuple[Wire, ...], tuple[Wire, ...]]:
@@ -43,7 +46,7 @@ class Stages:
         self,
         batch: Batch,
         units: Mapping[str, Ints],
-        flows: Mapping[str, Batch] | None = None,
+        flows: Mapping[str, Flow] | None = None,
         listeners: Sequence[Wire] = (),
         group: Ints | None = None,
     ) -> Answers:
@@ -54,10 +57,17 @@ class Stages:
         up; without it those of a row of the batch.
         """
         answers: dict[str, Ints] = {}
-        passed = self.passed = dict(flows or {})
+        passed: dict[str, Flow] = dict(flows or {})
+        self.passed = {}
         for wire in self.wires:
             heard = (*self.wires, *listeners)
             listened = any(wire.stage.name in other.after for other in heard)
+            repeated = self._repeat(wire, batch, units, passed, group, listened)
+            if repeated is not None:
+                answers[wire.stage.name] = _columns(wire, repeated)
+                if repeated.out is not None:
+                    passed[wire.stage.name] = self.passed[wire.stage.name] = repeated.out
+                continue
             seen = replace(_gather(wire, batch, passed), passes_on=listened, unit=None, group=None)
             if group is not None and getattr(self._model(wire, 0), "adds_up", False):
                 seen = replace(seen, group=group[seen.row], groups=int(group.max(initial=-1)) + 1)
@@ -65,14 +75,36 @@ class Stages:
             columns = [step.counts[name] for name in wire.counters]
             is_summed = seen.group is not None
             if is_summed or (group is None and seen.row is batch.row):
-                answers[wire.stage.name] = np.concatenate(columns).reshape(len(columns), -1)
+                answers[wire.stage.name] = _columns(wire, step)
             elif group is None:
                 answers[wire.stage.name] = _sum_by_row(columns, seen.row, len(batch))
             else:
                 answers[wire.stage.name] = _sum_by_group(columns, group[seen.row], group)
             if step.out is not None:
-                passed[wire.stage.name] = step.out
+                passed[wire.stage.name] = self.passed[wire.stage.name] = step.out
         return answers
+
+    def _repeat(
+        self,
+        wire: Wire,
+        batch: Batch,
+        units: Mapping[str, Ints],
+        passed: Mapping[str, Flow],
+        group: Ints | None,
+        listened: bool,
+    ) -> Step | None:
+        """Ask a model that takes repeated rows, if all that it hears of are such; else None."""
+        model = self._model(wire, 0)
+        flows = [passed[name] for name in wire.after if name in passed]
+        if len(flows) != 1 or len(batch) or group is None or not hasattr(model, "step_repeated"):
+            return None
+        (flow,) = flows
+        if not isinstance(flow, Repeated):
+            return None
+        unit, groups = units.get(wire.stage.scope), int(group.max(initial=-1)) + 1
+        seen = replace(flow, unit=unit, groups=groups, passes_on=listened)
+        answer: Step | None = model.step_repeated(seen)
+        return answer
 
     def _step(self, wire: Wire, seen: Batch, units: Mapping[str, Ints]) -> Step:
         """Ask the model, or for one with state the model of each unit about its own rows."""
@@ -103,10 +135,17 @@ class Stages:
         return self._models[key]
 
 
-def _gather(wire: Wire, batch: Batch, passed: Mapping[str, Batch]) -> Batch:
+def _columns(wire: Wire, step: Step) -> Ints:
+    """Return a step's counts as (counters, n)."""
+    columns = [step.counts[name] for name in wire.counters]
+    return np.concatenate(columns).reshape(len(columns), -1)
+
+
+def _gather(wire: Wire, batch: Batch, passed: Mapping[str, Flow]) -> Batch:
     """Return what a stage sees: rows of its spaces, and what the stages before it passed on."""
     heard = np.array([kind.space in wire.direct for kind in batch.kinds] or [False])[batch.kind]
-    parts = [passed[name] for name in wire.after if name in passed]
+    flows = [passed[name] for name in wire.after if name in passed]
+    parts = [flow.batch() if isinstance(flow, Repeated) else flow for flow in flows]
     if heard.all():
         parts.append(batch)
     elif heard.any():

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..native.loops import repeating_loops
 from ..schedule.episodes import list_ranges
@@ -27,7 +28,7 @@ class Pool:
     def repeat(self, number: Ints, shift: Ints, row: Ints) -> Batch:
         """Return the requests of the rows `number`, (n,), moved by `shift` bytes, as rows `row`."""
         many = self.first[number + 1] - self.first[number]
-        stride = np.array([_stride(k) for k in self.kinds] or [1], np.int64)
+        stride = strides(self.kinds)
         requests = int(many.sum())
         lanes: Bools = np.ones((requests, 1), np.bool_)
         if (loops := repeating_loops(requests)) is not None:
@@ -39,6 +40,32 @@ class Pool:
         kind = self.kind[chosen]
         address = self.address[chosen] + np.repeat(shift, many) * stride[kind]
         return Batch(self.kinds, kind, address[:, None], lanes, np.repeat(row, many))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Repeated:
+    """Requests of n rows in order, which need not be written down one by one.
+
+    Each of `rows` has those of row `number` of the pool, moved by `shift` bytes; its counts belong
+    to sum `group`, of `groups`. `unit` (n,) and `passes_on` are those of a `Batch`. `rows` are
+    `ordered/distinct.py`'s CHOSEN, of which `time` and `unit` are free.
+    """
+
+    pool: Pool
+    rows: NDArray[np.void]
+    unit: Ints | None = None
+    groups: int = 0
+    passes_on: bool = False
+
+    @property
+    def requests(self) -> int:
+        """Return how many requests there are."""
+        return int(np.diff(self.pool.first)[self.rows["number"]].sum())
+
+    def batch(self) -> Batch:
+        """Write them down; `row` is the number of the row."""
+        number, shift = (self.rows[name].astype(np.int64) for name in ("number", "shift"))
+        return self.pool.repeat(number, shift, np.arange(len(number)))
 
 
 def make_pool(passed: Batch | None, rows: int) -> Pool:
@@ -74,5 +101,7 @@ def join_flows(flows: Sequence[Batch]) -> Batch | None:
     return join_batches(some) if some else None
 
 
-def _stride(kind: Kind) -> int:
-    return LOCAL_STRIDE if kind.space == "local" else 1
+def strides(kinds: Sequence[Kind]) -> Ints:
+    """Return by how many bytes a request of each kind moves for each byte that its row does."""
+    moved = [LOCAL_STRIDE if kind.space == "local" else 1 for kind in kinds]
+    return np.array(moved or [1], np.int64)

@@ -3,9 +3,10 @@
 All functions here take and give integers and flat sequences of them, so that `compiled.py` can
 compile them as they stand, and small traces do without.
 
-- `requests`: (address, kind, cause, unit, group), each (n,). Cause is the instruction of a warp:
-  what it asks of one line, in requests that follow one another, is looked up together. Group is
-  whose counts a request is added to.
+- `requests`: (address, kind, cause, unit, group, time), each (n,). Cause is the instruction of a
+  warp: what it asks of one line, in requests that follow one another, is looked up together. Group
+  is whose counts a request is added to. Time is by a clock of all units, which counts requests that
+  are looked up, this one too.
 - `kinds`: (bytes, act, policy, parts, fetched, own, written), each (kinds,). Act is PASS, READ,
   WRITE or ATOMIC, policy what becomes of a store, HERE to BACK, and parts how many of PARTS of a
   sector are wanted, or are stored so that they can be found. The last three are kinds of what goes
@@ -23,10 +24,12 @@ compile them as they stand, and small traces do without.
   `inverse`, one divided by the number of sets.
 - `counts`: COLUMNS integers for each group.
 - `passed`: (head, address, kind, cause): the last three of each thing that goes to the next stage;
-  head are how many these are, the time, how many of `lines` are in use, and a number that means
-  nothing.
+  head are how many these are, how many of `lines` are in use, and a number that means nothing.
 - `cache`: lines, shape, counts and passed.
-- `bases`: (n,), where the lines of each request's set begin, found some requests ahead.
+- `ahead`: (base, span, mask, sectors), each (n,), found some requests ahead: where the lines of a
+  request's set begin; and of the first of some that read one line for one instruction, and are
+  looked up in one turn, how many they are, the sectors that they want, and how many these are, each
+  as often as it is wanted. A span of 0: they are served one by one.
 - `asker`: of the request that is served, the kinds of what it fetches and of what it writes, its
   cause, and where its counts begin.
 """
@@ -36,12 +39,12 @@ from typing import Any
 PASS, READ, WRITE, ATOMIC = 0, 1, 2, 3
 HERE, EVICT, THROUGH, BACK = 0, 1, 2, 3
 ADDRESS, KIND, CAUSE, UNIT = 0, 1, 2, 3
-ACT, OWN = 1, 5
+SIZE, ACT, OWN = 0, 1, 5
 FILLED, STORED, STATE = 2, 3, 4
 WAYS, LINE, SECTOR, PORTION, NEAR, FAR, SETS = 0, 1, 2, 3, 4, 5, 6
 DIRTY_WAYS, DIRTY_REST, PARTIAL_WAYS, PARTIAL_REST, WAVERS = 7, 8, 9, 10, 11
 READS, READ_HITS, WRITES, WRITE_HITS, FILLS, WRITE_BACKS = 0, 1, 2, 3, 4, 5
-MANY, NOW, OPENED, READ_AHEAD = 0, 1, 2, 3
+MANY, OPENED, READ_AHEAD = 0, 1, 2
 TO_FETCH, TO_WRITE, WHOSE, COUNTS = 0, 1, 2, 3
 COLUMNS, EMPTY = 6, -1
 BANKS, BANK_BITS = 4, 15
@@ -61,6 +64,75 @@ And a mask for what the factors take.
 """
 
 
+def serve_rows(
+    pool: Any,
+    stride: Any,
+    rows: Any,
+    order: Any,
+    begin: int,
+    most: int,
+    made: Any,
+    kinds: Any,
+    lines: Any,
+    sets: Any,
+    clocks: Any,
+    shape: Any,
+    inverse: float,
+    counts: Any,
+    passed: Any,
+    ahead: Any,
+) -> int:
+    """Serve the requests of rows in the order given, from its place `begin` on; return the place
+    that is left, since `passed` has no more room for `most` things of each request.
+
+    `pool` and `stride` are as `count/repeating.py` has them; `rows` are (number, shift, unit,
+    group, time), each (n,), time that before the first request. `made` are requests, room for more
+    than any row has. Rows of one unit lie together in the order, so that its lines are at hand.
+    """
+    first, kind_of, address_of = pool
+    numbers, shifts, units, groups, times = rows
+    addresses, kind, cause, unit, group, time = made
+    acts = kinds[ACT]
+    place, room = begin, most * len(addresses)
+    while place < len(order) and len(passed[1]) - passed[0][MANY] >= room:
+        many = 0
+        while place < len(order):
+            row = order[place]
+            number, shift, now = numbers[row], shifts[row], times[row]
+            last = first[number + 1]
+            if many + last - first[number] > len(addresses):
+                break
+            for one in range(first[number], last):
+                what = kind_of[one]
+                now += acts[what] != PASS
+                addresses[many] = address_of[one] + shift * stride[what]
+                kind[many] = what
+                cause[many] = row
+                unit[many] = units[row]
+                group[many] = groups[row]
+                time[many] = now
+                many += 1
+            place += 1
+        told = addresses[:many], kind[:many], cause[:many], unit[:many], group[:many], time[:many]
+        serve(told, kinds, lines, sets, clocks, shape, inverse, counts, passed, ahead)
+    return place
+
+
+def put_back(passed: Any, rows: Any, made: Any) -> None:
+    """Put what was passed on in the order of the rows that caused it; `rows` (n + 1,) are zeros."""
+    head, addresses, kinds, causes = passed
+    for one in range(head[MANY]):
+        rows[causes[one] + 1] += 1
+    for row in range(1, len(rows)):
+        rows[row] += rows[row - 1]
+    for one in range(head[MANY]):
+        place = rows[causes[one]]
+        rows[causes[one]] = place + 1
+        made[0][place] = addresses[one]
+        made[1][place] = kinds[one]
+        made[2][place] = causes[one]
+
+
 def serve(
     requests: Any,
     kinds: Any,
@@ -71,19 +143,19 @@ def serve(
     inverse: float,
     counts: Any,
     passed: Any,
-    bases: Any,
+    ahead: Any,
 ) -> None:
     """Serve requests in order; each turn looks a line up, for all that one instruction wants."""
-    addresses, kind, cause, units, group = requests
+    addresses, kind, cause, units, group, time = requests
     size, acts, policies, wholes, fetched, _, written = kinds
     cache = lines, shape, counts, passed
-    ways, is_timed, head = shape[WAYS], shape[NEAR] < shape[FAR], passed[0]
-    now, whose, owner, banks, clock = head[NOW], EMPTY, 0, 0, 0
+    bases, spans, masks, sectors = ahead
+    ways, is_timed = shape[WAYS], shape[NEAR] < shape[FAR]
+    whose, owner, banks, clock = EMPTY, 0, 0, 0
     ready, number = 0, pass_over(requests, kinds, passed, 0)
     while number < len(addresses):
         if number >= ready:
-            ready = min(number + AHEAD, len(addresses))
-            prepare(requests, cache, sets, inverse, bases, number, ready)
+            ready = prepare(requests, kinds, cache, sets, inverse, ahead, number)
         unit, line, base = units[number], addresses[number] >> shape[LINE], bases[number]
         if is_timed:
             if cause[number] != whose:
@@ -94,13 +166,20 @@ def serve(
             banks += 1 << bank
         whose = cause[number]
         place = find(lines, base, ways, line)
+        if spans[number] > 0 and place >= 0 and masks[number] & ~lines[place + ways] == 0:
+            now = time[number + spans[number] - 1]
+            lines[place + ways] = lines[place + ways] & MARKS | now << MARK_BITS
+            counts[COLUMNS * group[number] + READS] += sectors[number]
+            counts[COLUMNS * group[number] + READ_HITS] += sectors[number]
+            number = pass_over(requests, kinds, passed, number + spans[number])
+            continue
         found = place >= 0 and (not is_timed or is_settled(lines, shape, place, clock))
         is_asked = True
         while is_asked:
             what = kind[number]
             act, policy, parts = acts[what], policies[what], wholes[what]
             asker = fetched[what], written[what], whose, COLUMNS * group[number]
-            now += 1
+            now = time[number]
             if place < 0 and keeps(act, policy):
                 place = replace(cache, asker, base, line, now)
             if place >= 0:
@@ -157,7 +236,6 @@ def serve(
             if is_asked and lines[place] != line:
                 place = find(lines, base, ways, line)
     clocks[owner] += cycles(banks)
-    head[NOW] = now
 
 
 def leaves(addresses: Any, kind: Any, widths: Any, line: int) -> bool:
@@ -169,23 +247,50 @@ def leaves(addresses: Any, kind: Any, widths: Any, line: int) -> bool:
 
 
 def prepare(
-    requests: Any, cache: Any, sets: Any, inverse: float, bases: Any, number: int, end: int
-) -> None:
-    """Find the sets of some requests, and read them all: a processor waits for many at once."""
+    requests: Any, kinds: Any, cache: Any, sets: Any, inverse: float, ahead: Any, number: int
+) -> int:
+    """Find the sets of some requests, and what a line is asked for in a row; return where they end.
+
+    All sets are read: a processor waits for many at once.
+    """
     lines, shape, _, passed = cache
-    ways, addresses, units = shape[WAYS], requests[ADDRESS], requests[UNIT]
-    line, unit, base, read = EMPTY, EMPTY, 0, 0
-    for one in range(number, end):
+    addresses, kind, cause, units, group, _ = requests
+    size, acts = kinds[SIZE], kinds[ACT]
+    bases, spans, masks, sectors = ahead
+    ways, one, head, base, read = shape[WAYS], number, number, 0, 0
+    line, unit, whose, mine, is_run = EMPTY, EMPTY, EMPTY, EMPTY, False
+    while one < len(addresses):
+        what = kind[one]
         wanted = addresses[one] >> shape[LINE]
-        if wanted != line or units[one] != unit:
-            line, unit = wanted, units[one]
-            place = unit * shape[SETS] + find_set(shape[SETS], inverse, line)
-            base = open_set(lines, sets, ways, passed[0], place)
+        is_same = is_run and wanted == line and cause[one] == whose
+        if is_same and acts[what] == READ and group[one] == mine:
+            spans[head] += 1
+        else:
+            if is_same or (is_run and cause[one] == whose and acts[what] == PASS):
+                spans[head] = 0
+            if one - number >= AHEAD:
+                break
+            if wanted != line or units[one] != unit:
+                line, unit = wanted, units[one]
+                place = unit * shape[SETS] + find_set(shape[SETS], inverse, line)
+                base = open_set(lines, sets, ways, passed[0], place)
+            head, whose, mine, is_run = one, cause[one], group[one], acts[what] == READ
+            spans[head] = int(is_run)
+            masks[head] = sectors[head] = 0
+        offset = addresses[one] - (line << shape[LINE])
+        first, last = offset >> shape[SECTOR], offset + size[what] - 1 >> shape[SECTOR]
+        masks[head] |= (2 << last) - (1 << first)
+        sectors[head] += last - first + 1
         bases[one] = base
-    for one in range(number, end):
-        for near in range(bases[one], bases[one] + FILLED * ways, TOGETHER):
-            read ^= lines[near]
+        one += 1
+    base = EMPTY
+    for each in range(number, one):
+        if bases[each] != base:
+            base = bases[each]
+            for near in range(base, base + FILLED * ways, TOGETHER):
+                read ^= lines[near]
     passed[0][READ_AHEAD] = read
+    return one
 
 
 def pass_over(requests: Any, kinds: Any, passed: Any, number: int) -> int:

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from ..count.accesses import Track
 from ..count.counting import NONE
-from ..count.pool import Pool, extend_pool, join_flows, make_pool
+from ..count.pool import Pool, Repeated, extend_pool, join_flows, make_pool
 from ..native.compiled import as_lists
 from ..native.loops import holding_loops
 from ..rows.patterns import Shapes
 from ..seam import Batch, Bools, Ints
-from ..stages import Stages
+from ..stages import Flow, Stages
 from . import held_rows as plain
 
 ASKED = 1 << 12
@@ -25,18 +25,26 @@ POOLED = 1 << 16
 """Distinct rows from which on what was passed on for them is forgotten."""
 
 
+CHOSEN = np.dtype(
+    [
+        *(("shift", "<i8"), ("time", "<i8"), ("number", "<i4"), ("group", "<i4")),
+        *(("unit", "<i4"), ("none", "<i4")),
+    ]
+)
+"""A row that is sent: 32 bytes that lie together, since caches take rows unit by unit."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Chosen:
-    """Some n rows in order: which distinct row each is (none for texels), how far from that it
-    lies in bytes, its group, and its unit in each scope: unit (scopes, n), the others (n,).
+    """Some n rows in order, each CHOSEN: which distinct row it is (none for texels), how far from
+    that it lies in bytes, and its group; and its unit in each scope, (scopes, n).
 
-    `samples` are how many are texels; their shift is their number.
+    `samples` are how many are texels; their shift is their number. `time` and `unit` are for who
+    serves them.
     """
 
-    number: Ints
-    shift: Ints
-    group: Ints
-    unit: Ints
+    rows: NDArray[np.void]
+    units: NDArray[np.int32]
     samples: int
 
 
@@ -80,18 +88,18 @@ class DistinctRows:
             self.pools.clear()
         schedule = self.track.order
         seats = schedule.sm, schedule.slot, schedule.resident, schedule.warps
-        number, shift, group = np.empty((3, len(order)), np.int64)
-        unit = np.empty((len(units), len(order)), np.int64)
+        rows = np.empty(len(order), CHOSEN)
+        unit = np.empty((len(units), len(order)), np.int32)
         told: Any = order, held, (*seats, self.track.local_bytes)
         loops: ModuleType = holding_loops(len(order)) or plain
         if loops is plain:
             told, windows = as_lists((told, windows))
         table = self._slots, self._found, self._head
         period = self._period, self._lift
-        made = number, shift, group, unit
+        made = *(rows[name] for name in plain.MADE), unit
         many, samples = loops.choose(*told, units, windows, table, *period, made)
         self._ask(int(many))
-        return Chosen(*made, int(samples))
+        return Chosen(rows, unit, int(samples))
 
     def _ask(self, many: int) -> None:
         """Ask the stages in front about rows that are new."""
@@ -112,16 +120,19 @@ class DistinctRows:
 
 def flows_of(
     pools: Mapping[str, Pool], sampled: Mapping[str, Pool], chosen: Chosen
-) -> Mapping[str, Batch]:
+) -> Mapping[str, Flow]:
     """Return what the stages in front pass on for some rows."""
+    rows = chosen.rows
+    if not chosen.samples:
+        return {name: Repeated(pool, rows) for name, pool in pools.items() if len(pool.kind)}
     flows: dict[str, list[Batch]] = {}
-    of_access = np.flatnonzero(chosen.number >= 0)
-    of_sample = np.flatnonzero(chosen.number < 0)
+    of_access = np.flatnonzero(rows["number"] >= 0)
+    of_sample = np.flatnonzero(rows["number"] < 0)
     for name, pool in pools.items():
-        made = pool.repeat(chosen.number[of_access], chosen.shift[of_access], of_access)
+        made = pool.repeat(rows["number"][of_access], rows["shift"][of_access], of_access)
         flows.setdefault(name, []).append(made)
     for name, pool in sampled.items():
-        made = pool.repeat(chosen.shift[of_sample], np.zeros_like(of_sample), of_sample)
+        made = pool.repeat(rows["shift"][of_sample], np.zeros_like(of_sample), of_sample)
         flows.setdefault(name, []).append(made)
     joined = {name: join_flows(parts) for name, parts in flows.items()}
     return {name: flow for name, flow in joined.items() if flow is not None}

@@ -17,6 +17,7 @@ from typing import Any
 from ..count.counting import FAR, NONE, SPACE_SHIFT, SPACES, SPREAD, find_zone
 
 FIELDS = ("block", "warp", "interval", "since", "base", "pattern", "group")
+MADE = ("number", "shift", "group")
 GROUPS, HELD, LOWEST = 0, 1, 2
 SAMPLED = (1 << 32) - 1
 """The pattern of a row of texels; its base is its number among all of them."""
@@ -131,7 +132,7 @@ def choose(
     - `table`: (slots, found, head): distinct rows by kind, pattern and base modulo the period,
       `found` (3, distinct); `head` is how many there are.
     - `lift`: a multiple of the period that a distinct row's base is moved by.
-    - `made`: (number, shift, group, unit), each (n,), unit (scopes, n). Rows of texels have NONE as
+    - `made`: MADE, each (n,), and the units of all scopes, (scopes, n). Rows of texels have NONE as
       number, and their own as shift.
 
     Returns how many distinct rows there are, and how many rows of texels.

@@ -29,7 +29,7 @@ from .held import Held
 if TYPE_CHECKING:
     from ....traces.reader import LaunchTrace
 
-TAKEN = 1 << 15
+TAKEN = 1 << 16
 """Rows in order that are sent through the stages at a time."""
 HELD = 1 << 21
 """Rows that are held at most: those of a wave with more are put in order so many at a time."""
@@ -132,8 +132,9 @@ class Ordering:
     def _send(self, rows: Ints, chosen: Chosen, sampled: Mapping[str, Pool]) -> None:
         """Send some rows through the stages that keep state, and add up what they say."""
         flows = flows_of(self._distinct.pools, sampled, chosen)
-        units = {scope: chosen.unit[number] for scope, number in self._units.items()}
-        answers = self._stages.run(self._rebuild(rows, chosen), units, flows, group=chosen.group)
+        units = {scope: chosen.units[number] for scope, number in self._units.items()}
+        group = np.ascontiguousarray(chosen.rows["group"])
+        answers = self._stages.run(self._rebuild(rows, chosen), units, flows, group=group)
         for name, sums in answers.items():
             before = self._sums.setdefault(name, np.zeros((len(sums), 0), np.int64))
             if (more := self._held.groups.many - before.shape[1]) > 0:
@@ -142,7 +143,9 @@ class Ordering:
 
     def _rebuild(self, rows: Ints, chosen: Chosen) -> Batch:
         """Return the accesses as a trace has them, if any stage with state wants them so."""
-        known = np.flatnonzero(chosen.number >= 0) if self._wanted else np.zeros(0, np.int64)
+        known = (
+            np.flatnonzero(chosen.rows["number"] >= 0) if self._wanted else np.zeros(0, np.int64)
+        )
         _, _, _, _, base, pattern, group = (c[rows[known]] for c in self._held.columns())
         kind = self._windows()[0][group]
         made = self.shapes.rebuild(self.track.kinds, kind, base, pattern.astype(np.int64))
