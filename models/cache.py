@@ -214,16 +214,29 @@ class Cache:
 
     def step_repeated(self, rows: Repeated) -> Step | None:
         """Serve requests of rows that repeat, unit after unit; None where `step` has to do it."""
-        requests = rows.requests
-        if rows_asked[plain.__name__] + requests <= WORTH or not self._fits(rows):
+        if rows_asked[plain.__name__] <= WORTH or not self._knows(rows.pool):
             return None
-        compiled = compile_if_worth(plain.__name__, requests, WORTH)
+        compiled: Any = compile_if_worth(plain.__name__, 0, WORTH)
+        units = np.zeros(1, np.int32) if rows.unit is None else rows.unit
+        rows.rows["unit"] = units
+        order = np.empty(len(rows.rows), np.int64)
+        requests, now, bits = compiled.arrange(
+            rows.pool.first,
+            self._asked,
+            tuple(rows.rows[name] for name in ("number", "shift", "unit", "time")),
+            self._now,
+            order,
+            np.zeros(2 + int(units.max(initial=0)), np.int64),
+        )
+        if bits & (self.line - 1):
+            return None
+        self._now = now
+        rows_asked[plain.__name__] += requests
+        self._state = tuple(map(as_array, self._state))
+        self._make_room(requests, 1 + int(units.max(initial=0)))
         kinds, onward = self._tell(rows.pool.kinds)
-        asked = self._asked[rows.rows["number"]]
-        rows.rows["time"] = self._now + np.cumsum(asked) - asked
-        self._now += int(asked.sum())
         counts = np.zeros((rows.groups, plain.COLUMNS), np.int64)
-        passed = self._serve_rows(compiled, rows, kinds, counts)
+        passed = self._serve_rows(compiled, rows, order, requests, kinds, counts)
         return self._answer(counts, onward, passed if rows.passes_on else None)
 
     def _answer(self, counts: Ints, kinds: tuple[Kind, ...], passed: Iterable[Ints] | None) -> Step:
@@ -233,35 +246,37 @@ class Cache:
             out = Batch(kinds, kind, address[:, None], np.ones((len(row), 1), np.bool_), row)
         return Step(dict(zip(self.counters, counts.T, strict=True)), out)
 
-    def _fits(self, rows: Repeated) -> bool:
-        """Whether no request leaves its line, wherever its row lies."""
-        pool = rows.pool
+    def _knows(self, pool: Pool) -> bool:
+        """Know the requests of a pool; return whether each of them lies in a line."""
         if self._pool is not pool:
             widths = np.array([kind.width for kind in pool.kinds] or [0], np.int64)
             over = (pool.address & (self.line - 1)) + widths[pool.kind] > self.line
             acts = np.array(self._tell(pool.kinds)[0][plain.ACT], np.int64)
             asked = np.concatenate([[0], np.cumsum(acts[pool.kind] != plain.PASS)])[pool.first]
             self._pool, self._asked, self._is_within = pool, np.diff(asked), not over.any()
-        return self._is_within and not (rows.rows["shift"] & (self.line - 1)).any()
+        return self._is_within
 
-    def _serve_rows(self, compiled: Any, rows: Repeated, kinds: Kinds, counts: Ints) -> Columns:
+    def _serve_rows(
+        self,
+        compiled: Any,
+        rows: Repeated,
+        order: Ints,
+        requests: int,
+        kinds: Kinds,
+        counts: Ints,
+    ) -> Columns:
         """Serve and count rows, and return what is passed on, in their order."""
-        pool, unit = rows.pool, rows.rows["unit"]
-        unit[:] = 0 if rows.unit is None else rows.unit
-        order = np.argsort(unit.astype(np.uint16), kind="stable")
-        self._state = tuple(map(as_array, self._state))
-        self._make_room(rows.requests, 1 + int(unit.max(initial=0)))
+        pool = rows.pool
         many = max(BLOCK, int(np.diff(pool.first).max(initial=0)))
         made, ahead = tuple(np.empty((6, many), np.int64)), tuple(np.empty((4, many), np.int64))
         head, begin = np.array([0, self._used, 0]), 0
         acts = tuple(np.array(column) for column in kinds)
         told = (pool.first, pool.kind, pool.address), strides(pool.kinds)
-        each = (*(rows.rows[name] for name in ("number", "shift", "unit", "group", "time")),)
+        each = tuple(rows.rows[name] for name in ("number", "shift", "unit", "group", "time"))
         cache = acts, *self._state, self._shape, 1.0 / self._sets, counts.reshape(-1)
         while begin < len(order):
-            self._passed = tuple(
-                extend(c, int(head[0]) + rows.requests + many * self._most, 0) for c in self._passed
-            )
+            room = int(head[0]) + requests + many * self._most
+            self._passed = tuple(extend(column, room, 0) for column in self._passed)
             passed = head, *self._passed
             begin = compiled.serve_rows(
                 *told, each, order, begin, self._most, made, *cache, passed, ahead

@@ -57,11 +57,6 @@ class Repeated:
     groups: int = 0
     passes_on: bool = False
 
-    @property
-    def requests(self) -> int:
-        """Return how many requests there are."""
-        return int(np.diff(self.pool.first)[self.rows["number"]].sum())
-
     def batch(self) -> Batch:
         """Write them down; `row` is the number of the row."""
         number, shift = (self.rows[name].astype(np.int64) for name in ("number", "shift"))

@@ -64,6 +64,33 @@ And a mask for what the factors take.
 """
 
 
+def arrange(
+    first: Any, asked: Any, rows: Any, now: int, order: Any, starts: Any
+) -> tuple[int, int, int]:
+    """Set the time of each row, and put the rows in order of their units, those of one as they are.
+
+    `rows` are (number, shift, unit, time), each (n,); of each distinct row `asked` are the requests
+    that are looked up, and its requests begin at `first`. `starts` (units + 1,) are zeros. Returns
+    how many requests all rows have, the time behind the last, and all bits of all shifts.
+    """
+    numbers, shifts, units, times = rows
+    requests, bits = 0, 0
+    for row in range(len(numbers)):
+        number = numbers[row]
+        times[row] = now
+        now += asked[number]
+        requests += first[number + 1] - first[number]
+        bits |= shifts[row]
+        starts[units[row] + 1] += 1
+    for unit in range(1, len(starts)):
+        starts[unit] += starts[unit - 1]
+    for row in range(len(numbers)):
+        place = starts[units[row]]
+        order[place] = row
+        starts[units[row]] = place + 1
+    return requests, now, bits
+
+
 def serve_rows(
     pool: Any,
     stride: Any,

@@ -76,21 +76,23 @@ class Groups:
 
 @dataclass(slots=True)
 class Held:
-    """The rows of one device that wait: those of spaces that are `heard`."""
+    """The rows of one device that wait: those of spaces that are `heard`, mostly `room` at once."""
 
     track: Track
     sites: Sites
     zones: Zones
     heard: Bools
+    room: int
     groups: Groups = field(init=False)
     many: int = 0
     lowest: int = FAR
-    _rows: Any = field(default_factory=lambda: np.empty(0, ROW))
+    _rows: Any = field(init=False)
     _scopes: NDArray[np.uint8] = field(init=False)
     _cuts: Ints = field(init=False)
 
     def __post_init__(self) -> None:
-        """Place the blocks."""
+        """Place the blocks, and have room: what is not used of it takes no memory."""
+        self._rows = np.empty(self.room, ROW)
         self.groups = Groups(len(self.zones.names))
         self._scopes = self.track.placement.scope(np.arange(self.track.placement.blocks))
         self._cuts = np.append(self.zones.cuts, FAR)
@@ -149,7 +151,7 @@ class Held:
     def _make_room(self, rows: int) -> None:
         if self.many + rows > len(self._rows):
             larger = np.empty(max(self.many + rows, 2 * len(self._rows)), ROW)
-            larger[: self.many] = self._rows[: self.many]
+            _words(larger)[: self.many] = _words(self._rows)[: self.many]
             self._rows = larger
 
     def columns(self) -> tuple[NDArray[Any], ...]:
@@ -169,10 +171,17 @@ class Held:
     def drop(self, done: int) -> None:
         """Hold the rows of waves before `done` no longer."""
         block = self._rows["block"][: self.many]
-        kept = np.flatnonzero(self.track.order.wave[block] >= done)
-        self._rows[: len(kept)] = self._rows[kept]
-        self.many = len(kept)
-        self.lowest = int(self._rows["block"][: self.many].min()) if self.many else FAR
+        is_kept = done < len(self.track.order.ends)
+        wave = self.track.order.wave[block] if is_kept else np.zeros(0, np.int64)
+        kept = np.flatnonzero(wave >= done)
+        words, self.many = _words(self._rows), len(kept)
+        words[: len(kept)] = words[kept]
+        self.lowest = int(block[: len(kept)].min()) if self.many else FAR
+
+
+def _words(rows: NDArray[np.void]) -> Ints:
+    """Return rows as words, which are copied ten times as fast."""
+    return rows.view(np.int64).reshape(len(rows), -1)
 
 
 def _raw(batch: pa.RecordBatch, name: str) -> Any:

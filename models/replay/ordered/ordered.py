@@ -22,9 +22,10 @@ from ..rows.reach import Named, Reaches
 from ..rows.sites import SPACES, Sites
 from ..rows.texels import Samples, read_samples
 from ..seam import Batch, Bools, Ints
-from ..stages import Stages
+from ..stages import Flow, Stages
 from .distinct import Chosen, DistinctRows, flows_of
 from .held import Held
+from .line import Line, assembly_line
 
 if TYPE_CHECKING:
     from ....traces.reader import LaunchTrace
@@ -33,6 +34,8 @@ TAKEN = 1 << 16
 """Rows in order that are sent through the stages at a time."""
 HELD = 1 << 21
 """Rows that are held at most: those of a wave with more are put in order so many at a time."""
+READ = 1 << 17
+"""Rows that are read at a time."""
 NEVER = np.iinfo(np.int64).max
 """A block that no launch has."""
 CONST, LOCAL = 1 << 59, 1 << 55
@@ -41,12 +44,14 @@ CONST, LOCAL = 1 << 59, 1 << 55
 
 @dataclass(slots=True)
 class Ordering:
-    """One device's rows on their way: held, put in order, and sent through its stages."""
+    """One device's `rows` on their way: held, put in order, and sent through its stages."""
 
     track: Track
     sites: Sites
     shapes: Shapes
     zones: Zones
+    rows: int
+    line: Line | None = None
     _held: Held = field(init=False)
     _distinct: DistinctRows = field(init=False)
     _stages: Stages = field(init=False)
@@ -67,7 +72,7 @@ class Ordering:
         spaces = {space for wire in track.lasting for space in wire.spaces}
         heard = np.zeros(SPACES, np.bool_)
         heard[[space for space in Space if space.name.lower() in spaces]] = True
-        self._held = Held(track, self.sites, self.zones, heard)
+        self._held = Held(track, self.sites, self.zones, heard, min(self.rows, HELD + READ))
         self._distinct = DistinctRows(track, self.shapes, TAKEN)
         units = list(_units(track))
         self._units = {scope: number for number, (scope, _) in enumerate(units)}
@@ -77,9 +82,9 @@ class Ordering:
         """Hold rows of accesses to the spaces that any stage with state hears of."""
         self._held.take(batch, named, reaches)
 
-    def take_samples(self, samples: Samples, sites: Sites, zones: Zones) -> None:
+    def take_samples(self, samples: Samples) -> None:
         """Hold rows of texels, which go through the stages in front at once."""
-        site, zone = locate(samples, sites, zones)
+        site, zone = locate(samples, self.sites, self.zones)
         front = Stages(tuple(w for w in self.track.front if "texture" in w.spaces))
         front.run(samples.batch, {}, listeners=self.track.lasting)
         for name, flow in front.passed.items():
@@ -102,15 +107,22 @@ class Ordering:
         for start in range(0, len(order), TAKEN):
             rows = order[start : start + TAKEN]
             chosen = self._distinct.choose(rows, held.columns(), self._unit_of_block, windows)
-            self._send(rows, chosen, sampled)
+            flows = flows_of(self._distinct.pools, sampled, chosen)
+            if self.line is None or self._wanted:
+                self._send(rows, chosen, flows)
+            else:
+                self.line.submit(self._send, rows, chosen, flows)
         held.drop(done)
 
     def close(self) -> None:
         """Count what is held, and enter what all stages have said."""
         self.release(None)
+        if self.line is not None:
+            self.line.finish()
         site, zone, scope, mixed = self._held.groups.parts()
         for wire in self.track.lasting if self._sums else ():
             sums = self._sums[wire.stage.name].T
+            sums = np.pad(sums, ((0, len(site) - len(sums)), (0, 0)))
             self.track.ledger.add_sums(wire, site, zone, scope, sums, False)
             if mixed.any():
                 some = site[mixed], zone[mixed], scope[mixed], sums[mixed]
@@ -129,15 +141,14 @@ class Ordering:
         flows = self._flows.items()
         return {name: make_pool(join_flows(parts), self._samples) for name, parts in flows}
 
-    def _send(self, rows: Ints, chosen: Chosen, sampled: Mapping[str, Pool]) -> None:
+    def _send(self, rows: Ints, chosen: Chosen, flows: Mapping[str, Flow]) -> None:
         """Send some rows through the stages that keep state, and add up what they say."""
-        flows = flows_of(self._distinct.pools, sampled, chosen)
         units = {scope: chosen.units[number] for scope, number in self._units.items()}
         group = np.ascontiguousarray(chosen.rows["group"])
         answers = self._stages.run(self._rebuild(rows, chosen), units, flows, group=group)
         for name, sums in answers.items():
             before = self._sums.setdefault(name, np.zeros((len(sums), 0), np.int64))
-            if (more := self._held.groups.many - before.shape[1]) > 0:
+            if (more := sums.shape[1] - before.shape[1]) > 0:
                 before = self._sums[name] = np.pad(before, ((0, 0), (0, more)))
             before[:, : sums.shape[1]] += sums
 
@@ -178,12 +189,23 @@ def count_ordered(
     """
     shapes = Shapes(trace.pattern_store())
     reaches = Reaches(shapes)
-    orderings = [Ordering(track, sites, shapes, zones) for track in tracks if track.lasting]
-    if not orderings:
-        return
+    rows = trace.count("accesses") + trace.count("texels")
+    with assembly_line(rows) as line:
+        orderings = [Ordering(t, sites, shapes, zones, rows, line) for t in tracks if t.lasting]
+        if orderings:
+            _read(trace, orderings, reaches, lowest, tell)
+
+
+def _read(
+    trace: "LaunchTrace",
+    orderings: Sequence[Ordering],
+    reaches: Reaches,
+    lowest: Sequence[int],
+    tell: Callable[[float], None],
+) -> None:
     for samples in read_samples(trace):
         for ordering in orderings:
-            ordering.take_samples(samples, sites, zones)
+            ordering.take_samples(samples)
     floors = np.minimum.accumulate([NEVER, *reversed(lowest)])[::-1]
     seen, many = 0, max(1, trace.count("accesses"))
     filled = (batch for batch in trace.access_batches() if batch.num_rows)

@@ -14,7 +14,7 @@ from cutrace.models.replay.device.device import load_device
 from cutrace.models.replay.native import loops
 from cutrace.models.replay.native.compiled import rows_asked
 from cutrace.models.replay.options import ReplayOptions
-from cutrace.models.replay.ordered import distinct, held, held_rows, ordered
+from cutrace.models.replay.ordered import distinct, held, held_rows, line, ordered
 from cutrace.models.replay.replay import replay
 from cutrace.models.replay.schedule import turns
 from cutrace.models.replay.schedule.schedule import TURN
@@ -37,9 +37,9 @@ def write(path: Path, *launches: list[Access]) -> Trace:
     return read_trace(path)
 
 
-def loads(line: int, block: int = 0, wid: int = 0, times: int = 1) -> list[Access]:
+def loads(number: int, block: int = 0, wid: int = 0, times: int = 1) -> list[Access]:
     """A warp loads a word of a line again and again, an instruction each."""
-    lanes = warp(stride=0, base=BASE + LINE * line)
+    lanes = warp(stride=0, base=BASE + LINE * number)
     return [Access(lanes, block=block, warp=wid, step=step) for step in range(times)]
 
 
@@ -137,6 +137,7 @@ def many_loads(path: Path) -> Trace:
         (held, "FEW", 1),
         (distinct, "POOLED", 1),
         (ordered, "TAKEN", 5),
+        (line, "WORTH", 0),
         (loops, "HOLDING_WORTH", -1),
         (loops, "ORDERING_WORTH", -1),
     ],
@@ -144,7 +145,8 @@ def many_loads(path: Path) -> Trace:
 def test_nothing_depends_on_how_many_rows_are_looked_at_together(
     where: ModuleType, name: str, value: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Little room for groups and for distinct rows, few rows at a time, loops that are compiled."""
+    """Little room for groups and for distinct rows, few rows at a time, a second thread, loops that
+    are compiled."""
     for loop in (held_rows, turns):
         monkeypatch.setitem(rows_asked, loop.__name__, 0)
     trace = many_loads(tmp_path / "a.cutrace")
@@ -155,3 +157,15 @@ def test_nothing_depends_on_how_many_rows_are_looked_at_together(
     for loop in (held_rows, turns):
         monkeypatch.setitem(rows_asked, loop.__name__, 0)
     assert found(trace, settings={}) == expected
+
+
+def test_what_goes_wrong_in_the_second_thread_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(line, "WORTH", 0)
+    with line.assembly_line(1) as both:
+        assert both is not None
+        both.submit(int, "seven")
+        with pytest.raises(ValueError, match="seven"):
+            both.finish()
+    monkeypatch.setattr("os.cpu_count", lambda: 1)
+    with line.assembly_line(1) as alone:
+        assert alone is None
