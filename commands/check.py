@@ -1,12 +1,13 @@
 """`cutrace check`: fail where a trace is not as it should be, for people and for CI."""
 
+from dataclasses import replace
 from os import environ
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from ..errors import CheckFailed, CutraceError
+from ..errors import CutraceError
 from ..models.replay.options import ReplayOptions
 from .options.command_line import typed
 from .options.quote import quote
@@ -16,15 +17,19 @@ from .running.asked import behind, trace_asked
 from .running.budget import REPORTS, check_budget, update
 from .running.program import TakesProgram, program_of
 from .running.progress import progress
+from .running.trace_check import check_memory, check_races
 
 PANEL = "Compare"
 CLASS = TakesProgram
 EXAMPLES = (
+    "cutrace check",
+    "cutrace check --against main --format junit",
     "cutrace check scale.cu --budget budget.toml",
     "cutrace check scale.cu --budget budget.toml --update",
     "cutrace check scale.cu --races",
     "cutrace check scale.cu --budget budget.toml --format junit",
 )
+NAME = "cutrace.toml"
 FORMATS = ("text", "github", *REPORTS)
 
 
@@ -38,7 +43,8 @@ def command(
         Path | None,
         typer.Argument(
             metavar="[SOURCE] [-- PROGRAM ARGUMENTS]",
-            help="A trace, or a source or program to record for this once",
+            help="A trace, or a source or program to record for this once; without one, all that"
+            " cutrace.toml in this folder says",
         ),
     ] = None,
     races: Annotated[
@@ -66,29 +72,50 @@ def command(
             "where $GITHUB_ACTIONS is set.",
         ),
     ] = None,
+    against: Annotated[
+        str | None,
+        typer.Option(
+            metavar="REF|FILE",
+            help="Of a project: no counter may be above what it was there, as `baseline` says.",
+        ),
+    ] = None,
+    baseline: Annotated[
+        Path | None,
+        typer.Option(
+            "--write-baseline", metavar="FILE", help="Of a project: write what it costs now."
+        ),
+    ] = None,
 ) -> str:
     """Check a kernel against budgets or for races; the exit status is 1 if a check fails."""
-    if not races and not memory and budget is None:
+    at_github = environ.get("GITHUB_ACTIONS") == "true"
+    shown = format or ("github" if at_github else "text")
+    if shown not in FORMATS:
+        raise CutraceError(f"no format {format!r}; expected {' or '.join(FORMATS)}")
+    asked = races or memory or budget is not None
+    program = program_of(ctx)
+    if source is None and program is None and not asked:
+        return _project(Path(NAME), shown, recording, replay, allow_missing, against, baseline)
+    if source is not None and source.name == NAME:
+        return _project(source, shown, recording, replay, allow_missing, against, baseline)
+    if against or baseline:
+        raise CutraceError(f"--against and --write-baseline: of a project, in {NAME}")
+    if not asked:
         raise CutraceError(
             "nothing to check: --budget FILE holds kernels to what they may cost, --races looks for"
             " races in shared memory, --memory for accesses outside of every array"
         )
     if update_ and budget is None:
         raise CutraceError("--update: say which, --budget FILE")
-    if format not in (None, *FORMATS):
-        raise CutraceError(f"no format {format!r}; expected {' or '.join(FORMATS)}")
     if format in REPORTS and (races or memory or update_ or budget is None):
         raise CutraceError(f"--format {format}: a report of a budget, --budget FILE alone")
-    at_github = environ.get("GITHUB_ACTIONS") == "true"
-    format = format or ("github" if at_github else "text")
+    format = shown
     reports = []
-    program = program_of(ctx)
     with trace_asked(source, program, recording, replay) as trace:
         if races:
             with progress("looking for races"):
-                reports.append(_check_races(trace))
+                reports.append(check_races(trace))
         if memory:
-            reports.append(_check_memory(trace))
+            reports.append(check_memory(trace))
         if budget is not None:
             with progress("counting"):
                 reports.append(
@@ -103,35 +130,25 @@ def command(
     return "\n\n".join(reports)
 
 
-def _check_memory(trace: Path) -> str:
-    """`CheckFailed` with every line that accessed memory outside of every array, if any did."""
-    from ..traces.outside import outside_text
-    from ..traces.reader import read_trace
+def _project(
+    path: Path,
+    format: str,
+    recording: Recording,
+    replay: ReplayOptions,
+    allow_missing: bool,
+    against: str | None,
+    baseline: Path | None,
+) -> str:
+    """All checks of a project's file, or what they cost now written as a baseline."""
+    from ..analyzer.budget.project import read_project
+    from .running.project import ProjectCheck
 
-    opened = read_trace(trace)
-    found = [
-        f"launch {one.number}: {text}"
-        for one in opened.launches
-        if one.launch.outside
-        for _, text in outside_text(one.launch, one.instructions())
-    ]
-    if opened.manifest.fault:
-        found.append(f"the launch after these: {opened.manifest.fault}")
-    if found:
-        raise CheckFailed("\n".join(("accesses outside of every array", "", *found)))
-    return "no lane accessed memory outside of every array"
-
-
-def _check_races(trace: Path) -> str:
-    """What was found; `CheckFailed` with it if there are races."""
-    from ..analyzer.text.race_text import render_races
-    from ..models.analyses.race import find_races
-    from ..traces.reader import read_trace
-
-    opened = read_trace(trace)
-    checks = [find_races(launch) for launch in opened.launches]
-    report = render_races(checks, opened.manifest.sources)
-    if count := sum(len(check.races) for check in checks):
-        pairs = f"{count} pair{'s' * (count > 1)} of lines"
-        raise CheckFailed(f"races in shared memory between {pairs}\n\n{report}")
-    return report
+    if not path.is_file():
+        raise CutraceError(
+            f"nothing to check: name a trace or a source, or write {path}, which lists them"
+        )
+    project = read_project(path)
+    if against:
+        project = replace(project, baseline=against)
+    asked = ProjectCheck(project, recording, replay, allow_missing)
+    return asked.write(baseline) if baseline else asked.run(format)

@@ -1,0 +1,128 @@
+"""A project's checks: which kernels are held to what, as `cutrace.toml` says it.
+
+    devices = ["h200", "gtx580"]       # of every check that names none; -d goes before
+    baseline = "main"                  # a git ref, or a file that --write-baseline wrote
+    tolerance = 5                      # per cent that a counter may be above the baseline
+    counters = ["global_transactions"] # compared with the baseline; else BASIC
+
+    [[check]]
+    source = "src/turn.cu"             # beside this file: a source, a program's, or a trace
+    launch = "turn<<<...>>>(...)"      # one or several; else the source's own comments
+    define = ["PAD=1"]
+    budget = "budget.toml"             # limits in a file of their own
+    races = true                       # no race for shared memory, as --races
+    memory = true                      # no access outside of arrays, as --memory
+    [[check.limit]]                    # limits here, each as a [[budget]] has it
+    kernel = "turn"
+    shared_conflicts = 0
+
+`program = ["1024"]` builds and runs the source as a program with these arguments.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ...errors import CutraceError
+from ...strict_toml import Where, check_keys, make, read_toml
+from ..counting.vocabulary import find_counters
+from .budget import Entry, read_entries
+
+NAME = "cutrace.toml"
+HEAD = ("devices", "baseline", "tolerance", "counters", "check")
+BASIC = (
+    *("global_transactions", "global_bytes_moved", "dram_bytes_read", "dram_bytes_written"),
+    *("local_load_transactions", "local_store_transactions"),
+    *("shared_passes", "shared_conflicts", "constant_passes", "texture_transactions"),
+    *("divergent_branches", "instructions"),
+)
+"""Counters of which less is better, compared with a baseline if nothing else is said."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One `[[check]]`: paths are those of the file's folder, `program` None where none is run."""
+
+    source: str
+    launch: Sequence[str] = ()
+    define: Sequence[str] = ()
+    include: Sequence[str] = ()
+    program: Sequence[str] | None = None
+    devices: Sequence[str] = ()
+    budget: str = ""
+    limit: Sequence[object] = ()
+    races: bool = False
+    memory: bool = False
+
+    @property
+    def name(self) -> str:
+        """What tells it from the others: the source and how it is run."""
+        words = (*(f"-D{text}" for text in self.define), *self.launch, *(self.program or ()))
+        return " ".join((self.source, *words))
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """A whole file; `limits` are the entries of each check."""
+
+    path: Path
+    checks: tuple[Check, ...]
+    limits: tuple[tuple[Entry, ...], ...]
+    devices: tuple[str, ...] = ()
+    baseline: str = ""
+    tolerance: float = 0.0
+    counters: tuple[str, ...] = BASIC
+
+
+@dataclass(frozen=True, slots=True)
+class _Head:
+    devices: Sequence[str] = ()
+    baseline: str = ""
+    tolerance: float = 0.0
+    counters: Sequence[str] = field(default=BASIC)
+
+
+def read_project(path: Path) -> Project:
+    """Read a project's file; `CutraceError` names the check and the key that is wrong."""
+    document = read_toml(path.read_bytes(), str(path))
+    check_keys(document, HEAD, str(path))
+    tables = document.pop("check", [])
+    if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
+        raise CutraceError(f"{path}: `check` must be a list of tables, each `[[check]]`")
+    if not tables:
+        raise CutraceError(f"{path}: no [[check]] in it, so that there is nothing to check")
+    head = make(_Head, document, Where("", str(path), str(path)))
+    find_counters(head.counters)
+    if head.tolerance < 0:
+        raise CutraceError(f"{path}: tolerance = {head.tolerance:g}; expected 0 per cent or more")
+    checks = tuple(_check(number, table, path) for number, table in enumerate(tables))
+    limits = tuple(_limits(number, check, path) for number, check in enumerate(checks))
+    for number, check in enumerate(checks):
+        if not (check.budget or limits[number] or check.races or check.memory or head.baseline):
+            raise CutraceError(
+                f"{path}: check {number + 1} ({check.source}): nothing to check: give it a budget,"
+                " a [[check.limit]], races or memory, or the file a baseline"
+            )
+    return Project(
+        path,
+        checks,
+        limits,
+        tuple(head.devices),
+        head.baseline,
+        head.tolerance,
+        tuple(head.counters),
+    )
+
+
+def _check(number: int, table: Mapping[str, Any], path: Path) -> Check:
+    launch = table.get("launch", [])
+    read = {**table, "launch": [launch] if isinstance(launch, str) else launch}
+    return make(Check, read, Where(f"check {number + 1}", str(path), str(path)))
+
+
+def _limits(number: int, check: Check, path: Path) -> tuple[Entry, ...]:
+    tables = [table for table in check.limit if isinstance(table, dict)]
+    if len(tables) < len(check.limit):
+        raise CutraceError(f"{path}: check {number + 1}: `limit` must be tables: [[check.limit]]")
+    return read_entries(tables, path)

@@ -1,0 +1,184 @@
+"""All checks of a project in one process: limits, races, memory, and what they cost before."""
+
+import io
+import subprocess
+import tarfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ...errors import CheckFailed, CutraceError
+from ...models.replay.options import ReplayOptions
+from ...traces.folder.leftover import scratch_folder
+from ..options.quote import quote
+from ..options.recording import Recording
+from ..options.replay import with_devices
+from .asked import trace_asked
+from .budget import REPORTS
+from .progress import progress
+from .trace_check import check_memory, check_races
+
+if TYPE_CHECKING:
+    from ...analyzer.budget.baseline import Costs
+    from ...analyzer.budget.budget_check import Checked
+    from ...analyzer.budget.project import Check, Project
+    from ...analyzer.profile import Profile
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectCheck:
+    """A project, how to record and replay it, and what was asked on the command line."""
+
+    project: "Project"
+    recording: Recording
+    replay: ReplayOptions
+    allow_missing: bool = False
+
+    def run(self, format: str) -> str:
+        """A report of all checks; `CheckFailed` with all that is broken, if anything is."""
+        from ...analyzer.budget.budget_report import FORMATS
+        from ...analyzer.budget.budget_text import render_broken, render_held
+
+        before = self._before()
+        judged: list[Checked] = []
+        parts: list[str] = []
+        failures: list[str] = []
+        for number, check in enumerate(self.project.checks):
+            with progress(f"checking {check.source}"):
+                found, said, failed = self._check(number, before.get(check.name))
+            judged += found
+            failures += failed
+            parts.append("\n".join((f"{check.name}:", *map(render_held, found), *said)))
+        whole = merged(self.project.path, judged)
+        failures += [render_broken(checked) for checked in judged if checked.broken]
+        if format in FORMATS and (format in REPORTS or failures):
+            print(FORMATS[format](whole))
+        if failures:
+            raise CheckFailed("\n\n".join(failures))
+        if format in REPORTS:
+            return ""
+        checks = len(self.project.checks)
+        last = f"{checks} check{'s' * (checks != 1)}, {len(whole.verdicts)} limits: all hold"
+        return "\n\n".join((*parts, last))
+
+    def write(self, path: Path) -> str:
+        """Write what all checks cost now as a baseline."""
+        from ...analyzer.budget.baseline import write_baseline
+
+        found = self._costs(self.project.path.parent, self.project.checks)
+        write_baseline(path, found)
+        return f"{quote(path)}: what {len(found)} checks cost now"
+
+    def _check(
+        self, number: int, before: "Costs | None"
+    ) -> "tuple[list[Checked], list[str], list[str]]":
+        """One check: its limits judged, what is said of it, and what failed beside limits."""
+        from ...analyzer.budget.baseline import budget_of
+        from ...analyzer.budget.budget import Budget, name_compiler, read_budget
+        from ...analyzer.budget.budget_check import Checker
+        from ...traces.reader import read_trace
+
+        check, limits = self.project.checks[number], self.project.limits[number]
+        folder = self.project.path.parent
+        budgets = [read_budget(folder / check.budget)] if check.budget else []
+        budgets += [Budget(self.project.path, limits)] if limits else []
+        said: list[str] = []
+        failed: list[str] = []
+        with self._trace(folder, check) as path:
+            for wanted, judge in ((check.races, check_races), (check.memory, check_memory)):
+                if wanted:
+                    try:
+                        said.append(judge(path))
+                    except CheckFailed as problem:
+                        failed.append(f"{check.source}: {problem}")
+            trace = read_trace(path)
+            options = self._options(check)
+            profile = _count(path, options)
+            checker = Checker(trace, profile, options)
+            compiler = name_compiler(trace.manifest)
+            judged = [checker.judge(b, compiler, self.allow_missing) for b in budgets]
+            if before:
+                named = Path(f"{check.name}, as of {self.project.baseline}")
+                then = budget_of(before, profile, self.project.tolerance, named)
+                judged.append(checker.judge(then, compiler))
+        return judged, said, failed
+
+    def _before(self) -> "Mapping[str, Costs]":
+        """What each source cost by the baseline: a file, or a ref of git; nothing without one."""
+        from ...analyzer.budget.baseline import read_baseline
+
+        name = self.project.baseline
+        if not name:
+            return {}
+        folder = self.project.path.parent
+        if (folder / name).is_file():
+            return read_baseline(folder / name)
+        with tree_of(folder, name) as tree:
+            there = [c for c in self.project.checks if (tree / c.source).exists()]
+            return self._costs(tree, there)
+
+    def _costs(self, folder: Path, checks: "Sequence[Check]") -> "Mapping[str, Costs]":
+        from ...analyzer.budget.baseline import costs
+
+        found = {}
+        for check in checks:
+            with progress(f"counting {check.source}"), self._trace(folder, check) as trace:
+                profile = _count(trace, self._options(check))
+                found[check.name] = costs(profile, self.project.counters)
+        return found
+
+    @contextmanager
+    def _trace(self, folder: Path, check: "Check") -> Iterator[Path]:
+        """The trace of a check whose paths are those of a folder."""
+        recording = replace(
+            self.recording,
+            launch=(*check.launch,),
+            define=(*self.recording.define, *check.define),
+            include=(*self.recording.include, *(folder / name for name in check.include)),
+        )
+        program = None if check.program is None else (*check.program,)
+        with trace_asked(folder / check.source, program, recording, self.replay) as trace:
+            yield trace
+
+    def _options(self, check: "Check") -> ReplayOptions:
+        """The devices of the command line, else the check's, else the project's."""
+        named = self.replay.devices or (*check.devices,) or self.project.devices
+        return with_devices(replace(self.replay, device=named))
+
+
+def _count(path: Path, options: ReplayOptions) -> "Profile":
+    from ...analyzer.profile import count
+
+    return count(path, options)
+
+
+def merged(path: Path, judged: "Sequence[Checked]") -> "Checked":
+    """All limits as those of one budget, for reports that are one file."""
+    from ...analyzer.budget.budget import Budget
+    from ...analyzer.budget.budget_check import Checked
+
+    return Checked(
+        Budget(path, tuple(entry for one in judged for entry in one.budget.entries)),
+        "; ".join(dict.fromkeys(one.compiler for one in judged)),
+        tuple(verdict for one in judged for verdict in one.verdicts),
+        tuple(name for one in judged for name in one.missing),
+    )
+
+
+@contextmanager
+def tree_of(folder: Path, ref: str) -> Iterator[Path]:
+    """A folder as it was at a ref of git; `CutraceError` if git does not know it."""
+    command = ["git", "-C", str(folder), "archive", "--format=tar", "--end-of-options", ref]
+    try:
+        done = subprocess.run(command, capture_output=True, check=False)
+    except OSError as error:
+        raise CutraceError(f"baseline {ref}: no such file, and git cannot be run") from error
+    if done.returncode:
+        why = done.stderr.decode(errors="replace").strip().removeprefix("fatal: ")
+        raise CutraceError(f"baseline {ref}: no such file, and git says: {why}")
+    with scratch_folder() as scratch:
+        with tarfile.open(fileobj=io.BytesIO(done.stdout)) as packed:
+            packed.extractall(scratch, filter="data")
+        yield Path(scratch)

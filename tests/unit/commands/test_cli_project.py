@@ -1,0 +1,153 @@
+"""`cutrace check` of a project: all that its cutrace.toml says, and nothing worse than before."""
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from hand_trace import Access, hand_trace
+from warps import warp
+
+from cutrace.analyzer.budget.project import read_project
+from cutrace.cli import run
+from cutrace.errors import CutraceError
+
+Captured = pytest.CaptureFixture[str]
+PROJECT = """\
+devices = ["h200"]
+counters = ["global_transactions", "shared_conflicts"]
+tolerance = 5
+
+[[check]]
+source = "near.cutrace"
+races = true
+[[check.limit]]
+kernel = "k"
+global_load_transactions = 4
+
+[[check]]
+source = "far.cutrace"
+memory = true
+budget = "far.toml"
+"""
+FAR = '[[budget]]\nkernel = "k"\nglobal_load_transactions = 32\n'
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Two traces of one load: of 4 sectors, and of 32; a project that holds both."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("GITHUB_ACTIONS", raising=False)
+    trace("near", 4)
+    trace("far", 128)
+    Path("cutrace.toml").write_text(PROJECT)
+    Path("far.toml").write_text(FAR)
+    return tmp_path
+
+
+def trace(name: str, stride: int) -> None:
+    """A trace of one load whose lanes lie so many bytes apart."""
+    shutil.rmtree(f"{name}.cutrace", ignore_errors=True)
+    hand_trace(Path(f"{name}.cutrace"), [Access(warp(stride=stride))])
+
+
+def test_all_checks_of_a_project_hold_in_one_process(capsys: Captured) -> None:
+    assert run(["check"]) == 0
+    said = capsys.readouterr().out
+    assert said.rstrip().endswith("2 checks, 2 limits: all hold")
+    assert "races not checked: the trace does not say what its warps ran" in said
+    assert "no lane accessed memory outside of every array" in said
+    assert run(["check", "cutrace.toml", "-q"]) == 0
+
+
+def test_what_one_check_breaks_is_told_with_all_others(capsys: Captured) -> None:
+    Path("far.toml").write_text(FAR.replace("32", "31"))
+    Path("cutrace.toml").write_text(PROJECT.replace("transactions = 4", "transactions = 3"))
+    assert run(["check"]) == 1
+    said = capsys.readouterr().err
+    assert "cutrace.toml: 1 of 1 limits broken" in said
+    assert "far.toml: 1 of 1 limits broken" in said
+    assert run(["check", "--format", "junit"]) == 1
+    suite = ElementTree.fromstring(capsys.readouterr().out)
+    assert (suite.attrib["tests"], suite.attrib["failures"]) == ("2", "2")
+
+
+def test_a_baseline_is_what_it_cost_and_five_per_cent(capsys: Captured) -> None:
+    assert run(["check", "--write-baseline", "before.json"]) == 0
+    assert run(["check", "--against", "before.json"]) == 0
+    capsys.readouterr()
+    # a load of 4 sectors becomes one of 8 where 4 + 5 % are allowed: 4
+    trace("near", 8)
+    Path("cutrace.toml").write_text(PROJECT.replace("transactions = 4", "transactions = 8"))
+    assert run(["check", "--against", "before.json"]) == 1
+    said = capsys.readouterr().err
+    assert "near.cutrace, as of before.json: 1 of 1 limits broken" in said
+    assert "global_transactions of k on h200: 8, budget: not more than 4" in said
+    assert run(["check", "--against", "before.json", "--format", "json"]) == 1
+    limits = json.loads(capsys.readouterr().out)["limits"]
+    assert [limit["limit"] for limit in limits if not limit["holds"]] == [4]
+
+
+def test_a_tolerance_allows_that_much_more() -> None:
+    trace("near", 32)  # 32 sectors: a lane each
+    text = PROJECT.replace("transactions = 4", "transactions = 40")
+    Path("cutrace.toml").write_text(text)
+    assert run(["check", "--write-baseline", "before.json"]) == 0
+    found = json.loads(Path("before.json").read_text())
+    costs = found["checks"]["near.cutrace"]["h200"]["k"]
+    assert costs["global_transactions"] == 32
+    costs["global_transactions"] = 31  # 31 and 5 % are 32.55: 32 hold
+    Path("before.json").write_text(json.dumps(found))
+    assert run(["check", "--against", "before.json"]) == 0
+    costs["global_transactions"] = 30  # 31.5: 32 do not
+    Path("before.json").write_text(json.dumps(found))
+    assert run(["check", "--against", "before.json"]) == 1
+
+
+def test_a_baseline_is_a_ref_of_git_too(folder: Path, capsys: Captured) -> None:
+    git = ["git", "-c", "user.name=a", "-c", "user.email=a@localhost"]
+    for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "before"]):
+        subprocess.run([*git, *words], check=True)
+    assert run(["check", "--against", "HEAD"]) == 0
+    trace("near", 8)
+    Path("cutrace.toml").write_text(PROJECT.replace("transactions = 4", "transactions = 8"))
+    assert run(["check", "--against", "HEAD"]) == 1
+    assert "near.cutrace, as of HEAD: 1 of 1 limits broken" in capsys.readouterr().err
+    assert run(["check", "--against", "nowhere"]) == 2
+    assert "baseline nowhere: no such file, and git says: " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "no [[check]] in it"),
+        ("check = 1", "must be a list of tables"),
+        ("devics = []\n[[check]]", "unknown key `devics`"),
+        ("[[check]]\nraces = true", "the key `source` is missing"),
+        ('[[check]]\nsource = "k.cu"', "nothing to check"),
+        ('[[check]]\nsource = "k.cu"\nrace = true', "unknown key `race`"),
+        ('[[check]]\nsource = "k.cu"\nlimit = [1]', r"`limit` must be tables"),
+        ('tolerance = -1\n[[check]]\nsource = "k.cu"\nraces = true', "expected 0 per cent or more"),
+        ('counters = ["x"]\n[[check]]\nsource = "k.cu"\nraces = true', "no counter 'x'"),
+    ],
+)
+def test_a_project_that_is_wrong_is_refused_with_the_place(text: str, said: str) -> None:
+    Path("cutrace.toml").write_text(text)
+    with pytest.raises(CutraceError) as problem:
+        read_project(Path("cutrace.toml"))
+    assert said in str(problem.value)
+
+
+def test_without_a_project_there_is_nothing_to_check(capsys: Captured) -> None:
+    Path("cutrace.toml").unlink()
+    assert run(["check"]) == 2
+    assert "write cutrace.toml, which lists them" in capsys.readouterr().err
+    assert run(["check", "near.cutrace", "--races", "--against", "HEAD"]) == 2
+
+
+def test_a_file_that_is_no_baseline_is_refused(capsys: Captured) -> None:
+    Path("before.json").write_text('{"cutrace-baseline": 1, "checks": {"near.cutrace": 7}}')
+    assert run(["check", "--against", "before.json"]) == 2
+    assert "no baseline of `cutrace check --write-baseline`" in capsys.readouterr().err
