@@ -178,15 +178,20 @@ def _resolve_parts(
     spaces = np.full(shape, access.space) if access.space else _spaces_of(addresses)
     lanes = np.broadcast_to(True if facts.lanes is None else facts.lanes, shape)
     where, which, left = (each.reshape(-1, LANES) for each in (addresses, spaces, lanes))
-    parts: list[tuple[Mask | None, Reach]] = []
-    for number, mask in enumerate(_parts_of_warps(where, which, left)):
-        for alike in _warps_alike(where, which, mask):
-            space = Space(int(which[alike][0]))
-            own, chosen = addresses - access.shift(space), alike.reshape(shape)
-            found, _ = group.wave.facts.of(own, chosen, group.columns)
-            if found is not None:
-                parts.append((chosen, _part(group, access, found, 0, space, number)))
-    return parts
+    parts: dict[int, tuple[Mask | None, Reach]] = {}
+    cuts = [
+        (number, alike)
+        for number, mask in enumerate(_parts_of_warps(where, which, left))
+        for alike in _warps_alike(where, which, mask)
+    ]
+    for place in sorted(range(len(cuts)), key=lambda n: int(cuts[n][1].any(axis=1).argmax())):
+        number, alike = cuts[place]  # by warps, so that a fault is that of the first lane
+        space = Space(int(which[alike][0]))
+        own, chosen = addresses - access.shift(space), alike.reshape(shape)
+        found, _ = group.wave.facts.of(own, chosen, group.columns)
+        if found is not None:
+            parts[place] = chosen, _part(group, access, found, 0, space, number)
+    return [parts[place] for place in sorted(parts)]
 
 
 def _parts_of_warps(addresses: Array, spaces: Array, lanes: Array) -> Iterator[Array]:
