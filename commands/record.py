@@ -1,6 +1,5 @@
 """`cutrace record`: run a kernel, or a whole program, and write the trace of what it launches."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -44,14 +43,6 @@ def command(
         Path | None,
         typer.Option("--out", "-o", help="The trace; else the source's name with .cutrace, here."),
     ] = None,
-    jobs: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N",
-            help="Run the blocks of a launch in N threads, a core each at most, where none uses"
-            " what another writes: the trace is the same.",
-        ),
-    ] = None,
     device: Annotated[
         str | None,
         _option(
@@ -84,7 +75,6 @@ def command(
     ] = "",
 ) -> str | int:
     """Run a kernel, or a whole program, and write the trace of what it launches."""
-    recording = replace(recording, jobs=jobs)
     words = program_of(ctx)
     name = str(sources[0]) if sources else ""
     if script := script_command(sources or [], words):

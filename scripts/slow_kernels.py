@@ -80,25 +80,25 @@ def time_launches(words: list[str], path: str) -> None:
 
     warm_up()
     times: list[tuple[float, bool]] = []
-    refused: list[str] = []
+    by_arrays: list[str] = []
     fall_back = engine_choice._array
 
-    def refuse(program: Any, why: str) -> Any:
-        refused.append(why)
-        return fall_back(program, why)
+    def note(program: Any) -> Any:
+        by_arrays.append(program.name)
+        return fall_back(program)
 
     def timed(kernel: Any, launch: Any, memory: Any, loaded: Any, sink: Any) -> None:
         program = prepare(kernel, launch, memory, loaded)
-        refused.clear()
+        by_arrays.clear()
         engine_choice.choose_engine(program, engine.blocks_a_wave(program))  # compiles it
         start = time.process_time()
         engine.run(kernel, launch, memory, loaded, sink)
-        times.append((time.process_time() - start, not refused))
+        times.append((time.process_time() - start, not by_arrays))
         Path(f"{path}.new").write_text(json.dumps(times))
         os.replace(f"{path}.new", path)  # whole also if the program is ended now
 
     with (
-        patch.object(engine_choice, "_array", refuse),
+        patch.object(engine_choice, "_array", note),
         patch.object(engine_choice, "_is_worth_compiling", lambda program: True),
         patch.object(function, "run", timed),
     ):

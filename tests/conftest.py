@@ -29,7 +29,7 @@ SLOW_FILES = {
     *("test_analyzer_bounds", "test_analyzer_idle", "test_counter_twins", "test_html_report"),
     "test_html_browser",
     *("test_engine_compiled", "test_engine_compiled_calls", "test_engine_compiled_generic"),
-    *("test_engine_escape", "test_engine_parallel_waves", "test_engine_small_launch"),
+    *("test_engine_escape", "test_engine_small_launch"),
     *("test_bounds", "test_engine_control", "test_engine_divergence", "test_engine_heap"),
     *("test_engine_instruction_limit", "test_engine_meeting", "test_engine_memory"),
     *("test_engine_pointer", "test_engine_progress", "test_engine_turns"),

@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from ...errors import CutraceError
@@ -15,7 +15,7 @@ from .command_line import takes
 from .complete import kernels
 
 SOURCES = (".cu", ".ptx", ".py")
-WATCHED = ("max_instructions", "check_uninitialized", "max_threads", "engine", "bounds", "jobs")
+WATCHED = ("max_instructions", "check_uninitialized", "max_threads", "engine", "bounds")
 """Options that are those of a session, and of the engine (`choose_watch`)."""
 KEPT = ("control", "sample_blocks", "sample_seed", "max_trace_size")
 """Options of a session that choose what is recorded (`choose_wish`), beside the only_ ones."""
@@ -86,8 +86,6 @@ class Recording:
         None, "The largest trace: 500K, 10M, 2G.", "BYTES", panel=_KEPT
     )
 
-    jobs: int | None = None
-
     @property
     def compiler_options(self) -> tuple[str, ...]:
         """The options that are the compiler's, in its own spelling."""
@@ -116,8 +114,6 @@ def record_source(
 
     attach(Session.at_close, replay)
     arch = recording.arch or DEFAULT_TARGET
-    if recording.jobs is None:
-        recording = replace(recording, jobs=replay.jobs)
     with progress(f"recording {source}"), wished(recording):
         return record(source, recording.launch, out, arch=arch, options=recording.compiler_options)
 

@@ -73,8 +73,7 @@ class ReplayOptions:
     )
     jobs: int = option(
         1,
-        "Run the blocks of a source in N threads, and serve several devices in N"
-        " processes, a core each at most.",
+        "Serve several devices in N processes, a core each at most.",
         "N",
     )
 

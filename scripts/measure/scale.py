@@ -18,7 +18,6 @@ from typing import Any
 
 import numpy as np
 from bench import machine
-from scale_jobs import measure_jobs
 from scale_kernels import ROWS, Record, record_loop, record_spmv, record_transpose
 
 import cutrace
@@ -286,7 +285,6 @@ def main() -> None:
                 measure_sampling(trace, "spmv 100000 rows", record_spmv, seeds),
                 measure_sampling(trace, "spmv 1600000 rows", record_large_spmv, seeds // 5),
             ],
-            "jobs": lambda: measure_jobs(trace),
         }
         for name in arguments.parts or parts:
             print(f"{name} ...", file=sys.stderr)

@@ -231,41 +231,6 @@ def _widths(measured: Measured) -> str:
     return f"{measured['kernel']}:\n\n" + _table(("counter", "± half width", "coverage"), rows)
 
 
-def _jobs(found: Sequence[Measured]) -> Iterator[str]:
-    yield JOBS
-    several = found[0]["jobs"][1:]
-    clock = ("1 job, s", *(f"{n} jobs" for n in several))
-    cpu = (f"CPU s, {n}" for n in found[0]["jobs"])
-    yield _table(
-        ("kernel", *clock, *cpu),
-        (
-            (
-                m["kernel"],
-                f"{m['clock'][0]:.3f}",
-                *(f"{m['clock'][0] / seconds:.2f} x" for seconds in m["clock"][1:]),
-                *(f"{seconds:.3f}" for seconds in m["cpu"]),
-            )
-            for m in found
-        ),
-    )
-
-
-JOBS = """## Blocks of one launch in parallel
-
-With `--jobs N` the waves of blocks of a launch run in N threads, a core each at most. Machine code
-runs without Python's lock, and so does what makes tables of its rows; naming patterns in the order
-of the rows and handing rows to the writer, which has a thread of its own with any number of jobs,
-take turns. For the same bytes memory is put aside before the launch, and each word of global memory
-that a thread reads or writes is marked: where one wrote what another one read or wrote, memory is
-put back and one thread runs the launch again. A launch runs in one thread, and a line on stderr
-says why, if an atomic's result is read or floats are added, if it fences, if it is a single wave
-(of 65536 lanes: 256 blocks of 256 threads), if the array engine runs it, or if the rows of one wave
-are more than a thread may hold. Below are seconds by the clock from launch to closed trace with one
-job, how many times faster more are, and CPU seconds of all threads. Random addresses lose: each row
-names a pattern of its own, which is looked up a second time. So does what takes few waves. Sweeps
-(`cutrace sweep`) and replays on several devices (`cutrace analyze --jobs`) run in processes."""
-
-
 SHOWN = (
     *("global_load_requests", "global_load_transactions", "global_load_bytes_asked"),
     *("global_store_transactions", "bus_utilization", "shared_passes", "instructions"),
@@ -278,7 +243,6 @@ SECTIONS: Mapping[str, Callable[[Measured], Iterator[str]]] = {
     "bytes": lambda scale: _bytes(scale["bytes"]),
     "memory": lambda scale: _memory(scale["memory"]),
     "sampling": lambda scale: _sampling(scale["sampling"]),
-    "jobs": lambda scale: _jobs(scale["jobs"]),
 }
 """What to say of each part that scripts/scale measured."""
 

@@ -5,7 +5,7 @@ instruction; it needs no compiler, which a short launch would wait for longer th
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -40,25 +40,19 @@ as some 30 of them take in the array engine, which decodes the kernel for each."
 ASIDE_A_LAUNCH = 1 << 21
 """Bytes of global memory that take as long to put aside as a short launch takes to run."""
 
-ALONE = 0
-"""The number of a thread that runs a launch by itself; those beside others count from 1."""
-
-MakeWave: TypeAlias = Callable[[NDArray[np.int64], PatternTable, Sink, int], ArrayWave]
-"""Makes a wave of the thread blocks with these numbers, to be run by the thread of this number."""
+MakeWave: TypeAlias = Callable[[NDArray[np.int64], PatternTable, Sink], ArrayWave]
+"""Makes a wave of the thread blocks with these numbers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
     """An engine: it makes waves.
 
-    `ways` tells what each instruction does to global memory, as read_write_sets.py has it, where
-    waves may be run in several threads; else `alone` says why not. A launch that `is_brief` runs
-    by small_launch.py's rules first: if it was not, it is chosen for again.
+    A launch that `is_brief` runs by small_launch.py's rules first: if it was not, it is chosen for
+    again.
     """
 
     make: MakeWave
-    ways: Callable[[], NDArray[np.int32]] | None = None
-    alone: str = ""
     is_brief: bool = False
 
 
@@ -70,24 +64,20 @@ def choose_engine(program: Program, blocks: int) -> Choice:
     """
     asked = program.launch.watch.engine
     if asked == "array":
-        return _array(program, "the array engine was asked for")
+        return _array(program)
     if asked == "auto" and not _is_worth_compiling(program):
-        choice = _array(program, "it is too short to be worth compiling")
-        return replace(choice, is_brief=may_be_long(program))
+        return replace(_array(program), is_brief=may_be_long(program))
     try:
         return _compiled(program, blocks)
-    except CutraceError as problem:
+    except CutraceError:
         if asked == "compiled":
             raise
-        return _array(program, str(problem))
+        return _array(program)
 
 
-def _array(program: Program, why: str) -> Choice:
+def _array(program: Program) -> Choice:
     decode(program)
-    return Choice(
-        lambda numbers, patterns, sink, thread: ArrayWave(program, numbers, patterns, sink),
-        alone=f"only compiled code runs in several, and {why}",
-    )
+    return Choice(lambda numbers, patterns, sink: ArrayWave(program, numbers, patterns, sink))
 
 
 def _compiled(program: Program, blocks: int) -> Choice:
@@ -101,30 +91,12 @@ def _compiled(program: Program, blocks: int) -> Choice:
     buffers = buffers_of(program.memory)
     escapes = Escapes(program, code.made)
     place_parameters(program)
-    generic = (code.made.sites[number][0] for number in code.made.anywhere)
-    alone = _runs_alone(program, [*code.made.escaped, *generic])
 
-    def make(
-        numbers: NDArray[np.int64], patterns: PatternTable, sink: Sink, thread: int
-    ) -> CompiledWave:
-        own = Buffers() if program.waiting else buffers[thread]  # waves that wait are there at once
-        is_beside = thread != ALONE
-        return CompiledWave(code, own, program, numbers, patterns, sink, is_beside, escapes)
+    def make(numbers: NDArray[np.int64], patterns: PatternTable, sink: Sink) -> CompiledWave:
+        own = Buffers() if program.waiting else buffers  # waves that wait are there at once
+        return CompiledWave(code, own, program, numbers, patterns, sink, escapes)
 
-    return Choice(make, None if alone else code.ways, alone)
-
-
-def _runs_alone(program: Program, called: Collection[int]) -> str:
-    """Return why waves of compiled code run one after another, empty if they need not; at the
-    instructions `called` (pcs) it may call Python."""
-    kernel = program.kernel
-    if program.waiting:
-        first = kernel.instructions[kernel.blocks[min(program.waiting)].first]
-        return f"its warps wait for one another at `{first.text}` (PTX line {first.ptx_line})"
-    if called:
-        first = kernel.instructions[min(called)]
-        return f"`{first.text}` may need the array engine (PTX line {first.ptx_line})"
-    return ""
+    return Choice(make)
 
 
 _SPENT: Counter[Alike] = Counter()

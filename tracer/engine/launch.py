@@ -21,15 +21,13 @@ class Watch:
     """What is watched for while a launch runs, beyond what no device allows, and what runs it.
 
     A warp may run `max_instructions`, a launch have `max_threads`. With `uninitialized`, a load of
-    bytes that nobody wrote is a fault. `engine` is one of ENGINES, `bounds` of BOUNDS. Blocks are
-    run in up to `jobs` threads where that changes nothing.
+    bytes that nobody wrote is a fault. `engine` is one of ENGINES, `bounds` of BOUNDS.
     """
 
     max_instructions: int = 1 << 28
     max_threads: int = 1 << 28
     uninitialized: bool = False
     engine: str = "auto"
-    jobs: int = 1
     bounds: str = "strict"
 
 
@@ -40,8 +38,7 @@ class Launch:
     `arguments` holds, for each parameter of the kernel, its bytes (little-endian, the parameter's
     own size). `output` takes what `printf` writes. Messages call
     the kernel `name`, or as its PTX does. Only the blocks `chosen`, rising, are run, if any are
-    chosen. `order` says why blocks have to run one after the other, if they have to, and `remark`
-    is told why a launch that might have several threads runs in one. `cluster` is how many blocks
+    chosen. `cluster` is how many blocks
     form a cluster, along each axis; () where none were asked for: each block is one.
     """
 
@@ -53,8 +50,6 @@ class Launch:
     watch: Watch = Watch()
     name: str = ""
     chosen: tuple[int, ...] = ()
-    order: str = ""
-    remark: Callable[[str], None] = lambda text: None
     cluster: tuple[int, int, int] | tuple[()] = ()
 
     @property
@@ -160,3 +155,30 @@ class Sink(Protocol):
         address: NDArray[Any],
     ) -> None:
         """Add what lanes did outside of every allocation, as schema.Outside has it."""
+
+
+class Nowhere:
+    """A sink that drops every row, for a launch that is run and not recorded."""
+
+    def patterns(self, active: NDArray[Any], offsets: NDArray[Any]) -> int:
+        """Drop patterns."""
+        return 0
+
+    def accesses(self, *columns: NDArray[Any]) -> None:
+        """Drop accesses."""
+
+    def paths(self, *columns: NDArray[Any]) -> int:
+        """Drop paths."""
+        return 0
+
+    def control(self, *columns: NDArray[Any]) -> None:
+        """Drop what warps ran."""
+
+    def texels(self, *columns: Any) -> None:
+        """Drop texture samples."""
+
+    def lanes_on(self, *columns: NDArray[Any]) -> None:
+        """Drop sums of lanes."""
+
+    def outside(self, *columns: NDArray[Any]) -> None:
+        """Drop what lanes did outside of allocations."""

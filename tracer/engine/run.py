@@ -11,11 +11,9 @@ from .array.deadlock import Stillness
 from .array.decode import prepare
 from .array.program import Program, spoken_name
 from .array.wave import ArrayWave
-from .engine_choice import ALONE, Choice, MakeWave, choose_engine
+from .engine_choice import Choice, MakeWave, choose_engine
 from .launch import Launch, Sink
 from .memory.memory import LoadedModule, Memory
-from .parallel.held_rows import Nowhere, OwnPatterns
-from .parallel.parallel_waves import Abreast, cores, why_alone
 from .rows.pattern import PatternTable
 from .small_launch import run_briefly
 
@@ -50,10 +48,7 @@ def run(kernel: Kernel, launch: Launch, memory: Memory, loaded: LoadedModule, si
                 return
             patterns.begin_launch()
             choice = choose_engine(program, blocks)
-        if launch.watch.jobs == 1:
-            _run_waves(program, blocks, choice.make, patterns, sink)
-        else:
-            _run_abreast(program, blocks, choice, patterns, sink)
+        _run_waves(program, blocks, choice.make, patterns, sink)
 
 
 def _waves_in_turn(
@@ -64,49 +59,24 @@ def _waves_in_turn(
 
     def waves(sink: Sink) -> Iterator[ArrayWave]:
         for number in range(-(-launch.executed // blocks)):
-            yield choice.make(launch.wave(number, blocks), patterns, sink, ALONE)
+            yield choice.make(launch.wave(number, blocks), patterns, sink)
 
     return waves
 
 
-def _run_abreast(
-    program: Program, blocks: int, choice: Choice, patterns: PatternTable, sink: Sink
-) -> None:
-    """Run waves in several threads; say why where they have to run one after another."""
-    launch = program.launch
-    if launch.watch.jobs > cores():
-        launch.remark(f"{launch.watch.jobs} jobs were asked for; this machine has {cores()} cores")
-    why = why_alone(program, blocks, choice)
-    written = 0
-    if not why:
-        abreast = Abreast(program, blocks, choice)
-        why = abreast.run(patterns, sink)
-        if not why:
-            return
-        written = abreast.written
-    _run_waves(program, blocks, choice.make, patterns, sink, written)
-    launch.remark(f"kernel `{program.name}` runs in one thread: {why}")
-
-
 def _run_waves(
-    program: Program, blocks: int, make: MakeWave, patterns: PatternTable, sink: Sink,
-    written: int = 0,
-) -> None:  # fmt: skip
-    """Run one wave after another; admit the next one early while those before only wait.
-
-    The rows of the first ones are `written` already.
-    """
+    program: Program, blocks: int, make: MakeWave, patterns: PatternTable, sink: Sink
+) -> None:
+    """Run one wave after another; admit the next one early while those before only wait."""
     launch = program.launch
-    for number in range(written):
-        make(launch.wave(number, blocks), OwnPatterns(), Nowhere(), ALONE).run()
     waves = -(-launch.executed // blocks)
     resident: list[ArrayWave] = []
     idle = 0
     stillness = Stillness(program.memory)
-    number = written
+    number = 0
     while number < waves or resident:
         if number < waves and idle >= len(resident):
-            resident.append(make(launch.wave(number, blocks), patterns, sink, ALONE))
+            resident.append(make(launch.wave(number, blocks), patterns, sink))
             number += 1
             idle = 0
         wave = resident.pop(0)

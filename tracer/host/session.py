@@ -45,9 +45,7 @@ class Session:
     to access global memory outside of every allocation: a KernelFault (`strict`), or, in pages of 2
     MB that hold a part of one, done as a chip does it, counted, and told on stderr (`report`).
     `engine` is `array`, `compiled` (CutraceError for a kernel with an instruction that it does not
-    know) or `auto`: the trace is the same. It is, too, for any number of `jobs`: the blocks of a
-    launch are run in so many threads, a core each at most, where none uses what another writes;
-    else in one, and stderr has a line that says why.
+    know) or `auto`: the trace is the same.
 
     What is recorded, never what is run, is restricted by `only`: kernels, launches, blocks, warps,
     lines, spaces, each a list or a text with commas (`only={"blocks": "0-7", "spaces": "shared"}`);
@@ -69,7 +67,6 @@ class Session:
         check_uninitialized: bool | None = None,
         max_threads: int | None = None,
         engine: str | None = None,
-        jobs: int | None = None,
         bounds: str | None = None,
         only: Mapping[str, Words] | None = None,
         control: bool | None = None,
@@ -79,7 +76,7 @@ class Session:
     ) -> None:
         self._wish = choose_wish(only, control, sample_blocks, sample_seed, max_trace_size)
         self._watch = choose_watch(
-            max_instructions, check_uninitialized, max_threads, engine, jobs, bounds
+            max_instructions, check_uninitialized, max_threads, engine, bounds
         )
         self.trace = self._named = choose_trace(path)
         self._output = output

@@ -14,6 +14,7 @@ from llvmlite import binding
 
 import cutrace
 from cutrace.cache import keep
+from cutrace.errors import CutraceError
 from cutrace.native import machine_code
 from cutrace.tracer.engine import engine_choice
 
@@ -66,12 +67,14 @@ def code_that_is_not_kept(quick: bool = False) -> Iterator[None]:
 @contextmanager
 def listening(refused: list[str]) -> Iterator[None]:
     """Keep what the compiled engine says when it refuses a kernel."""
-    fall_back = engine_choice._array
+    compiled = engine_choice._compiled
 
-    def listen(program: Any, why: str) -> Any:
-        if why != "the array engine was asked for":
-            refused.append(why)
-        return fall_back(program, why)
+    def listen(program: Any, blocks: int) -> Any:
+        try:
+            return compiled(program, blocks)
+        except CutraceError as problem:
+            refused.append(str(problem))
+            raise
 
-    with patch.object(engine_choice, "_array", listen):
+    with patch.object(engine_choice, "_compiled", listen):
         yield

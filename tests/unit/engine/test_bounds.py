@@ -6,13 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from engines import assert_same_under_both, compiled_where_known, files_of
+from engines import assert_same_under_both
 from numpy.typing import NDArray
 
 import cutrace
 from cutrace.cli import run
 from cutrace.errors import CutraceError, KernelFault
-from cutrace.tracer.engine import run as engine
 from cutrace.tracer.engine.launch import Watch
 from cutrace.tracer.engine.memory.memory import Arena, Memory
 from cutrace.tracer.host.selection.watch import watching
@@ -260,26 +259,6 @@ def test_it_is_told_once_a_line(capsys: Said) -> None:
         " at global address 0x700000080 in thread (2, 0, 0) of block (0, 0, 0): 0 bytes past the"
         " end of `out` (128 bytes)\n"
     )
-
-
-def test_several_threads_count_as_one_does(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Said
-) -> None:
-    monkeypatch.setattr(engine, "WAVE_LANES", 256)
-    monkeypatch.setattr("cutrace.tracer.engine.parallel.parallel_waves.cores", lambda: 4)
-    monkeypatch.setattr("cutrace.tracer.engine.run.cores", lambda: 4)
-    monkeypatch.setattr("cutrace.tracer.engine.parallel.parallel_waves.ASIDE_BYTES", 1 << 30)
-    traces = []
-    for jobs in (1, 3):
-        path = tmp_path / f"{jobs}.cutrace"
-        with compiled_where_known(), cutrace.Session(path, jobs=jobs, bounds="report") as gpu:
-            data = gpu.to_device(np.arange(2000, dtype=np.float32), "data")
-            out = gpu.device_array(2048, np.float32, "out")
-            gpu.compile(SOURCE).get_function("shift")[32, 64](out, data, 0)
-        traces.append(files_of(path))
-        assert outside_of(path) == [Outside(0, 48, 31, 16, 8000)]
-    assert traces[0] == traces[1]
-    assert "runs in one thread" not in capsys.readouterr().err
 
 
 def test_verify_counts_what_the_manifest_says(tmp_path: Path) -> None:

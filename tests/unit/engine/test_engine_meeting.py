@@ -5,11 +5,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from engines import assert_same_under_both, compiled_where_known, files_of
+from engines import assert_same_under_both
 from numpy.typing import NDArray
 
 import cutrace
-from cutrace.tracer.engine import run as engine
 from cutrace.tracer.engine.kernel.parted_lanes import link_with_waiting
 from cutrace.tracer.ptx.parse import parse_module
 
@@ -112,26 +111,3 @@ def test_only_what_lies_behind_a_waiting_loop_is_a_meeting() -> None:
     assert [kernel.instructions[pc].text.split()[1] for pc in kernel.meetings] == ["%r4,"]
     counted = BEHIND_A_LOOP.replace("@%p1 bra DONE;", "")
     assert link_with_waiting(parse_module(HEADER + counted), "k").meetings == frozenset()
-
-
-def test_lanes_meet_in_several_threads_as_in_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(engine, "WAVE_LANES", 256)
-    monkeypatch.setattr("cutrace.tracer.engine.parallel.parallel_waves.cores", lambda: 4)
-    monkeypatch.setattr("cutrace.tracer.engine.run.cores", lambda: 4)
-    monkeypatch.setattr("cutrace.tracer.engine.parallel.parallel_waves.ASIDE_BYTES", 1 << 30)
-    by_block = FLOATS.replace(
-        "mul.wide.u32 %rd1, %r0",
-        "mov.u32 %r3, %ctaid.x; mad.lo.u32 %r4, %r3, 32, %r0; mul.wide.u32 %rd1, %r4",
-    )
-    traces = []
-    for jobs in (1, 3):
-        path = tmp_path / f"{jobs}.cutrace"
-        with compiled_where_known(), cutrace.Session(path, jobs=jobs) as gpu:
-            out = gpu.device_array(32 * 64, np.float32, "out")
-            gpu.load_ptx(HEADER + by_block).get_function("k")[64, 32](out)
-            assert out.copy_to_host().tolist() == [7.5, 7.0] * 16 * 64
-        traces.append(files_of(path))
-    assert traces[0] == traces[1]
-    assert "runs in one thread" not in capsys.readouterr().err

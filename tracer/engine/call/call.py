@@ -16,9 +16,7 @@ from ..kernel.parameter_layout import Place, Span
 from ..kernel.source_line import source_line
 from ..lanes import DTYPES, Array
 from ..memory.heap import Heap
-from ..memory.memory import TAKES_FROM_HEAP
 from .argument_passing import place_of
-from .device_launch import LATER
 from .device_launch import make_step as make_launch_step
 from .parameter_bytes import fetch_bytes, store_bytes
 from .printf import print_lanes
@@ -170,6 +168,3 @@ _BROUGHT: Mapping[str, Callable[[Decoder, CallTarget], Step]] = {
     "free": _free,
 }
 """What the runtime brings, by the name that the compiler calls it."""
-
-IN_TURN = frozenset({*TAKES_FROM_HEAP, *LATER})
-"""What of this depends on the order in which blocks come to it."""

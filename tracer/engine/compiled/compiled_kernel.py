@@ -1,8 +1,7 @@
 """A kernel compiled: the code of its basic blocks, and buffers that its waves use in turn."""
 
 import ctypes
-from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import cache, lru_cache
 from typing import Any, NamedTuple, TypeAlias
 from weakref import WeakKeyDictionary
@@ -21,7 +20,6 @@ from ..kernel.variable_layout import local_layout, shared_layout
 from ..memory.memory import LoadedModule, Memory
 from ..memory.parameter import parameters_start
 from ..native.translate import translate
-from ..parallel.read_write_sets import way_of
 from ..rows.access_rows import ROWS
 from ..rows.history import RUNS
 from .frame.call_site import is_inner_call
@@ -77,12 +75,12 @@ class Buffers:
         return grown
 
 
-_BUFFERS: WeakKeyDictionary[Memory, defaultdict[int, Buffers]] = WeakKeyDictionary()
+_BUFFERS: WeakKeyDictionary[Memory, Buffers] = WeakKeyDictionary()
 
 
-def buffers_of(memory: Memory) -> Mapping[int, Buffers]:
-    """Return the buffers of a session by thread, known by its memory; they go with it."""
-    return _BUFFERS.setdefault(memory, defaultdict(Buffers))
+def buffers_of(memory: Memory) -> Buffers:
+    """Return the buffers of a session, known by its memory; they go with it."""
+    return _BUFFERS.setdefault(memory, Buffers())
 
 
 class Routines(NamedTuple):
@@ -215,14 +213,6 @@ class CompiledKernel:
             spans = [kernel.functions[callee] for callee in call.callees]
             return [(span.entry, span.exit) for span in spans]
         return [(way, -1) for way in ways_of(block, last)] if last.opcode == "brx" else []
-
-    def ways(self) -> NDArray[np.int32]:
-        """Return what each instruction does to global memory, as read_write_sets.py has it."""
-        found: NDArray[np.int32] = np.zeros(len(self.kernel.instructions), dtype=np.int32)
-        for pc, space, size in self.sites:
-            if space == "global":
-                found[pc] = way_of(self.kernel.instructions[pc].opcode, size)
-        return found
 
     @property
     def log_size(self) -> int:

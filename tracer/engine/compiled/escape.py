@@ -7,7 +7,6 @@ frames as arrays, the array engine's step runs, and what it wrote goes back unde
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from threading import Lock
 from typing import Any, Protocol, cast
 
 import numpy as np
@@ -67,20 +66,18 @@ class Escapes:
         self._program = program
         self._made = made
         self._decoder: Decoder | None = None
-        self._lock = Lock()
         self._ready: dict[int, Escaped] = {}
         for pc in sorted(made.escaped):
             self.find(pc)
 
     def find(self, pc: int) -> Escaped:
         """Return the instruction at `pc`; CutraceError if cutrace does not know it."""
-        with self._lock:  # waves may run in several threads
-            if pc not in self._ready:
-                if self._decoder is None:
-                    p = self._program
-                    self._decoder = Decoder(p.kernel, p.launch, p.memory, p.loaded)
-                self._ready[pc] = self._decode(self._decoder, pc)
-            return self._ready[pc]
+        if pc not in self._ready:
+            if self._decoder is None:
+                p = self._program
+                self._decoder = Decoder(p.kernel, p.launch, p.memory, p.loaded)
+            self._ready[pc] = self._decode(self._decoder, pc)
+        return self._ready[pc]
 
     def place_of(self, slot: int) -> Place:
         """Return where a register lies that a barrier's vote goes to."""

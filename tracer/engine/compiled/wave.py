@@ -66,7 +66,6 @@ class CompiledWave(ArrayWave):
         numbers: NDArray[np.int64],
         patterns: PatternTable,
         sink: Sink,
-        is_beside: bool,
         escapes: Escapes,
     ) -> None:
         super().__init__(program, numbers, patterns, sink)
@@ -76,7 +75,6 @@ class CompiledWave(ArrayWave):
         self._patterns = patterns
         self._epoch = -1
         self._machine = Machine()
-        self._machine.beside = int(is_beside)
         self._escapes = escapes
         self._raised: BaseException | None = None
         self._has_room = False

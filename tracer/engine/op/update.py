@@ -25,12 +25,6 @@ _INTEGER: Mapping[str, str] = {
 _PICK = "%c = icmp {order} {t} %old, %b\n  %new = select i1 %c, {t} %old, {t} %b"
 _ORDER = {"minu": "ult", "maxu": "ugt", "mins": "slt", "maxs": "sgt"}
 OPERATIONS = frozenset({*_INTEGER, "min", "max"})
-_ANY_ORDER = frozenset({"add", "and", "or", "xor", "min", "max"})
-
-
-def is_any_order(operation: str, kind: str) -> bool:
-    """Whether several updates of a word leave the same, whichever comes first."""
-    return operation in _ANY_ORDER and kind[0] in "bus" and kind[1:].isdigit()
 
 
 def update(operation: str, kind: str, in_global: bool) -> tuple[str, str, str] | None:

@@ -11,7 +11,6 @@ from ....errors import CutraceError, KernelFault
 from ....traces import schema
 from ...engine import launch as engine
 from ...engine.memory.memory import LoadedModule
-from ...engine.parallel.held_rows import Nowhere
 from ...engine.run import run
 from ..array import DeviceArray
 from ..recording import Recording
@@ -158,7 +157,7 @@ class ConfiguredFunction:
                 self._request(packed, ()),
                 self.recording.memory,
                 self.linked.loaded,
-                Nowhere(),
+                engine.Nowhere(),
             )
         except KernelFault as fault:
             self.recording.note_fault(str(fault))
@@ -175,8 +174,6 @@ class ConfiguredFunction:
             self.recording.watch,
             self.linked.signature.name,
             blocks,
-            self.linked.known.order,
-            self.recording.remark,
             self.cluster,
         )
 

@@ -5,15 +5,14 @@ from functools import cached_property, lru_cache
 
 import pyarrow as pa
 
-from ...engine.call.call import IN_TURN
 from ...engine.kernel.parted_lanes import link_with_waiting
 from ...engine.kernel.recursion import local_bytes, recursive_functions
 from ...engine.kernel.variable_layout import Layout, local_layout, shared_layout
 from ...isa.table import instruction_table
-from ...ptx.kernel import CallTarget, Kernel, Module, Symbol
+from ...ptx.kernel import Kernel, Module
 from ...ptx.parse import parse_module
 from ..symbol import plain_name
-from .block_independence import why_dependent, why_in_order
+from .block_independence import why_dependent
 from .configuration import Limits
 
 TEXTS = 16
@@ -50,18 +49,6 @@ class Known:
     def dependence(self) -> str:
         """What makes its blocks depend on one another; empty if nothing does."""
         return why_dependent(self.instructions)
-
-    @cached_property
-    def order(self) -> str:
-        """What makes its blocks run one after the other; empty if nothing does."""
-        return why_in_order(self.instructions) or self._called_in_turn
-
-    @property
-    def _called_in_turn(self) -> str:
-        callees = (o.callee for i in self.kernel.instructions for o in i.operands
-                   if isinstance(o, CallTarget))  # fmt: skip
-        names = IN_TURN & {callee.name for callee in callees if isinstance(callee, Symbol)}
-        return f"it calls {min(names)}, which takes turns" if names else ""
 
     @cached_property
     def shared(self) -> Layout:

@@ -32,7 +32,6 @@ def choose_watch(
     check_uninitialized: bool | None = None,
     max_threads: int | None = None,
     engine: str | None = None,
-    jobs: int | None = None,
     bounds: str | None = None,
 ) -> Watch:
     """What a session watches for; CutraceError for a number or a word that makes no sense."""
@@ -45,14 +44,10 @@ def choose_watch(
         watch = replace(watch, max_threads=max_threads)
     if engine is not None:
         watch = replace(watch, engine=engine)
-    if jobs is not None:
-        watch = replace(watch, jobs=jobs)
     if bounds is not None:
         watch = replace(watch, bounds=bounds)
     if watch.bounds not in BOUNDS:
         raise CutraceError(f"there are no bounds `{watch.bounds}`, expected {' or '.join(BOUNDS)}")
-    if watch.jobs < 1:
-        raise CutraceError(f"jobs is {watch.jobs}; expected 1 or more")
     if watch.engine not in ENGINES:
         expected = ", ".join(ENGINES)
         raise CutraceError(f"there is no engine `{watch.engine}`, expected one of {expected}")

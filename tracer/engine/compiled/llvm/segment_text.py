@@ -107,7 +107,7 @@ _BYTES = re.compile(r"\b(FRAME|OF_WARP|OF_BLOCK|ASIDE)_BYTES\b")
 _VALUES = {
     **{"global": "global_bytes", "const": "const_bytes", "shared_start": "shared_bytes"},
     **{"shared_size": "shared_size", "local_start": "local_bytes", "local_size": "local_size"},
-    **{"a_block": "a_block", "count": "count", "beside": "beside"},
+    **{"a_block": "a_block", "count": "count"},
 }
 _POINTERS = {
     **{"chosen": "chosen", "actives": "active", "takens": "taken", "frames": "frames"},

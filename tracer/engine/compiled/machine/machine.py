@@ -39,9 +39,9 @@ class Machine(Struct):
     Basic blocks of loops that wait have `waits`, if `may_wait`; `spins` and `patience` are those of
     SplitStacks, `parked` that of Barriers, `meeting` that of Meetings. `leader` leads those that
     have all waited, `lead_left` more times. `site_pattern` has the last pattern of each access and
-    warp, -1 for none. `beside` is 1 where other threads run waves of the launch at the same time.
-    `escape` is what an escape calls, with its pc and the number of accesses before it; rows of the
-    first `finished` accesses of the basic block are taken, and `upto` says how many are to be.
+    warp, -1 for none. `escape` is what an escape calls, with its pc and the number of accesses
+    before it; rows of the first `finished` accesses of the basic block are taken, and `upto` says
+    how many are to be.
 
     Arrays over accesses: `site_as` is the access that its rows are of: itself, but for one with
     generic addresses that of its state space, from `site_in` on in order of regions. Of such an
@@ -54,7 +54,6 @@ class Machine(Struct):
     warps: int
     a_block: int
     blocks: int
-    beside: int
     levels: int
     most_depth: int
     spare: int
