@@ -88,6 +88,10 @@ What the ISA leaves open is as the H200 has it:
 - `mma` of f16, bf16 and tf32 adds all products of the instruction and the accumulator exactly,
   after cutting each off 25 bits below the largest exponent, and cuts the sum off to f32 (rounds it
   as f16); 8-bit floats take two bytes of every four at a time, and the accumulator at the end.
+- `wgmma` does the same with f16, bf16 and tf32; 8-bit floats it cuts off 13 bits below, the sum,
+  too, where it is f32. A zero that is left of a sum is positive. The base offset of a descriptor is
+  taken off the row that exchanges chunks. `tests/validate/wgmma.npz` has what the H200 gave for all
+  types, with infinities, NaNs and subnormal numbers, and for descriptors of all layouts.
 - `sin` and `cos` first multiply by 1 / 2 pi in f32, so that large angles err as they do there.
 
 Clocks count the warp's instructions, hints to caches are not heeded, `cp.async` copies when it is

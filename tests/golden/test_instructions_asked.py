@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+import numpy as np
 import pytest
+from cases.wgmma_kernel import HEAD, text_of
 from ptx.ptx_case import expand, read_cases
 
 from cutrace.tracer.ptx.kernel import CallTarget, Instruction, Operand, Special, Symbol, Vector
@@ -41,6 +43,9 @@ def there() -> frozenset[str]:
         plain = re.sub(r" \| .*", "", text)
         for case in read_cases(plain):
             seen.update(part.split()[0] for part in case.text.split(";") if part.strip())
+    for name in np.load(COMPARED.parent / "wgmma.npz").files:
+        entry = parse_module(HEAD + text_of(name)).functions[name]
+        seen.update(instruction.mnemonic for instruction in entry.instructions)
     return frozenset(seen)
 
 

@@ -11,12 +11,14 @@ from ...traces.schema import Argument
 from ..engine.kernel.parameter_layout import parameter_offsets
 from ..engine.memory.device_launches import DeviceLaunch
 from ..engine.memory.memory import Memory
+from ..host.launch.configuration import ClusterError
 from ..host.launch.function import ConfiguredFunction, Function
 from ..host.launch.numba_array import count_words, data_address
 from ..host.launch.signature import ARRAY, FLOAT, INTEGER, POINTER, WORD, Parameter
 from .answers import (
     ASSERT,
     ILLEGAL_ADDRESS,
+    INVALID_CLUSTER_SIZE,
     LAUNCH_FAILURE,
     LAUNCH_TIMEOUT,
     MISALIGNED_ADDRESS,
@@ -194,6 +196,8 @@ class Launches:
             sys.stdout.flush()
         if isinstance(problem, KernelFault):
             return _FAULTS.get(problem.cause, LAUNCH_FAILURE)
+        if isinstance(problem, ClusterError):
+            return INVALID_CLUSTER_SIZE
         return NOT_SUPPORTED
 
     def _take_printed(self) -> bytes:

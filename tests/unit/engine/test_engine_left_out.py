@@ -15,7 +15,8 @@ ROOT = Path(__file__).parents[3]
 @pytest.mark.parametrize(
     ("instruction", "said"),
     [
-        ("wgmma.fence.sync.aligned;", "matrix products of warp groups"),
+        ("wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.f16.f16 {%r}, %r, %r, %r, 0, 1, 1, 1, 0, 0;",
+         "matrix products with sparse factors"),
         ("tcgen05.wait::ld.sync.aligned;", "tensor memory"),
         ("clusterlaunchcontrol.query_cancel.is_canceled.pred.b128 %r, %r;", "clusters of blocks"),
         ("cvt.rn.f16x2.e2m3x2 %r, %r;", "numbers of 4 and 6 bits"),

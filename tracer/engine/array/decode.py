@@ -17,6 +17,7 @@ from ..kernel.variable_layout import shared_layout
 from ..launch import Launch
 from ..matrix import ldmatrix as matrix_move
 from ..matrix import mma as matrix
+from ..matrix import wgmma
 from ..memory import access, async_copy, atomic, cluster, mbarrier
 from ..memory.memory import LoadedModule, Memory
 from ..memory.parameter import decode_pointed_parameter
@@ -124,6 +125,7 @@ _FORMS = (
     cluster.decode_cluster_address,
     warp.decode_warp,
     matrix.decode_matrix,
+    wgmma.decode_wgmma,
     matrix_move.decode_matrix_move,
     async_copy.decode_async_copy,
     mbarrier.decode_mbarrier,

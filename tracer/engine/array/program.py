@@ -28,7 +28,8 @@ class Wave(Protocol):
     """Thread blocks that are resident together: their memory, their registers, their warps.
 
     Arrays over blocks, warps or lanes: `numbers` (blocks,) in the grid, `registers` a value a slot,
-    `shared` and `local` bytes, `step` (warps,) the running instruction number of each warp.
+    `shared` and `local` bytes, `step` (warps,) the running instruction number of each warp,
+    `fenced` which of them have run a `wgmma.fence`.
     """
 
     program: "Program"
@@ -49,6 +50,7 @@ class Wave(Protocol):
     frames: FrameStack | None
     facts: FactStore
     asserts: bool
+    fenced: Mask
     stacks: SplitStacks
     rows: WaveRows
 

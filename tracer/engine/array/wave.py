@@ -62,6 +62,7 @@ class ArrayWave:
         self.frames: FrameStack | None = None
         self.facts = FactStore(patterns)
         self.asserts = asserted()
+        self.fenced: Mask = np.zeros(self.warps, dtype=np.bool_)
         self._owned: dict[int, Array] = {}
         self._compact: CompactRegisters | None = None
         self._masks: dict[tuple[bytes, int], Mask] = {}

@@ -37,9 +37,10 @@ def shared_places(tensor: TensorMap, start: int, count: int) -> Places:
     return swizzled(places, SWIZZLES[tensor.swizzle])
 
 
-def swizzled(places: Places, bits: int) -> Places:
-    """Return shared addresses as a swizzle has them; `bits` are those of the row that count."""
-    moved: Places = places ^ ((places >> 7 & bits) << 4)
+def swizzled(places: Places, bits: int, first: int = 0) -> Places:
+    """Return shared addresses as a swizzle has them; `bits` are those of the row that count, and
+    `first` is the row that counts as 0."""
+    moved: Places = places ^ (((places >> 7) - first & bits) << 4)
     return moved
 
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 BYTES = 128
 MARK = 0xC7
 
-_LAYOUT = "<Q8B5I4Q5H5B3b3bHHI"
+_LAYOUT = "<Q8B5I4Q5H5B3h3hHH"
 """Address; type, rank, interleave, swizzle, hint, fill, kind, mark; extents less one; strides;
-boxes; steps; corners; channels and pixels of an im2col box; nothing."""
+boxes; steps; corners; channels and pixels of an im2col box."""
 
 TYPES = (
     *("u8", "u16", "u32", "s32", "u64", "s64", "f16", "f32", "f64", "bf16"),
@@ -88,7 +88,7 @@ class TensorMap:
             int(self.fills_nan), self.kind, MARK,
             *padded(tuple(n - 1 for n in self.extents), 5), *padded(self.strides, 4),
             *padded(self.box, 5), *padded(self.steps, 5), *padded(self.lower, 3),
-            *padded(self.upper, 3), self.channels, self.pixels, 0,
+            *padded(self.upper, 3), self.channels, self.pixels,
         )  # fmt: skip
         return packed.ljust(BYTES, b"\0")
 

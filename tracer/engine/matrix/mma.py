@@ -21,7 +21,7 @@ from ..memory.address import elements
 from ..op import tensor
 from .mma_m8n8k4 import QuadProduct
 
-_BITS = {
+BITS = {
     **{"f16": 16, "bf16": 16, "tf32": 32, "f32": 32, "f64": 64, "s32": 32, "e4m3": 8, "e5m2": 8},
     **{"u8": 8, "s8": 8, "u4": 4, "s4": 4, "b1": 1},
 }
@@ -86,7 +86,7 @@ class Product:
     @property
     def registers(self) -> tuple[int, int, int, int]:
         """How many registers a lane has of D, A, B and C."""
-        to, left, right, start = (_BITS[kind] for kind in self.types)
+        to, left, right, start = (BITS[kind] for kind in self.types)
         products = self.rows * 8, self.rows * self.inner, 8 * self.inner, self.rows * 8
         bits = max(to, 16), left, right, max(start, 16)
         sizes = (n * b // LANES for n, b in zip(products, bits, strict=True))
@@ -99,11 +99,11 @@ class Product:
         to, left, right, _ = self.types
         first = factor(self.rows, self._steps(left), self._width(left)).read(a)
         second = factor(8, self._steps(right), self._width(right)).read(b).swapaxes(0, 1)
-        start = accumulator(self.rows, _BITS[self.types[3]]).read(c)
+        start = accumulator(self.rows, BITS[self.types[3]]).read(c)
         return self._spread(self._multiply(first, second, start), to)
 
     def _width(self, kind: str) -> int:
-        return 32 if kind == "b1" else _BITS[kind]
+        return 32 if kind == "b1" else BITS[kind]
 
     def _steps(self, kind: str) -> int:
         return self.inner // 32 if kind == "b1" else self.inner
@@ -118,10 +118,10 @@ class Product:
             wide = _signed(a, left), _signed(b, right), c.view(np.int32)
             return tensor.multiply_integers(*wide, self.saturate).view(np.uint32)
         first, second, third = (
-            tensor.of_bits(_narrow(x, _BITS[kind]), kind)
+            tensor.of_bits(_narrow(x, BITS[kind]), kind)
             for x, kind in ((a, left), (b, right), (c, start))
         )
-        return tensor.multiply_floats(first, second, third, to, octets=_BITS[left] == 8)
+        return tensor.multiply_floats(first, second, third, to, octets=BITS[left] == 8)
 
     def _spread(self, d: Array, kind: str) -> Array:
         """Return D (rows, 8, warps) as registers (n, warps, 32)."""
@@ -144,7 +144,7 @@ def _narrow(bits: Array, width: int) -> Array:
 
 def _signed(bits: Array, kind: str) -> Array:
     wide = bits.astype(np.int64)
-    top = 1 << (_BITS[kind] - 1)
+    top = 1 << (BITS[kind] - 1)
     return (wide ^ top) - top if kind[0] == "s" else wide
 
 
@@ -186,7 +186,7 @@ def _quad_product(
 def _product(instruction: Instruction) -> Product | QuadProduct | None:
     modifiers = instruction.modifiers
     shape = next((m for m in map(_SHAPE.fullmatch, modifiers) if m), None)
-    types = tuple(m for m in modifiers if m in _BITS)
+    types = tuple(m for m in modifiers if m in BITS)
     if shape is None or len(types) != 4 or "sp" in modifiers or len(instruction.operands) != 4:
         return None
     rows, inner = int(shape[1]), int(shape[2])

@@ -11,7 +11,7 @@ BESIDE: Mapping[str, tuple[str, ...]] = {
     "asynchronous copies and their barriers": ("cp.async", "mbarrier"),
     "bulk copies": ("cp.async.bulk", "cp.reduce.async.bulk", "st.async", "red.async"),
     "lanes of a warp": ("shfl", "vote", "activemask", "match", "redux", "elect"),
-    "matrices": ("mma", "ldmatrix", "stmatrix", "movmatrix"),
+    "matrices": ("mma", "wgmma", "ldmatrix", "stmatrix", "movmatrix"),
     "clusters of blocks": ("mapa", "getctarank", "barrier.cluster"),
     "control": ("bra", "brx", "call", "ret", "exit", "trap", "bar", "barrier"),
     "no effect here": (

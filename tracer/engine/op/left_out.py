@@ -5,7 +5,7 @@ from ...ptx.kernel import Instruction
 LEFT_OUT: tuple[tuple[str, frozenset[str], str], ...] = (
     ("tcgen05", frozenset(), "tensor memory (compute capability 10.0)"),
     ("st", frozenset({"bulk"}), "bulk stores (compute capability 10.0)"),
-    ("wgmma", frozenset(), "matrix products of warp groups"),
+    ("wgmma", frozenset({"sp"}), "matrix products with sparse factors"),
     ("wmma", frozenset(), "fragments of unknown layout; compiled by cutrace, mma.h has mma.sync"),
     ("mma", frozenset({"sp"}), "matrix products with sparse factors"),
     ("mma", frozenset({"block_scale"}), "matrix products with scaled blocks"),

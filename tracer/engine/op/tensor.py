@@ -4,8 +4,9 @@ Matrices are arrays (rows, columns, warps). Measured bit for bit on the hardware
 instruction all products and the accumulator are brought to the largest exponent among them (that
 of a product is the sum of its factors' exponents), cut off 25 bits below it, added exactly, and
 the sum is cut off to float32, or rounded to nearest as f16. 8-bit floats go two bytes of every
-four at a time, from zero, and the accumulator is added at the end. Double precision is a chain of
-fused multiply-adds; integers are exact.
+four at a time, from zero, and the accumulator is added at the end; in `wgmma` all of them and the
+accumulator are cut off 13 bits below, and so is the sum, if it is f32. Double precision is a chain
+of fused multiply-adds; integers are exact.
 """
 
 from collections.abc import Callable
@@ -20,6 +21,12 @@ from .reformat import Reformat, reformat
 
 KEPT_BITS = 25
 """Bits below the largest exponent that take part in a sum."""
+
+OCTET_BITS = 13
+"""The same in a sum of `wgmma` over 8-bit floats."""
+
+_LEAST = {"e4m3": -6, "e5m2": -14, "f16": -14, "f32": -126}
+"""The smallest exponents of numbers that are not subnormal."""
 
 _NOTHING = -4096
 
@@ -105,6 +112,51 @@ def multiply_floats(a: Array, b: Array, c: Array, result: str, octets: bool) -> 
     bits = reformat(Reformat("f64", result, mode))(total.view(np.uint64))
     nan = bits.dtype.type(0x7FFF if result == "f16" else 0x7FFF_FFFF)
     return np.where(np.isnan(total), nan, bits)
+
+
+def multiply_of_warpgroup(a: Array, b: Array, c: Array, result: str, octets: str) -> Array:
+    """Return the bits of a @ b + c as `wgmma` forms it; `octets` are the types of 8-bit floats,
+    `e4m3 e5m2`, or empty."""
+    if not octets:
+        total = _special(a, b, c, _block(a, b, c))
+    else:
+        total = _special(a, b, c, _block_of_octets(a, b, c, octets.split(), result))
+    return _rounded(total + 0.0, result)
+
+
+def _rounded(total: Array, result: str) -> Array:
+    """Return an exact sum as bits of f32, cut off, or of f16, rounded to nearest."""
+    mode = "rn" if result == "f16" else "rz"
+    bits = reformat(Reformat("f64", result, mode))(_overflowed(total).view(np.uint64))
+    size = bits.dtype.type
+    bits = np.where(bits << size(1) == 0, size(0), bits)
+    return np.where(np.isnan(total), size(0x7FFF if result == "f16" else 0x7FFF_FFFF), bits)
+
+
+def _block_of_octets(a: Array, b: Array, c: Array, kinds: list[str], result: str) -> Array:
+    """Return the sum of products of 8-bit floats and c, each cut off OCTET_BITS below the largest
+    exponent, and so the sum as f32. Subnormal numbers have the exponent of the smallest others."""
+    first, second = (_exponents(x, _LEAST[kind]) for x, kind in zip((a, b), kinds, strict=True))
+    largest = _exponents(c, _LEAST[result])
+    for k in range(a.shape[1]):
+        largest = np.maximum(largest, first[:, k, None] + second[None, k])
+    scale = np.ldexp(1.0, OCTET_BITS - np.maximum(largest, -900))
+    total: Array = np.trunc(c * scale)
+    for k in range(a.shape[1]):
+        total = total + np.trunc(a[:, k, None] * b[None, k] * scale)
+    total = total / scale
+    if result == "f16":
+        return total
+    below = np.ldexp(1.0, OCTET_BITS - np.maximum(_exponents(total, -900), -900))
+    kept: Array = np.trunc(total * below) / below
+    return kept
+
+
+def _exponents(x: Array, least: int) -> Array:
+    """Return the exponents of numbers, at least `least`; very low for zeros, 0 for what is no
+    number."""
+    exponents = np.maximum(np.frexp(x)[1] - 1, least)
+    return np.where(x == 0, _NOTHING, np.where(np.isfinite(x), exponents, 0)).astype(np.int32)
 
 
 def _overflowed(total: Array) -> Array:

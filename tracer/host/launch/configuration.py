@@ -12,6 +12,11 @@ from ....traces.check_launch import MOST_COUNTED
 Dim3: TypeAlias = tuple[int, int, int]
 Dimensions: TypeAlias = int | Sequence[int]
 
+
+class ClusterError(CutraceError):
+    """No device can launch clusters of these blocks."""
+
+
 MAX_GRID: Dim3 = (2**31 - 1, 65535, 65535)
 MAX_BLOCK: Dim3 = (1024, 1024, 64)
 MAX_THREADS = 1024
@@ -144,9 +149,8 @@ def choose_cluster(
     elif any(size % part for size, part in zip(grid, cluster, strict=True)):
         problem = f"a grid of {_show(grid)} blocks is not made of whole clusters"
     if problem:
-        raise CutraceError(
-            f"{kernel}<<<{_show(grid)}>>> in clusters of {_show(cluster)}: {problem}"
-        )
+        where = f"{kernel}<<<{_show(grid)}>>> in clusters of {_show(cluster)}"
+        raise ClusterError(f"{where}: {problem}")
     return cluster
 
 
