@@ -1,5 +1,6 @@
 """What is in a trace, as pairs of a word and what it says."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence, Sized
 from itertools import islice
 from typing import TYPE_CHECKING, TypeVar
@@ -44,10 +45,14 @@ def session_rows(trace: "Trace") -> Pairs:
         yield "fault", f"after {len(trace.launches)} launches: {manifest.fault}"
     if manifest.left_out:
         yield "left out", manifest.left_out
-    moves = [event for event in manifest.events if event.kind != "launch"]
+    moves = [event for event in manifest.events if event.kind in ("copy", "set")]
     for event in _some(moves):
         yield event.kind, f"{event.bytes} bytes {event.direction} {event.array}".rstrip()
     yield from _more("copies and sets", moves)
+    calls = Counter(event.name for event in manifest.events if event.kind == "library")
+    for name, count in _some([*calls.items()]):
+        yield "library", f"{name}, {count} times: computed on the host, its kernels are not counted"
+    yield from _more("calls of libraries", [*calls])
 
 
 def kernel_rows(trace: "Trace") -> Pairs:

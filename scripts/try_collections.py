@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 SETTINGS = Path(__file__).with_name("try_programs.toml")
-SAMPLES = re.compile(r"^(0|2|3|5|6)_")
+SAMPLES = re.compile(r"^(0|2|3|4|5|6)_")
 _EXECUTABLE = re.compile(r"add_executable\(\s*([\w-]+)\s+([^)]*)\)")
 _SOURCES = (".cu", ".cpp", ".c")
 _MODULE = re.compile(r'set\(CUDA_(FATBIN|PTX)_FILE "\$\{CMAKE_CURRENT_BINARY_DIR\}/([^"]+)"')
@@ -131,6 +131,9 @@ def _flags_of(cmake: str) -> Iterator[str]:
         yield "--extended-lambda"
     if "OpenMP" in cmake:
         yield from _OPENMP
+    for library in ("cublas", "cufft", "curand", "cusparse"):
+        if f"CUDA::{library}" in cmake:
+            yield f"-l{library}"
     if "CUDA::cuda_driver" in cmake:
         yield "-lcuda"
     if "CUDA::nvrtc" in cmake:

@@ -359,9 +359,10 @@ class Launch:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One thing that the session did, in order: `copy`, `set` or `launch`.
+    """One thing that the session did, in order: `copy`, `set`, `launch` or `library`.
 
-    `direction` is HtoD, DtoH or DtoD for a copy; `launch` is the launch's number.
+    `direction` is HtoD, DtoH or DtoD for a copy; `launch` is the launch's number; `name` is that of
+    a library's call, which was computed on the host: what it does on a GPU is not in the trace.
     """
 
     kind: str
@@ -369,6 +370,7 @@ class Event:
     direction: str = ""
     array: str = ""
     launch: int = -1
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True)

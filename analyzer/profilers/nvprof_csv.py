@@ -62,7 +62,7 @@ def render_gpu_trace(profile: Profile, names: Sequence[str] = ()) -> str:
     rows = [
         _trace_row(number, event, launches, device)
         for number, event in enumerate(profile.manifest.events, start=1)
-        if event.kind != "launch" or event.launch in launches
+        if event.kind in ("copy", "set") or event.launch in launches
     ]
     lines = ["======== Profiling result:", _join(COLUMNS), ",".join(UNITS)]
     return "\n".join((*lines, *rows)) + "\n"

@@ -160,7 +160,9 @@ def _events(
     """The cells of each row: copies and launches in the order in which they happened."""
     launches = {p.number: p for p in profile.launches if p.device == profile.devices[0]}
     for event in profile.manifest.events:
-        if event.kind != "launch":
+        if event.kind == "library":
+            _say(f"{event.name} has no row in the log: its kernels are not in the trace")
+        elif event.kind != "launch":
             yield [(column, column.event(event)) for column in columns]
         elif (launch := launches[event.launch]).refusal:
             _say(f"launch {launch.number} has no row in the log: {launch.device} {launch.refusal}")

@@ -17,7 +17,7 @@ from ...errors import CutraceError
 from ...traces.folder.leftover import scratch_folder
 from ..front.headers import tensor_core
 from ..host.path import missing_file
-from .library import build_library
+from .library import HEADERS, build_library
 from .missing import advise
 from .nvcc import run_nvcc
 from .toolkit import Toolkit, find_host_compiler, find_toolkit
@@ -50,7 +50,7 @@ class Builder:
             *(str(self.toolkit.nvcc), f"-arch={arch}", f"-code={arch}", "-lineinfo", "-g"),
             *("--no-compress", "-cudart", "shared", "-include", str(RUNTIME / "legacy.h")),
             *(("-ccbin", self.host) if not _names_compiler(rest) else ()),
-            *(*rest, f"-I{self.headers}"),
+            *(*rest, f"-I{self.headers}", "-Xcompiler", f"-idirafter,{HEADERS}"),
             *(f"-L{self.library / 'stubs'}", f"-L{self.library}"),
             *("-Xlinker", f"-rpath={self.library}"),
         ]

@@ -1,8 +1,9 @@
 """Our library, in place of CUDA's runtime and driver: compiled when it is first needed.
 
 `runtime/` and `driver/` are one library under two names, so that a program that uses both has one
-device. It exports what it implements. Of CUDA's other functions, by the lists in the toolkit's own
-headers, it has stubs that refuse by name, so that a program that calls one finds that out there.
+device; `libraries/` adds cuBLAS and the like, computed on the host. It exports what it implements.
+Of CUDA's other functions, by the lists in the toolkit's own headers, it has stubs that refuse by
+name, so that a program that calls one finds that out there.
 """
 
 import os
@@ -20,6 +21,13 @@ from .toolkit import Toolkit
 from .wire import RUNTIME
 
 DRIVER = Path(__file__).with_name("driver")
+LIBRARIES = Path(__file__).with_name("libraries")
+HEADERS = LIBRARIES / "include"
+"""cublas_v2.h and the like, for programs that are compiled where NVIDIA's are not."""
+
+OF_MACHINE_CODE = ("cublas", "cublasLt", "cufft", "curand", "cusparse")
+"""Libraries whose calls ours computes or refuses, by what the linker calls them."""
+
 FLAGS = ("-std=gnu11", "-O2", "-fPIC", "-fvisibility=hidden", "-pthread", "-Wall", "-Wextra")
 
 _DEFINED = re.compile(r"^API [^\n(]*?(\w+)\(", re.MULTILINE)
@@ -34,7 +42,8 @@ def build_library(toolkit: Toolkit, compiler: str) -> Path:
     more, but takes what it has under the name of NVIDIA's driver.
     """
     major = toolkit.version.partition(".")[0]
-    sources = sorted((*RUNTIME.glob("*.[ch]"), *DRIVER.glob("*.[ch]")))
+    folders = (RUNTIME, DRIVER, LIBRARIES, HEADERS)
+    sources = sorted(path for folder in folders for path in folder.glob("*.[ch]"))
     writers = [Path(__file__).with_name(f"{name}.py") for name in ("entries", "exports", "library")]
     texts = (path.read_bytes() for path in (*sources, *writers))
     made_of: list[str | bytes] = [compiler, toolkit.version, *FLAGS, *texts]
@@ -46,8 +55,10 @@ def _make(folder: Path, toolkit: Toolkit, compiler: str, major: str) -> None:
     name = f"libcudart.so.{major}"
     work = folder / "made"
     work.mkdir()
-    sources = [*sorted(RUNTIME.glob("*.c")), *sorted(DRIVER.glob("*.c")), *_written(work, toolkit)]
-    (work / "map").write_text(f"{name} {{ global: cuda*; __cuda*; }};\nlibcudart.so.12 {{ }};\n")
+    ours = (path for folder in (RUNTIME, DRIVER, LIBRARIES) for path in sorted(folder.glob("*.c")))
+    sources = [*ours, *_written(work, toolkit)]
+    names = "".join(f"{library}*; " for library in ("cuda", "__cuda", *OF_MACHINE_CODE))
+    (work / "map").write_text(f"{name} {{ global: {names}}};\nlibcudart.so.12 {{ }};\n")
     headers = [f"-I{each}" for each in (toolkit.include, RUNTIME, DRIVER, work)]
     objects = [str(work / f"{path.parent.name}_{path.stem}.o") for path in sources]
 
@@ -59,7 +70,8 @@ def _make(folder: Path, toolkit: Toolkit, compiler: str, major: str) -> None:
     _link(compiler, objects, folder / name, work)
     (folder / "within").mkdir()
     _link(compiler, objects, folder / "within" / "libcuda.so.1", work)
-    (folder / "libcudart.so").symlink_to(name)
+    for library in ("cudart", *OF_MACHINE_CODE):
+        (folder / f"lib{library}.so").symlink_to(name)
     (folder / "libcudart.so.12").symlink_to(name)
     (folder / "libcuda.so.1").symlink_to(name)
     (folder / "libcuda.so").symlink_to(name)
@@ -71,7 +83,7 @@ def _link(compiler: str, objects: list[str], library: Path, work: Path) -> None:
     """Link the library under a name, which is also how the system's loader knows it."""
     linking = (
         *("-Wl,-z,defs", "-Wl,-Bsymbolic", "-Wl,-z,initfirst", f"-Wl,-soname,{library.name}"),
-        *(f"-Wl,--version-script,{work / 'map'}", "-pthread", "-ldl"),
+        *(f"-Wl,--version-script,{work / 'map'}", "-pthread", "-ldl", "-lm"),
     )
     _run([compiler, "-shared", *objects, *linking, "-o", str(library)], work)
 

@@ -4,12 +4,8 @@ import re
 
 _ASKED = re.compile(r"fatal error: (\S+\.h\w*): No such file|cannot find -l(\w+)")
 _MACHINE_CODE = {
-    "cublas": "cuBLAS",
     "cudnn": "cuDNN",
-    "cufft": "cuFFT",
     "cusolver": "cuSOLVER",
-    "cusparse": "cuSPARSE",
-    "curand": "cuRAND",
     "nccl": "NCCL",
     "npp": "NPP",
     "nvjpeg": "nvJPEG",

@@ -45,6 +45,7 @@ class Storage:
             "UNRESERVE": self.unreserve,
             "MAP": self.map,
             "COPIED": self.note_copy,
+            "LIBRARY": self.note_library,
             "LIMIT": self.note_limit,
         }
 
@@ -120,6 +121,15 @@ class Storage:
         kind = "copy" if direction else "set"
         self._recording.note(Event(kind, size, _DIRECTIONS.get(direction, ""), name))
         if place and _DIRECTIONS.get(direction) != "DtoH":
+            self._recording.memory.mark_written(place)
+        return SUCCESS
+
+    def note_library(self, name: bytes, address: int) -> Answer:
+        """Keep that a library's call was computed by the program, and what it wrote."""
+        place = self.find(address)
+        event = Event("library", array=place.name if place else "", name=name.decode())
+        self._recording.note(event)
+        if place:
             self._recording.memory.mark_written(place)
         return SUCCESS
 

@@ -6,7 +6,7 @@ from ..folder.folder import MANIFEST
 from ..reader import Trace
 from ..schema import TABLES, Event, Launch, Manifest
 
-_DIRECTIONS = {"copy": ("HtoD", "DtoH", "DtoD"), "set": ("",), "launch": ("",)}
+_DIRECTIONS = {"copy": ("HtoD", "DtoH", "DtoD"), "set": ("",), "launch": ("",), "library": ("",)}
 WARPS = 1 << 32
 """Row checks number a launch's warps with 32 bits; no launch that was executed has more."""
 
@@ -30,6 +30,8 @@ def _check_event(event: Event) -> Iterator[str]:
         yield f"{event.bytes} bytes"
     if event.kind != "launch" and event.launch != -1:
         yield f"a {event.kind} with launch {event.launch}"
+    if bool(event.name) != (event.kind == "library"):
+        yield f"a {event.kind} with the name `{event.name}`"
 
 
 def check_folders(trace: Trace) -> Iterator[str]:

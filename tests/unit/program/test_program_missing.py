@@ -45,11 +45,11 @@ def test_a_named_host_compiler_that_is_not_there_is_named(monkeypatch: pytest.Mo
     ("source", "flags", "message"),
     [
         (
-            "#include <cublas_v2.h>\nint main() {}\n",
+            "#include <cusolverDn.h>\nint main() {}\n",
             "",
-            "cuBLAS is a library of machine code, which cutrace cannot record: build the program",
+            "cuSOLVER is a library of machine code, which cutrace cannot record: build the program",
         ),
-        ("int main() {}\n", "--nvcc-flags=-lcufft", "cuFFT is a library of machine code"),
+        ("int main() {}\n", "--nvcc-flags=-lnppc", "NPP is a library of machine code"),
         ('#include "nothing.h"\nint main() {}\n', "", "nothing.h: No such file or directory"),
     ],
 )

@@ -482,7 +482,9 @@ def test_a_launch_too_large_for_its_rows_to_be_checked(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("event", "finding"),
     [
-        (Event("free"), "event 0: kind `free`, expected copy, set, launch"),
+        (Event("free"), "event 0: kind `free`, expected copy, set, launch, library"),
+        (Event("copy", direction="HtoD", name="x"), "event 0: a copy with the name `x`"),
+        (Event("library"), "event 0: a library with the name ``"),
         (Event("copy", 4, "HtoH"), "event 0: direction `HtoH` of a copy"),
         (Event("copy", -4, "HtoD"), "event 0: -4 bytes"),
         (Event("set", 4, launch=0), "event 0: a set with launch 0"),

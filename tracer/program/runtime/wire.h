@@ -42,6 +42,7 @@
    RELEASE   handle of a texture
    FITS      function, threads a block, dynamic shared bytes -> blocks on an SM
    LIMIT     number (cudaLimit), value
+   LIBRARY   name of a library's call that the program computed itself, an address that it wrote
    COUNT     1: have launches counted and not recorded, 0: no more -> picoseconds that the device
              needs at least for those */
 #define MESSAGES(MESSAGE) \
@@ -64,6 +65,7 @@
     MESSAGE(RELEASE, 13, "Q", "") \
     MESSAGE(FITS, 14, "III", "I") \
     MESSAGE(LIMIT, 16, "IQ", "-") \
+    MESSAGE(LIBRARY, 31, "sQ", "-") \
     MESSAGE(COUNT, 30, "I", "Q")
 
 /* What the program may ask of its device, in the order of HELLO's answer. */

@@ -1,0 +1,219 @@
+/* cuBLAS on the host: handles, copies of vectors and matrices, products of mixed types. */
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cublas.h"
+
+API cublasStatus_t cublasCreate(cublasHandle_t *handle)
+{
+    *handle = calloc(1, sizeof **handle);
+    return begin() ? CUBLAS_STATUS_NOT_INITIALIZED : CUBLAS_STATUS_SUCCESS;
+}
+
+API cublasStatus_t cublasDestroy(cublasHandle_t handle)
+{
+    free(handle);
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+API cublasStatus_t cublasGetVersion(cublasHandle_t handle, int *version)
+{
+    (void)handle;
+    *version = CUBLAS_VERSION;
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+API cublasStatus_t cublasGetProperty(libraryPropertyType what, int *value)
+{
+    *value = what == MAJOR_VERSION ? CUBLAS_VER_MAJOR : 0;
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+#define PROPERTY(Set, Get, T, field) \
+    API cublasStatus_t Set(cublasHandle_t handle, T value) \
+    { \
+        if (!handle) \
+            return CUBLAS_STATUS_NOT_INITIALIZED; \
+        handle->field = value; \
+        return CUBLAS_STATUS_SUCCESS; \
+    } \
+    API cublasStatus_t Get(cublasHandle_t handle, T *value) \
+    { \
+        if (!handle) \
+            return CUBLAS_STATUS_NOT_INITIALIZED; \
+        *value = handle->field; \
+        return CUBLAS_STATUS_SUCCESS; \
+    }
+PROPERTY(cublasSetStream, cublasGetStream, cudaStream_t, stream)
+PROPERTY(cublasSetPointerMode, cublasGetPointerMode, cublasPointerMode_t, mode)
+PROPERTY(cublasSetMathMode, cublasGetMathMode, cublasMath_t, math)
+
+API cublasStatus_t cublasSetAtomicsMode(cublasHandle_t handle, cublasAtomicsMode_t mode)
+{
+    (void)mode;
+    return handle ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_INITIALIZED;
+}
+
+API cublasStatus_t cublasSetWorkspace(cublasHandle_t handle, void *workspace, size_t bytes)
+{
+    (void)workspace, (void)bytes;
+    return handle ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_INITIALIZED;
+}
+
+cublasStatus_t submit_blas(cublasHandle_t handle, struct call *call, const void *alpha,
+                           const void *beta, size_t bytes)
+{
+    if (!handle)
+        return CUBLAS_STATUS_NOT_INITIALIZED;
+    for (int k = 0; k < 16; k++)
+        if (call->size[k] < 0 && k < SIZES)
+            return CUBLAS_STATUS_INVALID_VALUE;
+    int now = handle->mode == CUBLAS_POINTER_MODE_HOST;
+    hold_scalar(call, 0, alpha, bytes, now);
+    hold_scalar(call, 1, beta, bytes, now);
+    return submit_call(handle->stream, call) ? CUBLAS_STATUS_EXECUTION_FAILED
+                                             : CUBLAS_STATUS_SUCCESS;
+}
+
+/* A copy of columns is a copy in the program: `one` element a row if `rows` is of a vector. */
+static cublasStatus_t copy(int rows, int columns, int bytes, const void *a, int64_t lda, void *b,
+                           int64_t ldb, cudaStream_t stream)
+{
+    if (rows < 0 || columns < 0 || bytes <= 0 || lda <= 0 || ldb <= 0)
+        return CUBLAS_STATUS_INVALID_VALUE;
+    cudaError_t status = cudaMemcpy2DAsync(b, ldb * bytes, a, lda * bytes, (size_t)rows * bytes,
+                                           columns, cudaMemcpyDefault, stream);
+    return status ? CUBLAS_STATUS_MAPPING_ERROR : CUBLAS_STATUS_SUCCESS;
+}
+
+#define COPIES(Way) \
+    API cublasStatus_t cublas##Way##VectorAsync(int n, int bytes, const void *x, int incx, void *y, \
+                                                int incy, cudaStream_t stream) \
+    { \
+        return copy(1, n, bytes, x, incx, y, incy, stream); \
+    } \
+    API cublasStatus_t cublas##Way##Vector(int n, int bytes, const void *x, int incx, void *y, \
+                                           int incy) \
+    { \
+        return copy(1, n, bytes, x, incx, y, incy, NULL); \
+    } \
+    API cublasStatus_t cublas##Way##MatrixAsync(int rows, int columns, int bytes, const void *a, \
+                                                int lda, void *b, int ldb, cudaStream_t stream) \
+    { \
+        return copy(rows, columns, bytes, a, lda, b, ldb, stream); \
+    } \
+    API cublasStatus_t cublas##Way##Matrix(int rows, int columns, int bytes, const void *a, int lda, \
+                                           void *b, int ldb) \
+    { \
+        return copy(rows, columns, bytes, a, lda, b, ldb, NULL); \
+    }
+COPIES(Set)
+COPIES(Get)
+
+static int type_of_scalars(cublasComputeType_t compute)
+{
+    switch (compute) {
+    case CUBLAS_COMPUTE_16F: case CUBLAS_COMPUTE_16F_PEDANTIC: return CUDA_R_16F;
+    case CUBLAS_COMPUTE_64F: case CUBLAS_COMPUTE_64F_PEDANTIC: return CUDA_R_64F;
+    case CUBLAS_COMPUTE_32I: case CUBLAS_COMPUTE_32I_PEDANTIC: return CUDA_R_32I;
+    default: return CUDA_R_32F;
+    }
+}
+
+/* op(A) as double, its rows side by side; B's columns if `columns`. */
+static double *gather(const void *a, int type, int64_t ld, int op, int64_t rows, int64_t columns)
+{
+    double *all = malloc(sizeof(double) * (rows * columns + 1));
+    for (int64_t i = 0; all && i < rows; i++)
+        for (int64_t j = 0; j < columns; j++)
+            all[i * columns + j] = element_of(a, type, op ? j + i * ld : i + j * ld);
+    return all;
+}
+
+static void multiply_one(const struct call *call, int64_t number)
+{
+    const int64_t *s = call->size;
+    int64_t m = s[0], n = s[1], k = s[2];
+    const int *o = call->option;
+    char *c = (char *)call->array[2] + number * s[8] * bytes_of(o[4]);
+    double alpha = element_of(scalar_of(call, 0), o[5], 0), beta;
+    double *a = gather((char *)call->array[0] + number * s[6] * bytes_of(o[2]), o[2], s[3], o[0], m, k);
+    double *b = gather((char *)call->array[1] + number * s[7] * bytes_of(o[3]), o[3], s[4], !o[1], n, k);
+    beta = element_of(scalar_of(call, 1), o[5], 0);
+    for (int64_t j = 0; a && b && j < n; j++)
+        for (int64_t i = 0; i < m; i++) {
+            double sum = 0;
+            for (int64_t l = 0; l < k; l++)
+                sum += a[i * k + l] * b[j * k + l];
+            sum *= alpha;
+            if (beta != 0)
+                sum += beta * element_of(c, o[4], i + j * s[5]);
+            set_element(c, o[4], i + j * s[5], sum);
+        }
+    free(a);
+    free(b);
+}
+
+static void multiply_mixed(const struct call *call)
+{
+    for (int64_t number = 0; number < call->size[9]; number++)
+        multiply_one(call, number);
+}
+
+API cublasStatus_t cublasGemmStridedBatchedEx(
+    cublasHandle_t handle, cublasOperation_t opa, cublasOperation_t opb, int m, int n, int k,
+    const void *alpha, const void *a, cudaDataType ta, int lda, long long stridea, const void *b,
+    cudaDataType tb, int ldb, long long strideb, const void *beta, void *c, cudaDataType tc,
+    int ldc, long long stridec, int count, cublasComputeType_t compute, cublasGemmAlgo_t algorithm)
+{
+    (void)algorithm;
+    int scalars = type_of_scalars(compute);
+    if (ta > CUDA_R_8U && ta != CUDA_R_32I && ta != CUDA_R_16BF)
+        return refuse_call("cublasGemmEx of complex numbers", CUBLAS_STATUS_NOT_SUPPORTED);
+    struct call call = {
+        "cublasGemmEx", multiply_mixed, {(void *)a, (void *)b, c}, c,
+        {m, n, k, lda, ldb, ldc, stridea, strideb, stridec, count},
+        {opa, opb, ta, tb, tc, scalars}, {{0}},
+    };
+    return submit_blas(handle, &call, alpha, beta, bytes_of(scalars));
+}
+
+API cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t opa, cublasOperation_t opb,
+                                int m, int n, int k, const void *alpha, const void *a,
+                                cudaDataType ta, int lda, const void *b, cudaDataType tb, int ldb,
+                                const void *beta, void *c, cudaDataType tc, int ldc,
+                                cublasComputeType_t compute, cublasGemmAlgo_t algorithm)
+{
+    return cublasGemmStridedBatchedEx(handle, opa, opb, m, n, k, alpha, a, ta, lda, 0, b, tb, ldb, 0,
+                                      beta, c, tc, ldc, 0, 1, compute, algorithm);
+}
+
+#define NAMES(NAME) \
+    NAME(SUCCESS) NAME(NOT_INITIALIZED) NAME(ALLOC_FAILED) NAME(INVALID_VALUE) NAME(ARCH_MISMATCH) \
+    NAME(MAPPING_ERROR) NAME(EXECUTION_FAILED) NAME(INTERNAL_ERROR) NAME(NOT_SUPPORTED) \
+    NAME(LICENSE_ERROR)
+
+API const char *cublasGetStatusName(cublasStatus_t status)
+{
+    switch (status) {
+#define NAME(name) case CUBLAS_STATUS_##name: return "CUBLAS_STATUS_" #name;
+        NAMES(NAME)
+#undef NAME
+    }
+    return "unknown";
+}
+
+API const char *cublasGetStatusString(cublasStatus_t status)
+{
+    return cublasGetStatusName(status);
+}
+
+API size_t cublasGetCudartVersion(void)
+{
+    return CUDART_VERSION;
+}
+
+#define CUTRACE_REFUSED(name) \
+    API cublasStatus_t name(void) { return refuse_call(#name, CUBLAS_STATUS_NOT_SUPPORTED); }
+#include "include/cublas_refused.h"

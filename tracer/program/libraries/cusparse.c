@@ -1,0 +1,250 @@
+/* cuSPARSE on the host: a sparse matrix times vectors and matrices, and triangles solved, of reals.
+   Sums are made in double precision, whatever the type of the values. */
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cusparse.h"
+
+static int64_t index_of(const void *array, int type, int64_t at)
+{
+    return type == CUSPARSE_INDEX_64I ? ((const int64_t *)array)[at] : ((const int32_t *)array)[at];
+}
+
+/* ---- the elements of a matrix, one after the other */
+
+struct walk {
+    const struct cusparseSpMatDescr *matrix;
+    int is_turned;
+    int64_t at, line, row, column;
+    double value;
+};
+
+static int next_element(struct walk *walk)
+{
+    const struct cusparseSpMatDescr *a = walk->matrix;
+    if (walk->at >= a->nonzeros)
+        return 0;
+    int64_t line;
+    if (a->is_coo) {
+        line = index_of(a->major, a->major_type, walk->at) - a->base;
+    } else {
+        while (index_of(a->major, a->major_type, walk->line + 1) - a->base <= walk->at)
+            walk->line++;
+        line = walk->line;
+    }
+    int64_t other = index_of(a->minor, a->minor_type, walk->at) - a->base;
+    int is_swapped = a->is_by_column ^ walk->is_turned;
+    walk->row = is_swapped ? other : line;
+    walk->column = is_swapped ? line : other;
+    walk->value = element_of(a->values, a->type, walk->at++);
+    return 1;
+}
+
+static double *zeros(int64_t count)
+{
+    return calloc(count + 1, sizeof(double));
+}
+
+/* ---- products: vectors are matrices of one column */
+
+static int64_t place(const struct cusparseDnMatDescr *b, int is_turned, int64_t i, int64_t j)
+{
+    if ((b->order == CUSPARSE_ORDER_ROW) ^ is_turned)
+        return i * b->ld + j;
+    return i + j * b->ld;
+}
+
+static void multiply(const struct cusparseSpMatDescr *a, int turned_a,
+                     const struct cusparseDnMatDescr *b, int turned_b,
+                     const struct cusparseDnMatDescr *c, double alpha, double beta)
+{
+    double *sums = zeros(c->rows * c->columns);
+    struct walk walk = {.matrix = a, .is_turned = turned_a};
+    while (sums && next_element(&walk))
+        for (int64_t j = 0; j < c->columns; j++)
+            sums[walk.row * c->columns + j] +=
+                walk.value * element_of(b->values, b->type, place(b, turned_b, walk.column, j));
+    for (int64_t i = 0; sums && i < c->rows; i++)
+        for (int64_t j = 0; j < c->columns; j++) {
+            int64_t to = place(c, 0, i, j);
+            double old = beta == 0 ? 0 : beta * element_of(c->values, c->type, to);
+            set_element(c->values, c->type, to, alpha * sums[i * c->columns + j] + old);
+        }
+    free(sums);
+}
+
+static struct cusparseDnMatDescr column_of(const struct cusparseDnVecDescr *x)
+{
+    return (struct cusparseDnMatDescr){x->n, 1, x->n, x->values, x->type, CUSPARSE_ORDER_COL};
+}
+
+static double scalar(const struct call *call, int number)
+{
+    return element_of(scalar_of(call, number), call->option[3], 0);
+}
+
+/* The descriptors that a call was given, as they were then: graphs run later. */
+struct operands {
+    struct cusparseSpMatDescr a;
+    struct cusparseDnMatDescr b, c;
+};
+
+static void run_product(const struct call *call)
+{
+    const struct operands *on = call->array[0];
+    multiply(&on->a, call->option[0], &on->b, call->option[1], &on->c, scalar(call, 0),
+             scalar(call, 1));
+}
+
+/* The elements sorted by their rows: those of row i are from starts[i] to starts[i + 1]. */
+static struct walk *sorted_by_row(const struct cusparseSpMatDescr *a, int turned, int64_t *starts)
+{
+    struct walk *all = calloc(a->nonzeros + 1, sizeof *all);
+    int64_t *next = calloc(a->rows + 2, sizeof *next);
+    struct walk walk = {.matrix = a, .is_turned = turned}, again = walk;
+    while (all && next && next_element(&walk))
+        starts[walk.row + 1]++;
+    for (int64_t i = 0; i < a->rows; i++)
+        starts[i + 1] += starts[i];
+    if (next)
+        memcpy(next, starts, sizeof *next * a->rows);
+    while (all && next && next_element(&again))
+        all[next[again.row]++] = again;
+    free(next);
+    return all;
+}
+
+static void run_solve(const struct call *call)
+{
+    const struct operands *on = call->array[0];
+    const struct cusparseSpMatDescr *a = &on->a;
+    int turned = call->option[0], lower = (a->fill == CUSPARSE_FILL_MODE_LOWER) ^ turned;
+    int64_t n = a->rows, *starts = calloc(n + 2, sizeof *starts);
+    double *solved = zeros(n);
+    struct walk *all = sorted_by_row(a, turned, starts);
+    for (int64_t step = 0; step < n; step++) {
+        int64_t i = lower ? step : n - 1 - step;
+        double sum = scalar(call, 0) * element_of(on->b.values, on->b.type, i), diagonal = 1;
+        for (int64_t k = starts[i]; k < starts[i + 1]; k++)
+            if (all[k].column == i)
+                diagonal = all[k].value;
+            else if (lower ? all[k].column < i : all[k].column > i)
+                sum -= all[k].value * solved[all[k].column];
+        solved[i] = a->diagonal == CUSPARSE_DIAG_TYPE_UNIT ? sum : sum / diagonal;
+        set_element(on->c.values, on->c.type, i, solved[i]);
+    }
+    free(solved), free(starts), free(all);
+}
+
+/* ---- calls */
+
+static cusparseStatus_t submit_sparse(cusparseHandle_t handle, struct call *call,
+                                      const struct operands *operands, const void *alpha,
+                                      const void *beta, int compute)
+{
+    if (!handle)
+        return CUSPARSE_STATUS_NOT_INITIALIZED;
+    if (compute != CUDA_R_32F && compute != CUDA_R_64F)
+        return refuse_call("cuSPARSE of complex or half numbers", CUSPARSE_STATUS_NOT_SUPPORTED);
+    struct operands *kept = malloc(sizeof *kept); /* it stays, for a graph may run it again */
+    if (!kept)
+        return CUSPARSE_STATUS_ALLOC_FAILED;
+    *kept = *operands;
+    call->array[0] = kept;
+    call->written = kept->c.values;
+    call->option[3] = compute;
+    int now = handle->mode == CUSPARSE_POINTER_MODE_HOST;
+    hold_scalar(call, 0, alpha, bytes_of(compute), now);
+    hold_scalar(call, 1, beta, bytes_of(compute), now);
+    int status = submit_call(handle->stream, call);
+    if (!capturing(handle->stream))
+        free(kept);
+    return status ? CUSPARSE_STATUS_EXECUTION_FAILED : CUSPARSE_STATUS_SUCCESS;
+}
+
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+
+API cusparseStatus_t cusparseSpMV(cusparseHandle_t handle, cusparseOperation_t op, const void *alpha,
+                                  cusparseConstSpMatDescr_t a, cusparseConstDnVecDescr_t x,
+                                  const void *beta, cusparseDnVecDescr_t y, cudaDataType compute,
+                                  cusparseSpMVAlg_t algorithm, void *buffer)
+{
+    struct operands operands = {*a, column_of(x), column_of(y)};
+    struct call call = {.name = "cusparseSpMV", .run = run_product, .option = {op != 0}};
+    return submit_sparse(handle, &call, &operands, alpha, beta, compute);
+}
+
+API cusparseStatus_t cusparseSpMM(cusparseHandle_t handle, cusparseOperation_t opa,
+                                  cusparseOperation_t opb, const void *alpha,
+                                  cusparseConstSpMatDescr_t a, cusparseConstDnMatDescr_t b,
+                                  const void *beta, cusparseDnMatDescr_t c, cudaDataType compute,
+                                  cusparseSpMMAlg_t algorithm, void *buffer)
+{
+    struct operands operands = {*a, *b, *c};
+    struct call call = {.name = "cusparseSpMM", .run = run_product, .option = {opa != 0, opb != 0}};
+    return submit_sparse(handle, &call, &operands, alpha, beta, compute);
+}
+
+API cusparseStatus_t cusparseSpSV_solve(cusparseHandle_t handle, cusparseOperation_t op,
+                                        const void *alpha, cusparseConstSpMatDescr_t a,
+                                        cusparseConstDnVecDescr_t x, cusparseDnVecDescr_t y,
+                                        cudaDataType compute, cusparseSpSVAlg_t algorithm,
+                                        cusparseSpSVDescr_t descriptor)
+{
+    struct operands operands = {*a, column_of(x), column_of(y)};
+    struct call call = {.name = "cusparseSpSV_solve", .run = run_solve, .option = {op != 0}};
+    return submit_sparse(handle, &call, &operands, alpha, NULL, compute);
+}
+
+static cusparseStatus_t need_little(size_t *bytes)
+{
+    *bytes = 256; /* a program that allocates so many has no NULL to wonder about */
+    return CUSPARSE_STATUS_SUCCESS;
+}
+
+API cusparseStatus_t cusparseSpMV_bufferSize(cusparseHandle_t handle, cusparseOperation_t op,
+                                             const void *alpha, cusparseConstSpMatDescr_t a,
+                                             cusparseConstDnVecDescr_t x, const void *beta,
+                                             cusparseDnVecDescr_t y, cudaDataType compute,
+                                             cusparseSpMVAlg_t algorithm, size_t *bytes)
+{
+    return need_little(bytes);
+}
+
+API cusparseStatus_t cusparseSpMV_preprocess(cusparseHandle_t handle, cusparseOperation_t op,
+                                             const void *alpha, cusparseConstSpMatDescr_t a,
+                                             cusparseConstDnVecDescr_t x, const void *beta,
+                                             cusparseDnVecDescr_t y, cudaDataType compute,
+                                             cusparseSpMVAlg_t algorithm, void *buffer)
+{
+    return CUSPARSE_STATUS_SUCCESS;
+}
+
+API cusparseStatus_t cusparseSpMM_bufferSize(cusparseHandle_t handle, cusparseOperation_t opa,
+                                             cusparseOperation_t opb, const void *alpha,
+                                             cusparseConstSpMatDescr_t a,
+                                             cusparseConstDnMatDescr_t b, const void *beta,
+                                             cusparseDnMatDescr_t c, cudaDataType compute,
+                                             cusparseSpMMAlg_t algorithm, size_t *bytes)
+{
+    return need_little(bytes);
+}
+
+API cusparseStatus_t cusparseSpSV_bufferSize(cusparseHandle_t handle, cusparseOperation_t op,
+                                             const void *alpha, cusparseConstSpMatDescr_t a,
+                                             cusparseConstDnVecDescr_t x, cusparseDnVecDescr_t y,
+                                             cudaDataType compute, cusparseSpSVAlg_t algorithm,
+                                             cusparseSpSVDescr_t descriptor, size_t *bytes)
+{
+    return need_little(bytes);
+}
+
+API cusparseStatus_t cusparseSpSV_analysis(cusparseHandle_t handle, cusparseOperation_t op,
+                                           const void *alpha, cusparseConstSpMatDescr_t a,
+                                           cusparseConstDnVecDescr_t x, cusparseDnVecDescr_t y,
+                                           cudaDataType compute, cusparseSpSVAlg_t algorithm,
+                                           cusparseSpSVDescr_t descriptor, void *buffer)
+{
+    return CUSPARSE_STATUS_SUCCESS;
+}
