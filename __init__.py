@@ -6,21 +6,37 @@ __all__ = [
     "CutraceError",
     "Session",
     "TraceWriter",
+    "advise",
     "analyze",
+    "check",
     "compare",
+    "counters",
+    "devices",
+    "occupancy",
     "read_trace",
+    "record",
     "recording",
+    "report",
     "sweep",
+    "why",
 ]
 __version__ = "0.1.0"  # a literal: setuptools reads it without importing
 
 if TYPE_CHECKING:
     from .analyzer.comparison.compare import compare as compare
     from .analyzer.profile import analyze as analyze
+    from .commands.answers.advice import advise as advise
+    from .commands.answers.check import check as check
+    from .commands.answers.lists import counters as counters
+    from .commands.answers.lists import devices as devices
+    from .commands.answers.occupancy import occupancy as occupancy
+    from .commands.answers.report import report as report
+    from .commands.answers.why import why as why
     from .commands.running.recording_here import recording as recording
     from .commands.running.sweep import sweep as sweep
     from .errors import CutraceError as CutraceError
     from .tracer.host.session import Session as Session
+    from .tracer.host.source.record import record as record
     from .traces.reader import read_trace as read_trace
     from .traces.writer import TraceWriter as TraceWriter
 
@@ -28,11 +44,19 @@ _HOME = {
     "CutraceError": ".errors",
     "Session": ".tracer.host.session",
     "TraceWriter": ".traces.writer",
+    "advise": ".commands.answers.advice",
     "analyze": ".analyzer.profile",
+    "check": ".commands.answers.check",
     "compare": ".analyzer.comparison.compare",
+    "counters": ".commands.answers.lists",
+    "devices": ".commands.answers.lists",
+    "occupancy": ".commands.answers.occupancy",
     "read_trace": ".traces.reader",
+    "record": ".tracer.host.source.record",
     "recording": ".commands.running.recording_here",
+    "report": ".commands.answers.report",
     "sweep": ".commands.running.sweep",
+    "why": ".commands.answers.why",
 }
 
 

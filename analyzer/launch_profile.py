@@ -1,7 +1,7 @@
 """One launch replayed and counted on one device: its counters, by line, array and instruction."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 
 import polars as pl
@@ -36,7 +36,7 @@ class Counters(dict[str, Value]):
         raise KeyError(f"no counter {name!r}{nearest(name, self)}")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class LaunchProfile:
     """One launch on one device.
 
@@ -149,6 +149,15 @@ class LaunchProfile:
             return None
         raw = replace(self.raw, counts=self._counts(grouping))
         return intervals_by(raw, self.definitions, self.launch, KEYS[grouping])
+
+    def __getstate__(self) -> dict[str, object]:
+        """What a pickle takes along: the fields; all else is worked out from them again."""
+        return {each.name: getattr(self, each.name) for each in fields(self)}
+
+    def __repr__(self) -> str:
+        """The launch, the device, and what limits it; the counters are `counters`."""
+        told = self.refusal or self.verdict or f"{self.device_name}"
+        return f"<{launch_text(self.launch)} on {self.device}: {told}>"
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the counters that are not 0, or why it cannot run."""

@@ -21,7 +21,7 @@ from ..traces.schema import Launch, Manifest
 from .counting.arithmetic import with_flops, with_lanes, without_flops
 from .counting.bounds import Bound, find_bounds
 from .counting.evaluate import Raw
-from .counting.footprint import count_touched
+from .counting.footprint import Touched
 from .counting.idle import NOTHING, did_nothing
 from .counting.instruction_mix import with_mix, without_mix
 from .counting.launch_facts import launch_facts
@@ -35,8 +35,17 @@ from .launch_profile import LaunchProfile
 from .sheet.view import View
 from .text.kept_text import kept_text
 
+FRAME = {
+    "launch": pl.Int64,
+    "kernel": pl.String,
+    "device": pl.String,
+    "counter": pl.String,
+    "value": pl.Float64,
+}
+"""Columns of `Profile.frame`."""
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class Profile:
     """Every launch of a trace on every device asked for, launch by launch."""
 
@@ -64,6 +73,24 @@ class Profile:
         for launch in self.launches:
             found.setdefault(launch.number, []).append(launch)
         return found
+
+    def __repr__(self) -> str:
+        """How many launches on which devices: all else is asked for."""
+        launches = f"{len(self.numbers)} launch{'es' * (len(self.numbers) != 1)}"
+        return f"<profile of {launches} on {', '.join(self.devices) or 'no device'}>"
+
+    def frame(self) -> pl.DataFrame:
+        """A row for each launch, device and counter, as `compare` has them for variants.
+
+        Columns are `launch` (its number), `kernel`, `device`, `counter` (the headings of
+        `LaunchProfile.counters`) and `value` (float64, null where the device has no such counter).
+        """
+        rows = [
+            (p.number, p.launch.name, p.device, counter, value)
+            for p in self.launches
+            for counter, value in p.counters.items()
+        ]
+        return pl.DataFrame(rows, FRAME, orient="row", strict=False)
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""
@@ -144,7 +171,7 @@ def _on_devices(
     """Replay a launch on every device."""
     instructions = launch.instructions()
     places = find_places(instructions, manifest)
-    touched = cache(partial(count_touched, launch))
+    touched = Touched(launch)
     turns = cache(partial(count_turns, launch))
     devices = list(question.devices.values())
     for counts in replay_in_jobs(launch, devices, question.options, tell):

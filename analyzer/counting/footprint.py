@@ -6,6 +6,8 @@ taken to be aligned, as CUDA demands.
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -48,6 +50,21 @@ class Marks:
             )
             for number, marks in self._pages.items()
         )
+
+
+@dataclass
+class Touched:
+    """What a launch touches, counted when it is first asked for; a pickle takes it along."""
+
+    trace: LaunchTrace
+
+    def __call__(self) -> pl.DataFrame:
+        """The answer of `count_touched`."""
+        return self._counted
+
+    @cached_property
+    def _counted(self) -> pl.DataFrame:
+        return count_touched(self.trace)
 
 
 def count_touched(trace: LaunchTrace) -> pl.DataFrame:
