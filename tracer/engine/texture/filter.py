@@ -68,8 +68,11 @@ def blend(taps: Sequence[tuple[Array, NDArray[Any]]], normalized: bool) -> NDArr
 def _total(taps: Sequence[tuple[Array, NDArray[Any]]], dtype: np.dtype[Any]) -> Array:
     total: Array = np.zeros(taps[0][1].shape, dtype)
     for weight, texels in taps:
-        share = weight[:, None]
-        total += share * np.where(share == 0, 0, texels.astype(dtype))
+        with np.errstate(invalid="ignore"):  # an infinite texel of no weight
+            shares = weight[:, None] * texels.astype(dtype)
+        if dtype.kind == "f":
+            shares[weight == 0] = 0
+        total += shares
     return total
 
 

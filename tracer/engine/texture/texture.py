@@ -220,12 +220,21 @@ def _taps(
             i = np.mod(i, 2 * size)
             i = np.where(i < size, i, 2 * size - 1 - i)
         places.append(np.clip(i, 0, size - 1))
-    whole = (layer, *(0,) * (3 - len(places)), *places[::-1])  # of layer, z, y and x
-    found: Array = texels[whole]
+    found = _at(texels, layer, places[::-1])
     if inside is None:
         return found
     chosen: Array = np.where(inside[:, None], found, texels.dtype.type(0))
     return chosen
+
+
+def _at(texels: NDArray[Any], layer: Array, places: list[Array]) -> Array:
+    """Texels (n, channels) of layers at z, y and x, or at as many of these as there are."""
+    if not texels.flags.c_contiguous:  # rows of pitched memory
+        return np.asarray(texels[(layer, *(0,) * (3 - len(places)), *places)])
+    number = layer
+    for size, place in zip(texels.shape[4 - len(places) : 4], places, strict=True):
+        number = number * size + place
+    return texels.reshape(-1, texels.shape[4]).take(number, axis=0)
 
 
 def _as_read(texture: Texture, values: Array) -> Array:
