@@ -13,7 +13,7 @@ from .counting.bounds import Bound, verdict
 from .counting.evaluate import Definitions, Raw, Value, by, totals
 from .counting.footprint import with_touched
 from .counting.interval import Interval, intervals_by, total_intervals
-from .counting.vocabulary import Capability, headings, renamed
+from .counting.vocabulary import Capability, headings, ours, renamed
 from .text.launch_text import launch_text
 from .text.number import number
 
@@ -31,8 +31,8 @@ class Counters(dict[str, Value]):
 
     def __missing__(self, name: str) -> Value:
         """Answer a name of before with today's value, a misspelt one with the nearest ones."""
-        if name in renamed():
-            return self[renamed()[name]]
+        if (now := renamed().get(name, ours(name))) != name:
+            return self[now]
         raise KeyError(f"no counter {name!r}{nearest(name, self)}")
 
 

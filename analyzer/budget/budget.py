@@ -26,7 +26,7 @@ from polars.exceptions import PolarsError
 from ...errors import CutraceError, nearest
 from ...strict_toml import check_keys, read_toml
 from ...traces.schema import Manifest
-from ..counting.vocabulary import heading, renamed, vocabularies
+from ..counting.vocabulary import heading, ours, renamed, vocabularies
 
 OPERATORS: Mapping[str, Callable[[float, float], bool]] = {
     "<=": operator.le,
@@ -153,7 +153,7 @@ def _limits(table: Mapping[str, object], where: str) -> Iterator[Limit]:
             raise CutraceError(
                 f'{where}: {key} = {value!r}; expected a number, or a comparison such as ">= 0.9"'
             )
-        yield Limit(key, _counters(key, where), sign, number)
+        yield Limit(ours(key), _counters(key, where), sign, number)
 
 
 def _number(text: str) -> int | float:
@@ -163,6 +163,7 @@ def _number(text: str) -> int | float:
 def _counters(text: str, where: str) -> tuple[str, ...]:
     """The counters that an expression reads; `CutraceError` with the nearest for one unknown."""
     known = [heading(c) for vocabulary in vocabularies() for c in vocabulary.counters]
+    text = ours(text)
     if text in known:
         return (text,)
     try:

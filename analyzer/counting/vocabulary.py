@@ -18,6 +18,13 @@ Capability = tuple[int, int]
 """Compute capability, `(major, minor)`."""
 
 SCOPES = ("sm", "cluster", "all")
+EXPECTED: Mapping[str, str] = {
+    "bytes_requested": "bytes_asked",
+    "bytes_transferred": "bytes_moved",
+    "wavefronts": "passes",
+    "sector_efficiency": "bus_utilization",
+}
+"""Words that people know from Nsight Compute, and those that the counters here have for them."""
 BETTER = ("", "less", "more")
 
 
@@ -150,6 +157,22 @@ def renamed() -> Mapping[str, str]:
 
 
 @cache
+def ours(name: str) -> str:
+    """A counter's name here, for one in the words of Nsight Compute; any other name as it is.
+
+    >>> ours("shared_wavefronts"), ours("global_load_bytes_requested"), ours("sector_efficiency")
+    ('shared_passes', 'global_load_bytes_asked', 'bus_utilization')
+    """
+    known = {heading(c) for vocabulary in vocabularies() for c in vocabulary.counters}
+    if name in known or name in renamed():
+        return name
+    for theirs, here in EXPECTED.items():
+        if (found := name.replace(theirs, here)) != name and found in known:
+            return found
+    return name
+
+
+@cache
 def headings(of: Capability) -> Mapping[str, Counter | None]:
     """Every heading, and its definition on such a device (None: the device does not have it)."""
     found: dict[str, Counter | None] = {}
@@ -163,12 +186,12 @@ def find_counters(names: Iterable[str]) -> tuple[Counter, ...]:
     """Every definition of the counters so named (`name` or `vocabulary.name`), in that order.
 
     A bare name that several vocabularies define means all of them, `plain` first; a name that a
-    counter had before means the counter. Raises
+    counter had before, or has in Nsight Compute's words (EXPECTED), means the counter. Raises
     `CutraceError` with the three nearest names for one that none defines.
     """
     found: list[Counter] = []
     every = [c for vocabulary in vocabularies() for c in vocabulary.counters]
-    for name in names:
+    for name in map(ours, names):
         matching = [c for c in every if name in (c.name, c.qualified, c.was or c.name)]
         if not matching:
             close = nearest(name, [n for c in every for n in (c.name, c.qualified)])

@@ -13,6 +13,7 @@ from cutrace.analyzer.counting.vocabulary import (
     era,
     find_counters,
     headings,
+    ours,
     read_vocabulary,
     vocabularies,
 )
@@ -146,3 +147,26 @@ def test_what_is_better_is_said_of_costs_and_not_of_facts_or_of_hits(better: str
     uses = {"bus_utilization", "arithmetic_intensity"}
     assert known >= (costs if better == "less" else uses)
     assert not known & {"l1_hit_rate", "l2_hit_rate", "occupancy", "blocks_launched", "flops"}
+
+
+@pytest.mark.parametrize(
+    ("theirs", "here"),
+    [
+        ("shared_wavefronts", "shared_passes"),
+        ("constant_ideal_wavefronts", "constant_ideal_passes"),
+        ("global_load_bytes_requested", "global_load_bytes_asked"),
+        ("global_bytes_transferred", "global_bytes_moved"),
+        ("sector_efficiency", "bus_utilization"),
+        ("global_load_sector_efficiency", "global_load_bus_utilization"),
+    ],
+)
+def test_a_counter_answers_to_the_words_of_nsight_compute(theirs: str, here: str) -> None:
+    assert [c.name for c in find_counters([theirs])] == [here]
+    assert ours(here) == here
+    with pytest.raises(CutraceError, match="no counter"):
+        find_counters([f"{theirs}_of_nothing"])
+
+
+def test_a_name_of_nsight_compute_itself_is_not_changed() -> None:
+    name = "l1tex__data_pipe_lsu_wavefronts.sum"
+    assert ours(name) == name

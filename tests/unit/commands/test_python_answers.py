@@ -121,3 +121,14 @@ def test_a_profile_says_little_until_it_is_asked_and_travels(trace: Path) -> Non
 def test_an_option_that_is_not_there_is_named(trace: Path) -> None:
     with pytest.raises(TypeError, match="devise"):
         cutrace.why(trace, devise="h100")
+
+
+def test_words_of_nsight_compute_are_taken_for_counters(trace: Path) -> None:
+    (launch,) = cutrace.analyze(trace, "h100").launches
+    assert launch.counters["global_bytes_transferred"] == launch.counters["global_bytes_moved"]
+    # 4 warps, 32 lanes, 4 bytes, to load and to store
+    assert launch.counters["global_load_bytes_requested"] == 4 * 32 * 4
+    # of 64 bytes between lanes a sector of 32 is moved and 4 bytes are wanted: an eighth
+    assert cutrace.check(trace, {"scale": {"sector_efficiency": "== 0.125"}})
+    ratio = {"global_bytes_moved / global_load_bytes_asked": "<= 16"}
+    assert cutrace.check(trace, {"scale": ratio})
