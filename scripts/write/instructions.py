@@ -92,6 +92,10 @@ What the ISA leaves open is as the H200 has it:
   too, where it is f32. A zero that is left of a sum is positive. The base offset of a descriptor is
   taken off the row that exchanges chunks. `tests/validate/wgmma.npz` has what the H200 gave for all
   types, with infinities, NaNs and subnormal numbers, and for descriptors of all layouts.
+- Boxes of tensor maps: rows in shared memory take the whole span of a swizzle; NaNs that fill them
+  are `0x7ff7`; tf32 is rounded to nearest; a box must begin at a multiple of 16 bytes of the
+  innermost dimension, and not below zero where it is stored, or the launch fails.
+  `tests/validate/tensor_maps.npz` has 91 boxes, tiled, im2col and reduced.
 - `sin` and `cos` first multiply by 1 / 2 pi in f32, so that large angles err as they do there.
 
 Clocks count the warp's instructions, hints to caches are not heeded, `cp.async` copies when it is

@@ -175,7 +175,7 @@ LOAD = """k(const __grid_constant__ Map map, const {c} *in, {c} *out, int x, int
 
 
 @pytest.mark.parametrize("swizzle", [0, 1, 2, 3])
-@pytest.mark.parametrize(("x", "y"), [(0, 0), (5, 3), (-4, -2), (33, 17)])
+@pytest.mark.parametrize(("x", "y"), [(0, 0), (4, 3), (-4, -2), (36, 17)])
 def test_a_box_lies_swizzled_in_shared_memory_and_zeros_are_out_of_bounds(
     swizzle: int, x: int, y: int
 ) -> None:
@@ -209,17 +209,17 @@ def test_a_box_of_every_second_element_of_three_dimensions_may_be_filled_with_na
             asm volatile("cp.async.bulk.tensor.3d.shared::cta.global.tile"
                          ".mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, %4}], [%5];"
                          :: "r"(sh(box)), "l"(&map),
-                         "r"(4), "r"(1), "r"(0), "r"(sh(&gate)) : "memory");
+                         "r"(8), "r"(1), "r"(0), "r"(sh(&gate)) : "memory");
         }
         __syncthreads();
         await(&gate, 0);
         for (int i = threadIdx.x; i < 48; i += 32) out[i] = box[i];
     }"""
-    array = np.arange(5 * 6 * 8, dtype=np.int16).reshape(5, 6, 8)
-    tensor = TensorMap(0, 0, 6, (8, 6, 5), (16, 96), (8, 3, 9), (1, 2, 3), 0, True)
+    array = np.arange(5 * 6 * 16, dtype=np.int16).reshape(5, 6, 16)
+    tensor = TensorMap(0, 0, 6, (12, 6, 5), (32, 192), (8, 3, 9), (1, 2, 3), 0, True)
     _, out = launch(body, (1, 32), tensor, array, np.zeros(48, np.int16))
-    wanted = np.full((3, 2, 8), 0x7FFF, np.int16)
-    wanted[:2, :, :4] = array[0:5:3, 1:5:2, 4:]
+    wanted = np.full((3, 2, 8), 0x7FF7, np.int16)  # as an H200 fills
+    wanted[:2, :, :4] = array[0:5:3, 1:5:2, 8:12]
     assert out.tolist() == wanted.reshape(-1).tolist()
 
 
@@ -233,15 +233,15 @@ def test_a_box_is_stored_and_reduced_within_the_bounds() -> None:
             asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group "
                          "[%0, {%1, %2}], [%3];"
                          "cp.reduce.async.bulk.tensor.2d.global.shared::cta.add.tile.bulk_group "
-                         "[%0, {%4, %2}], [%3];" :: "l"(&map), "r"(6), "r"(-1), "r"(sh(box)), "r"(0)
+                         "[%0, {%4, %2}], [%3];" :: "l"(&map), "r"(4), "r"(3), "r"(sh(box)), "r"(0)
                          : "memory");
     }"""
-    tensor = TensorMap(0, 0, 3, (8, 5), (32,), (4, 4), (1, 1))
+    tensor = TensorMap(0, 0, 3, (6, 5), (32,), (4, 4), (1, 1))
     (out,) = launch(body, (1, 32), tensor, np.full((5, 8), 100, np.int32))
     box = np.arange(16).reshape(4, 4) + 1
     wanted = np.full((5, 8), 100)
-    wanted[:3, 6:] = box[1:, :2]
-    wanted[:3, :4] += box[1:]
+    wanted[3:, 4:6] = box[:2, :2]
+    wanted[3:, :4] += box[:2]
     assert out.tolist() == wanted.tolist()
 
 
@@ -290,10 +290,33 @@ def test_what_a_bulk_copy_may_not_do_is_a_fault_with_its_line(change, said) -> N
          "takes a map of a tiled tensor of 3 dimensions"),
         (TensorMap(0, 1, 7, (40, 20), (160,), (8, 16), (1, 1)), "takes a map of a im2col tensor"),
         (bytes(128), "that cuTensorMapEncode has not made"),
+        (TensorMap(0, 0, 7, (40, 20), (160,), (8, 16), (1, 1)),
+         "begins at element 2 of the innermost dimension, 8 bytes and no multiple of 16"),
     ],
 )  # fmt: skip
 def test_maps_of_something_else_and_tensors_outside_memory_are_faults(tensor, said) -> None:  # type: ignore[no-untyped-def]
     body = LOAD.format(c="float", size=512)
     array, out = np.zeros((20, 40), np.float32), np.zeros(128, np.float32)
+    x = 2 if "element 2" in said else 0
     with pytest.raises(KernelFault, match=r"source\.cu:\d+.*`cp\.async\.bulk\.tensor.*" + said):
-        launch(body, (1, 32, 0, 2048), tensor, array, out, 0, 4)
+        launch(body, (1, 32, 0, 2048), tensor, array, out, x, 4)
+
+
+@pytest.mark.parametrize(
+    ("corner", "kind", "said"),
+    [
+        ('"r"(0), "r"(-1)', "cp.async", r"stores a box that begins at \(0, -1\), below zero"),
+        ('"r"(0), "r"(0)', "cp.reduce.async", "cannot reduce elements of u8"),
+    ],
+)
+def test_boxes_that_the_chip_does_not_store_are_faults(corner: str, kind: str, said: str) -> None:
+    operation = ".add.tile" if "reduce" in kind else ""
+    body = f"""k(const __grid_constant__ Map map, char *out) {{
+        __shared__ alignas(128) char box[256];
+        asm volatile("{kind}.bulk.tensor.2d.global.shared::cta{operation}.bulk_group "
+                     "[%0, {{%2, %3}}], [%1];"
+                     :: "l"(&map), "r"(sh(box)), {corner} : "memory");
+    }}"""
+    tensor = TensorMap(0, 0, 0, (64, 8), (64,), (16, 4), (1, 1))
+    with pytest.raises(KernelFault, match=said):
+        launch(body, (1, 32), tensor, np.zeros(512, np.int8))

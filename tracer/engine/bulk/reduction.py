@@ -45,8 +45,8 @@ def _compiled(operation: str, kind: str, in_global: bool) -> Callable[..., None]
 
 
 def is_reduction(operation: str, kind: str) -> bool:
-    """Whether there is such an operation on a type."""
-    return _compiled(operation, kind, True) is not None
+    """Whether there is such an operation on a type: there is none on numbers of 8 or 16 bits."""
+    return kind not in ("u8", "u16") and _compiled(operation, kind, True) is not None
 
 
 def reduce_bytes(

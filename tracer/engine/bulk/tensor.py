@@ -17,17 +17,21 @@ from ..array.slot import Fetch
 from ..memory.address import elements
 from ..memory.address_facts import as_addresses
 from ..op.update import OPERATIONS
-from .box import box_bytes, elements_of, shared_places
+from .box import box_bytes, box_span, elements_of, loaded, shared_places
 from .bytes_of import Bytes, Site, generic_bytes, outside_global, shared_bytes
 from .completion import complete
 from .im2col import pixels_of
 from .lane import Lane, lanes_of
 from .operand import fetch_address, mask_of, site_of, targets
-from .reduction import reduce_bytes
+from .reduction import is_reduction, reduce_bytes
 from .tensor_map import BYTES, IM2COL, TensorMap, decode
 
 ALIGN = 128
 """Bytes to which a box in shared memory must align."""
+
+ALIGN_INSIDE = 16
+"""Bytes of which a box's place in the innermost dimension is a multiple: an H200 stops with an
+illegal instruction otherwise, as where a box is stored that begins before the tensor does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +69,11 @@ def decode_tensor_copy(decoder: Decoder, instruction: Instruction) -> Step:
             there, told, blocks, *rest = lane.values
             tensor, places, inside = _find(lane, site, box, rest)
             found = _read(lane, site, tensor, places, inside)
-            size = box_bytes(tensor)
+            size = box_span(tensor)
             for target, word in targets(lane, site, there, told, blocks, size, ALIGN):
                 _spread(tensor, target, found)
                 target.mark()
-                complete(word, size)
+                complete(word, box_bytes(tensor))
 
     return load
 
@@ -117,6 +121,13 @@ def _find(
         kind = "im2col" if tensor.kind == IM2COL else "tiled"
         raise site.fault(lane, f"takes a map of a {kind} tensor of {tensor.rank} dimensions", "map")
     corner = tuple(rest[: box.rank])
+    if corner[0] * tensor.size % ALIGN_INSIDE:
+        raise site.fault(
+            lane,
+            f"begins at element {corner[0]} of the innermost dimension, {corner[0] * tensor.size} "
+            f"bytes and no multiple of {ALIGN_INSIDE},",
+            "misaligned",
+        )
     if box.is_im2col:
         return tensor, *pixels_of(tensor, corner, tuple(rest[box.rank :]))
     return tensor, *elements_of(tensor, corner)
@@ -153,7 +164,7 @@ def _read(
     _check(lane, site, tensor, places[inside])
     words, index = _words(lane, tensor, inside, places)
     found = np.full(places.size, tensor.fill, dtype=words.dtype)
-    found[inside] = words[index]
+    found[inside] = loaded(tensor, words[index])
     return found
 
 
@@ -175,8 +186,11 @@ def _store(decoder: Decoder, instruction: Instruction, operands: list[Operand], 
         frame = group.frame
         for lane in lanes_of(group, guard, [source(frame), *_values(box, frame)]):
             here, *rest = lane.values
+            _require_forward(lane, site, rest[1:])
             tensor, places, inside = _find(lane, site, box, rest)
-            bytes_ = shared_bytes(lane, site, here, box_bytes(tensor), ALIGN)
+            if operation and not is_reduction(operation, tensor.type):
+                raise site.fault(lane, f"cannot reduce elements of {tensor.type}", "operation")
+            bytes_ = shared_bytes(lane, site, here, box_span(tensor), ALIGN)
             memory = bytes_.memory[: bytes_.memory.size // tensor.size * tensor.size]
             words, index = _words(lane, tensor, inside, places)
             _check(lane, site, tensor, places[inside])
@@ -188,6 +202,12 @@ def _store(decoder: Decoder, instruction: Instruction, operands: list[Operand], 
             _mark(lane, tensor, index)
 
     return store
+
+
+def _require_forward(lane: Lane, site: Site, corner: list[int]) -> None:
+    """Raise KernelFault if a box that is stored begins before the tensor does."""
+    if min(corner) < 0:
+        raise site.fault(lane, f"stores a box that begins at {tuple(corner)}, below zero,")
 
 
 def _reduced(old: Any, given: Any, operation: str, kind: str) -> Any:

@@ -21,11 +21,17 @@ TYPES = (
 """PTX types of reductions by CUtensorMapDataType; the last are f32.ftz, tf32 and tf32.ftz."""
 
 _SIZES = (1, 2, 4, 4, 8, 8, 2, 4, 8, 2, 4, 4, 4)
-_NANS = {6: 0x7FFF, 7: 0x7FFF_FFFF, 8: 0x7FF8_0000_0000_0000, 9: 0x7FFF, 10: 0x7FFF_FFFF}
-"""What fills elements out of bounds of CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA."""
+_FIRST_FLOAT = 6
+_NAN = 0x7FF7_7FF7_7FF7_7FF7
+"""What an H200 fills floats out of bounds with, cut to their size, where NaNs are asked for."""
+
+FLUSHED, ROUNDED = (10, 12), (11, 12)
+"""Types whose subnormal numbers become zeros when they are loaded, and that are rounded to tf32."""
 
 SWIZZLES = (0, 1, 3, 7)
 """Bits of the row of 128 bytes that go into the number of a chunk of 16, by CUtensorMapSwizzle."""
+
+_SPANS = (0, 32, 64, 128)
 
 TILED, IM2COL = 0, 1
 
@@ -69,13 +75,23 @@ class TensorMap:
     @property
     def shape(self) -> tuple[int, ...]:
         """Elements of a box as it lies in shared memory, the innermost dimension first."""
+        if self.kind == IM2COL:
+            return self.channels, self.pixels
         steps = (1, *self.steps[1:])
         return tuple(-(-n // by) for n, by in zip(self.box, steps, strict=True))
 
     @property
     def fill(self) -> int:
         """The bits of elements out of bounds."""
-        return _NANS.get(self.element, 0) if self.fills_nan else 0
+        bits = _NAN & (1 << 8 * self.size) - 1
+        return bits if self.fills_nan and self.element >= _FIRST_FLOAT else 0
+
+    @property
+    def pitch(self) -> int:
+        """Bytes from one row of a box to the next in shared memory: a swizzle's rows have its
+        span."""
+        inner = (self.channels if self.kind == IM2COL else self.box[0]) * self.size
+        return max(inner, _SPANS[self.swizzle])
 
     def encode(self) -> bytes:
         """Return its 128 bytes."""
