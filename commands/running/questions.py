@@ -1,0 +1,86 @@
+"""Questions about the gallery: a counter of a launch on a device, and the arithmetic behind it.
+
+They are read from a family's `expected.toml`, where each integer has its arithmetic beside it, so
+that what a lesson asks is what the tests hold the models to.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from ...strict_toml import read_toml
+
+_TABLE = re.compile(r"^\[\[expected\]\]", re.M)
+_COUNTER = re.compile(r'^(?P<name>[\w."]+) *= *(?P<value>\[.*?\]|-?\d+) *# *(?P<why>.*)$', re.M)
+_LAUNCH = re.compile(r"^// cutrace: *(?P<first>.*(?:\n// {2,}.*)*)", re.M)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """How much a counter is for a launch of a source on a device; `why` is the arithmetic."""
+
+    source: Path
+    launch: int
+    text: str
+    device: str
+    options: str
+    counter: str
+    answer: int
+    why: str
+
+    @property
+    def words(self) -> str:
+        """The question."""
+        options = f" with {self.options}" if self.options else ""
+        return f"{self.source.name}, launch {self.launch} on {self.device}{options}: {self.text}"
+
+
+def questions(folder: Path) -> Iterator[Question]:
+    """All questions of a family that have an answer with arithmetic."""
+    path = folder / "expected.toml"
+    text = path.read_text(encoding="utf-8")
+    tables = read_toml(text, str(path)).get("expected", [])
+    starts = [found.start() for found in _TABLE.finditer(text)]
+    parts = [text[a:b] for a, b in zip(starts, [*starts[1:], len(text)], strict=True)]
+    for table, part in zip(tables, parts, strict=True):
+        source = folder / str(table["source"])
+        if source.suffix == ".cu":
+            yield from _of(source, table, part)
+
+
+def _of(source: Path, table: Mapping[str, Any], text: str) -> Iterator[Question]:
+    launches = launch_lines(source.read_text(encoding="utf-8"))
+    options = " ".join(f"--{k.replace('_', '-')} {v}" for k, v in table.get("options", {}).items())
+    for found in _COUNTER.finditer(text):
+        name = found["name"].strip('"')
+        value = table.get("counters", {}).get(name)
+        every = value if isinstance(value, list) else [value] * len(launches)
+        for number, (answer, launch) in enumerate(zip(every, launches, strict=False)):
+            if isinstance(answer, int) and not isinstance(answer, bool):
+                for device in table["devices"]:
+                    yield Question(
+                        *(source, number, launch, device, options, name, answer),
+                        _arithmetic(found["why"], number, len(every)),
+                    )
+
+
+def _arithmetic(text: str, number: int, launches: int) -> str:
+    """The part about one launch of `[256 * 4, 40 * 9]`, where there is one for each."""
+    parts = text.strip("[]").split(", ")
+    is_list = text.startswith("[") and text.endswith("]") and text.count("[") == 1
+    return parts[number] if is_list and len(parts) == launches else text
+
+
+def launch_lines(source: str) -> list[str]:
+    """The launches of a source's comments, without the arrays' values."""
+    lines = (re.sub(r"\n// +", " ", found["first"]) for found in _LAUNCH.finditer(source))
+    return [line.partition(">>>(")[0] + ">>>" for line in lines if ">>>(" in line]
+
+
+def choose(every: Sequence[Question], number: int, seed: int) -> list[Question]:
+    """So many questions in the order of the family; with each seed others."""
+    chosen = Random(seed).sample(range(len(every)), min(number, len(every)))
+    return [every[index] for index in sorted(chosen)]
