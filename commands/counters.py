@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .options.complete import counters, starting
+from .options.tabular import Format, check_format, render_frame
 
 if TYPE_CHECKING:
     from ..analyzer.counting.vocabulary import Counter
@@ -22,11 +23,21 @@ def command(
         str | None,
         typer.Argument(help="A counter, to see its definition", autocompletion=starting(counters)),
     ] = None,
+    format: Format = "table",
 ) -> str:
     """List the counters, or print the definition of one."""
     from ..analyzer.counting.vocabulary import find_counters, vocabularies
     from ..analyzer.text.align import align
 
+    check_format(format)
+    if format != "table":
+        from .answers.lists import counters as frame
+
+        known = frame()
+        if name is not None:
+            named = [(c.vocabulary, c.name) for c in find_counters([name])]
+            known = known.filter([pair in named for pair in known.select(known.columns[:2]).rows()])
+        return render_frame("counters", known, format)
     if name is not None:
         found = "\n\n".join(_definition(counter) for counter in find_counters([name]))
         return f"{found}\n\nnext: cutrace analyze TRACE --counters {name}"

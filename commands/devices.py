@@ -4,9 +4,11 @@ from typing import Annotated
 
 import typer
 
+from ..errors import CutraceError
 from .options.complete import devices, starting
 from .options.quote import quote
 from .options.screen import width
+from .options.tabular import Format, check_format, render_frame
 
 PANEL = "Look up"
 EXAMPLES = (
@@ -28,6 +30,7 @@ def command(
         bool,
         typer.Option("--toml", help="Print its files, in which every number has its source."),
     ] = False,
+    format: Format = "table",
 ) -> str:
     """List devices, or print the limits and the wiring of one."""
     from ..analyzer.text.device_text import describe_device, list_devices
@@ -35,6 +38,13 @@ def command(
     from ..models.replay.device.device import load_device, load_devices
     from ..models.replay.device.layers import read_layers
 
+    check_format(format)
+    if format != "table":
+        from .answers.lists import devices as frame
+
+        if toml:
+            raise CutraceError("--toml prints files; leave --format away")
+        return render_frame("devices", frame(name or EVERY), format)
     if name is None or match_devices(name) is not None:
         listed = list_devices(load_devices([name or EVERY]))
         return "\n".join((*listed, "", "next: cutrace devices NAME"))

@@ -8,6 +8,7 @@ import typer
 from ..errors import CheckFailed
 from ._trace_text import MANY, kernel_rows, launch_rows, session_rows
 from .options.quote import quote
+from .options.tabular import Format, check_format, render_frame
 from .running.asked import launches_asked
 
 if TYPE_CHECKING:
@@ -29,13 +30,21 @@ def command(
         list[str] | None,
         typer.Option("--launch", metavar="N|N-M,...", help="Show these launches in full."),
     ] = None,
+    format: Format = "table",
 ) -> str:
     """Show what was recorded; with --verify, check that the trace is sound."""
     from ..analyzer.text.align import align
     from ..traces.reader import read_trace
 
+    check_format(format)
     opened = read_trace(trace)
     shown = launches_asked(opened, launches or ()).launches
+    if format != "table":
+        from .answers.lists import launches as frame
+
+        if verify:
+            _verdict(opened)
+        return render_frame("info", frame(shown), format)
     rows = list(session_rows(opened))
     if len(shown) > MANY and not launches:
         rows += [("",), *kernel_rows(opened)]

@@ -11,6 +11,7 @@ from .options.command_line import typed
 from .options.quote import quote
 from .options.replay import first_line, replays, with_devices
 from .options.screen import width
+from .options.tabular import Format, check_format, render_frame
 
 PANEL = "Look up"
 EXAMPLES = (
@@ -35,6 +36,7 @@ def command(
     curves: Annotated[
         bool | None, typer.Option(help="Draw occupancy curves (default: only of one result).")
     ] = None,
+    format: Format = "table",
 ) -> str:
     """Show every limit on resident blocks, from a trace or from numbers alone."""
     from ..analyzer.occupancy.occupancy import draw_curves, from_launch, from_numbers
@@ -44,6 +46,7 @@ def command(
     from ..models.replay.whatif.suppose import suppose
     from ..traces.reader import read_trace
 
+    check_format(format)
     options = with_devices(replay)
     devices = load_devices(options.devices, options.set)
     if trace is not None:
@@ -59,6 +62,10 @@ def command(
     else:
         need = Need(threads, options.registers, shared or 0, barriers or 1)
         found = [from_numbers(device, need, options, total, blocks) for device in devices]
+    if format != "table":
+        from .answers.occupancy import Occupancies
+
+        return render_frame("occupancy", Occupancies(tuple(found), options).frame(), format)
     wanted = len(found) == 1 if curves is None else curves
     drawn = [draw_curves(one, options) if wanted else () for one in found]
     last = f"cutrace analyze {quote(trace)}{typed(replay)}" if trace else "cutrace devices NAME"

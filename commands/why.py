@@ -13,6 +13,7 @@ from .options.quote import quote
 from .options.recording import Recording, records, trace_of
 from .options.replay import first_line, replays, with_devices
 from .options.screen import width
+from .options.tabular import Format, check_format, render_frame
 from .running.progress import progress
 
 PANEL = "Ask"
@@ -20,6 +21,7 @@ EXAMPLES = (
     "cutrace why scale.cu",
     "cutrace why scale.cu scale.cu:7 -d h100",
     "cutrace why scale.cutrace --svg lanes.svg",
+    "cutrace why scale.cutrace -d all --format json",
 )
 
 
@@ -41,8 +43,10 @@ def command(
         typer.Option(metavar="ID", help="An access by its identifier, as shown before."),
     ] = None,
     svg: Annotated[Path | None, typer.Option(help="Draw it into this file, too.")] = None,
+    format: Format = "table",
 ) -> str:
     """Show why a line costs what it costs: its worst warp, lane by lane."""
+    check_format(format)
     line, access = _read_question(line, access)
     asked = with_devices(replay)
     with trace_of(source, recording, replay) as trace, progress("searching"):
@@ -56,6 +60,10 @@ def command(
         from ..analyzer.why.svg import render
 
         write_report(svg, render(found))
+    if format != "table":
+        from .answers.why import Why
+
+        return render_frame("why", Why(found).frame(), format)
     first = first_line(replay)
     again = f"cutrace analyze {quote(source)}{typed(recording)}{typed(replay)} --by line"
     return (f"{first}\n\n" if first else "") + text.render(found, width(), again)

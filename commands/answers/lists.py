@@ -1,10 +1,14 @@
-"""`cutrace.devices` and `cutrace.counters`: what there is to ask for, as frames."""
+"""`cutrace.devices`, `cutrace.counters`, and the launches of a trace: what there is, as frames."""
+
+from collections.abc import Iterable
 
 import polars as pl
 
 from ...analyzer.counting.vocabulary import vocabularies
+from ...analyzer.text.launch_text import launch_text
 from ...models.replay.device.catalog import EVERY
 from ...models.replay.device.device import load_devices
+from ...traces.reader import LaunchTrace
 
 
 def devices(pattern: str = EVERY) -> pl.DataFrame:
@@ -28,4 +32,23 @@ def counters() -> pl.DataFrame:
         for c in v.counters
     ]
     head = ("vocabulary", "counter", "unit", "devices", "doc", "formula", "better", "source")
+    return pl.DataFrame(rows, head, orient="row")
+
+
+def launches(traced: Iterable[LaunchTrace]) -> pl.DataFrame:
+    """A row a launch of a trace: what was launched, and how many rows were recorded of it."""
+    rows = [
+        (
+            *(one.number, one.launch.name, launch_text(one.launch), one.launch.signature),
+            *(list(one.launch.grid), list(one.launch.block), one.launch.blocks),
+            *(one.launch.threads, one.launch.shared_static + one.launch.shared_dynamic),
+            one.count("accesses"),
+        )
+        for one in traced
+    ]
+    head: dict[str, pl.DataType | type[pl.DataType]] = {
+        **{"launch": pl.Int64, "kernel": pl.String, "text": pl.String, "signature": pl.String},
+        **{"grid": pl.List(pl.Int64), "block": pl.List(pl.Int64), "blocks": pl.Int64},
+        **{"threads": pl.Int64, "shared_bytes": pl.Int64, "accesses": pl.Int64},
+    }
     return pl.DataFrame(rows, head, orient="row")

@@ -1,0 +1,67 @@
+"""`cutrace advise`: what to change in a kernel, with the line, the evidence and what it gains."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..models.replay.options import ReplayOptions
+from .options.command_line import typed
+from .options.complete import formats, starting
+from .options.quote import quote
+from .options.recording import Recording, records
+from .options.replay import first_line, replays, with_devices
+from .options.view import view_here
+from .running.advice import advise_here
+from .running.asked import behind, launches_asked, trace_asked
+from .running.program import TakesProgram, program_of
+from .running.progress import progress
+
+PANEL = "Ask"
+EXAMPLES = (
+    "cutrace advise scale.cu",
+    "cutrace advise scale.cutrace -d h100,gtx580 --format json",
+)
+CLASS = TakesProgram
+
+
+@records
+@replays
+def command(
+    ctx: typer.Context,
+    replay: ReplayOptions,
+    recording: Recording,
+    source: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[SOURCE] [-- PROGRAM ARGUMENTS]",
+            help="A trace, or a source or program to record for this once",
+        ),
+    ] = None,
+    format: Annotated[
+        str,
+        typer.Option(
+            metavar="table|csv|json|md", autocompletion=starting(formats), help="How to print it."
+        ),
+    ] = "table",
+) -> str:
+    """Say what to change in a kernel, where, what shows it, and what it gains at most."""
+    from ..analyzer.report import check_format
+
+    check_format(format)
+    program = program_of(ctx)
+    named = f" {quote(source)}" if source else ""
+    again = f"cutrace analyze{named}{typed(recording)}{typed(replay)}"
+    view = view_here("launch", None, first_line(replay), again, behind=behind(program))
+    counting = with_devices(replay)
+    with (
+        trace_asked(source, program, recording, replay) as trace,
+        progress("replaying") as share,
+    ):
+        from ..analyzer.profile import count
+        from ..traces.reader import read_trace
+
+        chosen = launches_asked(read_trace(trace), recording.launch)
+        profile = replace(count(chosen, replace(counting, tell=share.tell)), view=view)
+        return advise_here(trace, profile, counting, format)
