@@ -35,7 +35,7 @@ Source: CUDA C Programming Guide 7.5, G.3 to G.5; Nsight Compute 2022.3 Profilin
 docs/validation.md for stores and atomics in L1, portions of 64 bytes, and sizes on 9.0.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from types import ModuleType
 from typing import Any, ClassVar
@@ -43,11 +43,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..errors import CutraceError, nearest
+from ..native.loop import compile_module
 from ..native.value import Fixed
 from .replay.count.pool import Pool, Repeated, strides
 from .replay.native.compiled import as_array, as_list, compile_if_worth, extend, rows_asked
 from .replay.ordered import cache_lines as plain
-from .replay.schedule.episodes import list_ranges
+from .replay.ordered import row_lines
+from .replay.ordered.slices import cut_at_lines, slices_of
 from .replay.seam import ACCESSES, Batch, Ints, Kind, Step
 
 Kinds = tuple[Sequence[int], ...]
@@ -56,8 +58,10 @@ POLICIES = {"pass": plain.HERE, "evict": plain.EVICT, "through": plain.THROUGH, 
 ACTS = {"load": plain.READ, "store": plain.WRITE}
 SLICE = 1 << 15
 """Requests that are served at a time."""
-BLOCK = 1 << 10
-"""Requests of rows that repeat that are written down at a time."""
+BLOCK = 1 << 8
+"""Lines of rows that repeat that are found at a time, before they are looked up."""
+ROW = ("number", "shift", "unit", "group", "time")
+"""What `row_lines.py` has to know of rows."""
 MOST_SECTORS = 8
 """Sectors of a line: what the masks hold."""
 WORD = 4
@@ -121,6 +125,7 @@ class Cache:
     _told: Any = field(default=((), (), ()), init=False, repr=False)
     _pool: Pool | None = field(default=None, init=False, repr=False)
     _asked: Ints = field(default_factory=_NONE.copy, init=False, repr=False)
+    _pieces: Any = field(default=(), init=False, repr=False)
     _is_within: bool = field(default=False, init=False, repr=False)
     _now: int = field(default=0, init=False, repr=False)
 
@@ -195,7 +200,7 @@ class Cache:
     def step(self, batch: Batch) -> Step:
         """Serve the requests in order, with the compiled loop if there are many in all."""
         compiled = compile_if_worth(plain.__name__, len(batch), WORTH)
-        pieces, whose = _cut(batch, self.line, compiled)
+        pieces, whose = cut_at_lines(batch, self.line, compiled)
         unit = np.zeros(len(pieces), np.int64) if pieces.unit is None else pieces.unit
         group = whose if pieces.group is None else pieces.group
         kinds, onward = self._tell(pieces.kinds)
@@ -205,7 +210,7 @@ class Cache:
         groups = len(batch) if batch.group is None else batch.groups
         counts = np.zeros((groups, plain.COLUMNS), np.int64)
         parts: list[Columns] = [_NOTHING]
-        for part in _slices(pieces.row):
+        for part in slices_of(pieces.row, SLICE):
             requests = tuple(np.ascontiguousarray(column[part]) for column in told)
             parts.append(self._serve(compiled, requests, kinds, counts))
         self._now += int(is_asked.sum())
@@ -214,16 +219,18 @@ class Cache:
 
     def step_repeated(self, rows: Repeated) -> Step | None:
         """Serve requests of rows that repeat, unit after unit; None where `step` has to do it."""
-        if rows_asked[plain.__name__] <= WORTH or not self._knows(rows.pool):
+        if rows_asked[plain.__name__] <= WORTH:
             return None
-        compiled: Any = compile_if_worth(plain.__name__, 0, WORTH)
+        compiled: Any = compile_module(row_lines.__name__)
+        if not self._knows(compiled, rows.pool):
+            return None
         units = np.zeros(1, np.int32) if rows.unit is None else rows.unit
         rows.rows["unit"] = units
         order = np.empty(len(rows.rows), np.int64)
         requests, now, bits = compiled.arrange(
             rows.pool.first,
             self._asked,
-            tuple(rows.rows[name] for name in ("number", "shift", "unit", "time")),
+            tuple(rows.rows[name] for name in ROW),
             self._now,
             order,
             np.zeros(2 + int(units.max(initial=0)), np.int64),
@@ -246,14 +253,19 @@ class Cache:
             out = Batch(kinds, kind, address[:, None], np.ones((len(row), 1), np.bool_), row)
         return Step(dict(zip(self.counters, counts.T, strict=True)), out)
 
-    def _knows(self, pool: Pool) -> bool:
+    def _knows(self, compiled: Any, pool: Pool) -> bool:
         """Know the requests of a pool; return whether each of them lies in a line."""
         if self._pool is not pool:
+            kinds = tuple(np.array(column, np.int64) for column in self._tell(pool.kinds)[0])
             widths = np.array([kind.width for kind in pool.kinds] or [0], np.int64)
             over = (pool.address & (self.line - 1)) + widths[pool.kind] > self.line
-            acts = np.array(self._tell(pool.kinds)[0][plain.ACT], np.int64)
-            asked = np.concatenate([[0], np.cumsum(acts[pool.kind] != plain.PASS)])[pool.first]
+            is_asked = kinds[plain.ACT][pool.kind] != plain.PASS
+            asked = np.concatenate([[0], np.cumsum(is_asked)])[pool.first]
+            begins, *each = np.empty((5, max(len(pool.first), 1 + len(pool.kind))), np.int64)
+            told = (pool.first, pool.kind, pool.address), kinds, self._shape
+            compiled.cut_pieces(*told, (begins, *each))
             self._pool, self._asked, self._is_within = pool, np.diff(asked), not over.any()
+            self._pieces = begins, *each
         return self._is_within
 
     def _serve_rows(
@@ -267,19 +279,20 @@ class Cache:
     ) -> Columns:
         """Serve and count rows, and return what is passed on, in their order."""
         pool = rows.pool
-        many = max(BLOCK, int(np.diff(pool.first).max(initial=0)))
-        made, ahead = tuple(np.empty((6, many), np.int64)), tuple(np.empty((4, many), np.int64))
-        head, begin = np.array([0, self._used, 0]), 0
+        longest = int(np.diff(pool.first).max(initial=0))
+        *made, bases = np.empty((7, longest), np.int64)
+        near = *np.empty((2, max(BLOCK, longest)), np.int64), *np.full((2, BLOCK), plain.EMPTY)
+        head, begin, most = np.array([0, self._used, 0]), 0, longest * self._most
         acts = tuple(np.array(column) for column in kinds)
-        told = (pool.first, pool.kind, pool.address), strides(pool.kinds)
-        each = tuple(rows.rows[name] for name in ("number", "shift", "unit", "group", "time"))
+        told = (pool.first, pool.kind, pool.address), strides(pool.kinds), self._pieces
+        each = tuple(rows.rows[name] for name in ROW)
         cache = acts, *self._state, self._shape, 1.0 / self._sets, counts.reshape(-1)
         while begin < len(order):
-            room = int(head[0]) + requests + many * self._most
+            room = int(head[0]) + requests + most
             self._passed = tuple(extend(column, room, 0) for column in self._passed)
             passed = head, *self._passed
             begin = compiled.serve_rows(
-                *told, each, order, begin, self._most, made, *cache, passed, ahead
+                *told, each, order, begin, most, tuple(made), near, *cache, passed, bases
             )
         self._used = int(head[1])
         back = tuple(np.empty((3, int(head[0])), np.int64))
@@ -298,10 +311,9 @@ class Cache:
         head = np.array([0, self._used, 0])
         passed: Any = tuple(map(change, (head, *self._passed)))
         told, acts = tuple(map(change, requests)), tuple(change(np.array(k)) for k in kinds)
-        tally = change(counts.reshape(-1))
-        ahead = tuple(change(np.empty_like(requests[0])) for _ in range(4))
+        tally, bases = change(counts.reshape(-1)), change(np.empty_like(requests[0]))
         cache = *self._state, self._shape, 1.0 / self._sets
-        (compiled or plain).serve(told, acts, *cache, tally, passed, ahead)
+        (compiled or plain).serve(told, acts, *cache, tally, passed, bases)
         counts.reshape(-1)[:] = tally
         many, self._used = map(int, passed[0][:2])
         address, kind, row = (as_array(column[:many]).copy() for column in passed[1:])
@@ -358,35 +370,3 @@ class Cache:
         if act == plain.WRITE and policy == plain.THROUGH and lost:
             return size, act, policy, 0
         return size, act, policy, -(-size * plain.PARTS // self.sector)
-
-
-def _slices(row: Ints) -> Iterator[slice]:
-    """Yield parts of about SLICE requests, the requests of a row together."""
-    end = 0
-    while end < len(row):
-        start, end = end, min(end + SLICE, len(row))
-        while end < len(row) and row[end] == row[end - 1]:
-            end += 1
-        yield slice(start, end)
-
-
-def _cut(batch: Batch, line: int, compiled: ModuleType | None) -> tuple[Batch, Ints]:
-    """Return requests that lie in one line each, and the row of the batch that each is of."""
-    widths = np.array([kind.width for kind in batch.kinds] or [0], np.int64)
-    address = np.ascontiguousarray(batch.addresses[:, 0])
-    whose = np.arange(len(batch))
-    if compiled is not None and not compiled.leaves(address, batch.kind, widths, line):
-        return batch, whose
-    widths = widths[batch.kind]
-    if not ((address & (line - 1)) + widths > line).any():
-        return batch, whose
-    over = (address % line + widths - 1) // line
-    whose = np.repeat(whose, over + 1)
-    pieces = batch.take(whose)
-    start = list_ranges(address // line, over + 1) * line
-    begin = np.maximum(address[whose], start)
-    end = np.minimum((address + widths)[whose], start + line)
-    many = int(widths.max()) + 1
-    pairs, kind = np.unique(pieces.kind * many + end - begin, return_inverse=True)
-    kinds = tuple(replace(batch.kinds[p // many], width=p % many) for p in pairs.tolist())
-    return replace(pieces, kinds=kinds, kind=kind, addresses=begin[:, None]), whose

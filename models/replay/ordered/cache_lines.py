@@ -26,10 +26,7 @@ compile them as they stand, and small traces do without.
 - `passed`: (head, address, kind, cause): the last three of each thing that goes to the next stage;
   head are how many these are, how many of `lines` are in use, and a number that means nothing.
 - `cache`: lines, shape, counts and passed.
-- `ahead`: (base, span, mask, sectors), each (n,), found some requests ahead: where the lines of a
-  request's set begin; and of the first of some that read one line for one instruction, and are
-  looked up in one turn, how many they are, the sectors that they want, and how many these are, each
-  as often as it is wanted. A span of 0: they are served one by one.
+- `bases`: (n,), where the lines of each request's set begin, found some requests ahead.
 - `asker`: of the request that is served, the kinds of what it fetches and of what it writes, its
   cause, and where its counts begin.
 """
@@ -64,102 +61,6 @@ And a mask for what the factors take.
 """
 
 
-def arrange(
-    first: Any, asked: Any, rows: Any, now: int, order: Any, starts: Any
-) -> tuple[int, int, int]:
-    """Set the time of each row, and put the rows in order of their units, those of one as they are.
-
-    `rows` are (number, shift, unit, time), each (n,); of each distinct row `asked` are the requests
-    that are looked up, and its requests begin at `first`. `starts` (units + 1,) are zeros. Returns
-    how many requests all rows have, the time behind the last, and all bits of all shifts.
-    """
-    numbers, shifts, units, times = rows
-    requests, bits = 0, 0
-    for row in range(len(numbers)):
-        number = numbers[row]
-        times[row] = now
-        now += asked[number]
-        requests += first[number + 1] - first[number]
-        bits |= shifts[row]
-        starts[units[row] + 1] += 1
-    for unit in range(1, len(starts)):
-        starts[unit] += starts[unit - 1]
-    for row in range(len(numbers)):
-        place = starts[units[row]]
-        order[place] = row
-        starts[units[row]] = place + 1
-    return requests, now, bits
-
-
-def serve_rows(
-    pool: Any,
-    stride: Any,
-    rows: Any,
-    order: Any,
-    begin: int,
-    most: int,
-    made: Any,
-    kinds: Any,
-    lines: Any,
-    sets: Any,
-    clocks: Any,
-    shape: Any,
-    inverse: float,
-    counts: Any,
-    passed: Any,
-    ahead: Any,
-) -> int:
-    """Serve the requests of rows in the order given, from its place `begin` on; return the place
-    that is left, since `passed` has no more room for `most` things of each request.
-
-    `pool` and `stride` are as `count/repeating.py` has them; `rows` are (number, shift, unit,
-    group, time), each (n,), time that before the first request. `made` are requests, room for more
-    than any row has. Rows of one unit lie together in the order, so that its lines are at hand.
-    """
-    first, kind_of, address_of = pool
-    numbers, shifts, units, groups, times = rows
-    addresses, kind, cause, unit, group, time = made
-    acts = kinds[ACT]
-    place, room = begin, most * len(addresses)
-    while place < len(order) and len(passed[1]) - passed[0][MANY] >= room:
-        many = 0
-        while place < len(order):
-            row = order[place]
-            number, shift, now = numbers[row], shifts[row], times[row]
-            last = first[number + 1]
-            if many + last - first[number] > len(addresses):
-                break
-            for one in range(first[number], last):
-                what = kind_of[one]
-                now += acts[what] != PASS
-                addresses[many] = address_of[one] + shift * stride[what]
-                kind[many] = what
-                cause[many] = row
-                unit[many] = units[row]
-                group[many] = groups[row]
-                time[many] = now
-                many += 1
-            place += 1
-        told = addresses[:many], kind[:many], cause[:many], unit[:many], group[:many], time[:many]
-        serve(told, kinds, lines, sets, clocks, shape, inverse, counts, passed, ahead)
-    return place
-
-
-def put_back(passed: Any, rows: Any, made: Any) -> None:
-    """Put what was passed on in the order of the rows that caused it; `rows` (n + 1,) are zeros."""
-    head, addresses, kinds, causes = passed
-    for one in range(head[MANY]):
-        rows[causes[one] + 1] += 1
-    for row in range(1, len(rows)):
-        rows[row] += rows[row - 1]
-    for one in range(head[MANY]):
-        place = rows[causes[one]]
-        rows[causes[one]] = place + 1
-        made[0][place] = addresses[one]
-        made[1][place] = kinds[one]
-        made[2][place] = causes[one]
-
-
 def serve(
     requests: Any,
     kinds: Any,
@@ -170,19 +71,19 @@ def serve(
     inverse: float,
     counts: Any,
     passed: Any,
-    ahead: Any,
+    bases: Any,
 ) -> None:
     """Serve requests in order; each turn looks a line up, for all that one instruction wants."""
     addresses, kind, cause, units, group, time = requests
     size, acts, policies, wholes, fetched, _, written = kinds
     cache = lines, shape, counts, passed
-    bases, spans, masks, sectors = ahead
     ways, is_timed = shape[WAYS], shape[NEAR] < shape[FAR]
     whose, owner, banks, clock = EMPTY, 0, 0, 0
     ready, number = 0, pass_over(requests, kinds, passed, 0)
     while number < len(addresses):
         if number >= ready:
-            ready = prepare(requests, kinds, cache, sets, inverse, ahead, number)
+            ready = min(number + AHEAD, len(addresses))
+            prepare(requests, cache, sets, inverse, bases, number, ready)
         unit, line, base = units[number], addresses[number] >> shape[LINE], bases[number]
         if is_timed:
             if cause[number] != whose:
@@ -193,13 +94,6 @@ def serve(
             banks += 1 << bank
         whose = cause[number]
         place = find(lines, base, ways, line)
-        if spans[number] > 0 and place >= 0 and masks[number] & ~lines[place + ways] == 0:
-            now = time[number + spans[number] - 1]
-            lines[place + ways] = lines[place + ways] & MARKS | now << MARK_BITS
-            counts[COLUMNS * group[number] + READS] += sectors[number]
-            counts[COLUMNS * group[number] + READ_HITS] += sectors[number]
-            number = pass_over(requests, kinds, passed, number + spans[number])
-            continue
         found = place >= 0 and (not is_timed or is_settled(lines, shape, place, clock))
         is_asked = True
         while is_asked:
@@ -216,22 +110,7 @@ def serve(
             first, last = offset >> shape[SECTOR], offset + size[what] - 1 >> shape[SECTOR]
             mask = (2 << last) - (1 << first)
             if act == READ:
-                valid = lines[place + ways] & SECTORS
-                if policy == THROUGH and first == last and mask & ~valid:
-                    valid |= mask * (parts_of(lines, ways, place, first) >= parts)
-                counts[asker[COUNTS] + READS] += ones(mask)
-                counts[asker[COUNTS] + READ_HITS] += ones(mask & valid)
-                if mask & ~valid and first == last and shape[PORTION] == 1:
-                    lines[place + ways] |= mask
-                    counts[asker[COUNTS] + FILLS] += 1
-                    emit(
-                        passed,
-                        (line << shape[LINE]) + (first << shape[SECTOR]),
-                        asker[TO_FETCH],
-                        whose,
-                    )
-                elif mask & ~valid:
-                    fetch(cache, asker, place, mask, shape[PORTION], valid)
+                read(cache, asker, place, address, size[what], policy, parts)
             elif act == ATOMIC and policy == BACK:
                 marks = lines[place + ways]
                 valid, portion = marks & SECTORS, shape[PORTION] if line & 1 else 1
@@ -265,6 +144,29 @@ def serve(
     clocks[owner] += cycles(banks)
 
 
+def read(
+    cache: Any, asker: Any, place: int, address: int, size: int, policy: int, parts: int
+) -> None:
+    """Read what a request wants of a line that is here; fetch what is missing of it."""
+    lines, shape, counts, passed = cache
+    ways, line = shape[WAYS], lines[place]
+    offset = address - (line << shape[LINE])
+    first, last = offset >> shape[SECTOR], offset + size - 1 >> shape[SECTOR]
+    mask = (2 << last) - (1 << first)
+    valid = lines[place + ways] & SECTORS
+    if policy == THROUGH and first == last and mask & ~valid:
+        valid |= mask * (parts_of(lines, ways, place, first) >= parts)
+    counts[asker[COUNTS] + READS] += last - first + 1
+    counts[asker[COUNTS] + READ_HITS] += ones(mask & valid)
+    if mask & ~valid and first == last and shape[PORTION] == 1:
+        lines[place + ways] |= mask
+        counts[asker[COUNTS] + FILLS] += 1
+        sector = (line << shape[LINE]) + (first << shape[SECTOR])
+        emit(passed, sector, asker[TO_FETCH], asker[WHOSE])
+    elif mask & ~valid:
+        fetch(cache, asker, place, mask, shape[PORTION], valid)
+
+
 def leaves(addresses: Any, kind: Any, widths: Any, line: int) -> bool:
     """Whether any request, as wide as its kind, leaves the line (in bytes) that it begins in."""
     for number in range(len(addresses)):
@@ -274,50 +176,23 @@ def leaves(addresses: Any, kind: Any, widths: Any, line: int) -> bool:
 
 
 def prepare(
-    requests: Any, kinds: Any, cache: Any, sets: Any, inverse: float, ahead: Any, number: int
-) -> int:
-    """Find the sets of some requests, and what a line is asked for in a row; return where they end.
-
-    All sets are read: a processor waits for many at once.
-    """
+    requests: Any, cache: Any, sets: Any, inverse: float, bases: Any, number: int, end: int
+) -> None:
+    """Find the sets of some requests, and read them all: a processor waits for many at once."""
     lines, shape, _, passed = cache
-    addresses, kind, cause, units, group, _ = requests
-    size, acts = kinds[SIZE], kinds[ACT]
-    bases, spans, masks, sectors = ahead
-    ways, one, head, base, read = shape[WAYS], number, number, 0, 0
-    line, unit, whose, mine, is_run = EMPTY, EMPTY, EMPTY, EMPTY, False
-    while one < len(addresses):
-        what = kind[one]
+    ways, addresses, units = shape[WAYS], requests[ADDRESS], requests[UNIT]
+    line, unit, base, read = EMPTY, EMPTY, 0, 0
+    for one in range(number, end):
         wanted = addresses[one] >> shape[LINE]
-        is_same = is_run and wanted == line and cause[one] == whose
-        if is_same and acts[what] == READ and group[one] == mine:
-            spans[head] += 1
-        else:
-            if is_same or (is_run and cause[one] == whose and acts[what] == PASS):
-                spans[head] = 0
-            if one - number >= AHEAD:
-                break
-            if wanted != line or units[one] != unit:
-                line, unit = wanted, units[one]
-                place = unit * shape[SETS] + find_set(shape[SETS], inverse, line)
-                base = open_set(lines, sets, ways, passed[0], place)
-            head, whose, mine, is_run = one, cause[one], group[one], acts[what] == READ
-            spans[head] = int(is_run)
-            masks[head] = sectors[head] = 0
-        offset = addresses[one] - (line << shape[LINE])
-        first, last = offset >> shape[SECTOR], offset + size[what] - 1 >> shape[SECTOR]
-        masks[head] |= (2 << last) - (1 << first)
-        sectors[head] += last - first + 1
+        if wanted != line or units[one] != unit:
+            line, unit = wanted, units[one]
+            place = unit * shape[SETS] + find_set(shape[SETS], inverse, line)
+            base = open_set(lines, sets, ways, passed[0], place)
         bases[one] = base
-        one += 1
-    base = EMPTY
-    for each in range(number, one):
-        if bases[each] != base:
-            base = bases[each]
-            for near in range(base, base + FILLED * ways, TOGETHER):
-                read ^= lines[near]
+    for one in range(number, end):
+        for near in range(bases[one], bases[one] + FILLED * ways, TOGETHER):
+            read ^= lines[near]
     passed[0][READ_AHEAD] = read
-    return one
 
 
 def pass_over(requests: Any, kinds: Any, passed: Any, number: int) -> int:

@@ -15,7 +15,7 @@ from cutrace.models.replay.count import repeating
 from cutrace.models.replay.count.pool import Pool, Repeated, extend_pool, make_pool
 from cutrace.models.replay.native.compiled import rows_asked
 from cutrace.models.replay.native.loops import REPEATING_WORTH
-from cutrace.models.replay.ordered import cache_lines
+from cutrace.models.replay.ordered import cache_lines, row_lines
 from cutrace.models.replay.ordered.distinct import CHOSEN
 from cutrace.models.replay.seam import Batch, Kind, Step
 
@@ -68,7 +68,7 @@ def answer(step: Step) -> tuple[dict[str, list[int]], list[tuple[Kind, int, int]
     return {name: step.counts[name].tolist() for name in Cache.counters}, went
 
 
-@settings(max_examples=50)
+@settings(max_examples=50, deadline=None)
 @given(
     keys=st.sampled_from(CACHES),
     pool=st.lists(st.lists(REQUEST, max_size=7), min_size=1, max_size=6).map(pool_of),
@@ -91,9 +91,8 @@ def test_rows_that_repeat_find_what_their_requests_find_written_down(
         batch = replace(batch, unit=unit[batch.row], group=group[batch.row], groups=2)
         with pytest.MonkeyPatch.context() as patch:
             patch.setitem(rows_asked, cache_lines.__name__, WORTH + 1)
-            patch.setattr(cache_module, "compile_if_worth", lambda *_: cache_lines)
-            repeated = Repeated(pool, rows, unit, 2, True)
-            found = cache.step_repeated(repeated)
+            patch.setattr(cache_module, "compile_module", lambda _: row_lines)
+            found = cache.step_repeated(Repeated(pool, rows, unit, 2, True))
         assert found is not None
         assert answer(found) == answer(other.step(replace(batch, passes_on=True)))
 
