@@ -8,6 +8,7 @@ from ...ptx.kernel import (
     Kernel,
 )
 from ..bulk import copy as bulk
+from ..bulk import edit
 from ..call import call
 from ..call.argument_passing import take_returned
 from ..call.recursion import restore_frame
@@ -118,6 +119,7 @@ def decode_instruction(decoder: Decoder, pc: int) -> tuple[Step | None, Terminat
 _FORMS = (
     decode_pointed_parameter,
     bulk.decode_bulk,
+    edit.decode_edit,
     access.decode_access,
     move.decode_move,
     call.decode_call,

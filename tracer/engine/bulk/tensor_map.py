@@ -1,7 +1,7 @@
 """Tensor maps: what `cuTensorMapEncodeTiled` makes of an array, 128 bytes that kernels hand on.
 
 The driver's own bytes are not documented. These are cutrace's, which its driver writes
-(tracer/program/driver/tensor_map.c): little-endian, as `_LAYOUT` has it.
+(tracer/program/driver/tensor_map.c): little-endian, as `LAYOUT` has it.
 """
 
 import struct
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 BYTES = 128
 MARK = 0xC7
 
-_LAYOUT = "<Q8B5I4Q5H5B3h3hHH"
+LAYOUT = "<Q8B5I4Q5H5B3h3hHH"
 """Address; type, rank, interleave, swizzle, hint, fill, kind, mark; extents less one; strides;
 boxes; steps; corners; channels and pixels of an im2col box."""
 
@@ -100,7 +100,7 @@ class TensorMap:
             return (*values, *(0,) * (count - len(values)))
 
         packed = struct.pack(
-            _LAYOUT, self.address, self.element, self.rank, self.interleave, self.swizzle, 0,
+            LAYOUT, self.address, self.element, self.rank, self.interleave, self.swizzle, 0,
             int(self.fills_nan), self.kind, MARK,
             *padded(tuple(n - 1 for n in self.extents), 5), *padded(self.strides, 4),
             *padded(self.box, 5), *padded(self.steps, 5), *padded(self.lower, 3),
@@ -111,7 +111,7 @@ class TensorMap:
 
 def decode(data: bytes) -> TensorMap | None:
     """Read 128 bytes; None if they are no tensor map."""
-    fields = struct.unpack_from(_LAYOUT, data)
+    fields = struct.unpack_from(LAYOUT, data)
     address, element, rank, interleave, swizzle, _, fill, kind, mark = fields[:9]
     if mark != MARK or not 1 <= rank <= 5 or element >= len(TYPES) or swizzle >= len(SWIZZLES):
         return None

@@ -9,7 +9,7 @@ BESIDE: Mapping[str, tuple[str, ...]] = {
     "loads and stores": ("ld", "ldu", "st"),
     "atomic operations": ("atom", "red"),
     "asynchronous copies and their barriers": ("cp.async", "mbarrier"),
-    "bulk copies": ("cp.async.bulk", "cp.reduce.async.bulk", "st.async", "red.async"),
+    "bulk copies": ("cp.async.bulk", "cp.reduce.async.bulk", "st.async", "red.async", "tensormap"),
     "lanes of a warp": ("shfl", "vote", "activemask", "match", "redux", "elect"),
     "matrices": ("mma", "wgmma", "ldmatrix", "stmatrix", "movmatrix"),
     "clusters of blocks": ("mapa", "getctarank", "barrier.cluster"),

@@ -9,7 +9,6 @@ LEFT_OUT: tuple[tuple[str, frozenset[str], str], ...] = (
     ("wmma", frozenset(), "fragments of unknown layout; compiled by cutrace, mma.h has mma.sync"),
     ("mma", frozenset({"sp"}), "matrix products with sparse factors"),
     ("mma", frozenset({"block_scale"}), "matrix products with scaled blocks"),
-    ("tensormap", frozenset(), "maps of tensors for the tensor memory accelerator"),
     ("multimem", frozenset(), "memory that several GPUs share"),
     ("clusterlaunchcontrol", frozenset(), "clusters of blocks that take over others (10.0)"),
     ("alloca", frozenset(), "stack memory of any size"),

@@ -11,19 +11,18 @@ import os
 import re
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
 ALIGNMENT = 16
 """Kernels are compiled for pointers that are multiples of this, or are not, in the host."""
 
-OLDEST_WITH_WARP_GROUPS = 90
-WITHOUT_WARP_GROUPS = 80
+OLDEST_WITH_TENSOR_MEMORY = 100
+WITHOUT_TENSOR_MEMORY = 90
 _LEFT_OUT = re.compile(
-    r"^\s*(?:@\S+\s+)?(wgmma|tcgen05|cp\.async\.bulk|cp\.reduce\.async\.bulk|tensormap|mapa"
-    r"|barrier\.cluster|clusterlaunchcontrol|multimem|st\.async|red\.async)\b",
-    re.MULTILINE,
+    r"^\s*(?:@\S+\s+)?(tcgen05|clusterlaunchcontrol|multimem|st\.bulk)\b", re.MULTILINE
 )
 _DEVICE_POINTER = 3  # CU_POINTER_ATTRIBUTE_DEVICE_POINTER
 _said: set[str] = set()
@@ -75,6 +74,7 @@ class Lender:
         self._driver = ctypes.CDLL("libcuda.so.1")
         self._places: dict[tuple[int, int], int] = {}
         self._lent: dict[tuple[int, int], bool] = {}
+        self._scratch: list[int] = []
 
     def lend(self, argument: Any) -> Any:
         """Return what a kernel gets for an argument: itself, unless that lies in the host."""
@@ -92,8 +92,17 @@ class Lender:
         start, size, is_kept = _bounds(argument)
         return Pointer(self._take(start, size, is_kept) + address - start)
 
+    def scratch(self, size: int, alignment: int, stream: Any) -> Pointer:
+        """Return memory that a kernel needs while it runs, for tensor maps that it makes."""
+        del stream
+        place = self._allocate(0, size + alignment)
+        self._scratch.append(place)
+        return Pointer(-(-place // alignment) * alignment)
+
     def take_back(self) -> None:
-        """Copy what kernels may have written to where it belongs."""
+        """Copy what kernels may have written to where it belongs, and free what they needed."""
+        while self._scratch:
+            self._driver.cuMemFree_v2(ctypes.c_uint64(self._scratch.pop()))
         for (start, size), is_kept in self._lent.items():
             if not is_kept:
                 ctypes.memmove(start, self._places[start, size], size)
@@ -205,11 +214,27 @@ def _lending(kind: Any) -> Any:
         def __call__(self, *arguments: Any) -> None:
             lender = _lender()
             try:
-                super().__call__(*(lender.lend(each) for each in arguments))
+                with _allocating(lender):
+                    super().__call__(*(lender.lend(each) for each in arguments))
             finally:
                 lender.take_back()
 
     return LendingLauncher
+
+
+@contextmanager
+def _allocating(lender: Lender) -> Iterator[None]:
+    """Have the program's allocator (`triton.set_allocator`) give memory on the device."""
+    held = getattr(sys.modules.get("triton.runtime._allocation"), "_allocator", None)
+    if held is None or type(held.get()).__name__ == "NullAllocator":
+        yield
+        return
+    before = held.get()
+    held.set(lender.scratch)
+    try:
+        yield
+    finally:
+        held.set(before)
 
 
 def keep_ptx(module: Any) -> None:
@@ -218,18 +243,18 @@ def keep_ptx(module: Any) -> None:
 
 
 def compile_for_what_is_there(module: Any) -> None:
-    """Name parameters, and compile for 8.0 what 9.0's instructions refuse (`triton.compiler`)."""
+    """Name parameters, and compile for 9.0 what only 10.0 runs (`triton.compiler`)."""
     compiled = module.compile
 
     def compile_again(src: Any, target: Any = None, options: Any = None, **more: Any) -> Any:
         kernel = compiled(src, target=target, options=options, **more)
         used = _LEFT_OUT.search(kernel.asm.get("ptx", ""))
-        if used and target is not None and target.arch >= OLDEST_WITH_WARP_GROUPS:
+        if used and target is not None and target.arch >= OLDEST_WITH_TENSOR_MEMORY:
             older = copy.copy(target)
-            object.__setattr__(older, "arch", WITHOUT_WARP_GROUPS)
+            object.__setattr__(older, "arch", WITHOUT_TENSOR_MEMORY)
             _say(
                 f"{kernel.name}: Triton uses {used[1]} for compute capability {target.arch / 10}, "
-                "which is not recorded; it is compiled for 8.0"
+                "which is not recorded; it is compiled for 9.0"
             )
             own = _own_options(module, target, options or {})
             kernel = compiled(src, target=older, options=own, **more)
