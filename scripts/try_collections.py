@@ -105,8 +105,8 @@ def _samples(checkout: Path) -> Iterator[Program]:
         )
 
 
-def _link_nvrtc() -> Iterator[str]:
-    """How programs find NVRTC as a package brings it."""
+def link_nvrtc() -> Iterator[str]:
+    """Options with which programs find NVRTC as a package brings it."""
     spec = find_spec("nvidia.cuda_nvrtc")
     for folder in (spec and spec.submodule_search_locations) or ():
         yield f"-I{folder}/include"
@@ -137,7 +137,7 @@ def _flags_of(cmake: str) -> Iterator[str]:
     if "CUDA::cuda_driver" in cmake:
         yield "-lcuda"
     if "CUDA::nvrtc" in cmake:
-        yield from _link_nvrtc()
+        yield from link_nvrtc()
 
 
 def _polybench(checkout: Path) -> Iterator[Program]:

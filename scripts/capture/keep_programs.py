@@ -87,8 +87,12 @@ def _page(archive: tarfile.TarFile, member: tarfile.TarInfo) -> Iterator[dict[st
         raise SystemExit(f"{member.name} is not the machine code of a program")
     size, collection, program = named.groups()
     first, _, text = opened.read().decode().partition("\n")
+    if not re.search(r"\bEXIT\b", text):
+        return  # a function that a kernel calls: the profiler has a page of its own for it
     sums: dict[tuple[str, ...], dict[str, float]] = defaultdict(lambda: dict.fromkeys(SUMS, 0.0))
+    warps = 0
     for line in csv.DictReader(io.StringIO(text)):
+        warps = warps or int(_number(line, "Instructions Executed"))
         match = OPCODE.match(line["Source"])
         if match:
             accessed = [(line.get(name) or "").replace("-", "") for name in ACCESS]
@@ -99,8 +103,9 @@ def _page(archive: tarfile.TarFile, member: tarfile.TarInfo) -> Iterator[dict[st
         if counted["instructions"]:
             yield {
                 "size": size, "collection": collection, "program": program, "kernel": kernel,
-                "launch": int(first.split()[-1]), "opcode": opcode, "space": space.lower(),
-                "operation": operation.lower(), "bits": int(bits or 0), **counted,
+                "launch": int(first.split()[-1]), "warps": warps, "opcode": opcode,
+                "space": space.lower(), "operation": operation.lower(),
+                "bits": int(bits or 0), **counted,
             }  # fmt: skip
 
 

@@ -262,7 +262,10 @@ def machine_code(report: Path) -> list[str]:
             pages.append([row])
         elif pages and len(row) == len(pages[-1][0]):
             pages[-1].append(row)
-    return [_without_empty(rows) for rows in pages]
+    kernels = [
+        rows for rows in pages if any("EXIT" in row[rows[0].index("Source")] for row in rows)
+    ]
+    return [_without_empty(rows) for rows in kernels]  # functions that they call have pages, too
 
 
 def _without_empty(rows: list[list[str]]) -> str:

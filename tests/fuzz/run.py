@@ -46,7 +46,7 @@ def without_assembler() -> Iterator[None]:
     """Ask nobody for registers, which takes longer than a small kernel."""
     nothing: Future[tuple[Resources, ...]] = Future()
     nothing.set_result(())
-    with patch("cutrace.tracer.host.module.ask_resources", lambda ptx, kernel: nothing):
+    with patch("cutrace.tracer.host.module.ask_resources", lambda ptx, kernel, options=(): nothing):
         yield
 
 

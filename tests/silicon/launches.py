@@ -142,7 +142,7 @@ def _launches(
         profile = cutrace.analyze(trace, DEVICE)
         for launch, traced, ours in zip(launches, trace.launches, profile.launches, strict=True):
             counted = dict(zip(metrics, launch["counters"], strict=True))
-            ptx = _accesses(ours, traced.instructions().to_pylist())
+            ptx = accesses(ours, traced.instructions().to_pylist())
             ours.counters  # noqa: B018 - while the trace is there
             yield Launched(
                 source, launch["launch"], launch["kernel"], counted, launch["sass"], ours, ptx
@@ -166,7 +166,7 @@ def _record(source: str, path: Path) -> Path:
     return record(found, [], path, arch=TARGET, options=OPTIONS)
 
 
-def _accesses(ours: LaunchProfile, instructions: list[dict[str, Any]]) -> Mapping[str, Widths]:
+def accesses(ours: LaunchProfile, instructions: list[dict[str, Any]]) -> Mapping[str, Widths]:
     """The warp instructions of the PTX, by class and width."""
     found: dict[str, Counter[int]] = {}
     merged = {"shared reduction": "shared atomic"}

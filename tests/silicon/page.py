@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from silicon.caches import NEAR, by_kernel, compare
 from silicon.launches import BY_ADDRESSES, FOLDER, TIMED, WAVEFRONTS, Launched, Pair
+from silicon.programs_page import section
 
 FILES = (
     *("h200.json", "h200_collide.json", "h200_programs.json", "h200_caches.json"),
@@ -175,6 +176,8 @@ def page(launches: Sequence[Launched], compared: Sequence[Pair]) -> str:
             *_textures(),
             _not_compared(launches).rstrip("\n"),
             *_caches(launches),
+            "",
+            *section(),
             UNEQUAL.rstrip("\n"),
             *_unequal(compared),
             APART.format(timed=_timed(), waited=_waited(launches)).rstrip("\n"),

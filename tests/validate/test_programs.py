@@ -1,13 +1,17 @@
 """What a chip counted of whole programs: that the tables agree with one another and with CUDA.
 
 The comparison of these counts with cutrace's needs the programs, which are not in this tree:
-scripts/compare_programs.py makes it, and docs/validation.md has its result.
+scripts/compare_programs.py makes it and keeps both sides of each pair, from which the section of
+docs/validation.md is written. Here the chip's side is held to what was captured, the figures to
+arithmetic, and every difference to a reason.
 """
 
 from pathlib import Path
 
 import polars as pl
 import pytest
+from silicon.programs import Beside
+from silicon.programs_page import kept, reason, renewed, shares
 
 FOLDER = Path(__file__).parent / "programs"
 RUN = ("size", "collection", "program")
@@ -23,6 +27,44 @@ def launches() -> pl.DataFrame:
 def code() -> pl.DataFrame:
     """A row for an opcode of a kernel."""
     return pl.read_parquet(FOLDER / "h200_code.parquet")
+
+
+@pytest.fixture(scope="module")
+def compared() -> list[Beside]:
+    """Pairs of counts, as they were kept."""
+    return kept()
+
+
+def test_of_comparable_counts_97_percent_are_near_and_of_all_90(compared: list[Beside]) -> None:
+    counts = [beside for beside in compared if beside.kind == "count"]
+    every, near, _ = shares(counts)
+    comparable, close, _ = shares(beside for beside in counts if not beside.why_not)
+    assert every > 4000
+    assert comparable > 0.8 * every
+    assert close >= 0.97 * comparable
+    assert near >= 0.90 * every
+
+
+def test_each_comparable_count_that_is_not_near_has_its_reason(compared: list[Beside]) -> None:
+    far = [b for b in compared if b.kind == "count" and not b.why_not and not b.is_near]
+    assert [(b.run, b.kernel, b.metric) for b in far if not reason(b)] == []
+
+
+def test_the_chips_side_of_a_pair_is_what_was_captured(
+    compared: list[Beside], launches: pl.DataFrame
+) -> None:
+    pairs = [b for b in compared if b.metric in launches.columns]
+    captured: dict[tuple[str, ...], set[float]] = {}
+    for row in launches.iter_rows(named=True):
+        for metric in {b.metric for b in pairs}:
+            captured.setdefault((*(row[name] for name in RUN), metric), set()).add(row[metric])
+    assert len(pairs) > 3000
+    assert [b for b in pairs if b.theirs not in captured[*b.run, b.metric]] == []
+
+
+def test_the_section_of_the_page_is_current() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "validation.md").read_text(encoding="utf-8")
+    assert renewed(page) == page, "python scripts/write/validation.py --programs renews it"
 
 
 def test_forty_programs_of_three_collections_were_captured(

@@ -5,6 +5,7 @@ as far as kernels use it. A type is kept as a C declaration with `@` where the n
 `const float *@`, `float (*@)[16]`.
 """
 
+import re
 from dataclasses import dataclass
 
 _BUILTIN = {
@@ -21,6 +22,7 @@ _BUILTIN = {
     },
 }
 _STANDARD = {"Sa": "std::allocator", "Ss": "std::string", "Sb": "std::basic_string"}
+_STATIC = re.compile(r"__nv_static_(\d+)_")
 _HIDDEN = ("_GLOBAL__N_", "_INTERNAL_", "__nv_")
 
 
@@ -43,12 +45,28 @@ def demangle(mangled: str) -> Demangled | None:
     >>> demangle("_Z5scaleILi4EfEvPT0_PKi")
     Demangled(name='scale', arguments=('4', 'float'), parameters=('float *@', 'const int *@'))
     """
-    if not mangled.startswith("_Z"):
+    name = without_file(mangled)
+    if not name.startswith("_Z"):
         return None
     try:
-        return _Reader(mangled[2:]).encoding()
+        return _Reader(name[2:]).encoding()
     except (_Unread, IndexError):
         return None
+
+
+def without_file(mangled: str) -> str:
+    """Take off what nvcc puts before names that are a file's own in code that is linked later.
+
+    It is `__nv_static_`, how long the file's number is, that number, and `_`.
+
+    >>> without_file("__nv_static_18__d6e9c21f_4_a_cu_k__Z1kPf")
+    '_Z1kPf'
+    """
+    found = _STATIC.match(mangled)
+    if found is None:
+        return mangled
+    end = found.end() + int(found[1])
+    return mangled[end + 1 :] if mangled[end : end + 1] == "_" else mangled
 
 
 class _Reader:

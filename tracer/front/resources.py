@@ -36,31 +36,32 @@ _LOCAL = re.compile(r"(\d+) bytes lmem")
 
 
 def resources(
-    ptx: str, kernel: str, archs: Sequence[str] = ARCHS, max_registers: int = 0
+    ptx: str, kernel: str, archs: Sequence[str] = ARCHS, options: Sequence[str] = ()
 ) -> tuple[Resources, ...]:
     """Measure `kernel` (its PTX name) for each of `archs` that the assembler accepts, in order.
 
     PTX for a newer target is offered to an older architecture under that one's `.target`: it is
     measured where the text needs nothing newer, and left out where the assembler refuses.
-    `max_registers` is nvcc's `--maxrregcount`, 0 for none. Safe in a background thread,
-    which runs beside Python. Without the assembler (macOS) nothing is measured.
+    `options` are the assembler's: `-maxrregcount=32`, or `--compile-only` for code that is linked
+    later, whose registers are often others. Safe in a background thread, which runs beside Python.
+    Without the assembler (macOS) nothing is measured.
     """
     if kernel not in entries(ptx):
         raise CutraceError(f"no kernel {kernel} in this PTX; it has {', '.join(entries(ptx))}")
     if not assemblers():
         return ()
-    return _kept(_alone(ptx, kernel), kernel, tuple(archs), max_registers)
+    return _kept(_alone(ptx, kernel), kernel, tuple(archs), tuple(options))
 
 
 @lru_cache(maxsize=512)
 def _kept(
-    ptx: str, kernel: str, archs: tuple[str, ...], max_registers: int
+    ptx: str, kernel: str, archs: tuple[str, ...], options: tuple[str, ...]
 ) -> tuple[Resources, ...]:
-    key = key_of(_made_by(), ptx, kernel, *archs, str(max_registers))
+    key = key_of(_made_by(), ptx, kernel, *archs, "", *options)
     kept = load(KIND, key)
     if kept is not None:
         return tuple(Resources(**each) for each in json.loads(kept))
-    measured = (_measure(ptx, kernel, arch, max_registers) for arch in archs)
+    measured = (_measure(ptx, kernel, arch, options) for arch in archs)
     found = tuple(each for each in measured if each)
     keep(KIND, key, json.dumps([asdict(each) for each in found]).encode())
     return found
@@ -73,10 +74,9 @@ def _made_by() -> str:
     return repr((*files, Path(__file__).read_bytes()))
 
 
-def _measure(ptx: str, kernel: str, arch: str, max_registers: int) -> Resources | None:
-    limit = (f"-maxrregcount={max_registers}",) if max_registers else ()
+def _measure(ptx: str, kernel: str, arch: str, options: tuple[str, ...]) -> Resources | None:
     text = _retarget(ptx, arch)
-    made = assemble(text, _with_suffix(text, arch), "-v", *limit)
+    made = assemble(text, _with_suffix(text, arch), "-v", *options)
     if made.cubin is None:
         return None
     report = _report_of(made.report, kernel)

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import prod
 
-from .demangle import Demangled, demangle, plain
+from .demangle import Demangled, demangle, plain, without_file
 from .python import python_parameters
 from .source import KernelSignature
 from .syntax.syntax import Written, written_kernels
@@ -83,7 +83,7 @@ def _signature(
     max_threads: int,
 ) -> KernelSignature:
     read = demangle(mangled)
-    name = asked or (_full_name(read) if read else mangled)
+    name = asked or (_full_name(read) if read else without_file(mangled))
     if read and _NUMBA.search(mangled):
         name = _last(name)  # without the Python module
     match = _best_match(mangled, read, written)
@@ -100,7 +100,7 @@ def _full_name(read: Demangled) -> str:
 
 def _best_match(mangled: str, read: Demangled | None, written: Sequence[Written]) -> Written | None:
     """The writing with that name and number of parameters; of overloads the likest types."""
-    name = read.name if read else mangled
+    name = read.name if read else without_file(mangled)
     found = [k for k in written if k.name == name] or [
         k for k in written if _last(k.name) == _last(name)
     ]

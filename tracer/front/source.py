@@ -88,6 +88,7 @@ class Compiled:
 
     `names` maps each name expression to its PTX name; `log` holds the compiler's warnings;
     `sources` maps the paths that PTX names in `.file` to their texts, where they are the user's.
+    `assembly` are the options with which it is assembled, those that move registers.
     """
 
     ptx: str
@@ -97,6 +98,7 @@ class Compiled:
     sources: Mapping[str, str]
     kernels: tuple[KernelSignature, ...]
     textures: tuple[TextureReference, ...] = ()
+    assembly: tuple[str, ...] = ()
 
 
 def decode_source(raw: bytes) -> str:

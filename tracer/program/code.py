@@ -16,7 +16,7 @@ from ..host.module import Module
 from .answers import NO_IMAGE, SYMBOL_NOT_FOUND, Answer, Verbs
 from .arena import BASE, CONSTANTS
 from .device import Device
-from .image import read_ptx
+from .image import read_options, read_ptx
 from .linked import link_texts
 from .session import ProgramSession
 from .wire import RUNTIME
@@ -40,7 +40,9 @@ def read_code(data: bytes, capability: int, typed: Mapping[str, str] | None = No
     sources = compiled_from(ptx, typed)
     target, version = _TARGET.search(ptx), _COMPILER.search(ptx)
     compiler = Compiler("nvcc", version[1] if version else "", target=target[1] if target else "")
-    return Compiled(ptx, {}, compiler, "", sources, list_kernels(ptx, list(sources.values())))
+    kernels = list_kernels(ptx, list(sources.values()))
+    assembly = read_options(data, capability)
+    return Compiled(ptx, {}, compiler, "", sources, kernels, assembly=assembly)
 
 
 class Code:

@@ -5,6 +5,7 @@ with a head of its own: its kind, its architecture, flags that say whether and h
 Facts of the format: ZLUDA and cuobjdump's output; checked against what nvcc 13 writes.
 """
 
+import re
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -22,17 +23,19 @@ _HEAD = struct.Struct("<IHHQ")
 _BUNDLE_HEAD = struct.Struct("<IIQ")
 _ENTRY = struct.Struct("<HHIQIIQI")
 _LZ4, _ZSTD = 0x2000, 0x8000
+_MOVES_REGISTERS = re.compile(r"--compile-only$|-c$|--?maxrregcount=\d+$|-O[0-3]$")
 _DEVICE_RUNTIME = "__cudaDeviceSynchronizeDeprecationAvoidance()"
 """A function of the library for launches by kernels, cudadevrt."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One entry: `arch` is 90 for compute_90 or sm_90."""
+    """One entry: `arch` is 90 for compute_90 or sm_90, `options` are the assembler's for PTX."""
 
     kind: int
     arch: int
     data: bytes
+    options: str = ""
 
 
 def read_images(data: bytes) -> Iterator[list[Entry]]:
@@ -57,8 +60,17 @@ def _entries(data: bytes) -> Iterator[Entry]:
         body = data[at + head : at + head + size]
         if kind == PTX:
             body = _unpacked(body, flags, packed, whole)
-        yield Entry(kind, arch, body)
+        yield Entry(kind, arch, body, _options(data[at : at + head]) if kind == PTX else "")
         at += head + size
+
+
+def _options(head: bytes) -> str:
+    """What an entry's head says at the place that it names: where a text is, and how long."""
+    (place,) = struct.unpack_from("<I", head, 20)
+    if not place or place + 8 > len(head):
+        return ""
+    start, size = struct.unpack_from("<II", head, place)
+    return head[start : start + size].rstrip(b"\0").decode("ascii", "replace")
 
 
 def _unpacked(body: bytes, flags: int, packed: int, whole: int) -> bytes:
@@ -84,6 +96,21 @@ def read_ptx(data: bytes, capability: int) -> list[str]:
     if data.startswith(struct.pack("<I", MAGIC)):
         return choose_ptx(list(read_images(data)), capability)
     return [_text(data)]
+
+
+def read_options(data: bytes, capability: int) -> tuple[str, ...]:
+    """The assembler's options of a module's PTX that move registers, as nvcc wrote them.
+
+    >>> read_options(b"// PTX as text", 90)
+    ()
+    """
+    if not data.startswith(struct.pack("<I", MAGIC)):
+        return ()
+    for image in read_images(data):
+        chosen = _chosen([entry for entry in image if entry.kind == PTX], capability)
+        if chosen and _DEVICE_RUNTIME not in _text(chosen.data):
+            return tuple(w for w in chosen.options.split() if _MOVES_REGISTERS.match(w))
+    return ()
 
 
 def _pieces(data: bytes) -> Iterator[bytes]:
@@ -113,12 +140,16 @@ def choose_ptx(images: list[list[Entry]], capability: int) -> list[str]:
 
 
 def _choose(entries: list[Entry], capability: int) -> str:
-    texts = {entry.arch: entry.data for entry in entries if entry.kind == PTX}
-    if not texts:
-        return ""
-    fitting = [arch for arch in texts if arch <= capability]
-    text = _text(texts[max(fitting) if fitting else min(texts)])
+    chosen = _chosen([entry for entry in entries if entry.kind == PTX], capability)
+    text = _text(chosen.data) if chosen else ""
     return "" if _DEVICE_RUNTIME in text else text
+
+
+def _chosen(entries: list[Entry], capability: int) -> Entry | None:
+    """The newest that is not newer than the device, or else the oldest."""
+    by_arch = {entry.arch: entry for entry in entries}
+    fitting = [arch for arch in by_arch if arch <= capability]
+    return by_arch[max(fitting) if fitting else min(by_arch)] if by_arch else None
 
 
 def _text(data: bytes) -> str:

@@ -28,6 +28,7 @@ from cutrace.tracer.front.syntax.syntax import written_kernels
         ),
         ("_ZN1a1kINS_1bILi3EEEEEvNT_1cE", "a::k<a::b<3>>(a::b<3>::c)"),
         ("_ZN34_GLOBAL__N__00000000_4_s_cu__Z1kPf4anonIiEEvPT_", "anon<int>(int *)"),
+        ("__nv_static_25__d6e9c21f_8_clock_cu_main__Z1kPfS_", "k(float *, float *)"),
     ],
 )
 def test_a_mangled_name_is_read_by_the_itanium_abi(mangled: str, called: str) -> None:

@@ -1,11 +1,14 @@
 """Programs of several files whose device code is linked (nvcc -rdc=true)."""
 
 import re
+import struct
 from pathlib import Path
 
 from program_run import HEAD, cutrace
 
+from cutrace.tracer.program.image import MAGIC, read_options
 from cutrace.tracer.program.linked import link_texts
+from cutrace.traces.reader import read_trace
 
 SHARED = """
 template <int n> __device__ __noinline__ int plus(int x) { return x + n; }
@@ -29,6 +32,19 @@ int main()
     k<<<1, 4>>>(out);
     CHECK(cudaMemcpy(host, out, sizeof host, cudaMemcpyDeviceToHost));
     printf("%d %d, for %d, %d\\n", host[0], host[3], found.ptxVersion, found.numRegs > 0);
+}
+"""
+WIDE = """
+int main()
+{
+    float *a;
+    cudaFuncAttributes found;
+    CHECK(cudaFuncGetAttributes(&found, wide));
+    CHECK(cudaMalloc(&a, 64 * 64 * 4));
+    CHECK(cudaMemset(a, 0, 64 * 64 * 4));
+    wide<<<1, 32>>>(a, 64);
+    CHECK(cudaDeviceSynchronize());
+    printf("at most 32: %d\\n", found.numRegs <= 32);
 }
 """
 MORE = """
@@ -92,6 +108,36 @@ SECOND = """.version 8.0
 }
 \t.file\t1 "b.cu"
 """
+
+
+def test_registers_are_those_of_the_assembler_with_the_options_of_the_build(
+    tmp_path: Path,
+) -> None:
+    """64 values that live at once take more than 64 registers, unless nvcc is told a limit."""
+    names = [f"v{i}" for i in range(64)]
+    loads = " ".join(f"{name} = a[{i} * n];" for i, name in enumerate(names))
+    stores = " ".join(f"a[{i} * n + 1] = v{i} * v{63 - i};" for i in range(64))
+    (tmp_path / "app.cu").write_text(
+        f"{HEAD}static __global__ void wide(float *a, int n) "
+        f"{{ float {', '.join(names)}; {loads} {stores} }}\n{WIDE}"
+    )
+    limit = "--nvcc-flags=-rdc=true -maxrregcount=32"
+    done = cutrace(tmp_path, "record", "app.cu", limit, "-d", "h200", "-o", "t.cutrace", "--")
+    assert done.out == "at most 32: 1\n", done.err
+    (launch,) = read_trace(tmp_path / "t.cutrace").launches
+    assert launch.launch.name == "wide"
+    assert {each.registers <= 32 for each in launch.launch.resources} == {True}
+
+
+def test_options_of_the_assembler_are_read_where_an_image_names_them() -> None:
+    text, said = b".version 8.5\n", b"--compile-only  --generate-line-info -maxrregcount=24 "
+    place = 64  # where the head says where the options are, and how long
+    head = struct.pack("<HHIQIIQI", 1, 0x101, 128, len(text), 0, place, 5, 90)
+    head += struct.pack("<4xQQQ", 0, 0, 0) + struct.pack("<II", place + 8, len(said)) + said
+    entry = head.ljust(128, b"\0") + text
+    image = struct.pack("<IHHQ", MAGIC, 1, 16, len(entry)) + entry
+    assert read_options(image, 90) == ("--compile-only", "-maxrregcount=24")
+    assert read_options(b".version 8.5\n", 90) == ()
 
 
 def test_linking_declares_once_defines_once_and_keeps_names_of_a_text_s_own_apart() -> None:

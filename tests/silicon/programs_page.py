@@ -1,0 +1,213 @@
+"""The section of docs/validation.md about whole programs, from what was compared and kept."""
+
+import json
+import re
+import textwrap
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import polars as pl
+from silicon.caches import NEAR as CACHES
+from silicon.programs import FOLDER, TIMED, Beside
+
+COMPARED = FOLDER / "h200_compared.parquet"
+ABOUT = FOLDER / "h200_compared.json"
+
+START, NEXT = "## Programs\n", "\n## What is not equal\n"
+HEAD = """## Programs
+
+Programs of NVIDIA/cuda-samples, Rodinia and PolyBench-GPU as they are, on an H200 (built by nvcc
+13.0.88 for sm_90, `tests/validate/programs/README.md`) and recorded by cutrace (`cutrace record -d
+h200 -- ./program`, built by the nvcc 13.5 of `cutrace[programs]`). Of {tried} programs that ran on
+the chip {recorded} were recorded. `scripts/compare_programs.py` compared them on {date}, at commit
+{commit}; the table of it is `tests/validate/programs/h200_compared.parquet`. Of {hardware} programs
+the hardware's counters were read, of all the counts of patched code.
+
+Raw, with nothing left out: of {pairs} counts of {launches} launches that are not zero on both sides
+**{near} lie within 1 % of the chip's, {near_percent} %**; {equal} are equal, {equal_percent} %.
+Without facts of the launch (registers, shared memory, occupancy) it is {memory_near} of {memory},
+{memory_percent} %.
+
+{missing}
+
+Comparable, by the rule above, are {comparable}; of these **{close} lie within 1 %,
+{close_percent} %**, and {same} are equal, {same_percent} %. The others, {left_percent} % of all,
+are left out:
+
+| what | counts | of all, % | within 1 % all the same |
+|---|---:|---:|---:|
+"""
+
+COUNTERS = """
+Counter by counter, those within 1 % of those that are comparable, and of those left out:
+
+| counter | within 1 % | % | left out | within 1 % |
+|---|---:|---:|---:|---:|
+"""
+
+FAR = """
+Comparable, and further apart:
+
+| program, kernel, launch | counter | chip | cutrace | why |
+|---|---|---:|---:|---|
+"""
+
+NEARNESS = """
+Caches, in launches whose accesses are comparable, where there is something to find:
+
+| counter | near | of launches | % |
+|---|---|---:|---:|
+"""
+
+OF_LAUNCH = ("launch__", "sm__maximum")
+"""How the names of facts of a launch begin."""
+UNLIKE = (
+    "Thrust of CUDA 13.0 launches other kernels than that of 13.3; of lu and adi as many launches "
+    "were recorded as fit into minutes; a graph's branches may run in any order."
+)
+REASONS = (
+    ("heartwall", "", "nvcc 13.5 makes 32 registers of it, nvcc 13.0 the chip's 40"),
+    (
+        "matrixMul",
+        "shared_op_st",
+        "more than the addresses account for, as in other launches that fill the chip",
+    ),
+    ("lavaMD", "", "nvcc 13.5 makes 72 registers of it, nvcc 13.0 the chip's 70"),
+)
+"""Regular expressions for the program and the counter, and why they are apart."""
+
+
+def kept() -> list[Beside]:
+    """What was compared last."""
+    rows = pl.read_parquet(COMPARED).iter_rows(named=True)
+    return [
+        Beside(
+            r["kind"], (r["size"], r["collection"], r["program"]), r["kernel"], r["launch"],
+            r["metric"], _whole(r["theirs"]), _whole(r["ours"]), r["why_not"],
+        )
+        for r in rows
+    ]  # fmt: skip
+
+
+def _whole(value: float) -> float:
+    return int(value) if float(value).is_integer() else value
+
+
+def keep(compared: Sequence[Beside], about: dict[str, object]) -> None:
+    """Keep what was compared."""
+    rows = [
+        {
+            "kind": b.kind, "size": b.run[0], "collection": b.run[1], "program": b.run[2],
+            "kernel": b.kernel, "launch": b.launch, "metric": b.metric,
+            "theirs": float(b.theirs), "ours": float(b.ours), "why_not": b.why_not,
+        }
+        for b in compared
+    ]  # fmt: skip
+    pl.DataFrame(rows).write_parquet(COMPARED, compression="zstd", compression_level=19)
+    ABOUT.write_text(json.dumps(about, indent=1) + "\n")
+
+
+def section() -> Iterator[str]:
+    """The lines of the section."""
+    compared = kept()
+    counts = [b for b in compared if b.kind == "count"]
+    yield _head(counts).rstrip("\n")
+    yield from _left_out(counts)
+    yield COUNTERS.rstrip("\n")
+    yield from _counters(counts)
+    yield FAR.rstrip("\n")
+    yield from _far(counts)
+    yield NEARNESS.rstrip("\n")
+    yield from _caches([b for b in compared if b.kind == "cache"])
+
+
+def renewed(text: str) -> str:
+    """A page with its section about programs written anew."""
+    before, _, after = text.partition(NEXT)
+    return before.partition(START)[0] + "\n".join(section()) + "\n" + NEXT + after
+
+
+def shares(compared: Iterable[Beside]) -> tuple[int, int, int]:
+    """How many, how many are near, how many equal."""
+    mine = list(compared)
+    return len(mine), sum(b.is_near for b in mine), sum(b.is_equal for b in mine)
+
+
+def _head(counts: Sequence[Beside]) -> str:
+    about = json.loads(ABOUT.read_text())
+    pairs, near, equal = shares(counts)
+    comparable, close, same = shares(b for b in counts if not b.why_not)
+    memory, memory_near, _ = shares(b for b in counts if not b.metric.startswith(OF_LAUNCH))
+    found = {(b.run, b.launch) for b in counts}
+    return HEAD.format(
+        **{key: about[key] for key in ("tried", "date", "commit", "hardware")},
+        recorded=len({b.run[1:] for b in counts}),
+        launches=len(found),
+        memory=memory,
+        memory_near=memory_near,
+        memory_percent=_percent(memory_near, memory),
+        missing=_missing(about["captured"]),
+        pairs=pairs, near=near, equal=equal, comparable=comparable, close=close, same=same,
+        near_percent=_percent(near, pairs), equal_percent=_percent(equal, pairs),
+        close_percent=_percent(close, comparable), same_percent=_percent(same, comparable),
+        left_percent=_percent(pairs - comparable, pairs),
+    )  # fmt: skip
+
+
+def _missing(captured: Mapping[str, int]) -> str:
+    """Launches of the chip that have no like in the recordings, and why."""
+    named = ", ".join(f"{many} of {program}" for program, many in captured.items())
+    words = (
+        f"{sum(captured.values())} more launches were captured that the recordings have none like:"
+    )
+    return textwrap.fill(f"{words} {named}. {UNLIKE}", 104)
+
+
+def _left_out(counts: Sequence[Beside]) -> Iterator[str]:
+    every = Counter(b.why_not for b in counts if b.why_not)
+    for why, many in every.most_common():
+        _, near, _ = shares(b for b in counts if b.why_not == why)
+        named = ", ".join(sorted(name for name, what in TIMED.items() if what == why))
+        words = f"{why} ({named})" if named else why
+        yield f"| {words} | {many} | {_percent(many, len(counts))} | {near} |"
+
+
+def _counters(counts: Sequence[Beside]) -> Iterator[str]:
+    for metric in sorted({b.metric for b in counts}):
+        mine = [b for b in counts if b.metric == metric]
+        many, near, _ = shares(b for b in mine if not b.why_not)
+        left, close, _ = shares(b for b in mine if b.why_not)
+        cells = (f"{near} of {many}", _percent(near, many), left, close)
+        yield f"| `{metric}` | {' | '.join(map(str, cells))} |"
+
+
+def _far(counts: Sequence[Beside]) -> Iterator[str]:
+    for b in counts:
+        if not b.why_not and not b.is_near:
+            place = f"{b.run[2]} ({b.run[0]}), `{b.kernel}`, {b.launch}"
+            both = f"{_number(b.theirs)} | {_number(b.ours)}"
+            yield f"| {place} | `{b.metric}` | {both} | {reason(b)} |"
+
+
+def reason(beside: Beside) -> str:
+    """Why a comparable count is apart; empty if nobody knows."""
+    found = (
+        why
+        for program, metric, why in REASONS
+        if re.match(program, beside.run[2]) and re.search(metric, beside.metric)
+    )
+    return next(found, "")
+
+
+def _caches(cached: Sequence[Beside]) -> Iterator[str]:
+    for metric, nearness in CACHES.items():
+        many, near, _ = shares(b for b in cached if b.metric == metric and not b.why_not)
+        yield f"| `{metric}` | {nearness.words} | {near} of {many} | {_percent(near, many)} |"
+
+
+def _percent(part: int, of: int) -> str:
+    return f"{100 * part / of:.1f}" if of else ""
+
+
+def _number(value: float) -> str:
+    return f"{value:.2f}" if isinstance(value, float) else str(value)
