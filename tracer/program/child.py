@@ -5,6 +5,7 @@ import select
 import signal
 import socket
 import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -84,11 +85,19 @@ def _environment(library: Path, line: int, memory: int) -> dict[str, str]:
         "LD_PRELOAD": _before(str(library / "libcuda.so.1"), "LD_PRELOAD"),
         "PYTHONPATH": _before(str(STARTUP), "PYTHONPATH"),
         **{name: str(folder_of(kind)) for name, kind in PYTHON_CACHES.items()},
+        **asked_by_packages(),
         "NVTX_INJECTION64_PATH": str(library / "libcuda.so.1"),
-        "CUPY_ACCELERATORS": "",  # CUB's kernels are machine code; without, CuPy compiles its own
         "CUTRACE_LIBCUDA": str(library / "within"),
-        "CUTRACE_SOURCES": str(made_folder("sources")),
         "CUTRACE_RECORDER": f"{line}:{memory}",
+    }
+
+
+def asked_by_packages() -> dict[str, str]:
+    """Variables for what changes packages of Python (startup), and for the packages themselves."""
+    return {
+        "CUPY_ACCELERATORS": "",  # CUB's kernels are machine code; without, CuPy compiles its own
+        "CUTRACE_PYTHON": sys.executable,
+        "CUTRACE_SOURCES": str(made_folder("sources")),
     }
 
 

@@ -105,7 +105,8 @@ def run_the_next() -> None:
 
 def patch_packages() -> None:
     """Change packages that are imported, and those that will be, when they are."""
-    others = (_beside(name).CHANGES for name in ("triton_host", "torch_host", "cupy_host"))
+    packages = ("triton_host", "torch_host", "cupy_host", "pycuda_host")
+    others = (_beside(name).CHANGES for name in packages)
     for name, change in chain(_CHANGES.items(), *(each.items() for each in others)):
         if module := sys.modules.get(name):
             change(module)

@@ -18,7 +18,7 @@ from typing import Any
 from ....cache import made_folder
 from ....errors import CutraceError
 from ..arena import make_file
-from ..child import PYTHON_CACHES
+from ..child import PYTHON_CACHES, asked_by_packages
 from ..library import build_library
 from ..startup.sitecustomize import BEFORE_COMPILING, patch_packages
 from ..toolkit import find_host_compiler, find_toolkit
@@ -85,9 +85,8 @@ def _place(library: Path, files: str) -> None:
     """Open the library, which all that come later find by its name, and connect it."""
     for name, kind in PYTHON_CACHES.items():
         os.environ.setdefault(name, str(made_folder(kind)))
-    os.environ["CUPY_ACCELERATORS"] = ""  # as child.py
+    os.environ.update(asked_by_packages())
     os.environ["CUTRACE_LIBCUDA"] = str(library / "within")
-    os.environ["CUTRACE_SOURCES"] = str(made_folder("sources"))
     os.environ["CUTRACE_RECORDER"] = files
     try:
         driver = ctypes.CDLL(str(library / "within" / "libcuda.so.1"))

@@ -1,0 +1,91 @@
+"""What PyCUDA asks for: nvcc at run time, and launches as CUDA 3 had them.
+
+PyCUDA itself is built from C++ for a minute and a half; docs/python.md says how its own tests fare.
+Here a package of its name has what is changed of it, and ctypes calls the driver as it does.
+"""
+
+from pathlib import Path
+
+from program_run import cutrace
+
+COMPILER = """
+def compile_plain(source, options, keep, nvcc, cache_dir, target="cubin"):
+    raise OSError("there is no nvcc")
+"""
+DRIVER = """
+class CompileError(Exception):
+    def __init__(self, message, command, stdout=None, stderr=None):
+        super().__init__(message)
+        self.stderr = stderr
+"""
+SCRIPT = '''
+import ctypes
+from pycuda import compiler
+from pycuda.driver import CompileError
+
+SCALE = """
+extern "C" __global__ void scale(float *data, float by, int n)
+{
+    extern __shared__ float kept[];
+    kept[threadIdx.x] = by;
+    if (threadIdx.x < n)
+        data[blockIdx.x * 32 + threadIdx.x] *= kept[threadIdx.x];
+}
+"""
+code = compiler.compile_plain(SCALE, ["-arch", "sm_90"], False, "nvcc", None)
+cuda = ctypes.CDLL("libcuda.so.1")
+
+def call(name, *arguments):
+    status = getattr(cuda, name)(*arguments)
+    assert not status, (name, status)
+
+context, module, scale = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p()
+data, host = ctypes.c_uint64(), (ctypes.c_float * 64)(*range(64))
+call("cuInit", 0)
+assert cuda.cuProfilerInitialize(None, None, 0) == 801  # CUDA_ERROR_NOT_SUPPORTED
+call("cuCtxCreate_v2", ctypes.byref(context), 0, 0)
+attached = ctypes.c_void_p()
+call("cuCtxAttach", ctypes.byref(attached), 0)
+assert attached.value == context.value
+call("cuModuleLoadData", ctypes.byref(module), code)
+call("cuModuleGetFunction", ctypes.byref(scale), module, b"scale")
+call("cuMemAlloc_v2", ctypes.byref(data), ctypes.c_size_t(256))
+call("cuMemcpyHtoD_v2", data, host, ctypes.c_size_t(256))
+assert cuda.cuFuncSetBlockShape(scale, 0, 1, 1) == 1  # CUDA_ERROR_INVALID_VALUE
+assert cuda.cuParamSetv(scale, 4090, host, 128) == 1
+call("cuFuncSetBlockShape", scale, 32, 1, 1)
+call("cuFuncSetSharedSize", scale, 128)
+call("cuParamSetv", scale, 0, ctypes.byref(data), 8)
+call("cuParamSetf", scale, 8, ctypes.c_float(0.5))
+call("cuParamSeti", scale, 12, 31)
+call("cuParamSetSize", scale, 16)
+call("cuLaunchGrid", scale, 2, 1)
+call("cuMemcpyDtoH_v2", host, data, ctypes.c_size_t(256))
+assert list(host) == [i if i % 32 == 31 else i / 2 for i in range(64)]  # 31 of each block
+call("cuCtxDetach", context)
+try:
+    compiler.compile_plain("__global__ void k() { nothing(); }", [], False, "nvcc", None)
+except CompileError as error:
+    print(error.stderr)
+'''
+
+
+def test_a_package_that_calls_nvcc_gets_ptx_with_lines_and_launches_as_of_old(
+    tmp_path: Path,
+) -> None:
+    package = tmp_path / "pycuda"
+    package.mkdir()
+    for name, text in {"__init__": "", "compiler": COMPILER, "driver": DRIVER}.items():
+        (package / f"{name}.py").write_text(text)
+    (tmp_path / "app.py").write_text(SCRIPT)
+    done = cutrace(tmp_path, "record", "app.py")
+    assert done.status == 0, done.err
+    assert 'kernel.cu(1): error: identifier "nothing" is undefined' in done.out
+    (launch,) = done.trace.launches
+    assert launch.launch.grid == (2, 1, 1)
+    assert launch.launch.block == (32, 1, 1)
+    assert launch.launch.shared_dynamic == 128
+    table = launch.instructions().select(["file", "line", "opcode", "space"]).to_pylist()
+    stores = [row for row in table if row["opcode"] == "st" and row["space"] == "global"]
+    assert [row["line"] for row in stores] == [7]
+    assert all(row["file"].endswith("kernel.cu") for row in stores)
