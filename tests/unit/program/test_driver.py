@@ -168,9 +168,8 @@ def test_what_the_driver_has_not_is_an_error_of_its_own(tmp_path: Path) -> None:
         printf("%d ", cuMemAlloc(&place, 0));
         printf("%d ", cuCtxPopCurrent(NULL));
         printf("%d ", cuCtxPopCurrent(NULL));
-        printf("%d\\n", cuTensorMapEncodeTiled(0, CU_TENSOR_MAP_DATA_TYPE_UINT8, 0, 0, 0, 0, 0, 0,
-            CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE,
-            CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE));
+        CUipcMemHandle shared;
+        printf("%d\\n", cuIpcGetMemHandle(&shared, 0));
         return 0;
     }
     """
@@ -179,7 +178,7 @@ def test_what_the_driver_has_not_is_an_error_of_its_own(tmp_path: Path) -> None:
     assert (done.status, done.out) == (0, "1 1 1 500 209 1 0 201 801\n"), done.err
     assert "has no kernel `absent`" in done.err
     assert "a module has machine code alone (a cubin), no PTX" in done.err
-    assert "cuTensorMapEncodeTiled is not supported; the program gets CUDA_ERROR_NOT_SU" in done.err
+    assert "cuIpcGetMemHandle is not supported; the program gets CUDA_ERROR_NOT_SUPPO" in done.err
 
 
 def test_a_name_means_what_it_meant_for_the_version_that_a_program_was_written_for() -> None:
