@@ -1,4 +1,4 @@
-/* cuFFT on the host: transforms of any size, in double precision whatever the type. */
+/* cuFFT on the host: plans and transforms of any size, in double precision whatever the type. */
 
 #include <complex.h>
 #include <math.h>
@@ -10,7 +10,6 @@
 #include "include/cufft.h"
 
 #define MOST_PLANS 1024
-#define PI 3.14159265358979323846
 
 /* Where the elements of one side lie: `embed` of each dimension, steps, and from one to the next. */
 struct layout {
@@ -24,56 +23,6 @@ struct plan {
     cudaStream_t stream;
 };
 static struct plan *plans[MOST_PLANS];
-
-/* ---- one dimension: by the smallest factor of its size, again and again */
-
-static int64_t factor_of(int64_t n)
-{
-    for (int64_t p = 2; p * p <= n; p++)
-        if (n % p == 0)
-            return p;
-    return n;
-}
-
-/* `roots` are those of `whole`, a multiple of n; every `step`th is one of n. */
-static void turn(const double complex *from, int64_t step_from, double complex *to, int64_t n,
-                 const double complex *roots, int64_t whole, double complex *room)
-{
-    if (n == 1) {
-        *to = *from;
-        return;
-    }
-    int64_t p = factor_of(n), m = n / p, step = whole / n;
-    for (int64_t k = 0; k < p; k++)
-        turn(from + k * step_from, step_from * p, to + k * m, m, roots, whole, room);
-    for (int64_t j = 0; j < m; j++) {
-        for (int64_t k = 0; k < p; k++)
-            room[k] = to[k * m + j] * roots[k * j * step % whole];
-        for (int64_t q = 0; q < p; q++) {
-            double complex sum = room[0];
-            for (int64_t k = 1; k < p; k++)
-                sum += room[k] * roots[k * q % p * (whole / p)];
-            to[q * m + j] = sum;
-        }
-    }
-}
-
-/* Transform `count` rows at once: `along` is the dimension's size and step within `data`. */
-static void transform_rows(double complex *data, int64_t total, int64_t n, int64_t stride,
-                           int direction)
-{
-    double complex *roots = malloc(sizeof *roots * 3 * (n + 1)), *row = roots + n, *room = row + n;
-    for (int64_t k = 0; roots && k < n; k++)
-        roots[k] = cexp(direction * 2 * PI * I * (double)k / (double)n);
-    for (int64_t at = 0; roots && at < total; at++) {
-        if (at / stride % n)
-            continue; /* within a row that was done */
-        turn(data + at, stride, row, n, roots, n, room);
-        for (int64_t k = 0; k < n; k++)
-            data[at + k * stride] = row[k];
-    }
-    free(roots);
-}
 
 /* ---- reading and writing: R2C leaves half of the last dimension, C2R takes half of it */
 
@@ -234,6 +183,49 @@ API cufftResult cufftMakePlanMany(cufftHandle handle, int rank, int *n, int *ine
     if (work)
         *work = 0;
     return CUFFT_SUCCESS;
+}
+
+static int *narrow(const long long *sizes, int rank, int *room)
+{
+    for (int d = 0; sizes && d < rank && d < 3; d++)
+        room[d] = (int)sizes[d];
+    return sizes ? room : NULL;
+}
+
+API cufftResult cufftMakePlanMany64(cufftHandle handle, int rank, long long *n, long long *inembed,
+                                    long long istride, long long idist, long long *onembed,
+                                    long long ostride, long long odist, cufftType type,
+                                    long long batch, size_t *work)
+{
+    int sizes[3] = {0}, in[3] = {0}, out[3] = {0};
+    return cufftMakePlanMany(handle, rank, narrow(n, rank, sizes), narrow(inembed, rank, in), istride,
+                             idist, narrow(onembed, rank, out), ostride, odist, type, batch, work);
+}
+
+/* The type of plan for elements of these types; 0 for others. */
+static cufftType type_of(cudaDataType in, cudaDataType out)
+{
+    if (in == CUDA_C_32F)
+        return out == CUDA_C_32F ? CUFFT_C2C : out == CUDA_R_32F ? CUFFT_C2R : 0;
+    if (in == CUDA_C_64F)
+        return out == CUDA_C_64F ? CUFFT_Z2Z : out == CUDA_R_64F ? CUFFT_Z2D : 0;
+    if (in == CUDA_R_32F)
+        return out == CUDA_C_32F ? CUFFT_R2C : 0;
+    return in == CUDA_R_64F && out == CUDA_C_64F ? CUFFT_D2Z : 0;
+}
+
+API cufftResult cufftXtMakePlanMany(cufftHandle handle, int rank, long long *n, long long *inembed,
+                                    long long istride, long long idist, cudaDataType in,
+                                    long long *onembed, long long ostride, long long odist,
+                                    cudaDataType out, long long batch, size_t *work,
+                                    cudaDataType compute)
+{
+    (void)compute;
+    cufftType type = type_of(in, out);
+    if (!type)
+        return refuse_call("cufftXtMakePlanMany of these types", CUFFT_NOT_SUPPORTED);
+    return cufftMakePlanMany64(handle, rank, n, inembed, istride, idist, onembed, ostride, odist, type,
+                               batch, work);
 }
 
 static cufftResult make(cufftHandle handle, int rank, int *n, cufftType type, int batch, size_t *work)

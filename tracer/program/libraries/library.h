@@ -38,5 +38,8 @@ size_t bytes_of(int type);
 double element_of(const void *array, int type, int64_t index);
 void set_element(void *array, int type, int64_t index, double value);
 
+/* fourier.c: transform all rows of n elements, `stride` apart, of `total` elements; unscaled.
+   The direction is -1 or 1. */
+void transform_rows(double _Complex *data, int64_t total, int64_t n, int64_t stride, int direction);
 
 #endif

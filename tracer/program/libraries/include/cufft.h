@@ -65,6 +65,15 @@ cufftResult cufftMakePlan3d(cufftHandle plan, int nx, int ny, int nz, cufftType 
 cufftResult cufftMakePlanMany(cufftHandle plan, int rank, int *n, int *inembed, int istride,
                               int idist, int *onembed, int ostride, int odist, cufftType type,
                               int batch, size_t *work);
+cufftResult cufftMakePlanMany64(cufftHandle plan, int rank, long long *n, long long *inembed,
+                                long long istride, long long idist, long long *onembed,
+                                long long ostride, long long odist, cufftType type,
+                                long long batch, size_t *work);
+cufftResult cufftXtMakePlanMany(cufftHandle plan, int rank, long long *n, long long *inembed,
+                                long long istride, long long idist, cudaDataType in,
+                                long long *onembed, long long ostride, long long odist,
+                                cudaDataType out, long long batch, size_t *work,
+                                cudaDataType compute);
 cufftResult cufftEstimate1d(int nx, cufftType type, int batch, size_t *work);
 cufftResult cufftEstimate2d(int nx, int ny, cufftType type, size_t *work);
 cufftResult cufftEstimate3d(int nx, int ny, int nz, cufftType type, size_t *work);
@@ -88,7 +97,6 @@ cufftResult cufftExecZ2D(cufftHandle plan, cufftDoubleComplex *in, cufftDoubleRe
 #define CUTRACE_REFUSED(name) cufftResult name();
 #endif
 #define CUTRACE_CUFFT_REFUSED \
-    CUTRACE_REFUSED(cufftMakePlanMany64) \
     CUTRACE_REFUSED(cufftEstimateMany) \
     CUTRACE_REFUSED(cufftGetSize1d) \
     CUTRACE_REFUSED(cufftGetSize2d) \
@@ -100,7 +108,6 @@ cufftResult cufftExecZ2D(cufftHandle plan, cufftDoubleComplex *in, cufftDoubleRe
     CUTRACE_REFUSED(cufftXtFree) \
     CUTRACE_REFUSED(cufftXtMemcpy) \
     CUTRACE_REFUSED(cufftXtExec) \
-    CUTRACE_REFUSED(cufftXtMakePlanMany) \
     CUTRACE_REFUSED(cufftXtExecDescriptorC2C) \
     CUTRACE_REFUSED(cufftXtExecDescriptorZ2Z) \
     CUTRACE_REFUSED(cufftXtSetCallback) \

@@ -3,6 +3,7 @@
 #ifndef CUSPARSE_H_
 #define CUSPARSE_H_
 #define _CUSPARSE_H_
+#define CUSPARSEAPI
 
 #include <cuComplex.h>
 #include <cuda_runtime_api.h>
