@@ -22,7 +22,8 @@ from . import held_rows as plain
 ASKED = 1 << 12
 """Distinct rows that the stages in front are asked about at a time."""
 POOLED = 1 << 16
-"""Distinct rows from which on what was passed on for them is forgotten."""
+POOLED_REQUESTS = 1 << 19
+"""Distinct rows, and requests of them, from which on what was passed on for them is forgotten."""
 
 
 CHOSEN = np.dtype(
@@ -40,12 +41,13 @@ class Chosen:
     that it lies in bytes, and its group; and its unit in each scope, (scopes, n).
 
     `samples` are how many are texels; their shift is their number. `time` and `unit` are for who
-    serves them.
+    serves them. `fresh` are how many distinct rows are new.
     """
 
     rows: NDArray[np.void]
     units: NDArray[np.int32]
     samples: int
+    fresh: int
 
 
 @dataclass(slots=True)
@@ -82,7 +84,8 @@ class DistinctRows:
         windows: tuple[Ints, Ints, Bools],
     ) -> Chosen:
         """Number rows, at most `most`, and ask about those that are new."""
-        if self._head[0] > POOLED:
+        pooled = sum(len(pool.kind) for pool in self.pools.values())
+        if self._head[0] > POOLED or pooled > POOLED_REQUESTS:
             self._slots.fill(NONE)
             self._head[0] = self._asked = 0
             self.pools.clear()
@@ -98,8 +101,9 @@ class DistinctRows:
         period = self._period, self._lift
         made = *(rows[name] for name in plain.MADE), unit
         many, samples = loops.choose(*told, units, windows, table, *period, made)
+        fresh = int(many) - self._asked
         self._ask(int(many))
-        return Chosen(rows, unit, int(samples))
+        return Chosen(rows, unit, int(samples), fresh)
 
     def _ask(self, many: int) -> None:
         """Ask the stages in front about rows that are new."""

@@ -13,8 +13,9 @@ from typing import Any
 
 WORTH = 1 << 18
 """Rows of a launch from which on a second thread is worth its start."""
-WAITING = 8
-"""Parts that wait: as many as are sent while the next rows are read and put in order."""
+WAITING, REQUESTS = 8, 1 << 20
+"""Parts that wait: as many as are sent while the next rows are read and put in order; and requests
+of their distinct rows, for which there must be room."""
 
 
 @dataclass(slots=True)
@@ -22,18 +23,20 @@ class Line:
     """Work that is done in order, one after another, beside what its maker does."""
 
     thread: ThreadPoolExecutor
-    _waiting: deque[Future[Any]] = field(default_factory=deque)
+    _waiting: deque[tuple[int, Future[Any]]] = field(default_factory=deque)
 
-    def submit(self, work: Callable[..., object], *given: Any) -> None:
-        """Have something done, once there is room; raises what went wrong in earlier work."""
-        while len(self._waiting) >= WAITING:
-            self._waiting.popleft().result()
-        self._waiting.append(self.thread.submit(work, *given))
+    def submit(self, size: int, work: Callable[..., object], *given: Any) -> None:
+        """Have work of some size done, once there is room; raises what went wrong in earlier."""
+        while self._waiting and (
+            len(self._waiting) >= WAITING or size + sum(s for s, _ in self._waiting) > REQUESTS
+        ):
+            self._waiting.popleft()[1].result()
+        self._waiting.append((size, self.thread.submit(work, *given)))
 
     def finish(self) -> None:
         """Wait until all is done; raises what went wrong."""
         while self._waiting:
-            self._waiting.popleft().result()
+            self._waiting.popleft()[1].result()
 
 
 @contextmanager

@@ -31,7 +31,10 @@ if TYPE_CHECKING:
     from ....traces.reader import LaunchTrace
 
 TAKEN = 1 << 16
-"""Rows in order that are sent through the stages at a time."""
+AT_RANDOM, FRESH = 1 << 13, 4
+"""Rows in order that are sent through the stages at a time; and of rows of which one in FRESH is
+unlike all before: such have many requests, for all of which there must be room.
+"""
 HELD = 1 << 21
 """Rows that are held at most: those of a wave with more are put in order so many at a time."""
 READ = 1 << 17
@@ -62,6 +65,7 @@ class Ordering:
     _flows: dict[str, list[Batch]] = field(default_factory=dict)
     _sums: dict[str, Ints] = field(default_factory=dict)
     _samples: int = 0
+    _taken: int = field(default_factory=lambda: min(TAKEN, AT_RANDOM))
 
     def __post_init__(self) -> None:
         """Set up the stages that keep state."""
@@ -73,7 +77,7 @@ class Ordering:
         heard = np.zeros(SPACES, np.bool_)
         heard[[space for space in Space if space.name.lower() in spaces]] = True
         self._held = Held(track, self.sites, self.zones, heard, min(self.rows, HELD + READ))
-        self._distinct = DistinctRows(track, self.shapes, TAKEN)
+        self._distinct = DistinctRows(track, self.shapes, max(TAKEN, AT_RANDOM))
         units = list(_units(track))
         self._units = {scope: number for number, (scope, _) in enumerate(units)}
         self._unit_of_block = np.array([unit for _, unit in units], np.int32)
@@ -104,14 +108,19 @@ class Ordering:
             return
         sampled, windows = self._pool_samples(), self._windows()
         order = held.order(done)
-        for start in range(0, len(order), TAKEN):
-            rows = order[start : start + TAKEN]
+        start = 0
+        while start < len(order):
+            rows = order[start : start + self._taken]
+            start += len(rows)
             chosen = self._distinct.choose(rows, held.columns(), self._unit_of_block, windows)
+            is_random = chosen.fresh * FRESH > len(rows)
+            self._taken = AT_RANDOM if is_random else min(TAKEN, 2 * self._taken)
             flows = flows_of(self._distinct.pools, sampled, chosen)
             if self.line is None or self._wanted:
                 self._send(rows, chosen, flows)
             else:
-                self.line.submit(self._send, rows, chosen, flows)
+                size = sum(len(pool.kind) for pool in self._distinct.pools.values())
+                self.line.submit(size, self._send, rows, chosen, flows)
         held.drop(done)
 
     def close(self) -> None:

@@ -136,6 +136,8 @@ def many_loads(path: Path) -> Trace:
     [
         (held, "FEW", 1),
         (distinct, "POOLED", 1),
+        (distinct, "POOLED_REQUESTS", 3),
+        (line, "REQUESTS", 1),
         (ordered, "TAKEN", 5),
         (line, "WORTH", 0),
         (loops, "HOLDING_WORTH", -1),
@@ -163,7 +165,7 @@ def test_what_goes_wrong_in_the_second_thread_is_raised(monkeypatch: pytest.Monk
     monkeypatch.setattr(line, "WORTH", 0)
     with line.assembly_line(1) as both:
         assert both is not None
-        both.submit(int, "seven")
+        both.submit(0, int, "seven")
         with pytest.raises(ValueError, match="seven"):
             both.finish()
     monkeypatch.setattr("os.cpu_count", lambda: 1)
