@@ -124,7 +124,8 @@ def section() -> Iterator[str]:
 def renewed(text: str) -> str:
     """A page with its section about programs written anew."""
     before, _, after = text.partition(NEXT)
-    return before.partition(START)[0] + "\n".join(section()) + "\n" + NEXT + after
+    before = before.partition(START)[0].rstrip("\n")
+    return before + "\n\n" + "\n".join(section()) + "\n" + NEXT + after
 
 
 def shares(compared: Iterable[Beside]) -> tuple[int, int, int]:
