@@ -14,6 +14,7 @@ ROOT = Path(__file__).parents[2]
 TABLES = ROOT / "tests" / "validate" / "instructions"
 IMAGE_CASES = ROOT / "tests" / "validate" / "images.npz"
 ASKED_FORMS = ROOT / "tests" / "golden" / "instructions_asked.txt"
+ISA_FORMS = ROOT / "tests" / "golden" / "instructions_isa.txt"
 ARRAY_FORMS = ROOT / "tests" / "golden" / "instructions_array.txt"
 
 HEAD = """# Instructions
@@ -34,6 +35,12 @@ its arithmetic in `tests/golden/ptx` or a comparison with silicon. The list of t
 `tests/golden/instructions_asked.txt`, and a test fails for one that has neither. Two f32 in a
 register (`.f32x2`), f32 with terms of f16 or bf16, `redux` of f32 (all of capability 10.0) and
 `mma.m8n8k4` of f16 (of 7.0) have the ISA's arithmetic only: no such device was at hand.
+"""
+
+OF_ISA = """
+Of the {all} instructions of PTX ISA 8.8 that sm_90a has, counted by the headings of its sections
+9.7.1 to 9.7.20 (`tests/golden/instructions_isa.txt`), {run} run and {refused} are refused by their
+names, {percent:.1f} %: {names}.
 """
 
 COMPILED = """
@@ -106,7 +113,7 @@ issued, waits take no time.
 The launch fails with the kernel, what is left out, the instruction, its line in the PTX and, where
 the compiler wrote one, its line in the source:
 
-    kernel `k`: cutrace leaves out stack memory of any size: `stacksave.u64 %rd0;` (PTX line 8)
+    kernel `k`: cutrace leaves out memory of several GPUs: `multimem.st.u32 [%rd1], 1;` (PTX line 8)
 
 A kernel that has such an instruction in code that it can never reach runs only if it lies in a
 function that nobody calls. Functions of the device's runtime that are not there (`malloc`, `free`,
@@ -133,8 +140,31 @@ def text() -> str:
     omitted = [f"| {' '.join(names)} | {what} |" for what, names in missing.items()]
     asked = ASKED.format(forms=count(ASKED_FORMS, by_word=True))
     images = IMAGES.format(images=len(np.load(IMAGE_CASES)["case"]))
-    return "\n".join([HEAD + "\n".join(runs), asked + _compiled() + COMPARED + "\n".join(forms),
+    begin = asked + _of_isa() + _compiled() + COMPARED
+    return "\n".join([HEAD + "\n".join(runs), begin + "\n".join(forms),
                       SEQUENCES + images + DETAILS + "\n".join(omitted), ""])  # fmt: skip
+
+
+def _of_isa() -> str:
+    """Return how much of the ISA runs."""
+    forms = list(_words(ISA_FORMS))
+    refused = [form for form in forms if _is_refused(form)]
+    names = ", ".join(f"`{form}`" for form in refused)
+    run, percent = len(forms) - len(refused), 100 * len(refused) / len(forms)
+    return OF_ISA.format(
+        all=len(forms), run=run, refused=len(refused), percent=percent, names=names
+    )
+
+
+def _is_refused(form: str) -> bool:
+    opcode, *modifiers = form.split(".")
+    return any(opcode == left and names <= set(modifiers) for left, names, _ in LEFT_OUT)
+
+
+def _words(path: Path) -> Iterator[str]:
+    for line in path.read_text(encoding="utf-8").splitlines():
+        if not line.startswith("#"):
+            yield from line.partition(": ")[2].split()
 
 
 def _compiled() -> str:

@@ -32,7 +32,7 @@ def test_the_message_names_what_is_left_out_and_where(instruction: str, said: st
 
 def test_the_message_that_the_document_shows_is_the_one_that_comes() -> None:
     text = (ROOT / "docs" / "instructions.md").read_text(encoding="utf-8")
-    body = "\n.reg .b64 %rd<2>;\nld.param.u64 %rd1, [a];\nstacksave.u64 %rd0;\nret;\n"
+    body = "\n.reg .b64 %rd<2>;\nld.param.u64 %rd1, [a];\nmultimem.st.u32 [%rd1], 1;\nret;\n"
     ptx = f"{HEADER}.visible .entry k(.param .u64 a)\n{{{body}}}\n"
     with pytest.raises(CutraceError) as raised:
         run_kernel(ptx, "k", 1, [np.zeros(1, np.uint32)])

@@ -18,10 +18,11 @@ from ..kernel.variable_layout import shared_layout
 from ..launch import Launch
 from ..matrix import ldmatrix as matrix_move
 from ..matrix import mma as matrix
-from ..matrix import wgmma
+from ..matrix import wgmma, wmma
 from ..memory import access, async_copy, atomic, cluster, mbarrier
 from ..memory.memory import LoadedModule, Memory
 from ..memory.parameter import decode_pointed_parameter
+from ..memory.stack import decode_stack, stack_bytes
 from ..op.family import find_rule
 from ..op.left_out import left_out
 from ..texture import query, sample, surface_access
@@ -40,6 +41,7 @@ def prepare(kernel: Kernel, launch: Launch, memory: Memory, loaded: LoadedModule
         ranks[block.number] = block.rank
     shared_bytes = shared_layout(kernel).size + launch.shared_dynamic
     waiting = waits_of(alike(kernel))
+    taken = stack_bytes(kernel)
     return Program(
         kernel=kernel,
         launch=launch,
@@ -52,7 +54,7 @@ def prepare(kernel: Kernel, launch: Launch, memory: Memory, loaded: LoadedModule
         entry=kernel.functions[0].entry,
         exit=kernel.functions[0].exit,
         shared_bytes=-(-shared_bytes // 16) * 16,
-        local_bytes=local_bytes(kernel),
+        local_bytes=-(-local_bytes(kernel) // 16) * 16 + taken if taken else local_bytes(kernel),
         waiting=waiting,
         waits=np.isin(np.arange(len(ranks)), list(waiting)),
     )
@@ -120,6 +122,7 @@ _FORMS = (
     decode_pointed_parameter,
     bulk.decode_bulk,
     edit.decode_edit,
+    decode_stack,
     access.decode_access,
     move.decode_move,
     call.decode_call,
@@ -128,6 +131,7 @@ _FORMS = (
     warp.decode_warp,
     matrix.decode_matrix,
     wgmma.decode_wgmma,
+    wmma.decode_wmma,
     matrix_move.decode_matrix_move,
     async_copy.decode_async_copy,
     mbarrier.decode_mbarrier,

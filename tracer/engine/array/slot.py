@@ -72,6 +72,12 @@ class Slots:
         self.lasting.add(slot)
         return slot
 
+    def of_stack(self) -> int:
+        """Return the slot of the bytes of stack that a thread has taken."""
+        slot = self._slot((0, "%stack"), "u64")
+        self.lasting.add(slot)
+        return slot
+
     def of_special(self, name: str) -> int | None:
         """Return the slot of a special register that is fixed for a thread, else None."""
         if name not in self._known_specials:

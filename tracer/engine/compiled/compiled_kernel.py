@@ -19,6 +19,7 @@ from ..kernel.same_kernel import KERNELS, Alike, alike, endless_of
 from ..kernel.variable_layout import local_layout, shared_layout
 from ..memory.memory import LoadedModule, Memory
 from ..memory.parameter import parameters_start
+from ..memory.stack import stack_bytes
 from ..native.translate import translate
 from ..rows.access_rows import ROWS
 from ..rows.history import RUNS
@@ -305,6 +306,8 @@ def refuse_launch(program: Program) -> None:
     """Raise CutraceError for a launch that the compiled engine does not run."""
     if program.launch.watch.uninitialized:
         raise CutraceError("the compiled engine does not look for bytes that nobody wrote")
+    if stack_bytes(program.kernel):
+        raise CutraceError("the compiled engine has no stack of any size")
     if program.launch.blocks_a_cluster > 1:
         raise CutraceError("the compiled engine takes no clusters of several blocks")
     if program.memory.global_.used.size >= 1 << 31:

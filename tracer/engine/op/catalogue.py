@@ -11,8 +11,9 @@ BESIDE: Mapping[str, tuple[str, ...]] = {
     "asynchronous copies and their barriers": ("cp.async", "mbarrier"),
     "bulk copies": ("cp.async.bulk", "cp.reduce.async.bulk", "st.async", "red.async", "tensormap"),
     "lanes of a warp": ("shfl", "vote", "activemask", "match", "redux", "elect"),
-    "matrices": ("mma", "wgmma", "ldmatrix", "stmatrix", "movmatrix"),
+    "matrices": ("mma", "wmma", "wgmma", "ldmatrix", "stmatrix", "movmatrix"),
     "clusters of blocks": ("mapa", "getctarank", "barrier.cluster"),
+    "stack memory": ("alloca", "stacksave", "stackrestore"),
     "control": ("bra", "brx", "call", "ret", "exit", "trap", "bar", "barrier"),
     "no effect here": (
         *("membar", "fence", "prefetch", "prefetchu", "nanosleep", "pmevent", "discard"),

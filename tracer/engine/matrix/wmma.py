@@ -1,0 +1,257 @@
+"""`wmma`: matrices whose elements lie in the lanes as the hardware likes (PTX ISA 9.7.14.3).
+
+The ISA leaves open where. Here a fragment is the matrix in the order of memory: register k of lane
+l has the next elements from (32 k + l) times as many as a register holds, of A and B by their own
+layout, of C and D by rows. Registers beyond the matrix repeat the first ones. The arithmetic is
+that of `mma`, of tf32 four terms at a time. The accesses leave no rows: what a chip's assembler
+makes of them is its own.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ...ptx.kernel import Instruction, Operand
+from ..array.decoder import Decoder
+from ..array.program import Group, Step
+from ..array.shuffle_vote import by_warp, put
+from ..array.slot import Fetch, Store
+from ..lanes import LANES, Array, scalar
+from ..memory.access import read, write
+from ..memory.address import Access, describe, elements
+from ..memory.address_facts import as_addresses
+from ..op import tensor
+from .mma import BITS
+
+_SHAPE = re.compile(r"m(\d+)n(\d+)k(\d+)")
+_INTEGERS = frozenset({"s8", "u8", "s4", "u4"})
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """A matrix of `rows` by `columns` elements of a PTX type, in memory by rows or by columns."""
+
+    rows: int
+    columns: int
+    kind: str
+    by_rows: bool
+
+    @property
+    def bits(self) -> int:
+        """Bits of an element."""
+        return BITS[self.kind]
+
+    @property
+    def unit(self) -> np.dtype[np.unsignedinteger]:
+        """What a register holds: 64 bits of doubles, else 32."""
+        return np.dtype(np.uint64 if self.bits == 64 else np.uint32)
+
+    @property
+    def used(self) -> int:
+        """Registers of a lane that the whole matrix takes."""
+        return max(self.rows * self.columns * self.bits // (8 * self.unit.itemsize * LANES), 1)
+
+    def elements(self, registers: Array) -> Array:
+        """Return the elements' bits (rows, columns, warps) of registers (n, warps, 32)."""
+        words = registers[: self.used].swapaxes(0, 1).reshape(registers.shape[1], -1)
+        each = max(8 * self.unit.itemsize // self.bits, 1)
+        shifts = (np.arange(each) * self.bits).astype(self.unit)
+        low = self.unit.type((1 << self.bits) - 1)
+        flat = (words[:, :, None] >> shifts & low).reshape(len(words), -1)
+        shape = (self.rows, self.columns) if self.by_rows else (self.columns, self.rows)
+        found = flat.reshape(len(words), *shape)
+        found = found if self.by_rows else found.swapaxes(1, 2)
+        return np.ascontiguousarray(np.moveaxis(found, 0, -1))
+
+    def registers(self, matrix: Array, count: int) -> Array:
+        """Return elements (rows, columns, warps) as registers (count, warps, 32)."""
+        order = np.moveaxis(matrix, -1, 0) if self.by_rows else matrix.transpose(2, 1, 0)
+        each = max(8 * self.unit.itemsize // self.bits, 1)
+        parts = order.reshape(len(order), -1, each).astype(self.unit)
+        shifts = (np.arange(each) * self.bits).astype(self.unit)
+        words = np.bitwise_or.reduce(parts << shifts, axis=2).reshape(len(order), self.used, LANES)
+        found: Array = words.swapaxes(0, 1)[np.arange(count) % self.used]
+        return found
+
+
+def decode_wmma(decoder: Decoder, instruction: Instruction) -> Step | None:
+    """Return the step of a `wmma` instruction, or None if it is none."""
+    if instruction.opcode != "wmma":
+        return None
+    if instruction.modifiers[0] == "load":
+        return _load(decoder, instruction)
+    if instruction.modifiers[0] == "store":
+        return _store(decoder, instruction)
+    return _multiply(decoder, instruction)
+
+
+def _extent(instruction: Instruction) -> tuple[int, int, int]:
+    shape = next(m for m in map(_SHAPE.fullmatch, instruction.modifiers) if m)
+    return int(shape[1]), int(shape[2]), int(shape[3])
+
+
+def _matrix(instruction: Instruction) -> Matrix:
+    """Return the matrix that a load or store moves."""
+    m, n, k = _extent(instruction)
+    rows, columns = {"a": (m, k), "b": (k, n)}.get(instruction.modifiers[1], (m, n))
+    return Matrix(rows, columns, _kind(instruction), "row" in instruction.modifiers)
+
+
+def _kind(instruction: Instruction) -> str:
+    return next(m for m in reversed(instruction.modifiers) if m in BITS)
+
+
+def _places(
+    decoder: Decoder, instruction: Instruction, matrix: Matrix, place: int
+) -> tuple[Access, Fetch]:
+    """Return the access of single bytes, and the strides between lines of the matrix in bytes."""
+    access = describe(decoder, instruction, instruction.operands[place])
+    access = replace(access, dtype=np.dtype(np.uint8), count=1, hidden=True)
+    if len(instruction.operands) > 2:
+        stride = decoder.fetch(instruction.operands[2], "u32")
+    else:
+        line = matrix.columns if matrix.by_rows else matrix.rows
+        number = scalar(line, np.dtype(np.uint32))
+        stride = lambda frame: number  # noqa: E731
+    return access, stride
+
+
+def _addresses(group: Group, matrix: Matrix, access: Access, stride: Fetch, byte: int) -> Array:
+    """Return the address of a byte of each lane's: byte `byte` of its registers."""
+    line = (matrix.columns if matrix.by_rows else matrix.rows) * matrix.bits // 8
+    size = matrix.unit.itemsize
+    lane = np.arange(group.columns) % LANES
+    at = (byte // size * LANES + lane) * size + byte % size
+    start = as_addresses(np.asarray(access.address(group.frame)))
+    pitch = stride(group.frame).astype(np.int64) * matrix.bits // 8
+    found: Array = start + at // line * pitch + at % line
+    return found
+
+
+def _load(decoder: Decoder, instruction: Instruction) -> Step:
+    matrix = _matrix(instruction)
+    kind = "b64" if matrix.bits == 64 else "b32"
+    stores = [decoder.store(e, kind) for e in elements(instruction.operands[0])]
+    access, stride = _places(decoder, instruction, matrix, 1)
+    is_sum = instruction.modifiers[1] == "c"
+
+    def load(group: Group) -> None:
+        size, parts = matrix.unit.itemsize, []
+        lanes = group.guarded(None if access.guard is None else access.guard(group.frame))
+        for register in range(matrix.used):
+            word: Array = np.zeros((1, 1), dtype=matrix.unit)
+            for byte in range(size):
+                places = _addresses(group, matrix, access, stride, register * size + byte)
+                (found,) = read(group, lanes, access, places)
+                word = word | found.astype(matrix.unit) << matrix.unit.type(8 * byte)
+            parts.append(by_warp(group, word))
+        held = np.stack(parts)
+        if is_sum and not matrix.by_rows:
+            held = replace(matrix, by_rows=True).registers(matrix.elements(held), len(stores))
+        _put_all(group, stores, held)
+
+    return load
+
+
+def _put_all(group: Group, stores: Sequence[Store | None], registers: Array) -> None:
+    for number, store in enumerate(stores):
+        put(group, store, registers[number % len(registers)])
+
+
+def _store(decoder: Decoder, instruction: Instruction) -> Step:
+    matrix = _matrix(instruction)
+    kind = "b64" if matrix.bits == 64 else "b32"
+    fetches = [decoder.fetch(e, kind) for e in elements(instruction.operands[1])]
+    access, stride = _places(decoder, instruction, matrix, 0)
+
+    def store(group: Group) -> None:
+        size = matrix.unit.itemsize
+        lanes = group.guarded(None if access.guard is None else access.guard(group.frame))
+        held = _registers(group, fetches)
+        if not matrix.by_rows:
+            found = replace(matrix, by_rows=True).elements(held)
+            held = matrix.registers(found, len(fetches))
+        for number in range(matrix.used * size):
+            places = _addresses(group, matrix, access, stride, number)
+            shift = matrix.unit.type(8 * (number % size))
+            byte = (held[number // size] >> shift).astype(np.uint8)
+            value = byte.reshape(group.rows, group.columns)
+            write(group, lanes, access, places, [np.ascontiguousarray(value)])
+
+    return store
+
+
+def _registers(group: Group, fetches: Sequence[Fetch]) -> Array:
+    return np.stack([by_warp(group, fetch(group.frame)) for fetch in fetches])
+
+
+def _multiply(decoder: Decoder, instruction: Instruction) -> Step:
+    m, n, k = _extent(instruction)
+    layouts = [word == "row" for word in instruction.modifiers if word in ("row", "col")]
+    types = [word for word in instruction.modifiers if word in BITS]
+    if len(types) == 2:
+        types = [types[0], "f16", "f16", types[1]]
+    to, left, right, start = types
+    matrices = (
+        Matrix(m, k, left, layouts[0]),
+        Matrix(k, n, right, layouts[1]),
+        Matrix(m, n, start, True),
+    )
+    result = Matrix(m, n, to, True)
+    kinds = ["b64" if BITS[each] == 64 else "b32" for each in (to, left, right, start)]
+    fetches = [
+        [decoder.fetch(e, kind) for e in elements(operand)]
+        for operand, kind in zip(instruction.operands[1:4], kinds[1:], strict=True)
+    ]
+    stores = _stores(decoder, instruction.operands[0], kinds[0])
+    saturates = "satfinite" in instruction.modifiers
+    both = "and" in instruction.modifiers
+
+    def multiply(group: Group) -> None:
+        a, b, c = (
+            matrix.elements(_registers(group, part))
+            for matrix, part in zip(matrices, fetches, strict=True)
+        )
+        found = _product(a, b, c, (to, left, right, start), saturates, both)
+        _put_all(group, stores, result.registers(found, len(stores)))
+
+    return multiply
+
+
+def _stores(decoder: Decoder, operand: Operand, kind: str) -> list[Store | None]:
+    return [decoder.store(e, kind) for e in elements(operand)]
+
+
+def _product(
+    a: Array, b: Array, c: Array, types: tuple[str, str, str, str], saturates: bool, both: bool
+) -> Array:
+    to, left, right, start = types
+    if left == "f64":
+        return tensor.multiply_doubles(*(x.view(np.float64) for x in (a, b, c))).view(np.uint64)
+    if left == "b1":
+        combine = np.bitwise_and if both else np.bitwise_xor
+        total = c.view(np.int32).astype(np.int64)
+        for k in range(a.shape[1]):
+            total = total + combine(a[:, k, None], b[None, k])
+        return total.astype(np.int32).view(np.uint32)
+    if left in _INTEGERS:
+        wide = _signed(a, left), _signed(b, right)
+        return tensor.multiply_integers(*wide, c.view(np.int32), saturates).view(np.uint32)
+    first, second, third = (
+        tensor.of_bits(x.astype(f"u{max(BITS[kind], 16) // 8}"), kind)
+        for x, kind in ((a, left), (b, right), (c, start))
+    )
+    if left != "tf32":
+        return tensor.multiply_floats(first, second, third, to, octets=False)
+    half = tensor.multiply_floats(first[:, :4], second[:4], third, to, octets=False)
+    return tensor.multiply_floats(
+        first[:, 4:], second[4:], tensor.of_bits(half, to), to, octets=False
+    )
+
+
+def _signed(bits: Array, kind: str) -> Array:
+    wide = bits.astype(np.int64)
+    top = 1 << (BITS[kind] - 1)
+    return (wide ^ top) - top if kind[0] == "s" else wide
