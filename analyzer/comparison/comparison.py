@@ -33,6 +33,19 @@ ALIKE, NEAR = 0.6, 40
 """Two lines stand for one another from this likeness on, and are looked for so many lines ahead."""
 
 
+def ratio_text(ratio: float | None) -> str:
+    """How many times more or less a value is than the baseline's; nothing where nobody knows.
+
+    >>> ratio_text(0.125), ratio_text(2.267), ratio_text(1.0), ratio_text(0.0)
+    ('8x less', '2.27x more', 'same', 'to 0')
+    """
+    if ratio is None:
+        return ""
+    if ratio in (0, 1):
+        return "same" if ratio else "to 0"
+    return f"{ratio:.3g}x more" if ratio > 1 else f"{1 / ratio:.3g}x less"
+
+
 @dataclass(frozen=True, slots=True)
 class Cell:
     """A variant's value, and what it is against the baseline's; None where there is none.

@@ -12,7 +12,7 @@ from ..counting.evaluate import Value
 from ..sheet.view import View
 from ..text.align import GAP, align, widths
 from ..text.number import number
-from .comparison import Cell, Comparison, Row, Table
+from .comparison import Cell, Comparison, Row, Table, ratio_text
 
 FORMAT = "cutrace-comparison-1"
 SENTENCE = 100
@@ -43,9 +43,13 @@ def render_table(comparison: Comparison, view: View) -> str:
     """Plain text; where it is too wide, a block for each variant against the baseline."""
     lines = [*_wrapped(view.first, view), ""] if view.first else []
     every = range(len(comparison.variants))
+    alike = 0
     for table in comparison.tables:
-        told = [*_heading(comparison, table, view)]
         rows = [*_entries(comparison, table, every, view)]
+        if len(rows) == 1 and table.places and not any(table.refusals):
+            alike += 1
+            continue
+        told = [*_heading(comparison, table, view)]
         if len(rows) == 1:
             lines += [*told, *([] if all(table.refusals) else [ALIKE]), ""]
             continue
@@ -58,6 +62,8 @@ def render_table(comparison: Comparison, view: View) -> str:
         for other in (n for n in every if n != comparison.baseline):
             pair = (comparison.baseline, other)
             lines += [*align([*_entries(comparison, table, pair, view)], numbers=True), ""]
+    if alike:
+        lines += [f"{alike} more line{'s' * (alike > 1)}:{ALIKE.removeprefix(' ')}", ""]
     if same := _same(comparison, view):
         lines += [*_wrapped(same, view), ""]
     for note in comparison.notes:
@@ -175,7 +181,7 @@ def _difference(cell: Cell, row: Row) -> str:
 
 
 def _ratio(cell: Cell) -> str:
-    return "" if cell.ratio is None else f"x {cell.ratio:.4g}"
+    return ratio_text(cell.ratio)
 
 
 def _is_shown(row: Row, view: View) -> bool:

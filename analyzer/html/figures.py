@@ -9,6 +9,7 @@ import polars as pl
 from ..comparison.comparison import Comparison as Compared
 from ..comparison.comparison import Row as ComparedRow
 from ..comparison.comparison import Table as ComparedTable
+from ..comparison.comparison import ratio_text
 from ..counting.bounds import time_text
 from ..counting.evaluate import Value
 from ..counting.vocabulary import Counter, era, find_counters, heading, vocabularies
@@ -197,7 +198,7 @@ def _compare(row: ComparedRow, baseline: int) -> Row:
             number(found.value, row.counter),
             abs(found.value or 0) / most,
             found.is_best,
-            "" if found.ratio is None or index == baseline else f"x {found.ratio:.4g}",
+            "" if index == baseline else ratio_text(found.ratio),
         )
         for index, found in enumerate(row.cells)
     )

@@ -68,10 +68,10 @@ def test_the_table_shows_all_side_by_side_and_narrow_ones_in_pairs() -> None:
         "\n"
         "counter                        naive    tiled  difference    ratio"
         "   padded  difference    ratio\n"
-        "global_store_transactions         32      4 *         -28  x 0.125"
-        "      4 *         -28  x 0.125\n"
-        "global_store_bus_utilization  12.5 %  100 % *     +87.5 %      x 8"
-        "  100 % *     +87.5 %      x 8\n"
+        "global_store_transactions         32      4 *         -28  8x less"
+        "      4 *         -28  8x less\n"
+        "global_store_bus_utilization  12.5 %  100 % *     +87.5 %  8x more"
+        "  100 % *     +87.5 %  8x more\n"
         "\n"
         "* is the best of its row\n"
         "next: x\n"
@@ -102,7 +102,7 @@ def test_programs_read_csv_and_json() -> None:
     assert document["baseline"] == "naive"
     assert document["values"][1]["ratio"] == 0.125
     markdown = render(three(), "md", view)
-    assert "| global_store_transactions | 32 | 4 * | -28 | x 0.125 |" in markdown
+    assert "| global_store_transactions | 32 | 4 * | -28 | 8x less |" in markdown
 
 
 def traced(path: Path, source: str, stores: dict[int, int]) -> Path:
@@ -279,3 +279,16 @@ def test_a_hit_rate_has_no_better() -> None:
     one, other = (profile(launch_profile("h200", (9, 0), t)) for t in (asking, needing))
     assert one.launches[0].counters["l1_hit_rate"] == 0.875
     assert marked(one, other, "l1_hit_rate") == [False, False]
+
+
+def test_lines_that_are_alike_are_counted_and_not_listed(tmp_path: Path) -> None:
+    text = "kernel()\nout[i] = 1;\nother[i] = 1;\n"
+    profiles = {
+        name: analyze(traced(tmp_path / f"{name}.cutrace", text, {2: stride, 3: 4}), ["h200"])
+        for name, stride in (("far", 64), ("near", 4))
+    }
+    told = render(compare_profiles(profiles, by="line"), "table", View())
+    assert told.count("\nglobal_store_transactions ") == 1
+    assert "\n1 more line: no counter differs\n" in told
+    # 32 sectors for 32 lanes 64 bytes apart, 4 side by side
+    assert "8x less" in told

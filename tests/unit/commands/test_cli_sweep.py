@@ -79,11 +79,11 @@ def test_the_summary_puts_variants_and_their_own_settings_side_by_side(capsys: C
     assert capsys.readouterr().out == (
         "4 recordings, gather.parquet\n\n"
         "h200, N=64, all launches\n\n"
-        "counter                   gather STRIDE=1  gather STRIDE=8  difference  ratio\n"
-        "global_load_transactions              8 *               64         +56    x 8\n\n"
+        "counter                   gather STRIDE=1  gather STRIDE=8  difference    ratio\n"
+        "global_load_transactions              8 *               64         +56  8x more\n\n"
         "h200, N=128, all launches\n\n"
-        "counter                   gather STRIDE=1  gather STRIDE=8  difference  ratio\n"
-        "global_load_transactions             16 *              128        +112    x 8\n\n"
+        "counter                   gather STRIDE=1  gather STRIDE=8  difference    ratio\n"
+        "global_load_transactions             16 *              128        +112  8x more\n\n"
         "* is the best of its row\n"
         "next: cutrace sweep gather.toml -d NAME,...\n"
     )
