@@ -1,12 +1,14 @@
 """What is made once and kept between runs, by content: in `~/.cache/cutrace`.
 
 (Or below `$XDG_CACHE_HOME`.) A file is found by a hash of all that it was made of, and believed
-only if it is whole; where nothing can be written it is made anew each time.
+only if it is whole; where nothing can be written it is made anew each time. A folder that cannot be
+written or is full, and a file that is broken, are told once a process: nothing is lost but time.
 """
 
 import hashlib
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Callable
 from contextlib import suppress
@@ -36,6 +38,7 @@ def load(kind: str, key: str) -> bytes | None:
         return None
     kept = data[_SIZE:]
     if _HASH(kept).digest() != data[:_SIZE]:
+        _tell(f"{path}: broken; what it held is made again")
         return None
     with suppress(OSError):
         os.utime(path)
@@ -50,19 +53,43 @@ def keep(kind: str, key: str, data: bytes, most: int = 0) -> None:
     """
     if most and len(data) > most:
         return
-    with suppress(OSError, RuntimeError):
+    try:
         folder = folder_of(kind)
-        folder.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=folder)
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(_HASH(data).digest() + data)
-            os.replace(name, folder / key)
-        except OSError:
-            os.unlink(name)
-            raise
+        _write(folder, key, data)
         if most:
             _make_room(folder, most)
+    except (OSError, RuntimeError) as error:  # RuntimeError: there is no home
+        where = getattr(error, "filename", None) or "the cache"
+        why = getattr(error, "strerror", None) or error
+        _tell(
+            f"{where}: nothing can be kept between runs: {why}; it is made anew each time "
+            "(XDG_CACHE_HOME names another folder)"
+        )
+
+
+def _write(folder: Path, key: str, data: bytes) -> None:
+    """Write a file, whole or not at all."""
+    folder.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=folder)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(_HASH(data).digest() + data)
+        os.replace(name, folder / key)
+    except OSError as error:
+        with suppress(OSError):
+            os.unlink(name)
+        error.filename = error.filename or str(folder)
+        raise
+
+
+_TOLD: set[str] = set()
+
+
+def _tell(what: str) -> None:
+    """Say on stderr what is wrong with the cache, the first time in a process."""
+    if not _TOLD:
+        print(f"cutrace: {what}", file=sys.stderr)
+    _TOLD.add(what)
 
 
 def _make_room(folder: Path, most: int) -> None:

@@ -1,5 +1,6 @@
 """What is kept between runs: found again, never believed when broken, never needed."""
 
+import errno
 import os
 from concurrent.futures import ThreadPoolExecutor
 from datetime import date
@@ -7,9 +8,16 @@ from pathlib import Path
 
 import pytest
 
+from cutrace import cache
 from cutrace.cache import keep, key_of, load
 from cutrace.errors import CutraceError
 from cutrace.strict_toml import read_toml
+
+
+@pytest.fixture(autouse=True)
+def nothing_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As at the start of a process."""
+    monkeypatch.setattr(cache, "_TOLD", set())
 
 
 @pytest.fixture
@@ -43,12 +51,63 @@ def test_a_broken_file_is_not_believed(folder: Path, harm: bytes) -> None:
 
 
 def test_where_nothing_can_be_written_nothing_is_kept(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """A file where the folder should be; it is told once."""
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    for key in ("one", "other"):
+        keep("native", key, b"code")
+        assert load("native", key) is None
+    told = capsys.readouterr().err
+    assert told.count("\n") == 1
+    assert told.startswith(f"cutrace: {tmp_path / 'file' / 'cutrace'}")
+    assert "nothing can be kept between runs: Not a directory" in told
+    assert "XDG_CACHE_HOME" in told
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS, errno.EDQUOT])
+def test_a_full_or_read_only_folder_keeps_what_it_has(
+    number: int,
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Writing fails on the way, or the file cannot be put in its place: no piece of it is left."""
+    keep("native", "old", b"code")
+
+    def refuse(*_: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr("os.replace", refuse)
+    for key in ("new", "old"):
+        keep("native", key, b"other")
+    assert load("native", "old") == b"code"
+    assert [path.name for path in folder.iterdir()] == ["old"]
+    told = capsys.readouterr().err
+    assert told.count("\n") == 1
+    assert f"{folder}: nothing can be kept between runs: {os.strerror(number)}" in told
+
+
+def test_a_broken_file_is_told_once_and_made_again(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     keep("native", "key", b"code")
-    assert load("native", "key") is None
+    (folder / "key").write_bytes(b"broken")
+    assert load("native", "key") is load("native", "key") is None
+    assert capsys.readouterr().err == (
+        f"cutrace: {folder / 'key'}: broken; what it held is made again\n"
+    )
+    keep("native", "key", b"code")
+    assert load("native", "key") == b"code"
+
+
+def test_two_versions_that_share_a_folder_do_not_see_each_others(folder: Path) -> None:
+    """The source is part of the key: each finds its own, whoever wrote last."""
+    ours, theirs = key_of("source of 1.0", "question"), key_of("source of 1.1", "question")
+    keep("replays", ours, b"one", most=1000)
+    keep("replays", theirs, b"other", most=1000)
+    assert (load("replays", ours), load("replays", theirs)) == (b"one", b"other")
 
 
 def test_what_was_used_longest_ago_makes_room(folder: Path) -> None:
