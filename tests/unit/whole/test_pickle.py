@@ -1,0 +1,65 @@
+"""Every public value can be pickled: it travels to workers and comes back, and means the same."""
+
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from hand_trace import Access, hand_trace
+from warps import warp
+
+import cutrace
+
+ANSWERS: dict[str, Callable[[Path], Any]] = {
+    "advise": lambda path: cutrace.advise(path, device="h100"),
+    "analyze": lambda path: cutrace.analyze(path, device="h100"),
+    "check": lambda path: cutrace.check(path, {"k": {"shared_conflicts": 0}}, device="h100"),
+    "compare": lambda path: cutrace.compare({"a": path, "b": path}, device="h100"),
+    "counters": lambda _: cutrace.counters(),
+    "devices": lambda _: cutrace.devices("h*"),
+    "occupancy": lambda path: cutrace.occupancy(path, device="h100"),
+    "read_trace": cutrace.read_trace,
+    "report": lambda path: cutrace.report(path, device="h100"),
+    "why": lambda path: cutrace.why(path, device="h100"),
+    "CutraceError": lambda _: cutrace.CutraceError("k.cu:3: no such thing"),
+}
+"""What each public name answers."""
+BY_NAME = {"Session", "TraceWriter", "record", "recording", "sweep"}
+"""Those that write files, or answer what others do: they travel as names."""
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A trace of one load with a stride."""
+    folder = tmp_path_factory.mktemp("pickle")
+    return hand_trace(folder / "a.cutrace", [Access(warp(stride=8))]).path
+
+
+def test_the_table_has_every_public_name() -> None:
+    assert {*ANSWERS, *BY_NAME} == {*cutrace.__all__}
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_an_answer_is_the_same_after_a_journey(name: str, path: Path) -> None:
+    answer = ANSWERS[name](path)
+    back = pickle.loads(pickle.dumps(answer))
+    assert type(back) is type(answer)
+    if isinstance(answer, pl.DataFrame):
+        assert back.equals(answer)
+    else:
+        assert repr(back) == repr(answer)
+        assert str(back) == str(answer)
+
+
+def test_a_trace_that_was_read_before_its_journey_is_read_after_it(path: Path) -> None:
+    trace = cutrace.read_trace(path)
+    before = trace.launches[0].accesses()
+    assert pickle.loads(pickle.dumps(trace)).launches[0].accesses().equals(before)
+
+
+@pytest.mark.parametrize("name", sorted(cutrace.__all__))
+def test_a_public_name_travels_as_a_name(name: str) -> None:
+    value = getattr(cutrace, name)
+    assert pickle.loads(pickle.dumps(value)) is value
