@@ -16,6 +16,7 @@ from .counting.interval import Interval, intervals_by, total_intervals
 from .counting.vocabulary import Capability, headings, ours, renamed
 from .text.launch_text import launch_text
 from .text.number import number
+from .time.estimate import Estimate
 
 KEYS = {
     "line": ("file", "line", "text"),
@@ -47,6 +48,7 @@ class LaunchProfile:
 
     `bounds` are the least times of the device's resources, the longest first; none where the device
     refuses the launch, or the trace has not all of it.
+    `estimate` is how long it takes, where latencies of the device's capability were measured.
 
     `warnings` are those of `remarks` without which no number should be read.
 
@@ -71,6 +73,7 @@ class LaunchProfile:
     warnings: tuple[str, ...] = ()
     device_file: str = ""
     bounds: tuple[Bound, ...] = ()
+    estimate: Estimate | None = None
     touched: Callable[[], pl.DataFrame] | None = None
     same: "LaunchProfile | None" = None
 

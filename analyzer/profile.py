@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from ..models.replay.count.counts import LaunchCounts
 from ..models.replay.device.device import Device, load_devices
+from ..models.replay.device.measured import load_measured
 from ..models.replay.jobs import replay_in_jobs
 from ..models.replay.options import DEFAULT_DEVICE, ReplayOptions
 from ..models.replay.whatif.suppose import suppose
@@ -29,11 +30,13 @@ from .counting.left_out import find_left_out
 from .counting.levels import with_levels
 from .counting.lsu_exclusions import with_apart
 from .counting.roofline import find_roof
-from .counting.turns import count_turns
+from .counting.turns import Turns, count_turns
 from .counting.with_columns import widen
 from .launch_profile import LaunchProfile
 from .sheet.view import View
 from .text.kept_text import kept_text
+from .time.estimate import Asked, Estimate, estimate
+from .time.sample_warps import Histories, sample_warps
 
 FRAME = {
     "launch": pl.Int64,
@@ -173,10 +176,11 @@ def _on_devices(
     places = find_places(instructions, manifest)
     touched = Touched(launch)
     turns = cache(partial(count_turns, launch))
+    histories = cache(partial(sample_warps, launch))
     devices = list(question.devices.values())
     for counts in replay_in_jobs(launch, devices, question.options, tell):
         yield launch_profile(
-            question, counts, instructions, places, touched, launch.supposed, turns
+            question, counts, instructions, places, touched, launch.supposed, turns, histories
         )
 
 
@@ -207,12 +211,13 @@ def launch_profile(
     places: pl.DataFrame,
     touched: Callable[[], pl.DataFrame] | None,
     supposed: tuple[str, ...],
-    turns: Callable[[], int] | None = None,
+    turns: Callable[[], Turns] | None = None,
+    histories: Callable[[], Histories] | None = None,
 ) -> LaunchProfile:
     """One launch on one device, its counts joined with the places of its instructions.
 
-    What is `supposed` of the launch is said before all else. `touched` and `turns` read the trace
-    once more, if there is one.
+    What is `supposed` of the launch is said before all else. `touched`, `turns` and `histories`
+    read the trace once more, if there is one.
     """
     device, as_if = question.devices[counts.device], question.options.as_if
     told = with_apart(_with_computing(counts, instructions), instructions, device.capability)
@@ -222,6 +227,8 @@ def launch_profile(
     refusal = "" if as_if else counts.refusal
     bounds = () if refusal else find_bounds(told, device, counts.launch, turns)
     facts = {**launch_facts(counts, device), "bound_ps": _picoseconds(bounds)}
+    estimated = _estimate(counts, instructions, bounds, device, histories)
+    facts["estimated_ps"] = round(estimated.ns * 1000) if estimated else None
     around = [pl.col(name) for name in places.columns if name != "pc"]
     warnings = (*kept_text(counts.launch), *supposed, *_warnings(counts, as_if))
     left_out = find_left_out(counts.launch, instructions, counts.counts.columns, places)
@@ -245,8 +252,26 @@ def launch_profile(
         warnings=warnings,
         device_file=str(device.path),
         bounds=bounds,
+        estimate=estimated,
         touched=touched if counts.launch.kept.is_whole else None,
     )
+
+
+def _estimate(
+    counts: LaunchCounts,
+    instructions: pa.Table,
+    bounds: Sequence[Bound],
+    device: Device,
+    histories: Callable[[], Histories] | None,
+) -> Estimate | None:
+    """The time of a launch that has bounds, on a device of which latencies were measured."""
+    measured = load_measured(device)
+    if not bounds or not histories or not measured or not device.chip.clock_mhz:
+        return None
+    mhz = min(measured.profiler_mhz, device.chip.clock_mhz)
+    resident = counts.occupancy.blocks
+    asked = Asked(counts.counts, instructions, bounds, counts.launch, resident, device, mhz)
+    return estimate(asked, histories(), measured)
 
 
 def _picoseconds(bounds: Sequence[Bound]) -> int | None:

@@ -201,8 +201,9 @@ def sum_launches(launches: Sequence[LaunchProfile]) -> LaunchProfile:
         name: value if all(p.raw.facts.get(name) == value for p in launches) else None
         for name, value in first.raw.facts.items()
     }
-    bounds = [p.raw.facts.get("bound_ps") for p in launches]
-    facts["bound_ps"] = None if None in bounds else sum(bound or 0 for bound in bounds)
+    for name in ("bound_ps", "estimated_ps"):
+        times = [p.raw.facts.get(name) for p in launches]
+        facts[name] = None if None in times else sum(time or 0 for time in times)
     return replace(
         first,
         raw=Raw(
@@ -210,6 +211,7 @@ def sum_launches(launches: Sequence[LaunchProfile]) -> LaunchProfile:
         ),
         mixed=_stack([p.mixed for p in launches]),
         bounds=(),
+        estimate=None,
         refusal=next((f"launch {p.number}: {p.refusal}" for p in launches if p.refusal), ""),
     )
 

@@ -7,7 +7,7 @@ as there are blocks, at most.
 
 Counts of instructions are those of the PTX, which the assembler may shorten. Bytes of DRAM and of
 caches are those of a launch that finds the caches empty. Of constants those passes alone count that
-lanes with different addresses add; of atomics the requests that want the same address in turn. Not
+lanes with different addresses add; of atomics those that want the same address in turn. Not
 bounded: the launching itself.
 
 Rates and their sources are in the device's file, [rates] and [chip].
@@ -20,6 +20,7 @@ import polars as pl
 
 from ...models.replay.device.device import Device
 from ...traces.schema import Launch
+from .turns import Turns
 
 SPACES = ("global_load", "global_store", "global_atomic", "global_reduction")
 L1 = (*SPACES, "local_load", "local_store", "texture_load")
@@ -52,7 +53,7 @@ class Bound:
 
 
 def find_bounds(
-    counts: pl.DataFrame, device: Device, launch: Launch, turns: Callable[[], int] | None = None
+    counts: pl.DataFrame, device: Device, launch: Launch, turns: Callable[[], Turns] | None = None
 ) -> tuple[Bound, ...]:
     """The bounds of a launch from its raw counts, the longest first; without what is not asked for.
 
@@ -65,10 +66,8 @@ def find_bounds(
     names = [name for name, kind in counts.schema.items() if kind == pl.Int64]
     (sums,) = counts.select(pl.col(names).sum()).iter_rows(named=True)
     found = [bound for bound in _bounds(sums, device, launch) if bound.amount]
-    rate = device.rates.atomic * device.chip.clock_mhz / 1000
-    if turns and rate and any(sums.get(name) for name in ATOMICS):
-        amount = turns()
-        found.append(Bound("atomics at one address", amount / rate, amount, "turns"))
+    if turns and device.rates.atomic and any(sums.get(name) for name in ATOMICS):
+        found.extend(_atomics(turns(), device))
     return tuple(sorted(found, key=lambda bound: -bound.ns))
 
 
@@ -90,6 +89,16 @@ def _bounds(sums: Mapping[str, int | None], device: Device, launch: Launch) -> I
         if rate := getattr(device.rates, key):
             amount = total(names)
             yield Bound(resource, amount / (rate * busy), amount, unit)
+
+
+def _atomics(turns: Turns, device: Device) -> Iterator[Bound]:
+    """The atomics that meet at one address; floating-point ones may be slower."""
+    cycles = device.chip.clock_mhz / 1000
+    slower = device.rates.atomic_real or device.rates.atomic
+    amounts = ((turns.integer, device.rates.atomic), (turns.real, slower))
+    amount, rate = max(amounts, key=lambda each: each[0] / each[1])
+    if amount and cycles:
+        yield Bound("atomics at one address", amount / (rate * cycles), amount, "turns")
 
 
 def _sector(device: Device) -> int:

@@ -11,7 +11,7 @@ from ..launch_profile import LaunchProfile
 from ..profile import Profile
 from ..text.launch_text import launch_text, ranges_text
 from .view import View
-from .wording import limit_sentences
+from .wording import estimate_sentences, limit_sentences
 
 SHOWN = 2
 """The costliest lines of a launch that are shown, at most."""
@@ -30,7 +30,7 @@ def launch_lines(on: Sequence[LaunchProfile]) -> Iterator[tuple[str, str]]:
     yield launch_text(on[0].launch), "bold"
     if ranges := ranges_text(on[0].launch):
         yield f"In range {ranges}.", ""
-    yield from ((text, "") for text in limit_sentences(on))
+    yield from ((text, "") for text in (*limit_sentences(on), *estimate_sentences(on)))
     for warning, devices in _warnings(on).items():
         yield f"{', '.join(devices)}: {warning}", ""
     first = next((profile for profile in on if not profile.refusal), None)

@@ -6,6 +6,7 @@ from ...inert import one_line
 from ..counting.bounds import verdict
 from ..launch_profile import LaunchProfile
 from ..text.number import bracket
+from ..time.estimate_text import estimate_text
 from .block import Block, Row, Section
 from .sheet import Sheet
 from .view import View
@@ -87,6 +88,12 @@ def limits(sheet: Sheet) -> list[str]:
 def limit_sentences(on: Sequence[LaunchProfile]) -> list[str]:
     """What limits a launch on each device, or why nobody knows, a sentence each."""
     told = [(p.device, p.refusal or p.verdict or _why_unknown(p)) for p in on]
+    return [f"{device}: {text}" if len(on) > 1 else text for device, text in told]
+
+
+def estimate_sentences(on: Sequence[LaunchProfile]) -> list[str]:
+    """How long a launch takes on devices of which that is known, and what for, a sentence each."""
+    told = [(p.device, estimate_text(p.estimate)) for p in on if p.estimate and not p.refusal]
     return [f"{device}: {text}" if len(on) > 1 else text for device, text in told]
 
 

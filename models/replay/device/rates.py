@@ -13,7 +13,7 @@ class Rates:
     (`special`: reciprocals, roots, sines, powers and logarithms in single precision), `shared`
     passes over the banks, `constant` of the constant cache, `texture` samples; `l1_bytes` and
     `l2_bytes` what these levels move. `atomic` are the operations that the whole chip does on one
-    address of global memory.
+    address of global memory, `atomic_real` those with floating-point numbers where they are slower.
     """
 
     issue: float = 0.0
@@ -27,6 +27,7 @@ class Rates:
     l1_bytes: float = 0.0
     l2_bytes: float = 0.0
     atomic: float = 0.0
+    atomic_real: float = 0.0
 
     def __post_init__(self) -> None:
         """Refuse what goes backwards."""

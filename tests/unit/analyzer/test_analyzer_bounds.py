@@ -198,8 +198,9 @@ def test_atomics_at_one_address_take_turns_and_constants_are_replayed(tmp_path: 
         bins, data = (gpu.to_device(np.arange(256, dtype=np.int32) % 32) for _ in range(2))
         module.get_function("count")[4, 256](bins, data)
         module.get_function("look_up")[1, 256](bins, data)
-    turns = 4 * warps  # all lanes of every eighth go to one of four bins, each wanted by each warp
-    assert times(on(path, "h200", 0))["atomics at one address"] == pytest.approx(turns / 1.98)
+    turns = 4 * warps * lanes // 4  # each lane's own, 8 of every warp at each of four bins
+    least = pytest.approx(turns / (0.7 * 1.98))  # 0.7 a cycle: measured/sm_90.csv, rounded up
+    assert times(on(path, "h200", 0))["atomics at one address"] == least
     fermi = times(on(path, "gtx580", 0))["atomics at one address"]
     assert fermi == pytest.approx(9 * turns / 1.544, rel=0.001)
     assert "atomics at one address" not in times(on(path, "gtx280", 0))  # nothing is published

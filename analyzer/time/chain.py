@@ -1,0 +1,162 @@
+"""A warp's chain: how long it runs alone, its instructions waiting for what they read.
+
+Inside a basic block an instruction starts when its registers are there and the one WINDOW before
+it has started, since the assembler puts loads first; those that come of loads are a stream of their
+own. The block ends when all have started. Waiting is booked to what was waited for,
+and to the instruction that waited. Of a block that runs many times in a row a few rounds are run,
+and the last one stands for the rest. The assembler runs four rounds of a loop of one block that has
+four loads or more (what the compiler itself unrolled so) side by side: seen in machine code.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from .operands import Operands
+
+WINDOW = 8
+"""Instructions past which the assembler moves another that is no load: chosen on the launches of
+tests/validate/counters, of which none is in docs/time.md."""
+ROUNDS = 3
+"""Rounds of a block that are run."""
+SIDE_BY_SIDE, UNROLLED = 4, 4
+"""Rounds that the assembler runs side by side, and the loads of a loop for which it does so."""
+MOST = 6000
+"""Instructions that are run; the rest of a warp is taken to be like them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """An instruction on a device: when its result is there, and cycles until the next starts.
+
+    `waits` is what those wait for who need its result; a `barrier` lets nothing pass.
+    """
+
+    pc: int
+    operands: Operands
+    latency: float
+    slots: float
+    waits: str
+    is_load: bool = False
+    is_barrier: bool = False
+    stores: bool = False
+
+
+@dataclass(slots=True)
+class Chain:
+    """Cycles of a warp, and those that it waited, by what for and by the pc that waited."""
+
+    cycles: float = 0.0
+    waited: dict[str, float] = field(default_factory=lambda: defaultdict(float))
+    at: dict[tuple[int, str], float] = field(default_factory=lambda: defaultdict(float))
+
+
+def run_chain(history: Sequence[tuple[int, int]], code: Mapping[int, Sequence[Step]]) -> Chain:
+    """Run a history of (basic block, times in a row)."""
+    run = _Run(code)
+    total = sum(len(code[block]) * times for block, times in history)
+    done = 0
+    for block, times in history:
+        if run.steps > MOST:
+            break
+        run.repeat(block, times)
+        done += len(code[block]) * times
+    if 0 < done < total:
+        run.scale(total / done)
+    return run.chain
+
+
+class _Run:
+    """A warp under way: registers' times, and what each comes from."""
+
+    def __init__(self, code: Mapping[int, Sequence[Step]]) -> None:
+        self.code = code
+        self.chain = Chain()
+        self.ready: dict[str, tuple[float, str]] = {}
+        self.steps = 0
+
+    def repeat(self, block: int, times: int) -> None:
+        """Run a block so many times in a row."""
+        code = self.code[block]
+        loads = sum(step.is_load for step in code)
+        free = not any(step.is_barrier or step.stores for step in code)
+        beside = SIDE_BY_SIDE if loads >= UNROLLED and free else 1
+        groups, rest = divmod(times, beside)
+        self._rounds(code, groups, beside)
+        self._rounds(code, rest, 1)
+
+    def _rounds(self, code: Sequence[Step], times: int, beside: int) -> None:
+        before, waited, at = 0.0, dict[str, float](), dict[tuple[int, str], float]()
+        for _ in range(min(times, ROUNDS)):
+            before, waited, at = self.chain.cycles, dict(self.chain.waited), dict(self.chain.at)
+            self.round(code, beside)
+        more = times - ROUNDS
+        if more > 0:
+            self._skip(more, self.chain.cycles - before, waited, at)
+
+    def _skip(
+        self,
+        more: int,
+        cycles: float,
+        waited: Mapping[str, float],
+        at: Mapping[tuple[int, str], float],
+    ) -> None:
+        """Let rounds like the last one pass."""
+        chain = self.chain
+        for name, value in [*chain.waited.items()]:
+            chain.waited[name] += (value - waited.get(name, 0.0)) * more
+        for key, value in [*chain.at.items()]:
+            chain.at[key] += (value - at.get(key, 0.0)) * more
+        chain.cycles += cycles * more
+        late = {r: (t + cycles * more, w) for r, (t, w) in self.ready.items()}
+        self.ready.update(late)
+
+    def round(self, code: Sequence[Step], beside: int) -> None:
+        """Run a block once, or some rounds side by side."""
+        start = front = issued = self.chain.cycles
+        streams, loaded = ([start] * WINDOW, [start] * WINDOW), set[str]()
+        for step in [*code] * beside:
+            self.steps += 1
+            stream = streams[not loaded.isdisjoint(step.operands.reads)]
+            begin, why = self._begin(step, stream[-WINDOW])
+            reached = max(front, issued)
+            if step.is_barrier:
+                begin = max(begin, reached)
+            if begin > reached and why:
+                self._book(step.pc, why, begin - reached)
+            front, issued = max(front, begin), issued + step.slots
+            if step.is_barrier:
+                front = issued = max(front, issued) + step.latency
+                streams = ([front] * WINDOW, [front] * WINDOW)
+                self._book(step.pc, "barrier", step.latency)
+                continue
+            if step.slots and not step.is_load:
+                stream.append(begin)
+            if step.is_load or stream is streams[1]:
+                loaded.update(step.operands.writes)
+            done = begin + step.latency, step.waits or why
+            self.ready.update(dict.fromkeys(step.operands.writes, done))
+        self.chain.cycles = max(front, issued)
+
+    def _begin(self, step: Step, earliest: float) -> tuple[float, str]:
+        """When a step has what it reads, and what the last of it came from."""
+        begin, why = earliest, ""
+        for register in step.operands.reads:
+            found = self.ready.get(register)
+            if found and found[0] > begin:
+                begin, why = found
+        return begin, why
+
+    def _book(self, pc: int, why: str, cycles: float) -> None:
+        """Note that an instruction waited."""
+        self.chain.waited[why] += cycles
+        self.chain.at[pc, why] += cycles
+
+    def scale(self, factor: float) -> None:
+        """Take what was not run to be like what was."""
+        chain = self.chain
+        chain.cycles *= factor
+        for name in chain.waited:
+            chain.waited[name] *= factor
+        for key in chain.at:
+            chain.at[key] *= factor

@@ -1,0 +1,26 @@
+"""An estimate in a sentence."""
+
+from ..counting.bounds import time_text
+from .estimate import STALLS, Estimate
+
+ERROR = "4 of 5 launches within 25 %"
+"""What docs/time.md found of launches that chose no parameter."""
+LEAST = 0.05
+"""The share of the time from which on something is told."""
+
+
+def estimate_text(estimate: Estimate) -> str:
+    """How long a launch takes, how sure that is, what takes longest and what warps wait for.
+
+    What they wait for is followed by Nsight Compute's name for that stall.
+
+    >>> from cutrace.analyzer.time.estimate import Part
+    >>> estimate_text(Estimate(14000.0, 1500.0, (Part("DRAM", 9900.0),), {}))
+    'about 14 us at 1,500 MHz (4 of 5 launches within 25 %): DRAM 9.9 us'
+    """
+    parts = [part for part in estimate.parts if part.ns >= LEAST * estimate.ns][:2]
+    said = ", ".join(f"{part.what} {time_text(part.ns)}" for part in parts) or "launching"
+    found = [(what, share) for what, share in estimate.waits.items() if share >= LEAST][:2]
+    waits = ", ".join(f"{what} {100 * share:.0f} % ({STALLS[what]})" for what, share in found)
+    time = f"about {time_text(estimate.ns)} at {estimate.mhz:,.0f} MHz ({ERROR}): {said}"
+    return f"{time}; a warp waits for {waits}" if waits else time

@@ -1,0 +1,122 @@
+"""The estimate of a launch's time: chains of steps written by hand, and launches on devices."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import cutrace
+from cutrace.analyzer.launch_profile import LaunchProfile
+from cutrace.analyzer.profile import analyze
+from cutrace.analyzer.time.chain import Step, run_chain
+from cutrace.analyzer.time.estimate_text import estimate_text
+from cutrace.analyzer.time.operands import Operands
+from cutrace.models.replay.device.device import load_device
+from cutrace.models.replay.device.measured import load_measured
+
+SOURCE = """
+extern "C" __global__ void nothing() {}
+extern "C" __global__ void follow(int *out, const int *next, int hops)
+{
+    int at = threadIdx.x;
+    #pragma unroll 1
+    for (int k = 0; k < hops; k++) at = next[at];
+    out[threadIdx.x] = at;
+}
+extern "C" __global__ void add_up(float *sum, const float *in)
+{
+    atomicAdd(sum, in[threadIdx.x]);
+}
+"""
+HOPS = 64
+
+
+@pytest.fixture(scope="module")
+def trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("time") / "t.cutrace"
+    with cutrace.Session(path) as gpu:
+        module = gpu.compile(SOURCE)
+        places = (np.arange(1 << 14, dtype=np.int32) + 64) % (1 << 14)  # two lines further
+        out, after = gpu.device_array(1024, np.int32, name="out"), gpu.to_device(places)
+        ones = gpu.to_device(np.ones(32, np.float32))
+        module.get_function("nothing")[1, 32]()
+        module.get_function("follow")[1, 32](out, after, HOPS)
+        module.get_function("follow")[1, 32](out, after, 2 * HOPS)
+        module.get_function("add_up")[256, 32](gpu.device_array(1, np.float32), ones)
+    return path
+
+
+def on(trace: Path, number: int, device: str = "h200") -> LaunchProfile:
+    return analyze(trace, device).launches[number]
+
+
+def step(writes: str, reads: str, latency: float, **more: object) -> Step:
+    operands = Operands(tuple(writes.split()), tuple(reads.split()))
+    return Step(0, operands, latency, 1.0, "pipe", **more)  # type: ignore[arg-type]
+
+
+def cycles(code: Mapping[int, Sequence[Step]], *history: tuple[int, int]) -> float:
+    return run_chain(history, code).cycles
+
+
+def test_a_step_waits_for_what_it_reads_and_others_do_not() -> None:
+    chain = {0: [step("a", "", 100), step("b", "a", 4), step("c", "b", 4)]}
+    assert cycles(chain, (0, 1)) == 100 + 4  # when the last has started
+    apart = {0: [step("a", "", 100), step("b", "", 4), step("c", "", 4)]}
+    assert cycles(apart, (0, 1)) == 3  # one a cycle
+
+
+def test_a_loop_that_carries_its_value_costs_its_latency_each_round() -> None:
+    code = {0: [step("a", "a", 30)]}
+    assert cycles(code, (0, 50)) == pytest.approx(49 * 30 + 1, abs=2)
+    found = run_chain([(0, 50)], code)
+    assert found.waited["pipe"] == pytest.approx(49 * 30, abs=30)
+
+
+def test_loads_of_a_loop_that_the_compiler_unrolled_go_side_by_side() -> None:
+    loads = [step(f"v{k}", "p", 400, is_load=True) for k in range(4)]
+    body = [*loads, step("s", "s v0 v1 v2 v3", 4)]
+    assert cycles({0: body}, (0, 16)) == pytest.approx(4 * (400 + 4 * 3), abs=10)
+    stored = [*body, Step(0, Operands((), ("s",)), 0, 1.0, "", stores=True)]
+    assert cycles({0: stored}, (0, 16)) > 16 * 400  # what is stored must not be overtaken
+
+
+def test_nothing_passes_a_barrier() -> None:
+    barrier = Step(1, Operands((), ()), 20, 1.0, "barrier", is_barrier=True)
+    code = {0: [step("a", "", 100), step("b", "a", 4), barrier, step("c", "", 4)]}
+    assert cycles(code, (0, 1)) == 100 + 20 + 1
+    assert run_chain([(0, 1)], code).waited["barrier"] == 20
+
+
+def test_an_empty_kernel_takes_what_was_measured_of_one(trace: Path) -> None:
+    found = on(trace, 0).estimate
+    assert found is not None
+    assert found.ns == pytest.approx(1792, abs=20)  # measured/sm_90.csv, empty_base
+    assert estimate_text(found).startswith("about 1.79 us at 1,500 MHz (")
+
+
+def test_a_chain_of_loads_takes_a_way_to_memory_for_each(trace: Path) -> None:
+    measured = load_measured(load_device("h200"))
+    assert measured is not None
+    hop = measured.dram_cycles(1500) / 1.5
+    short, long = (on(trace, number).estimate for number in (1, 2))
+    assert short is not None
+    assert long is not None
+    assert long.ns - short.ns == pytest.approx(HOPS * hop, rel=0.25)
+    assert next(iter(long.waits)) == "memory"
+    assert on(trace, 2).counters["estimated_time"] == pytest.approx(long.ns, abs=0.001)
+
+
+def test_float_atomics_at_one_address_take_a_turn_for_each_lane(trace: Path) -> None:
+    (bound, *_), found = on(trace, 3).bounds, on(trace, 3).estimate
+    assert (bound.resource, bound.amount) == ("atomics at one address", 256 * 32)
+    assert bound.ns == pytest.approx(256 * 32 / (0.29 * 1.98))  # 0.287 measured: red_add_f32_one
+    assert found is not None
+    assert found.ns > bound.ns
+
+
+def test_a_device_that_nobody_measured_has_bounds_alone(trace: Path) -> None:
+    launch = on(trace, 2, "a100")
+    assert launch.bounds
+    assert (launch.estimate, launch.counters["estimated_time"]) == (None, None)
