@@ -29,7 +29,9 @@ MOST = 6000
 class Step:
     """An instruction on a device: when its result is there, and cycles until the next starts.
 
-    `waits` is what those wait for who need its result; a `barrier` lets nothing pass.
+    `waits` is what those wait for who need its result; a `barrier` lets nothing pass. A load
+    may not pass a store to its `space` (empty: any; `read-only`: none) unless their `address`, a register
+    and an offset, is another offset of the same register.
     """
 
     pc: int
@@ -40,6 +42,14 @@ class Step:
     is_load: bool = False
     is_barrier: bool = False
     stores: bool = False
+    space: str = ""
+    address: tuple[str, str] = ("", "")
+
+    def may_meet(self, store: "Step") -> bool:
+        """Whether a store may change what this loads, as far as the assembler can tell."""
+        if self.space != store.space and self.space and store.space:
+            return False
+        return self.address[0] != store.address[0] or self.address[1] == store.address[1]
 
 
 @dataclass(slots=True)
@@ -115,10 +125,14 @@ class _Run:
         """Run a block once, or some rounds side by side."""
         start = front = issued = self.chain.cycles
         streams, loaded = ([start] * WINDOW, [start] * WINDOW), set[str]()
+        stores: list[tuple[Step, float]] = []
         for step in [*code] * beside:
             self.steps += 1
             stream = streams[not loaded.isdisjoint(step.operands.reads)]
-            begin, why = self._begin(step, stream[-WINDOW])
+            earliest = stream[-WINDOW]
+            if step.is_load and stores:
+                earliest = max([earliest, *(t for s, t in stores if step.may_meet(s))])
+            begin, why = self._begin(step, earliest)
             reached = max(front, issued)
             if step.is_barrier:
                 begin = max(begin, reached)
@@ -130,6 +144,8 @@ class _Run:
                 streams = ([front] * WINDOW, [front] * WINDOW)
                 self._book(step.pc, "barrier", step.latency)
                 continue
+            if step.stores:
+                stores.append((step, begin))
             if step.slots and not step.is_load:
                 stream.append(begin)
             if step.is_load or stream is streams[1]:

@@ -7,8 +7,8 @@
    on one address and the launching of blocks, with bandwidths and rates that were measured.
 4. Times meet as the third root of the sum of their cubes: so did a chain of loads and the memory's
    bandwidth where loads on the way were raised from one a warp to more than enough
-   (`read_dram_1` of models/devices/measured/sm_90.csv). What an empty kernel takes is added, and the
-   way to memory for its arguments: the profiler empties the caches before each launch.
+   (`read_dram_1` of models/devices/measured/sm_90.csv). What an empty kernel takes is added, and
+   the way to memory for its arguments: the profiler empties the caches before each launch.
 
 The clock is the one that the profiler sets, since its duration is what is estimated, unless the
 device says another. Nothing is fitted to a kernel.
@@ -27,7 +27,7 @@ from ...models.replay.seam import ACCESSES
 from ...traces.schema import Launch
 from ..counting.bounds import Bound
 from .chain import Chain, Step, run_chain
-from .operands import read_operands
+from .operands import read_address, read_operands
 from .sample_warps import Histories
 
 ISSUED = 4
@@ -203,6 +203,7 @@ def _code(
     served = Served(sums, _together(sums, asked.instructions, asked.launch.warps))
     found: dict[int, list[Step]] = {}
     columns = ["pc", "block", "class", "mnemonic", "operation", "access", "barrier", "text"]
+    columns += ["space", "cache"]
     for row in asked.instructions.select(columns).to_pylist():
         step = _step(row, served, measured, asked.launch, asked.mhz)
         found.setdefault(row["block"], []).append(step)
@@ -221,13 +222,21 @@ def _step(
         return Step(pc, operands, measured.barrier(launch.warps), 1, "barrier", is_barrier=True)
     if access in ("load", "atomic") and operands.writes:
         latency, waits = _memory(pc, row, served, measured, mhz)
-        return Step(pc, operands, latency, 1, waits, is_load=waits in ("l1", "l2", "dram"))
+        loads, space = waits in ("l1", "l2", "dram", "shared"), _aliases(row)
+        address = read_address(str(row["text"]))
+        return Step(pc, operands, latency, 1, waits, loads, space=space, address=address)
     if access:
-        return Step(pc, operands, 0, 1, "", stores=True)
+        address = read_address(str(row["text"]))
+        return Step(pc, operands, 0, 1, "", stores=True, space=_aliases(row), address=address)
     if kind == "control":
         return Step(pc, operands, 0, 1, "")
     latency, rate = measured.costs(mnemonic, kind)
     return Step(pc, operands, latency, max(1.0, 4 * rate), "pipe")
+
+
+def _aliases(row: Mapping[str, object]) -> str:
+    """The space that an access may share with others; `read-only` if with no store."""
+    return "read-only" if row["cache"] == "nc" else str(row["space"])
 
 
 def _memory(

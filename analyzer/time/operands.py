@@ -16,6 +16,19 @@ class Operands:
     reads: tuple[str, ...]
 
 
+_ADDRESS = re.compile(r"\[\s*(%?[\w$.]+)\s*([+-]\s*\w+)?\s*\]")
+
+
+def read_address(text: str) -> tuple[str, str]:
+    """The register of an instruction's address, and its offset; empty ones without an address.
+
+    >>> read_address("ld.global.f32 %f1, [%rd5+8];"), read_address("bar.sync 0;")
+    (('%rd5', '+8'), ('', ''))
+    """
+    found = _ADDRESS.search(text)
+    return (found[1], found[2] or "+0") if found else ("", "")
+
+
 @lru_cache(maxsize=1 << 14)
 def read_operands(text: str) -> Operands:
     """Read an instruction's registers.
