@@ -29,9 +29,9 @@ MOST = 6000
 class Step:
     """An instruction on a device: when its result is there, and cycles until the next starts.
 
-    `waits` is what those wait for who need its result; a `barrier` lets nothing pass. A load
-    may not pass a store to its `space` (empty: any; `read-only`: none) unless their `address`, a register
-    and an offset, is another offset of the same register.
+    `waits` is what those wait for who need its result; a `barrier` lets nothing pass. A load may
+    not pass a store to its `space` (empty: any; `read-only`: none) unless their `address`, a
+    register and an offset, is another offset of the same register.
     """
 
     pc: int
