@@ -105,8 +105,12 @@ What the ISA leaves open is as the H200 has it:
   `tests/validate/tensor_maps.npz` has 91 boxes, tiled, im2col and reduced.
 - `sin` and `cos` first multiply by 1 / 2 pi in f32, so that large angles err as they do there.
 
-Clocks count the warp's instructions, hints to caches are not heeded, `cp.async` copies when it is
-issued, waits take no time.
+Clocks count the warp's instructions, hints to caches are not heeded, `cp.async`, bulk copies and
+`wgmma` are done when they are issued, waits take no time. Bulk copies, operands of `wgmma` and
+accesses to other blocks' shared memory are no accesses of a trace: they are in none of an H200's
+counts of loads and stores either (`tests/validate/test_hopper.py`). It does count bulk copies of
+global memory as sectors of L2, and atomics on another block's memory as wavefronts; cutrace does
+not. Clusters of several blocks run in the array engine.
 
 ## What is left out on purpose
 

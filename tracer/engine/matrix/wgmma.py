@@ -229,25 +229,22 @@ def _factor(group: Group, product: Product, fetch: Fetch, side: int) -> Array:
     """Return the rows of a factor in shared memory, (rows, elements, warps of the group)."""
     descriptors = by_warp(group, fetch(group.frame))[:, 0].view(np.uint64)
     wave = group.wave
+    rows = ROWS if side == 0 else product.columns
+    nothing = product.elements(np.zeros((rows, _ROW_BYTES), np.uint8), side)
+    running = set(group.warps.tolist())
     found: list[Array] = []
     known: dict[tuple[int, int, int], Array] = {}
     for warp, bits in zip(group.place.tolist(), descriptors.tolist(), strict=True):
         block, quarter = divmod(warp, wave.warps_a_block)
-        first = 0 if side else ROWS * (quarter % WARPS)
-        key = block, bits, first
+        key = block, bits, 0 if side else ROWS * (quarter % WARPS)
+        if warp not in running:  # in the group's shape alone
+            found.append(nothing)
+            continue
         if key not in known:
-            known[key] = _read(group, product, warp, key, side)
+            read = product.read_rows(wave.shared[block], bits, side, key[2])
+            known[key] = product.elements(read, side)
         found.append(known[key])
     return np.stack(found, axis=-1)
-
-
-def _read(group: Group, product: Product, warp: int, key: tuple[int, int, int], side: int) -> Array:
-    """Read a factor; of warps that are in the group's shape and do not run, zeros."""
-    block, bits, first = key
-    rows = ROWS if side == 0 else product.columns
-    if not group.compacted and not group.whole and warp not in group.warps:
-        return product.elements(np.zeros((rows, _ROW_BYTES), np.uint8), side)
-    return product.elements(product.read_rows(group.wave.shared[block], bits, side, first), side)
 
 
 def _spread(product: Product, d: Array) -> Array:
