@@ -18,6 +18,7 @@ from ..errors import CutraceError, nearest
 from .check_launch import first_finding
 from .folder.folder import MANIFEST, reason
 from .folder.manifest import Unread
+from .remote import fetch, url_of
 from .schema import LANES, TABLES, Launch, Manifest
 from .table.dictionary import Dictionary
 from .table.pattern_store import Patterns, StoredPatterns
@@ -193,10 +194,19 @@ class Trace:
 def read_trace(path: str | os.PathLike[str]) -> Trace:
     """Open the trace at `path`: its manifest is read, its tables are only looked at.
 
-    Raises CutraceError if there is none (naming the nearest), if it is not a trace, was written by
-    a newer cutrace, or is not whole.
+    An address (`s3://bucket/a.cutrace`) is copied first, by what `cutrace[remote]` brings. Raises
+    CutraceError if there is none (naming the nearest), if it is not a trace, was written by a newer
+    cutrace, or is not whole.
     """
-    folder = Path(path)
+    if not (url := url_of(os.fspath(path))):
+        return _read(Path(path))
+    try:
+        return _read(fetch(url))
+    except CutraceError as error:
+        raise CutraceError(str(error) if url in str(error) else f"{url}: {error}") from error
+
+
+def _read(folder: Path) -> Trace:
     _check_folder(folder)
     unread = Unread(_read_manifest(folder / MANIFEST), str(folder / MANIFEST))
     _check_launches(folder, unread.launches)

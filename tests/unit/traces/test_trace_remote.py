@@ -1,0 +1,92 @@
+"""Traces elsewhere, read through fsspec; its memory is the store."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hand_trace import Access, hand_trace
+from warps import warp
+
+from cutrace.errors import CutraceError
+from cutrace.traces.reader import Trace, read_trace
+from cutrace.traces.remote import fetch, url_of
+
+fsspec = pytest.importorskip("fsspec")
+
+
+@pytest.fixture(autouse=True)
+def nothing_fetched() -> None:
+    """As at the start of a process."""
+    fetch.cache_clear()
+
+
+@pytest.fixture
+def trace(tmp_path: Path) -> Trace:
+    """A trace of two launches' worth of loads, of which a copy is in the store."""
+    made = hand_trace(tmp_path / "a.cutrace", [Access(warp(stride=4 * n)) for n in range(1, 3)])
+    store = fsspec.filesystem("memory")
+    store.rm("/", recursive=True)
+    store.put(str(made.path), "/bucket/a.cutrace", recursive=True)
+    return made
+
+
+@pytest.mark.parametrize("url", ["memory://bucket/a.cutrace", Path("memory://bucket/a.cutrace")])
+def test_a_trace_elsewhere_is_read_as_one_here(url: str | Path, trace: Trace) -> None:
+    """Also where a path was made of its address, as on the command line."""
+    found = read_trace(url)
+    assert found.manifest == trace.manifest
+    assert found.launches[0].accesses().equals(trace.launches[0].accesses())
+    assert read_trace(url).path == found.path
+
+
+def test_a_file_is_one_however_it_is_addressed(trace: Trace) -> None:
+    for url in (f"file://{trace.path}", Path(f"file://{trace.path}")):
+        assert read_trace(url).manifest == trace.manifest
+
+
+def test_a_file_that_does_not_arrive_as_a_whole_is_told(
+    trace: Trace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The store has more bytes than are sent."""
+    store = fsspec.filesystem("memory")
+    size = type(store).size
+
+    def more(self: Any, path: str) -> int:
+        return int(size(self, path)) + 7 * path.endswith("accesses.arrow")
+
+    monkeypatch.setattr(type(store), "size", more)
+    message = r"memory://bucket/a\.cutrace: cut off in the middle: \d+ of \d+ bytes of accesses\.a"
+    with pytest.raises(CutraceError, match=message):
+        read_trace("memory://bucket/a.cutrace")
+
+
+def test_a_trace_that_was_cut_off_when_it_was_sent_is_told_with_its_address(trace: Trace) -> None:
+    store = fsspec.filesystem("memory")
+    name = "/bucket/a.cutrace/0/accesses.arrow"
+    store.pipe(name, store.cat(name)[:-10])
+    with pytest.raises(CutraceError, match=r"memory://bucket/a\.cutrace: .*truncated"):
+        read_trace("memory://bucket/a.cutrace")
+
+
+@pytest.mark.parametrize(
+    ("url", "message"),
+    [
+        ("memory://bucket/b.cutrace", "memory://bucket/b.cutrace: not a trace: no manifest.json"),
+        ("nowhere://bucket/a.cutrace", "nowhere://bucket/a.cutrace: cannot read it: .*nowhere"),
+    ],
+)
+def test_what_is_not_there_is_told(url: str, message: str, trace: Trace) -> None:
+    with pytest.raises(CutraceError, match=message):
+        read_trace(url)
+
+
+def test_without_fsspec_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "fsspec", None)
+    with pytest.raises(CutraceError, match=r"pip install 'cutrace\[remote\]'"):
+        read_trace("memory://bucket/a.cutrace")
+
+
+@pytest.mark.parametrize("path", ["a.cutrace", "/tmp/a.cutrace", "c:/a.cutrace", "a/b:c.cutrace"])
+def test_paths_of_this_machine_are_no_addresses(path: str) -> None:
+    assert url_of(path) == ""

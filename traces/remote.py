@@ -1,0 +1,77 @@
+"""Traces elsewhere: `s3://bucket/a.cutrace`, `https://...` and whatever else fsspec knows.
+
+A trace is copied into a folder that lasts as long as the process, file by file, and each is
+compared in size with what its store says. What is read then is read as ever.
+"""
+
+import atexit
+import re
+import shutil
+import tempfile
+from functools import cache
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from ..errors import CutraceError
+from .folder.folder import MANIFEST
+
+_URL = re.compile(r"([a-z][a-z0-9+.-]+):/(/?)(.*)", re.DOTALL)
+"""A protocol of two letters at least and a path; where a path was made of it, one slash is left."""
+_PIECE = 1 << 22
+
+
+def url_of(path: str) -> str:
+    """Return the address that a path says, or nothing if it is a path of this machine."""
+    found = _URL.fullmatch(path)
+    if found is None or found[2]:
+        return path if found else ""
+    return f"{found[1]}://{'/' * (found[1] == 'file')}{found[3]}"
+
+
+@cache
+def fetch(url: str) -> Path:
+    """Copy the trace at an address, once in a process; return the folder of the copy.
+
+    Raises CutraceError if it is not there, cannot be reached, or does not arrive as a whole.
+    """
+    try:
+        import fsspec
+    except ImportError:
+        raise CutraceError(
+            f"{url}: reading it needs fsspec: pip install 'cutrace[remote]'"
+        ) from None
+    room = Path(tempfile.mkdtemp(prefix="cutrace-"))
+    atexit.register(shutil.rmtree, room, ignore_errors=True)
+    try:
+        store, root = fsspec.core.url_to_fs(url)
+        names = sorted(store.find(root))
+        if not any(PurePosixPath(name).name == MANIFEST for name in names):
+            raise CutraceError(f"{url}: not a trace: no {MANIFEST} in it")
+        folder = room / PurePosixPath(root).name
+        for name in names:
+            _copy(store, name, _inside(folder, root, name), url)
+    except (ImportError, ValueError, OSError) as error:
+        raise CutraceError(f"{url}: cannot read it: {error or type(error).__name__}") from error
+    return folder
+
+
+def _inside(folder: Path, root: str, name: str) -> Path:
+    """Return where a file of the store lies in the copy."""
+    parts = PurePosixPath(name).relative_to(PurePosixPath(root)).parts
+    if ".." in parts:
+        raise ValueError(f"{name} is outside of it")
+    return folder.joinpath(*parts)
+
+
+def _copy(store: Any, name: str, path: Path, url: str) -> None:
+    size, arrived = store.size(name), 0
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with store.open(name, "rb") as source, path.open("wb") as copy:
+        while piece := source.read(_PIECE):
+            copy.write(piece)
+            arrived += len(piece)
+    if size is not None and arrived != size:
+        raise CutraceError(
+            f"{url}: cut off in the middle: {arrived} of {size} bytes of {path.name} arrived; "
+            "try again"
+        )
