@@ -20,7 +20,7 @@ ELSEWHERE = {
     "changes.md": ROOT / "CHANGELOG.md",
 }
 """Pages from outside docs/."""
-NAV = {
+NAV: dict[str, str | dict[str, str]] = {
     "Home": "index.md",
     "Tutorial": {"From 32 sectors to 4": "transpose.md"},
     "How to": {
