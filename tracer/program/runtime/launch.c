@@ -7,6 +7,7 @@
 #include "runtime.h"
 
 #define DEEPEST 16
+#define PORTABLE_CLUSTER 8
 
 static __thread struct {
     dim3 grid, block;
@@ -203,6 +204,11 @@ cudaError_t launch_kernel(const void *host, dim3 grid, dim3 block, void **argume
     struct launch *launch = make_launch(host, grid, block, arguments, shared, &status);
     if (!launch)
         return status;
+    if ((uint64_t)cluster.x * cluster.y * cluster.z > PORTABLE_CLUSTER &&
+        !launch->function->attributes.nonPortableClusterSizeAllowed) {
+        free(launch);
+        return cudaErrorInvalidClusterSize;
+    }
     launch->flags = flags;
     launch->stream = stream;
     launch->cluster = cluster;
