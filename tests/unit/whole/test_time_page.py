@@ -1,0 +1,40 @@
+"""docs/time.md is what its script writes, its bounds hold, and the first screen says no more."""
+
+import runpy
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+SCRIPT = ROOT / "scripts" / "write" / "time_page.py"
+
+pytestmark = pytest.mark.skipif(not SCRIPT.exists(), reason="the scripts are not beside the tests")
+
+
+@pytest.fixture(scope="module")
+def script() -> dict[str, Any]:
+    """What the script defines."""
+    return runpy.run_path(str(SCRIPT))
+
+
+@pytest.fixture(scope="module")
+def rows(script: dict[str, Any]) -> list[dict[str, str]]:
+    """Every launch that was measured and estimated."""
+    return [*script["read"]("launches.csv"), *script["read"]("programs.csv")]
+
+
+def test_the_page_is_what_the_script_writes(script: dict[str, Any]) -> None:
+    assert (ROOT / "docs" / "time.md").read_text(encoding="utf-8") == script["page"]()
+
+
+def test_no_launch_was_faster_than_its_bound(rows: list[dict[str, str]]) -> None:
+    assert len(rows) > 200
+    assert all(float(row["bound"]) <= float(row["measured"]) for row in rows)
+
+
+def test_estimates_are_as_near_as_the_first_screen_says(
+    script: dict[str, Any], rows: list[dict[str, str]]
+) -> None:
+    near = sum(0.75 <= script["ratio"](row) <= 1.25 for row in rows)
+    assert round(5 * near / len(rows)) == 4  # "4 of 5 launches within 25 %"
