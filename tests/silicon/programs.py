@@ -52,11 +52,14 @@ SAID_BY_THE_PROGRAM = {
 }  # fmt: skip
 """Metrics that are what the program asked for: they are not compared."""
 NOT_CAPTURED = "the chip's code of this launch was not captured"
-CHANGED = "the chip's code accesses memory more or less often, or wider, than the PTX"
+GENERIC = "the chip's code uses addresses of any space, or spins in a loop"
+WIDER = "ptxas joined accesses into wider ones, or split them"
+MORE = "the chip's code runs it more often: predicated, also where no lane takes part"
+LESS = "the chip's code runs it less often: joined, or moved out of a loop"
 WAITED = "the profiler's two counts of wavefronts differ"
 
-Agreement = Mapping[str, bool]
-"""Whether PTX and the chip's code access memory equally often and wide, by class."""
+Agreement = Mapping[str, str]
+"""Of each class of accesses, what the chip's code did to those of the PTX; empty if nothing."""
 Run = tuple[str, str, str]
 """Size, collection and program."""
 
@@ -243,11 +246,18 @@ def _find(launch: Counted, profiles: list[LaunchProfile], taken: set[int]) -> in
 
 
 def _agreements(ptx: Mapping[str, Widths], chip: Mapping[str, Widths]) -> Agreement:
-    names = {*ptx, *chip}
-    return {
-        name: "generic" not in chip and dict(ptx.get(name, {})) == dict(chip.get(name, {}))
-        for name in names
-    }
+    if "generic" in chip:
+        return dict.fromkeys({*ptx, *chip}, GENERIC)
+    return {name: _change(ptx.get(name, {}), chip.get(name, {})) for name in {*ptx, *chip}}
+
+
+def _change(ptx: Widths, chip: Widths) -> str:
+    """What became of a class of accesses."""
+    if dict(ptx) == dict(chip):
+        return ""
+    if set(ptx) != set(chip):
+        return WIDER
+    return MORE if sum(chip.values()) > sum(ptx.values()) else LESS
 
 
 def _pairs(
@@ -274,8 +284,9 @@ def _why_not(run: Run, launch: Counted, metric: str, agreed: Agreement | None) -
         return TIMED[run[2]]
     if agreed is None or (not launch.has_code and "inst_executed" in metric):
         return NOT_CAPTURED
-    if not all(agreed.get(name, True) for name in wanted):
-        return CHANGED
+    changes = [agreed[name] for name in wanted if agreed.get(name)]
+    if changes:
+        return changes[0]
     hardware = sum(launch.counters.get(name) or 0 for name in WAVEFRONTS)
     addresses = launch.counters.get(BY_ADDRESSES, hardware)
     return WAITED if metric.startswith("l1tex__data_") and hardware != addresses else ""

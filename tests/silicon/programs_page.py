@@ -59,6 +59,13 @@ Caches, in launches whose accesses are comparable, where there is something to f
 |---|---|---:|---:|
 """
 
+NOT_NEAR = """
+Those that are not near:
+
+| program, kernel, launch | counter | chip | cutrace | why |
+|---|---|---:|---:|---|
+"""
+
 OF_LAUNCH = ("launch__", "sm__maximum")
 """How the names of facts of a launch begin."""
 UNLIKE = (
@@ -72,6 +79,24 @@ REASONS = (
         "shared_op_st",
         "more than the addresses account for, as in other launches that fill the chip",
     ),
+    (
+        "",
+        "dram__bytes_write",
+        "of many stored lines some megabyte is written before the launch ends",
+    ),
+    ("leukocyte", "op_read", "texels in L1: how long they stay beside others was not studied"),
+    (
+        "correlation|covariance|adi",
+        "op_read",
+        "one block an SM, whose warps drift apart: how far decides what L1 still has",
+    ),
+    (
+        "",
+        "lts__t_sectors_srcunit_tex_op_read",
+        "which blocks share an SM, and which SMs ask for one sector at once: `gemm` (large) sends "
+        "1,611,808 sectors to the L1s, of which L2 reads 737,457",
+    ),
+    ("", "hit_rate", "which of the warps that share lines comes first"),
     ("lavaMD", "", "nvcc 13.5 makes 72 registers of it, nvcc 13.0 the chip's 70"),
 )
 """Regular expressions for the program and the counter, and why they are apart."""
@@ -119,6 +144,8 @@ def section() -> Iterator[str]:
     yield from _far(counts)
     yield NEARNESS.rstrip("\n")
     yield from _caches([b for b in compared if b.kind == "cache"])
+    yield NOT_NEAR.rstrip("\n")
+    yield from _far([b for b in compared if b.kind == "cache"])
 
 
 def renewed(text: str) -> str:
