@@ -40,7 +40,8 @@ def sample_warps(trace: LaunchTrace) -> Histories:
 def _paths(trace: LaunchTrace, wanted: Sequence[int]) -> dict[int, History]:
     if not wanted:
         return {}
-    taken = trace.paths().select(["blocks", "repeat"]).take(wanted).to_pylist()
+    paths = trace.paths().select(["blocks", "repeat"])
+    taken = [paths.slice(number, 1).to_pylist()[0] for number in wanted]  # `take` imports a lot
     return {
         number: tuple(zip(row["blocks"], row["repeat"], strict=True))
         for number, row in zip(wanted, taken, strict=True)
