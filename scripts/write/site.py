@@ -45,6 +45,7 @@ NAV: dict[str, str | dict[str, str]] = {
     "Explanation": {
         "Architecture": "architecture.md",
         "What limits a launch": "limits.md",
+        "How long a launch takes": "time.md",
         "How right": "validation.md",
         "How fast": "performance.md",
     },
