@@ -11,12 +11,13 @@ if TYPE_CHECKING:
 
 
 ROWS = 1 << 22
-"""Rows of accesses from which on advice is given to those alone who ask for it: it reads them."""
+"""Rows of accesses from which on advice reads them only where it is asked for: else counts do."""
 
 
 def best_advice(path: Path, profile: "Profile", options: ReplayOptions) -> str:
     """What to change first in the costliest launch, with what it gains; empty if nothing does."""
     from ...analyzer.advice.advice import advise, gain_text
+    from ...analyzer.advice.counted_reuse import counted_reuse
     from ...models.replay.whatif.suppose import suppose
     from ...traces.reader import read_trace
 
@@ -26,7 +27,7 @@ def best_advice(path: Path, profile: "Profile", options: ReplayOptions) -> str:
         return ""
     costliest = max(bounded, key=lambda launch: launch.bounds[0].ns)
     if trace.launches[costliest.number].count("accesses") > ROWS:
-        return ""
+        return counted_reuse(costliest)
     ((launch, found),) = advise(trace, replace(profile, launches=(costliest,)), options)
     gains = ((finding, gain_text(finding, launch)) for finding in found)
     finding, gain = next((each for each in gains if each[1]), (None, ""))
