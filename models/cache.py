@@ -219,7 +219,7 @@ class Cache:
 
     def step_repeated(self, rows: Repeated) -> Step | None:
         """Serve requests of rows that repeat, unit after unit; None where `step` has to do it."""
-        if rows_asked[plain.__name__] <= WORTH:
+        if rows_asked[plain.__name__] + len(rows.rows) < WORTH:
             return None
         compiled: Any = compile_module(row_lines.__name__)
         if not self._knows(compiled, rows.pool):

@@ -102,7 +102,7 @@ def test_rows_that_repeat_find_what_their_requests_find_written_down(
     [
         (pool_of([[(0, 3)]]), 32, WORTH + 1),  # half a line away
         (Pool((GLOBAL, LOCAL), np.array([1]), np.array([64]), np.array([0, 1])), 0, WORTH + 1),
-        (pool_of([[(0, 3)]]), 0, WORTH),  # too few requests
+        (pool_of([[(0, 3)]]), 0, WORTH - 2),  # too few rows
     ],
 )
 def test_rows_that_a_loop_cannot_repeat_are_written_down(
