@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from cutrace.models.replay.ordered.cache_lines import bank_of
 from cutrace.native.loop import compile_module
 from cutrace.native.loop_expression import CHECKED
+from cutrace.native.value import Fixed
 
 FIRST, SECOND = 0, 1
 SHIFTS, WIDE = (8, 4), 1 << 40
@@ -54,6 +56,13 @@ def ordered(table: Any, pair: Any, which: int) -> tuple[int, int, int]:
                 continue
             least, greatest = min(least, rows[row, column]), max(greatest, rows[row, column])
     return least, greatest, pair[which]
+
+
+def banks_of(lines: Any, ways: int) -> int:
+    total = 0
+    for line in range(ways):
+        total += bank_of(lines[line])
+    return total
 
 
 def first_of(numbers: Any, wanted: int) -> int:
@@ -151,3 +160,11 @@ def test_an_index_outside_of_its_array_ends_the_process_where_it_is_checked(
 def test_what_a_loop_cannot_say_names_its_line(compiled: Any) -> None:
     with pytest.raises(NotImplementedError, match=r"unknown, line \d+: \[number for number in"):
         compiled.unknown(np.zeros(3))
+
+
+@pytest.mark.parametrize("ways", [3, Fixed(3), Fixed(2), Fixed(0)])
+def test_a_loop_calls_what_its_module_imports_and_knows_fixed_numbers(ways: int) -> None:
+    """Lines 1, 2 and 4 lie in banks 1, 2 and 1: all bits of the number, two at a time."""
+    compiled = compile_module(__name__)
+    lines = np.array([1, 2, 4])
+    assert compiled.banks_of(lines, ways) == banks_of(lines.tolist(), ways) == [0, 1, 3, 4][ways]
