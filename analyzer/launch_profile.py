@@ -17,6 +17,7 @@ from .counting.vocabulary import Capability, headings, ours, renamed
 from .text.launch_text import launch_text
 from .text.number import number
 from .time.estimate import Estimate
+from .time.waiting_lines import WaitingLine, waiting_lines
 
 KEYS = {
     "line": ("file", "line", "text"),
@@ -95,6 +96,11 @@ class LaunchProfile:
     def verdict(self) -> str:
         """What limits the launch, in a sentence; empty where nobody knows."""
         return verdict(self.bounds)
+
+    @cached_property
+    def waiting_lines(self) -> tuple[WaitingLine, ...]:
+        """The lines at which a warp waits, the longest first; none without an estimate."""
+        return waiting_lines(self.raw.counts, self.estimate) if self.estimate else ()
 
     @cached_property
     def counters(self) -> Mapping[str, Value]:

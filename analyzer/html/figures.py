@@ -15,6 +15,7 @@ from ..counting.evaluate import Value
 from ..counting.vocabulary import Counter, era, find_counters, heading, vocabularies
 from ..launch_profile import LaunchProfile
 from ..text.number import bracket, number
+from ..time.estimate_text import ERROR
 from .drawing import count_bytes
 from .value import Cell, Comparison, Row, Table, Tile
 
@@ -82,6 +83,14 @@ def _tiles(launch: LaunchProfile) -> Iterator[Tile]:
     if launch.bounds:
         yield Tile(
             "at least", time_text(launch.bounds[0].ns), f"limited by {launch.limited_by}", False
+        )
+    if launch.estimate:
+        waits = next(iter(launch.estimate.waits), "")
+        yield Tile(
+            "about",
+            time_text(launch.estimate.ns),
+            f"{ERROR}; a warp waits for {waits}" if waits else ERROR,
+            False,
         )
     if found["global_bytes_moved"]:
         wanted = found["bus_utilization"]

@@ -1,12 +1,15 @@
 """JSON: the whole profile as one object, for programs. An absent value is null."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict
 
 from ..counting.evaluate import Value
 from ..profile import Profile
 from ..sheet.block import Block, Row
 from ..sheet.sheet import Sheet, sheets
+from ..time.estimate import Estimate
+from ..time.waiting_lines import WaitingLine
 
 FORMAT = "cutrace-profile-1"
 
@@ -22,7 +25,11 @@ def render(profile: Profile) -> str:
 
 def _sheet(sheet: Sheet) -> dict[str, object]:
     """One launch: what it is, each device's answer to it, and the counters."""
-    devices = zip(sheet.devices, sheet.refusals, sheet.costliest, sheet.bounds, strict=True)
+    devices = zip(
+        *(sheet.devices, sheet.refusals, sheet.costliest, sheet.bounds),
+        *(sheet.estimates, sheet.waiting),
+        strict=True,
+    )
     return {
         "launch": sheet.number,
         "kernel": sheet.heading,
@@ -33,6 +40,7 @@ def _sheet(sheet: Sheet) -> dict[str, object]:
                 "refusal": refusal,
                 "limited_by": bounds[0].resource if bounds else None,
                 "bounds": [asdict(bound) for bound in bounds],
+                "estimate": _estimate(estimate, waiting),
                 "costs_most": None
                 if top is None
                 else {
@@ -43,10 +51,25 @@ def _sheet(sheet: Sheet) -> dict[str, object]:
                     "of": top.what,
                 },
             }
-            for device, refusal, top, bounds in devices
+            for device, refusal, top, bounds, estimate, waiting in devices
         ],
         "notes": list(sheet.notes),
         "counters": [entry for block in sheet.blocks for entry in _block(block, sheet.devices)],
+    }
+
+
+def _estimate(
+    estimate: Estimate | None, waiting: Sequence[WaitingLine]
+) -> dict[str, object] | None:
+    """How long a launch takes, and what for; null where latencies were not measured."""
+    if estimate is None:
+        return None
+    return {
+        "ns": estimate.ns,
+        "mhz": estimate.mhz,
+        "parts": [asdict(part) for part in estimate.parts],
+        "waits": dict(estimate.waits),
+        "lines": [asdict(line) for line in waiting],
     }
 
 

@@ -12,6 +12,8 @@ from ..counting.interval import Interval
 from ..counting.vocabulary import Counter, era, find_counters, heading, vocabularies
 from ..launch_profile import KEYS, LaunchProfile
 from ..text.launch_text import launch_text, ranges_text
+from ..time.estimate import Estimate
+from ..time.waiting_lines import WaitingLine
 from .block import Block, Intervals, Row, Section, Values
 from .row_filter import sift
 from .view import View
@@ -23,8 +25,8 @@ class Sheet:
 
     `heading` is the launch as CUDA writes it; `refusals` has an empty text for each device that
     can run it; `costliest` is one a device; `left_out` says which rows the view left out, or is
-    empty; `notes` is what else must be said; `bounds` are those of each device; `ranges` are those
-    of NVTX in which it was called for.
+    empty; `notes` is what else must be said; `bounds`, `estimates` and the lines `waiting` are
+    those of each device; `ranges` are those of NVTX in which it was called for.
     """
 
     number: int
@@ -35,6 +37,8 @@ class Sheet:
     costliest: tuple[Costliest | None, ...]
     notes: tuple[str, ...]
     bounds: tuple[tuple[Bound, ...], ...] = ()
+    estimates: tuple[Estimate | None, ...] = ()
+    waiting: tuple[tuple[WaitingLine, ...], ...] = ()
     left_out: str = ""
     ranges: str = ""
 
@@ -97,6 +101,8 @@ def _sheet(on: Sequence[LaunchProfile], view: View) -> Sheet:
         costliest=tuple(costliest(p.lines, p.limited_by) for p in on),
         notes=_notes(on, blocks),
         bounds=tuple(p.bounds for p in on),
+        estimates=tuple(p.estimate for p in on),
+        waiting=tuple(p.waiting_lines for p in on),
         left_out=left_out,
         ranges=ranges_text(on[0].launch),
     )

@@ -1,5 +1,6 @@
 """The estimate of a launch's time: chains of steps written by hand, and launches on devices."""
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 import cutrace
 from cutrace.analyzer.launch_profile import LaunchProfile
 from cutrace.analyzer.profile import analyze
+from cutrace.analyzer.report.json import render
 from cutrace.analyzer.time.chain import Step, run_chain
 from cutrace.analyzer.time.estimate_text import estimate_text
 from cutrace.analyzer.time.operands import Operands
@@ -117,6 +119,17 @@ def test_a_chain_of_loads_takes_a_way_to_memory_for_each(trace: Path) -> None:
     assert long.ns - short.ns == pytest.approx(HOPS * hop, rel=0.25)
     assert next(iter(long.waits)) == "memory"
     assert on(trace, 2).counters["estimated_time"] == pytest.approx(long.ns, abs=0.001)
+
+
+def test_json_tells_what_a_warp_waits_for_line_by_line(trace: Path) -> None:
+    launch = json.loads(render(analyze(trace, "h200")))["launches"][2]
+    (device,) = launch["devices"]
+    told = device["estimate"]
+    assert told["lines"][0]["stall"] == "long_scoreboard"
+    assert (told["lines"][0]["file"], told["lines"][0]["line"]) == ("source.cu", 7)
+    assert sum(line["share"] for line in told["lines"]) == pytest.approx(
+        sum(told["waits"].values())
+    )
 
 
 def test_float_atomics_at_one_address_take_a_turn_for_each_lane(trace: Path) -> None:
