@@ -79,6 +79,14 @@ def test_a_budget_may_be_the_least_time(capsys: Captured) -> None:
     assert f"bound_time of turn on h200: {256 * 33 / 8 / 1.98:.3f}, " in capsys.readouterr().err
 
 
+def test_a_budget_may_be_an_estimate_of_the_time(capsys: Captured) -> None:
+    budget("estimated_time = 1792")  # what an empty kernel takes: measured/sm_90.csv
+    assert check(1) == 1
+    assert "estimated_time of turn on h200: " in capsys.readouterr().err
+    budget("estimated_time = 1000000")
+    assert check(1) == 0
+
+
 @pytest.mark.parametrize(
     ("limit", "holds"),
     [
