@@ -107,6 +107,8 @@ class DistinctRows:
 
     def _ask(self, many: int) -> None:
         """Ask the stages in front about rows that are new."""
+        if many == self._asked:
+            return
         passed: dict[str, list[Batch]] = {}
         for start in range(self._asked, many, ASKED):
             kind, pattern, phase = self._found[:, start : min(start + ASKED, many)]
@@ -116,8 +118,8 @@ class DistinctRows:
             for name, flow in front.passed.items():
                 moved = replace(flow, row=flow.row + start - self._asked)
                 passed.setdefault(name, []).append(moved)
-        for name, parts in passed.items():
-            pool = make_pool(join_flows(parts), many - self._asked)
+        for name in {**self.pools, **passed}:  # new rows may pass nothing to one that others reach
+            pool = make_pool(join_flows(passed.get(name, [])), many - self._asked)
             self.pools[name] = extend_pool(self.pools.get(name), pool, self._asked)
         self._asked = many
 
