@@ -301,3 +301,50 @@ def test_a_switch_of_many_ways_runs_compiled(tmp_path: Path) -> None:
         return found
 
     assert_same_under_both(tmp_path, run)
+
+
+TWO_WAYS = r"""
+__noinline__ __device__ unsigned wide(unsigned n, unsigned lane)
+{
+    if (n == 0) { __syncthreads(); return lane; }  // here these lanes wait, and others go down
+    unsigned long long kept = 0x100000003ull * (lane * 16 + n);
+    unsigned below = wide(n - 1, lane);
+    return below + (unsigned)(kept >> 32) * 5 + (unsigned)kept;
+}
+__noinline__ __device__ unsigned narrow(unsigned n, unsigned lane)
+{
+    if (n == 0) { __syncthreads(); return lane; }
+    unsigned a = lane * 7 + n, b = lane * 11 + n, c = a * b, d = a ^ b;
+    unsigned below = narrow(n - 1, lane);
+    return below + a + 3 * b + 5 * c + 7 * d;
+}
+extern "C" __global__ void two_ways(unsigned *out, unsigned n)
+{
+    unsigned lane = threadIdx.x;
+    out[lane] = lane & 1 ? wide(n, lane) : narrow(n, lane);
+}
+"""
+
+
+def go_down(n: int, lane: int) -> int:
+    """What `wide` returns for odd lanes, `narrow` for even ones."""
+    if n == 0:
+        return lane
+    if lane & 1:
+        kept = 0x100000003 * (lane * 16 + n)
+        return go_down(n - 1, lane) + (kept >> 32) * 5 + kept % 2**32
+    a, b = lane * 7 + n, lane * 11 + n
+    return go_down(n - 1, lane) + a + 3 * b + 5 * a * b + 7 * (a ^ b)
+
+
+def test_lanes_as_deep_by_other_calls_keep_their_own(tmp_path: Path) -> None:
+    """Values of 64 bits that some lanes put aside lie where others have none of 32 bits."""
+
+    def run(gpu: cutrace.Session) -> list[NDArray[np.uint32]]:
+        out = gpu.device_array(64, np.uint32)
+        gpu.compile(TWO_WAYS, options=["-G"]).get_function("two_ways")[1, 64](out, 6)
+        found = out.copy_to_host()
+        assert found.tolist() == [go_down(6, lane) % 2**32 for lane in range(64)]
+        return [found]
+
+    assert_same_under_both(tmp_path, run)

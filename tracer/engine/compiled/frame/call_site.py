@@ -1,7 +1,8 @@
 """The calls of a kernel: which functions each may enter, and what a recursion puts aside."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
 from ....ptx.kernel import BasicBlock, CallTarget, Instruction, Kernel, Register
 from ...kernel.function_pointer import callees
@@ -36,18 +37,39 @@ class Calls:
         self.ending[block] = site
         if site.after is not None:
             self.returning[site.after] = site
-        ends = (offset + 32 * place.size for place, offset in site.aside)
-        self.aside_bytes = max(self.aside_bytes, *ends, 0)
 
 
 def find_calls(kernel: Kernel, frame: Frame) -> Calls:
-    """Return the calls of functions that have a body."""
+    """Return the calls of functions that have a body.
+
+    Lanes of a warp may be as deep as one another by different calls. So what any call puts aside
+    of a lane lies where no other call puts aside anything of another lane: places of each size have
+    a part of the level to themselves, cut in the same way for all calls.
+    """
     found = Calls()
+    sites: dict[int, tuple[CallSite, list[Place]]] = {}
     for block in kernel.blocks:
         instruction = kernel.instructions[block.last - 1]
         if is_inner_call(kernel, block, instruction):
-            found.add(block.number, _site(kernel, frame, block, instruction))
+            sites[block.number] = _site(kernel, frame, block, instruction)
+    most: Counter[int] = Counter()
+    for _, places in sites.values():
+        most |= Counter(place.size for place in places)
+    begins: dict[int, int] = {}
+    for size in sorted(most, reverse=True):
+        begins[size] = found.aside_bytes
+        found.aside_bytes += 32 * size * most[size]
+    for number, (site, places) in sites.items():
+        found.add(number, replace(site, aside=tuple(_lay_out(places, begins))))
     return found
+
+
+def _lay_out(places: Iterable[Place], begins: Mapping[int, int]) -> Iterator[tuple[Place, int]]:
+    """Yield places with the bytes before each, in the part for its size."""
+    ends = dict(begins)
+    for place in places:
+        yield place, ends[place.size]
+        ends[place.size] += 32 * place.size
 
 
 def is_inner_call(kernel: Kernel, block: BasicBlock, instruction: Instruction) -> bool:
@@ -62,20 +84,19 @@ def _target(instruction: Instruction) -> CallTarget | None:
     return next((o for o in instruction.operands if isinstance(o, CallTarget)), None)
 
 
-def _site(kernel: Kernel, frame: Frame, block: BasicBlock, instruction: Instruction) -> CallSite:
+def _site(
+    kernel: Kernel, frame: Frame, block: BasicBlock, instruction: Instruction
+) -> tuple[CallSite, list[Place]]:
+    """Return a call without what it puts aside, and that."""
     target = _target(instruction)
     assert target is not None
     reached = tuple(callees(kernel, block.function, target))
     after = block.successors[0] if block.successors else None
     recursive = frame.passing.recursive
     again = after is not None and block.function in recursive and bool(recursive & set(reached))
-    aside: list[tuple[Place, int]] = []
-    end = 0
-    for place in _put_aside(kernel, frame, block, target, after) if again else ():
-        aside.append((place, end))
-        end += 32 * place.size
-    pc = block.last - 1
-    return CallSite(pc, block.function, target, reached, after, tuple(aside), again)
+    places = list(_put_aside(kernel, frame, block, target, after)) if again else []
+    site = CallSite(block.last - 1, block.function, target, reached, after, puts_aside=again)
+    return site, places
 
 
 def _put_aside(
