@@ -23,7 +23,7 @@ for variable in ("PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE", "COLUMNS", "NO_C
     os.environ.pop(variable, None)  # what the commands and scripts that tests start would obey
 
 UNIT = Path(__file__).parent / "unit"
-SLOW_FOLDERS = {"advice", "commands", "program"}
+SLOW_FOLDERS = {"advice", "commands", "program", "python"}
 """These record whole kernels, run the command line, or build programs with a host compiler."""
 SLOW_FILES = {
     *("test_analyzer_bounds", "test_analyzer_idle", "test_counter_twins", "test_html_report"),
