@@ -25,7 +25,7 @@ HEAD = """# How long a launch takes
 
 `bound_time` is proven: no launch is faster (docs/limits.md). `estimated_time` is an estimate of
 what Nsight Compute calls `gpu__time_duration`, on compute capability 9.0, whose latencies were
-measured on an H200 (`scripts/measure/latencies.py`; raw results in
+measured on an H200 (`scripts/measure/latencies.py`; results in
 `models/devices/measured/sm_90.csv`); elsewhere there are bounds alone. This page is written by
 `scripts/write/time_page.py`.
 
@@ -41,9 +41,13 @@ chip runs at up to 1,980 MHz, and computes up to a quarter faster.
 
 Parameters come from those measurements and from three launches that are not counted below: two
 empty kernels and one block of dependent loads, at two clocks. What the assembler may do (how far
-it moves instructions, what it unrolls) was chosen on the launches of tests/validate/counters. That
-a load does not pass a store was seen on PolyBench's kernels below, which are therefore not wholly
-unseen.
+it moves instructions, what it unrolls) was chosen on the launches of tests/validate/counters, with
+those of launches.cu beside them. That a load does not pass a store was seen on PolyBench's kernels
+below. Neither of the two is wholly unseen, therefore.
+
+`sm_90.csv` has the results that parameters come from. Left out of the run's are those of
+instructions that the assembler had folded away, replays of constants, most rates of L1 and shared
+memory, and an atomic on floats of shared memory.
 
 ## How far off it is
 
