@@ -47,9 +47,10 @@ def printed(capsys: Captured, *arguments: str) -> str:
 
 def test_a_source_is_analyzed_in_one_go_and_leaves_nothing(folder: Path, capsys: Captured) -> None:
     text = printed(capsys, "analyze", "reverse.cu", "-d", "8800gtx,gtx580", "-d", "h200", "--all")
-    assert "counter                        8800gtx    gtx580   h200\n" in text
+    rows = [line.split() for line in text.splitlines()]
+    assert ["counter", "8800gtx", "gtx580", "h200"] in rows
     # 16 warps: 32 half-warps of 16 lanes, or 16 lines of 128 bytes in sectors of 32
-    assert "global_store_transactions          512        64     64\n" in text
+    assert ["global_store_transactions", "512", "64", "64"] in rows
     assert "costs most: reverse.cu:5  out[gridDim.x * blockDim.x - 1 - i] = in[i];\n" in text
     assert text.endswith("next: cutrace analyze reverse.cu -d 8800gtx,gtx580,h200 --by line\n")
     assert [path.name for path in folder.iterdir()] == ["reverse.cu"]

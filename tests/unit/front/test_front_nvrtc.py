@@ -139,3 +139,14 @@ def test_a_source_that_includes_nothing_is_compiled_once(
             nvrtc.compile_program(target="compute_75", name_expressions=("k",), **asked)
     with pytest.raises(CutraceError, match="asked for"):
         nvrtc.compile_program(KERNEL, "k.cu", "compute_80", options, ("k",))
+
+
+def test_options_for_a_debugger_are_of_one_source_alone() -> None:
+    """NVRTC 12.9 optimizes no later source of its process: it names fewer state spaces."""
+    text = """struct Big { int a[16]; };
+    __global__ void k(const __grid_constant__ Big b, int *out, int n)
+    { out[threadIdx.x] = b.a[threadIdx.x * n]; } // no answer is kept of what may include
+    """
+    first = nvrtc.compile_program(text, "k.cu", "compute_75").ptx
+    assert nvrtc.compile_program(text, "k.cu", "compute_75", ("-G",)).ptx != first
+    assert nvrtc.compile_program(text, "k.cu", "compute_75").ptx == first

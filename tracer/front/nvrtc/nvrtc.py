@@ -21,6 +21,8 @@ from ..toolkit import library
 from .kept_outcome import keep_answer, key_of_request, load_answer
 
 _PROGRAM = Path(__file__).with_name("process.py")
+_LASTING = frozenset({"-G", "--device-debug"})
+"""Options after which NVRTC 12.9 optimizes less whatever it compiles in the same process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +102,8 @@ class _Process:
                 raise
             if not line:
                 raise CutraceError(_crashed(self._end(), request["name"]))
+            if not _LASTING.isdisjoint(request["options"]):
+                self._end()
         answer: dict[str, Any] = json.loads(line)
         return answer
 
