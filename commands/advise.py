@@ -1,7 +1,6 @@
 """`cutrace advise`: what to change in a kernel, with the line, the evidence and what it gains."""
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -15,7 +14,7 @@ from .options.replay import first_line, replays, with_devices
 from .options.view import view_here
 from .running.advice import advise_here
 from .running.asked import behind, launches_asked, trace_asked
-from .running.program import TakesProgram, program_of
+from .running.program import SourceOrProgram, TakesProgram, program_of
 from .running.progress import progress
 
 PANEL = "Ask"
@@ -32,13 +31,7 @@ def command(
     ctx: typer.Context,
     replay: ReplayOptions,
     recording: Recording,
-    source: Annotated[
-        Path | None,
-        typer.Argument(
-            metavar="[SOURCE] [-- PROGRAM ARGUMENTS]",
-            help="A trace, or a source or program to record for this once",
-        ),
-    ] = None,
+    source: SourceOrProgram = None,
     format: Annotated[
         str,
         typer.Option(

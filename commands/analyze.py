@@ -1,7 +1,6 @@
 """`cutrace analyze`: replay a trace on devices and show the counters."""
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -17,7 +16,7 @@ from .options.view import view_here
 from .running.advice import advise_here, best_advice
 from .running.asked import behind, launches_asked, trace_asked
 from .running.live import render_live
-from .running.program import TakesProgram, program_of
+from .running.program import SourceOrProgram, TakesProgram, program_of
 from .running.progress import progress
 
 PANEL = "Ask"
@@ -36,13 +35,7 @@ def command(
     ctx: typer.Context,
     replay: ReplayOptions,
     recording: Recording,
-    source: Annotated[
-        Path | None,
-        typer.Argument(
-            metavar="[SOURCE] [-- PROGRAM ARGUMENTS]",
-            help="A trace, or a source or program to record for this once",
-        ),
-    ] = None,
+    source: SourceOrProgram = None,
     names: Annotated[
         str | None,
         typer.Option(

@@ -15,7 +15,7 @@ from .options.recording import Recording, records
 from .options.replay import replays
 from .running.asked import behind, trace_asked
 from .running.budget import REPORTS, check_budget, update
-from .running.program import TakesProgram, program_of
+from .running.program import SourceOrProgram, TakesProgram, program_of
 from .running.progress import progress
 from .running.trace_check import check_memory, check_races
 
@@ -39,14 +39,7 @@ def command(
     ctx: typer.Context,
     replay: ReplayOptions,
     recording: Recording,
-    source: Annotated[
-        Path | None,
-        typer.Argument(
-            metavar="[SOURCE] [-- PROGRAM ARGUMENTS]",
-            help="A trace, or a source or program to record for this once; without one, all that"
-            " cutrace.toml in this folder says",
-        ),
-    ] = None,
+    source: SourceOrProgram = None,
     races: Annotated[
         bool, typer.Option("--races", help="No two warps may race for shared memory.")
     ] = False,
@@ -86,7 +79,10 @@ def command(
         ),
     ] = None,
 ) -> str:
-    """Check a kernel against budgets or for races; the exit status is 1 if a check fails."""
+    """Check a kernel against budgets or for races; the exit status is 1 if a check fails.
+
+    Without a source, check all that cutrace.toml in this folder says.
+    """
     at_github = environ.get("GITHUB_ACTIONS") == "true"
     shown = format or ("github" if at_github else "text")
     if shown not in FORMATS:

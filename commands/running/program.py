@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from os import environ
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -23,6 +23,14 @@ if TYPE_CHECKING:
     from .stopwatch import Stopwatch
 
 _KEY = "cutrace.program"
+
+SourceOrProgram = Annotated[
+    Path | None,
+    typer.Argument(
+        metavar="[SOURCE] [-- PROGRAM ARGUMENTS]",
+        help="A trace, or a source or program to record for this once",
+    ),
+]
 
 
 class TakesProgram(Verb):
