@@ -30,24 +30,9 @@ API cublasStatus_t cublasGetProperty(libraryPropertyType what, int *value)
     return CUBLAS_STATUS_SUCCESS;
 }
 
-#define PROPERTY(Set, Get, T, field) \
-    API cublasStatus_t Set(cublasHandle_t handle, T value) \
-    { \
-        if (!handle) \
-            return CUBLAS_STATUS_NOT_INITIALIZED; \
-        handle->field = value; \
-        return CUBLAS_STATUS_SUCCESS; \
-    } \
-    API cublasStatus_t Get(cublasHandle_t handle, T *value) \
-    { \
-        if (!handle) \
-            return CUBLAS_STATUS_NOT_INITIALIZED; \
-        *value = handle->field; \
-        return CUBLAS_STATUS_SUCCESS; \
-    }
-PROPERTY(cublasSetStream, cublasGetStream, cudaStream_t, stream)
-PROPERTY(cublasSetPointerMode, cublasGetPointerMode, cublasPointerMode_t, mode)
-PROPERTY(cublasSetMathMode, cublasGetMathMode, cublasMath_t, math)
+PROPERTY(cublas, CUBLAS, Stream, cudaStream_t, stream)
+PROPERTY(cublas, CUBLAS, PointerMode, cublasPointerMode_t, mode)
+PROPERTY(cublas, CUBLAS, MathMode, cublasMath_t, math)
 
 API cublasStatus_t cublasSetAtomicsMode(cublasHandle_t handle, cublasAtomicsMode_t mode)
 {

@@ -25,23 +25,8 @@ API cusparseStatus_t cusparseGetProperty(libraryPropertyType what, int *value)
     return OK;
 }
 
-#define PROPERTY(Set, Get, T, field) \
-    API cusparseStatus_t Set(cusparseHandle_t handle, T value) \
-    { \
-        if (!handle) \
-            return CUSPARSE_STATUS_NOT_INITIALIZED; \
-        handle->field = value; \
-        return OK; \
-    } \
-    API cusparseStatus_t Get(cusparseHandle_t handle, T *value) \
-    { \
-        if (!handle) \
-            return CUSPARSE_STATUS_NOT_INITIALIZED; \
-        *value = handle->field; \
-        return OK; \
-    }
-PROPERTY(cusparseSetStream, cusparseGetStream, cudaStream_t, stream)
-PROPERTY(cusparseSetPointerMode, cusparseGetPointerMode, cusparsePointerMode_t, mode)
+PROPERTY(cusparse, CUSPARSE, Stream, cudaStream_t, stream)
+PROPERTY(cusparse, CUSPARSE, PointerMode, cusparsePointerMode_t, mode)
 
 API cusparseStatus_t cusparseCreateMatDescr(cusparseMatDescr_t *matrix)
 {

@@ -33,6 +33,24 @@ const void *scalar_of(const struct call *call, int number);
 /* Say that a function is not there; `status` is what the library itself has for that. */
 int refuse_call(const char *name, int status);
 
+/* Two functions that set and get a field of a library's handle: PROPERTY(cublas, CUBLAS, Stream, T,
+   field) makes cublasSetStream and cublasGetStream. */
+#define PROPERTY(library, LIBRARY, Name, T, field) \
+    API library##Status_t library##Set##Name(library##Handle_t handle, T value) \
+    { \
+        if (!handle) \
+            return LIBRARY##_STATUS_NOT_INITIALIZED; \
+        handle->field = value; \
+        return LIBRARY##_STATUS_SUCCESS; \
+    } \
+    API library##Status_t library##Get##Name(library##Handle_t handle, T *value) \
+    { \
+        if (!handle) \
+            return LIBRARY##_STATUS_NOT_INITIALIZED; \
+        *value = handle->field; \
+        return LIBRARY##_STATUS_SUCCESS; \
+    }
+
 /* double.c: elements of any type of CUDA's libraries as double, and back. */
 size_t bytes_of(int type);
 double element_of(const void *array, int type, int64_t index);
