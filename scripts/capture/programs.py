@@ -24,6 +24,7 @@ import signal
 import subprocess
 import sys
 import tarfile
+import tempfile
 import threading
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -351,7 +352,7 @@ def main() -> None:
     parser.add_argument("--code", action="store_true", help="patched machine code, too")
     asked = parser.parse_args()
     end = time.time() + asked.seconds
-    folder, made = asked.folder.resolve(), Path("/tmp/programs-made")
+    folder, made = asked.folder.resolve(), Path(tempfile.gettempdir(), "programs-made")
     made.mkdir(exist_ok=True)
     done = set()
     if asked.skip:
