@@ -117,7 +117,7 @@ class Gatherer:
 def _moved_cell(launch: LaunchProfile, moved: int, most: int) -> Cell:
     """Bytes moved, and beside them what could be saved."""
     excess = count_excess(launch)
-    return replace(cell(moved, moved / most), note=f"{excess} too many" if excess else "")
+    return replace(cell(moved, moved / most), note=f"{excess:,} too many" if excess else "")
 
 
 def _title(kernels: Sequence[str]) -> str:
@@ -148,8 +148,8 @@ def _launch(
         facts=(
             ("grid", " x ".join(map(str, launch.grid))),
             ("block", " x ".join(map(str, launch.block))),
-            ("threads", str(launch.blocks * launch.threads)),
-            ("shared memory", f"{launch.shared_static + launch.shared_dynamic} bytes a block"),
+            ("threads", f"{launch.blocks * launch.threads:,}"),
+            ("shared memory", f"{launch.shared_static + launch.shared_dynamic:,} bytes a block"),
             *((("in range", ranges),) if (ranges := ranges_text(launch)) else ()),
             *(("compiled by", compiler) for compiler in compilers),
         ),

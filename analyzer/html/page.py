@@ -116,7 +116,7 @@ def _finalize(value: object) -> object:
 def digits(text: str) -> Markup:
     """A written number with room between its thousands, which copying leaves out."""
     whole, point, rest = text.partition(".")
-    head, *tail = whole.split(" ")
+    head, *tail = whole.replace(",", "").split(" ")
     if not head.isdecimal() or len(head) < 5:
         return Markup.escape(text)
     first = len(head) % 3 or 3

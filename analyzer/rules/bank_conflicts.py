@@ -46,7 +46,7 @@ def find(evidence: Evidence) -> Iterator[Finding]:
             continue
         requests = evidence.of(access.pc, access.kind.prefix + "passes")
         yield Finding(
-            f"lanes meet in banks: {conflicts} of {requests} passes are conflicts",
+            f"lanes meet in banks: {conflicts:,} of {requests:,} passes are conflicts",
             evidence.describe(access),
             change,
             access.pc,
@@ -83,7 +83,7 @@ def _change(evidence: Evidence, access: Access, name: str) -> tuple[str, str]:
     size = evidence.trials.element(name)
     return (
         f"make rows of `{name}`, {row // size} elements, {elements} longer",
-        f"{trial.typed}: shared_conflicts from {before} to {after}",
+        f"{trial.typed}: shared_conflicts from {before:,} to {after:,}",
     )
 
 

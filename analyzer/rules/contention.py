@@ -33,12 +33,12 @@ def find(evidence: Evidence) -> Iterator[Finding]:
         if kind.collision not in COMBINED and use.crowd >= CROWD * use.rows:
             crowd = f"{use.crowd / use.rows:.3g}"
             what = f"atomics meet on one address: {crowd} lanes of a warp, on average"
-            seen = f"{use.rows} requests of {use.lanes} lanes want {use.distinct} addresses"
+            seen = f"{use.rows:,} requests of {use.lanes:,} lanes want {use.distinct:,} addresses"
             change = WITHIN_WARP
         elif table := _small_table(evidence, access, use):
             what = f"atomics of each block come back to the same places of `{table}`"
             blocks, places = evidence.profile.launch.blocks, _places(evidence, access, table)
-            seen = f"{use.lanes} atomics of {blocks} blocks go to {places} places"
+            seen = f"{use.lanes:,} atomics of {blocks} blocks go to {places} places"
             change = WITHIN_BLOCK.format(table)
         else:
             continue

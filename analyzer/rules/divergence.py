@@ -42,7 +42,7 @@ def find(evidence: Evidence) -> Iterator[Finding]:
         if told:
             taken, pattern = told
             yield Finding(
-                f"{row['divergent_branches']} of {row['branches']} branches split their warp,"
+                f"{row['divergent_branches']:,} of {row['branches']:,} branches split their warp,"
                 f" {pattern}",
                 f"lanes {taken:#010x} of a full warp take the branch",
                 "number the work so that the threads of a warp go one way: whole warps for each"

@@ -34,7 +34,7 @@ def find(evidence: Evidence) -> Iterator[Finding]:
     size = evidence.profile.launch.local_bytes
     is_sine = size <= LARGEST and any(SINE in text for text in _texts(evidence))
     yield Finding(
-        f"an array of each thread lives in local memory: {requests} requests",
+        f"an array of each thread lives in local memory: {requests:,} requests",
         f"{size} bytes a thread, indexed at run time",
         IN_PERIOD if is_sine else UNROLL,
         top.pc,

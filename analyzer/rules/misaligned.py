@@ -56,7 +56,7 @@ def find(evidence: Evidence) -> Iterator[Finding]:
         else:
             continue
         yield Finding(
-            f"{kind.access}s begin beside a boundary: {cost} transactions, {ideal} needed",
+            f"{kind.access}s begin beside a boundary: {cost:,} transactions, {ideal:,} needed",
             evidence.describe(access),
             change,
             access.pc,
@@ -99,7 +99,7 @@ def _cure(evidence: Evidence, access: Access) -> tuple[str, str] | None:
     before, after = recorded.total(counter), best.total(counter)
     if after > GAIN * before:
         return None
-    return word, f"{best.typed}: {counter} from {before} to {after}"
+    return word, f"{best.typed}: {counter} from {before:,} to {after:,}"
 
 
 def _texture(evidence: Evidence, access: Access) -> tuple[str, str] | None:

@@ -40,7 +40,7 @@ def find(evidence: Evidence) -> Iterator[Finding]:
         tile = f"a tile of `{name}`" if name else "a tile"
         yield Finding(
             f"the warps of a block load the same addresses {wanted / distinct:.3g} times",
-            f"one block asks {wanted} times for {distinct} addresses",
+            f"one block asks {wanted:,} times for {distinct:,} addresses",
             f"let each block bring {tile} into shared memory once, and each thread compute"
             " several results from values that it keeps in registers",
             access.pc,

@@ -28,7 +28,7 @@ def find(evidence: Evidence) -> Iterator[Finding]:
             before, after = helped
             name = evidence.array_of(access)
             yield Finding(
-                f"lanes read near places of `{name}` in no order: {before} bytes move",
+                f"lanes read near places of `{name}` in no order: {before:,} bytes move",
                 evidence.describe(access),
                 THROUGH.format(name),
                 access.pc,

@@ -1,9 +1,9 @@
 """The source page: a row a line, array or instruction, its counters in columns, its text beside.
 
-Column headings are the counters' whole names, cut after their underscores into lines. Nothing is
-shortened: text that does not fit wraps in its column. Where not even that helps, columns are left
-out and named below, those first that say least of what a line costs; where not one has room there
-is no page, and the table shows a block for each row instead.
+Column headings are the counters' whole names, cut after their underscores into lines. Text that
+does not fit wraps in its column, or is cut where its line costs nothing. Where that leaves too
+little of it, columns are left out and named below, those first that say least of what a line costs;
+where not one has room there is no page, and the table shows a block for each row instead.
 """
 
 import re
@@ -24,8 +24,9 @@ from .wording import estimate
 Line = tuple[str, str]
 """A line of text and its rich style."""
 
-BROAD, NARROW = 200, 24
-"""Columns of text beyond which devices on a pipe get a page each; the least for a wrapped text."""
+BROAD, READABLE, NARROW = 200, 40, 24
+"""Columns of text beyond which devices on a pipe get a page each; what a source line should have,
+and the least that it may have beside a single counter."""
 WANTED = (
     *("global_excess_transactions", "shared_conflicts", "global_transactions", "shared_passes"),
     *("divergent_branches", "local_load_transactions", "local_store_transactions", "reuse"),
@@ -86,7 +87,7 @@ def _page(
     texts = [one_line(_text(block)) for block in sheet.blocks]
     left_out: list[str] = []
     while columns:
-        drawn = _draw(columns, places, texts, width, heat)
+        drawn = _draw(columns, places, texts, width, heat, bool(view.counters))
         if drawn is not None:
             return [*drawn, *((text, "") for text in _tell_left_out(left_out, width))]
         if whole:
@@ -117,14 +118,16 @@ def _draw(
     texts: Sequence[str],
     width: int | None,
     heat: Sequence[float],
+    asked: bool,
 ) -> list[Line] | None:
-    """The lines of a page of these columns; None if it has no room."""
+    """The lines of a page of these columns, `asked` for or not; None if it has no room."""
     taken = sum(column.width + len(GAP) for column in columns)
     room = None if width is None else width - taken
     longest = max((len(text) for text in (*texts, *places)), default=0)
     if room is not None and room < longest:
         words = [len(word) for text in (*texts, *places) for word in text.split()]
-        if room < NARROW or max(words) > room:
+        least = READABLE if len(columns) > 1 and not asked else NARROW
+        if room < min(least, longest) or max(words) > room:
             return None
     return [*_lines(columns, places, texts, room, heat)]
 
@@ -224,11 +227,17 @@ def _lines(
         if place:
             yield from ((blank + part, "cyan") for part in _wrap(place, room))
         start = "".join(column.cells[index].rjust(column.width) + GAP for column in columns)
-        first, *rest = _wrap(text, room)
+        is_idle = all(column.cells[index] in ("", ".") for column in columns)
+        first, *rest = [_cut(text, room)] if is_idle else _wrap(text, room)
         part = heat[index] if heat else 0.0
         style = "red" if part >= HOT else "yellow" if part >= WARM else ""
         yield start + first, style
         yield from ((blank + part, style) for part in rest)
+
+
+def _cut(text: str, room: int | None) -> str:
+    """As much of the text as one line holds."""
+    return text if room is None or len(text) <= room else f"{text[: room - 3].rstrip()}..."
 
 
 def _wrap(text: str, room: int | None) -> list[str]:

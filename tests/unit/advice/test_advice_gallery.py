@@ -87,11 +87,13 @@ BAD: dict[str, dict[int, tuple[str, tuple[str, ...]]]] = {
 
 PROVED = {
     "load_patterns/load_pattern.cu": "--align in=128+124: global_load_transactions from 5 to 4",
-    "reduction/reduce2_strided.cu": "--pad part=32+1: shared_conflicts from 5760 to 0",
+    "reduction/reduce2_strided.cu": "--pad part=32+1: shared_conflicts from 5,760 to 0",
     # 8 warps of 8 blocks for 4 tiles of 32 columns each take 31 passes too many
-    "transpose/transpose_shared.cu": "--pad tile=1: shared_conflicts from 7936 to 0",
+    "transpose/transpose_shared.cu": "--pad tile=1: shared_conflicts from 7,936 to 0",
     # 512 warps read 5 sectors, or 4
-    "shifted_copy/offset_copy.cu": "--align in=128+124: global_load_transactions from 2560 to 2048",
+    "shifted_copy/offset_copy.cu": (
+        "--align in=128+124: global_load_transactions from 2,560 to 2,048"
+    ),
 }
 """What the replay of the advised change gives on an h200."""
 

@@ -248,7 +248,7 @@ def test_the_verb_puts_a_file_beside_a_trace(trace: Path, tmp_path: Path, capsys
     assert run(["compare", str(trace), str(file), "-d", "h200"]) == 0
     said = capsys.readouterr().out
     (row, _) = (line.split() for line in said.splitlines() if line.startswith(SECTORS))
-    assert row[1:] == ["4", "1004", "+1000", "251x", "more"]
+    assert row[1:] == ["4", "1,004", "+1,000", "251x", "more"]
     assert run(["compare", str(trace), str(file), "-d", "h200", "--counters", REQUESTS]) == 0
     assert REQUESTS in capsys.readouterr().out
     for words, complaint in (

@@ -49,7 +49,7 @@ def test_actual_ideal_and_excess_stand_beside_the_text_of_a_line() -> None:
         "transactions  transactions  transactions    moved  instructions",
         "                                                                 reverse.cu",
         "           4             4             .      128             1  2      int v = in[i];",
-        "         160            20           140     5120            10  3      out[n - i] = v;",
+        "         160            20           140    5,120            10  3      out[n - i] = v;",
     ]
 
 
@@ -153,5 +153,5 @@ def test_the_verb_sorts_and_sifts(
     # 2 warps: 2 x 32 sectors where 2 x 4 are needed; loads are 8 of 72 sectors, and of 44 % of the
     # instructions at most
     lines = [line for line in capsys.readouterr().out.splitlines() if "out[thr" in line]
-    assert lines[0].split()[:5] == ["64", "8", "56", "2048", lines[0].split()[4]]
+    assert lines[0].split()[:5] == ["64", "8", "56", "2,048", lines[0].split()[4]]
     assert run([*command, "--threshold", "lots"]) == 2

@@ -64,7 +64,7 @@ def test_profiled_blocks_choose_the_share_of_the_cluster(trace: Path, capsys: Ca
     assert "gst_incoherent      384\n" in text
     assert "saw 3 of 8 blocks" in text
     whole = printed(capsys, *command, "--scope", "all")
-    assert "gst_incoherent     1024\n" in whole
+    assert "gst_incoherent    1,024\n" in whole
 
 
 def test_the_first_line_says_which_device_nobody_chose(

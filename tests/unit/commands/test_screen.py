@@ -75,7 +75,7 @@ def test_a_source_page_fits_80_columns_by_leaving_columns_out(
     text = printed(capsys, "analyze", "scale.cutrace", "--by", "line", "-q")
     assert max(map(len, text.splitlines())) <= 80
     assert len(text.splitlines()) < 40
-    assert "no room at this width for global_ideal_transactions" in text
+    assert "no room at this width for instructions, global_ideal_transactions" in text
 
 
 def test_quiet_leaves_notes_and_the_next_command_out(

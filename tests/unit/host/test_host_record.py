@@ -100,9 +100,20 @@ def test_without_a_launch_the_kernels_are_listed_with_an_example() -> None:
     assert lines[0] == "a.cu does not say which kernel to launch. Its kernels:"
     assert lines[1] == "  reverse(int *out, const int *in)"
     assert lines[2] == "  scale<N>(float *data, float by)"
-    assert lines[-1] == (
+    assert lines[-2] == (
         '  cutrace record a.cu --launch "reverse<<<4, 256>>>(out:i32[1024], in:i32[1024]=arange)"'
     )
+    assert lines[-1].startswith('  cutrace record a.cu --launch "scale<')
+    assert "Run the whole program" not in message()
+
+
+def test_a_program_may_be_run_whole_and_each_of_its_kernels_alone() -> None:
+    kernels = "__global__ void a(int *p) { *p = 1; }\n__global__ void b(int *p) { *p = 2; }\n"
+    write("a.cu", kernels + "int main() { a<<<1, 2>>>(0); b<<<3,\n 4>>>(0); }")
+    told = message()
+    assert "Run the whole program:\n  cutrace record a.cu --\nOr write a launch" in told
+    assert [line[32:38] for line in told.split("\n") if "--launch" in line] == ["a<<<1,", "b<<<3,"]
+    assert told.endswith("The program itself launches so:\n  a<<<1, 2>>>(0)\n  b<<<3, 4>>>(0)")
 
 
 def test_the_example_works_as_it_stands() -> None:
@@ -229,7 +240,7 @@ def test_the_example_reads_the_headers_that_a_source_reaches() -> None:
 def test_the_programs_own_launch_is_shown_for_its_sizes() -> None:
     program = "int main() { scale<float><<<n / 64,\n    64>>>(d, 2.f); }"
     told = example("template <typename T> __global__ void scale(T *d, T k) {}\n" + program)
-    assert told.endswith("launches it so:\n  scale<float><<<n / 64, 64>>>(d, 2.f)")
+    assert told.endswith("launches so:\n  scale<float><<<n / 64, 64>>>(d, 2.f)")
 
 
 def test_a_source_without_kernels_says_so() -> None:

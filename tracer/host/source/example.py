@@ -30,6 +30,8 @@ _COUNT, _SIDE, _SHARED, _STRUCTURE = 1024, 64, 2048, 64
 """Elements in a row and in each of two dimensions, bytes of shared memory and of a structure."""
 _MOST, _BLOCK = 1 << 22, 1024
 """Threads of a program's own launch that are suggested at most, and those of a block."""
+_SHOWN = 4
+"""Kernels of a source for which a launch is written."""
 _THREADS, _COLUMNS = 256, 16
 """Threads in a block and, of two dimensions, in a row of it."""
 
@@ -58,12 +60,22 @@ def explain_launches(
             f"{source} does not say which kernel to launch. Its kernels:{listed}\n"
             f"{_explain_script(kernels[0])}"
         )
-    sizes = size_of(_structures(plain[0], text))
+    shown = plain[:_SHOWN]
+    structures = [*dict.fromkeys(name for each in shown for name in _structures(each, text))]
+    sizes = size_of(structures)
+    written = "".join(
+        f'\n  cutrace record {source} --launch "{example_line(each, text, kernels, sizes)}"'
+        for each in shown
+    )
+    own = "".join(f"\n  {line}" for each in shown if (line := _own_launch(each, text)))
+    told = f"\nThe program itself launches so:{own}" if own else ""
+    whole = "Write"
+    if own and re.search(r"\bmain\s*\(", text):
+        whole = f"Run the whole program:\n  cutrace record {source} --\nOr write"
     return (
         f"{source} does not say which kernel to launch. Its kernels:{listed}\n"
-        f"Write a launch into a comment of the source (// cutrace: ...) or on the command line:\n"
-        f'  cutrace record {source} --launch "{example_line(plain[0], text, kernels, sizes)}"'
-        f"{_explain_structures(plain[0], text, sizes)}{_show_own(plain[0], text)}"
+        f"{whole} a launch into a comment of the source (// cutrace: ...) or on the command line:"
+        f"{written}{_explain_structures(structures, sizes)}{told}"
     )
 
 
@@ -81,11 +93,11 @@ def _explain_script(kernel: KernelSignature) -> str:
     )
 
 
-def _explain_structures(kernel: KernelSignature, text: str, sizes: Mapping[str, int]) -> str:
-    """How an array of structures is written."""
+def _explain_structures(names: Sequence[str], sizes: Mapping[str, int]) -> str:
+    """How arrays of structures are written."""
     return "".join(
         f"\nAn array of `{name}` is written as its bytes, {sizes.get(name, f'sizeof({name})')} each"
-        for name in _structures(kernel, text)
+        for name in names
     )
 
 
@@ -95,11 +107,11 @@ def _structures(kernel: KernelSignature, text: str) -> list[str]:
     return [*dict.fromkeys(names)]
 
 
-def _show_own(kernel: KernelSignature, text: str) -> str:
-    """How the program itself launches the kernel, for its sizes."""
+def _own_launch(kernel: KernelSignature, text: str) -> str:
+    """How the program itself launches the kernel; empty where it does not."""
     name = re.escape(example_name(kernel).partition("<")[0].rpartition("::")[2])
     own = re.search(rf"\b{name}\s*(?:<[^;{{}}]*>)?\s*<<<[^;{{}}]*?>>>\s*\([^;{{}}]*\)", text)
-    return f"\nThe program itself launches it so:\n  {' '.join(own[0].split())}" if own else ""
+    return " ".join(own[0].split()) if own else ""
 
 
 def _takes_texture(kernel: KernelSignature) -> bool:
