@@ -15,7 +15,7 @@ from .options.quote import quote
 from .options.recording import Recording
 from .options.replay import first_line, replays, with_devices
 from .options.view import view_here
-from .running.asked import behind, trace_asked
+from .running.asked import behind, launches_asked, trace_asked
 from .running.program import TakesProgram, program_of
 from .running.progress import progress
 
@@ -24,6 +24,7 @@ CLASS = TakesProgram
 EXAMPLES = (
     "cutrace compare before=scale.cu after=fixed.cu",
     "cutrace compare old.cutrace new.cutrace --by line",
+    "cutrace compare both_kernels.cutrace --launch 0,1",
 )
 
 
@@ -36,7 +37,7 @@ def command(
         typer.Argument(
             metavar="[NAME=]TRACE... [-- ARGUMENTS]",
             help="Traces, sources with launch comments, CSV files of ncu and nvprof, or programs,"
-            " which all get the arguments behind --",
+            " which all get the arguments behind --; of one alone, its kernels",
         ),
     ],
     baseline: Annotated[
@@ -51,6 +52,10 @@ def command(
             help="Show these counters only, equal ones too.",
         ),
     ] = None,
+    launch: Annotated[
+        list[str] | None,
+        typer.Option(metavar="N|N-M,...", help="These launches alone, by their numbers."),
+    ] = None,
     by: Annotated[str, typer.Option(metavar="launch|line", help="What is compared.")] = "launch",
     format: Annotated[
         str, typer.Option(metavar="table|csv|json|md", help="How to print it.")
@@ -59,14 +64,17 @@ def command(
     """Compare variants of a kernel: differences, ratios, the best marked."""
     from ..analyzer.comparison.comparison import compare_profiles
     from ..analyzer.comparison.comparison_report import check_format, render
+    from ..analyzer.comparison.kernels import split_kernels
     from ..analyzer.comparison.measured_variant import compare_measured
     from ..analyzer.profilers.measured import read_measured
 
     check_format(format)
-    paths, program = named(variants), program_of(ctx)
+    paths, program = named(variants, least=1), program_of(ctx)
     files = {n: read_measured(path) for n, path in paths.items() if path.suffix == ".csv"}
     if files and by != "launch":
         raise CutraceError(f"{next(iter(files))} has launches only: no --by {by}")
+    if len(paths) == len(files) == 1:
+        raise CutraceError("nothing to compare with: give two files or more")
     if baseline is not None and baseline not in paths and (found := Path(baseline).stem) in paths:
         baseline = found
     words = " ".join(map(quote, variants))
@@ -75,15 +83,22 @@ def command(
     asked, replay = replay, with_devices(replay)
     with ExitStack() as stack, progress("comparing") as share:
         from ..analyzer.profile import count
+        from ..traces.reader import read_trace
 
         profiles = {
             name: count(
-                stack.enter_context(trace_asked(path, program, Recording(), asked)),
+                launches_asked(
+                    read_trace(stack.enter_context(trace_asked(path, program, Recording(), asked))),
+                    launch or (),
+                ),
                 replace(replay, tell=share.part(number, len(paths))),
             )
             for number, (name, path) in enumerate(paths.items())
             if name not in files
         }
+        if len(paths) == 1:
+            ((name, profile),) = profiles.items()
+            profiles = split_kernels(profile, name)
         if files:
             every = {name: files.get(name) or profiles[name] for name in paths}
             comparison = compare_measured(every, baseline, view.counters)

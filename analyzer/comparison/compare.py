@@ -8,7 +8,8 @@ import polars as pl
 
 from ...errors import CutraceError
 from ...traces.reader import Trace
-from ..profile import analyze
+from ..profile import Profile, analyze
+from .kernels import split_kernels
 
 SCHEMA = {
     "variant": pl.String,
@@ -20,27 +21,38 @@ SCHEMA = {
 
 
 def compare(
-    variants: Mapping[str, Trace | str | PathLike[str]],
+    variants: Mapping[str, Trace | str | PathLike[str]] | Trace | str | PathLike[str],
     device: str | Sequence[str] = (),
     **options: Any,
 ) -> pl.DataFrame:
-    """Count several traces on several devices.
+    """Count several traces, or the kernels of one, on several devices.
 
-    `variants` maps a name to a trace or its path; `options` are further ones of `analyze()`.
+    `variants` maps a name to a trace or its path, or is one trace, whose kernels are compared (the
+    launches of its kernel if there is but one); `options` are further ones of `analyze()`.
     Returns a row for each variant, device, launch and counter: columns `variant`, `device`,
     `launch` (its number), `counter` (the headings of `LaunchProfile.counters`) and `value`
     (float64, integers exact up to 2**53; null where the device does not have the counter).
     Raises `CutraceError` for variants without names.
     """
-    if not isinstance(variants, Mapping):
-        raise CutraceError(
-            f"compare() got {type(variants).__name__}; expected traces by name, say "
-            'compare({"before": "a.cutrace", "after": "b.cutrace"})'
-        )
     rows = [
         (variant, launch.device, launch.number, counter, value)
-        for variant, trace in variants.items()
-        for launch in analyze(trace, device, **options).launches
+        for variant, profile in _profiles(variants, device, options).items()
+        for launch in profile.launches
         for counter, value in launch.counters.items()
     ]
     return pl.DataFrame(rows, SCHEMA, orient="row")
+
+
+def _profiles(
+    variants: object, device: str | Sequence[str], options: Mapping[str, Any]
+) -> dict[str, Profile]:
+    """Each variant counted."""
+    if isinstance(variants, Mapping):
+        return {name: analyze(trace, device, **options) for name, trace in variants.items()}
+    if isinstance(variants, Trace | str | PathLike):
+        name = str(variants.path if isinstance(variants, Trace) else variants)
+        return split_kernels(analyze(variants, device, **options), name)
+    raise CutraceError(
+        f"compare() got {type(variants).__name__}; expected traces by name, say "
+        'compare({"before": "a.cutrace", "after": "b.cutrace"})'
+    )

@@ -144,28 +144,45 @@ def compare_profiles(
     check_parts(find_counters(counters), by)
     every = list(profiles.values())
     numbers = [profile.numbers for profile in every]
-    together: tuple[int | None, ...] = numbers[0] if len({*map(len, numbers)}) == 1 else (None,)
+    is_paired = len({*map(len, numbers)}) == 1
+    together: Sequence[int | None] = range(len(numbers[0])) if is_paired else (None,)
     rows = _align_lines(every, base) if by == "line" else []
     doubts = tuple(tell_differences(profiles, base))
     tables = tuple(
         table
-        for number in together
+        for place in together
         for device in every[0].devices
         for table in _tables(
-            _sides(every, number, device), device, number, chosen, base, rows, not doubts
+            _sides(every, place, device),
+            device,
+            _number(every[base], place),
+            chosen,
+            base,
+            rows,
+            not doubts,
         )
         if table.rows or any(table.refusals)
     )
-    launches = {n: tuple(_heading(profile, n) for profile in every) for n in together}
+    launches = {
+        _number(every[base], place): tuple(_heading(p, place, every[base]) for p in every)
+        for place in together
+    }
     kept = (text for name in names for text in _kept_notes(name, profiles[name]))
     notes = (*_notes(names, numbers), *kept, *doubts)
     return Comparison(names, base, tables, launches, notes)
 
 
-def _heading(profile: Profile, number: int | None) -> str:
-    """What a variant launched."""
-    if number is not None:
-        return launch_text(profile.of(number)[0].launch)
+def _number(profile: Profile, place: int | None) -> int | None:
+    """The number of a variant's launch at a place; None for all of them together."""
+    return None if place is None else profile.numbers[place]
+
+
+def _heading(profile: Profile, place: int | None, base: Profile) -> str:
+    """What a variant launched; the launch's number where it is not the baseline's."""
+    if place is not None:
+        number = profile.numbers[place]
+        told = launch_text(profile.of(number)[0].launch)
+        return told if number == base.numbers[place] else f"{told}, launch {number}"
     return ", ".join(launch_text(profile.of(n)[0].launch) for n in profile.numbers)
 
 
@@ -183,13 +200,13 @@ def _kept_notes(name: str, profile: Profile) -> Iterator[str]:
 
 
 def _sides(
-    profiles: Sequence[Profile], number: int | None, device: str
+    profiles: Sequence[Profile], place: int | None, device: str
 ) -> tuple[LaunchProfile, ...]:
-    """Each variant's launch of this number on a device, or all its launches as one."""
+    """Each variant's launch at this place on a device, or all its launches as one."""
     mine = [[p for p in profile.launches if p.device == device] for profile in profiles]
-    if number is None:
+    if place is None:
         return tuple(sum_launches(launches) for launches in mine)
-    return tuple(launches[number] for launches in mine)
+    return tuple(launches[place] for launches in mine)
 
 
 def sum_launches(launches: Sequence[LaunchProfile]) -> LaunchProfile:

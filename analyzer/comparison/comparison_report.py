@@ -138,7 +138,7 @@ def _heading(comparison: Comparison, table: Table, view: View) -> Iterator[str]:
         if table.refusals[index]:
             yield from _wrapped(f"  {variant}: {table.refusals[index]}", view)
         elif table.places:
-            yield one_line(f"  {variant}: {table.places[index] or 'no such line'}")
+            yield one_line(f"  {variant}: {table.places[index] or 'not executed'}")
         elif launch := comparison.launches[table.launch][index]:
             yield from _wrapped(f"  {variant}: {launch}", view)
             if table.limits and table.limits[index]:

@@ -11,6 +11,7 @@ from hand_trace import Access, hand_trace, instruction, launch, write_rows
 from profiles import counts, launch_profile, profile
 from warps import warp
 
+import cutrace
 from cutrace.analyzer.comparison.comparison import Comparison, compare_profiles
 from cutrace.analyzer.comparison.comparison_report import FORMATS, render
 from cutrace.analyzer.profile import Profile, analyze
@@ -21,6 +22,7 @@ from cutrace.traces.schema import Argument
 from cutrace.traces.writer import TraceWriter
 
 Captured = pytest.CaptureFixture[str]
+SECTORS = "global_load_transactions"
 ASKED = ("global_store_transactions", "global_store_bus_utilization")
 DEVICES = ["gtx280", "h200"]
 
@@ -158,6 +160,37 @@ def test_unequally_many_launches_are_compared_as_their_sums(tmp_path: Path) -> N
     assert found.launches[None][0] == "k<<<1, 32>>>(), k<<<1, 32>>>()"
 
 
+def test_kernels_of_one_trace_stand_side_by_side(tmp_path: Path, capsys: Captured) -> None:
+    with TraceWriter(tmp_path / "all.cutrace") as trace:
+        for kernel, stride in (("far", 128), ("near", 4), ("near", 8)):
+            with trace.launch(launch(kernel=kernel, signature=f"{kernel}()")) as rows:
+                write_rows(rows, [Access(warp(stride=stride))])
+    asked = ["compare", str(tmp_path / "all.cutrace"), "-d", "h200", "--counters", SECTORS]
+    # 32 sectors, and 4 and 8
+    assert values(asked, capsys) == {"far": 32, "near": 4 + 8}
+    assert values([*asked, "--launch", "0-1"], capsys) == {"far": 32, "near": 4}
+    # of one kernel its launches
+    assert values([*asked, "--launch", "1,2"], capsys) == {"launch 1": 4, "launch 2": 8}
+    frame = cutrace.compare(tmp_path / "all.cutrace", "h200")
+    assert set(frame["variant"]) == {"far", "near"}
+
+
+def values(words: list[str], capsys: Captured) -> dict[str, int]:
+    """What is said of each variant, of a single counter."""
+    assert run([*words, "--format", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)["values"]
+    return {cell["variant"]: cell["value"] for cell in found}
+
+
+def test_a_trace_of_many_kernels_is_not_put_side_by_side(tmp_path: Path, capsys: Captured) -> None:
+    with TraceWriter(tmp_path / "all.cutrace") as trace:
+        for number in range(9):
+            with trace.launch(launch(signature=f"k{number}()")) as rows:
+                write_rows(rows, [Access(warp())])
+    assert run(["compare", str(tmp_path / "all.cutrace")]) == 2
+    assert "all has 9 kernels, too many side by side" in capsys.readouterr().err
+
+
 def test_a_variant_that_a_device_refuses_says_so(tmp_path: Path, capsys: Captured) -> None:
     hand_trace(tmp_path / "big.cutrace", [Access(warp())], launch=launch(block=(1024, 1, 1)))
     hand_trace(tmp_path / "small.cutrace", [Access(warp())])
@@ -184,7 +217,7 @@ def test_the_verb_takes_names_a_baseline_and_formats(
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["A"], "nothing to compare with: give two traces or more"),
+        (["A"], "nothing to compare with: a has one launch; give two traces or more"),
         (["x=A", "x=B"], "two variants have one name"),
         (["A", "B", "--baseline", "bb"], "no variant 'bb'; nearest: b"),
         (["A", "B", "--by", "array"], "cannot compare by 'array'; expected launch or line"),
