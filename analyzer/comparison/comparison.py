@@ -146,7 +146,7 @@ def compare_profiles(
     numbers = [profile.numbers for profile in every]
     is_paired = len({*map(len, numbers)}) == 1
     together: Sequence[int | None] = range(len(numbers[0])) if is_paired else (None,)
-    rows = _align_lines(every, base) if by == "line" else []
+    rows = align_lines(every, base) if by == "line" else []
     doubts = tuple(tell_differences(profiles, base))
     tables = tuple(
         table
@@ -319,7 +319,7 @@ def _best(counter: Counter, values: Sequence[Value]) -> Value:
     return max(known) if counter.better == "more" else min(known)
 
 
-def _align_lines(profiles: Sequence[Profile], base: int) -> list[tuple[Line | None, ...]]:
+def align_lines(profiles: Sequence[Profile], base: int) -> list[tuple[Line | None, ...]]:
     """Rows of lines that stand for one another, in the order of the baseline's source.
 
     A line that the baseline does not have comes after the one before it.

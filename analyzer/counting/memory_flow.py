@@ -170,8 +170,8 @@ class _Tracer:
         for unit, ideal in COST:
             if cost := self.add([space], unit):
                 least = self.add([space], ideal) if ideal else cost
-                lines.append(f"{cost} {unit}")
-                lines += [f"{least} {NEEDED}"] if least < cost else []
+                lines.append(f"{cost:,} {unit}")
+                lines += [f"{least:,} {NEEDED}"] if least < cost else []
         return tuple(lines)
 
     def describe_cache(self, stage: Stage, spaces: Sequence[str]) -> tuple[str, ...]:
@@ -181,7 +181,7 @@ class _Tracer:
             asked = self.add(spaces, f"{stage.name}_{what}s")
             if asked:
                 hits = self.add(spaces, f"{stage.name}_{what}_hits")
-                lines.append(f"{hits} of {asked} {what}s hit")
+                lines.append(f"{100 * hits / asked:.3g} % of {what}s hit")
         return tuple(lines)
 
 
@@ -197,4 +197,4 @@ def _list(value: object) -> Sequence[object]:
 
 
 def _requests(number: int) -> str:
-    return "1 request" if number == 1 else f"{number} requests"
+    return "1 request" if number == 1 else f"{number:,} requests"

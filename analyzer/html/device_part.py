@@ -1,7 +1,7 @@
 """One launch on one device: its figures, lines, advice, source, flow, pictures and curves."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ...models.replay.device.device import Device, load_device
 from ...models.replay.options import ReplayOptions
@@ -15,7 +15,9 @@ from ..why.explain import Explanation, explain_worst
 from ..why.svg import draw
 from .curve_svg import draw_curve
 from .figures import bad_units, tiles
+from .flame_svg import draw_flame
 from .flow_svg import draw_flow
+from .limits_svg import draw_limits
 from .source import Found, costly_rows, draw_source
 from .value import Advice, Bounds, CostlyLine, Curves, DevicePart, Picture
 
@@ -57,7 +59,11 @@ class PartMaker:
             tiles=tuple(tiles(profile, rules)),
             costly=tuple(_costly(profile, by_place)),
             advice=tuple(_advice(finding, by_access) for finding in findings),
-            source=draw_source(profile, trace.manifest.sources, self.bounds, target),
+            source=replace(
+                draw_source(profile, trace.manifest.sources, self.bounds, target),
+                flame=draw_flame(profile),
+            ),
+            limits=tuple(draw_limits(profile)),
             flow=draw_flow(trace_flow(profile.raw.counts, device), title, bad_units(rules)),
             pictures=pictures,
             curves=self._curves(trace.launches[profile.number], device),

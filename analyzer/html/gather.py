@@ -14,7 +14,8 @@ from .chart_svg import draw_charts
 from .choose import Choice, choose, count_excess
 from .device_part import PartMaker
 from .figures import cell, compare_table, full_tables, glance, moved_bytes
-from .value import Bounds, Cell, Comparison, LaunchPart, Listed, Report, Variant
+from .side_by_side import MOST, draw_twins
+from .value import Bounds, Cell, Comparison, LaunchPart, Listed, Report, SideBySide, Variant
 
 NAMED = 3
 """Kernels in the title."""
@@ -51,6 +52,7 @@ class Gatherer:
             for index, (subject, choice) in enumerate(zip(subjects, chosen, strict=True))
         )
         comparisons, remarks = self._compare(subjects)
+        twins = self._twins(subjects) if comparisons else ()
         kernels = dict.fromkeys(
             launch.heading.partition("<<<")[0]
             for variant in variants
@@ -64,6 +66,7 @@ class Gatherer:
             comparisons,
             remarks,
             command,
+            twins,
         )
 
     def _variant(self, index: int, subject: Subject, choice: Choice, make: PartMaker) -> Variant:
@@ -112,6 +115,16 @@ class Gatherer:
         if more := len(comparison.tables) - len(shown):
             remarks.append(f"{more} more comparisons are left out; `cutrace compare` prints all")
         return tables, tuple(remarks)
+
+    def _twins(self, subjects: Sequence[Subject]) -> tuple[SideBySide, ...]:
+        """The sources of the first variant and each other, as far as the page has rows for them."""
+        first, *others = subjects[: 1 + self.bounds.rows // MOST]
+        drawn = (
+            draw_twins((first.name, other.name), (first.profile, other.profile), device)
+            for device in first.profile.devices
+            for other in others
+        )
+        return tuple(twins for twins in drawn if twins)
 
 
 def _moved_cell(launch: LaunchProfile, moved: int, most: int) -> Cell:

@@ -118,7 +118,7 @@ def digits(text: str) -> Markup:
     whole, point, rest = text.partition(".")
     head, *tail = whole.replace(",", "").split(" ")
     if not head.isdecimal() or len(head) < 5:
-        return Markup.escape(text)
+        return Markup.escape(text.replace(",", "") if head.isdecimal() else text)
     first = len(head) % 3 or 3
     groups = [head[:first], *(head[n : n + 3] for n in range(first, len(head), 3))]
     spaced = Markup('<span class="t"></span>').join(groups)

@@ -33,6 +33,8 @@ MEASURES: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "instructions": ("instructions", ("instructions",)),
 }
 """What lines can be shaded by: a key, the words for it, and the counters that add up to it."""
+KINDS = {"shared": "s", "constant": "c", "divergent": "d", "instructions": "i"}
+"""What a column is of, by the first word of its counter; all others are of global memory, `g`."""
 Found = Mapping[str, object]
 Target = Callable[[Found], str]
 
@@ -48,7 +50,7 @@ def draw_source(
     has_lines = bool(table)
     if not has_lines:
         table = list(launch.instructions.iter_rows(named=True))
-    totals = {key: sum(_measure(row, key) for row in table) for key in MEASURES}
+    totals = {key: sum(measure(row, key) for row in table) for key in MEASURES}
     names = _names(LINE, table)
     files: dict[str, list[Found]] = {}
     for row in table:
@@ -56,10 +58,11 @@ def draw_source(
     ordered = sorted(files.items(), key=lambda pair: -_weight(pair[1], totals))
     shown = []
     rows = bounds.rows
+    ptx = _ptx(launch, bounds.rows) if has_lines else {}
     texts = {name: sources.get(name, "") if has_lines else "" for name, _ in ordered}
     is_whole = sum(text.count("\n") + 1 for text in texts.values()) <= rows
     for name, found in ordered:
-        text = _Text(name, texts[name], is_whole)
+        text = _Text(name, texts[name], is_whole, ptx)
         page = _file(text, found, names, totals, max(rows, 0), bounds, target)
         rows -= len(page.rows)
         shown.append(page)
@@ -69,7 +72,7 @@ def draw_source(
 
 def _arrays(launch: LaunchProfile, bounds: Bounds) -> SourceFile:
     """What each array was asked for, those that move most if there are too many."""
-    found = sorted(launch.arrays.iter_rows(named=True), key=lambda row: -_measure(row, "bytes"))
+    found = sorted(launch.arrays.iter_rows(named=True), key=lambda row: -measure(row, "bytes"))
     kept = found[: bounds.listed]
     names = _names(COUNTERS["array"], kept)
     rows = tuple(
@@ -84,18 +87,34 @@ def _names(names: Sequence[str], table: Sequence[Found]) -> list[str]:
     return [name for name in names if any(row.get(name) for row in table)]
 
 
-def _columns(names: Sequence[str]) -> tuple[tuple[str, str], ...]:
-    """The headings of counters, and what they count."""
-    return tuple((heading(counter), counter.doc) for counter in map(_counter, names))
+def _columns(names: Sequence[str]) -> tuple[tuple[str, str, str], ...]:
+    """The headings of counters, what they count, and what kind they are of."""
+    return tuple(
+        (heading(counter), counter.doc, KINDS.get(counter.name.partition("_")[0], "g"))
+        for counter in map(_counter, names)
+    )
+
+
+def _ptx(launch: LaunchProfile, most: int) -> Mapping[tuple[str, int], Sequence[str]]:
+    """The PTX of each line with how many warps ran it, unless there is more of it than `most`."""
+    found: dict[tuple[str, int], list[str]] = {}
+    table = launch.instructions
+    if len(table) <= most:
+        for row in table.iter_rows(named=True):
+            ran = row["ptx_instructions"]
+            told = f"{f'{ran:,}' if ran else '':>12}  {row['ptx']}"
+            found.setdefault((str(row["file"]), int(row["line"])), []).append(told)
+    return found
 
 
 @dataclass(frozen=True)
 class _Text:
-    """A file's text; `is_whole` if there is room for every line."""
+    """A file's text; `is_whole` if there is room for every line. `ptx` is that of each line."""
 
     name: str
     text: str
     is_whole: bool
+    ptx: Mapping[tuple[str, int], Sequence[str]]
 
     @cached_property
     def lines(self) -> Sequence[str]:
@@ -162,13 +181,15 @@ def _row(
         number_ = str(place)
         known = bool(text.text) and place <= len(text.lines)
         words = text.lines[place - 1] if known else str(row.get("text", ""))
-    heats = {key: _measure(row, key) / totals[key] for key in MEASURES if _measure(row, key)}
+    heats = {key: measure(row, key) / totals[key] for key in MEASURES if measure(row, key)}
     cells = tuple(_cell(name, row) for name in names)
     if len(words) > bounds.text:
         words = f"{words[: bounds.text]} ..."
     elif number_ and place <= len(text.marked):
         marked = text.marked[place - 1]
-    return SourceRow(number_, words, cells, heats, target(row) if row else "", skipped, marked)
+    ptx = "\n".join(text.ptx.get((text.name, place), ())) if number_ else ""
+    shown = target(row) if row else ""
+    return SourceRow(number_, words, cells, heats, shown, skipped, marked, ptx=ptx)
 
 
 def _cell(name: str, row: Found) -> Cell:
@@ -186,14 +207,15 @@ def _place(row: Found) -> int:
     return int(str(row["pc"] if "pc" in row else row["line"]))
 
 
-def _measure(row: Found, key: str) -> float:
+def measure(row: Found, key: str) -> float:
+    """What a row of lines, arrays or instructions costs of a measure."""
     return float(sum(float(str(row.get(name) or 0)) for name in MEASURES[key][1]))
 
 
 def _weight(rows: Sequence[Found], totals: Mapping[str, float]) -> float:
     """How much rows matter: their largest part of anything but instructions, then those."""
     parts = [
-        (1.0 if key != "instructions" else 0.001) * sum(_measure(row, key) for row in rows) / total
+        (1.0 if key != "instructions" else 0.001) * sum(measure(row, key) for row in rows) / total
         for key, total in totals.items()
         if total
     ]
@@ -208,11 +230,11 @@ def costly_rows(launch: LaunchProfile, most: int) -> Iterator[tuple[Found, float
     """
     table = [row for row in launch.lines.iter_rows(named=True) if row["line"]]
     table = table or list(launch.instructions.iter_rows(named=True))
-    totals = {key: sum(_measure(row, key) for row in table) for key in MEASURES}
+    totals = {key: sum(measure(row, key) for row in table) for key in MEASURES}
     keys = [key for key in ("bytes", "conflicts") if totals[key]]
     keys = keys or [key for key in ("constants", "instructions") if totals[key]][:1]
     for key in keys:
-        ordered = sorted(table, key=partial(_measure, key=key), reverse=True)
+        ordered = sorted(table, key=partial(measure, key=key), reverse=True)
         for row in ordered[: most if key == keys[0] else SECOND]:
-            if part := _measure(row, key) / totals[key]:
+            if part := measure(row, key) / totals[key]:
                 yield row, part, MEASURES[key][0]

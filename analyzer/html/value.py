@@ -109,7 +109,7 @@ class SourceRow:
 
     `number` is empty for an instruction. `target` is where the picture of its worst access is.
     `marked` is the text with its words marked, if its language is known; a line that is `far` from
-    those that cost is folded away.
+    those that cost is folded away. `ptx` are the instructions of the line.
     """
 
     number: str
@@ -120,6 +120,7 @@ class SourceRow:
     skipped: int = 0
     marked: Markup | None = None
     far: bool = False
+    ptx: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,10 +133,13 @@ class Fold:
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """A file, or the instructions of a kernel without line information."""
+    """A file, or the instructions of a kernel without line information.
+
+    A column has the counter's heading, what it counts, and the kind of traffic that it is of.
+    """
 
     name: str
-    columns: tuple[tuple[str, str], ...]
+    columns: tuple[tuple[str, str, str], ...]
     rows: tuple[SourceRow, ...]
     left_out: int
 
@@ -154,6 +158,12 @@ class Source:
     arrays: SourceFile
     measures: tuple[tuple[str, str], ...]
     has_lines: bool
+    flame: str = ""
+
+    @property
+    def has_ptx(self) -> bool:
+        """Whether the instructions of lines can be shown."""
+        return any(row.ptx for file in self.files for row in file.rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,6 +204,7 @@ class DevicePart:
     advice: tuple[Advice, ...] = ()
     source: Source | None = None
     flow: str = ""
+    limits: tuple[str, ...] = ()
     pictures: tuple[Picture, ...] = ()
     curves: Curves | None = None
 
@@ -258,6 +269,39 @@ class Comparison:
 
 
 @dataclass(frozen=True, slots=True)
+class TwinLine:
+    """A line of one of two sources, `number` None where it has none; `part` is that of the most."""
+
+    number: int | None
+    text: str
+    cost: int
+    part: float
+
+
+@dataclass(frozen=True, slots=True)
+class TwinRow:
+    """A line of each of two sources."""
+
+    left: TwinLine
+    right: TwinLine
+
+    @property
+    def differs(self) -> bool:
+        """Whether the two are not the same text."""
+        return self.left.text.strip() != self.right.text.strip()
+
+
+@dataclass(frozen=True, slots=True)
+class SideBySide:
+    """The sources of two variants on a device, and what their lines are shaded by."""
+
+    device: str
+    names: tuple[str, str]
+    what: str
+    rows: tuple[TwinRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Field:
     """A control of a served page: its name, what it holds, what a value looks like, the choices."""
 
@@ -294,3 +338,4 @@ class Report:
     comparisons: tuple[Comparison, ...]
     remarks: tuple[str, ...]
     command: str
+    twins: tuple[SideBySide, ...] = ()

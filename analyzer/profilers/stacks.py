@@ -40,7 +40,7 @@ def render_folded(profile: Profile, names: Sequence[str] = ()) -> str:
     lines = [
         f"{';'.join(map(_frame, (root, *map(_place, stack.places))))} {stack.counts[0]}"
         for root, launch in _launches(profile)
-        for stack in _stacks(launch, counters)
+        for stack in read_stacks(launch, counters)
         if stack.counts[0]
     ]
     return "".join(f"{line}\n" for line in lines)
@@ -53,7 +53,7 @@ def render_speedscope(profile: Profile, names: Sequence[str] = ()) -> str:
     samples: list[list[int]] = []
     weights: list[tuple[int, ...]] = []
     for root, launch in _launches(profile):
-        for stack in _stacks(launch, counters):
+        for stack in read_stacks(launch, counters):
             chain = [(root, ("", 0)), *((_place(place), place) for place in stack.places)]
             samples.append([frames.setdefault(frame, len(frames)) for frame in chain])
             weights.append(stack.counts)
@@ -83,7 +83,7 @@ def render_callgrind(profile: Profile, names: Sequence[str] = ()) -> str:
     lines = ["# callgrind format", "version: 1", "creator: cutrace", "positions: line"]
     lines.append(f"events: {' '.join(heading(counter) for counter in counters)}")
     for root, launch in _launches(profile):
-        stacks = list(_stacks(launch, counters))
+        stacks = list(read_stacks(launch, counters))
         file = stacks[0].places[0][0] if stacks else ""
         lines += ["", f"fl={file}", f"fn={root}"]
         for stack in stacks:
@@ -116,7 +116,7 @@ def _launches(profile: Profile) -> Iterator[tuple[str, LaunchProfile]]:
             yield f"{place}{launch.number} {launch_text(launch.launch)}", launch
 
 
-def _stacks(launch: LaunchProfile, counters: Sequence[Counter]) -> Iterator[Stack]:
+def read_stacks(launch: LaunchProfile, counters: Sequence[Counter]) -> Iterator[Stack]:
     """The stacks of a launch that have a count."""
     headings = [heading(counter) for counter in counters]
     for row in launch.table("stack").select("stack", *headings).iter_rows():

@@ -67,7 +67,7 @@
   }
   function shade(input) {
     input.checked = true;
-    for (const table of all("table.source", input.closest("article"))) table.className = `source by-${input.value}`;
+    for (const table of all("table.source", input.closest("article"))) table.className = table.className.replace(/by-\w+/, `by-${input.value}`);
   }
   function sift() {
     if (!find) return;
@@ -130,6 +130,11 @@
     });
   }
   for (const heat of all(".measures input")) heat.addEventListener("change", () => { shade(heat); tell(); });
+  for (const box of all("[data-ptx]")) {
+    box.addEventListener("change", () => {
+      for (const table of all("table.source", box.closest("article"))) table.classList.toggle("with-ptx", box.checked);
+    });
+  }
   for (const head of all("table.sorted thead th")) {
     const button = document.createElement("button");
     button.type = "button";

@@ -53,7 +53,7 @@ def test_what_l1_holds_does_not_come_from_l2_again(tmp_path: Path) -> None:
     assert boxes["warps"].lines == ("3 requests",)
     assert boxes["global"].lines == ("3 requests", "12 transactions")
     # 4 sectors for each of two loads, and 4 of the store
-    assert boxes["l1"].lines == ("4 of 8 reads hit", "0 of 4 writes hit")
+    assert boxes["l1"].lines == ("50 % of reads hit", "0 % of writes hit")
     assert [box.column for box in found.boxes] == [0, 1, 2, 3, 4]
 
 

@@ -1,0 +1,139 @@
+"""What limits a launch: the least time of each resource as bars, and a roofline for each level.
+
+A level of memory, DRAM, L2 or L1, lets a launch do its FLOP a byte times the level's bytes a
+second. The roof of a level rises with that product until the cores can do no more; the launch
+stands on each roof at the FLOP that it does for each byte of that level, and the lowest of these
+is what limits it.
+"""
+
+from collections.abc import Iterator, Sequence
+from html import escape
+from math import ceil, floor, log10
+
+from ..counting.bounds import Bound, amount_text, time_text
+from ..launch_profile import LaunchProfile
+from .drawing import box, short, text
+
+WIDTH, NAME, LABEL, ROW, TOP = 640, 168, 250, 24, 30
+MOST = 8
+"""Resources that are drawn, the slowest first."""
+HIGH, LEFT, RIGHT, BOTTOM = 320, 64, 90, 44
+ROOM = 12
+"""Between two labels, one below the other."""
+
+
+def draw_limits(launch: LaunchProfile) -> Iterator[str]:
+    """The bars, then the rooflines of a launch that computes with real numbers; nothing else."""
+    if launch.bounds:
+        yield _bars(launch.bounds[:MOST])
+    flops = launch.counters.get("flops")
+    levels = [bound for bound in launch.bounds if bound.unit == "bytes" and bound.ns]
+    if flops and levels:
+        yield _rooflines(float(flops), levels, _peak(launch, float(flops)))
+
+
+def _bars(bounds: Sequence[Bound]) -> str:
+    height = TOP + ROW * len(bounds)
+    parts = [text(0, 16, "least time of each resource, if it were alone", "name")]
+    for number, bound in enumerate(bounds):
+        y = TOP + number * ROW
+        length = max(1.0, bound.ns / bounds[0].ns * (WIDTH - NAME - LABEL))
+        told = f"{time_text(bound.ns)} for {amount_text(bound)}"
+        parts.append(text(NAME - 8, y + 14, bound.resource, anchor="end"))
+        parts.append(box(NAME, y + 3, length, ROW - 9, "chart" if number else "limit", 2))
+        parts.append(text(NAME + length + 6, y + 14, told, "soft"))
+    return _svg(height, "least time of each resource", parts)
+
+
+def _peak(launch: LaunchProfile, flops: float) -> float | None:
+    """GFLOP/s of the units that compute, where that is known: FLOP a nanosecond."""
+    units = [bound.ns for bound in launch.bounds if bound.resource.endswith("-precision units")]
+    return flops / longest if (longest := max(units, default=0.0)) else None
+
+
+def _rooflines(flops: float, levels: Sequence[Bound], peak: float | None) -> str:
+    """Both axes logarithmic: FLOP a byte to the right, GFLOP/s upwards."""
+    dots = [(level.resource, flops / level.amount, flops / level.ns) for level in levels]
+    marks = [intensity for _, intensity, _ in dots]
+    if peak:
+        marks += [peak * level.ns / level.amount for level in levels]
+    speeds = [speed for _, _, speed in dots] + ([peak] if peak else [])
+    x = _Axis(marks, LEFT, WIDTH - RIGHT)
+    y = _Axis(speeds, HIGH - BOTTOM, TOP)
+    parts = [text(0, 16, "roofline at each level, logarithmic", "name"), *_grid(x, y)]
+    if peak:
+        parts.append(_line(x.low, peak, x.high, peak, x, y))
+        parts.append(text(x.end + 6, y.at(peak) + 4, "cores", "soft"))
+    taken: list[float] = [y.at(peak)] if peak else []
+    for level, (name, intensity, speed) in zip(levels, dots, strict=True):
+        rate = level.amount / level.ns
+        last = min(peak / rate if peak else x.high, x.high, y.high / rate)
+        first = max(x.low, y.low / rate)
+        parts.append(_line(first, rate * first, last, rate * last, x, y))
+        style = "here" if (name, intensity, speed) == dots[0] else "other"
+        said = f"{name}: {intensity:.3g} FLOP/byte, {_speed(speed)} GFLOP/s"
+        parts.append(
+            f'<circle class="{style}" cx="{short(x.at(intensity))}" cy="{short(y.at(speed))}"'
+            f' r="5"><title>{escape(said)}</title></circle>'
+        )
+        place = _free(y.at(speed) + 4, taken)
+        parts.append(text(x.at(intensity) + 9, place, f"{name} {_speed(speed)}", "mark"))
+    told = ", ".join(f"{name} {_speed(speed)}" for name, _, speed in dots)
+    return _svg(HIGH, f"roofline at each level, GFLOP/s at most: {told}", parts)
+
+
+def _speed(speed: float) -> str:
+    """Three digits, or all before the point.
+
+    >>> _speed(41021.7), _speed(2.3281)
+    ('41,022', '2.33')
+    """
+    return f"{speed:,.0f}" if speed >= 100 else f"{speed:.3g}"
+
+
+def _free(place: float, taken: list[float]) -> float:
+    """The height of a label that lies on none of those before."""
+    while any(abs(place - other) < ROOM for other in taken):
+        place += ROOM
+    taken.append(place)
+    return place
+
+
+class _Axis:
+    """Powers of ten from below the least to above the most of some numbers."""
+
+    def __init__(self, numbers: Sequence[float], begin: float, end: float) -> None:
+        self.first, self.last = floor(log10(min(numbers))), ceil(log10(max(numbers)) + 1e-9)
+        self.low, self.high = 10.0**self.first, 10.0**self.last
+        self.begin, self.end = begin, end
+
+    def at(self, number: float) -> float:
+        """Where a number lies."""
+        part = (log10(number) - self.first) / max(1, self.last - self.first)
+        return self.begin + part * (self.end - self.begin)
+
+
+def _grid(x: _Axis, y: _Axis) -> Iterator[str]:
+    """A line for each power of ten."""
+    for power in range(y.first, y.last + 1):
+        place = short(y.at(10.0**power))
+        yield f'<path class="grid" d="M{short(x.begin)} {place}H{short(x.end)}"/>'
+        yield text(x.begin - 8, float(place) + 4, f"{10.0**power:,g}", "soft", "end")
+    for power in range(x.first, x.last + 1):
+        yield text(x.at(10.0**power), HIGH - BOTTOM + 18, f"{10.0**power:g}", "soft", "middle")
+    yield text((x.begin + x.end) / 2, HIGH - 6, "FLOP a byte; GFLOP/s upwards", "soft", "middle")
+
+
+def _line(x1: float, y1: float, x2: float, y2: float, x: _Axis, y: _Axis) -> str:
+    begin, end = ((x.at(a), y.at(b)) for a, b in ((x1, y1), (x2, y2)))
+    return (
+        f'<path class="line" d="M{short(begin[0])} {short(begin[1])}'
+        f'L{short(end[0])} {short(end[1])}"/>'
+    )
+
+
+def _svg(height: float, said: str, parts: Sequence[str]) -> str:
+    return (
+        f'<svg class="curve" viewBox="0 0 {WIDTH} {short(height)}" width="{WIDTH}" role="img"'
+        f' aria-label="{escape(said)}">{"".join(parts)}</svg>'
+    )
