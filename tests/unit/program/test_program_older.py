@@ -5,6 +5,8 @@ from pathlib import Path
 from program_run import HEAD, cutrace, record
 
 OLD = """
+#include <cuda_fp16.h>  // declares __shfl of halves
+#include <cuda/std/functional>  // has a struct __any
 texture<float> line;
 texture<uchar4, 2, cudaReadModeNormalizedFloat> picture;
 static texture<int, cudaTextureType2D> rows;

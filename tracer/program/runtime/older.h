@@ -30,6 +30,12 @@ static inline cudaError_t cudaGetDeviceProperties(cutrace_device_properties *p, 
 }
 #define cudaDeviceProp cutrace_device_properties
 
+/* Headers that mean something of their own by these names. */
+#include <cuda_fp16.h>
+#if __has_include(<cuda/std/__functional/invoke.h>)
+#include <cuda/std/__functional/invoke.h>
+#endif
+
 #define __any(...) __any_sync(__activemask(), __VA_ARGS__)
 #define __all(...) __all_sync(__activemask(), __VA_ARGS__)
 #define __ballot(...) __ballot_sync(__activemask(), __VA_ARGS__)
