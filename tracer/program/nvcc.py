@@ -10,10 +10,10 @@ from typing import IO
 from .wire import RUNTIME
 
 _OF_OLDER_CUDA = re.compile(
-    r'texture is not a template|identifier "texture" is undefined|"cudaDeviceProp" has no member'
+    r'texture is not a template|identifier "texture" is undefined|cudaDeviceProp\W* has no member'
     r"|Instruction '(vote|shfl)' without '.sync'"
 )
-"""What nvcc 13 says of programs that `older.h` is for."""
+"""What nvcc 13, and g++ for a file of host code, say of programs that `older.h` is for."""
 
 _ERROR = re.compile(r"\berror\b", re.IGNORECASE)
 

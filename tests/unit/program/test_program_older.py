@@ -101,3 +101,21 @@ def test_a_texture_outlives_the_array_below_it_in_a_trace_that_can_be_read(tmp_p
     assert below[0] == [below[0][0]]
     assert below[1] == ["", below[1][1]]
     assert below[1][1]
+
+
+HOST = """
+#include <cuda_runtime.h>
+int main()
+{
+    cudaDeviceProp found;
+    return cudaGetDeviceProperties(&found, 0) || found.clockRate < 100000;
+}
+"""
+
+
+def test_old_properties_are_there_in_a_file_of_host_code(tmp_path: Path) -> None:
+    (tmp_path / "app.cpp").write_text(HOST)
+    built = cutrace(tmp_path, "nvcc", "app.cpp", "-o", "app")
+    assert built.status == 0, built.err
+    done = cutrace(tmp_path, "record", "--", "./app")
+    assert done.status == 0, done.err

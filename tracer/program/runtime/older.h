@@ -4,7 +4,7 @@
    Sources: CUDA C Programming Guide 11.8, B.8.1 "Texture Reference API"; CUDA Runtime API 12.9,
    "cudaDeviceProp"; CUDA Programming Guide 9.0, B.15 and B.13, which name the successors. */
 
-#if defined(__cplusplus) && defined(__CUDACC__) && !defined(CUTRACE_OLDER)
+#if defined(__cplusplus) && !defined(CUTRACE_OLDER)
 #define CUTRACE_OLDER
 
 #include <cuda_runtime.h>
@@ -29,6 +29,8 @@ static inline cudaError_t cudaGetDeviceProperties(cutrace_device_properties *p, 
     return cudaSuccess;
 }
 #define cudaDeviceProp cutrace_device_properties
+
+#ifdef __CUDACC__
 
 /* Headers that mean something of their own by these names. */
 #include <cuda_fp16.h>
@@ -218,4 +220,5 @@ CUTRACE_FETCH(texCubemap, (CUTRACE_REFERENCE, float x, float y, float z), (t.obj
 
 #pragma nv_diag_suppress 20091, 20092 /* the host's own copy is what is meant */
 #define texture __constant__ cutrace_texture
+#endif
 #endif
