@@ -28,6 +28,9 @@ HEADERS = LIBRARIES / "include"
 OF_MACHINE_CODE = ("cublas", "cublasLt", "cufft", "curand", "cusparse")
 """Libraries whose calls ours computes or refuses, by what the linker calls them."""
 
+HEADERS_NOW = ("nvToolsExt",)
+"""Libraries that older programs are linked with, and that are headers alone today."""
+
 FLAGS = ("-std=gnu11", "-O2", "-fPIC", "-fvisibility=hidden", "-pthread", "-Wall", "-Wextra")
 
 _DEFINED = re.compile(r"^API [^\n(]*?(\w+)\(", re.MULTILINE)
@@ -70,7 +73,7 @@ def _make(folder: Path, toolkit: Toolkit, compiler: str, major: str) -> None:
     _link(compiler, objects, folder / name, work)
     (folder / "within").mkdir()
     _link(compiler, objects, folder / "within" / "libcuda.so.1", work)
-    for library in ("cudart", *OF_MACHINE_CODE):
+    for library in ("cudart", *OF_MACHINE_CODE, *HEADERS_NOW):
         (folder / f"lib{library}.so").symlink_to(name)
     (folder / "libcudart.so.12").symlink_to(name)
     (folder / "libcuda.so.1").symlink_to(name)

@@ -12,7 +12,7 @@ _MACHINE_CODE = {
 }
 """Libraries whose kernels are machine code alone, by what their files begin with."""
 
-_HEADERS_ALONE = {"curand_kernel": "nvidia-curand", "nvToolsExt": "nvidia-nvtx"}
+_HEADERS_ALONE = {"curand_kernel": "nvidia-curand"}
 """Headers that need no library, by how their names begin, and the packages that bring them."""
 
 NOT_STARTED = 127

@@ -11,7 +11,7 @@ from .wire import RUNTIME
 
 _OF_OLDER_CUDA = re.compile(
     r'texture is not a template|identifier "texture" is undefined|cudaDeviceProp\W* has no member'
-    r"|Instruction '(vote|shfl)' without '.sync'"
+    r"|\bto\W+cudaMemLocation|Instruction '(vote|shfl)' without '.sync'"
 )
 """What nvcc 13, and g++ for a file of host code, say of programs that `older.h` is for."""
 

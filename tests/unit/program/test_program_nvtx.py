@@ -6,7 +6,7 @@ from pathlib import Path
 from program_run import cutrace, record
 
 SOURCE = """
-#include <nvtx3/nvToolsExt.h>
+#include <nvToolsExt.h>  // of CUDA 12 and older, and its library below
 __global__ void put(int *x) { x[threadIdx.x] = blockIdx.x; }
 
 int main()
@@ -37,7 +37,7 @@ int main()
 
 
 def test_a_launch_has_the_ranges_in_which_it_was_called_for(tmp_path: Path) -> None:
-    done = record(tmp_path, SOURCE)
+    done = record(tmp_path, SOURCE, options=["--nvcc-flags=-lnvToolsExt"])
     # push and pop answer how deep the range is, from 0 on, and a negative number without one
     assert (done.status, done.out) == (0, "0 1 1 0 1"), done.err
     assert [each.launch.ranges for each in done.trace.launches] == [

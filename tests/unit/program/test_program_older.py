@@ -108,12 +108,16 @@ HOST = """
 int main()
 {
     cudaDeviceProp found;
-    return cudaGetDeviceProperties(&found, 0) || found.clockRate < 100000;
+    void *memory;
+    return cudaGetDeviceProperties(&found, 0) || found.clockRate < 100000 ||
+           cudaMallocManaged(&memory, 4096) ||
+           cudaMemAdvise(memory, 4096, cudaMemAdviseSetPreferredLocation, cudaCpuDeviceId) ||
+           cudaMemPrefetchAsync(memory, 4096, 0);
 }
 """
 
 
-def test_old_properties_are_there_in_a_file_of_host_code(tmp_path: Path) -> None:
+def test_old_properties_and_places_are_there_in_a_file_of_host_code(tmp_path: Path) -> None:
     (tmp_path / "app.cpp").write_text(HOST)
     built = cutrace(tmp_path, "nvcc", "app.cpp", "-o", "app")
     assert built.status == 0, built.err

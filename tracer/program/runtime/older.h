@@ -1,6 +1,6 @@
 /* What programs for CUDA 11 and older take for granted and CUDA 13 does not have: texture
-   references, votes and shuffles without a mask, members of cudaDeviceProp. It is included when a
-   program does not compile without it.
+   references, votes and shuffles without a mask, members of cudaDeviceProp, devices as numbers. It
+   is included when a program does not compile without it.
    Sources: CUDA C Programming Guide 11.8, B.8.1 "Texture Reference API"; CUDA Runtime API 12.9,
    "cudaDeviceProp"; CUDA Programming Guide 9.0, B.15 and B.13, which name the successors. */
 
@@ -29,6 +29,28 @@ static inline cudaError_t cudaGetDeviceProperties(cutrace_device_properties *p, 
     return cudaSuccess;
 }
 #define cudaDeviceProp cutrace_device_properties
+
+/* Up to CUDA 12 a place of memory was the number of a device, or cudaCpuDeviceId. */
+static inline cudaMemLocation cutrace_location(int device)
+{
+    cudaMemLocation location = {};
+    location.type =
+        device == cudaCpuDeviceId ? cudaMemLocationTypeHost : cudaMemLocationTypeDevice;
+    location.id = device == cudaCpuDeviceId ? 0 : device;
+    return location;
+}
+
+static inline cudaError_t cudaMemPrefetchAsync(const void *memory, size_t bytes, int device,
+                                               cudaStream_t stream = 0)
+{
+    return cudaMemPrefetchAsync(memory, bytes, cutrace_location(device), 0, stream);
+}
+
+static inline cudaError_t cudaMemAdvise(const void *memory, size_t bytes, cudaMemoryAdvise advice,
+                                        int device)
+{
+    return cudaMemAdvise(memory, bytes, advice, cutrace_location(device));
+}
 
 #ifdef __CUDACC__
 
