@@ -3,7 +3,7 @@
 from dataclasses import replace
 from os import environ
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -19,11 +19,15 @@ from .running.program import SourceOrProgram, TakesProgram, program_of
 from .running.progress import progress
 from .running.trace_check import check_memory, check_races
 
+if TYPE_CHECKING:
+    from .running.project import ProjectCheck
+
 PANEL = "Compare"
 CLASS = TakesProgram
 EXAMPLES = (
     "cutrace check",
     "cutrace check --against main --format junit",
+    "cutrace check --trend 10",
     "cutrace check scale.cu --budget budget.toml",
     "cutrace check scale.cu --budget budget.toml --update",
     "cutrace check scale.cu --races",
@@ -78,6 +82,12 @@ def command(
             "--write-baseline", metavar="FILE", help="Of a project: write what it costs now."
         ),
     ] = None,
+    trend: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", min=1, help="Of a project: what it cost at its last N commits, and now."
+        ),
+    ] = None,
 ) -> str:
     """Check a kernel against budgets or for races; the exit status is 1 if a check fails.
 
@@ -90,11 +100,16 @@ def command(
     asked = races or memory or budget is not None
     program = program_of(ctx)
     if source is None and program is None and not asked:
-        return _project(Path(NAME), shown, recording, replay, allow_missing, against, baseline)
+        source = Path(NAME)
     if source is not None and source.name == NAME:
-        return _project(source, shown, recording, replay, allow_missing, against, baseline)
-    if against or baseline:
-        raise CutraceError(f"--against and --write-baseline: of a project, in {NAME}")
+        whole = _project(source, recording, replay, allow_missing, against)
+        if trend:
+            from .running.trend import trend as show_trend
+
+            return show_trend(whole, trend, format or "text")
+        return whole.write(baseline) if baseline else whole.run(shown)
+    if against or baseline or trend:
+        raise CutraceError(f"--against, --write-baseline and --trend: of a project, in {NAME}")
     if not asked:
         raise CutraceError(
             "nothing to check: --budget FILE holds kernels to what they may cost, --races looks for"
@@ -128,14 +143,12 @@ def command(
 
 def _project(
     path: Path,
-    format: str,
     recording: Recording,
     replay: ReplayOptions,
     allow_missing: bool,
     against: str | None,
-    baseline: Path | None,
-) -> str:
-    """All checks of a project's file, or what they cost now written as a baseline."""
+) -> "ProjectCheck":
+    """All checks of a project's file."""
     from ..analyzer.budget.project import read_project
     from .running.project import ProjectCheck
 
@@ -146,5 +159,4 @@ def _project(
     project = read_project(path)
     if against:
         project = replace(project, baseline=against)
-    asked = ProjectCheck(project, recording, replay, allow_missing)
-    return asked.write(baseline) if baseline else asked.run(format)
+    return ProjectCheck(project, recording, replay, allow_missing)

@@ -67,7 +67,7 @@ class ProjectCheck:
         """Write what all checks cost now as a baseline."""
         from ...analyzer.budget.baseline import write_baseline
 
-        found = self._costs(self.project.path.parent, self.project.checks)
+        found = self.costs()
         write_baseline(path, found)
         return f"{quote(path)}: what {len(found)} checks cost now"
 
@@ -116,14 +116,17 @@ class ProjectCheck:
         if (folder / name).is_file():
             return read_baseline(folder / name)
         with tree_of(folder, name) as tree:
-            there = [c for c in self.project.checks if (tree / c.source).exists()]
-            return self._costs(tree, there)
+            return self.costs(tree)
 
-    def _costs(self, folder: Path, checks: "Sequence[Check]") -> "Mapping[str, Costs]":
+    def costs(self, folder: Path | None = None) -> "Mapping[str, Costs]":
+        """What each check costs whose source is there, in the project's folder or another."""
         from ...analyzer.budget.baseline import costs
 
+        folder = folder or self.project.path.parent
         found = {}
-        for check in checks:
+        for check in self.project.checks:
+            if not (folder / check.source).exists():
+                continue
             with progress(f"counting {check.source}"), self._trace(folder, check) as trace:
                 profile = _count(trace, self._options(check))
                 found[check.name] = costs(profile, self.project.counters)

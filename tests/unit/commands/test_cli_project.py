@@ -119,6 +119,27 @@ def test_a_baseline_is_a_ref_of_git_too(folder: Path, capsys: Captured) -> None:
     assert "baseline nowhere: no such file, and git says: " in capsys.readouterr().err
 
 
+def test_a_trend_shows_what_changed_over_the_last_commits(folder: Path, capsys: Captured) -> None:
+    git = ["git", "-C", str(folder), "-c", "user.name=a", "-c", "user.email=a@example.org"]
+    subprocess.run([*git, "init", "--quiet"], check=True)
+    for stride in (128, 8, 4):
+        trace("near", stride)
+        subprocess.run([*git, "add", "."], check=True)
+        subprocess.run([*git, "commit", "--quiet", "-m", f"stride {stride}"], check=True)
+    trace("near", 16)
+    assert run(["check", "--trend", "2"]) == 0
+    heading, commits, *rows = capsys.readouterr().out.strip().splitlines()
+    assert heading == "near.cutrace, k on h200"
+    assert len(commits.split()) == 3
+    # strides of two, one and four words: 8, 4 and 16 sectors; far.cutrace is the same throughout
+    assert [row.split() for row in rows] == [["global_transactions", "8", "4", "16"]]
+    assert run(["check", "--trend", "1", "--format", "json"]) == 0
+    before, now = json.loads(capsys.readouterr().out)
+    assert before["checks"]["near.cutrace"]["h200"]["k"]["global_transactions"] == 4
+    assert now["commit"] == "now"
+    assert run(["check", "near.cutrace", "--races", "--trend", "2"]) == 2
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [

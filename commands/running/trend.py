@@ -1,0 +1,81 @@
+"""What the checks of a project cost over time: at its last commits, and now."""
+
+import json
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ...errors import CutraceError
+from .project import ProjectCheck, tree_of
+
+if TYPE_CHECKING:
+    from ...analyzer.budget.baseline import Costs
+
+NOW = "now"
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A commit, its day, and what each check cost there."""
+
+    commit: str
+    day: str
+    costs: "Mapping[str, Costs]"
+
+
+def trend(asked: ProjectCheck, last: int, format: str) -> str:
+    """A table of the counters that changed, or all of them as JSON; the oldest commit first."""
+    points = [*_past(asked, last), Point(NOW, "", asked.costs())]
+    if format == "json":
+        return json.dumps([{"commit": p.commit, "day": p.day, "checks": p.costs} for p in points])
+    if format != "text":
+        raise CutraceError(f"--trend --format {format}: expected text or json")
+    tables = [*_tables(points)]
+    first = f"{points[0].commit} of {points[0].day}" if len(points) > 1 else "the first commit"
+    return (
+        "\n\n".join(tables) or f"no counter of {len(points[-1].costs)} checks changed since {first}"
+    )
+
+
+def _past(asked: ProjectCheck, last: int) -> Iterator[Point]:
+    folder = asked.project.path.parent.resolve()
+    command = ["git", "-C", str(folder), "log", f"-{last}", "--format=%h %cs", "--", "."]
+    done = subprocess.run(command, capture_output=True, check=False, text=True)
+    if done.returncode:
+        raise CutraceError(f"--trend: git says: {done.stderr.strip().removeprefix('fatal: ')}")
+    for line in reversed(done.stdout.splitlines()):
+        commit, _, day = line.partition(" ")
+        with tree_of(folder, commit) as tree:
+            yield Point(commit, day, asked.costs(tree))
+
+
+def _tables(points: Sequence[Point]) -> Iterator[str]:
+    """For each kernel of a check on a device the counters that are not the same throughout."""
+    from ...analyzer.counting.vocabulary import find_counters
+    from ...analyzer.text.align import align
+    from ...analyzer.text.number import number
+
+    names = [point.commit for point in points]
+    keys = dict.fromkeys(key for point in points for key in _kernels(point.costs))
+    for key in keys:
+        counters = [_kernels(point.costs).get(key, {}) for point in points]
+        rows = []
+        for name in dict.fromkeys(name for each in counters for name in each):
+            values = [each.get(name) for each in counters]
+            if len({*values}) > 1:
+                (counter,) = find_counters([name])
+                rows.append((name, *(number(value, counter) for value in values)))
+        if rows:
+            check, device, kernel = key
+            yield "\n".join((f"{check}, {kernel} on {device}", *align([("", *names), *rows], True)))
+
+
+def _kernels(costs: "Mapping[str, Costs]") -> dict[tuple[str, str, str], Mapping[str, float]]:
+    """The counters of each check, device and kernel."""
+    return {
+        (check, device, kernel): counters
+        for check, devices in costs.items()
+        for device, kernels in devices.items()
+        for kernel, counters in kernels.items()
+    }
