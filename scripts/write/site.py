@@ -34,6 +34,7 @@ NAV: dict[str, str | dict[str, str]] = {
         "Come from another tool": "coming.md",
     },
     "Reference": {
+        "Python": "api.md",
         "Counters": "counters.md",
         "Vocabularies": "vocabularies.md",
         "Devices": "devices.md",
