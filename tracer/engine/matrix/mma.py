@@ -8,8 +8,10 @@ those of the other lanes. B is the same with columns for rows. Of C and D it hol
 
 import re
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...ptx.kernel import Instruction
 from ..array.decoder import Decoder
@@ -18,13 +20,9 @@ from ..array.shuffle_vote import by_warp, put
 from ..array.slot import Fetch
 from ..lanes import LANES, Array
 from ..memory.address import elements
-from ..op import tensor
-from .mma_m8n8k4 import QuadProduct
+from .mma_m8n8k4 import quad_product
+from .product import BITS, Layout, Product, numbered, width
 
-BITS = {
-    **{"f16": 16, "bf16": 16, "tf32": 32, "f32": 32, "f64": 64, "s32": 32, "e4m3": 8, "e5m2": 8},
-    **{"u8": 8, "s8": 8, "u4": 4, "s4": 4, "b1": 1},
-}
 _QUAD_TYPES = (("f16", "f16"), ("f32", "f32"), ("f32", "f16"))
 _SHAPE = re.compile(r"m(\d+)n8k(\d+)")
 _LANE = np.arange(LANES)
@@ -51,6 +49,10 @@ class Fragment:
         elements: Array = (words >> shift) & words.dtype.type((1 << self.bits) - 1)
         return elements
 
+    def numbers(self, kind: str) -> NDArray[np.intp]:
+        """Return the numbers (rows, columns) of the elements, of a PTX type."""
+        return numbered(self.lane, self.register, self.place, kind)
+
 
 def factor(rows: int, columns: int, bits: int) -> Fragment:
     """Return the fragment of A; that of B is the transposed one of its columns (8 rows)."""
@@ -73,92 +75,42 @@ def accumulator(rows: int, bits: int) -> Fragment:
     return Fragment(lane, number, np.zeros_like(number), bits)
 
 
-@dataclass(frozen=True, slots=True)
-class Product:
-    """The types and shape of one `mma`: D = A B + C."""
-
-    rows: int
-    inner: int
-    types: tuple[str, str, str, str]
-    saturate: bool
-    both: bool
-
-    @property
-    def registers(self) -> tuple[int, int, int, int]:
-        """How many registers a lane has of D, A, B and C."""
-        to, left, right, start = (BITS[kind] for kind in self.types)
-        products = self.rows * 8, self.rows * self.inner, 8 * self.inner, self.rows * 8
-        bits = max(to, 16), left, right, max(start, 16)
-        sizes = (n * b // LANES for n, b in zip(products, bits, strict=True))
-        wide = 64 if left == 64 else 32
-        d, a, b, c = (size // wide for size in sizes)
-        return d, a, b, c
-
-    def __call__(self, a: Array, b: Array, c: Array) -> Array:
-        """Return the registers of D (n, warps, 32) from those of A, B and C."""
-        to, left, right, _ = self.types
-        first = factor(self.rows, self._steps(left), self._width(left)).read(a)
-        second = factor(8, self._steps(right), self._width(right)).read(b).swapaxes(0, 1)
-        start = accumulator(self.rows, BITS[self.types[3]]).read(c)
-        return self._spread(self._multiply(first, second, start), to)
-
-    def _width(self, kind: str) -> int:
-        return 32 if kind == "b1" else BITS[kind]
-
-    def _steps(self, kind: str) -> int:
-        return self.inner // 32 if kind == "b1" else self.inner
-
-    def _multiply(self, a: Array, b: Array, c: Array) -> Array:
-        to, left, right, start = self.types
-        if left == "f64":
-            return tensor.multiply_doubles(*(x.view(np.float64) for x in (a, b, c))).view(np.uint64)
-        if left == "b1":
-            return tensor.multiply_bits(a, b, c.view(np.int32), self.both).view(np.uint32)
-        if to == "s32":
-            wide = _signed(a, left), _signed(b, right), c.view(np.int32)
-            return tensor.multiply_integers(*wide, self.saturate).view(np.uint32)
-        first, second, third = (
-            tensor.of_bits(_narrow(x, BITS[kind]), kind)
-            for x, kind in ((a, left), (b, right), (c, start))
-        )
-        return tensor.multiply_floats(first, second, third, to, octets=BITS[left] == 8)
-
-    def _spread(self, d: Array, kind: str) -> Array:
-        """Return D (rows, 8, warps) as registers (n, warps, 32)."""
-        halves = 2 if kind == "f16" else 1
-        count = self.rows // 4
-        number = np.arange(count)[:, None]
-        row = _LANE[None] // 4 + 8 * (number // 2)
-        column = 2 * (_LANE[None] % 4) + number % 2
-        elements: Array = d[row, column].swapaxes(1, 2)
-        if halves == 1:
-            return elements
-        wide = elements.astype(np.uint32)
-        packed: Array = wide[0::2] | wide[1::2] << np.uint32(16)
-        return packed
-
-
-def _narrow(bits: Array, width: int) -> Array:
-    return bits.astype(f"u{width // 8}") if width < 32 else bits
-
-
-def _signed(bits: Array, kind: str) -> Array:
-    wide = bits.astype(np.int64)
-    top = 1 << (BITS[kind] - 1)
-    return (wide ^ top) - top if kind[0] == "s" else wide
+def _layout(rows: int, inner: int, types: tuple[str, str, str, str]) -> Layout:
+    """Return where the elements lie in a product of `rows` by `inner` with `inner` by 8."""
+    to, left, right, start = types
+    a, b = (
+        factor(lines, inner * BITS[kind] // width(kind), width(kind))
+        for lines, kind in ((rows, left), (8, right))
+    )
+    c = accumulator(rows, BITS[start])
+    number = np.arange(rows // 4)[:, None]
+    row = _LANE[None] // 4 + 8 * (number // 2)
+    column = 2 * (_LANE[None] % 4) + number % 2
+    return Layout(
+        a.numbers(left)[:, :, None],
+        b.numbers(right).T[:, :, None],
+        c.numbers(start)[:, :, None],
+        (row * 8 + column).reshape(-1),
+    )
 
 
 def decode_matrix(decoder: Decoder, instruction: Instruction) -> Step | None:
     """Return the step of an `mma`, or None if the instruction is none."""
     if instruction.opcode != "mma":
         return None
-    product = _product(instruction)
+    product = product_of(instruction)
     if product is None:
         raise decoder.refuse("cutrace does not know this shape or type of mma")
     to, *sources = instruction.operands
-    kind = "b64" if product.types[1] == "f64" else "b32"
     if tuple(len(elements(o)) for o in (to, *sources)) != product.registers:
         raise decoder.refuse("expected {}, {}, {} and {} registers".format(*product.registers))
+    return multiply_step(decoder, product, instruction)
+
+
+def multiply_step(decoder: Decoder, product: Product, instruction: Instruction) -> Step:
+    """Return the step of a product whose operands are D, A, B and C."""
+    to, *sources = instruction.operands
+    kind = "b64" if product.types[1] == "f64" else "b32"
     fetches = [[decoder.fetch(e, kind) for e in elements(source)] for source in sources]
     stores = [decoder.store(e, kind) for e in elements(to)]
 
@@ -174,25 +126,31 @@ def _registers(group: Group, fetches: list[Fetch]) -> Array:
     return np.stack([by_warp(group, fetch(group.frame)) for fetch in fetches])
 
 
-def _quad_product(
-    instruction: Instruction, factors: tuple[str, str], others: tuple[str, str]
-) -> QuadProduct | None:
-    by_rows = tuple(m == "row" for m in instruction.modifiers if m in ("row", "col"))
-    if factors != ("f16", "f16") or others not in _QUAD_TYPES or len(by_rows) != 2:
-        return None
-    return QuadProduct((by_rows[0], by_rows[1]), others)
-
-
-def _product(instruction: Instruction) -> Product | QuadProduct | None:
+def product_of(instruction: Instruction) -> Product | None:
+    """Return what an `mma` computes, None if cutrace does not know its shape or types."""
     modifiers = instruction.modifiers
     shape = next((m for m in map(_SHAPE.fullmatch, modifiers) if m), None)
     types = tuple(m for m in modifiers if m in BITS)
     if shape is None or len(types) != 4 or "sp" in modifiers or len(instruction.operands) != 4:
         return None
-    rows, inner = int(shape[1]), int(shape[2])
     to, left, right, start = types
+    rows, inner = int(shape[1]), int(shape[2])
     if (rows, inner) == (8, 4) and left != "f64":
-        return _quad_product(instruction, (left, right), (to, start))
-    return Product(
-        rows, inner, (to, left, right, start), "satfinite" in modifiers, "and" in modifiers
-    )
+        by_rows = tuple(m == "row" for m in modifiers if m in ("row", "col"))
+        if (left, right) != ("f16", "f16") or (to, start) not in _QUAD_TYPES or len(by_rows) != 2:
+            return None
+        return quad_product((by_rows[0], by_rows[1]), (to, start))
+    form = to, left, right, start
+    return _product(rows, inner, form, "satfinite" in modifiers, "and" in modifiers)
+
+
+@cache
+def _product(
+    rows: int, inner: int, types: tuple[str, str, str, str], saturate: bool, both: bool
+) -> Product:
+    to, left, right, start = (BITS[kind] for kind in types)
+    sizes = rows * 8, rows * inner, 8 * inner, rows * 8
+    bits = max(to, 16), left, right, max(start, 16)
+    wide = 64 if left == 64 else 32
+    d, a, b, c = (n * b // (LANES * wide) for n, b in zip(sizes, bits, strict=True))
+    return Product(types, _layout(rows, inner, types), (d, a, b, c), inner, saturate, both)

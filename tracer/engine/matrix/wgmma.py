@@ -23,7 +23,8 @@ from ..kernel.source_line import source_line
 from ..lanes import LANES, Array
 from ..memory.address import elements
 from ..op import tensor
-from .mma import BITS, accumulator, factor
+from .mma import accumulator, factor
+from .product import BITS
 from .shared_matrix import by_columns, by_rows, read_descriptor
 
 WARPS = 4

@@ -10,10 +10,12 @@ makes of them is its own.
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ...ptx.kernel import Instruction, Operand
+from ...ptx.kernel import Instruction
 from ..array.decoder import Decoder
 from ..array.program import Group, Step
 from ..array.shuffle_vote import by_warp, put
@@ -22,11 +24,10 @@ from ..lanes import LANES, Array, scalar
 from ..memory.access import read, write
 from ..memory.address import Access, describe, elements
 from ..memory.address_facts import as_addresses
-from ..op import tensor
-from .mma import BITS
+from .mma import multiply_step
+from .product import BITS, Layout, Product, each, numbered, width
 
 _SHAPE = re.compile(r"m(\d+)n(\d+)k(\d+)")
-_INTEGERS = frozenset({"s8", "u8", "s4", "u4"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +85,7 @@ def decode_wmma(decoder: Decoder, instruction: Instruction) -> Step | None:
         return _load(decoder, instruction)
     if instruction.modifiers[0] == "store":
         return _store(decoder, instruction)
-    return _multiply(decoder, instruction)
+    return multiply_step(decoder, product_of(instruction), instruction)
 
 
 def _extent(instruction: Instruction) -> tuple[int, int, int]:
@@ -187,71 +188,47 @@ def _registers(group: Group, fetches: Sequence[Fetch]) -> Array:
     return np.stack([by_warp(group, fetch(group.frame)) for fetch in fetches])
 
 
-def _multiply(decoder: Decoder, instruction: Instruction) -> Step:
-    m, n, k = _extent(instruction)
-    layouts = [word == "row" for word in instruction.modifiers if word in ("row", "col")]
+def product_of(instruction: Instruction) -> Product:
+    """Return what a `wmma.mma` computes."""
+    by_rows = [word == "row" for word in instruction.modifiers if word in ("row", "col")]
     types = [word for word in instruction.modifiers if word in BITS]
     if len(types) == 2:
         types = [types[0], "f16", "f16", types[1]]
     to, left, right, start = types
-    matrices = (
-        Matrix(m, k, left, layouts[0]),
-        Matrix(k, n, right, layouts[1]),
-        Matrix(m, n, start, True),
+    counts = [len(elements(operand)) for operand in instruction.operands]
+    return _product(
+        _extent(instruction),
+        (by_rows[0], by_rows[1]),
+        (to, left, right, start),
+        (counts[0], counts[1], counts[2], counts[3]),
+        "satfinite" in instruction.modifiers,
+        "and" in instruction.modifiers,
     )
-    result = Matrix(m, n, to, True)
-    kinds = ["b64" if BITS[each] == 64 else "b32" for each in (to, left, right, start)]
-    fetches = [
-        [decoder.fetch(e, kind) for e in elements(operand)]
-        for operand, kind in zip(instruction.operands[1:4], kinds[1:], strict=True)
-    ]
-    stores = _stores(decoder, instruction.operands[0], kinds[0])
-    saturates = "satfinite" in instruction.modifiers
-    both = "and" in instruction.modifiers
-
-    def multiply(group: Group) -> None:
-        a, b, c = (
-            matrix.elements(_registers(group, part))
-            for matrix, part in zip(matrices, fetches, strict=True)
-        )
-        found = _product(a, b, c, (to, left, right, start), saturates, both)
-        _put_all(group, stores, result.registers(found, len(stores)))
-
-    return multiply
 
 
-def _stores(decoder: Decoder, operand: Operand, kind: str) -> list[Store | None]:
-    return [decoder.store(e, kind) for e in elements(operand)]
-
-
+@cache
 def _product(
-    a: Array, b: Array, c: Array, types: tuple[str, str, str, str], saturates: bool, both: bool
-) -> Array:
+    extent: tuple[int, int, int], by_rows: tuple[bool, bool], types: tuple[str, str, str, str],
+    registers: tuple[int, int, int, int], saturate: bool, both: bool,
+) -> Product:  # fmt: skip
+    m, n, k = extent
     to, left, right, start = types
-    if left == "f64":
-        return tensor.multiply_doubles(*(x.view(np.float64) for x in (a, b, c))).view(np.uint64)
-    if left == "b1":
-        combine = np.bitwise_and if both else np.bitwise_xor
-        total = c.view(np.int32).astype(np.int64)
-        for k in range(a.shape[1]):
-            total = total + combine(a[:, k, None], b[None, k])
-        return total.astype(np.int32).view(np.uint32)
-    if left in _INTEGERS:
-        wide = _signed(a, left), _signed(b, right)
-        return tensor.multiply_integers(*wide, c.view(np.int32), saturates).view(np.uint32)
-    first, second, third = (
-        tensor.of_bits(x.astype(f"u{max(BITS[kind], 16) // 8}"), kind)
-        for x, kind in ((a, left), (b, right), (c, start))
+    inner = k * BITS[left] // width(left)
+    used = max(m * n * width(to) // (64 if BITS[to] == 64 else 32) // LANES, 1)
+    register = np.arange(registers[0])[:, None, None] % used
+    place = np.arange(each(to))[:, None]
+    layout = Layout(
+        _numbers((m, inner), left, by_rows[0])[:, :, None],
+        _numbers((inner, n), right, by_rows[1])[:, :, None],
+        _numbers((m, n), start, True)[:, :, None],
+        ((register * LANES + np.arange(LANES)) * each(to) + place).reshape(-1),
     )
-    if left != "tf32":
-        return tensor.multiply_floats(first, second, third, to, octets=False)
-    half = tensor.multiply_floats(first[:, :4], second[:4], third, to, octets=False)
-    return tensor.multiply_floats(
-        first[:, 4:], second[4:], tensor.of_bits(half, to), to, octets=False
-    )
+    return Product(types, layout, registers, 4 if left == "tf32" else inner, saturate, both)
 
 
-def _signed(bits: Array, kind: str) -> Array:
-    wide = bits.astype(np.int64)
-    top = 1 << (BITS[kind] - 1)
-    return (wide ^ top) - top if kind[0] == "s" else wide
+def _numbers(shape: tuple[int, int], kind: str, by_rows: bool) -> NDArray[np.intp]:
+    """Return the numbers of a matrix's elements, which lie in memory by rows or by columns."""
+    place = np.arange(shape[0] * shape[1])
+    place = place.reshape(shape) if by_rows else place.reshape(shape[::-1]).T
+    register, lane = np.divmod(place // each(kind), LANES)
+    return numbered(lane, register, place % each(kind), kind)

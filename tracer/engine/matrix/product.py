@@ -1,0 +1,128 @@
+"""D = A B + C by the lanes of a warp: where the elements lie, and what is computed of them.
+
+The elements of an operand are numbered by register, place in it and lane: element
+(register * each + place) * 32 + lane, where a register holds `each`. The compiled engine takes the
+same layout, see compiled/llvm/product_text.py.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..lanes import LANES, Array
+from ..op import tensor
+
+BITS = {
+    **{"f16": 16, "bf16": 16, "tf32": 32, "f32": 32, "f64": 64, "s32": 32, "e4m3": 8, "e5m2": 8},
+    **{"u8": 8, "s8": 8, "u4": 4, "s4": 4, "b1": 1},
+}
+
+
+def width(kind: str) -> int:
+    """Return the bits of an element of a PTX type; those of `b1` are words of 32."""
+    return 32 if kind == "b1" else BITS[kind]
+
+
+def each(kind: str) -> int:
+    """Return how many elements of a PTX type a register holds."""
+    return max(32 // width(kind), 1)
+
+
+def numbered(lane: Array, register: Array, place: Array, kind: str) -> NDArray[np.intp]:
+    """Return the numbers of elements at these lanes, registers and places."""
+    found: NDArray[np.intp] = (register * each(kind) + place) * LANES + lane
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Numbers of elements: `a` (rows, inner, products), `b` (inner, columns, products) and `c`
+    (rows, columns, products); `d` has for each element of D, as numbered, its place in `c`."""
+
+    a: NDArray[np.intp]
+    b: NDArray[np.intp]
+    c: NDArray[np.intp]
+    d: NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class Product:
+    """The PTX types of D, A, B and C, where their elements lie, and how many registers a lane has.
+
+    Of so many `terms` of a sum at a time the products are added to what came before.
+    """
+
+    types: tuple[str, str, str, str]
+    layout: Layout
+    registers: tuple[int, int, int, int]
+    terms: int
+    saturate: bool = False
+    both: bool = False
+
+    @cached_property
+    def octets(self) -> bool:
+        """Whether the factors are floats of 8 bits."""
+        return self.types[1] in ("e4m3", "e5m2")
+
+    def __call__(self, a: Array, b: Array, c: Array) -> Array:
+        """Return the registers of D (n, warps, 32) from those of A, B and C."""
+        to, *kinds = self.types
+        layout = self.layout
+        places = layout.a, layout.b, layout.c
+        found = self._multiply(
+            *(
+                _elements(registers, kind)[place].reshape(*place.shape[:2], -1)
+                for registers, kind, place in zip((a, b, c), kinds, places, strict=True)
+            )
+        )
+        return _packed(found.reshape(layout.c.size, -1)[layout.d], to)
+
+    def _multiply(self, a: Array, b: Array, c: Array) -> Array:
+        to, left, right, start = self.types
+        if left == "f64":
+            return tensor.multiply_doubles(*(x.view(np.float64) for x in (a, b, c))).view(np.uint64)
+        if left == "b1":
+            return tensor.multiply_bits(a, b, c.view(np.int32), self.both).view(np.uint32)
+        if to == "s32":
+            wide = _signed(a, left), _signed(b, right), c.view(np.int32)
+            return tensor.multiply_integers(*wide, self.saturate).view(np.uint32)
+        first, second, total = (
+            tensor.of_bits(x.astype(f"u{width(kind) // 8}"), kind)
+            for x, kind in ((a, left), (b, right), (c, start))
+        )
+        if self.octets:
+            return tensor.multiply_floats(first, second, total, to, octets=True)
+        for start_at in range(0, len(second), self.terms):
+            some = slice(start_at, start_at + self.terms)
+            bits = tensor.multiply_floats(first[:, some], second[some], total, to, octets=False)
+            total = tensor.of_bits(bits, to)
+        return bits
+
+
+def _elements(registers: Array, kind: str) -> Array:
+    """Return the bits of all elements (number, warps) of registers (n, warps, 32)."""
+    count = each(kind)
+    if count == 1:
+        return registers.swapaxes(1, 2).reshape(-1, registers.shape[1])
+    shifts = np.arange(count, dtype=np.uint32)[:, None, None] * np.uint32(width(kind))
+    parts = registers[:, None] >> shifts & np.uint32((1 << width(kind)) - 1)
+    return parts.swapaxes(2, 3).reshape(-1, registers.shape[1])
+
+
+def _packed(elements: Array, kind: str) -> Array:
+    """Return elements (number, warps) as registers (n, warps, 32)."""
+    count = each(kind)
+    parts = elements.reshape(-1, count, LANES, elements.shape[1]).swapaxes(2, 3)
+    if count == 1:
+        return parts[:, 0]
+    shifts = np.arange(count, dtype=np.uint32)[:, None, None] * np.uint32(width(kind))
+    packed: Array = np.bitwise_or.reduce(parts.astype(np.uint32) << shifts, axis=1)
+    return packed
+
+
+def _signed(bits: Array, kind: str) -> Array:
+    wide = bits.astype(np.int64)
+    top = 1 << (BITS[kind] - 1)
+    return (wide ^ top) - top if kind[0] == "s" else wide
