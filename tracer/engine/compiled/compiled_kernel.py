@@ -233,8 +233,8 @@ def symbols_of(kernel: Kernel, loaded: LoadedModule) -> dict[tuple[int, str], in
 
 def _compile(made: KernelText, blocks: int) -> NDArray[np.int64]:
     """Return where the functions of the basic blocks lie."""
-    for definition in made.support.values():
-        compile_assembly(definition, vectors=False)
+    for definition, vectors in made.support.values():
+        compile_assembly(definition, vectors)
     return np.array(_load_kernel(made.text, blocks), dtype=np.int64)
 
 

@@ -77,7 +77,7 @@ def accumulator(rows: int, bits: int) -> Fragment:
 
 def _layout(rows: int, inner: int, types: tuple[str, str, str, str]) -> Layout:
     """Return where the elements lie in a product of `rows` by `inner` with `inner` by 8."""
-    to, left, right, start = types
+    _, left, right, start = types
     a, b = (
         factor(lines, inner * BITS[kind] // width(kind), width(kind))
         for lines, kind in ((rows, left), (8, right))

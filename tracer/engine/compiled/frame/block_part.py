@@ -15,7 +15,7 @@ from ...array.move import NO_EFFECT
 
 RUN, ACCESS, ATOMIC, COUNT, WARP, ESCAPE = "run", "access", "atomic", "count", "warp", "escape"
 GENERIC, POINTED = "generic", "pointed"
-_ACROSS = frozenset({"shfl", "vote", "activemask", "match", "redux"})
+_ACROSS = frozenset({"shfl", "vote", "activemask", "match", "redux", "mma"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,8 @@ def kind_of(instruction: Instruction) -> str:
         return POINTED
     if opcode in ("atom", "red"):
         return ATOMIC if instruction.space else GENERIC
-    return WARP if opcode in _ACROSS else RUN
+    is_product = opcode == "wmma" and instruction.modifiers[0] == "mma"
+    return WARP if opcode in _ACROSS or is_product else RUN
 
 
 def _in_segments(kernel: Kernel, parts: list[Part]) -> Iterator[Part]:

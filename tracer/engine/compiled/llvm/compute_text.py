@@ -49,7 +49,7 @@ class Fragments:
     def __init__(self) -> None:
         self._names: dict[Fragment, str] = {}
         self._definitions: list[str] = []
-        self.support: dict[str, str] = {}
+        self.support: dict[str, tuple[str, bool]] = {}
         self._declared: dict[str, str] = {}
         for line in DECLARATIONS:
             self._declare(line)
@@ -73,11 +73,14 @@ class Fragments:
         rest = "\n".join(line for line in lines if not line.startswith("declare"))
         return _NAME.sub(lambda m: f"@{prefix}.{m[1]}", rest)
 
-    def once(self, name: str, parameters: str, definition: str, result: str = "void") -> str:
-        """Call for a function that is compiled by itself, once for all kernels; return what it is
-        called."""
+    def once(
+        self, name: str, parameters: str, definition: str, result: str = "void",
+        vectors: bool = False,
+    ) -> str:  # fmt: skip
+        """Call for a function that is compiled by itself, once for all kernels, its loops as
+        `vectors` or as they stand; return what it is called."""
         called = symbol(name, definition)
-        self.support[called] = definition
+        self.support[called] = definition, vectors
         self._declare(f"declare {result} @{called}({parameters})")
         return called
 

@@ -59,7 +59,8 @@ class KernelText:
     compiled. `sites` holds pc, state space and bytes of each access, `anywhere` those of generic
     addresses (their numbers), `first_site` where those of
     each basic block begin; `counted` the pcs whose lanes are counted; `support` functions that it
-    calls; `crosses_lanes` whether lanes may read registers of others.
+    calls, and whether their loops become vectors; `crosses_lanes` whether lanes may read registers
+    of others.
     """
 
     frame: Frame
@@ -70,7 +71,7 @@ class KernelText:
     anywhere: list[int] = field(default_factory=list)
     first_site: list[int] = field(default_factory=list)
     counted: list[int] = field(default_factory=list)
-    support: dict[str, str] = field(default_factory=dict)
+    support: dict[str, tuple[str, bool]] = field(default_factory=dict)
     crosses_lanes: bool = False
     calls: Calls = field(default_factory=Calls)
 

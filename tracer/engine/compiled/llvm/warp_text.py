@@ -13,6 +13,7 @@ from ...native.language import I64, U8, U32, trailing_zeros
 from ...native.translate import translate
 from .access_text import keep_lanes, same_size
 from .lane_text import Refuse
+from .product_text import add_product
 from .warp_lines import WarpText
 
 IDX, UP, DOWN, BFLY = range(4)
@@ -22,7 +23,7 @@ _VOTES = {"all": ALL, "any": ANY, "uni": UNI, "ballot": BALLOT}
 
 
 def add_warp(text: WarpText, instruction: Instruction, refuse: Refuse) -> None:
-    """Add a `shfl`, `vote`, `activemask`, `match` or `redux`."""
+    """Add a `shfl`, `vote`, `activemask`, `match`, `redux` or product of matrices."""
     add = _ADDERS.get(instruction.opcode)
     if add is None:
         raise refuse("this instruction")
@@ -285,4 +286,6 @@ _ADDERS = {
     "activemask": _active,
     "match": _match,
     "redux": _reduce,
+    "mma": add_product,
+    "wmma": add_product,
 }
