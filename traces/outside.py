@@ -58,11 +58,11 @@ def _line(instructions: pa.Table, pc: int) -> str:
 
 
 def _first(launch: Launch, instructions: pa.Table, outside: Outside, base: int, times: str) -> str:
-    opcode, width = (instructions[name][outside.pc].as_py() for name in ("opcode", "bytes"))
+    text, width = (instructions[name][outside.pc].as_py() for name in ("text", "bytes"))
     thread = coordinates(outside.thread, launch.block)
     block = coordinates(outside.block, launch.grid)
     return (
-        f"{verb_of(opcode)} {width} bytes outside of every array, {times} at global "
+        f"{verb_of(text, 'global')} {width} bytes outside of every array, {times} at global "
         f"address {base + outside.address:#x} in thread {thread} of "
         f"block {block}: {_nearest(launch, outside.address, width)}"
     )

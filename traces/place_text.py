@@ -2,11 +2,20 @@
 
 Triple = tuple[int, int, int]
 
-_VERBS = {"ld": "reads", "ldu": "reads", "st": "writes"}
+_VERBS = {
+    **{"ld": "reads", "ldu": "reads", "ldmatrix": "reads"},
+    **{"st": "writes", "stmatrix": "writes"},
+}
 
 
-def verb_of(opcode: str) -> str:
-    """Return what a PTX opcode does to memory: `reads`, `writes` or `updates`."""
+def verb_of(text: str, space: str) -> str:
+    """Return what a PTX instruction does to memory of a state space: `reads`, `writes` or
+    `updates`. A copy names the space that it writes first."""
+    mnemonic = next(word for word in text.split() if word[0] != "@")
+    opcode, *modifiers = mnemonic.rstrip(";").split(".")
+    spaces = [m.partition("::")[0] for m in modifiers if m.startswith(("global", "shared"))]
+    if opcode == "cp" and len(spaces) == 2:
+        return "writes" if spaces[0] == space else "reads"
     return _VERBS.get(opcode, "updates")
 
 

@@ -3,6 +3,7 @@
 import ctypes
 from collections.abc import Callable
 from functools import cache, lru_cache
+from itertools import pairwise
 from typing import Any, NamedTuple, TypeAlias
 from weakref import WeakKeyDictionary
 
@@ -66,6 +67,15 @@ class Buffers:
         held = self._held.get(name)
         if held is None or len(held) < size:
             held = self._held[name] = np.empty(size, dtype=dtype)
+        return held
+
+    def take_zeros(self, name: str, size: int, dtype: str) -> NDArray[Any]:
+        """Return an array of zeros; a new one takes memory only where it is written."""
+        held = self._held.get(name)
+        if held is None or len(held) < size:
+            held = self._held[name] = np.zeros(size, dtype=dtype)
+        else:
+            held[:size] = 0
         return held
 
     def widen(self, name: str, size: int) -> NDArray[Any]:
@@ -182,10 +192,13 @@ class CompiledKernel:
         self.joins = np.array([block.join for block in kernel.blocks], dtype=np.int32)
         self.lengths = np.array([b.last - b.first for b in kernel.blocks], dtype=np.int32)
         self.first_site = np.array(self.made.first_site, dtype=np.int32)
-        sites = self.sites = [*self.made.sites, *self._sites_anywhere()]
+        made = self.made.sites
+        sites = self.sites = [*made, *self._sites_anywhere()]
         self.site_pc = np.array([pc for pc, _, _ in sites], dtype=np.uint32)
         spaces = [_SPACES.get(space, 0) for _, space, _ in sites]
         self.site_space = np.array(spaces, dtype=np.uint8)
+        parts = [pc == before for (pc, _, _), (before, _, _) in pairwise([(-1, "", 0), *made])]
+        self.site_part = np.array([*parts, *[0] * (len(sites) - len(made))], dtype=np.uint8)
 
     def _sites_anywhere(self) -> list[tuple[int, str, int]]:
         """Return the accesses with generic addresses, once for each state space."""

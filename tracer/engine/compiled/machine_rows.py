@@ -39,7 +39,7 @@ class MachineRows(AccessRows):
         self._buffers = buffers
         self._sites: dict[tuple[int, int, int], int] = {}
         self._site_pc, self._site_space = code.site_pc, code.site_space
-        self._site_part = np.zeros(len(code.site_pc), dtype=np.uint8)
+        self._site_part = code.site_part
         machine.row_limit = ROWS
         for name, kind in _BUFFERS.items():
             setattr(machine, name, buffers.take(name, code.capacity(machine.warps), kind))

@@ -175,9 +175,9 @@ class CompiledWave(ArrayWave):
         """Make the frames, and tables of the special registers of these blocks."""
         m, frame = self._machine, self._code.frame
         m.frame_bytes = frame.size
-        m.frames = self._buffers.take("frames", self.warps * frame.size + 64, "u1")
-        if self._code.made.crosses_lanes:
-            m.frames[: self.warps * frame.size] = 0
+        crosses = self._code.made.crosses_lanes
+        take = self._buffers.take_zeros if crosses else self._buffers.take
+        m.frames = take("frames", self.warps * frame.size + 64, "u1")
         tables = frame.specials.tables(self.program.launch, self.numbers)
         m.launch_table, m.block_table = tables[LAUNCH], tables[BLOCK]
         m.warp_table = tables[THREAD]

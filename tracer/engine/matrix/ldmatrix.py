@@ -18,7 +18,14 @@ from ..lanes import LANES, Array, Mask, pack
 from ..memory.access import read, write
 from ..memory.address import Access, describe, elements
 
-_COUNTS = {"x1": 1, "x2": 2, "x4": 4}
+COUNTS = {"x1": 1, "x2": 2, "x4": 4}
+"""Matrices that an instruction moves, by its modifier."""
+
+ROW_BYTES = 16
+"""Bytes of a row of a matrix."""
+
+
+_NOTHING = np.uint64(0)
 
 
 def decode_matrix_move(decoder: Decoder, instruction: Instruction) -> Step | None:
@@ -62,7 +69,7 @@ def _lanes(group: Group, guard: Fetch | None, count: int) -> Mask:
 
 
 def _load(decoder: Decoder, instruction: Instruction) -> Step:
-    count = next(_COUNTS[m] for m in instruction.modifiers if m in _COUNTS)
+    count = next(COUNTS[m] for m in instruction.modifiers if m in COUNTS)
     access = _rows(decoder, instruction, 1)
     stores = [decoder.store(e, "b32") for e in elements(instruction.operands[0])]
     if len(stores) != count:
@@ -72,7 +79,8 @@ def _load(decoder: Decoder, instruction: Instruction) -> Step:
     def load(group: Group) -> None:
         lanes = _lanes(group, access.guard, count)
         loaded = read(group, lanes, access, access.address(group.frame))
-        words = np.stack([by_warp(group, half) for half in loaded], axis=-1).view(np.uint32)
+        rows = np.stack([by_warp(group, half) for half in loaded], axis=-1)
+        words = np.where(by_warp(group, lanes)[:, :, None], rows, _NOTHING).view(np.uint32)
         for matrix, store in enumerate(stores):
             rows = np.ascontiguousarray(words[:, 8 * matrix : 8 * matrix + 8])
             put(group, store, _turn(rows.reshape(-1, LANES), transposed))
@@ -81,7 +89,7 @@ def _load(decoder: Decoder, instruction: Instruction) -> Step:
 
 
 def _store(decoder: Decoder, instruction: Instruction) -> Step:
-    count = next(_COUNTS[m] for m in instruction.modifiers if m in _COUNTS)
+    count = next(COUNTS[m] for m in instruction.modifiers if m in COUNTS)
     access = _rows(decoder, instruction, 0)
     fetches = [decoder.fetch(e, "b32") for e in elements(instruction.operands[1])]
     if len(fetches) != count:

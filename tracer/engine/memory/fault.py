@@ -82,7 +82,7 @@ def _report(
     program = wave.program
     address = int(addresses.reshape(-1)[lane])
     instruction = program.kernel.instructions[pc]
-    verb = verb_of(instruction.opcode)
+    verb = verb_of(instruction.text, space.name.lower())
     problem = "outside" if outside else "misaligned"
     where = _nearest(group, address, space, width) if outside else f"not a multiple of {width}"
     if outside and space == Space.GLOBAL:
@@ -98,7 +98,7 @@ def _report(
 def _report_ended(group: Group, addresses: Array, lane: int, pc: int) -> NoReturn:
     wave = group.wave
     address = int(addresses.reshape(-1)[lane])
-    verb = verb_of(wave.program.kernel.instructions[pc].opcode)
+    verb = verb_of(wave.program.kernel.instructions[pc].text, "shared")
     owner, offset = cluster.owner_and_offset(group, addresses)
     block = int(wave.numbers[int(owner.reshape(-1)[lane])])
     there = coordinates(block, wave.program.launch.grid)

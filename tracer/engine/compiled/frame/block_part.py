@@ -99,8 +99,25 @@ def kind_of(instruction: Instruction) -> str:
         return POINTED
     if opcode in ("atom", "red"):
         return ATOMIC if instruction.space else GENERIC
+    if opcode == "cp" and is_async_copy(instruction):
+        return ACCESS if instruction.space else ""
+    if opcode in ("ldmatrix", "stmatrix") and instruction.space:
+        return ACCESS
     is_product = opcode == "wmma" and instruction.modifiers[0] == "mma"
     return WARP if opcode in _ACROSS or is_product else RUN
+
+
+def is_async_copy(instruction: Instruction) -> bool:
+    """Whether it is a `cp.async`, or waits for such copies, which are done when they are issued."""
+    others = {"bulk", "mbarrier"}
+    return "async" in instruction.modifiers and others.isdisjoint(instruction.modifiers)
+
+
+def accesses_of(instruction: Instruction) -> tuple[tuple[str, bool], ...]:
+    """Return the state space of each access of an instruction, and whether it writes."""
+    if instruction.opcode == "cp":
+        return ("global", False), ("shared", True)
+    return ((instruction.space, instruction.opcode in ("st", "stmatrix", "atom", "red")),)
 
 
 def _in_segments(kernel: Kernel, parts: list[Part]) -> Iterator[Part]:
@@ -113,13 +130,12 @@ def _in_segments(kernel: Kernel, parts: list[Part]) -> Iterator[Part]:
         if begins:
             read, written = set(), set()
         if part.kind in (ACCESS, ATOMIC):
-            instruction = kernel.instructions[part.pcs[0]]
-            space = instruction.space
-            writes = part.kind == ATOMIC or instruction.opcode == "st"
-            if space not in ("local", "const"):
-                if space in written or (writes and space in read):
-                    begins = True
-                    read, written = set(), set()
+            accesses = accesses_of(kernel.instructions[part.pcs[0]])
+            reached = [(s, writes) for s, writes in accesses if s not in ("local", "const")]
+            if any(s in written or (writes and s in read) for s, writes in reached):
+                begins = True
+                read, written = set(), set()
+            for space, writes in reached:
                 (written if writes else read).add(space)
         yield Part(part.kind, part.pcs, begins)
 

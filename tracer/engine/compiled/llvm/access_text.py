@@ -87,21 +87,23 @@ class Reached:
 
 def touched(
     text: WarpText, instruction: Instruction, operand: Operand, bytes_: int, position: int,
-    number: int, refuse: Refuse,
+    number: int, refuse: Refuse, lanes: str = "", space: str = "",
 ) -> Reached:  # fmt: skip
-    """Add the check and the row of an access of `bytes_` bytes a lane."""
-    if not instruction.space:
+    """Add the check and the row of an access of `bytes_` bytes a lane, by `lanes` or all that are
+    on, to `space` or that of the instruction."""
+    space = space or instruction.space
+    if not space:
         return _touched_anywhere(text, instruction, operand, bytes_, position, number, refuse)
-    rule = SPACES.get(instruction.space)
+    rule = SPACES.get(space)
     if rule is None or not isinstance(operand, Address):
         raise refuse("an access without a state space")
     base = operand.base
-    if instruction.space == "global" and isinstance(base, Register) and TYPE_BYTES[base.type] == 4:
+    if space == "global" and isinstance(base, Register) and TYPE_BYTES[base.type] == 4:
         raise refuse("an address of 32 bits")
     addresses, offset = _addresses(text, operand, refuse)
-    start, step = _start(text, instruction.space)
+    start, step = _start(text, space)
     where = _Where(str(offset), str(rule.window), str(rule.arena), start, step)
-    return _touch_lanes(text, instruction, addresses, where, bytes_, position, number)
+    return _touch_lanes(text, instruction, addresses, where, bytes_, position, number, lanes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,9 +120,9 @@ class _Where:
 
 def _touch_lanes(
     text: WarpText, instruction: Instruction, addresses: str, where: _Where, bytes_: int,
-    position: int, number: int,
+    position: int, number: int, lanes: str = "",
 ) -> Reached:  # fmt: skip
-    mask = text.lanes_on(instruction)
+    mask = lanes or text.lanes_on(instruction)
     numbers = f"i64 %place, i64 {number}, i64 {position}, i64 {mask}, ptr {addresses}"
     fixed = f"i64 {where.offset}, i64 {bytes_}, i64 {where.window}, i64 {where.arena}"
     called = text.fragments.once("touch", _TOUCH, _touch(), "i64")

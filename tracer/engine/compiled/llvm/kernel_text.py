@@ -20,6 +20,7 @@ from ....ptx.kernel import (
 )
 from ....ptx.kernel import Part as Selected
 from ...kernel.parameter_layout import parameter_bytes, parameter_offsets
+from ...matrix.ldmatrix import ROW_BYTES
 from ...native.translate import translate
 from ...op.family import find_rule
 from ..frame.block_part import (
@@ -31,6 +32,7 @@ from ..frame.block_part import (
     POINTED,
     RUN,
     Part,
+    accesses_of,
     cut_parts,
     is_directed,
     spans_of,
@@ -42,7 +44,9 @@ from .access_text import add_access, add_look, add_pointed, element_operands
 from .atomic_text import add_atomic
 from .call_text import CallWriter
 from .compute_text import Fragments, compute
+from .copy_text import add_copy, copied_bytes
 from .lane_text import Lane, llvm_type
+from .matrix_text import add_matrix_access
 from .move_text import converted_address, move
 from .segment_text import SUPPORT, Segment, block_text, metadata, run_text, with_sizes
 from .switch_text import add_switch
@@ -102,6 +106,20 @@ def write_kernel(
     made.text = with_sizes(text, sizes)
     made.support = writer.fragments.support
     return made
+
+
+_ACCESSES = {
+    **{"atom": add_atomic, "red": add_atomic, "cp": add_copy},
+    **{"ldmatrix": add_matrix_access, "stmatrix": add_matrix_access},
+}
+
+
+def _bytes_of(instruction: Instruction) -> int:
+    """Return the bytes that a lane accesses."""
+    if instruction.opcode == "cp":
+        return copied_bytes(instruction)
+    is_matrix = instruction.opcode in ("ldmatrix", "stmatrix")
+    return ROW_BYTES if is_matrix else TYPE_BYTES[instruction.type] * instruction.vector
 
 
 class _Writer:
@@ -242,14 +260,14 @@ class _Writer:
             add_pointed(text, instruction, pc, (number, parameter_bytes(self._kernel)), refuse)
             self._last = f"inside{pc}"
         elif part.kind in (ACCESS, ATOMIC, GENERIC):
-            if "async" in instruction.modifiers:
+            add = _ACCESSES.get(instruction.opcode, add_access)
+            if "async" in instruction.modifiers and add is not add_copy:
                 raise refuse("this instruction")
-            add = add_atomic if instruction.opcode in ("atom", "red") else add_access
             add(text, instruction, position, number, refuse)
             if part.kind == GENERIC:
                 self._made.anywhere.append(len(self._made.sites))
-            size = TYPE_BYTES[instruction.type] * instruction.vector
-            self._made.sites.append((pc, instruction.space, size))
+            size = _bytes_of(instruction)
+            self._made.sites += [(pc, space, size) for space, _ in accesses_of(instruction)]
         else:
             add_warp(text, instruction, refuse)
             self._made.crosses_lanes = True
