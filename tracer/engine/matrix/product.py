@@ -116,7 +116,8 @@ def _packed(elements: Array, kind: str) -> Array:
     count = each(kind)
     parts = elements.reshape(-1, count, LANES, elements.shape[1]).swapaxes(2, 3)
     if count == 1:
-        return parts[:, 0]
+        only: Array = parts[:, 0]
+        return only
     shifts = np.arange(count, dtype=np.uint32)[:, None, None] * np.uint32(width(kind))
     packed: Array = np.bitwise_or.reduce(parts.astype(np.uint32) << shifts, axis=1)
     return packed
