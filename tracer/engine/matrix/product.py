@@ -105,10 +105,12 @@ def _elements(registers: Array, kind: str) -> Array:
     """Return the bits of all elements (number, warps) of registers (n, warps, 32)."""
     count = each(kind)
     if count == 1:
-        return registers.swapaxes(1, 2).reshape(-1, registers.shape[1])
+        words: Array = registers.swapaxes(1, 2).reshape(-1, registers.shape[1])
+        return words
     shifts = np.arange(count, dtype=np.uint32)[:, None, None] * np.uint32(width(kind))
     parts = registers[:, None] >> shifts & np.uint32((1 << width(kind)) - 1)
-    return parts.swapaxes(2, 3).reshape(-1, registers.shape[1])
+    elements: Array = parts.swapaxes(2, 3).reshape(-1, registers.shape[1])
+    return elements
 
 
 def _packed(elements: Array, kind: str) -> Array:
