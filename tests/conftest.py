@@ -4,6 +4,7 @@ What takes minutes to set up comes first, so that no core waits at the end. `scr
 leaves out what is slow: files whose tests take over 0.2 s of CPU each, on average.
 """
 
+import gc
 import os
 from collections.abc import Iterator
 from functools import partial
@@ -47,6 +48,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if is_slow(item.path):
             item.add_marker("slow")
+
+
+def pytest_collection_finish() -> None:
+    """Look for garbage seldom, and never among the tests themselves: a tenth of all time else."""
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
 
 
 def is_slow(path: Path) -> bool:
