@@ -12,6 +12,7 @@ __all__ = [
     "compare",
     "counters",
     "devices",
+    "import_trace",
     "occupancy",
     "read_trace",
     "record",
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from .errors import CutraceError as CutraceError
     from .tracer.host.session import Session as Session
     from .tracer.host.source.record import record as record
+    from .traces.foreign.importing import import_trace as import_trace
     from .traces.reader import read_trace as read_trace
     from .traces.writer import TraceWriter as TraceWriter
 
@@ -50,6 +52,7 @@ _HOME = {
     "compare": ".analyzer.comparison.compare",
     "counters": ".commands.answers.lists",
     "devices": ".commands.answers.lists",
+    "import_trace": ".traces.foreign.importing",
     "occupancy": ".commands.answers.occupancy",
     "read_trace": ".traces.reader",
     "record": ".tracer.host.source.record",

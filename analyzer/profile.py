@@ -176,7 +176,7 @@ def _on_devices(
     places = find_places(instructions, manifest)
     touched = Touched(launch)
     turns = cache(partial(count_turns, launch))
-    histories = cache(partial(sample_warps, launch))
+    histories = None if manifest.is_machine_code else cache(partial(sample_warps, launch))
     devices = list(question.devices.values())
     for counts in replay_in_jobs(launch, devices, question.options, tell):
         yield launch_profile(

@@ -373,9 +373,14 @@ class Event:
     name: str = ""
 
 
+MACHINE_CODE = "sass"
+"""The target of a compiler of which the trace has the machine's instructions, no PTX."""
+
+
 @dataclass(frozen=True, slots=True)
 class Compiler:
-    """Who turned the source into PTX: `name` is `nvrtc`, `ptx` (given as it is), ..."""
+    """Who turned the source into PTX: `name` is `nvrtc`, `ptx` (given as it is), ...; of an
+    imported trace the tool that took it, and `target` is MACHINE_CODE."""
 
     name: str
     version: str = ""
@@ -399,3 +404,8 @@ class Manifest:
     sources: dict[str, str] = field(default_factory=dict)
     fault: str = ""
     left_out: str = ""
+
+    @property
+    def is_machine_code(self) -> bool:
+        """Whether instructions are the machine's, as another tool traced them, and not PTX."""
+        return any(compiler.target == MACHINE_CODE for compiler in self.compilers)

@@ -14,7 +14,7 @@ def render(profile: Profile) -> str:
     parts = [profile.view.first] if profile.view.first else []
     for sheet in laid_out:
         parts += _sheet(sheet, profile)
-    if any(sheet.follows_ptx for sheet in laid_out):
+    if any(sheet.follows_ptx for sheet in laid_out) and not profile.manifest.is_machine_code:
         parts.append(PTX_IS_NOT_SASS)
     if profile.view.last:
         parts.append(f"Next: `{profile.view.last}`")

@@ -146,7 +146,7 @@ def _launches(profile: Profile, width: int) -> Iterator[tuple[str, str]]:
         yield "every launch:", "bold"
         yield from (line for part in common for line in part)
         yield "", ""
-    if any(sheet.follows_ptx for sheet in laid_out):
+    if any(sheet.follows_ptx for sheet in laid_out) and not profile.manifest.is_machine_code:
         yield from _sentence(PTX_IS_NOT_SASS, width)
     if view.last:
         yield f"next: {view.last}", "green"

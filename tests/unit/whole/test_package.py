@@ -35,7 +35,16 @@ def test_no_folder_of_tests_or_of_the_gallery_is_a_package() -> None:
 
 def test_public_names_are_these_and_each_can_be_imported() -> None:
     names = ["CutraceError", "Session", "TraceWriter", "advise", "analyze", "check", "compare"]
-    names += ["counters", "devices", "occupancy", "read_trace", "record", "recording", "report"]
+    names += [
+        "counters",
+        "devices",
+        "import_trace",
+        "occupancy",
+        "read_trace",
+        "record",
+        "recording",
+        "report",
+    ]
     names += ["sweep", "why"]
     assert cutrace.__all__ == names
     assert [getattr(cutrace, name).__name__ for name in names] == names

@@ -26,7 +26,7 @@ ANSWERS: dict[str, Callable[[Path], Any]] = {
     "CutraceError": lambda _: cutrace.CutraceError("k.cu:3: no such thing"),
 }
 """What each public name answers."""
-BY_NAME = {"Session", "TraceWriter", "record", "recording", "sweep"}
+BY_NAME = {"Session", "TraceWriter", "import_trace", "record", "recording", "sweep"}
 """Those that write files, or answer what others do: they travel as names."""
 
 

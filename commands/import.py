@@ -1,0 +1,56 @@
+"""`cutrace import`: a trace of another tool, taken on a GPU, as one of cutrace's."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .options.quote import quote
+
+PANEL = "Record"
+EXAMPLES = (
+    "cutrace import kernelslist.g -o app.cutrace",
+    "cutrace import kernel_5f3a_iter0_scale.ndjson.zst",
+)
+
+
+def command(
+    files: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="FILE...",
+            help="Accel-Sim's kernelslist.g or .traceg, what NVBit's mem_trace printed, or "
+            "CUTracer's NDJSON; also packed by gzip, xz or zstd.",
+        ),
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="The trace; else the first file's name, here."),
+    ] = None,
+    format: Annotated[
+        str, typer.Option(metavar="NAME", help="Read the files as this format, whatever they say.")
+    ] = "",
+    source: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="The source that line numbers in the files are of."),
+    ] = None,
+    max_trace_size: Annotated[
+        str, typer.Option(metavar="BYTES", help="The largest trace: 500K, 10M, 2G.")
+    ] = "",
+) -> str:
+    """Read traces that other tools took on a GPU: machine instructions, as they are."""
+    from ..tracer.host.selection.wish import read_bytes
+    from ..traces.foreign.importing import import_trace
+
+    trace = out or Path(f"{files[0].name.partition('.')[0]}.cutrace")
+    limit = read_bytes(max_trace_size) if max_trace_size else 0
+    done = import_trace(files, trace, format, source, limit)
+    counts = (
+        f"{done.launches} launch{'es' * (done.launches > 1)}",
+        f"{done.instructions:,} machine instructions of warps",
+        f"{done.accesses:,} memory accesses",
+    )
+    told = [str(trace), ", ".join(counts)]
+    if done.lacks:
+        told.append(f"not told by the tool: {'; '.join(done.lacks)}")
+    return "\n".join((*told, f"next: cutrace analyze {quote(trace)}"))
