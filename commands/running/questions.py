@@ -68,10 +68,17 @@ def _of(source: Path, table: Mapping[str, Any], text: str) -> Iterator[Question]
 
 
 def _arithmetic(text: str, number: int, launches: int) -> str:
-    """The part about one launch of `[256 * 4, 40 * 9]`, where there is one for each."""
-    parts = text.strip("[]").split(", ")
-    is_list = text.startswith("[") and text.endswith("]") and text.count("[") == 1
-    return parts[number] if is_list and len(parts) == launches else text
+    """The arithmetic of one launch: of a list with a part for each, its part.
+
+    >>> _arithmetic("[256 * 4, 40 * 9]", 1, 2), _arithmetic("2 half-warps * [1, 16]", 0, 2)
+    ('40 * 9', '2 half-warps * 1')
+    """
+
+    def pick(found: re.Match[str]) -> str:
+        parts = found[1].split(", ")
+        return parts[number] if len(parts) == launches else found[0]
+
+    return re.sub(r"\[([^][]*)\]", pick, text)
 
 
 def launch_lines(source: str) -> list[str]:

@@ -59,7 +59,7 @@ INWARD = ("founding-documents.md",)
 """Pages for those who work on cutrace."""
 NAMED = re.compile(r"^```(\w+) \S+$", re.M)
 """The beginning of a block that is a file: of a site it has the language alone."""
-LINK = re.compile(r"(\]\()([^)#\s]+\.(?:md|png|svg|toml))((?:#[^)\s]*)?\))")
+LINK = re.compile(r"(\]\()([^)#\s]+\.(?:md|png|svg|toml|ipynb))((?:#[^)\s]*)?\))")
 
 
 def pages() -> dict[str, Path]:
