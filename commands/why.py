@@ -20,7 +20,7 @@ PANEL = "Ask"
 EXAMPLES = (
     "cutrace why scale.cu",
     "cutrace why scale.cu scale.cu:7 -d h100",
-    "cutrace why scale.cutrace --svg lanes.svg",
+    "cutrace why scale.cutrace --figure lanes.png",
     "cutrace why scale.cutrace -d all --format json",
 )
 
@@ -42,7 +42,14 @@ def command(
         str | None,
         typer.Option(metavar="ID", help="An access by its identifier, as shown before."),
     ] = None,
-    svg: Annotated[Path | None, typer.Option(help="Draw it into this file, too.")] = None,
+    figure: Annotated[
+        Path | None,
+        typer.Option(
+            *("--figure", "--svg"),
+            metavar="FILE.svg|png|pdf",
+            help="Draw it into this file, too.",
+        ),
+    ] = None,
     format: Format = "table",
 ) -> str:
     """Show why a line costs what it costs: its worst warp, lane by lane."""
@@ -55,11 +62,11 @@ def command(
         from ..traces.reader import read_trace
 
         found = explain(read_trace(trace), line, asked, access)
-    if svg is not None:
-        from ..analyzer.text.output import write_report
+    if figure is not None:
+        from ..analyzer.text.figure import write_figure
         from ..analyzer.why.svg import render
 
-        write_report(svg, render(found))
+        write_figure(figure, render(found))
     if format != "table":
         from .answers.why import Why
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from ...analyzer.text.output import write_report
+from ...analyzer.text.figure import write_figure
 from ...analyzer.why import svg, text
 from ...analyzer.why.explain import Explanation, explain
 from .subject import Subject, opened, replayed
@@ -45,12 +45,12 @@ class Why(Sequence[Explanation]):
 
     @property
     def svg(self) -> str:
-        """The picture of `cutrace why --svg`."""
+        """The picture of `cutrace why --figure FILE.svg`."""
         return svg.render(self.explanations)
 
     def save(self, path: str | Path) -> Path:
-        """Write the picture into a file; return its path."""
-        write_report(Path(path), self.svg)
+        """Write the picture as SVG, PNG or PDF, as the name ends; return its path."""
+        write_figure(Path(path), self.svg)
         return Path(path)
 
     def frame(self) -> pl.DataFrame:
