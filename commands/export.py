@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from ..analyzer.exports.registry import Exporter, exporter, names
 from ..errors import CutraceError, nearest
 from ..models.replay.options import DEFAULT_DEVICE, ReplayOptions
 from .options.complete import starting
@@ -28,6 +29,7 @@ FORMATS = {
     "callgrind": ("stacks", "render_callgrind", DEFAULT_DEVICE),
 }
 """The file of `analyzer/profilers` that renders each format, its function, a device that had it."""
+NAMES = (*FORMATS, *names())
 
 
 @replays
@@ -37,9 +39,10 @@ def command(
     to: Annotated[
         str,
         typer.Option(
-            metavar="|".join(FORMATS),
-            autocompletion=starting(lambda: FORMATS),
-            help="A profiler's file, or stacks of lines for flame graphs and KCachegrind.",
+            metavar="|".join(NAMES),
+            autocompletion=starting(lambda: NAMES),
+            help="A profiler's file, stacks of lines for flame graphs and KCachegrind, or a trace"
+            " as other tools read it.",
         ),
     ],
     out: Annotated[Path | None, typer.Option("--out", "-o", help="A file; else print it.")] = None,
@@ -48,14 +51,16 @@ def command(
         typer.Option(help="Its counters and options, one a line; else all that the device has."),
     ] = None,
 ) -> str:
-    """Write a trace's counters as other programs read them."""
+    """Write a trace, or its counters, as other programs read them."""
     from ..analyzer.profile import count
     from ..analyzer.profilers.profiler_environment import read_config
     from ..analyzer.text.output import write_report
 
+    if to not in NAMES:
+        known = ", ".join(NAMES)
+        raise CutraceError(f"cannot export to {to!r}{nearest(to, NAMES)}; there are {known}")
     if to not in FORMATS:
-        known = ", ".join(FORMATS)
-        raise CutraceError(f"cannot export to {to!r}{nearest(to, FORMATS)}; there are {known}")
+        return _export(exporter(to), trace, out, replay)
     module, function, device = FORMATS[to]
     render = getattr(import_module(f"..analyzer.profilers.{module}", __package__), function)
     lines = [read_config(config)] if config else []
@@ -64,3 +69,11 @@ def command(
         return text
     write_report(out, text)
     return str(out)
+
+
+def _export(writer: Exporter, trace: Path, out: Path | None, replay: ReplayOptions) -> str:
+    """Have a format written that is a file of `analyzer/exports`, or of the user's."""
+    from ..traces.reader import read_trace
+
+    options = with_devices(replay, writer.DEVICE) if writer.DEVICE else replay
+    return writer.write(read_trace(trace), out, options)

@@ -49,9 +49,7 @@ def find_spaces(addresses: Words, reach: Ints, shared: int, local: int) -> npt.N
         only = reach == 1 << space
         spaces[only] = space
         may = (reach >> space & 1 == 1) & ~only
-        inside = addresses[may] < WINDOW
-        if window:
-            inside |= addresses[may] - np.uint64(window) < WINDOW
+        inside = addresses[may] - np.uint64(window) < WINDOW
         spaces[may] = np.where(inside, np.uint8(space), spaces[may])
     return spaces
 

@@ -1,0 +1,321 @@
+"""Accel-Sim: a trace as the files that its tracer writes, `kernelslist.g` and `kernel-N.traceg`.
+
+Instructions are PTX with the nearest SASS name; what an assembler turns into nothing is left out.
+The addresses of global memory are those of the trace, shared and local ones lie in windows. Lines
+are of tracer version 3, which has no immediates.
+
+What the format has no room for: constants' and texels' addresses; the shared side of an
+asynchronous copy; source files; lanes off under a predicate, but in all warps of a block; names.
+
+Source: as traces/foreign/read_accel_sim.py, which reads them.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, TextIO
+
+import numpy as np
+
+from ...errors import CutraceError
+from ...models.replay.options import ReplayOptions
+from ...models.replay.seam import Ints
+from ...traces.kept import keeps_blocks
+from ...traces.reader import LaunchTrace, Trace
+from ...traces.schema import LANES, Launch, Manifest, Space
+from ..time.operands import read_operands
+from .machine_names import machine_name
+from .steps import Paths, Steps, read_columns, read_paths
+
+DEVICE = ""
+SHARED_WINDOW, LOCAL_WINDOW = 0x7FFE00000000, 0x7FFD00000000
+WINDOWS = {Space.SHARED: SHARED_WINDOW, Space.LOCAL: LOCAL_WINDOW}
+ADDRESSED = (Space.GLOBAL, Space.SHARED, Space.LOCAL)
+"""Spaces of which the format has addresses."""
+REGISTERS = 254
+SOURCES = 4
+FORMAT = (
+    "#traces format = [line_num] PC mask dest_num [reg_dests] opcode src_num [reg_srcs] mem_width "
+    "[adrrescompress?] [mem_addresses]"
+)
+
+
+def write(trace: Trace, out: Path | None, options: ReplayOptions) -> str:
+    """Write the list and a file a launch into the folder `out`."""
+    folder = out or Path(f"{trace.path.stem}-traces")
+    if folder.exists() and any(folder.iterdir() if folder.is_dir() else [folder]):
+        raise CutraceError(f"{folder}: is there already; name a new folder")
+    for launch in trace.launches:
+        _check(launch)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "kernelslist.g").write_text("".join(_commands(trace.manifest)))
+    for launch in trace.launches:
+        with (folder / f"kernel-{launch.number + 1}.traceg").open("w") as file:
+            _Kernel(launch).write(file)
+    return f"{folder / 'kernelslist.g'}\nnext: cutrace import {folder / 'kernelslist.g'}"
+
+
+def _check(trace: LaunchTrace) -> None:
+    kept = trace.launch.kept
+    whole = kept.control and kept.rows and trace.count("control")
+    if not whole or kept.warps or kept.lines or kept.spaces:
+        raise CutraceError(
+            f"launch {trace.number} ({trace.launch.name}): the trace has not all that its warps "
+            "ran, which is what Accel-Sim reads: record it again in full"
+        )
+
+
+def _commands(manifest: Manifest) -> Iterator[str]:
+    """The lines of the list: copies to the device, and kernels."""
+    addresses = {
+        array.name: array.offset
+        for launch in manifest.launches
+        for array in launch.arrays
+        if array.space == Space.GLOBAL
+    }
+    for event in manifest.events:
+        if event.kind == "launch":
+            yield f"kernel-{event.launch + 1}.traceg\n"
+        elif event.direction == "HtoD" and event.array in addresses:
+            yield f"MemcpyHtoD,0x{addresses[event.array]:016x},{event.bytes}\n"
+
+
+@dataclass(frozen=True)
+class _Kernel:
+    """One launch as a file."""
+
+    trace: LaunchTrace
+
+    @property
+    def launch(self) -> Launch:
+        """The launch as the manifest has it."""
+        return self.trace.launch
+
+    @cached_property
+    def rows(self) -> list[dict[str, Any]]:
+        """The instructions."""
+        found: list[dict[str, Any]] = self.trace.instructions().to_pylist()
+        return found
+
+    @cached_property
+    def texts(self) -> list[tuple[str, str]]:
+        """What stands before and behind the mask of each instruction; empty: it is left out."""
+        numbers: dict[str, int] = {}
+        has_lines = any(row["line"] for row in self.rows)
+        found = []
+        for row in self.rows:
+            line = f"{row['line']} " if has_lines else ""
+            found.append((f"{line}{16 * row['pc']:04x} ", self._operands(row, numbers)))
+        return found
+
+    @staticmethod
+    def _operands(row: Mapping[str, Any], numbers: dict[str, int]) -> str:
+        """Destinations, opcode and sources; a name of a register is always the same number."""
+        operands = read_operands(row["text"])
+
+        def number(name: str) -> str:
+            return f"R{numbers.setdefault(name, len(numbers)) % REGISTERS}"
+
+        plain = [name for name in operands.writes if not name.startswith("%p")]
+        read = [name for name in operands.reads if not name.startswith("%p")]
+        writes, reads = [*map(number, plain[:1])], [*map(number, read[:SOURCES])]
+        parts = [str(len(writes)), *writes, machine_name(row), str(len(reads)), *reads]
+        return " ".join(parts)
+
+    def write(self, file: TextIO) -> None:
+        """Write headers, and the blocks that the trace has, in order."""
+        file.write("\n".join((*self._headers(), "", FORMAT, "")))
+        for block, lines in self._blocks():
+            grid = self.launch.grid
+            x, y, z = block % grid[0], block // grid[0] % grid[1], block // grid[0] // grid[1]
+            file.write(f"\n#BEGIN_TB\n\nthread block = {x},{y},{z}\n")
+            for warp, some in enumerate(lines):
+                body = "".join(some)
+                file.write(f"\nwarp = {warp}\ninsts = {len(some)}\n{body}")
+            file.write("\n#END_TB\n")
+
+    def _headers(self) -> Iterator[str]:
+        launch = self.launch
+        newest = max(launch.resources, key=lambda r: r.arch, default=None)
+        yield f"-kernel name = {launch.kernel}"
+        yield f"-kernel id = {self.trace.number + 1}"
+        yield f"-grid dim = ({','.join(map(str, launch.grid))})"
+        yield f"-block dim = ({','.join(map(str, launch.block))})"
+        yield f"-shmem = {launch.shared_static + launch.shared_dynamic}"
+        yield f"-nregs = {newest.registers if newest else 32}"
+        yield f"-binary version = {newest.arch.removeprefix('sm_').rstrip('af') if newest else 80}"
+        yield "-cuda stream id = 0"
+        yield f"-shmem base_addr = 0x{SHARED_WINDOW:016x}"
+        yield f"-local mem base_addr = 0x{LOCAL_WINDOW:016x}"
+        yield "-nvbit version = none"
+        yield "-accelsim tracer version = 3"
+        yield f"-enable lineinfo = {int(any(row['line'] for row in self.rows))}"
+
+    def _blocks(self) -> Iterator[tuple[int, list[list[str]]]]:
+        """Yield each block, with the lines of each of its warps."""
+        control = read_columns(self.trace.control_batches(), ("block", "warp", "step", "path"))
+        order = np.lexsort((control["step"], control["warp"], control["block"]))
+        whole = {name: values[order].astype(np.int64) for name, values in control.items()}
+        kept = keeps_blocks(self.launch.kept, whole["block"])
+        whole = {name: values[kept] for name, values in whole.items()}
+        addresses = _Addresses(self.trace)
+        paths, templates = read_paths(self.trace), dict[int, _Template]()
+        found: list[list[str]] = []
+        last = -1
+        for block, warp, step, path in zip(*(v.tolist() for v in whole.values()), strict=True):
+            if block != last:
+                if last >= 0:
+                    yield last, found
+                last, found = block, [[] for _ in range(self.launch.warps)]
+            if path not in templates:
+                templates[path] = self._template(paths, path)
+            found[warp] += self._lines(addresses, (block, warp, step), templates[path])
+        if last >= 0:
+            yield last, found
+
+    def _template(self, paths: Paths, path: int) -> "_Template":
+        """The lines of a path, all without addresses, and those of memory without lanes."""
+        steps = paths.steps(path)
+        shown = np.flatnonzero(~np.array([row["class"] == "free" for row in self.rows])[steps.pc])
+        steps = Steps(steps.pc[shown], steps.active[shown], steps.not_taken[shown])
+        mask = steps.active & ~steps.not_taken
+        lines = [
+            self._without_lanes(pc) if self._has_addresses[pc] else self._line(pc, lanes)
+            for pc, lanes in zip(steps.pc.tolist(), mask.tolist(), strict=True)
+        ]
+        return _Template(steps.pc, shown, lines, frozenset(steps.pc.tolist()) & self._counted)
+
+    def _line(self, pc: int, lanes: int) -> str:
+        before, behind = self.texts[pc]
+        return f"{before}{lanes:08x} {behind} 0 \n"
+
+    def _without_lanes(self, pc: int) -> str:
+        before, behind = self.texts[pc]
+        return f"{before}{0:08x} {behind} {self.rows[pc]['bytes']} 1 0x0 0 \n"
+
+    @cached_property
+    def _has_addresses(self) -> list[bool]:
+        """Whether the format has room for where each instruction reads or writes."""
+        return [
+            any((row["reads"] | row["writes"]) >> space & 1 for space in ADDRESSED)
+            for row in self.rows
+        ]
+
+    @cached_property
+    def _counted(self) -> frozenset[int]:
+        """Instructions of which LANES_ON says in how many lanes their predicate held."""
+        return frozenset(
+            row["pc"]
+            for row in self.rows
+            if row["predicate"] and not row["bytes"] and row["operation"] != "branch"
+        )
+
+    @cached_property
+    def _on(self) -> dict[int, set[int]]:
+        """Of each block, the instructions of `_counted` that were on in some lane."""
+        rows = read_columns(self.trace.lanes_on_batches(), ("block", "pc", "lanes"))
+        some = rows["lanes"] > 0
+        found: dict[int, set[int]] = {}
+        for block, pc in zip(rows["block"][some].tolist(), rows["pc"][some].tolist(), strict=True):
+            found.setdefault(block, set()).add(pc)
+        return found
+
+    def _lines(
+        self, addresses: "_Addresses", where: tuple[int, int, int], template: "_Template"
+    ) -> list[str]:
+        """The lines of a warp that ran a path from a step on."""
+        lines = [*template.lines]
+        for pc in template.counted - self._on.get(where[0], set()):
+            for place in np.flatnonzero(template.pc == pc).tolist():
+                lines[place] = self._line(pc, 0)
+        for step, pc, mask, text in addresses.of(where, int(template.step[-1]) + 1 if lines else 0):
+            before, behind = self.texts[pc]
+            place = int(np.searchsorted(template.step, step))
+            lines[place] = f"{before}{mask:08x} {behind} {self.rows[pc]['bytes']} {text} \n"
+        return lines
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Template:
+    """A path's lines: `step` (n,) is each one's in the path; `counted` are those of LANES_ON."""
+
+    pc: Ints
+    step: Ints
+    lines: list[str]
+    counted: frozenset[int]
+
+
+class _Addresses:
+    """The accesses of a launch, by warp and step."""
+
+    def __init__(self, trace: LaunchTrace) -> None:
+        names = ("block", "warp", "step", "part", "pc", "space", "base", "pattern")
+        rows = read_columns(trace.access_batches(), names)
+        some = np.isin(rows["space"], ADDRESSED)
+        rows = {name: values[some] for name, values in rows.items()}
+        self._warps = trace.launch.warps
+        key = self._key(*(rows[name].astype(np.int64) for name in ("block", "warp", "step")))
+        order = np.lexsort((rows["part"], key))
+        self._keys = key[order]
+        self._rows = {name: rows[name][order] for name in ("pc", "space", "base", "pattern")}
+        self._active, self._offsets = trace.patterns()
+        self._known: dict[int, tuple[int, str, str]] = {}
+
+    def _key(self, block: Any, warp: Any, step: Any) -> Any:
+        return (block * self._warps + warp) << 32 | step
+
+    def of(self, where: tuple[int, int, int], steps: int) -> Iterator[tuple[int, int, int, str]]:
+        """Yield the accesses of some steps of a warp: step, pc, mask, and the text behind."""
+        low = self._key(*where)
+        first, last = np.searchsorted(self._keys, [low, low + steps]).tolist()
+        at = first
+        while at < last:
+            end = at + 1
+            while end < last and self._keys[end] == self._keys[at]:
+                end += 1
+            mask, text = self._one(at) if end == at + 1 else self._several(range(at, end))
+            if mask:
+                yield int(self._keys[at]) - low, int(self._rows["pc"][at]), mask, text
+            at = end
+
+    def _one(self, row: int) -> tuple[int, str]:
+        pattern = int(self._rows["pattern"][row])
+        if pattern not in self._known:
+            mask = int(self._active[pattern])
+            lanes = [lane for lane in range(LANES) if mask >> lane & 1]
+            self._known[pattern] = mask, *_compressed(lanes, self._offsets[pattern][lanes].tolist())
+        mask, mode, tail = self._known[pattern]
+        return mask, f"{mode} 0x{self._base(row):x}{tail}"
+
+    def _base(self, row: int) -> int:
+        return int(self._rows["base"][row]) + WINDOWS.get(Space(int(self._rows["space"][row])), 0)
+
+    def _several(self, rows: range) -> tuple[int, str]:
+        """Parts of one instruction, as one; of a copy what it reads."""
+        spaces = self._rows["space"][rows.start : rows.stop]
+        masks = [int(self._active[self._rows["pattern"][row]]) for row in rows]
+        if any(a & b for a, b in pairwise(masks)):
+            chosen = [row for row in rows if spaces[row - rows.start] == Space.GLOBAL]
+            return self._one(chosen[0]) if len(chosen) == 1 else self._several_lanes(chosen)
+        return self._several_lanes(rows)
+
+    def _several_lanes(self, rows: Any) -> tuple[int, str]:
+        found: dict[int, int] = {}
+        for row in rows:
+            pattern = int(self._rows["pattern"][row])
+            for lane in range(LANES):
+                if int(self._active[pattern]) >> lane & 1:
+                    found[lane] = self._base(row) + int(self._offsets[pattern][lane])
+        text = " ".join(f"0x{found[lane]:x}" for lane in sorted(found))
+        return sum(1 << lane for lane in found), f"0 {text}"
+
+
+def _compressed(lanes: list[int], offsets: list[int]) -> tuple[str, str]:
+    """The mode of addresses, and what stands behind the base: a stride, or differences."""
+    steps = [after - before for before, after in pairwise(offsets)]
+    side_by_side = lanes[-1] - lanes[0] == len(lanes) - 1
+    if len(lanes) > 1 and side_by_side and len({*steps}) == 1:
+        return "1", f" {steps[0]}"
+    return "2", "".join(f" {step}" for step in steps)

@@ -1,0 +1,47 @@
+"""Which exports there are: the files beside this one, and entry points of `cutrace.exporters`.
+
+A file is called as `--to` calls its format, and has two things; an entry point names such a module:
+
+    DEVICE: str                      # which device is asked where none is named; empty: none is
+    def write(trace: Trace, out: Path | None, options: ReplayOptions) -> str
+
+`write` returns the text that is printed: the export itself, or where it lies.
+"""
+
+from importlib import import_module
+from importlib.metadata import entry_points
+from pathlib import Path
+from pkgutil import iter_modules
+from typing import TYPE_CHECKING, Protocol, cast
+
+if TYPE_CHECKING:
+    from ...models.replay.options import ReplayOptions
+    from ...traces.reader import Trace
+
+GROUP = "cutrace.exporters"
+PARTS = ("registry", "steps", "machine_names")
+"""Files of this folder that are no format."""
+
+
+class Exporter(Protocol):
+    """A module that writes one format."""
+
+    DEVICE: str
+
+    def write(self, trace: "Trace", out: Path | None, options: "ReplayOptions") -> str:
+        """Write a trace; CutraceError if the format cannot carry it."""
+
+
+def names() -> list[str]:
+    """The exports there are: those of this folder, then those of entry points."""
+    files = [m.name for m in iter_modules(import_module(__package__ or "").__path__)]
+    own = [name.replace("_", "-") for name in files if name not in PARTS]
+    return [*own, *(entry.name for entry in entry_points(group=GROUP))]
+
+
+def exporter(name: str) -> Exporter:
+    """Return one of `names`."""
+    for entry in entry_points(group=GROUP):
+        if entry.name == name:
+            return cast(Exporter, entry.load())
+    return cast(Exporter, import_module(f".{name.replace('-', '_')}", __package__))

@@ -1,0 +1,72 @@
+"""Steps: what a path of a trace ran, instruction by instruction."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from ...models.replay.seam import Ints
+from ...traces.reader import LaunchTrace
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Steps:
+    """The n steps of one path: pc, the lanes active, and those that did not take a branch there."""
+
+    pc: Ints
+    active: Ints
+    not_taken: Ints
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Paths:
+    """The paths of a launch; `first` (blocks + 1,) is the first pc of each basic block."""
+
+    columns: Mapping[str, Ints]
+    bounds: Ints
+    first: Ints
+
+    def steps(self, path: int) -> Steps:
+        """Return what one path ran."""
+        entries = slice(int(self.bounds[path]), int(self.bounds[path + 1]))
+        block, active, off, repeat = (
+            self.columns[name][entries] for name in ("blocks", "active", "not_taken", "repeat")
+        )
+        block, active, off = (np.repeat(column, repeat) for column in (block, active, off))
+        size = self.first[block + 1] - self.first[block]
+        start = np.cumsum(size) - size
+        place = np.arange(int(size.sum())) - np.repeat(start, size)
+        last = place == np.repeat(size, size) - 1
+        return Steps(
+            np.repeat(self.first[block], size) + place,
+            np.repeat(active, size),
+            np.where(last, np.repeat(off, size), 0),
+        )
+
+
+def read_paths(trace: LaunchTrace) -> Paths:
+    """Read all paths of a launch."""
+    table = trace.paths().combine_chunks()
+    columns: dict[str, Ints] = {}
+    bounds = np.zeros(1, np.int64)
+    for name in table.schema.names:
+        lists = table[name].combine_chunks() if table.num_rows else pa.array([], table[name].type)
+        lists = lists.chunk(0) if isinstance(lists, pa.ChunkedArray) else lists
+        columns[name] = lists.flatten().to_numpy().astype(np.int64)
+        bounds = (lists.offsets.to_numpy() - lists.offset).astype(np.int64)
+    of = trace.instructions()["block"].to_numpy()
+    first = np.searchsorted(of, np.arange(int(of.max(initial=0)) + 2))
+    return Paths(columns, bounds, first.astype(np.int64))
+
+
+def read_columns(batches: Any, names: tuple[str, ...]) -> dict[str, Any]:
+    """Read some columns of all batches of a table."""
+    found = list(batches)
+    return {
+        name: np.concatenate([np.empty(0, np.uint8), *(b[name].to_numpy() for b in found)])
+        if not found
+        else np.concatenate([batch[name].to_numpy() for batch in found])
+        for name in names
+    }
