@@ -59,6 +59,25 @@ def record_scale(path: Path) -> None:
         assert module.get_global("calls").copy_to_host(np.int32).tolist() == [7]
 
 
+OPEN = """
+__global__ void one(int *p) { __shared__ volatile int x; x = 1; p[0] = x; }
+extern __shared__ int open[];
+__global__ void none(int *p) { open[0] = 1; p[0] = open[0]; }
+"""
+
+
+def test_sized_shared_memory_is_a_multiple_of_the_alignment_of_the_modules_open_array(
+    tmp_path: Path,
+) -> None:
+    with Session(tmp_path / "x.cutrace") as gpu:
+        module, p = gpu.compile(OPEN), gpu.to_device(np.zeros(1, np.int32))
+        module.get_function("one")[1, 1](p)
+        module.get_function("none")[1, 1, 0, 4](p)
+    launches = read_trace(tmp_path / "x.cutrace").manifest.launches
+    # 4 bytes go up to the 16 that nvcc aligns `open` to, as ptxas -v and an H200 say; none stay none
+    assert [each.shared_static for each in launches] == [16, 0]
+
+
 def test_the_manifest_has_the_whole_launch(here: Path) -> None:
     record_scale(here / "scale.cutrace")
     (launch,) = read_trace(here / "scale.cutrace").manifest.launches

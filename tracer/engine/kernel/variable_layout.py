@@ -12,7 +12,9 @@ from .same_kernel import KERNELS, Alike, alike
 class Layout:
     """Offsets in bytes by (function index or -1 for the module, name), and their total.
 
-    Open-size arrays (`extern __shared__`) start where the sized ones end, on 16 bytes.
+    Open-size arrays (`extern __shared__`) start where the sized ones end, on 16 bytes. A module
+    that declares one has the sized variables of all its kernels end on its alignment (ptxas 12.9
+    and 13.0; an H200's `launch__shared_mem_per_block_static` of SHOC's `vectorAddUniform4`).
     """
 
     offsets: dict[tuple[int, str], int]
@@ -37,12 +39,10 @@ def local_layout(kernel: Kernel) -> Layout:
 def _shared(like: Alike) -> Layout:
     kernel = like.kernel
     named = set(_symbols(kernel.instructions))
-    module = {
-        (-1, v.name): v
-        for v in kernel.module.variables.values()
-        if v.space == "shared" and v.name in named
-    }
-    return _lay_out({**module, **_own_variables(kernel, "shared")})
+    module = [v for v in kernel.module.variables.values() if v.space == "shared"]
+    unit = max((v.align for v in module if v.is_extern), default=1)
+    reached = {(-1, v.name): v for v in module if v.name in named}
+    return _lay_out({**reached, **_own_variables(kernel, "shared")}, unit)
 
 
 @lru_cache(maxsize=KERNELS)
@@ -77,7 +77,8 @@ def _own_variables(kernel: Kernel, space: str) -> dict[tuple[int, str], Variable
     }
 
 
-def _lay_out(variables: dict[tuple[int, str], Variable]) -> Layout:
+def _lay_out(variables: dict[tuple[int, str], Variable], unit: int = 1) -> Layout:
+    """One after the other; the sized ones together take a multiple of `unit` bytes."""
     offsets: dict[tuple[int, str], int] = {}
     end = 0
     for key, variable in variables.items():
@@ -85,6 +86,7 @@ def _lay_out(variables: dict[tuple[int, str], Variable]) -> Layout:
             end = -(-end // variable.align) * variable.align
             offsets[key] = end
             end += variable.size
+    end = -(-end // unit) * unit
     align = max((v.align for v in variables.values() if v.is_extern), default=16)
     open_start = -(-end // max(align, 16)) * max(align, 16)
     for key, variable in variables.items():
