@@ -70,6 +70,8 @@ def check_launch(manifest: Manifest, launch: Launch) -> Iterator[str]:
         )
     elif launch.blocks * launch.threads > MOST_COUNTED:
         yield f"{launch.blocks} blocks of {launch.threads} threads: too many to count them"
+    if launch.cluster and not _has_whole_clusters(launch):
+        yield f"grid {launch.grid} is not made of whole clusters of {launch.cluster[:4]} blocks"
     for name in _SIZES:
         if not 0 <= getattr(launch, name) < FAR:
             yield f"{name} is {getattr(launch, name)}"
@@ -86,6 +88,12 @@ def check_launch(manifest: Manifest, launch: Launch) -> Iterator[str]:
             yield f"resources of `{arch[:60]}`, expected an architecture as in sm_75"
         if count > 1:
             yield f"resources of {arch} are given {count} times"
+
+
+def _has_whole_clusters(launch: Launch) -> bool:
+    if len(launch.cluster) != 3 or min(launch.cluster) < 1:
+        return False
+    return not any(size % part for size, part in zip(launch.grid, launch.cluster, strict=True))
 
 
 def check_textures(launch: Launch) -> Iterator[str]:

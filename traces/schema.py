@@ -335,6 +335,7 @@ class Launch:
     outside: tuple[Outside, ...] = ()  # accesses outside of every allocation, rising pc
     called_at: str = ""  # `FILE:LINE` of the host's code that called for it, where known
     ranges: tuple[str, ...] = ()  # of NVTX in which it was called for, the outermost first
+    cluster: tuple[int, ...] = ()  # blocks of a cluster, x, y, z; (): it has no clusters
 
     @property
     def name(self) -> str:

@@ -2,11 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, fields
+from math import prod
 
 from ...models.replay.count.counts import LaunchCounts
 from ...models.replay.device.device import Device
 from ...models.replay.schedule.place import Waves, count_padding_lanes, count_waves
 
+CLUSTER = ("cluster_x", "cluster_y", "cluster_z")
 LIMITS = ("blocks", "warps", "registers", "shared", "barriers")
 
 
@@ -33,6 +35,8 @@ def launch_facts(counts: LaunchCounts, device: Device) -> Mapping[str, int | Non
         **{f"limit_{name}": resident.limits.get(name) for name in LIMITS},
         **{f"grid_{axis}": extent for axis, extent in zip("xyz", launch.grid, strict=True)},
         **{f"block_{axis}": extent for axis, extent in zip("xyz", launch.block, strict=True)},
+        **dict(zip(CLUSTER, launch.cluster or (0, 0, 0), strict=True)),
+        "cluster_blocks": prod(launch.cluster) if launch.cluster else 0,
         "grid_blocks": launch.blocks,
         "block_threads": launch.threads,
         "shared_static": launch.shared_static,

@@ -161,6 +161,7 @@ def _launch(
         facts=(
             ("grid", " x ".join(map(str, launch.grid))),
             ("block", " x ".join(map(str, launch.block))),
+            *((("cluster", " x ".join(map(str, launch.cluster))),) if launch.cluster else ()),
             ("threads", f"{launch.blocks * launch.threads:,}"),
             ("shared memory", f"{launch.shared_static + launch.shared_dynamic:,} bytes a block"),
             *((("in range", ranges),) if (ranges := ranges_text(launch)) else ()),

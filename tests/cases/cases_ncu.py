@@ -235,7 +235,8 @@ ON_H200: dict[str, Formula] = {
 
 def record_shape(path: Path, constants: Constants) -> Path:
     """A launch of a shape, whose only instruction returns."""
-    extents = {name: tuple(constants[f"{name}_{a}"] for a in "xyz") for name in ("grid", "block")}
+    names = ("grid", "block", "cluster")
+    extents = {name: tuple(constants[f"{name}_{a}"] for a in "xyz") for name in names}
     told = launch(**extents, shared_static=constants["static"])
     hand_trace(path, launch=told, instructions=[instruction(0, "ret", bytes=0)])
     return path
@@ -283,17 +284,21 @@ def resident(c: Constants) -> int:
 
 SHAPE = {
     **{"grid_x": 7, "grid_y": 5, "grid_z": 3, "block_x": 8, "block_y": 4, "block_z": 2},
-    **{"static": 3072, "registers": 64},
+    **{"static": 3072, "registers": 64, "cluster_x": 1, "cluster_y": 5, "cluster_z": 3},
 }
 OTHER_SHAPE = {
     **{"grid_x": 11, "grid_y": 2, "grid_z": 1, "block_x": 4, "block_y": 6, "block_z": 3},
-    **{"static": 11264, "registers": 100},
+    **{"static": 11264, "registers": 100, "cluster_x": 11, "cluster_y": 1, "cluster_z": 1},
 }
 OF_SHAPE: dict[str, Formula] = {
     "launch__grid_dim_y": lambda c: c["grid_y"],
     "launch__grid_dim_z": lambda c: c["grid_z"],
     "launch__block_dim_y": lambda c: c["block_y"],
     "launch__block_dim_z": lambda c: c["block_z"],
+    "launch__cluster_dim_x": lambda c: c["cluster_x"],
+    "launch__cluster_dim_y": lambda c: c["cluster_y"],
+    "launch__cluster_dim_z": lambda c: c["cluster_z"],
+    "launch__cluster_size": lambda c: c["cluster_x"] * c["cluster_y"] * c["cluster_z"],
     "launch__registers_per_thread": lambda c: c["registers"],
     "launch__shared_mem_per_block_static": lambda c: c["static"],
     "launch__shared_mem_config_size": set_apart,

@@ -4,6 +4,8 @@ from pathlib import Path
 
 from program_run import record
 
+from cutrace import analyze
+
 SOURCE = r"""
 #include <cuda.h>
 #include <cuda_runtime.h>
@@ -85,5 +87,8 @@ int main()
 def test_a_program_sends_boxes_of_its_map_to_both_blocks_of_a_cluster(tmp_path: Path) -> None:
     done = record(tmp_path, SOURCE, options=("--nvcc-flags", "-arch=sm_90a"))
     refused = "cudaErrorInvalidClusterSize\n"  # as on an H200
+    assert [each.launch.cluster for each in done.trace.launches] == [(2, 1, 1)]
+    counters = analyze(done.trace, "h200").launches[0].counters
+    assert [counters[f"launch__cluster_{name}"] for name in ("size", "dim_x", "dim_z")] == [2, 2, 1]
     assert done.out == f"1 1 1 0\n{refused}{refused}", done.err
     assert "a grid of 3 blocks is not made of whole clusters" in done.err

@@ -417,6 +417,10 @@ OVERLAPPING = Array("other", Space.GLOBAL, BASE + MEGABYTE - 1, 4)
     [
         ({"grid": (0, 1, 1)}, "grid (0, 1, 1), block (32, 1, 1): every size is at least 1"),
         (
+            {"grid": (3, 1, 1), "cluster": (2, 1, 1)},
+            "grid (3, 1, 1) is not made of whole clusters of (2, 1, 1) blocks",
+        ),
+        (
             {"grid": (2**31, 1, 1)},
             "grid (2147483648, 1, 1), block (32, 1, 1): no device takes more blocks than "
             "(2147483647, 65535, 65535), nor blocks of more than 1024 threads",

@@ -235,6 +235,7 @@ class ConfiguredFunction:
             source=linked.source,
             parameter_bytes=linked.known.parameter_bytes,
             kept=kept,
+            cluster=self.cluster,
             partly_written=tuple(sorted(self._arrays(arguments) & self.recording.partly_written)),
         )
 
