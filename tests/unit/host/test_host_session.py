@@ -74,7 +74,7 @@ def test_sized_shared_memory_is_a_multiple_of_the_alignment_of_the_modules_open_
         module.get_function("one")[1, 1](p)
         module.get_function("none")[1, 1, 0, 4](p)
     launches = read_trace(tmp_path / "x.cutrace").manifest.launches
-    # 4 bytes go up to the 16 that nvcc aligns `open` to, as ptxas -v and an H200 say; none stay none
+    # 4 bytes go up to the 16 that nvcc aligns `open` to, as ptxas -v and an H200 say; 0 stay 0
     assert [each.shared_static for each in launches] == [16, 0]
 
 
