@@ -28,6 +28,14 @@ class Paths:
     bounds: Ints
     first: Ints
 
+    @property
+    def lengths(self) -> Ints:
+        """How many steps each path has, (paths,)."""
+        size = np.diff(self.first)[self.columns["blocks"]] * self.columns["repeat"]
+        total = np.concatenate([[0], np.cumsum(size)])
+        lengths: Ints = np.diff(total[self.bounds])
+        return lengths
+
     def steps(self, path: int) -> Steps:
         """Return what one path ran."""
         entries = slice(int(self.bounds[path]), int(self.bounds[path + 1]))

@@ -66,7 +66,7 @@ class LaunchReplay:
         self._options = options
         self.sites = read_sites(instructions, options.dlcm)
         self.zones = cut_zones([*launch.arrays, *texture_arrays(launch.textures)])
-        fits = [_fit(device, launch, instructions, options) for device in devices]
+        fits = [fit_launch(device, launch, instructions, options) for device in devices]
         self._tracks = [
             self._track(device, fit, launch, intervals)
             for device, fit in zip(devices, fits, strict=True)
@@ -127,9 +127,10 @@ class LaunchReplay:
         )
 
 
-def _fit(
+def fit_launch(
     device: Device, launch: Launch, instructions: pa.Table, options: ReplayOptions
 ) -> Occupancy:
+    """How many blocks of a launch an SM of a device holds at once, and what limits them."""
     named = {n for n in instructions["barrier"].to_pylist() if n is not None}
     return launch_occupancy(device, launch, max(1, len(named)), options)
 
@@ -156,7 +157,7 @@ def _describe(
         launch,
         number,
         *frames,
-        _fit(device, launch, instructions, options),
+        fit_launch(device, launch, instructions, options),
         refuse_launch(device, launch),
         substitute(instructions, device.capability),
         on_sm,

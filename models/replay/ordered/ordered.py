@@ -137,6 +137,11 @@ class Ordering:
                 some = site[mixed], zone[mixed], scope[mixed], sums[mixed]
                 self.track.ledger.add_sums(wire, *some, True)
 
+    def whose(self) -> tuple[Ints, Ints]:
+        """Return the site and the zone of each group that a batch's `group` numbers."""
+        site, zone, _, _ = self._held.groups.parts()
+        return site, zone
+
     def _windows(self) -> tuple[Ints, Ints, Bools]:
         """Return for each group its kind, where the window of its space begins, whether local."""
         site, *_ = self._held.groups.parts()
@@ -202,16 +207,14 @@ def count_ordered(
     with assembly_line(rows) as line:
         orderings = [Ordering(t, sites, shapes, zones, rows, line) for t in tracks if t.lasting]
         if orderings:
-            _read(trace, orderings, reaches, lowest, tell)
+            for done in read_in_order(trace, orderings, reaches, lowest):
+                tell(done)
 
 
-def _read(
-    trace: "LaunchTrace",
-    orderings: Sequence[Ordering],
-    reaches: Reaches,
-    lowest: Sequence[int],
-    tell: Callable[[float], None],
-) -> None:
+def read_in_order(
+    trace: "LaunchTrace", orderings: Sequence[Ordering], reaches: Reaches, lowest: Sequence[int]
+) -> Iterator[float]:
+    """Have the rows of a launch sent in order; yield how much is done, from 0 to 1."""
     for samples in read_samples(trace):
         for ordering in orderings:
             ordering.take_samples(samples)
@@ -224,6 +227,7 @@ def _read(
             ordering.take(batch, named, reaches)
             ordering.release(settled)
         seen += batch.num_rows
-        tell(seen / many)
+        yield seen / many
     for ordering in orderings:
         ordering.close()
+    yield 1.0

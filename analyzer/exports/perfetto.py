@@ -1,0 +1,112 @@
+"""Perfetto: blocks as slices on the places of SMs, as ui.perfetto.dev and chrome://tracing show.
+
+A launch is a process, a place for a block on an SM a thread, a block a slice. A trace has no time:
+a microsecond stands for an instruction of the block's longest warp. Blocks that an SM holds at once
+are those of a wave, and a wave begins when the one before has ended, as the replay has it.
+
+Source: Trace Event Format; docs/getting-started/other-formats.md of github.com/google/perfetto.
+"""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...errors import CutraceError
+from ...models.analyses.occupancy import refuse_launch
+from ...models.replay.device.device import Device, load_devices
+from ...models.replay.options import DEFAULT_DEVICE, ReplayOptions
+from ...models.replay.replay import fit_launch
+from ...models.replay.schedule.place import place
+from ...models.replay.schedule.schedule import schedule
+from ...models.replay.seam import Ints
+from ...traces.reader import LaunchTrace, Trace
+from ..text.launch_text import launch_text
+from ..text.output import write_report
+from .steps import read_columns, read_paths
+
+DEVICE = DEFAULT_DEVICE
+MOST_BLOCKS = 1 << 20
+"""More slices than that no viewer shows."""
+
+
+def write(trace: Trace, out: Path | None, options: ReplayOptions) -> str:
+    """Write the launches that the first device can run, or print them."""
+    device = load_devices(options.devices, options.set)[0]
+    events = [
+        event
+        for launch in trace.launches
+        if not refuse_launch(device, launch.launch)
+        for event in _launch_events(launch, device, options)
+    ]
+    told = {"device": device.key, "unit": "1 us is an instruction of a block's longest warp"}
+    whole = {"displayTimeUnit": "ns", "otherData": told, "traceEvents": events}
+    text = json.dumps(whole, separators=(",", ":")) + "\n"
+    if out is None:
+        return text
+    write_report(out, text)
+    return f"{out}\nnext: open it at https://ui.perfetto.dev"
+
+
+def _launch_events(
+    trace: LaunchTrace, device: Device, options: ReplayOptions
+) -> Iterator[dict[str, Any]]:
+    launch = trace.launch
+    if launch.blocks > MOST_BLOCKS:
+        found = f"launch {trace.number} has {launch.blocks} blocks"
+        raise CutraceError(f"{found}; {MOST_BLOCKS} slices can be shown at most")
+    fit = fit_launch(device, launch, trace.instructions(), options)
+    placement = place(device.chip, launch.blocks, options.profiled_blocks)
+    order = schedule(placement, fit.blocks, launch.warps, options.schedule, None)
+    steps = steps_of_blocks(trace)
+    begins = _begins(order.sm, order.wave, steps)
+    accesses = read_columns(trace.access_batches(["block"]), ("block",))["block"]
+    accesses = np.bincount(accesses.astype(np.int64), minlength=launch.blocks)
+    pid = trace.number
+    yield _name("process_name", pid, 0, f"launch {pid}: {launch_text(launch)}")
+    seats = order.sm * order.resident + order.slot
+    for seat in np.unique(seats).tolist():
+        sm, slot = divmod(seat, order.resident)
+        yield _name("thread_name", pid, seat, f"SM {sm}, place {slot}")
+        yield _name("thread_sort_index", pid, seat, seat)
+    for block in range(launch.blocks):
+        x, y = launch.grid[:2]
+        yield {
+            "ph": "X",
+            "name": f"block ({block % x}, {block // x % y}, {block // x // y})",
+            "cat": "block",
+            "pid": pid,
+            "tid": int(seats[block]),
+            "ts": int(begins[block]),
+            "dur": int(steps[block]),
+            "args": {"accesses": int(accesses[block]), "wave": int(order.wave[block])},
+        }
+
+
+def _name(kind: str, pid: int, tid: int, value: str | int) -> dict[str, Any]:
+    key = "sort_index" if isinstance(value, int) else "name"
+    return {"ph": "M", "name": kind, "pid": pid, "tid": tid, "args": {key: value}}
+
+
+def steps_of_blocks(trace: LaunchTrace) -> Ints:
+    """Return the instructions of each block's longest warp, (blocks,)."""
+    control = read_columns(trace.control_batches(), ("block", "step", "path"))
+    longest = np.zeros(trace.launch.blocks, np.int64)
+    if len(control["block"]):
+        lengths = read_paths(trace).lengths
+        ends = control["step"].astype(np.int64) + lengths[control["path"]]
+        np.maximum.at(longest, control["block"].astype(np.int64), ends)
+        return longest
+    rows = read_columns(trace.access_batches(["block", "step"]), ("block", "step"))
+    np.maximum.at(longest, rows["block"].astype(np.int64), rows["step"].astype(np.int64) + 1)
+    return longest
+
+
+def _begins(sm: Ints, wave: Ints, steps: Ints) -> Ints:
+    """When each block begins: behind the longest block of every wave before on its SM."""
+    lasts = np.zeros((int(sm.max()) + 1, int(wave.max()) + 1), np.int64)
+    np.maximum.at(lasts, (sm, wave), steps)
+    begins: Ints = (np.cumsum(lasts, axis=1) - lasts)[sm, wave]
+    return begins
