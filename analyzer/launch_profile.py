@@ -160,8 +160,9 @@ class LaunchProfile:
         return intervals_by(raw, self.definitions, self.launch, KEYS[grouping])
 
     def __getstate__(self) -> dict[str, object]:
-        """What a pickle takes along: the fields; all else is worked out from them again."""
-        return {each.name: getattr(self, each.name) for each in fields(self)}
+        """What a pickle takes along: the fields, and the totals if they are worked out by now."""
+        kept = ("counters", *(each.name for each in fields(self)))
+        return {name: vars(self)[name] for name in kept if name in vars(self)}
 
     def __repr__(self) -> str:
         """The launch, the device, and what limits it; the counters are `counters`."""

@@ -1,10 +1,12 @@
 """A trace replayed and counted: the value that every report renders."""
 
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, partial
 from os import PathLike, environ
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import polars as pl
@@ -13,8 +15,8 @@ import pyarrow as pa
 from ..models.replay.count.counts import LaunchCounts
 from ..models.replay.device.device import Device, load_devices
 from ..models.replay.device.measured import load_measured
-from ..models.replay.jobs import replay_in_jobs
-from ..models.replay.options import DEFAULT_DEVICE, ReplayOptions
+from ..models.replay.jobs import cores, replay_in_jobs, run_beside
+from ..models.replay.options import DEFAULT_DEVICE, ReplayOptions, tell_nobody
 from ..models.replay.whatif.suppose import suppose
 from ..option import taking
 from ..traces.reader import LaunchTrace, Trace, read_trace
@@ -46,6 +48,8 @@ FRAME = {
     "value": pl.Float64,
 }
 """Columns of `Profile.frame`."""
+WORTH_PROCESSES = 3.0
+"""Seconds of replay that are worth starting processes for: each takes about one to load."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -116,8 +120,8 @@ def analyze(trace: Trace | str | PathLike[str], options: ReplayOptions) -> Profi
     device would refuse. Without `caches` hits and misses are None, and a replay takes a part of the
     time. `pad` and `align` suppose other arrays: `{"tile": 1}` rows one element
     longer, `{"in": 128}` a base at a multiple of 128 bytes (`models.replay.suppose` has the rest).
-    Several devices are served by `jobs` processes at once. `tell` is called now and then with how
-    much is done, from 0 to 1.
+    Launches or devices are served by `jobs` processes at once; without it launches that would take
+    seconds are, on all cores. `tell` is called now and then with how much is done, from 0 to 1.
 
     Raises `CutraceError` for a trace that cannot be read and for unknown devices and values.
     """
@@ -137,17 +141,69 @@ def count_supposed(trace: Trace, options: ReplayOptions) -> Profile:
 
 def _each_launch(question: "Question", trace: Trace) -> Iterator[LaunchProfile]:
     """Replay every launch on every device; what repeats an earlier one is not replayed again."""
-    found: dict[Path, list[tuple[Launch, Sequence[LaunchProfile]]]] = {}
+    first = _firsts(trace.launches)
+    profiles = _profile_launches(question, trace, list(dict.fromkeys(first)))
     for number, launch in enumerate(trace.launches):
-        before = found.setdefault(launch.place, [])
-        known = next((profiles for first, profiles in before if _repeats(launch, first)), None)
-        if known is not None:
-            yield from (profile.repeated(launch.number, launch.launch) for profile in known)
-            continue
-        part = partial(_tell_part, question.options.tell, number, len(trace.launches))
-        profiles = [*_on_devices(question, launch, trace.manifest, part)]
-        before.append((launch.launch, profiles))
-        yield from profiles
+        for profile in profiles[first[number]]:
+            repeats = first[number] != number
+            yield profile.repeated(launch.number, launch.launch) if repeats else profile
+
+
+def _firsts(launches: Sequence[LaunchTrace]) -> list[int]:
+    """For each launch the place in the list of the first that did the same: often its own."""
+    alike: dict[Path, list[int]] = {}
+    firsts = []
+    for number, launch in enumerate(launches):
+        before = alike.setdefault(launch.place, [])
+        known = (n for n in before if _repeats(launch, launches[n].launch))
+        firsts.append(next(known, number))
+        if firsts[-1] == number:
+            before.append(number)
+    return firsts
+
+
+def _profile_launches(
+    question: "Question", trace: Trace, numbers: Sequence[int]
+) -> dict[int, list[LaunchProfile]]:
+    """Replay launches on every device, in several processes once the rest would take seconds."""
+    began, found = monotonic(), {}
+    for done, number in enumerate(numbers):
+        part = partial(_tell_part, question.options.tell, done, len(numbers))
+        found[number] = [*_on_devices(question, trace.launches[number], trace.manifest, part)]
+        rest = numbers[done + 1 :]
+        left = (monotonic() - began) / (done + 1) * len(rest)
+        if (jobs := _jobs(question.options.jobs, len(rest), left)) > 1:
+            return found | _spread(question, trace, rest, jobs)
+    return found
+
+
+def _jobs(asked: int | None, launches: int, seconds: float) -> int:
+    """In how many processes to replay launches that take these seconds in one."""
+    return min(asked or (cores() if seconds > WORTH_PROCESSES else 1), launches, cores())
+
+
+def _spread(
+    question: "Question", trace: Trace, numbers: Sequence[int], jobs: int
+) -> dict[int, list[LaunchProfile]]:
+    """Replay launches in several processes."""
+    alone = replace(question, options=replace(question.options, jobs=1))
+    silent = replace(alone, options=replace(alone.options, tell=tell_nobody))
+    mine, *others = [numbers[n::jobs] for n in range(jobs)]
+    found = run_beside(
+        lambda: _profile_part(alone, trace, mine),
+        _profile_part,
+        [(silent, trace, part) for part in others],
+    )
+    return dict(found)
+
+
+def _profile_part(
+    question: "Question", trace: Trace, numbers: Sequence[int]
+) -> list[tuple[int, list[LaunchProfile]]]:
+    """What one process replays; the totals are worked out there, too."""
+    found = _profile_launches(question, trace, numbers)
+    deque((p.counters for profiles in found.values() for p in profiles), maxlen=0)
+    return [*found.items()]
 
 
 def _tell_part(tell: Callable[[float], None], number: int, of: int, done: float) -> None:

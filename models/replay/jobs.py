@@ -1,15 +1,16 @@
-"""Replay on several devices in several processes: each reads the trace for a part of the devices.
+"""Work in several processes at once: devices of one launch, or launches of one trace.
 
 A process of its own is started for each part but one: it takes a second to load, so this pays for
-replays that take many, with caches or on many devices. Results are the same whatever the number.
+replays that take many. Results are the same whatever the number.
 """
 
 import os
 import pickle
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ...errors import CutraceError
 from .count.counts import LaunchCounts
@@ -21,7 +22,36 @@ from .replay import launch_counts, replay
 if TYPE_CHECKING:
     from ...traces.reader import LaunchTrace
 
+Found = TypeVar("Found")
+
 _WORK = f"from {__name__} import work; work()"
+
+
+def run_beside(
+    mine: Callable[[], list[Found]],
+    work: Callable[..., list[Found]],
+    others: Sequence[tuple[Any, ...]],
+) -> list[Found]:
+    """Do `mine` here, and `work` with each of the other arguments in a process of its own.
+
+    Returns what all found, one after another. `work` is a function of a module, and pickled by its
+    name; what it raises is raised here.
+    """
+    children = [_start(work, arguments) for arguments in others]
+    try:
+        found = mine()
+        return found + [each for child in children for each in _finish(child)]
+    finally:
+        for child in children:
+            child.kill()
+            child.wait()
+            if child.stdout is not None:
+                child.stdout.close()
+
+
+def cores() -> int:
+    """How many processes run at once on this machine."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def replay_in_jobs(
@@ -56,42 +86,31 @@ def _count(
     tell: Callable[[float], None],
 ) -> list[LaunchCounts]:
     """Replay on devices, in several processes if there are several devices."""
-    jobs = min(options.jobs, len(devices), os.cpu_count() or 1)
-    parts = [devices[number::jobs] for number in range(jobs)]
-    if len(parts) < 2:
-        return replay(trace, devices, options, tell)
-    children = [_start(trace, part, options) for part in parts[1:]]
-    try:
-        found = replay(trace, parts[0], options, tell)
-        found += [counts for child in children for counts in _finish(child)]
-    finally:
-        for child in children:
-            child.kill()
-            child.wait()
-            if child.stdout is not None:
-                child.stdout.close()
-    return found
+    jobs = min(options.jobs or 1, len(devices), cores())
+    first, *others = [devices[number::jobs] for number in range(jobs)]
+    return run_beside(
+        lambda: replay(trace, first, options, tell),
+        replay,
+        [(trace, part, options.of_a_device) for part in others],
+    )
 
 
-def _start(
-    trace: "LaunchTrace", devices: Sequence[Device], options: ReplayOptions
-) -> "subprocess.Popen[bytes]":
-    """Start a process that replays on some devices."""
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+def _start(work: Callable[..., Any], arguments: tuple[Any, ...]) -> "subprocess.Popen[bytes]":
+    """Start a process that calls a function."""
     child = subprocess.Popen(
         [sys.executable, "-c", _WORK],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        env=environment,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
     )
     assert child.stdin is not None
-    child.stdin.write(pickle.dumps((trace, list(devices), options.of_a_device)))
+    child.stdin.write(pickle.dumps((work, arguments)))
     child.stdin.close()
     child.stdin = None
     return child
 
 
-def _finish(child: "subprocess.Popen[bytes]") -> list[LaunchCounts]:
+def _finish(child: "subprocess.Popen[bytes]") -> list[Any]:
     """Wait for a process and return what it found, or raise what it raised."""
     answer, _ = child.communicate()
     if child.returncode or not answer:
@@ -103,10 +122,11 @@ def _finish(child: "subprocess.Popen[bytes]") -> list[LaunchCounts]:
 
 
 def work() -> None:
-    """What such a process does: the question on stdin, the answer on stdout."""
-    trace, devices, options = pickle.load(sys.stdin.buffer)
+    """What such a process does: the call on stdin, the answer on stdout."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for who started it, and ends it
+    function, arguments = pickle.load(sys.stdin.buffer)
     try:
-        answer: object = replay(trace, devices, options)
+        answer: object = function(*arguments)
     except CutraceError as error:
         answer = error
     sys.stdout.buffer.write(pickle.dumps(answer))

@@ -71,9 +71,10 @@ class ReplayOptions:
         "What if an array began at a multiple of BYTES, or so many bytes beyond one?",
         "ARRAY=BYTES[+BEYOND]",
     )
-    jobs: int = option(
-        1,
-        "Serve several devices in N processes, a core each at most.",
+    jobs: int | None = option(
+        None,
+        "Serve several launches or devices in N processes, a core each at most (default: one"
+        " process, or all cores for launches that would take seconds).",
         "N",
     )
 

@@ -1,18 +1,20 @@
-"""Several devices in several processes: the same integers, in the same order."""
+"""Devices and launches in several processes: the same integers, in the same order."""
 
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hand_trace import Access, hand_trace
+from hand_trace import Access, hand_trace, launch, write_rows
 from warps import warp
 
+from cutrace.analyzer import profile
 from cutrace.analyzer.profile import analyze
 from cutrace.cli import run
 from cutrace.errors import CutraceError
 from cutrace.models.replay import jobs
 from cutrace.models.replay.replay import IN_ANY_ORDER
 from cutrace.traces.reader import Trace
+from cutrace.traces.writer import TraceWriter
 
 DEVICES = ("8800gtx", "h200", "k20")
 
@@ -39,16 +41,43 @@ def test_there_are_no_more_processes_than_cores(
     started = []
     start = jobs._start
 
-    def note(*given: Any) -> Any:
-        started.append(given[1])
-        return start(*given)
+    def note(work: Any, arguments: Any) -> Any:
+        started.append(arguments[1])
+        return start(work, arguments)
 
     monkeypatch.setattr(jobs, "_start", note)
-    monkeypatch.setattr("os.cpu_count", lambda: 2)
-    profile = analyze(trace, device=DEVICES, jobs=64)
-    assert [p.device for p in profile.launches] == list(DEVICES)
+    monkeypatch.setattr(jobs, "cores", lambda: 2)
+    found = analyze(trace, device=DEVICES, jobs=64)
+    assert [p.device for p in found.launches] == list(DEVICES)
     # of 3 devices this process takes two, every second one, and the other takes the one between
     assert [[device.key for device in part] for part in started] == [["h200"]]
+
+
+@pytest.mark.parametrize("asked", [2, None])
+def test_launches_are_spread_where_that_is_asked_for_or_saves_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: int | None
+) -> None:
+    spread = []
+
+    def note(*given: Any) -> Any:
+        spread.append([len(numbers) for _, _, numbers in given[2]])
+        return jobs.run_beside(*given)
+
+    monkeypatch.setattr(profile, "run_beside", note)
+    monkeypatch.setattr(profile, "cores", lambda: 2)
+    monkeypatch.setattr(profile, "WORTH_PROCESSES", 0)
+    with TraceWriter(tmp_path / "b.cutrace") as trace:
+        for stride in (4, 8, 12, 4, 16):
+            with trace.launch(launch()) as rows:
+                write_rows(rows, [Access(warp(stride=stride))])
+    shared = analyze(tmp_path / "b.cutrace", device=DEVICES, jobs=asked)
+    assert spread == [[1]]  # of 4 that differ the first goes ahead, and one elsewhere
+    alone = analyze(tmp_path / "b.cutrace", device=DEVICES, jobs=1)
+    assert len(spread) == 1
+    assert shared.numbers == alone.numbers == (0, 1, 2, 3, 4)
+    for ours, theirs in zip(shared.launches, alone.launches, strict=True):
+        assert ours.device == theirs.device
+        assert ours.counters == theirs.counters
 
 
 def test_what_a_process_raises_is_raised_here(trace: Trace) -> None:
