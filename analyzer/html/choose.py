@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from ...models.replay.options import DEFAULT_DEVICE
 from ..launch_profile import LaunchProfile
 from ..profile import Profile
 from .figures import moved_bytes
@@ -35,6 +36,24 @@ class Choice:
     shown: tuple[int, ...]
     speaks: Mapping[int, int]
     family: Mapping[int, int]
+
+
+def choose_devices(profile: Profile, room: int) -> tuple[str, ...]:
+    """The devices that are shown in full: all if they have room, else one of each generation.
+
+    Of a generation it is the newest board, and an architecture (sm_NN) where there is none; the
+    default device stands first, then the newest of all.
+    """
+    capabilities = {p.device: p.capability for p in profile.launches}
+    if len(capabilities) <= room:
+        return tuple(capabilities)
+    ordered = sorted(capabilities, key=lambda name: (name[:3] != "sm_", capabilities[name]))
+    newest = {capabilities[name][0]: name for name in ordered}
+    if DEFAULT_DEVICE in capabilities:
+        newest[capabilities[DEFAULT_DEVICE][0]] = DEFAULT_DEVICE
+    ordered = [newest[generation] for generation in sorted(newest, reverse=True)]
+    ordered.sort(key=lambda name: name != DEFAULT_DEVICE)
+    return tuple(ordered[:room])
 
 
 def choose(profile: Profile, room: int) -> Choice:

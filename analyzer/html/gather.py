@@ -11,7 +11,7 @@ from ..launch_profile import LaunchProfile
 from ..profile import Profile
 from ..text.launch_text import launch_text, ranges_text
 from .chart_svg import draw_charts
-from .choose import Choice, choose, count_excess
+from .choose import Choice, choose, choose_devices, count_excess
 from .device_part import PartMaker
 from .figures import cell, compare_table, full_tables, glance, moved_bytes
 from .side_by_side import MOST, draw_twins
@@ -23,11 +23,19 @@ NAMED = 3
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A trace to report on, under a name, with its profile."""
+    """A trace to report on, under a name, with its profile; `whole` has devices in charts only."""
 
     name: str
     trace: Trace
     profile: Profile
+    whole: Profile | None = None
+
+    def narrowed(self, room: int) -> "Subject":
+        """With so many of the devices in its profile."""
+        chosen = choose_devices(self.profile, room)
+        by_place = {(p.number, p.device): p for p in self.profile.launches}
+        kept = tuple(by_place[n, device] for n in self.profile.numbers for device in chosen)
+        return replace(self, profile=replace(self.profile, launches=kept), whole=self.profile)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +47,7 @@ class Gatherer:
 
     def gather(self, subjects: Sequence[Subject], command: str) -> Report:
         """The whole page."""
+        subjects = [subject.narrowed(self.bounds.devices) for subject in subjects]
         chosen = [choose(subject.profile, self.bounds.launches) for subject in subjects]
         parts = sum(
             not launch.refusal
@@ -149,6 +158,7 @@ def _launch(
 ) -> LaunchPart:
     """A launch in full, on every device."""
     on = subject.profile.of(number)
+    everywhere = (subject.whole or subject.profile).of(number)
     launch = on[0].launch
     tables, zeros = full_tables(on)
     compilers = (f"{c.name} {c.version} {c.target}" for c in subject.trace.manifest.compilers)
@@ -176,5 +186,6 @@ def _launch(
             make.part(f"{key}-{p.device}", subject.trace, p, findings.get((number, p.device), ()))
             for p in on
         ),
-        charts=tuple(draw_charts(on)),
+        charts=tuple(draw_charts(everywhere)),
+        charted=len(everywhere),
     )

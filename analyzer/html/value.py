@@ -17,7 +17,8 @@ class Bounds:
     """How much of everything a page has room for.
 
     `launches` of a trace are shown in full, and `listed` in one line; `rows` of source, `pictures`
-    of accesses and bytes of `text` in a line are for the page as a whole.
+    of accesses and bytes of `text` in a line are for the page as a whole. More than `devices` are
+    in charts only.
     """
 
     launches: int = 12
@@ -25,6 +26,7 @@ class Bounds:
     rows: int = 4000
     pictures: int = 48
     text: int = 2000
+    devices: int = 10
 
     def share(self, parts: int) -> "Bounds":
         """The bounds of one of so many launches on devices: a part has DRAWN pictures at most."""
@@ -35,7 +37,7 @@ class Bounds:
     def smaller(self) -> "Bounds":
         """Half of everything that can fill a page."""
         half = max(1, self.launches // 2), max(10, self.listed // 2), max(40, self.rows // 2)
-        return Bounds(*half, self.pictures // 2, max(200, self.text // 2))
+        return Bounds(*half, self.pictures // 2, max(200, self.text // 2), self.devices)
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +217,7 @@ class LaunchPart:
 
     `alike` are the launches of its kernel and shape of which it is the worst, itself included;
     `is_first` is what a page with scripts shows until another is chosen. `charts` draw counters
-    over the devices, where these are many.
+    over the devices, where these are many: `charted`, of which `devices` may be a part.
     """
 
     key: str
@@ -231,6 +233,7 @@ class LaunchPart:
     zeros: tuple[str, ...]
     devices: tuple[DevicePart, ...]
     charts: tuple[str, ...] = ()
+    charted: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -418,5 +418,19 @@ def test_a_launch_on_many_devices_has_a_bar_for_each_in_the_order_of_the_chips(
     assert labels == ["32", "16", "32"]
 
 
+def test_of_very_many_devices_one_of_each_generation_is_shown_and_all_are_in_the_chart(
+    tmp_path: Path,
+) -> None:
+    trace = hand_trace(tmp_path / "k.cutrace", [Access(warp(stride=64))])
+    devices = ["8800gtx", "gtx280", "gtx480", "m2070", "sm_90", "h200", "h100"]
+    root = check_offline(page_of(trace, devices=devices, bounds=Bounds(devices=4)))
+    shown = [option.attributes["value"] for option in root.find("select", id="device")[0].find()]
+    # the default one, then the newest board of 2.x and of 1.x
+    assert shown == ["h100", "m2070", "gtx280"]
+    charts = root.find("div", class_="curves")[0]
+    assert all(device in charts.text for device in devices)
+    assert "All 7 devices" in root.find("section", id="summary")[0].text
+
+
 def test_two_devices_need_no_chart(tmp_path: Path) -> None:
     assert "Over the devices" not in page_of(small(tmp_path))
