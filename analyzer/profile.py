@@ -38,7 +38,7 @@ from .launch_profile import LaunchProfile
 from .sheet.view import View
 from .text.kept_text import kept_text
 from .time.estimate import Asked, Estimate, estimate
-from .time.sample_warps import Histories, sample_warps
+from .time.sample_warps import Ran, sample_warps
 
 FRAME = {
     "launch": pl.Int64,
@@ -232,11 +232,11 @@ def _on_devices(
     places = find_places(instructions, manifest)
     touched = Touched(launch)
     turns = cache(partial(count_turns, launch))
-    histories = None if manifest.is_machine_code else cache(partial(sample_warps, launch))
+    ran = None if manifest.is_machine_code else cache(partial(sample_warps, launch))
     devices = list(question.devices.values())
     for counts in replay_in_jobs(launch, devices, question.options, tell):
         yield launch_profile(
-            question, counts, instructions, places, touched, launch.supposed, turns, histories
+            question, counts, instructions, places, touched, launch.supposed, turns, ran
         )
 
 
@@ -268,11 +268,11 @@ def launch_profile(
     touched: Callable[[], pl.DataFrame] | None,
     supposed: tuple[str, ...],
     turns: Callable[[], Turns] | None = None,
-    histories: Callable[[], Histories] | None = None,
+    ran: Callable[[], Ran] | None = None,
 ) -> LaunchProfile:
     """One launch on one device, its counts joined with the places of its instructions.
 
-    What is `supposed` of the launch is said before all else. `touched`, `turns` and `histories`
+    What is `supposed` of the launch is said before all else. `touched`, `turns` and `ran`
     read the trace once more, if there is one.
     """
     device, as_if = question.devices[counts.device], question.options.as_if
@@ -283,7 +283,7 @@ def launch_profile(
     refusal = "" if as_if else counts.refusal
     bounds = () if refusal else find_bounds(told, device, counts.launch, turns)
     facts = {**launch_facts(counts, device), "bound_ps": _picoseconds(bounds)}
-    estimated = _estimate(counts, instructions, bounds, device, histories)
+    estimated = _estimate(counts, instructions, bounds, device, turns, ran)
     facts["estimated_ps"] = round(estimated.ns * 1000) if estimated else None
     around = [pl.col(name) for name in places.columns if name != "pc"]
     warnings = (*kept_text(counts.launch), *supposed, *_warnings(counts, as_if))
@@ -318,16 +318,17 @@ def _estimate(
     instructions: pa.Table,
     bounds: Sequence[Bound],
     device: Device,
-    histories: Callable[[], Histories] | None,
+    turns: Callable[[], Turns] | None,
+    ran: Callable[[], Ran] | None,
 ) -> Estimate | None:
     """The time of a launch that has bounds, on a device of which latencies were measured."""
     measured = load_measured(device)
-    if not bounds or not histories or not measured or not device.chip.clock_mhz:
+    if not bounds or not ran or not measured or not device.chip.clock_mhz:
         return None
     mhz = min(measured.profiler_mhz, device.chip.clock_mhz)
     resident = counts.occupancy.blocks
-    asked = Asked(counts.counts, instructions, bounds, counts.launch, resident, device, mhz)
-    return estimate(asked, histories(), measured)
+    asked = Asked(counts.counts, instructions, bounds, counts.launch, resident, device, mhz, turns)
+    return estimate(asked, ran(), measured)
 
 
 def _picoseconds(bounds: Sequence[Bound]) -> int | None:

@@ -2,14 +2,16 @@
 
 Atomics on one address take effect in turns. Each lane of a warp takes its own, as an H200 does
 (models/devices/measured/sm_90.csv: 32 lanes take 32 times as long as one), unless the assembler
-lets one lane work for all, or the chip counts them. Nothing else here is hardware.
+lets one lane work for all, or the chip counts them. A sector of other addresses takes a turn, too,
+at the slice of the second level that has it: 512 bytes in a row have the same slice, by the rates
+at which so many words were added to (the same file, red_u32_random and red_u32_lane).
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from ...models.replay.rows.lanes import NONE, sort_distinct, unpack_masks
+from ...models.replay.rows.lanes import NONE, mark_new, order_lanes, sort_distinct, unpack_masks
 from ...models.replay.rows.sites import read_sites
 from ...models.replay.seam import Bools, Ints
 from ...traces.reader import LaunchTrace
@@ -20,57 +22,87 @@ ALONE = ("serial", "compared")
 """Collisions in which each lane takes its own turn."""
 SLICE = 1 << 14
 """Rows that are spread into lanes at a time."""
+SECTOR, TOGETHER = 5, 9
+"""Bits of an address within a sector, and within the bytes that one slice has."""
 
 
 @dataclass(frozen=True, slots=True)
 class Turns:
     """The turns at the most wanted address in global memory; 0 without such atomics.
 
-    `real` are those of atomics that add floating-point numbers, `integer` all others.
+    `real` are those of atomics that add floating-point numbers, `integer` all others. `sectors` are
+    the turns of sectors by all of them, `slice` those at the most wanted slice.
     """
 
     integer: int
     real: int
+    sectors: int = 0
+    slice: int = 0
 
 
 def count_turns(trace: LaunchTrace) -> Turns:
     """The turns of all atomics of a launch in global memory."""
     real = np.array([kind[:1] == "f" for kind in trace.instructions()["type"].to_pylist()])
-    return Turns(_most_wanted(trace, ~real), _most_wanted(trace, real))
-
-
-def _most_wanted(trace: LaunchTrace, of: Bools) -> int:
-    """The turns at one address by those instructions that are among `of` (pcs,)."""
-    if not any(of):
-        return 0
+    found = {name: _Wanted() for name in ("integer", "real", "slices")}
     sites = read_sites(trace.instructions(), "ca")
     atomic = np.array([kind.access in ACCESSES for kind in sites.kinds], np.bool_)
     alone = np.array([kind.collision in ALONE for kind in sites.kinds], np.bool_)
-    if not atomic.any():
-        return 0
-    places, times = np.zeros(0, np.int64), np.zeros(0, np.int64)
     store = trace.pattern_store()
-    for batch in trace.access_batches():
+    for batch in trace.access_batches() if atomic.any() else ():
         pc, space, base, pattern = (
             np.asarray(batch[name].to_numpy()).astype(np.int64)
             for name in ("pc", "space", "base", "pattern")
         )
-        found = np.flatnonzero((space == Space.GLOBAL) & of[pc])
-        found = found[atomic[sites.kind[sites.locate(pc[found], space[found])]]]
-        for start in range(0, len(found), SLICE):
-            rows = found[start : start + SLICE]
-            masks, offsets = store.take(pattern[rows])
-            addresses, active = base[rows, None] + offsets, unpack_masks(masks)
-            each = alone[sites.kind[sites.locate(pc[rows], space[rows])]]
-            wanted = sort_distinct(addresses[~each], active[~each])
-            places, times = _merge(places, times, wanted[wanted != NONE])
-            places, times = _merge(places, times, addresses[each][active[each]])
-    return int(times.max(initial=0))
+        rows = np.flatnonzero(space == Space.GLOBAL)
+        rows = rows[atomic[sites.kind[sites.locate(pc[rows], space[rows])]]]
+        for start in range(0, len(rows), SLICE):
+            some = rows[start : start + SLICE]
+            masks, offsets = store.take(pattern[some])
+            addresses, active = base[some, None] + offsets, unpack_masks(masks)
+            each = alone[sites.kind[sites.locate(pc[some], space[some])]]
+            for name, of in (("integer", ~real[pc[some]]), ("real", real[pc[some]])):
+                single, shared = of & each, of & ~each
+                wanted = sort_distinct(addresses[shared], active[shared])
+                found[name].add(wanted[wanted != NONE])
+                found[name].add(addresses[single][active[single]])
+            found["slices"].add(*_sector_turns(addresses, active, each))
+    turns = {name: int(each.times.max(initial=0)) for name, each in found.items()}
+    sectors = int(found["slices"].times.sum())
+    return Turns(turns["integer"], turns["real"], sectors, turns["slices"])
 
 
-def _merge(places: Ints, times: Ints, wanted: Ints) -> tuple[Ints, Ints]:
-    """Add addresses (n,) to places that were wanted so many times before."""
-    every = np.concatenate((places, wanted))
-    weights = np.concatenate((times, np.ones(len(wanted), np.int64)))
-    known, number = np.unique(every, return_inverse=True)
-    return known, np.bincount(number, weights, len(known)).astype(np.int64)
+def _sector_turns(addresses: Ints, active: Bools, each: Bools) -> tuple[Ints, Ints]:
+    """The slices that rows of addresses (n, 32) want, and their turns there.
+
+    A sector takes a turn, and one more for each further lane at the same address in rows of `each`.
+    """
+    ordered = order_lanes(addresses, active)
+    first = mark_new(ordered).reshape(-1)
+    starts = np.flatnonzero(first)
+    if not len(starts):
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
+    row = starts // ordered.shape[1]
+    ends = row * ordered.shape[1] + active.sum(axis=1)[row]
+    lanes = np.minimum(np.append(starts[1:], ordered.size), ends) - starts
+    sector = ordered.reshape(-1)[starts] >> SECTOR
+    changed = (np.diff(row, prepend=-1) != 0) | (np.diff(sector, prepend=-1) != 0)
+    groups = np.flatnonzero(changed)
+    turns = np.maximum.reduceat(np.where(each[row], lanes, 1), groups)
+    return sector[groups] >> (TOGETHER - SECTOR), turns
+
+
+class _Wanted:
+    """Places, and how often each was wanted."""
+
+    def __init__(self) -> None:
+        self.places, self.times = np.zeros(0, np.int64), np.zeros(0, np.int64)
+
+    def add(self, wanted: Ints, turns: Ints | None = None) -> None:
+        """Add places (n,), each wanted once or for so many turns."""
+        if not len(wanted):
+            return
+        every = np.concatenate((self.places, wanted))
+        more = np.ones(len(wanted), np.int64) if turns is None else turns
+        weights = np.concatenate((self.times, more))
+        self.places, number = np.unique(every, return_inverse=True)
+        self.times = np.bincount(number, weights, len(self.places)).astype(np.int64)

@@ -15,7 +15,7 @@ device says another. Nothing is fitted to a kernel.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import polars as pl
@@ -23,15 +23,15 @@ import pyarrow as pa
 
 from ...models.replay.device.device import Device
 from ...models.replay.device.measured import Measured
-from ...models.replay.seam import ACCESSES
 from ...traces.schema import Launch
-from ..counting.bounds import Bound
+from ..counting.bounds import ATOMICS, Bound
+from ..counting.turns import Turns
 from .chain import Chain, Step, run_chain
+from .first_touches import Touches
 from .operands import read_address, read_operands
-from .sample_warps import Histories
+from .sample_warps import Ran
+from .units import Part, Work, is_scattered, sm_share, unit_times
 
-ISSUED = 4
-"""Warp instructions that an SM issues in a cycle."""
 MEET = 3
 """The power in which times meet."""
 WAITS = {
@@ -46,7 +46,8 @@ WAITS = {
 }
 NEEDED = (
     *("_requests", "_passes", "_bytes_distinct"),
-    *("_l1_reads", "_l1_read_hits", "_l1_writes", "_l2_reads", "_l2_read_hits"),
+    *("_l1_reads", "_l1_read_hits", "_l1_writes", "_l2_reads", "_l2_read_hits", "_l2_writes"),
+    *("_dram_bytes_read", "_dram_bytes_written"),
 )
 """How the raw counts end that latencies and the first level's time need."""
 STALLS = {
@@ -55,14 +56,6 @@ STALLS = {
     **{"constants": "imc_miss", "results of arithmetic": "wait"},
 }
 """What Nsight Compute calls the stall of a warp that waits for it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """What takes `ns` nanoseconds if it were alone."""
-
-    what: str
-    ns: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +74,11 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Served:
-    """What served the loads of each pc: sums of raw counts by pc."""
+    """What served the loads of each pc: sums of raw counts by pc, and how often L1 passed."""
 
     counts: Mapping[int, Mapping[str, int]]
     shares: Mapping[int, tuple[float, float]]
+    passes: Mapping[int, float]
 
 
 def _shares(row: Mapping[str, int], space: str) -> tuple[float, float]:
@@ -94,7 +88,7 @@ def _shares(row: Mapping[str, int], space: str) -> tuple[float, float]:
     far, far_hits = row.get(f"{space}_l2_reads") or 0, row.get(f"{space}_l2_read_hits") or 0
     missed = 1 - hits / reads if reads else 1.0
     farther = missed * (1 - far_hits / far) if far else 0.0
-    if not _is_scattered(row, space):  # memory hands out two sectors at a time
+    if not is_scattered(row, space):  # memory hands out two sectors at a time
         farther = min(missed, 2 * farther)
     return missed, farther
 
@@ -106,34 +100,26 @@ def _space(row: Mapping[str, int]) -> str:
 
 
 def _together(
-    counts: Mapping[int, Mapping[str, int]], instructions: pa.Table, warps: int
+    counts: Mapping[int, Mapping[str, int]],
+    instructions: pa.Table,
+    beside: tuple[int, int],
+    touches: Touches,
 ) -> Mapping[int, tuple[float, float]]:
-    """The shares of loads that wait, those of a basic block and of a block's warps seen together.
+    """The shares of loads that wait for the second level and for memory, warps seen together.
 
     Warps that go on side by side read the same lines: the first misses, and the others, which the
-    replay counts as hits, wait for what it has asked for.
+    replay counts as hits, wait for what it has asked for, if they go there for the first time.
+    `beside` each other are so many warps of an SM, and of the chip.
     """
-    found: dict[int, dict[int, tuple[float, float]]] = {}
-    for row in instructions.select(["pc", "block"]).to_pylist():
-        counted = counts.get(row["pc"], {})
-        if space := _space(counted):
-            found.setdefault(row["block"], {})[row["pc"]] = _shares(counted, space)
     told: dict[int, tuple[float, float]] = {}
-    for each in found.values():
-        scale = [_scale([share[i] for share in each.values()], warps) for i in (0, 1)]
-        for pc, (far, farther) in each.items():
-            told[pc] = (min(1.0, far * scale[0]), min(1.0, farther * scale[1]))
+    for pc in instructions["pc"].to_pylist():
+        counted = counts.get(pc, {})
+        if space := _space(counted):
+            far, farther = _shares(counted, space)
+            firsts = 0.0 if pc in touches.any_order else touches.firsts.get(pc, 0.0)
+            far = max(far, min(firsts, far * beside[0]))
+            told[pc] = far, max(farther, min(firsts, far, farther * beside[1]))
     return told
-
-
-def _scale(shares: Sequence[float], warps: int) -> float:
-    """What shares of misses are multiplied with, so that the largest is that of all together.
-
-    >>> _scale([0.25, 0.25], 1), _scale([0.5, 0.125], 8), _scale([0.0], 8)
-    (2.0, 2.0, 1.0)
-    """
-    most = max(shares)
-    return min(1.0, sum(shares) * warps) / most if most else 1.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -147,30 +133,37 @@ class Asked:
     resident: int
     device: Device
     mhz: float
+    turns: Callable[[], Turns] | None = None
 
 
-def estimate(asked: Asked, histories: Histories, measured: Measured) -> Estimate:
-    """Estimate a launch from what some of its warps ran."""
+def estimate(asked: Asked, ran: Ran, measured: Measured) -> Estimate:
+    """Estimate a launch from what its warps ran."""
     ns = 1000 / asked.mhz
     sums = _by_pc(asked.counts)
-    code = _code(asked, sums, measured)
-    chains = [(run_chain(history, code), weight) for history, weight in histories]
+    code = _code(asked, sums, measured, ran)
+    chains = [(run_chain(history, code), weight) for history, weight in ran.histories]
     whole = sum(weight for _, weight in chains) or 1
     cycles = sum(chain.cycles * weight for chain, weight in chains) / whole
+    last = max((chain.cycles for chain, _ in chains), default=0.0)
     rounds = _rounds(asked.launch.blocks, asked.device.chip.sms * max(1, asked.resident))
-    parts = [Part("waiting", cycles * rounds * ns), *_units(asked, sums, measured)]
+    waiting = Part("waiting", (cycles * (rounds - 1) + last) * ns)
+    parts = [waiting, *unit_times(_work(asked, sums, ran), measured)]
     parts = sorted((part for part in parts if part.ns > 0), key=lambda part: -part.ns)
     met = sum(part.ns**MEET for part in parts) ** (1 / MEET)
     start = measured.launch_ns(asked.mhz)
-    if _reads_parameters(asked.instructions):
+    if any(_space(row) for row in sums.values()):
         start += measured.dram_cycles(asked.mhz) * ns
     return Estimate(met + start, asked.mhz, tuple(parts), *_waits(chains, whole * cycles))
 
 
-def _reads_parameters(instructions: pa.Table) -> bool:
-    """Whether a kernel waits for its arguments: no cache has them when it starts."""
-    rows = instructions.select(["opcode", "space"]).to_pylist()
-    return any(row["opcode"] == "ld" and row["space"] == "param" for row in rows)
+def _work(asked: Asked, sums: Mapping[int, Mapping[str, int]], ran: Ran) -> Work:
+    """What the units have to do."""
+    launch, chip = asked.launch, asked.device.chip
+    has_atomics = any(row.get(name) for row in sums.values() for name in ATOMICS)
+    turns = asked.turns() if asked.turns and has_atomics else Turns(0, 0)
+    share = sm_share(ran.sizes, launch.blocks, chip.sms, max(1, asked.resident))
+    seen = turns, ran.touches
+    return Work(sums, asked.instructions, asked.bounds, launch, share, asked.mhz, *seen)
 
 
 def _waits(
@@ -197,10 +190,14 @@ def _rounds(blocks: int, places: int) -> float:
 
 
 def _code(
-    asked: Asked, sums: Mapping[int, Mapping[str, int]], measured: Measured
+    asked: Asked, sums: Mapping[int, Mapping[str, int]], measured: Measured, ran: Ran
 ) -> Mapping[int, Sequence[Step]]:
     """The steps of each basic block on a device."""
-    served = Served(sums, _together(sums, asked.instructions, asked.launch.warps))
+    sms, warps = asked.device.chip.sms, asked.launch.warps
+    blocks = min(asked.launch.blocks, asked.resident * sms)
+    beside = -(-blocks // sms) * warps, blocks * warps
+    shares = _together(sums, asked.instructions, beside, ran.touches)
+    served = Served(sums, shares, ran.touches.passes)
     found: dict[int, list[Step]] = {}
     columns = ["pc", "block", "class", "mnemonic", "operation", "access", "barrier", "text"]
     columns += ["space", "cache"]
@@ -248,16 +245,19 @@ def _memory(
         passes = _beyond_one(counted, "shared_load_passes", "shared_load_requests")
         return measured.at("chase", "chase_shared") + passes, "shared"
     if counted.get("const_load_requests"):
-        return measured.at("chase", "chase_const"), "const"
+        replays = _beyond_one(counted, "const_load_passes", "const_load_requests")
+        return measured.at("chase", "chase_const") + replays * measured.replay_cycles, "const"
     if counted.get("global_atomic_requests"):
         return measured.l2_cycles(mhz), "atomic"
     space = _space(counted) or "global_load"
     far, farther = served.shares.get(pc, (1.0, 0.0))
     near, second, memory = measured.l1_cycles, measured.l2_cycles(mhz), measured.dram_cycles(mhz)
     latency = near + far * (second - near) + farther * (memory - second)
-    sectors = _beyond_one(counted, f"{space}_l1_reads", f"{space}_requests")
+    if space == "texture_load":
+        latency += measured.texture_cycles - near
+    passes = served.passes.get(pc, 1.0) - 1
     waits = "dram" if farther > 0.3 else "l2" if far > 0.3 else "l1"
-    return latency + sectors, waits
+    return latency + passes, waits
 
 
 def _beyond_one(row: Mapping[str, int], over: str, under: str) -> float:
@@ -273,53 +273,3 @@ def _by_pc(counts: pl.DataFrame) -> Mapping[int, Mapping[str, int]]:
     ]
     sums = counts.group_by("pc").agg(pl.col([*wanted, "instructions"]).sum())
     return {int(row["pc"]): row for row in sums.iter_rows(named=True)}
-
-
-def _units(
-    asked: Asked, sums: Mapping[int, Mapping[str, int]], measured: Measured
-) -> Iterator[Part]:
-    """The time of each unit alone; an SM's is that of the one that has most blocks."""
-    blocks = asked.launch.blocks
-    ns = -(-blocks // asked.device.chip.sms) / blocks * 1000 / asked.mhz
-    issue, pipes, data = 0.0, defaultdict[str, float](float), 0.0
-    for row in asked.instructions.select(["pc", "class", "mnemonic"]).to_pylist():
-        counted = sums.get(row["pc"])
-        if not counted or row["class"] == "free":
-            continue
-        issue += counted["instructions"] / ISSUED
-        data += _l1_cycles(counted)
-        if row["class"] not in ("memory", "control"):
-            rate = measured.costs(row["mnemonic"], row["class"])[1]
-            pipes[row["class"]] += counted["instructions"] * rate
-    yield Part("issue slots", issue * ns)
-    for name, cycles in pipes.items():
-        yield Part(f"{name} arithmetic", cycles * ns)
-    yield Part("L1 and shared memory", data * ns)
-    for bound in asked.bounds:
-        if bound.resource == "DRAM":
-            yield Part("DRAM", bound.ns / measured.dram_share())
-        elif bound.resource == "L2":
-            yield Part("L2", bound.amount / measured.l2_gb_per_s())
-        elif bound.resource.startswith("atomics"):
-            yield Part(bound.resource, bound.ns)
-    yield Part("launching blocks", blocks * measured.block_ns(asked.mhz))
-
-
-def _l1_cycles(counted: Mapping[str, int]) -> float:
-    """Cycles of the first level for a pc: a line a cycle, or 128 bytes; or passes over banks."""
-    found = float(sum(counted.get(f"shared_{access}_passes") or 0 for access in ACCESSES["shared"]))
-    for space in ("global_load", "global_store", "local_load", "local_store", "texture_load"):
-        requests = counted.get(f"{space}_requests") or 0
-        sectors = counted.get(f"{space}_l1_reads") or counted.get(f"{space}_l1_writes") or 0
-        if not requests:
-            continue
-        found += max(requests, sectors if _is_scattered(counted, space) else sectors / 4)
-    return found
-
-
-def _is_scattered(counted: Mapping[str, int], space: str) -> bool:
-    """Whether lanes want few bytes each of many sectors."""
-    requests = counted.get(f"{space}_requests") or 0
-    sectors = counted.get(f"{space}_l1_reads") or counted.get(f"{space}_l1_writes") or 0
-    distinct = counted.get(f"{space}_bytes_distinct") or 0
-    return sectors > 4 * requests and distinct <= 8 * sectors

@@ -1,12 +1,18 @@
-"""Some warps of a launch, each the one of its block that runs longest, and what they ran."""
+"""What a launch's warps ran: some of them step by step, all blocks in sums, some blocks' loads.
+
+Of some blocks the warp that runs longest is kept with its history. Of all blocks the instructions
+are counted, since an SM that has longer ones than the others ends last.
+"""
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from ...models.replay.seam import Ints
 from ...traces.reader import LaunchTrace
+from .first_touches import Touches, first_touches
 
 SAMPLE = 8
 """Blocks that are looked at, evenly over the grid."""
@@ -16,15 +22,31 @@ Histories = Sequence[tuple[History, int]]
 """With the number of sampled blocks whose longest warp ran each."""
 
 
-def sample_warps(trace: LaunchTrace) -> Histories:
-    """Return histories, and of how many of the sampled blocks each is the longest warp's."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Ran:
+    """What warps of a launch ran.
+
+    `histories` say of how many of the sampled blocks each is the longest warp's; `sizes` (blocks,)
+    are the warp instructions of each block; `touches` say where the sampled blocks' loads went.
+    """
+
+    histories: Histories
+    sizes: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    touches: Touches = field(default_factory=Touches)
+
+
+def sample_warps(trace: LaunchTrace) -> Ran:
+    """Look at what warps ran, and where some blocks' loads went."""
     wanted = np.unique(np.linspace(0, trace.launch.blocks - 1, SAMPLE).astype(np.int64))
     rows: dict[tuple[int, int], list[int]] = {}
+    lengths = _lengths(trace)
+    sums = np.zeros(trace.launch.blocks, np.int64)
     for batch in trace.control_batches():
         blocks, warps, ran = (
             np.asarray(batch[name].to_numpy()).astype(np.int64)
             for name in ("block", "warp", "path")
         )
+        sums += np.bincount(blocks, lengths[ran], len(sums)).astype(np.int64)
         for row in np.flatnonzero(np.isin(blocks, wanted)).tolist():
             rows.setdefault((int(blocks[row]), int(warps[row])), []).append(int(ran[row]))
     paths = _paths(trace, sorted({p for each in rows.values() for p in each}))
@@ -34,7 +56,22 @@ def sample_warps(trace: LaunchTrace) -> Histories:
         length = sum(int(sizes[b]) * n for p in each for b, n in paths[p])
         longest[block] = max(longest.get(block, (-1, ())), (length, tuple(each)))
     found = Counter(each for _, each in longest.values())
-    return [(tuple(e for p in each for e in paths[p]), n) for each, n in found.items()]
+    histories = [(tuple(e for p in each for e in paths[p]), n) for each, n in found.items()]
+    return Ran(histories, sums, first_touches(trace, wanted))
+
+
+def _lengths(trace: LaunchTrace) -> Ints:
+    """Instructions of each path."""
+    paths = trace.paths()
+    blocks, times = (
+        paths[name].combine_chunks() if paths.num_rows else None for name in ("blocks", "repeat")
+    )
+    if blocks is None or times is None:
+        return np.zeros(0, np.int64)
+    steps = _sizes(trace)[blocks.flatten().to_numpy()] * times.flatten().to_numpy().astype(np.int64)
+    ends = np.asarray(blocks.offsets.to_numpy()).astype(np.int64)
+    sums = np.concatenate(([0], np.cumsum(steps)))
+    return np.asarray(sums[ends[1:]] - sums[ends[:-1]], np.int64)
 
 
 def _paths(trace: LaunchTrace, wanted: Sequence[int]) -> dict[int, History]:

@@ -14,11 +14,13 @@ import json
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
+from cutrace.analyzer.counting.turns import count_turns
 from cutrace.analyzer.launch_profile import LaunchProfile
 from cutrace.analyzer.profile import analyze
 from cutrace.analyzer.time.estimate import Asked, estimate
@@ -58,8 +60,9 @@ def at_clock(profile: LaunchProfile, launch: LaunchTrace, mhz: float) -> float:
     measured, resident = load_measured(device), profile.raw.facts["resident_blocks"]
     assert measured
     counts, instructions = profile.raw.counts, launch.instructions()
+    turns = partial(count_turns, launch)
     asked = Asked(
-        counts, instructions, profile.bounds, launch.launch, int(resident or 1), device, mhz
+        counts, instructions, profile.bounds, launch.launch, int(resident or 1), device, mhz, turns
     )
     return estimate(asked, sample_warps(launch), measured).ns
 

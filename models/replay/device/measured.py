@@ -110,9 +110,42 @@ class Measured:
         """A bandwidth."""
         return self.at("bytes", name, place) * self.at("clock", "sm") / 1000
 
-    def dram_share(self) -> float:
-        """The share of the memory's bandwidth that reading reaches at best, of an H200's 4800."""
-        return self.gb_per_s("read_dram_4", 65536) / 4800
+    def dram_gb_per_s(self) -> float:
+        """What memory hands out at best."""
+        return self.gb_per_s("read_dram_4", 65536)
+
+    @property
+    def replay_cycles(self) -> float:
+        """A further address of a load of constants."""
+        return self.at("constant", "load", 32) / 32
+
+    @property
+    def texture_cycles(self) -> float:
+        """A fetch of a texel that the cache has."""
+        return self.at("texture", "chain")
+
+    @property
+    def turn_ns(self) -> float:
+        """A turn at a slice of the second level, whose clock is its own."""
+        return self.at("atomics", "red_u32_lane", 1) * self._cycle_ns
+
+    @property
+    def atomic_sector_ns(self) -> float:
+        """A sector's turn where all slices have some."""
+        return self.at("atomics", "red_u32_random", 1 << 20) / 32 * self._cycle_ns
+
+    def sector_ns(self, name: str) -> float:
+        """A sector of the second level in any order: `gather`, or `scatter`: stored in part."""
+        return self._cycle_ns / self.at("sectors", name, 1 << 18)
+
+    def far_sector_ns(self, name: str) -> float:
+        """The same of memory."""
+        return self._cycle_ns / self.at("sectors", name, 1 << 23)
+
+    @property
+    def _cycle_ns(self) -> float:
+        """A cycle of the SMs while those were measured."""
+        return 1000 / self.at("contention", "mhz")
 
     def l2_gb_per_s(self) -> float:
         """What the second level hands out at best."""

@@ -1,0 +1,86 @@
+"""First touches: how often a warp's loads go where the warp has not been before.
+
+Warps that run at the same time ask for the same data at the same time. The replay, which takes them
+in turn, counts a miss for the first and hits for the others, but all of them wait: for each place
+as long as the first who went there. Of each row of accesses the lowest lane stands for all.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ...models.replay.rows.lanes import NONE, count_distinct, sort_distinct, unpack_masks
+from ...models.replay.seam import Ints
+from ...traces.reader import LaunchTrace
+from ...traces.schema import Space
+
+PLACE = 6
+"""Bits of an address within what memory hands out at a time: 64 bytes."""
+MOST = 1 << 19
+"""Rows of the sampled blocks that are looked at."""
+
+
+WARPS, FEW = 64, 4
+"""More warps than a block has, and rows from which on their patterns tell of an order."""
+ROWS = 1 << 14
+"""Rows that are spread into lanes, evenly over those."""
+BANKS, WORD, LINE, LINES = 32, 2, 7, 4
+"""Banks of the first level, bits within a word and a line, and lines that it looks up in a cycle:
+measured (measured/sm_90.csv, load_4)."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Touches:
+    """By pc, of rows of some blocks: the share of a warp's that go where it was not before.
+
+    `passes` are the cycles that the first level needs for a row; rows in `any_order` go elsewhere
+    each time.
+    """
+
+    firsts: Mapping[int, float] = field(default_factory=dict)
+    passes: Mapping[int, float] = field(default_factory=dict)
+    any_order: frozenset[int] = frozenset()
+
+
+def first_touches(trace: LaunchTrace, wanted: Ints) -> Touches:
+    """Look at the accesses of the `wanted` blocks to global memory."""
+    found, rows = list[Ints](), 0
+    for batch in trace.access_batches(("block", "warp", "pc", "space", "base", "pattern")):
+        block, warp, pc, space, base, pattern = (
+            np.asarray(batch[name].to_numpy()).astype(np.int64)
+            for name in ("block", "warp", "pc", "space", "base", "pattern")
+        )
+        mine = np.flatnonzero((space == Space.GLOBAL) & np.isin(block, wanted))
+        who = block[mine] * WARPS + warp[mine]
+        found.append(np.stack((pc[mine], who, base[mine], pattern[mine]), axis=1))
+        rows += len(mine)
+        if rows > MOST:
+            break
+    if not rows:
+        return Touches()
+    every = np.concatenate(found)
+    distinct = np.unique(every[:, :3] >> (0, 0, PLACE), axis=0)
+    touches, firsts = (np.bincount(pcs) for pcs in (every[:, 0], distinct[:, 0]))
+    shares = {pc: float(firsts[pc] / touches[pc]) for pc in np.flatnonzero(touches).tolist()}
+    some = every[:: max(1, rows // ROWS)]
+    kinds = np.bincount(np.unique(some[:, (0, 3)], axis=0)[:, 0])
+    times = np.bincount(some[:, 0])
+    any_order = np.flatnonzero((times > FEW) & (2 * kinds > times))
+    return Touches(shares, _passes(trace, some), frozenset(any_order.tolist()))
+
+
+def _passes(trace: LaunchTrace, rows: Ints) -> Mapping[int, float]:
+    """The mean cycles by pc for rows of (pc, warp, base, pattern)."""
+    masks, offsets = trace.pattern_store().take(rows[:, 3])
+    addresses, active = rows[:, 2, None] + offsets, unpack_masks(masks)
+    words = sort_distinct(addresses >> WORD, active)
+    lines = count_distinct(addresses >> LINE, active)
+    banks = np.where(words == NONE, BANKS, words % BANKS)
+    number = np.arange(len(rows))[:, None] * (BANKS + 1) + banks
+    counted = np.bincount(number.reshape(-1), minlength=len(rows) * (BANKS + 1))
+    most = counted.reshape(-1, BANKS + 1)[:, :BANKS].max(axis=1)
+    cycles = np.maximum(most, lines / LINES)
+    times = np.bincount(rows[:, 0])
+    sums = np.bincount(rows[:, 0], cycles)
+    return {pc: float(sums[pc] / times[pc]) for pc in np.flatnonzero(times).tolist()}

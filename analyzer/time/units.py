@@ -1,0 +1,187 @@
+"""Units: the time of each unit of a chip for a launch, if it were alone.
+
+Bandwidths and rates were measured (`scripts/measure/contention.py`, `latencies.py`): those of
+sectors in any order are lower than those of lines, and those of sectors stored in part lower still.
+The SMs' own units are as slow as that SM whose blocks ran most instructions.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from heapq import heappop, heappush
+
+import pyarrow as pa
+
+from ...models.replay.device.measured import Measured
+from ...models.replay.seam import ACCESSES, Ints
+from ...traces.schema import Launch
+from ..counting.bounds import Bound
+from ..counting.turns import Turns
+from .first_touches import Touches
+
+ISSUED = 4
+"""Warp instructions that an SM issues in a cycle."""
+SECTOR, HANDED_OUT = 32, 64
+"""Bytes of a sector, and those that memory hands out at a time."""
+ROUNDS = 8
+"""Rounds of blocks from which on the SMs are taken to end together."""
+LOADS = ("global_load", "local_load")
+STORES = ("global_store", "local_store")
+Counts = Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What takes `ns` nanoseconds if it were alone."""
+
+    what: str
+    ns: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Work:
+    """What a launch's units have to do: sums of raw counts by pc, and what was seen of the trace.
+
+    `share` is the part of all instructions that the busiest SM runs; `touches` say where
+    accesses went.
+    """
+
+    sums: Mapping[int, Counts]
+    instructions: pa.Table
+    bounds: Sequence[Bound]
+    launch: Launch
+    share: float
+    mhz: float
+    turns: Turns
+    touches: Touches
+
+
+def sm_share(sizes: Ints, blocks: int, sms: int, resident: int) -> float:
+    """The part of the instructions that the busiest SM runs, blocks going where one has ended.
+
+    >>> import numpy as np
+    >>> sm_share(np.array([4, 1, 1, 1, 1]), 5, 2, 1)
+    0.5
+    """
+    equal = -(-blocks // sms) / blocks
+    if len(sizes) != blocks or blocks > ROUNDS * sms * resident or not sizes.any():
+        return equal
+    if sizes.min() == sizes.max():
+        return equal
+    loads = [0] * sms
+    free = [(0, place % sms) for place in range(sms * resident)]
+    for size in sizes.tolist():
+        ends, sm = heappop(free)
+        loads[sm] += size
+        heappush(free, (ends + size, sm))
+    return max(loads) / int(sizes.sum())
+
+
+def unit_times(work: Work, measured: Measured) -> Iterator[Part]:
+    """The time of each unit alone."""
+    yield from _sm_times(work, measured)
+    yield Part("L2", _l2_ns(work, measured))
+    yield Part("DRAM", _dram_ns(work, measured))
+    yield from (Part(b.resource, b.ns) for b in work.bounds if b.resource.startswith("atomics"))
+    yield Part("atomics of a slice", work.turns.slice * measured.turn_ns)
+    yield Part("atomics", work.turns.sectors * measured.atomic_sector_ns)
+    yield Part("launching blocks", work.launch.blocks * measured.block_ns(work.mhz))
+
+
+def _sm_times(work: Work, measured: Measured) -> Iterator[Part]:
+    """The units that every SM has for itself."""
+    ns = work.share * 1000 / work.mhz
+    issue, pipes, data = 0.0, defaultdict[str, float](float), 0.0
+    texture, constant = 0.0, 0.0
+    for row in work.instructions.select(["pc", "class", "mnemonic"]).to_pylist():
+        counted = work.sums.get(row["pc"])
+        if not counted or row["class"] == "free":
+            continue
+        issue += counted["instructions"] / ISSUED
+        data += _l1_cycles(counted, work.touches.passes.get(row["pc"], 1.0))
+        texture += _texture_cycles(counted, row["mnemonic"], measured)
+        constant += max(0, _of(counted, "const_load_passes") - _of(counted, "const_load_requests"))
+        if row["class"] not in ("memory", "control"):
+            rate = measured.costs(row["mnemonic"], row["class"])[1]
+            pipes[row["class"]] += counted["instructions"] * rate
+    yield Part("issue slots", issue * ns)
+    for name, cycles in pipes.items():
+        yield Part(f"{name} arithmetic", cycles * ns)
+    yield Part("L1 and shared memory", data * ns)
+    yield Part("texture units", texture * ns)
+    yield Part("replays of constants", constant * measured.replay_cycles * ns)
+
+
+def _of(counted: Counts, name: str) -> int:
+    return counted.get(name) or 0
+
+
+def _l1_cycles(counted: Counts, passes: float) -> float:
+    """Cycles of the first level for a pc: a pass each, over banks or four lines."""
+    found = float(sum(_of(counted, f"shared_{access}_passes") for access in ACCESSES["shared"]))
+    for space in LOADS[:1] + STORES[:1]:
+        found += passes * _of(counted, f"{space}_requests")
+    for space in LOADS[1:] + STORES[1:]:
+        found += max(_of(counted, f"{space}_requests"), _sectors(counted, space) / 4)
+    return found
+
+
+def _texture_cycles(counted: Counts, mnemonic: str, measured: Measured) -> float:
+    """Cycles of the texture units for a pc."""
+    requests = _of(counted, "texture_load_requests")
+    least = measured.at("texture", "line" if ".1d" in mnemonic else "plane_point", 1)
+    return max(requests * least, _sectors(counted, "texture_load") / 4)
+
+
+def _sectors(counted: Counts, space: str) -> int:
+    """Sectors that the first level looks up."""
+    return _of(counted, f"{space}_l1_reads") or _of(counted, f"{space}_l1_writes")
+
+
+def is_scattered(counted: Counts, space: str) -> bool:
+    """Whether lanes want few bytes each of many sectors."""
+    requests, sectors = _of(counted, f"{space}_requests"), _sectors(counted, space)
+    return sectors > 4 * requests and _of(counted, f"{space}_bytes_distinct") <= 8 * sectors
+
+
+def _l2_ns(work: Work, measured: Measured) -> float:
+    """The second level: lines, sectors in any order, and sectors stored in part."""
+    lines = gathered = scattered = parts = 0
+    for pc, counted in work.sums.items():
+        mixed = pc in work.touches.any_order
+        for space in (*LOADS, "texture_load", "const_load"):
+            sectors = _of(counted, f"{space}_l2_reads")
+            if mixed and is_scattered(counted, space):
+                gathered += sectors
+            else:
+                lines += sectors
+        for space in STORES:
+            sectors = _of(counted, f"{space}_l2_writes")
+            if 2 * _of(counted, f"{space}_bytes_distinct") > SECTOR * _sectors(counted, space):
+                lines += sectors
+            elif mixed:
+                scattered += sectors
+            else:
+                parts += sectors
+    ns = lines * SECTOR / measured.l2_gb_per_s()
+    ns += parts * measured.sector_ns("scatter_turn")
+    return ns + gathered * measured.sector_ns("gather") + scattered * measured.sector_ns("scatter")
+
+
+def _dram_ns(work: Work, measured: Measured) -> float:
+    """Memory: whole lines, sectors in any order, and those stored in part and read for that."""
+    lines = gathered = scattered = 0
+    for pc, counted in work.sums.items():
+        mixed = pc in work.touches.any_order
+        names = [name for name in counted if name.endswith(("_dram_bytes_read", "_bytes_written"))]
+        for name in names:
+            space = name.partition("_dram")[0]
+            if mixed and space in LOADS and is_scattered(counted, space):
+                gathered += _of(counted, name)
+            elif mixed and space in STORES and is_scattered(counted, space):
+                scattered += _of(counted, name)
+            else:
+                lines += _of(counted, name)
+    found = lines / measured.dram_gb_per_s()
+    found += gathered / HANDED_OUT * measured.far_sector_ns("gather")
+    return found + scattered / HANDED_OUT * measured.far_sector_ns("scatter")

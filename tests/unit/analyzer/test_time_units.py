@@ -1,0 +1,102 @@
+"""Units of the estimate: rates measured on an H200, and what of a trace they are asked for."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import cutrace
+from cutrace.analyzer.counting.turns import count_turns
+from cutrace.analyzer.launch_profile import LaunchProfile
+from cutrace.analyzer.profile import analyze
+from cutrace.analyzer.time.sample_warps import Ran, sample_warps
+from cutrace.analyzer.time.units import sm_share
+from cutrace.models.replay.device.device import load_device
+from cutrace.models.replay.device.measured import Measured, load_measured
+from cutrace.traces.reader import read_trace
+
+SOURCE = """
+extern "C" __global__ void add_words(int *out) { atomicAdd(&out[threadIdx.x], 1); }
+extern "C" __global__ void read_row(float *out, const float *in, int rows)
+{
+    float sum = 0;
+    for (int k = 0; k < rows; k++) { sum += in[k * 32 + threadIdx.x % 32]; out[threadIdx.x] = sum; }
+}
+extern "C" __global__ void read_column(float *out, const float *in)
+{
+    out[threadIdx.x] = in[threadIdx.x * 32] + in[threadIdx.x * 33 + 4096];
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("units") / "t.cutrace"
+    with cutrace.Session(path) as gpu:
+        module = gpu.compile(SOURCE)
+        words, floats = gpu.device_array(256, np.int32), gpu.device_array(256, np.float32)
+        data = gpu.to_device(np.ones(1 << 14, np.float32))
+        module.get_function("add_words")[64, 256](words)
+        module.get_function("read_row")[16, 64](floats, data, 64)
+        module.get_function("read_column")[1, 32](floats, data)
+    return path
+
+
+@pytest.fixture(scope="module")
+def measured() -> Measured:
+    found = load_measured(load_device("h200"))
+    assert found
+    return found
+
+
+def on_h200(trace: Path, number: int) -> LaunchProfile:
+    return analyze(trace, "h200").launches[number]
+
+
+def ran(trace: Path, number: int) -> Ran:
+    return sample_warps(read_trace(trace).launches[number])
+
+
+def part(launch: LaunchProfile, what: str) -> float:
+    assert launch.estimate
+    return next(part.ns for part in launch.estimate.parts if part.what == what)
+
+
+def test_a_sector_of_atomics_takes_a_turn_at_the_slice_that_has_its_512_bytes(
+    trace: Path, measured: Measured
+) -> None:
+    turns = count_turns(read_trace(trace).launches[0])
+    assert turns.integer == 64  # an address is wanted once a block
+    assert turns.sectors == 64 * 256 * 4 // 32  # each block wants 1 KB: 32 sectors
+    assert turns.slice == 64 * 512 // 32  # two slices, half of that each
+    turn = 1.46684 / 1.97795  # red_u32_lane in measured/sm_90.csv, cycles at MHz
+    assert measured.turn_ns == pytest.approx(turn)
+    assert part(on_h200(trace, 0), "atomics of a slice") == pytest.approx(64 * 16 * turn)
+
+
+def test_warps_that_read_the_same_rows_side_by_side_all_wait_for_memory(
+    trace: Path, measured: Measured
+) -> None:
+    touches = ran(trace, 1).touches
+    load = max(touches.firsts, key=lambda pc: touches.firsts[pc])
+    assert touches.firsts[load] == 1  # each row of 128 bytes is new to the warp
+    found = on_h200(trace, 1).estimate
+    assert found
+    alone = 64 * measured.dram_cycles(1500) / 1.5  # no load passes the store before it
+    assert found.ns == pytest.approx(alone, rel=0.2)
+
+
+def test_the_first_level_takes_a_pass_for_each_word_of_a_bank_and_for_four_lines(
+    trace: Path,
+) -> None:
+    passes = sorted(ran(trace, 2).touches.passes.values())
+    assert passes[0] == 1  # the store: 32 banks, one line
+    # 33 words apart all banks differ: 32 lines, or 33 where the first does not begin one, by fours
+    assert passes[1] == pytest.approx(8.25, abs=0.25)  # measured: 8.4, load_4 of 33
+    assert passes[2] == 32  # one bank: measured 32.0, load_4 of 32
+
+
+def test_the_busiest_sm_has_the_longest_blocks() -> None:
+    assert sm_share(np.full(264, 7), 264, 132, 1) == pytest.approx(2 / 264)
+    assert sm_share(np.array([10, 1, 1, 1]), 4, 2, 1) == 10 / 13
+    assert sm_share(np.zeros(0, np.int64), 10, 132, 1) == 1 / 10
