@@ -280,6 +280,11 @@ class Kept:
         """Whether nothing is left out."""
         return self == Kept()
 
+    @property
+    def has_accesses(self) -> bool:
+        """Whether every access is there, if not what else the warps ran."""
+        return self in (Kept(), Kept(control=False))
+
 
 @dataclass(frozen=True, slots=True)
 class Outside:

@@ -178,15 +178,22 @@ def replay(
     options = options or ReplayOptions()
     launch = launch_trace.launch
     _check_grid(launch_trace)
-    if not launch.kept.is_whole:  # what keeps state needs all that came before
+    if not _has_all_before(launch):
         options = replace(options, caches=False)
     shapes = Shapes(launch_trace.pattern_store())
-    intervals = read_barriers(launch_trace) if options.caches else None
+    ordered = options.caches and launch.kept.control
+    intervals = read_barriers(launch_trace) if ordered else None
     instructions = launch_trace.instructions()
     counting = LaunchReplay(launch, instructions, devices, options, shapes, intervals)
     if counting.running:
         _read(launch_trace, counting, tell)
     return counting.results(launch, launch_trace.number)
+
+
+def _has_all_before(launch: Launch) -> bool:
+    """Whether what keeps state can be asked: it needs all accesses, and each block a place."""
+    known = launch.kept.is_whole or launch.blocks <= FEW_BLOCKS
+    return launch.kept.has_accesses and known
 
 
 def _check_grid(trace: "LaunchTrace") -> None:

@@ -68,7 +68,7 @@ def read_requests(
     """Yield the requests of a launch, some at a time; none where the device cannot launch it."""
     shapes = Shapes(trace.pattern_store())
     instructions, devices = trace.instructions(), [_tapped(device)]
-    barriers = read_barriers(trace)
+    barriers = read_barriers(trace) if trace.launch.kept.control else None
     replayed = LaunchReplay(trace.launch, instructions, devices, options, shapes, barriers)
     if not replayed.running:
         return

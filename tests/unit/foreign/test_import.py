@@ -46,6 +46,17 @@ def test_requests_and_sectors_are_those_of_the_text(tmp_path: Path, writer: str,
     assert found == samples.count(warps)
 
 
+def test_a_trace_of_accesses_alone_has_hits_and_no_instructions(tmp_path: Path) -> None:
+    # two loads of the same 128 bytes by one warp: 4 sectors are read from memory, 4 are hits
+    lanes = tuple((lane, samples.GLOBAL + 4 * lane) for lane in range(32))
+    warps = [
+        (0, 0, [samples.Step(0, "LDG.E", lanes=lanes), samples.Step(16, "LDG.E", lanes=lanes)])
+    ]
+    counters = imported(tmp_path, samples.cutracer(warps, 1, 32)).counters
+    assert (counters["l1_reads"], counters["l1_read_hits"]) == (8, 4)
+    assert counters["instructions"] is None
+
+
 @pytest.mark.parametrize("mode", [0, 1, 2])
 @pytest.mark.parametrize("version", [2, 3, 5])
 def test_every_form_of_an_accel_sim_trace_says_the_same(
