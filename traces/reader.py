@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from ..errors import CutraceError, nearest
 from .check_launch import first_finding
+from .folder.archive import PackedPath, is_archive
 from .folder.folder import MANIFEST, reason
 from .folder.manifest import Unread
 from .remote import fetch, url_of
@@ -206,7 +207,8 @@ def read_trace(path: str | os.PathLike[str]) -> Trace:
         raise CutraceError(str(error) if url in str(error) else f"{url}: {error}") from error
 
 
-def _read(folder: Path) -> Trace:
+def _read(path: Path) -> Trace:
+    folder = PackedPath(path) if is_archive(path) and path.is_file() else path
     _check_folder(folder)
     unread = Unread(_read_manifest(folder / MANIFEST), str(folder / MANIFEST))
     _check_launches(folder, unread.launches)

@@ -13,6 +13,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from ..errors import CutraceError
+from .folder.archive import is_archive
 from .folder.folder import MANIFEST
 
 _URL = re.compile(r"([a-z][a-z0-9+.-]+):/(/?)(.*)", re.DOTALL)
@@ -45,9 +46,10 @@ def fetch(url: str) -> Path:
     try:
         store, root = fsspec.core.url_to_fs(url)
         names = sorted(store.find(root))
-        if not any(PurePosixPath(name).name == MANIFEST for name in names):
-            raise CutraceError(f"{url}: not a trace: no {MANIFEST} in it")
         folder = room / PurePosixPath(root).name
+        is_packed = is_archive(folder) and names == [root]
+        if not is_packed and not any(PurePosixPath(name).name == MANIFEST for name in names):
+            raise CutraceError(f"{url}: not a trace: no {MANIFEST} in it")
         for name in names:
             _copy(store, name, _inside(folder, root, name), url)
     except (ImportError, ValueError, OSError) as error:

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from ...errors import CutraceError
 from ..schema import TABLES
+from .archive import PackedPath, is_archive, pack
 from .leftover import Claim, sweep_partial
 
 MANIFEST = "manifest.json"
@@ -59,6 +60,11 @@ class Workshop:
             self.discard()
 
     def _exchange(self) -> None:
+        if is_archive(self._target):
+            packed = self._place / "packed"
+            pack(self.folder, packed)
+            os.replace(packed, self._target)
+            return
         old = self._place / "old"
         try:
             if self._target.exists():
@@ -92,6 +98,10 @@ def _strange(target: Path) -> Iterator[str]:
     """Yield what at `target` no trace would have."""
     if target.is_symlink():
         yield "a symbolic link has this name"
+    if is_archive(target) and target.is_file():
+        if not _has_manifest(PackedPath(target)):
+            yield "a file that is no packed trace has this name"
+        return
     if not target.is_dir():
         yield "a file has this name"
     if not _has_manifest(target):
@@ -112,7 +122,7 @@ def _strange_tables(folder: "os.DirEntry[str]") -> Iterator[str]:
 def _has_manifest(folder: Path) -> bool:
     try:
         manifest = json.loads((folder / MANIFEST).read_bytes())
-    except (OSError, ValueError, RecursionError):
+    except (OSError, ValueError, RecursionError, CutraceError):
         return False
     return isinstance(manifest, dict) and isinstance(manifest.get("format_version"), int)
 

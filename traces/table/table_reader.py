@@ -120,7 +120,7 @@ class TableReader:
 
     def _find_pieces(self, file: BufferedReader) -> Iterator[Piece]:
         """Yield where the record batches are, from their headers alone."""
-        length, first = os.fstat(file.fileno()).st_size, 0
+        length, first = file.seek(0, os.SEEK_END), 0
         for number, (place, size, header) in enumerate(_find_messages(file, length)):
             if number == 0:
                 self._begins = _read_bytes(file, place, size)
