@@ -218,13 +218,18 @@ def _ask(
             )
 
 
+WHY = "cutrace why TRACE"
+"""What explains an access, where nobody knows what the trace is called."""
+
+
 def render_advice(
     found: Sequence[tuple[LaunchProfile, Sequence[Finding]]],
     width: int | None = None,
     first: str = "",
     last: str = "",
+    why: str = WHY,
 ) -> str:
-    """A paragraph a launch and device, an item a finding."""
+    """A paragraph a launch and device, an item a finding; `why` is what explains an access."""
     lines = [first, ""] if first else []
     for launch, findings, times in _count_repeats(found):
         again = f"  ({times} launches, the first is {launch.number})" if times > 1 else ""
@@ -232,7 +237,7 @@ def render_advice(
         if not findings:
             lines += _wrapped(f"nothing to advise{_idle(launch)}", width, "  ")
         for alike in _gather(findings):
-            lines += _render_alike(alike, launch, width)
+            lines += _render_alike(alike, launch, width, why)
         lines.append("")
     return "\n".join((*lines, f"next: {last}")) + "\n"
 
@@ -267,12 +272,12 @@ def _gather(findings: Sequence[Finding]) -> Sequence[Sequence[Finding]]:
 
 
 def _render_alike(
-    alike: Sequence[Finding], launch: LaunchProfile, width: int | None
+    alike: Sequence[Finding], launch: LaunchProfile, width: int | None, why: str
 ) -> Iterator[str]:
     for finding in alike:
         yield from _wrapped(f"- {_head(finding)}", width, "")
     first = alike[0]
-    seen = f" (cutrace why TRACE --access {first.access})" if first.access else ""
+    seen = f" ({why} --access {first.access})" if first.access else ""
     yield from _wrapped(f"seen: {first.evidence}{seen}", width, "  ")
     yield from _wrapped(f"change: {first.change}", width, "  ")
     if first.proof:

@@ -9,7 +9,7 @@ from ...inert import csv_cell
 from ..launch_profile import LaunchProfile
 from ..sheet.view import View
 from ..text.launch_text import launch_text
-from .advice import Finding, render_advice
+from .advice import WHY, Finding, render_advice
 
 Found = Sequence[tuple[LaunchProfile, Sequence[Finding]]]
 FORMAT = "cutrace-advice-1"
@@ -29,7 +29,9 @@ def render(found: Found, format: str, view: View) -> str:
 
 def render_table(found: Found, view: View) -> str:
     """A paragraph a launch and device, an item a finding."""
-    return render_advice(found, view.width, view.first, view.last)
+    is_plain = view.typed and not view.behind and "--launch" not in view.typed
+    why = view.typed.replace("cutrace analyze", "cutrace why", 1) if is_plain else WHY
+    return render_advice(found, view.width, view.first, view.last, why)
 
 
 def render_json(found: Found, view: View) -> str:

@@ -194,7 +194,7 @@ def find_counters(names: Iterable[str]) -> tuple[Counter, ...]:
     for name in map(ours, names):
         matching = [c for c in every if name in (c.name, c.qualified, c.was or c.name)]
         if not matching:
-            close = nearest(name, [n for c in every for n in (c.name, c.qualified)])
+            close = nearest(name, {n: None for c in every for n in (c.name, c.qualified)})
             raise CutraceError(f"no counter {name!r}{close}; `cutrace counters` lists all")
         found += (c for c in matching if c not in found)
     return tuple(found)

@@ -27,13 +27,13 @@ def _seven_digits(value: float) -> str:
     """As Python writes it, or rounded where that is longer.
 
     >>> _seven_digits(1 / 48), _seven_digits(4.0), _seven_digits(2.5e-9), _seven_digits(1e5 / 7)
-    ('0.02083333', '4.0', '2.5e-09', '14,285.71')
+    ('0.02083333', '4', '2.5e-09', '14,285.71')
     """
     written = str(value)
     rounded = f"{value:.7g}"
     if len(rounded) >= len(written) or float(rounded) == value:
         rounded = written
-    return rounded if "e" in rounded else f"{float(rounded):,}"
+    return rounded if "e" in rounded else f"{float(rounded):,}".removesuffix(".0")
 
 
 def bracket(value: Value, interval: Interval | None, counter: Counter) -> str:

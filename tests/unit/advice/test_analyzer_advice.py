@@ -298,7 +298,7 @@ def test_the_verb_prints_advice_and_what_to_type(tmp_path: Path, capsys: Capture
         " (uncoalesced, 100 % of its traffic)"
         " seen: 32 lanes touch 32 sectors (stride 64 bytes): 4 needed; of 1024 bytes moved 128"
     )
-    assert "(cutrace why TRACE --access 0.0.0.0.0)" in joined
+    assert f"(cutrace why {trace.path} -d h200 --access 0.0.0.0.0)" in joined
     narrow = render_advice(advise(trace, analyze(trace, "h200")), 60, last="x")
     assert max(map(len, narrow.splitlines())) <= 60
 

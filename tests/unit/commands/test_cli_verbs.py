@@ -205,3 +205,12 @@ def test_the_gallery_is_listed_explained_and_copied(folder: Path, capsys: Captur
     assert text.endswith("next: cutrace analyze texture/address_modes.py\n")
     assert run(["gallery", "reverse_array", "--copy", "."]) == 2
     assert "reverse_array is there already" in capsys.readouterr().err
+
+
+def test_a_part_of_names_lists_the_counters_that_have_it(capsys: Captured) -> None:
+    assert run(["counters", "excess_transactions"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines[:1]] == ["plain.global_excess_transactions"]
+    assert run(["counters", "no_such_word"]) == 2
+    told = capsys.readouterr().err.partition("nearest: ")[2].partition(";")[0].split(", ")
+    assert len(told) == len(set(told)) == 3
