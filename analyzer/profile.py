@@ -309,7 +309,7 @@ def launch_profile(
         device_file=str(device.path),
         bounds=bounds,
         estimate=estimated,
-        touched=touched if counts.launch.kept.is_whole else None,
+        touched=touched if counts.launch.kept.has_accesses else None,
     )
 
 

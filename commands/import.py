@@ -46,9 +46,9 @@ def command(
     limit = read_bytes(max_trace_size) if max_trace_size else 0
     done = import_trace(files, trace, format, source, limit)
     counts = (
-        f"{done.launches} launch{'es' * (done.launches > 1)}",
-        f"{done.instructions:,} machine instructions of warps",
-        f"{done.accesses:,} memory accesses",
+        f"launches: {done.launches:,}",
+        f"machine instructions of warps: {done.instructions:,}",
+        f"memory accesses: {done.accesses:,}",
     )
     told = [str(trace), ", ".join(counts)]
     if done.lacks:

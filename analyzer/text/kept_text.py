@@ -15,7 +15,7 @@ def kept_text(launch: Launch) -> Iterator[str]:
     if launch.kept.is_whole:
         return
     yield from _restrictions(launch)
-    if launch.kept.rows:
+    if launch.kept.rows and not launch.kept.has_accesses:
         yield "what caches hold follows from all accesses: their counters are empty"
 
 

@@ -32,6 +32,7 @@ NAV: dict[str, str | dict[str, str]] = {
         "Try what if": "what-if.md",
         "Sweep": "sweep.md",
         "Come from another tool": "coming.md",
+        "Exchange traces": "exchange.md",
     },
     "Reference": {
         "Python": "api.md",
