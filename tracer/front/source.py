@@ -4,6 +4,7 @@ A front end is a module of this folder with that one verb. `target` is a virtual
 the compiler spells it, `compute_75`. A source that does not compile is a CutraceError.
 """
 
+import codecs
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -102,13 +103,14 @@ class Compiled:
 
 
 def decode_source(raw: bytes) -> str:
-    r"""A source's text as compilers take it: UTF-8 with or without its mark, else Latin-1.
+    r"""A source's text as compilers take it: UTF-8, else Latin-1, with UTF-8's mark or without.
 
-    >>> decode_source(b"\xef\xbb\xbfint x;"), decode_source(b"// caf\xe9")
+    >>> decode_source(b"\xef\xbb\xbfint x;"), decode_source(b"\xef\xbb\xbf// caf\xe9")
     ('int x;', '// café')
     """
+    raw = raw.removeprefix(codecs.BOM_UTF8)
     try:
-        text = raw.decode("utf-8-sig")
+        text = raw.decode("utf-8")
     except UnicodeDecodeError:
         text = raw.decode("latin-1")
     return text.replace("\r\n", "\n").replace("\r", "\n")

@@ -22,7 +22,9 @@ def run_nvcc(command: Sequence[str]) -> "subprocess.CompletedProcess[str]":
     """Run it to its end; what it says is in what is returned."""
 
     def call(words: Sequence[str]) -> "subprocess.CompletedProcess[str]":
-        return subprocess.run(words, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+        return subprocess.run(
+            words, capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL
+        )
 
     answer = call(command)
     if answer.returncode and _OF_OLDER_CUDA.search(answer.stderr + answer.stdout):

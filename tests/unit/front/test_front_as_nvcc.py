@@ -145,7 +145,7 @@ def test_what_gnu_c_and_nvcc_take_is_taken(before: str, stored: str, expected: i
 
 
 @pytest.mark.parametrize("name", ["k.cu", "common.h"])
-@pytest.mark.parametrize("raw", [b"\xef\xbb\xbf", b"// caf\xe9\n", b"// \r\n"])
+@pytest.mark.parametrize("raw", [b"\xef\xbb\xbf// caf\xe9\n", b"// caf\xe9\n", b"// \r\n"])
 def test_a_mark_of_utf_8_a_latin_letter_or_a_return_change_nothing(name: str, raw: bytes) -> None:
     texts = {"k.cu": f'#include "common.h"\n{KERNEL}{MAIN}', "common.h": f"#define VALUE 3\n{HOST}"}
     for each, text in texts.items():

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cutrace.tracer.program.nvcc import show_nvcc
+from cutrace.tracer.program.nvcc import run_nvcc, show_nvcc
 
 COMPILER = """
 import pathlib, sys, time
@@ -58,3 +58,9 @@ def test_lines_come_while_the_compiler_runs_and_the_errors_of_a_first_run_do_not
     # the first run's remark is seen while it runs; its error is not, since a second one follows
     assert witness.getvalue() == f"a remark\na remark\n{last}\n"
     assert capsys.readouterr().out == "to stdout\nto stdout\n"
+
+
+def test_what_a_compiler_quotes_of_a_source_in_latin_letters_is_read() -> None:
+    said = "import sys; sys.stderr.buffer.write(bytes([0x63, 0xE9])); sys.exit(2)"
+    answer = run_nvcc([sys.executable, "-c", said])
+    assert (answer.returncode, answer.stderr) == (2, "c\N{REPLACEMENT CHARACTER}")

@@ -29,7 +29,9 @@ def compile_to_ptx(compiler: Any) -> None:
         with TemporaryDirectory() as place:
             made = Path(place, "kernel.ptx")
             command = [*_nvcc(), "--ptx", *options, "-o", str(made), str(path)]
-            done = subprocess.run(command, capture_output=True, text=True, env=_environment())
+            done = subprocess.run(
+                command, capture_output=True, text=True, errors="replace", env=_environment()
+            )
             if done.returncode:
                 said = f"nvcc compilation of {path} failed"
                 raise CompileError(said, command, stdout=done.stdout, stderr=done.stderr)
