@@ -30,7 +30,7 @@ from .chain import Chain, Step, run_chain
 from .first_touches import Touches
 from .operands import read_address, read_operands
 from .sample_warps import Ran
-from .units import Part, Work, is_scattered, sm_share, unit_times
+from .units import Part, Work, busy_ns, is_scattered, sm_share, unit_times
 
 MEET = 3
 """The power in which times meet."""
@@ -62,7 +62,10 @@ STALLS = {
 class Estimate:
     """A launch's time in nanoseconds at a clock, and what it goes to, the longest first.
 
-    `waits` are the shares of a warp's own time by what it waits for, `lines` those by pc.
+    The first part is what limits: a unit, or `latency` where warps wait longer than any unit works.
+    `waits` are the shares of a warp's own time by what it waits for, `at` those by pc. `busy` are
+    the shares of the launch's time in which SM, L1, L2 and DRAM are at work, as the profiler's
+    throughputs.
     """
 
     ns: float
@@ -70,6 +73,7 @@ class Estimate:
     parts: tuple[Part, ...]
     waits: Mapping[str, float] = field(default_factory=dict)
     at: Mapping[tuple[int, str], float] = field(default_factory=dict)
+    busy: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -146,14 +150,17 @@ def estimate(asked: Asked, ran: Ran, measured: Measured) -> Estimate:
     cycles = sum(chain.cycles * weight for chain, weight in chains) / whole
     last = max((chain.cycles for chain, _ in chains), default=0.0)
     rounds = _rounds(asked.launch.blocks, asked.device.chip.sms * max(1, asked.resident))
-    waiting = Part("waiting", (cycles * (rounds - 1) + last) * ns)
-    parts = [waiting, *unit_times(_work(asked, sums, ran), measured)]
+    latency = Part("latency", (cycles * (rounds - 1) + last) * ns)
+    work = _work(asked, sums, ran)
+    parts = [latency, *unit_times(work, measured)]
     parts = sorted((part for part in parts if part.ns > 0), key=lambda part: -part.ns)
     met = sum(part.ns**MEET for part in parts) ** (1 / MEET)
     start = measured.launch_ns(asked.mhz)
     if any(_space(row) for row in sums.values()):
         start += measured.dram_cycles(asked.mhz) * ns
-    return Estimate(met + start, asked.mhz, tuple(parts), *_waits(chains, whole * cycles))
+    took, waits = met + start, _waits(chains, whole * cycles)
+    busy = {name: each / took for name, each in busy_ns(work, parts, measured).items()}
+    return Estimate(took, asked.mhz, tuple(parts), *waits, busy)
 
 
 def _work(asked: Asked, sums: Mapping[int, Mapping[str, int]], ran: Ran) -> Work:

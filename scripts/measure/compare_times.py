@@ -1,18 +1,21 @@
 """Estimate launches that a profiler measured, and keep both: what docs/time.md is written from.
 
-    python scripts/measure/compare_times.py launches TRACE h200.json OUT.csv
-    python scripts/measure/compare_times.py programs TRACES h200_launches.parquet OUT.csv
+    python scripts/measure/compare_times.py launches DEVICE TRACE h200.json OUT.csv
+    python scripts/measure/compare_times.py programs DEVICE TRACES h200_launches.parquet OUT.csv
+    python scripts/measure/compare_times.py others DEVICE TRACES programs.jsonl.gz OUT.csv
 
-TRACE is of tests/validate/time/launches.cu, recorded by `cutrace record`; TRACES is a folder with a
-trace `SIZE-PROGRAM.cutrace` for each program of the table, as scripts/try_collections.py records
-them. Each launch is estimated at the clock that it was measured at. OUT gets a line a launch; those
-that the trace has not as a whole are left out.
+TRACE is of launches.cu or more.cu of tests/validate/time, recorded by `cutrace record`; TRACES is a
+folder with a trace `SIZE-PROGRAM.cutrace` for each program of the table, as
+scripts/try_collections.py records them, or `PROGRAM.cutrace` for each that
+scripts/capture/programs.py profiled. Each launch is estimated at the clock that it was measured at.
+Lines, one a launch, are added to OUT; launches that the trace has not as a whole are left out.
 """
 
 import csv
+import gzip
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -23,7 +26,7 @@ import polars as pl
 from cutrace.analyzer.counting.turns import count_turns
 from cutrace.analyzer.launch_profile import LaunchProfile
 from cutrace.analyzer.profile import analyze
-from cutrace.analyzer.time.estimate import Asked, estimate
+from cutrace.analyzer.time.estimate import Asked, Estimate, estimate
 from cutrace.analyzer.time.sample_warps import sample_warps
 from cutrace.errors import CutraceError
 from cutrace.models.replay.device.device import load_device
@@ -31,8 +34,10 @@ from cutrace.models.replay.device.measured import load_measured
 from cutrace.traces.reader import LaunchTrace, Trace, read_trace
 
 UNITS = ("sm", "l1tex", "lts", "dram")
-COLUMNS = ("program", "launch", "kernel", "mhz", "measured", "estimate", "bound", "limit", *UNITS)
-DEVICE = "h200"
+COLUMNS = (
+    *("set", "program", "launch", "kernel", "mhz", "measured", "estimate", "slowest", "busiest"),
+    *("bound", "limit", *UNITS),
+)
 
 
 def throughput(unit: str) -> str:
@@ -41,55 +46,97 @@ def throughput(unit: str) -> str:
 
 
 def compared(
-    program: str, trace: Trace, launch: LaunchTrace, kernel: str, told: dict[str, Any], mhz: float
+    device: str,
+    name: tuple[str, str],
+    trace: Trace,
+    launch: LaunchTrace,
+    told: dict[str, Any],
+    mhz: float,
 ) -> list[object]:
-    """A line of the table; empty if the launch has no bounds."""
-    profile = analyze(replace(trace, launches=(launch,)), DEVICE).launches[0]
-    if not profile.bounds:
+    """A line of the table for a set's program; empty without bounds, or if the launch prints."""
+    profile = analyze(replace(trace, launches=(launch,)), device).launches[0]
+    prints = any("vprintf" in text for text in launch.instructions()["text"].to_pylist())
+    if not profile.bounds or prints:
         return []
-    found = round(at_clock(profile, launch, mhz))
-    shares = [told[throughput(unit)] for unit in UNITS]
-    measured, bound = round(told["gpu__time_duration.sum"]), profile.bounds[0]
-    head = (program, launch.number, kernel, round(mhz), measured)
-    return [*head, found, round(bound.ns), bound.resource, *shares]
+    found, bound = at_clock(device, profile, launch, mhz), profile.bounds[0]
+    shares = [told.get(throughput(unit)) or 0 for unit in UNITS]
+    head = (*name, launch.number, launch.launch.signature.partition("(")[0], round(mhz))
+    times = round(told["gpu__time_duration.sum"]), round(found.ns)
+    return [
+        *head,
+        *times,
+        found.parts[0].what,
+        busiest(found),
+        round(bound.ns),
+        bound.resource,
+        *shares,
+    ]
 
 
-def at_clock(profile: LaunchProfile, launch: LaunchTrace, mhz: float) -> float:
-    """The estimate of a launch at a clock, in nanoseconds."""
-    device = load_device(DEVICE)
-    measured, resident = load_measured(device), profile.raw.facts["resident_blocks"]
+def busiest(found: Estimate) -> str:
+    """The profiler's name of the unit that is estimated to be busiest."""
+    unit = max(found.busy, key=lambda name: found.busy[name])
+    return dict(zip(found.busy, UNITS, strict=True))[unit]
+
+
+def at_clock(device: str, profile: LaunchProfile, launch: LaunchTrace, mhz: float) -> Estimate:
+    """The estimate of a launch at a clock."""
+    known = load_device(device)
+    measured, resident = load_measured(known), profile.raw.facts["resident_blocks"]
     assert measured
     counts, instructions = profile.raw.counts, launch.instructions()
     turns = partial(count_turns, launch)
     asked = Asked(
-        counts, instructions, profile.bounds, launch.launch, int(resident or 1), device, mhz, turns
+        counts, instructions, profile.bounds, launch.launch, int(resident or 1), known, mhz, turns
     )
-    return estimate(asked, sample_warps(launch), measured).ns
+    return estimate(asked, sample_warps(launch), measured)
 
 
-def own_launches(trace: Path, capture: Path) -> Iterator[list[object]]:
-    """The launches of launches.cu."""
+def own_launches(device: str, trace: Path, capture: Path) -> Iterator[list[object]]:
+    """The launches of a source of ours."""
     told = json.loads(capture.read_text())
     opened = read_trace(trace)
     for launch, record in zip(opened.launches, told["launches"], strict=True):
         values = dict(zip(told["metrics"], record["base"], strict=True))
         mhz = values["sm__cycles_elapsed.avg.per_second"] / 1e6
-        yield compared("launches.cu", opened, launch, record["kernel"], values, mhz)
+        yield compared(device, ("ours", record["source"]), opened, launch, values, mhz)
 
 
-def program_launches(traces: Path, table: Path) -> Iterator[list[object]]:
-    """The captured launches of programs, found in their traces by kernel, grid and block."""
+def program_launches(device: str, traces: Path, table: Path) -> Iterator[list[object]]:
+    """The captured launches of programs of two sizes, found in their traces."""
     rows = pl.read_parquet(table)
     for path in sorted(traces.glob("*.cutrace")):
         size, _, program = path.stem.partition("-")
         mine = rows.filter((pl.col("size") == size) & (pl.col("program") == program))
-        waiting = list(mine.iter_rows(named=True))
-        for launch, trace in _launches(path) if waiting else ():
-            row = next((row for row in waiting if _is(row, launch)), None)
-            if row is not None:
-                waiting.remove(row)
-                mhz = row["gpc__cycles_elapsed.avg.per_second"] / 1e6
-                yield compared(path.stem, trace, launch, _bare(row["kernel"]), row, mhz)
+        yield from _found(device, ("programs", path), list(mine.iter_rows(named=True)))
+
+
+def other_launches(device: str, traces: Path, captured: Path) -> Iterator[list[object]]:
+    """The captured launches of programs that are built and called as they are."""
+    for line in gzip.decompress(captured.read_bytes()).decode().splitlines():
+        run = json.loads(line)
+        path = traces / f"{run['name']}.cutrace"
+        rows = [
+            {
+                **{"kernel": row["Kernel Name"], "grid": row["Grid Size"]},
+                **{"block": row["Block Size"], **row["counters"]},
+            }
+            for row in run["launches"]
+        ]
+        yield from _found(device, ("others", path), rows)
+
+
+def _found(
+    device: str, name: tuple[str, Path], waiting: list[dict[str, Any]]
+) -> Iterator[list[object]]:
+    """Find captured launches in a trace by kernel, grid and block."""
+    set_, path = name
+    for launch, trace in _launches(path) if waiting and path.exists() else ():
+        row = next((row for row in waiting if _is(row, launch)), None)
+        if row is not None:
+            waiting.remove(row)
+            mhz = row["gpc__cycles_elapsed.avg.per_second"] / 1e6
+            yield compared(device, (set_, path.stem), trace, launch, row, mhz)
 
 
 def _launches(path: Path) -> Iterator[tuple[LaunchTrace, Trace]]:
@@ -113,25 +160,21 @@ def _extents(told: object) -> list[int]:
 
 
 def _bare(kernel: str) -> str:
-    return kernel.partition("(")[0].partition("<")[0].rpartition("::")[2]
+    return kernel.partition("(")[0].partition("<")[0].rpartition("::")[2].rpartition(" ")[2]
 
 
-def main(kind: str, source: str, measured: str, target: str) -> None:
-    """Write the table."""
-    found = {"launches": own_launches, "programs": program_launches}[kind]
-    with open(target, "w", newline="") as opened:
+def main(kind: str, device: str, source: str, measured: str, target: str) -> None:
+    """Add to the table."""
+    found = {"launches": own_launches, "programs": program_launches, "others": other_launches}[kind]
+    new = not Path(target).exists()
+    with open(target, "a", newline="") as opened:
         writer = csv.writer(opened, lineterminator="\n")
-        writer.writerow(COLUMNS)
+        if new:
+            writer.writerow(COLUMNS)
         try:
-            _write(writer, found(Path(source), Path(measured)))
+            writer.writerows(filter(None, found(device, Path(source), Path(measured))))
         except CutraceError as problem:
             raise SystemExit(str(problem)) from problem
-
-
-def _write(writer: Any, lines: Iterator[Sequence[object]]) -> None:
-    for line in lines:
-        if line:
-            writer.writerow(line)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,10 @@
 """Measured: the latencies, rates and bandwidths of a chip, as `scripts/measure/latencies.py` wrote.
 
 `models/devices/measured/sm_NN.csv` holds the raw results of one chip of a compute capability; its
-columns are those of that script, which says what each line is. A capability without a file has
-bounds and no estimate.
+columns are those of that script, which says what each line is; `contention.py` beside it wrote the
+others. A device of its own name there (`h100.csv`) has other results, and the rest of its
+capability's; what launching takes was measured there at the profiler's clock alone. A capability
+without a file has bounds and no estimate.
 """
 
 import csv
@@ -14,6 +16,8 @@ from .catalog import FOLDER
 from .device import Device
 
 Key = tuple[str, str, int]
+ONE_CLOCK = ("empty_none", "blocks_none")
+"""What a device of its own was not measured for."""
 OF_A_CLASS = {
     "half": "fma.rn.f16x2",
     "single": "fma.rn.f32",
@@ -80,7 +84,12 @@ class Measured:
 
     def _between(self, name: str, place: int, mhz: float) -> float:
         """A time at a clock between the two at which it was measured: cycles, and the rest."""
-        slow, fast = (self.at("profiler", f"{name}_{clock}", place) for clock in ("base", "none"))
+        slow, fast = (
+            self.values.get(("profiler", f"{name}_{clock}", place), 0.0)
+            for clock in ("base", "none")
+        )
+        if not fast:
+            return slow
         cycles, rest = _split(slow, fast, self.profiler_mhz, self._mhz)
         return cycles / mhz * 1000 + rest
 
@@ -172,16 +181,20 @@ def _split(slow: float, fast: float, slow_mhz: float, fast_mhz: float) -> tuple[
 
 
 def load_measured(device: Device) -> Measured | None:
-    """Return what was measured on a chip of a device's capability; None if nothing was."""
+    """Return what was measured on a device or its capability's chip; None if nothing was."""
     major, minor = device.capability
-    return _load(f"sm_{major}{minor}.csv")
+    values = dict(_load(f"sm_{major}{minor}.csv"))
+    if own := _load(f"{device.path.stem}.csv") if values else {}:
+        kept = {key: value for key, value in values.items() if key[1] not in ONE_CLOCK}
+        values = {**kept, **own}
+    return Measured(values) if values else None
 
 
 @lru_cache
-def _load(file: str) -> Measured | None:
+def _load(file: str) -> Mapping[Key, float]:
     path = FOLDER / "measured" / file
     if not path.exists():
-        return None
+        return {}
     with path.open(newline="") as opened:
         rows = list(csv.DictReader(opened))
-    return Measured({(r["what"], r["name"], int(r["at"])): float(r["value"]) for r in rows})
+    return {(r["what"], r["name"], int(r["at"])): float(r["value"]) for r in rows}

@@ -21,7 +21,7 @@ def script() -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def rows(script: dict[str, Any]) -> list[dict[str, str]]:
     """Every launch that was measured and estimated."""
-    return [*script["read"]("launches.csv"), *script["read"]("programs.csv")]
+    return [*script["read"]("h200"), *script["read"]("h100")]
 
 
 def test_the_page_is_what_the_script_writes(script: dict[str, Any]) -> None:
