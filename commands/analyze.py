@@ -39,7 +39,7 @@ def command(
     names: Annotated[
         str | None,
         typer.Option(
-            *("--counters",),
+            *("--counters", "--metrics"),
             metavar="NAME,...",
             autocompletion=last_of(counters),
             help="Show these counters only, zeros too.",

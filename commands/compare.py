@@ -46,7 +46,7 @@ def command(
     names: Annotated[
         str | None,
         typer.Option(
-            *("--counters",),
+            *("--counters", "--metrics"),
             metavar="NAME,...",
             autocompletion=last_of(counters),
             help="Show these counters only, equal ones too.",
