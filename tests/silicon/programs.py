@@ -19,6 +19,7 @@ from silicon.launches import (
     ANY_WIDTH,
     BY_ADDRESSES,
     CLASSES,
+    OPS,
     SASS,
     WAVEFRONTS,
     WIDTHS,
@@ -246,8 +247,8 @@ def _find(launch: Counted, profiles: list[LaunchProfile], taken: set[int]) -> in
 
 
 def _agreements(ptx: Mapping[str, Widths], chip: Mapping[str, Widths]) -> Agreement:
-    if "generic" in chip:
-        return dict.fromkeys({*ptx, *chip}, GENERIC)
+    if "generic" in chip:  # of any class, also of one that neither names
+        return dict.fromkeys({*ptx, *chip, *OPS.values()}, GENERIC)
     return {name: _change(ptx.get(name, {}), chip.get(name, {})) for name in {*ptx, *chip}}
 
 

@@ -9,6 +9,9 @@ import pytest
 import cutrace
 from cutrace.cli import run
 from cutrace.errors import CutraceError, KernelFault
+from cutrace.tracer.engine.array.instruction_limit import Budget
+from cutrace.tracer.engine.array.program import Wave
+from cutrace.tracer.engine.compiled.wave import SLICE
 
 COUNT = """// cutrace: count<<<2, 64>>>(out:i32[128], 1000)
 __global__ void count(int *out, int rounds)
@@ -144,3 +147,31 @@ def test_a_loop_that_a_trap_leaves_runs_on() -> None:
                 __trap();
     }"""
     assert "`trap` was executed in block 0" in fault(source, 10_000, 1, 32)
+
+
+def test_machine_code_comes_back_every_few_million_instructions(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """So that Python hears Ctrl-C and alarms; a round is 2 instructions or more."""
+    times = []
+    renew = Budget.renew
+
+    def count(self: Budget, wave: Wave, block: int) -> int:
+        times.append(block)
+        return renew(self, wave, block)
+
+    monkeypatch.setattr(Budget, "renew", count)
+    with cutrace.Session(engine="compiled") as gpu:
+        array = gpu.to_device(np.zeros(256, np.int32))
+        gpu.compile(LONG).get_function("run")[1, 32](array, 8_000_000)
+    assert len(times) >= 2 * 8_000_000 // SLICE
+
+
+LONG = """extern "C" __global__ void run(int *out, int rounds)
+{
+    unsigned x = 1;
+    for (int i = 0; i < rounds; i++)
+        x = x * 1664525u + (x >> 9);
+    out[threadIdx.x] = x;
+}
+"""

@@ -51,6 +51,10 @@ _ESCAPE = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
 WIDEST = 16
 """Bytes of a load at most: the last parameter may be read as one."""
 
+SLICE = 1 << 22
+"""Instructions of warps after which machine code comes back, a second at most: only then does
+Python hear Ctrl-C or an alarm."""
+
 FIRST_LEVELS = 8
 """Levels of recursion for which there is room at first."""
 
@@ -102,7 +106,7 @@ class CompiledWave(ArrayWave):
         m.active = np.zeros(self.warps, dtype=np.uint32)
         m.taken = np.zeros(self.warps, dtype=np.uint32)
         m.sides = np.zeros(self.warps * self._code.most_sides + 1, dtype=np.uint32)
-        m.budget = self.program.launch.watch.max_instructions
+        m.budget = min(self.program.launch.watch.max_instructions, SLICE)
 
     def _deepen(self, levels: int) -> None:
         """Make room for so many splits below the top ones."""
@@ -268,7 +272,7 @@ class CompiledWave(ArrayWave):
                 self._take_turns()
             self._write(m.logged >= m.log_limit)
             if m.budget < 0:
-                m.budget = self._budget.renew(self, m.number)
+                m.budget = min(self._budget.renew(self, m.number), SLICE)
             if reason == SPINS or (reason == TURN and stacks.only_spins()):
                 stacks.spins[:] = 0
                 return False

@@ -173,4 +173,5 @@ def check_wish(wish: Wish, launched: set[str], lines: set[str], launches: int) -
             raise CutraceError(f"only lines {line}: no kernel that was launched has code there")
     for first, _ in wish.launches:
         if first >= launches:
-            raise CutraceError(f"only launches {first}: there were {launches}, counted from 0")
+            found = f"there were {launches}, counted from 0" if launches else "nothing was launched"
+            raise CutraceError(f"only launches {first}: {found}")
