@@ -69,7 +69,8 @@ def compile_assembly(assembly: str, vectors: bool = True, effort: int = 2) -> Ca
     """Compile LLVM assembly, optimised for this processor; return what finds a function in it.
 
     Other texts may call what it defines by `symbol`. With `effort` 1 machine code is made in half
-    the time, and a little less tight.
+    the time, and a little less tight; with 0 it is loose, and the time grows as the text does, not
+    as its square.
     """
     import llvmlite.binding as llvm
 
@@ -115,7 +116,8 @@ def _compile(assembly: str, vectors: bool, effort: int) -> bytes:
 
     machine = _machine(effort)
     module = llvm.parse_assembly(assembly)
-    options = llvm.create_pipeline_tuning_options(speed_level=2 if vectors else 1)
+    level = min(effort, 1) * (2 if vectors else 1)
+    options = llvm.create_pipeline_tuning_options(speed_level=level)
     options.loop_vectorization = vectors
     options.loop_interleaving = options.loop_unrolling = options.slp_vectorization = False
     builder = llvm.create_pass_builder(machine, options)

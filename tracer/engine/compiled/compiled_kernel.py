@@ -251,9 +251,25 @@ def _compile(made: KernelText, blocks: int) -> NDArray[np.int64]:
     return np.array(_load_kernel(made.text, blocks), dtype=np.int64)
 
 
+LONG_FUNCTION = 1 << 17
+"""Characters of a basic block's function from which LLVM's time for it runs away: 3200 fused
+multiply-adds of doubles in a row, 350,000 of them, take 72 s with effort 1 and 6 s with 0."""
+
+
+def effort_for(text: str) -> int:
+    r"""The effort that a kernel's text is worth.
+
+    >>> effort_for("define @a\n" + "x" * 100_000), effort_for("define @a\n" + "x" * 200_000)
+    (1, 0)
+    >>> effort_for("".join("\ndefine @a\n" + "x" * 1000 for _ in range(200)))
+    1
+    """
+    return int(max(map(len, text.split("\ndefine "))) <= LONG_FUNCTION)
+
+
 @lru_cache(maxsize=KERNELS)
 def _load_kernel(text: str, blocks: int) -> list[int]:
-    find = compile_assembly(text, effort=1)
+    find = compile_assembly(text, effort=effort_for(text))
     return [find(f"{_NAME}.{number}") for number in range(blocks)]
 
 
