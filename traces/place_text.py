@@ -16,6 +16,8 @@ def verb_of(text: str, space: str) -> str:
     spaces = [m.partition("::")[0] for m in modifiers if m.startswith(("global", "shared"))]
     if opcode == "cp" and len(spaces) == 2:
         return "writes" if spaces[0] == space else "reads"
+    if opcode == "wmma":
+        return "writes" if "store" in modifiers else "reads"
     return _VERBS.get(opcode, "updates")
 
 

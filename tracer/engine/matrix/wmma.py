@@ -107,9 +107,9 @@ def _kind(instruction: Instruction) -> str:
 def _places(
     decoder: Decoder, instruction: Instruction, matrix: Matrix, place: int
 ) -> tuple[Access, Fetch]:
-    """Return the access of single bytes, and the strides between lines of the matrix in bytes."""
+    """Return the access of a register, and the strides between lines of the matrix in elements."""
     access = describe(decoder, instruction, instruction.operands[place])
-    access = replace(access, dtype=np.dtype(np.uint8), count=1, hidden=True)
+    access = replace(access, dtype=matrix.unit, count=1, hidden=True)
     if len(instruction.operands) > 2:
         stride = decoder.fetch(instruction.operands[2], "u32")
     else:
@@ -119,12 +119,10 @@ def _places(
     return access, stride
 
 
-def _addresses(group: Group, matrix: Matrix, access: Access, stride: Fetch, byte: int) -> Array:
-    """Return the address of a byte of each lane's: byte `byte` of its registers."""
+def _addresses(group: Group, matrix: Matrix, access: Access, stride: Fetch, number: int) -> Array:
+    """Return where each lane's register of this number lies in memory."""
     line = (matrix.columns if matrix.by_rows else matrix.rows) * matrix.bits // 8
-    size = matrix.unit.itemsize
-    lane = np.arange(group.columns) % LANES
-    at = (byte // size * LANES + lane) * size + byte % size
+    at = (number * LANES + np.arange(group.columns) % LANES) * matrix.unit.itemsize
     start = as_addresses(np.asarray(access.address(group.frame)))
     pitch = stride(group.frame).astype(np.int64) * matrix.bits // 8
     found: Array = start + at // line * pitch + at % line
@@ -139,15 +137,11 @@ def _load(decoder: Decoder, instruction: Instruction) -> Step:
     is_sum = instruction.modifiers[1] == "c"
 
     def load(group: Group) -> None:
-        size, parts = matrix.unit.itemsize, []
+        parts = []
         lanes = group.guarded(None if access.guard is None else access.guard(group.frame))
-        for register in range(matrix.used):
-            word: Array = np.zeros((1, 1), dtype=matrix.unit)
-            for byte in range(size):
-                places = _addresses(group, matrix, access, stride, register * size + byte)
-                (found,) = read(group, lanes, access, places)
-                word = word | found.astype(matrix.unit) << matrix.unit.type(8 * byte)
-            parts.append(by_warp(group, word))
+        for number in range(matrix.used):
+            places = _addresses(group, matrix, access, stride, number)
+            parts.append(by_warp(group, read(group, lanes, access, places)[0]))
         held = np.stack(parts)
         if is_sum and not matrix.by_rows:
             held = replace(matrix, by_rows=True).registers(matrix.elements(held), len(stores))
@@ -168,18 +162,15 @@ def _store(decoder: Decoder, instruction: Instruction) -> Step:
     access, stride = _places(decoder, instruction, matrix, 0)
 
     def store(group: Group) -> None:
-        size = matrix.unit.itemsize
         lanes = group.guarded(None if access.guard is None else access.guard(group.frame))
         held = _registers(group, fetches)
         if not matrix.by_rows:
             found = replace(matrix, by_rows=True).elements(held)
             held = matrix.registers(found, len(fetches))
-        for number in range(matrix.used * size):
+        for number in range(matrix.used):
             places = _addresses(group, matrix, access, stride, number)
-            shift = matrix.unit.type(8 * (number % size))
-            byte = (held[number // size] >> shift).astype(np.uint8)
-            value = byte.reshape(group.rows, group.columns)
-            write(group, lanes, access, places, [np.ascontiguousarray(value)])
+            value = np.ascontiguousarray(held[number]).reshape(group.rows, group.columns)
+            write(group, lanes, access, places, [value])
 
     return store
 

@@ -165,3 +165,24 @@ def test_a_copy_from_outside_an_array_is_a_fault_that_names_the_thread(engine: s
         function = gpu.load_ptx(OUTSIDE).get_function("k")
         with pytest.raises(KernelFault, match=r"reads 16 bytes .* in thread \(18, 0, 0\)"):
             function[1, 32](source, to, np.uint32(12))
+
+
+FRAGMENT = (
+    HEADER
+    + """
+.visible .entry k(.param .u64 from)
+{
+.reg .b64 %p; .reg .b32 %a<8>;
+ld.param.u64 %p, [from]; add.u64 %p, %p, 2;
+wmma.load.a.sync.aligned.row.m16n16k16.global.f16 {%a0, %a1, %a2, %a3, %a4, %a5, %a6, %a7}, [%p];
+ret;
+}
+"""
+)
+
+
+def test_a_fragment_that_begins_between_words_is_misaligned() -> None:
+    with cutrace.Session() as gpu:
+        source = gpu.to_device(np.zeros(320, np.float16))
+        with pytest.raises(KernelFault, match="reads 4 bytes misaligned at global address"):
+            gpu.load_ptx(FRAGMENT).get_function("k")[1, 32](source)
