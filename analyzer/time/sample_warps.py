@@ -12,6 +12,7 @@ import numpy as np
 
 from ...models.replay.seam import Ints
 from ...traces.reader import LaunchTrace
+from ...traces.table.nested import list_values
 from .first_touches import Touches, first_touches
 
 SAMPLE = 8
@@ -68,7 +69,8 @@ def _lengths(trace: LaunchTrace) -> Ints:
     )
     if blocks is None or times is None:
         return np.zeros(0, np.int64)
-    steps = _sizes(trace)[blocks.flatten().to_numpy()] * times.flatten().to_numpy().astype(np.int64)
+    repeats = list_values(times).to_numpy().astype(np.int64)
+    steps = _sizes(trace)[list_values(blocks).to_numpy()] * repeats
     ends = np.asarray(blocks.offsets.to_numpy()).astype(np.int64)
     sums = np.concatenate(([0], np.cumsum(steps)))
     return np.asarray(sums[ends[1:]] - sums[ends[:-1]], np.int64)
