@@ -198,7 +198,7 @@ def counted(run: Run) -> Iterator[Counted]:
         if first is not None and first["warps"][0] != counters["smsp__warps_launched.sum"]:
             first = None
         if first is not None:
-            counters |= counted_by_code(first)
+            counters = {**counted_by_code(first), **counters}  # that counts predicated ones, too
         index = -1 if first is None else first["launch"][0]
         shape = tuple(row["grid"]), tuple(row["block"])
         yield Counted(row["kernel"], index, *shape, counters, first is not None)

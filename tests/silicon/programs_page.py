@@ -5,6 +5,7 @@ import re
 import textwrap
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 
 import polars as pl
 from silicon.caches import NEAR as CACHES
@@ -12,6 +13,8 @@ from silicon.programs import FOLDER, TIMED, Beside
 
 COMPARED = FOLDER / "h200_compared.parquet"
 ABOUT = FOLDER / "h200_compared.json"
+
+OTHERS = FOLDER / "others_compared.parquet"
 
 START, NEXT = "## Programs\n", "\n## What is not equal\n"
 HEAD = """## Programs
@@ -66,6 +69,30 @@ Those that are not near:
 |---|---|---:|---:|---|
 """
 
+OF_OTHERS = """
+### Programs of other collections
+
+The collections above were at hand while cutrace was made; these were not:
+{collections}.
+{programs} runs of their programs in small sizes were built once by nvcc 13.0.88 for the same H200
+and for cutrace (machine code and PTX in one file, NVIDIA's static runtime) and recorded as they
+are. Raw, of {pairs} counts of {launches} launches **{near} lie within 1 %, {near_percent} %**;
+{equal} are equal. Without raytracing, whose kernels call `new` and virtual functions (on the chip
+the driver's code and stacks in local memory), it is {plain_near} of {plain}, {plain_percent} %.
+Comparable are {comparable}, of these **{close} lie within 1 %, {close_percent} %**. Registers and
+what follows from them are compared where the recording had NVIDIA's assembler. Left out:
+
+| what | counts | of all, % | within 1 % all the same |
+|---|---:|---:|---:|
+"""
+
+POLLS = """
+A kernel that waits in a loop for what other blocks store (a barrier of the whole grid, a lock,
+CUB's look-back) loads as often as time allows: the chip's count of these loads differs from run to
+run, and cutrace's, whose warps take turns, is another. Only what such loops do besides can be
+compared.
+"""
+
 OF_LAUNCH = ("launch__", "sm__maximum")
 """How the names of facts of a launch begin."""
 UNLIKE = (
@@ -74,6 +101,11 @@ UNLIKE = (
 )
 REASONS = (
     ("heartwall", "", "nvcc 13.5 makes 32 registers of it, nvcc 13.0 the chip's 40"),
+    (
+        "ch12",
+        "registers",
+        "`free` is the driver's code on the chip, which takes 32 registers",
+    ),
     (
         "matrixMul",
         "shared_op_st",
@@ -102,9 +134,9 @@ REASONS = (
 """Regular expressions for the program and the counter, and why they are apart."""
 
 
-def kept() -> list[Beside]:
+def kept(file: Path = COMPARED) -> list[Beside]:
     """What was compared last."""
-    rows = pl.read_parquet(COMPARED).iter_rows(named=True)
+    rows = pl.read_parquet(file).iter_rows(named=True)
     return [
         Beside(
             r["kind"], (r["size"], r["collection"], r["program"]), r["kernel"], r["launch"],
@@ -119,7 +151,13 @@ def _whole(value: float) -> float:
 
 
 def keep(compared: Sequence[Beside], about: dict[str, object]) -> None:
-    """Keep what was compared."""
+    """Keep what was compared, and what is to be said of it."""
+    keep_pairs(compared, COMPARED)
+    ABOUT.write_text(json.dumps(about, indent=1) + "\n")
+
+
+def keep_pairs(compared: Sequence[Beside], file: Path) -> None:
+    """Keep pairs of counts."""
     rows = [
         {
             "kind": b.kind, "size": b.run[0], "collection": b.run[1], "program": b.run[2],
@@ -128,8 +166,7 @@ def keep(compared: Sequence[Beside], about: dict[str, object]) -> None:
         }
         for b in compared
     ]  # fmt: skip
-    pl.DataFrame(rows).write_parquet(COMPARED, compression="zstd", compression_level=19)
-    ABOUT.write_text(json.dumps(about, indent=1) + "\n")
+    pl.DataFrame(rows).write_parquet(file, compression="zstd", compression_level=19)
 
 
 def section() -> Iterator[str]:
@@ -146,6 +183,26 @@ def section() -> Iterator[str]:
     yield from _caches([b for b in compared if b.kind == "cache"])
     yield NOT_NEAR.rstrip("\n")
     yield from _far([b for b in compared if b.kind == "cache"])
+    yield from _others([b for b in kept(OTHERS) if b.kind == "count"])
+
+
+def _others(counts: Sequence[Beside]) -> Iterator[str]:
+    """The part about programs of collections that were not at hand."""
+    pairs, near, equal = shares(counts)
+    comparable, close, _ = shares(b for b in counts if not b.why_not)
+    plain, plain_near, _ = shares(b for b in counts if b.run[1] != "raytracing")
+    yield OF_OTHERS.format(
+        programs=len({b.run for b in counts}),
+        collections=", ".join(sorted({b.run[1] for b in counts})),
+        launches=len({(b.run, b.launch) for b in counts}),
+        plain=plain, plain_near=plain_near, plain_percent=_percent(plain_near, plain),
+        pairs=pairs, near=near, equal=equal, comparable=comparable, close=close,
+        near_percent=_percent(near, pairs), close_percent=_percent(close, comparable),
+    ).rstrip("\n")  # fmt: skip
+    yield from _left_out(counts)
+    yield FAR.rstrip("\n")
+    yield from _far(counts)
+    yield POLLS.rstrip("\n")
 
 
 def renewed(text: str) -> str:

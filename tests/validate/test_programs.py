@@ -11,7 +11,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 from silicon.programs import Beside
-from silicon.programs_page import kept, reason, renewed, shares
+from silicon.programs_page import OTHERS, kept, reason, renewed, shares
 
 FOLDER = Path(__file__).parent / "programs"
 RUN = ("size", "collection", "program")
@@ -45,8 +45,31 @@ def test_of_comparable_counts_97_percent_are_near_and_of_all_90(compared: list[B
     assert near >= 0.90 * every
 
 
+def test_programs_of_collections_that_were_not_at_hand_are_counted_as_well() -> None:
+    counts = [beside for beside in kept(OTHERS) if beside.kind == "count"]
+    every, near, _ = shares(counts)
+    comparable, close, _ = shares(beside for beside in counts if not beside.why_not)
+    assert every > 1000
+    assert comparable > 0.75 * every
+    assert close >= 0.97 * comparable
+    assert near >= 0.90 * every
+    assert len({beside.run for beside in counts}) >= 20
+
+
+def test_the_chips_side_of_other_programs_is_what_was_captured() -> None:
+    launches = pl.read_parquet(FOLDER / "others_launches.parquet")
+    captured: dict[tuple[str, ...], set[float]] = {}
+    pairs = [beside for beside in kept(OTHERS) if beside.metric in launches.columns]
+    for row in launches.iter_rows(named=True):
+        for metric in {beside.metric for beside in pairs}:
+            captured.setdefault((*(row[name] for name in RUN), metric), set()).add(row[metric])
+    assert len(pairs) > 800
+    assert [b for b in pairs if b.theirs not in captured[*b.run, b.metric]] == []
+
+
 def test_each_comparable_count_that_is_not_near_has_its_reason(compared: list[Beside]) -> None:
-    far = [b for b in compared if b.kind == "count" and not b.why_not and not b.is_near]
+    both = [*compared, *kept(OTHERS)]
+    far = [b for b in both if b.kind == "count" and not b.why_not and not b.is_near]
     assert [(b.run, b.kernel, b.metric) for b in far if not reason(b)] == []
 
 
