@@ -2,10 +2,11 @@
 
 Inside a basic block an instruction starts when its registers are there and the one WINDOW before
 it has started, since the assembler puts loads first; those that come of loads are a stream of their
-own. The block ends when all have started. Waiting is booked to what was waited for,
-and to the instruction that waited. Of a block that runs many times in a row a few rounds are run,
-and the last one stands for the rest. The assembler runs four rounds of a loop of one block that has
-four loads or more (what the compiler itself unrolled so) side by side: seen in machine code.
+own. The block ends when all have started, and where it branches by a predicate, when that is known.
+Waiting is booked to what was waited for, and to the instruction that waited. Of a block that runs
+many times in a row a few rounds are run, and the last one stands for the rest. The assembler runs
+four rounds of a loop of one block that has four loads or more (what the compiler itself unrolled
+so) side by side, if it ends by a counter of its own: seen in machine code.
 """
 
 from collections import defaultdict
@@ -29,9 +30,10 @@ MOST = 6000
 class Step:
     """An instruction on a device: when its result is there, and cycles until the next starts.
 
-    `waits` is what those wait for who need its result; a `barrier` lets nothing pass. A load may
-    not pass a store to its `space` (empty: any; `read-only`: none) unless their `address`, a
-    register and an offset, is another offset of the same register.
+    `waits` is what those wait for who need its result; a `barrier` lets nothing pass. After one
+    that `branches` the next block starts its latency later. A load may not pass a store to its
+    `space` (empty: any; `read-only`: none) unless their `address`, a register and an offset, is
+    another offset of the same register.
     """
 
     pc: int
@@ -42,6 +44,7 @@ class Step:
     is_load: bool = False
     is_barrier: bool = False
     stores: bool = False
+    branches: bool = False
     space: str = ""
     address: tuple[str, str] = ("", "")
 
@@ -76,6 +79,18 @@ def run_chain(history: Sequence[tuple[int, int]], code: Mapping[int, Sequence[St
     return run.chain
 
 
+def _counts(code: Sequence[Step]) -> bool:
+    """Whether a loop of this block ends by a register that the block itself counts."""
+    if not code:
+        return False
+    wrote = {register: step.operands for step in code for register in step.operands.writes}
+    for predicate in code[-1].operands.reads:
+        for counter in wrote[predicate].reads if predicate in wrote else ():
+            if counter in wrote and counter in wrote[counter].reads:
+                return True
+    return False
+
+
 class _Run:
     """A warp under way: registers' times, and what each comes from."""
 
@@ -89,7 +104,8 @@ class _Run:
         """Run a block so many times in a row."""
         code = self.code[block]
         loads = sum(step.is_load for step in code)
-        free = not any(step.is_barrier or step.stores for step in code)
+        counts = _counts(code)
+        free = counts and not any(step.is_barrier or step.stores for step in code)
         beside = SIDE_BY_SIDE if loads >= UNROLLED and free else 1
         groups, rest = divmod(times, beside)
         self._rounds(code, groups, beside)
@@ -153,6 +169,9 @@ class _Run:
             done = begin + step.latency, step.waits or why
             self.ready.update(dict.fromkeys(step.operands.writes, done))
         self.chain.cycles = max(front, issued)
+        if code and code[-1].branches:
+            self._book(code[-1].pc, "branch", code[-1].latency)
+            self.chain.cycles += code[-1].latency
 
     def _begin(self, step: Step, earliest: float) -> tuple[float, str]:
         """When a step has what it reads, and what the last of it came from."""

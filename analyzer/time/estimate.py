@@ -32,6 +32,8 @@ from .operands import read_address, read_operands
 from .sample_warps import Ran
 from .units import Part, Work, busy_ns, is_scattered, sm_share, unit_times
 
+PRINTS = "vprintf"
+"""What a kernel calls that prints."""
 MEET = 3
 """The power in which times meet."""
 WAITS = {
@@ -42,6 +44,7 @@ WAITS = {
     "atomic": "atomics",
     "const": "constants",
     "barrier": "barriers",
+    "branch": "branches",
     "pipe": "results of arithmetic",
 }
 NEEDED = (
@@ -53,7 +56,7 @@ NEEDED = (
 STALLS = {
     **{"memory": "long_scoreboard", "L2": "long_scoreboard", "L1": "long_scoreboard"},
     **{"shared memory": "short_scoreboard", "barriers": "barrier", "atomics": "long_scoreboard"},
-    **{"constants": "imc_miss", "results of arithmetic": "wait"},
+    **{"branches": "branch_resolve", "constants": "imc_miss", "results of arithmetic": "wait"},
 }
 """What Nsight Compute calls the stall of a warp that waits for it."""
 
@@ -158,6 +161,8 @@ def estimate(asked: Asked, ran: Ran, measured: Measured) -> Estimate:
     start = measured.launch_ns(asked.mhz)
     if any(_space(row) for row in sums.values()):
         start += measured.dram_cycles(asked.mhz) * ns
+    if any(PRINTS in text for text in asked.instructions["text"].to_pylist()):
+        start += measured.print_ns
     took, waits = met + start, _waits(chains, whole * cycles)
     busy = {name: each / took for name, each in busy_ns(work, parts, measured).items()}
     return Estimate(took, asked.mhz, tuple(parts), *waits, busy)
@@ -233,7 +238,8 @@ def _step(
         address = read_address(str(row["text"]))
         return Step(pc, operands, 0, 1, "", stores=True, space=_aliases(row), address=address)
     if kind == "control":
-        return Step(pc, operands, 0, 1, "")
+        branches = bool(operands.reads)
+        return Step(pc, operands, measured.branch_cycles * branches, 1, "", branches=branches)
     latency, rate = measured.costs(mnemonic, kind)
     return Step(pc, operands, latency, max(1.0, 4 * rate), "pipe")
 

@@ -17,6 +17,8 @@ from ...traces.schema import Space
 
 PLACE = 6
 """Bits of an address within what memory hands out at a time: 64 bytes."""
+WHO, PLACES = 10, 38
+"""Bits for the warps of the sampled blocks, and for places."""
 MOST = 1 << 19
 """Rows of the sampled blocks that are looked at."""
 
@@ -52,7 +54,7 @@ def first_touches(trace: LaunchTrace, wanted: Ints) -> Touches:
             for name in ("block", "warp", "pc", "space", "base", "pattern")
         )
         mine = np.flatnonzero((space == Space.GLOBAL) & np.isin(block, wanted))
-        who = block[mine] * WARPS + warp[mine]
+        who = np.searchsorted(wanted, block[mine]) * WARPS + warp[mine]
         found.append(np.stack((pc[mine], who, base[mine], pattern[mine]), axis=1))
         rows += len(mine)
         if rows > MOST:
@@ -60,8 +62,9 @@ def first_touches(trace: LaunchTrace, wanted: Ints) -> Touches:
     if not rows:
         return Touches()
     every = np.concatenate(found)
-    distinct = np.unique(every[:, :3] >> (0, 0, PLACE), axis=0)
-    touches, firsts = (np.bincount(pcs) for pcs in (every[:, 0], distinct[:, 0]))
+    pcs, place = every[:, 0], every[:, 2] >> PLACE & (1 << PLACES) - 1
+    distinct = np.unique(((pcs << WHO) + every[:, 1] << PLACES) + place)
+    touches, firsts = np.bincount(pcs), np.bincount(distinct >> WHO + PLACES)
     shares = {pc: float(firsts[pc] / touches[pc]) for pc in np.flatnonzero(touches).tolist()}
     some = every[:: max(1, rows // ROWS)]
     kinds = np.bincount(np.unique(some[:, (0, 3)], axis=0)[:, 0])

@@ -53,10 +53,9 @@ def compared(
     told: dict[str, Any],
     mhz: float,
 ) -> list[object]:
-    """A line of the table for a set's program; empty without bounds, or if the launch prints."""
+    """A line of the table for a set's program; empty without bounds."""
     profile = analyze(replace(trace, launches=(launch,)), device).launches[0]
-    prints = any("vprintf" in text for text in launch.instructions()["text"].to_pylist())
-    if not profile.bounds or prints:
+    if not profile.bounds:
         return []
     found, bound = at_clock(device, profile, launch, mhz), profile.bounds[0]
     shares = [told.get(throughput(unit)) or 0 for unit in UNITS]

@@ -77,6 +77,11 @@ class Measured:
         """What an empty kernel takes."""
         return self._between("empty", 32, mhz)
 
+    @property
+    def print_ns(self) -> float:
+        """What a launch takes longer that prints: the host reads what it printed."""
+        return self.at("profiler", "prints_base") - self.at("profiler", "empty_base", 32)
+
     def block_ns(self, mhz: float) -> float:
         """What one more block of an empty kernel adds."""
         more = self._between("blocks", 4096, mhz) - self._between("empty", 32, mhz)
@@ -122,6 +127,12 @@ class Measured:
     def dram_gb_per_s(self) -> float:
         """What memory hands out at best."""
         return self.gb_per_s("read_dram_4", 65536)
+
+    @property
+    def branch_cycles(self) -> float:
+        """A branch by a predicate: a loop that counts and does nothing, without its counting."""
+        counting = self.at("latency", "mad.lo.s32") + self.at("latency", "setp+selp") / 2
+        return self.at("loop", "count") - counting
 
     @property
     def replay_cycles(self) -> float:
