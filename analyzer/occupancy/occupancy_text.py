@@ -63,7 +63,7 @@ def _resident(resident: Resident, width: int | None) -> Iterator[str]:
         yield f"registers a thread: {registers} ({found.registers_from})"
     rows = [("limit", "room for", "")]
     rows += [
-        (name, _blocks(room), "binds" if room == found.blocks else "")
+        (name, _blocks(room), "limits" if room == found.blocks else "")
         for name, room in found.limits.items()
     ]
     yield from align(rows)

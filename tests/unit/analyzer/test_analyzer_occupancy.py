@@ -168,7 +168,7 @@ def test_numbers_alone_answer_the_verb(capsys: Captured) -> None:
         "limit      room for\n"
         "blocks     8 blocks\n"
         "warps      6 blocks\n"
-        "registers  2 blocks  binds\n"
+        "registers  2 blocks  limits\n"
         # 48 x 32 = 1536 registers a warp: 21 warps, 20 in pairs; 20 // 4 = 5 blocks
         "advice: 128 threads a block: 20 of 48 warps, 41.7 %\n"
     )
