@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from ...models.replay.device.device import Device, load_device
 from ...models.replay.options import ReplayOptions
@@ -13,6 +14,7 @@ from ..occupancy.occupancy import draw_curves, from_launch
 from ..occupancy.occupancy_text import share
 from ..why.explain import Explanation, explain_worst
 from ..why.svg import draw
+from .branches_svg import draw_branches
 from .curve_svg import draw_curve
 from .figures import bad_units, tiles
 from .flame_svg import draw_flame
@@ -32,6 +34,7 @@ class PartMaker:
     options: ReplayOptions
     bounds: Bounds
     _devices: dict[str, Device] = field(default_factory=dict)
+    _drawn: dict[tuple[Path, int], tuple[str, ...]] = field(default_factory=dict)
 
     def part(
         self, key: str, trace: Trace, profile: LaunchProfile, findings: Sequence[Finding]
@@ -64,10 +67,19 @@ class PartMaker:
                 flame=draw_flame(profile),
             ),
             limits=tuple(draw_limits(profile)),
+            branches=self._branches(trace, profile),
             flow=draw_flow(trace_flow(profile.raw.counts, device), title, bad_units(rules)),
             pictures=pictures,
             curves=self._curves(trace.launches[profile.number], device),
         )
+
+    def _branches(self, trace: Trace, profile: LaunchProfile) -> tuple[str, ...]:
+        """The divergent branches of a launch, which are the same on all devices."""
+        key = trace.path, profile.number
+        if key not in self._drawn:
+            launch = trace.launches[profile.number]
+            self._drawn[key] = tuple(draw_branches(profile, launch))
+        return self._drawn[key]
 
     def _load(self, profile: LaunchProfile) -> Device:
         name = profile.device_file or profile.device

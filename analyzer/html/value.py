@@ -207,6 +207,7 @@ class DevicePart:
     source: Source | None = None
     flow: str = ""
     limits: tuple[str, ...] = ()
+    branches: tuple[str, ...] = ()
     pictures: tuple[Picture, ...] = ()
     curves: Curves | None = None
 

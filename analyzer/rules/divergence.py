@@ -10,11 +10,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import takewhile
 
-import numpy as np
-
 from ...traces.schema import LANES
-from ...traces.table.nested import list_lengths, list_values
 from ..advice.advice import Evidence, Finding
+from ..counting.splits import find_splits, path_times
 
 PERIODS = (2, 4, 8, 16)
 FULL = (1 << 32) - 1
@@ -130,7 +128,7 @@ def _measure_sides(evidence: Evidence, block: int, taken: int) -> tuple[int, int
     lengths = Counter(evidence.trace.instructions()["block"].to_pylist())
     sides, steps = [0, 0], 0
     paths = evidence.trace.paths().to_pylist()
-    for path, times in zip(paths, _path_times(evidence).tolist(), strict=True):
+    for path, times in zip(paths, path_times(evidence.trace).tolist(), strict=True):
         columns = (path[name] for name in ("blocks", "active", "not_taken", "repeat"))
         entries = [*zip(*columns, strict=True)]
         steps += times * sum(lengths[number] * repeat for number, _, _, repeat in entries)
@@ -147,25 +145,7 @@ def _is_part(entry: tuple[int, int, int, int]) -> bool:
 
 def _splits(evidence: Evidence) -> dict[int, Counter[int]]:
     """How often each mask of a full warp was taken, by basic block, where it split the warp."""
-    times = _path_times(evidence)
-    paths = evidence.trace.paths().combine_chunks()
-    flat = {
-        name: list_values(paths[name].combine_chunks()).to_numpy()
-        for name in ("blocks", "active", "not_taken", "targets", "repeat")
+    return {
+        block: Counter({taken: n for (active, taken), n in found.items() if active == FULL})
+        for block, found in find_splits(evidence.trace).items()
     }
-    lengths = list_lengths(paths["blocks"].combine_chunks())
-    weight = flat["repeat"].astype(np.int64) * np.repeat(times, lengths)
-    split = np.flatnonzero((flat["targets"] > 1) & (flat["active"] == FULL) & (weight > 0))
-    found: dict[int, Counter[int]] = {}
-    for entry in split.tolist():
-        block, taken = int(flat["blocks"][entry]), FULL & ~int(flat["not_taken"][entry])
-        found.setdefault(block, Counter())[taken] += int(weight[entry])
-    return found
-
-
-def _path_times(evidence: Evidence) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """How many rows of control have each path."""
-    times = np.zeros(evidence.trace.count("paths"), np.int64)
-    for batch in evidence.trace.control_batches():
-        times += np.bincount(batch["path"].to_numpy(), minlength=len(times))
-    return times

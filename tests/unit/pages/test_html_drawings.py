@@ -12,6 +12,8 @@ from warps import warp
 
 import cutrace
 from cutrace.analyzer.counting.bounds import Bound
+from cutrace.analyzer.counting.splits import find_splits
+from cutrace.analyzer.html.branches_svg import draw_branches
 from cutrace.analyzer.html.flame_svg import WIDTH, draw_flame
 from cutrace.analyzer.html.gather import Subject
 from cutrace.analyzer.html.limits_svg import draw_limits
@@ -101,3 +103,24 @@ def test_sources_stand_side_by_side_with_what_their_lines_cost(tmp_path: Path) -
         ["", "", "", "2", "int j;", ""],
         ["2", "v = in[i];", "1024", "3", "v = in[i];", "128"],  # 32 sectors of 32 bytes, and 4
     ]
+
+
+def test_the_lanes_of_a_divergent_branch_are_drawn(tmp_path: Path) -> None:
+    full, even = 0xFFFFFFFF, 0x55555555
+    table = [instruction(0, "bra", predicate="%p1"), instruction(1, "ret", block=1)]
+    split = [(0, full, even, 2, 1), (1, even, even, 1, 1), (1, full ^ even, full ^ even, 1, 1)]
+    together = [(0, full, full, 1, 1), (1, full, full, 1, 1)]
+    trace = hand_trace(
+        tmp_path / "k.cutrace",
+        instructions=table,
+        paths=[split, together],
+        control=[(0, 0, 0, 0), (0, 1, 0, 0), (0, 2, 0, 1)],
+        launch=launch(block=(96, 1, 1)),
+    )
+    assert find_splits(trace.launches[0]) == {0: {(full, even): 2}}  # warps 0 and 1
+    (profile,) = cutrace.analyze(trace, "h200").launches
+    (drawn,) = draw_branches(profile, trace.launches[0])
+    assert "k.cu:1: 2 of 3 branches split their warp" in drawn
+    assert "2 times" in drawn
+    styles = re.findall(r'<rect [^>]*class="(\w+)"', drawn)
+    assert styles == ["lane", "other"] * 16
