@@ -19,7 +19,7 @@ import polars as pl
 
 from ...errors import CutraceError
 from .fields import Fields, number_rows
-from .seam import Code, Event, Head, Ints, Rows
+from .seam import Code, Event, Head, Ints, Rows, Words
 from .text import Chunk, chunks, start_of
 
 NAME = "mem_trace"
@@ -40,6 +40,14 @@ _ROW = "- grid_launch_id "
 _ID, _CTA, _WARP, _OPCODE, _ADDRESSES = 5, 8, 11, 13, 15
 """Where words stand in a line."""
 WORDS = _ADDRESSES + 32
+_WORD_BYTES = 19
+"""An address of 16 digits, with 0x before and a blank behind."""
+_TAIL_BYTES = 32 * _WORD_BYTES - 1
+_HEAD_BYTES = 1 << 10
+"""Of a line what stands before its addresses is shorter."""
+_DIGITS = np.full(256, 255, np.uint8)
+_DIGITS[np.frombuffer(b"0123456789abcdef", np.uint8)] = np.arange(16)
+_DIGITS[np.frombuffer(b"ABCDEF", np.uint8)] = np.arange(10, 16)
 
 
 def claims(path: Path) -> bool:
@@ -93,8 +101,12 @@ class _Reader:
     def _rows(self, rows: list[int], chunk: Chunk) -> Iterator[Rows]:
         if not rows:
             return
-        fields = Fields(pl.Series([chunk.lines[r] for r in rows]), lambda n: chunk.place(rows[n]))
-        if len(short := np.flatnonzero(fields.counts != WORDS)):
+        lines = [chunk.lines[row] for row in rows]
+        known = _of_fixed_width(lines)
+        if known is not None:
+            lines = [line[:_HEAD_BYTES].partition(" - 0x")[0] for line in lines]
+        fields = Fields(pl.Series(lines), lambda n: chunk.place(rows[n]))
+        if known is None and len(short := np.flatnonzero(fields.counts != WORDS)):
             words = fields.counts[short[0]]
             fields.refuse(int(short[0]), f"{words} words, expected {WORDS}: is the line cut off?")
         at = np.zeros(len(rows), np.int64)
@@ -103,13 +115,16 @@ class _Reader:
             row = int(np.flatnonzero(other)[0])
             told = f"that of launch {self._launch}" if self._launch else "no line `LAUNCH`"
             fields.refuse(row, f"a row of another launch, but above it is {told}")
-        yield self._made(fields, at, chunk.place(rows[0]))
+        yield self._made(fields, at, known, chunk.place(rows[0]))
 
-    def _made(self, fields: Fields, at: Ints, place: str) -> Rows:
+    def _made(self, fields: Fields, at: Ints, known: Words | None, place: str) -> Rows:
         x, y, z = fields.lists(at + _CTA, 3).T
         opcode = fields.texts(at + _OPCODE)
         which, first = number_rows(pl.DataFrame({"opcode": opcode}))
-        addresses = fields.words(np.arange(len(at)), at + _ADDRESSES, at + 32).reshape(-1, 32)
+        if known is None:
+            words = fields.words(np.arange(len(at)), at + _ADDRESSES, at + 32)
+            known = words.reshape(-1, 32)
+        addresses = known
         mask = ((addresses != 0).astype(np.int64) << np.arange(32)).sum(axis=1)
         return Rows(
             [Code(-1, opcode[row], f"{opcode[row]};") for row in first.tolist()],
@@ -121,6 +136,22 @@ class _Reader:
             addresses,
             place,
         )
+
+
+def _of_fixed_width(lines: list[str]) -> Words | None:
+    """The addresses (n, 32) where all have 16 digits, as the tool prints them; else None."""
+    tails = [line.rstrip()[-_TAIL_BYTES:] for line in lines]
+    text = " ".join((*tails, "")).encode("ascii", "replace")
+    if len(text) != len(lines) * (_TAIL_BYTES + 1):
+        return None
+    letters = np.frombuffer(text, np.uint8).reshape(-1, _WORD_BYTES)
+    digits = _DIGITS[letters[:, 2:-1]]
+    form = (letters[:, 0] == ord("0")) & (letters[:, 1] == ord("x")) & (letters[:, -1] == ord(" "))
+    if not form.all() or (digits > 15).any():
+        return None
+    pairs = digits[:, 0::2] << 4 | digits[:, 1::2]
+    words: Words = np.ascontiguousarray(pairs).view(">u8").astype(np.uint64).reshape(-1, 32)
+    return words
 
 
 def _triple(text: str) -> tuple[int, int, int]:

@@ -46,6 +46,13 @@ def test_requests_and_sectors_are_those_of_the_text(tmp_path: Path, writer: str,
     assert found == samples.count(warps)
 
 
+def test_addresses_of_mem_trace_may_have_any_number_of_digits(tmp_path: Path) -> None:
+    warps = samples.random_warps(7)
+    text = samples.mem_trace(warps, BLOCKS, THREADS).replace(" 0x0000", " 0x")
+    launch = imported(tmp_path, text)
+    assert {key: launch.counters[name] for key, name in COUNTERS.items()} == samples.count(warps)
+
+
 def test_a_trace_of_accesses_alone_has_hits_and_no_instructions(tmp_path: Path) -> None:
     # two loads of the same 128 bytes by one warp: 4 sectors are read from memory, 4 are hits
     lanes = tuple((lane, samples.GLOBAL + 4 * lane) for lane in range(32))
