@@ -2,7 +2,7 @@
 
 What the hardware does. A cache keeps lines, each with a tag and some sectors. A load that finds its
 line and its sectors is a hit. A missing sector is fetched, in portions of `fetch` bytes; a missing
-line takes the place of the least recently used one of its set.
+line takes the place of the least recently used one of its set, or of another by its `policy`.
 
 What is modelled, by what the device's TOML says of each unit:
 
@@ -48,13 +48,19 @@ from ..native.value import Fixed
 from .replay.count.pool import Pool, Repeated, strides
 from .replay.native.compiled import as_array, as_list, compile_if_worth, extend, rows_asked
 from .replay.ordered import cache_lines as plain
-from .replay.ordered import row_lines
+from .replay.ordered import replacement, row_lines
 from .replay.ordered.slices import cut_at_lines, slices_of
 from .replay.seam import ACCESSES, Batch, Ints, Kind, Step
 
 Kinds = tuple[Sequence[int], ...]
 Columns = tuple[Ints, ...]
 POLICIES = {"pass": plain.HERE, "evict": plain.EVICT, "through": plain.THROUGH, "back": plain.BACK}
+REPLACEMENTS = {
+    "lru": replacement.LRU,
+    "fifo": replacement.FIFO,
+    "random": replacement.RANDOM,
+    "rrip": replacement.RRIP,
+}
 ACTS = {"load": plain.READ, "store": plain.WRITE}
 SLICE = 1 << 15
 """Requests that are served at a time."""
@@ -84,7 +90,8 @@ class Cache:
     differs: `pass` (stores and atomics are not looked up), `evict`, `through` or `back`. `fetch`:
     bytes that are fetched together, 0 for a sector. `dirty_bytes`: the most that may wait to be
     written, 0 for all; `partial_bytes`: the same for lines stored in part. `on_the_way`: the two
-    ages of a store in cycles. `wavers`: whether the line that makes room may be the second oldest.
+    ages of a store in cycles. `wavers`: whether the line that makes room may be the second oldest
+    under `lru`. `policy`: which line makes room, a key of REPLACEMENTS; `seed`: of `random`.
 
     A stage has `model`, `from` and `scope` besides, and `beside_shared = true` where `bytes` are
     shared with shared memory: `models/replay/device/wiring.py`.
@@ -104,6 +111,8 @@ class Cache:
     partial_bytes: int = 0
     wavers: bool = False
     on_the_way: Sequence[int] = ()
+    policy: str = "lru"
+    seed: int = 0
 
     counters: ClassVar[tuple[str, ...]] = (
         "reads",
@@ -159,6 +168,11 @@ class Cache:
                     f"cache: no policy `{policy}` for stores; there are {', '.join(POLICIES)}"
                     + nearest(policy, POLICIES)
                 )
+        if self.policy not in REPLACEMENTS:
+            raise CutraceError(
+                f"cache: no replacement policy `{self.policy}`; there are "
+                f"{', '.join(REPLACEMENTS)}{nearest(self.policy, REPLACEMENTS)}"
+            )
         for space in self.serves:
             if space not in ACCESSES:
                 raise CutraceError(f"cache: no state space {space!r}{nearest(space, ACCESSES)}")
@@ -191,7 +205,9 @@ class Cache:
         most = [self._share(many) for many in (self.dirty_bytes, self.partial_bytes)]
         ages = self.on_the_way or (0, 0)
         fixed = map(Fixed, (self._ways, *logs, portion, *ages))
-        return *fixed, self._sets, *most[0], *most[1], Fixed(self.wavers)
+        wavers = self.wavers and self.policy == "lru"
+        chosen = Fixed(wavers), Fixed(REPLACEMENTS[self.policy]), self.seed
+        return *fixed, self._sets, *most[0], *most[1], *chosen
 
     def _share(self, many: int) -> tuple[int, int]:
         """Return how many lines of each set so many bytes are, and how many are left over."""

@@ -33,13 +33,15 @@ compile them as they stand, and small traces do without.
 
 from typing import Any
 
+from .replacement import GOES, RANDOM, RRIP, age_of, grow_old, pick_random, scatter
+
 PASS, READ, WRITE, ATOMIC = 0, 1, 2, 3
 HERE, EVICT, THROUGH, BACK = 0, 1, 2, 3
 ADDRESS, KIND, CAUSE, UNIT = 0, 1, 2, 3
 SIZE, ACT, OWN = 0, 1, 5
 FILLED, STORED, STATE = 2, 3, 4
 WAYS, LINE, SECTOR, PORTION, NEAR, FAR, SETS = 0, 1, 2, 3, 4, 5, 6
-DIRTY_WAYS, DIRTY_REST, PARTIAL_WAYS, PARTIAL_REST, WAVERS = 7, 8, 9, 10, 11
+DIRTY_WAYS, DIRTY_REST, PARTIAL_WAYS, PARTIAL_REST, WAVERS, POLICY, SEED = 7, 8, 9, 10, 11, 12, 13
 READS, READ_HITS, WRITES, WRITE_HITS, FILLS, WRITE_BACKS = 0, 1, 2, 3, 4, 5
 MANY, OPENED, READ_AHEAD = 0, 1, 2
 TO_FETCH, TO_WRITE, WHOSE, COUNTS = 0, 1, 2, 3
@@ -54,11 +56,6 @@ AHEAD, TOGETHER = 256, 8
 """Requests whose sets are found together, and integers that a processor reads at once."""
 START = 8
 """Cycles that an instruction takes before its first line is looked up."""
-FIRST, SECOND, LOW = 0xE20283A7, 0xD24C5CD1, 0x7FFFFFFF
-"""Factors by which rounds of sets begin far apart, found by trial: at 41 strides from 1 to 8192
-lines, in eight caches of 16 to 243 sets that are half full, 84 in 100 lines are kept at least.
-And a mask for what the factors take.
-"""
 
 
 def serve(
@@ -94,7 +91,8 @@ def serve(
             banks += 1 << bank
         whose = cause[number]
         place = find(lines, base, ways, line)
-        found = place >= 0 and (not is_timed or is_settled(lines, shape, place, clock))
+        was_here = place >= 0
+        found = was_here and (not is_timed or is_settled(lines, shape, place, clock))
         is_asked = True
         while is_asked:
             what = kind[number]
@@ -104,7 +102,7 @@ def serve(
             if place < 0 and keeps(act, policy):
                 place = replace(cache, asker, base, line, now)
             if place >= 0:
-                lines[place + ways] = lines[place + ways] & MARKS | now << MARK_BITS
+                touch(lines, shape, place, now, was_here)
             address = addresses[number]
             offset = address - (line << shape[LINE])
             first, last = offset >> shape[SECTOR], offset + size[what] - 1 >> shape[SECTOR]
@@ -283,8 +281,15 @@ def is_settled(lines: Any, shape: Any, place: int, clock: int) -> bool:
     return bool(stored == 0 or clock - stored <= shape[NEAR] or clock - stored > shape[FAR])
 
 
+def touch(lines: Any, shape: Any, place: int, now: int, was_here: bool) -> None:
+    """Note that a line is used; `was_here`: it did not come for this use."""
+    at = place + shape[WAYS]
+    age = age_of(shape[POLICY], lines[at] >> MARK_BITS, now, was_here)
+    lines[at] = lines[at] & MARKS | age << MARK_BITS
+
+
 def replace(cache: Any, asker: Any, base: int, line: int, now: int) -> int:
-    """Put a line in the place of the least recently used one of its set, and return where.
+    """Put a line in the place of the one of its set that goes by the policy, and return where.
 
     A cache that wavers takes the next one every other time, at no regular times.
     """
@@ -294,7 +299,12 @@ def replace(cache: Any, asker: Any, base: int, line: int, now: int) -> int:
     oldest = oldest_after(marks, EMPTY)
     if shape[WAVERS] and ways > 1 and oldest >> WAY_BITS and scatter(now) & 1:
         oldest = oldest_after(marks, oldest)
+    if shape[POLICY] == RRIP and oldest >> WAY_BITS > GOES:
+        more = (oldest >> WAY_BITS) - GOES
+        grow_old(lines, base + ways, base + 2 * ways, more << MARK_BITS)
     place = base + (oldest & (1 << WAY_BITS) - 1)
+    if shape[POLICY] == RANDOM and oldest >> WAY_BITS:
+        place = base + pick_random(shape[SEED], now, ways)
     if waits(lines[place + ways]):
         clean(cache, asker, place)
     lines[place] = line
@@ -311,12 +321,6 @@ def oldest_after(marks: Any, after: int) -> int:
         one = (marks[way] >> MARK_BITS << WAY_BITS) + way
         oldest = min(oldest, one if one > after else NEVER)
     return oldest
-
-
-def scatter(number: int) -> int:
-    """Return a number of 32 bits that looks like chance, and is always the same: 0 for 0."""
-    mixed = (number & LOW) * FIRST
-    return (((mixed ^ mixed >> 24) & LOW) * SECOND) >> 31
 
 
 def fetch(cache: Any, asker: Any, place: int, mask: int, portion: int, valid: int) -> None:

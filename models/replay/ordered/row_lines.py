@@ -24,8 +24,6 @@ from .cache_lines import (
     FAR,
     LINE,
     MANY,
-    MARK_BITS,
-    MARKS,
     NEAR,
     PASS,
     READ,
@@ -44,6 +42,7 @@ from .cache_lines import (
     read,
     replace,
     serve,
+    touch,
 )
 
 
@@ -160,7 +159,7 @@ def serve_rows(
                 banks += 1 << BANK_BITS * bank_of(line)
             if at >= 0 and masks[piece] & ~lines[at + ways] == 0:
                 now = times[row] + behind - first[number]
-                lines[at + ways] = lines[at + ways] & MARKS | now << MARK_BITS
+                touch(lines, shape, at, now, True)
                 found += sectors[piece]
             else:
                 read_piece(
@@ -204,13 +203,13 @@ def read_piece(
     numbers, shifts, _, groups, times = rows
     size, _, policies, wholes, fetched, _, written = kinds
     lines, shape, _, _ = cache
-    ways, before = shape[WAYS], times[row] - first[numbers[row]]
+    before, was_here = times[row] - first[numbers[row]], at >= 0
     for one in range(start, end):
         what, now = kind_of[one], before + one + 1
         asker = fetched[what], written[what], row, COLUMNS * groups[row]
         if at < 0:
             at = replace(cache, asker, base, line, now)
-        lines[at + ways] = lines[at + ways] & MARKS | now << MARK_BITS
+        touch(lines, shape, at, now, was_here)
         address = address_of[one] + shifts[row] * stride[what]
         read(cache, asker, at, address, size[what], policies[what], wholes[what])
 
