@@ -22,6 +22,10 @@ ALONE = ("serial", "compared")
 """Collisions in which each lane takes its own turn."""
 SLICE = 1 << 14
 """Rows that are spread into lanes at a time."""
+LOOKED_AT = 1 << 18
+"""Rows from which on slices see some of them, evenly: only the estimate asks for those."""
+NEAR = 1 << 20
+"""Places that lie so near each other are counted without being sorted."""
 SECTOR, TOGETHER = 5, 9
 """Bits of an address within a sector, and within the bytes that one slice has."""
 
@@ -47,7 +51,8 @@ def count_turns(trace: LaunchTrace) -> Turns:
     sites = read_sites(trace.instructions(), "ca")
     atomic = np.array([kind.access in ACCESSES for kind in sites.kinds], np.bool_)
     alone = np.array([kind.collision in ALONE for kind in sites.kinds], np.bool_)
-    store = trace.pattern_store()
+    store, chunk = trace.pattern_store(), 0
+    every = 1 + trace.count("accesses") // LOOKED_AT
     for batch in trace.access_batches() if atomic.any() else ():
         pc, space, base, pattern = (
             np.asarray(batch[name].to_numpy()).astype(np.int64)
@@ -65,10 +70,13 @@ def count_turns(trace: LaunchTrace) -> Turns:
                 wanted = sort_distinct(addresses[shared], active[shared])
                 found[name].add(wanted[wanted != NONE])
                 found[name].add(addresses[single][active[single]])
-            found["slices"].add(*_sector_turns(addresses, active, each))
+            if chunk % every == 0:
+                found["slices"].add(*_sector_turns(addresses, active, each))
+            chunk += 1
     turns = {name: int(each.times.max(initial=0)) for name, each in found.items()}
-    sectors = int(found["slices"].times.sum())
-    return Turns(turns["integer"], turns["real"], sectors, turns["slices"])
+    scale = chunk / -(-chunk // every) if chunk else 1.0  # of all rows to those looked at
+    sectors, slice_ = int(found["slices"].times.sum()), turns["slices"]
+    return Turns(turns["integer"], turns["real"], round(sectors * scale), round(slice_ * scale))
 
 
 def _sector_turns(addresses: Ints, active: Bools, each: Bools) -> tuple[Ints, Ints]:
@@ -101,6 +109,11 @@ class _Wanted:
         """Add places (n,), each wanted once or for so many turns."""
         if not len(wanted):
             return
+        low = int(wanted.min())
+        if int(wanted.max()) - low < NEAR:
+            counted = np.bincount(wanted - low, turns).astype(np.int64)
+            wanted = np.flatnonzero(counted)
+            wanted, turns = wanted + low, counted[wanted]
         every = np.concatenate((self.places, wanted))
         more = np.ones(len(wanted), np.int64) if turns is None else turns
         weights = np.concatenate((self.times, more))

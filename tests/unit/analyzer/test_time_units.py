@@ -74,6 +74,15 @@ def test_a_sector_of_atomics_takes_a_turn_at_the_slice_that_has_its_512_bytes(
     assert part(on_h200(trace, 0), "atomics of a slice") == pytest.approx(64 * 16 * turn)
 
 
+def test_turns_of_many_rows_are_scaled_up_from_some(
+    trace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cutrace.analyzer.counting.turns.SLICE", 32)
+    monkeypatch.setattr("cutrace.analyzer.counting.turns.LOOKED_AT", 256)
+    turns = count_turns(read_trace(trace).launches[0])  # 512 rows alike: 16 chunks, each third
+    assert (turns.integer, turns.sectors, turns.slice) == (64, 64 * 32, 64 * 16)
+
+
 def test_warps_that_read_the_same_rows_side_by_side_all_wait_for_memory(
     trace: Path, measured: Measured
 ) -> None:
