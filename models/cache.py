@@ -278,7 +278,7 @@ class Cache:
             is_asked = kinds[plain.ACT][pool.kind] != plain.PASS
             asked = np.concatenate([[0], np.cumsum(is_asked)])[pool.first]
             begins, *each = np.empty((5, max(len(pool.first), 1 + len(pool.kind))), np.int64)
-            told = (pool.first, pool.kind, pool.address), kinds, self._shape
+            told = (pool.first, pool.kind, pool.address), strides(pool.kinds), kinds, self._shape
             compiled.cut_pieces(*told, (begins, *each))
             self._pool, self._asked, self._is_within = pool, np.diff(asked), not over.any()
             self._pieces = begins, *each

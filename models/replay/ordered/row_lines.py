@@ -73,20 +73,23 @@ def arrange(
     return requests, now, bits
 
 
-def cut_pieces(pool: Any, kinds: Any, shape: Any, pieces: Any) -> int:
-    """Find what distinct rows ask of each line; return how many such pieces there are."""
+def cut_pieces(pool: Any, stride: Any, kinds: Any, shape: Any, pieces: Any) -> int:
+    """Find what distinct rows ask of each line; return how many such pieces there are.
+
+    Requests that move unlike each other when their row does are never of one piece.
+    """
     first, kind_of, address_of = pool
     begins, lines, masks, sectors, requests = pieces
     size, acts = kinds[SIZE], kinds[ACT]
-    many = 0
+    many, moved = 0, 0
     for row in range(len(first) - 1):
         begins[row], reads, line = many, True, EMPTY
         for one in range(first[row], first[row + 1]):
             what, wanted = kind_of[one], address_of[one] >> shape[LINE]
             reads = reads and acts[what] == READ
-            if wanted != line:
+            if wanted != line or stride[what] != moved:
                 lines[many], masks[many], sectors[many], requests[many] = wanted, 0, 0, one
-                line = wanted
+                line, moved = wanted, stride[what]
                 many += 1
             offset = address_of[one] - (line << shape[LINE])
             begin, end = offset >> shape[SECTOR], offset + size[what] - 1 >> shape[SECTOR]

@@ -97,6 +97,21 @@ def test_rows_that_repeat_find_what_their_requests_find_written_down(
         assert answer(found) == answer(other.step(replace(batch, passes_on=True)))
 
 
+def test_requests_of_one_line_that_move_unlike_each_other_are_looked_up_apart(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Local memory moves 32 bytes for each of its row: 128 bytes on they are 32 lines apart."""
+    monkeypatch.setitem(rows_asked, cache_lines.__name__, WORTH + 1)
+    monkeypatch.setattr(cache_module, "compile_module", lambda _: row_lines)
+    rows = np.zeros(1, CHOSEN)
+    rows["shift"] = 128
+    found = make_cache(bytes=1024).step_repeated(
+        Repeated(pool_of([[(0, 0), (3, 0)]]), rows, None, 1, True)
+    )
+    assert found is not None
+    assert [address for _, address, _ in answer(found)[1]] == [128, 128 * 32]
+
+
 @pytest.mark.parametrize(
     ("pool", "shift", "worth"),
     [
