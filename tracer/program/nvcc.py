@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import IO
 
+from .missing import advise
 from .wire import RUNTIME
 
 _OF_OLDER_CUDA = re.compile(
@@ -42,6 +43,8 @@ def show_nvcc(command: Sequence[str]) -> int:
         status, said, complained = _show(_for_older(command))
     sys.stdout.write(said)
     sys.stderr.write(complained)
+    if status and (advice := advise(said + complained)):
+        sys.stderr.write(f"cutrace: {advice.lstrip()}\n")
     return status
 
 
