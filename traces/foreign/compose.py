@@ -1,14 +1,15 @@
 """Composing: one launch of another tool, as the launch and the tables of a trace."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
 from ...errors import CutraceError
+from ..check_launch import first_finding
 from ..launch_writer import LaunchWriter
-from ..schema import LANES, Kept, Launch, Range, Resources
+from ..schema import LANES, Kept, Launch, Manifest, Range, Resources
 from .gathered import Gathered, instruction_table
 from .histories import Executed, number_blocks, write_histories
 from .lanes import Accesses, lanes_of
@@ -191,9 +192,25 @@ def compose(gathered: Gathered, arrays: Sequence[Range], source: str, lines_of: 
     x, y, z = gathered.head.block
     warp = _of_block(block, warp, -(-x * y * z // LANES), gathered.head.kernel)
     has_lines = any(code.line for code in codes)
-    return Composed(
-        gathered, source if has_lines else "", lines_of, placed, codes, pc, block, warp, mask
-    )
+    known = source if has_lines else ""
+    done = Composed(gathered, known, lines_of, placed, codes, pc, block, warp, mask)
+    if problem := first_finding(Manifest(launches=(replace(done.launch, source=""),))):
+        raise CutraceError(f"{problem}; is the trace whole?")
+    _check_lanes(done)
+    return done
+
+
+def _check_lanes(done: Composed) -> None:
+    """Refuse lanes that no thread of the block fills."""
+    filled = np.clip(done.threads - done.executed.warp % done.warps * LANES, 0, LANES)
+    beyond = np.flatnonzero(done.executed.mask >> filled)
+    if len(beyond):
+        warp, lanes = (int(v[beyond[0]]) for v in (done.executed.warp, done.executed.mask))
+        raise CutraceError(
+            f"launch of {done.launch.kernel}: lanes {lanes:#x} in warp "
+            f"{warp % done.warps} of block {warp // done.warps}, which has {done.threads} threads; "
+            "is the block's size in the trace the kernel's?"
+        )
 
 
 def _of_block(block: Ints, warp: Ints, warps: int, kernel: str) -> Ints:

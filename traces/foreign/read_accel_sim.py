@@ -22,6 +22,7 @@ import polars as pl
 
 from ...errors import CutraceError
 from .fields import Fields, number_rows
+from .gathered import MOST_ADDRESS
 from .lanes import Flags, lanes_of
 from .seam import Code, Copy, Event, Head, Ints, Rows, Words
 from .text import Chunk, chunks, start_of
@@ -68,9 +69,12 @@ def read(path: Path) -> Iterator[Event]:
 def _copy(line: str, place: str) -> Copy:
     try:
         _, address, size = line.split(",")
-        return Copy(int(address, 16), int(size))
+        copy = Copy(int(address, 16), int(size))
     except ValueError:
         raise CutraceError(f"{place}: {line[:60]!r}, expected MemcpyHtoD,ADDRESS,BYTES") from None
+    if copy.address < 0 or copy.bytes < 0 or copy.address + copy.bytes > MOST_ADDRESS:
+        raise CutraceError(f"{place}: {line[:60]!r}: beyond what a device has of memory")
+    return copy
 
 
 def _beside(path: Path, name: str, place: str) -> Path:
@@ -160,6 +164,8 @@ class _Kernel:
     def _begin(self, line: str, place: str) -> Head:
         """The launch, when all headers are known."""
         names = line.partition("=")[2].split()
+        if "PC" not in names:
+            raise CutraceError(f"{place}: {line[:60]!r}: a format without a column PC")
         self._names = tuple(n for n in names[: names.index("PC")] if not n.startswith("["))
         version = self._number("accelsim tracer version", place, 10, 1)
         if version not in VERSIONS:
@@ -196,9 +202,12 @@ class _Kernel:
     def _number(self, name: str, place: str, radix: int = 10, default: int = 0) -> int:
         text = self._facts.get(name, "")
         try:
-            return int(text, radix) if text else default
+            number = int(text, radix) if text else default
         except ValueError:
-            raise CutraceError(f"{place}: -{name} = {text[:40]!r} is no number") from None
+            number = -1
+        if not 0 <= number < MOST_ADDRESS:
+            raise CutraceError(f"{place}: -{name} = {text[:40]!r} is no number that it can be")
+        return number
 
     def _extent(self, name: str, place: str) -> tuple[int, int, int]:
         match = _TRIPLE.fullmatch(self._text(name, place))
@@ -213,6 +222,8 @@ class _Kernel:
             if words[0].startswith("#"):
                 return
             raise CutraceError(f"{place}: {line[:60]!r} is no line of a trace")
+        if self._head is None:
+            raise CutraceError(f"{place}: {line[:60]!r} before the line `#traces format`")
         if self._left and words[0] != "insts":
             lacks = f"{self._left} instructions of warp {self._warp}"
             raise CutraceError(f"{place}: {lacks} are missing before it")

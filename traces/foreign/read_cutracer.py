@@ -136,8 +136,8 @@ class _Reader:
             "not 32 addresses": pl.col("addrs").list.len().fill_null(0) != 32,
             "not 32 addresses ": pl.col("addrs").list.contains(None).fill_null(True),
             "no warp": pl.col("warp").is_null() | (pl.col("warp") < 0),
-            "an instruction without sass": pl.col("sass").is_null()
-            & ~pl.col("opcode_id").is_in([*self._sass]),
+            "an instruction without sass": (pl.col("sass").fill_null("") == "")
+            & ~pl.col("opcode_id").is_in([*self._sass]).fill_null(False),
             f"not of launch {self._launch}, which the file began with": pl.col(
                 "grid_launch_id"
             ).ne_missing(self._launch),

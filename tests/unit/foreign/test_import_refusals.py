@@ -2,6 +2,7 @@
 
 import gzip
 import lzma
+import random
 import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 
 import cutrace
 from cutrace.errors import CutraceError
+from cutrace.traces.verify import verify
 
 WARPS = samples.random_warps(1)
 TRACEG = samples.traceg(WARPS, 3, 64)
@@ -146,3 +148,35 @@ def test_a_bomb_does_not_fill_the_memory(tmp_path: Path, suffix: str, filler: by
     tracemalloc.stop()
     assert "a line of more than" in said or "thousands of empty lines" in said
     assert peak < 3 << 24  # a chunk and what follows from it, not the whole
+
+
+def test_lanes_that_the_block_does_not_have_are_refused(tmp_path: Path) -> None:
+    steps = [samples.Step(0, "MOV"), samples.Step(16, "EXIT")]
+    text = samples.traceg([(0, 0, steps)], 1, 16)
+    said = refusal(tmp_path, text, "kernel-1.traceg")
+    assert "lanes 0xffffffff in warp 0 of block 0, which has 16 threads" in said
+
+
+def test_a_copy_beyond_any_memory_is_refused(tmp_path: Path) -> None:
+    listed = f"MemcpyHtoD,0x10,{1 << 70}\n"
+    assert "beyond what a device has of memory" in refusal(tmp_path, listed, "list.g")
+
+
+def test_a_kernel_with_a_grid_that_no_device_takes_is_refused(tmp_path: Path) -> None:
+    text = TRACEG.replace("-grid dim = (3,1,1)", "-grid dim = (3,99999,1)")
+    assert "no device takes more blocks" in refusal(tmp_path, text, "kernel-1.traceg")
+
+
+@pytest.mark.parametrize("text", [TRACEG, MEM_TRACE, CUTRACER], ids=["traceg", "mem", "cutracer"])
+def test_a_damaged_file_is_refused_or_gives_a_sound_trace(tmp_path: Path, text: str) -> None:
+    draw = random.Random(5)
+    for _ in range(12):
+        letters = list(text)
+        place = draw.randrange(len(letters))
+        letters[place : place + draw.choice([1, 30])] = draw.choice(["", "\n", "-1", "0", "9" * 20])
+        (tmp_path / "kernel-1.traceg").write_text("".join(letters))
+        try:
+            cutrace.import_trace([tmp_path / "kernel-1.traceg"], tmp_path / "x.cutrace")
+        except CutraceError:
+            continue
+        assert verify(cutrace.read_trace(tmp_path / "x.cutrace")) == []
