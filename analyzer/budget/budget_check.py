@@ -10,10 +10,12 @@ from ...errors import CutraceError, nearest
 from ...models.replay.device.device import load_device
 from ...models.replay.options import ReplayOptions
 from ...traces.reader import Trace
+from ..counting.bounds import verdict as limit_text
 from ..counting.evaluate import Value
 from ..counting.vocabulary import check_parts, find_counters, headings
 from ..launch_profile import LaunchProfile
 from ..profile import Profile
+from ..time.estimate_text import estimate_text
 from ..why.picture import draw_groups
 from ..why.place import Place, instructions_on, read_place
 from ..why.search import Access, Searcher
@@ -174,7 +176,7 @@ class Checker:
             verdict.value,
             str(chosen) if chosen else "",
             lines[chosen.line - 1].strip() if chosen and chosen.line <= len(lines) else "",
-            _describe(access, launch) if access else "",
+            _describe(access, launch) if access else _time_text(limit, launch),
         )
 
     def _worst(self, limit: Limit, launch: LaunchProfile, pcs: set[int]) -> Access | None:
@@ -228,6 +230,13 @@ def _costliest(limit: Limit, launch: LaunchProfile) -> Place | None:
     total = pl.sum_horizontal([pl.col(name).fill_null(0) for name in known]) if known else pl.lit(0)
     most = rows.with_columns(total=total).sort("total", descending=True).row(0, named=True)
     return Place(most["file"], most["line"]) if most["total"] else None
+
+
+def _time_text(limit: Limit, launch: LaunchProfile) -> str:
+    """What a limited time goes to; empty for a limit on something else."""
+    if "estimated_time" in limit.counters and launch.estimate:
+        return estimate_text(launch.estimate)
+    return limit_text(launch.bounds) if "bound_time" in limit.counters else ""
 
 
 def _describe(access: Access, launch: LaunchProfile) -> str:

@@ -76,13 +76,17 @@ def test_a_budget_may_be_the_least_time(capsys: Captured) -> None:
     capsys.readouterr()
     assert check(0) == 1
     # each of 256 warps stores in one pass and loads in 32, on 8 SMs at 1.98 GHz: 8448 passes
-    assert f"bound_time of turn on h200: {256 * 33 / 8 / 1.98:.3f}, " in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert f"bound_time of turn on h200: {256 * 33 / 8 / 1.98:.3f}, " in told
+    assert f"  limited by shared memory: at least 533 ns for {256 * 33:,} passes; next: " in told
 
 
 def test_a_budget_may_be_an_estimate_of_the_time(capsys: Captured) -> None:
     budget("estimated_time = 1792")  # what an empty kernel takes: measured/sm_90.csv
     assert check(1) == 1
-    assert "estimated_time of turn on h200: " in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert "estimated_time of turn on h200: " in told
+    assert " at 1,500 MHz (" in told
     budget("estimated_time = 1000000")
     assert check(1) == 0
 
