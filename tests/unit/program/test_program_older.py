@@ -38,7 +38,7 @@ int main()
     CHECK(cudaBindTextureToArray(&picture, array, &texel));
     CHECK(cudaMalloc(&d_rows, sizeof numbers));
     CHECK(cudaMemcpy(d_rows, numbers, sizeof numbers, cudaMemcpyHostToDevice));
-    CHECK(cudaBindTexture2D(0, rows, d_rows, 4, 2, 512));
+    CHECK(cudaBindTexture2D(0, &rows, d_rows, &rows.channelDesc, 4, 2, 512));
     CHECK(cudaMalloc(&out, sizeof host));
     CHECK(cudaMalloc(&sums, 4 * sizeof(int)));
     sample<<<1, 4>>>(out, sums);

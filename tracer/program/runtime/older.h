@@ -105,6 +105,12 @@ cudaError_t cutrace_bind(cutrace_texture<T, type, mode> &reference, const cudaRe
     return status ? status : cudaMemcpyToSymbol(reference, &object, sizeof object);
 }
 
+/* A reference's channelDesc was that of T from the start; here the host's copy is zeros. */
+template <class T> cudaChannelFormatDesc cutrace_texel(const cudaChannelFormatDesc &given)
+{
+    return given.x ? given : cudaCreateChannelDesc<T>();
+}
+
 template <class T, int type, cudaTextureReadMode mode>
 cudaError_t cudaBindTexture(size_t *offset, cutrace_texture<T, type, mode> &reference,
                             const void *memory, const cudaChannelFormatDesc &texel,
@@ -113,7 +119,7 @@ cudaError_t cudaBindTexture(size_t *offset, cutrace_texture<T, type, mode> &refe
     cudaResourceDesc from = {};
     from.resType = cudaResourceTypeLinear;
     from.res.linear.devPtr = const_cast<void *>(memory);
-    from.res.linear.desc = texel;
+    from.res.linear.desc = cutrace_texel<T>(texel);
     from.res.linear.sizeInBytes = bytes;
     if (offset)
         *offset = 0;
@@ -135,7 +141,7 @@ cudaError_t cudaBindTexture2D(size_t *offset, cutrace_texture<T, type, mode> &re
     cudaResourceDesc from = {};
     from.resType = cudaResourceTypePitch2D;
     from.res.pitch2D.devPtr = const_cast<void *>(memory);
-    from.res.pitch2D.desc = texel;
+    from.res.pitch2D.desc = cutrace_texel<T>(texel);
     from.res.pitch2D.width = width;
     from.res.pitch2D.height = height;
     from.res.pitch2D.pitchInBytes = pitch;
