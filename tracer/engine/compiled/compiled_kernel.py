@@ -1,9 +1,11 @@
 """A kernel compiled: the code of its basic blocks, and buffers that its waves use in turn."""
 
 import ctypes
+import os
 from collections.abc import Callable
 from functools import cache, lru_cache
 from itertools import pairwise
+from mmap import ACCESS_COPY, ACCESS_DEFAULT, mmap
 from typing import Any, NamedTuple, TypeAlias
 from weakref import WeakKeyDictionary
 
@@ -70,10 +72,15 @@ class Buffers:
         return held
 
     def take_zeros(self, name: str, size: int, dtype: str) -> NDArray[Any]:
-        """Return an array of zeros; a new one takes memory only where it is written."""
+        """Return an array of zeros; a new one takes memory only where it is written.
+
+        NumPy's own would take pages of 2 MiB, of which each warp that ends at once writes one.
+        """
         held = self._held.get(name)
         if held is None or len(held) < size:
-            held = self._held[name] = np.zeros(size, dtype=dtype)
+            own = ACCESS_COPY if os.name == "posix" else ACCESS_DEFAULT  # not a fork's, too
+            pages = mmap(-1, size * np.dtype(dtype).itemsize, access=own)
+            held = self._held[name] = np.frombuffer(pages, dtype=dtype)
         else:
             held[:size] = 0
         return held
