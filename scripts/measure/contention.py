@@ -17,15 +17,14 @@ Needs an NVIDIA GPU and CuPy. Every line of OUT is `what,name,at,value`, in cycl
 - `code`: cycles of each of `at` instructions that run for the `first` time, or `again`.
 """
 
-import csv
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from chip import Row, hertz, module, processors, seconds, write
 
-Row = tuple[str, str, int, float]
 PATTERNS = ((0, "random", 32), (1, "same", 32), (2, "line", 32), (0, "lane", 1))
 FEW = (1, 64, 256, 4096, 1 << 24)
 MANY = (1, 8, 32, 64, 128, 256, 1024, 4096, 1 << 16, 1 << 20, 1 << 25)
@@ -33,42 +32,13 @@ SOURCE = Path(__file__).with_name("contention.cu")
 
 
 def main(target: str) -> None:
-    """Measure everything, what was measured so far being kept."""
-    with open(target, "w", newline="") as opened:
-        writer = csv.writer(opened, lineterminator="\n")
-        writer.writerow(("what", "name", "at", "value"))
-        for part in (l1, constants, code, atomics, shared, textures, sectors, store_load):
-            try:
-                for what, name, at, value in part():
-                    writer.writerow((what, name, at, f"{value:.6g}"))
-                    opened.flush()
-            except Exception as refusal:  # one part that fails leaves the others
-                print(f"{part.__name__}: {refusal!r}", file=sys.stderr)
+    """Measure everything."""
+    write(target, (l1, constants, code, atomics, shared, textures, sectors, store_load))
 
 
 def compiled(*options: str) -> Callable[[str], Any]:
     """Compile the kernels."""
-    import cupy
-
-    made = cupy.RawModule(code=SOURCE.read_text(), options=("-std=c++17", *options))
-    return lambda name: made.get_function(name)
-
-
-def seconds(
-    kernel: Any, grid: int, block: int, arguments: tuple[Any, ...], times: int = 2
-) -> float:
-    """Time a launch between two events, the least of some."""
-    import cupy
-
-    found = []
-    for _ in range(times):
-        first, last = cupy.cuda.Event(), cupy.cuda.Event()
-        first.record()
-        kernel((grid,), (block,), arguments)
-        last.record()
-        last.synchronize()
-        found.append(cupy.cuda.get_elapsed_time(first, last) / 1000)
-    return float(min(found))
+    return module(SOURCE.read_text(), *options)
 
 
 def slope(kernel: Any, grid: int, block: int, data: Any, size: int, *pattern: int) -> float:
@@ -83,29 +53,6 @@ def slope(kernel: Any, grid: int, block: int, data: Any, size: int, *pattern: in
         few *= 4
     took = [time(rounds, 2) for rounds in (few, 2 * few)]
     return max(took[1] - took[0], 1e-12) / few
-
-
-def processors() -> int:
-    """Return the number of SMs."""
-    import cupy
-
-    return int(cupy.cuda.Device().attributes["MultiProcessorCount"])
-
-
-def hertz() -> float:
-    """Return the clock under load."""
-    import cupy
-
-    text = """extern "C" __global__ void spin(long long *c, int n) { long long b = clock64();
-    float a = 1.5f;
-    for (int i = 0; i < n; i++) asm volatile("fma.rn.f32 %0, %0, %0, %0;" : "+f"(a));
-    long long e = clock64(); if (blockIdx.x == 0 && threadIdx.x == 0) *c = e - b + (a == 3); }"""
-    run, cycles = cupy.RawModule(code=text).get_function("spin"), cupy.zeros(1, np.int64)
-    told = []
-    for times in (40000, 400000):
-        took = seconds(run, processors(), 256, (cycles, np.int32(times)))
-        told.append((float(cycles.get()[0]), took))
-    return (told[1][0] - told[0][0]) / (told[1][1] - told[0][1])
 
 
 def atomics() -> Iterator[Row]:

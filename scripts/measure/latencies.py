@@ -16,80 +16,28 @@ Needs an NVIDIA GPU and CuPy; ends within a minute. Every line of OUT is `what,n
 What an empty kernel takes is asked of the profiler: `scripts/capture/times.py`.
 """
 
-import csv
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from chip import Row, hertz, module, processors, seconds, write
 from latency_kernels import ARITHMETIC, arithmetic_source, memory_source
 
 GLOBAL_ATOMICS = (
     *("red_add_u32", "red_add_u64", "red_add_f32", "red_add_f64", "red_add_f16x2", "red_max_s32"),
     *("atom_add_u32", "atom_add_f32", "atom_cas", "atom_exch"),
 )
-Row = tuple[str, str, int, float]
 
 
 def main(target: str) -> None:
-    """Measure everything, what was measured so far being kept."""
-    with open(target, "w", newline="") as opened:
-        writer = csv.writer(opened, lineterminator="\n")
-        writer.writerow(("what", "name", "at", "value"))
-        for part in (clocks, latencies, chases, barriers, replays, near, atomics, bandwidths):
-            try:
-                for what, name, at, value in part():
-                    writer.writerow((what, name, at, f"{value:.6g}"))
-                    opened.flush()
-            except Exception as refusal:  # one part that fails leaves the others
-                print(f"{part.__name__}: {refusal}", file=sys.stderr)
-
-
-def module(text: str) -> Callable[[str], Any]:
-    """Compile a source."""
-    import cupy
-
-    made = cupy.RawModule(code=text, options=("-std=c++17",))
-    return lambda name: made.get_function(name)
-
-
-def seconds(kernel: Any, grid: int, block: int, arguments: tuple[Any, ...]) -> float:
-    """Time a launch between two events, the least of three."""
-    import cupy
-
-    found = []
-    for _ in range(4):
-        first, last = cupy.cuda.Event(), cupy.cuda.Event()
-        first.record()
-        kernel((grid,), (block,), arguments)
-        last.record()
-        last.synchronize()
-        found.append(cupy.cuda.get_elapsed_time(first, last) / 1000)
-    return float(min(found[1:]))
-
-
-def processors() -> int:
-    """Return the number of SMs."""
-    import cupy
-
-    return int(cupy.cuda.Device().attributes["MultiProcessorCount"])
-
-
-def megahertz() -> float:
-    """Return the clock of the SMs under load: of a long and a short run the difference."""
-    import cupy
-
-    spin, cycles = module(memory_source())("spin"), cupy.zeros(1, np.int64)
-    told = []
-    for times in (40000, 400000):
-        took = seconds(spin, processors(), 256, (cycles, np.int32(times)))
-        told.append((float(cycles.get()[0]), took))
-    return (told[1][0] - told[0][0]) / (told[1][1] - told[0][1]) / 1e6
+    """Measure everything."""
+    write(target, (clocks, latencies, chases, barriers, replays, near, atomics, bandwidths))
 
 
 def clocks() -> Iterator[Row]:
     """The clock."""
-    yield "clock", "sm", 0, megahertz()
+    yield "clock", "sm", 0, hertz() / 1e6
 
 
 def latencies() -> Iterator[Row]:
@@ -197,7 +145,7 @@ def atomics() -> Iterator[Row]:
     """Warp instructions that the chip does in a cycle, by how far apart lanes are."""
     import cupy
 
-    get, clock = module(memory_source()), megahertz() * 1e6
+    get, clock = module(memory_source()), hertz() / 1e6 * 1e6
     data = cupy.zeros(1 << 22, np.int64)
     cycles = cupy.zeros(1, np.int64)
     grid, block, n = processors() * 2, 256, 40
@@ -220,7 +168,7 @@ def bandwidths() -> Iterator[Row]:
     """Bytes in a cycle by what is on the way: 16 bytes a lane, `deep` loads a lane."""
     import cupy
 
-    get, clock = module(memory_source()), megahertz() * 1e6
+    get, clock = module(memory_source()), hertz() / 1e6 * 1e6
     data = cupy.zeros(1 << 29, np.float32)  # 2 GB
     for where, size in (("l2", 20 << 20), ("dram", 1 << 31)):
         for deep in (1, 4):

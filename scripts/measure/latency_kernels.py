@@ -224,15 +224,6 @@ extern "C" __global__ void read_{0}(const float4 *data, long long n, int times)
 """
 _OTHERS = """
 __constant__ int table[8192];
-extern "C" __global__ void spin(long long *cycles, int n)
-{
-    long long begin = clock64();
-    float a = 1.5f;
-    for (int i = 0; i < n; i++) asm volatile("fma.rn.f32 %0, %0, %0, %0;" : "+f"(a));
-    if (a == 3) cycles[0] = 1;
-    long long end = clock64();
-    if (blockIdx.x == 0 && threadIdx.x == 0) *cycles = end - begin;
-}
 extern "C" __global__ void barriers(long long *cycles, int n)
 {
     long long begin = clock64();
