@@ -13,6 +13,7 @@ __all__ = [
     "counters",
     "devices",
     "import_trace",
+    "miss_ratios",
     "occupancy",
     "read_trace",
     "record",
@@ -25,6 +26,7 @@ __version__ = "0.1.0"  # a literal: setuptools reads it without importing
 
 if TYPE_CHECKING:
     from .analyzer.comparison.compare import compare as compare
+    from .analyzer.miss_ratios import miss_ratios as miss_ratios
     from .analyzer.profile import analyze as analyze
     from .commands.answers.advice import advise as advise
     from .commands.answers.check import check as check
@@ -53,6 +55,7 @@ _HOME = {
     "counters": ".commands.answers.lists",
     "devices": ".commands.answers.lists",
     "import_trace": ".traces.foreign.importing",
+    "miss_ratios": ".analyzer.miss_ratios",
     "occupancy": ".commands.answers.occupancy",
     "read_trace": ".traces.reader",
     "record": ".tracer.host.source.record",
