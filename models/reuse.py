@@ -24,7 +24,7 @@ from ..errors import CutraceError
 from .replay.native.compiled import compile_if_worth
 from .replay.ordered import stack_distances as plain
 from .replay.ordered.slices import cut_at_lines
-from .replay.seam import Batch, Bools, Ints, Step
+from .replay.seam import Batch, Ints, Step
 
 WORTH = 1 << 13
 """Requests from which on the compiled loop is worth its start of a tenth of a second."""
@@ -72,6 +72,7 @@ class Reuse:
 
     period: ClassVar[int] = 0
     serves_units: ClassVar[bool] = True
+    adds_up: ClassVar[bool] = True
     _stacks: dict[int, _Stack] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -104,19 +105,24 @@ class Reuse:
         unit = np.zeros(len(lines), np.int64) if pieces.unit is None else pieces.unit[asked]
         distances = self._measure(compiled or plain, lines, unit)
 
-        def count(chosen: Bools) -> Ints:
-            return np.bincount(whose[asked][chosen], minlength=len(batch))
-
-        is_cold = distances < 0
-        misses = [count(is_cold | (distances >= size // self.line)) for size in self.sizes]
-        columns = count(np.ones_like(is_cold)), count(is_cold), *misses
+        group = whose if pieces.group is None else pieces.group
+        groups = len(batch) if batch.group is None else batch.groups
+        rooms = np.unique(np.array(self.sizes, np.int64) // self.line)
+        past = np.searchsorted(rooms, distances, side="right")
+        past[distances < 0] = len(rooms) + 1  # a new line is past all sizes
+        wide = len(rooms) + 2
+        table = np.bincount(group[asked] * wide + past, minlength=groups * wide)
+        beyond = table.reshape(groups, wide)[:, ::-1].cumsum(axis=1)[:, ::-1]
+        at = 1 + np.searchsorted(rooms, np.array(self.sizes, np.int64) // self.line)
+        columns = beyond[:, 0], beyond[:, -1], *beyond[:, at].T
         return Step(dict(zip(self.counters, columns, strict=True)))
 
     def _measure(self, loops: Any, lines: Ints, unit: Ints) -> Ints:
         """Return the distance of each line (n,) from its last use by its unit, -1 for none."""
         distances = np.empty(len(lines), np.int64)
-        for one in np.unique(unit).tolist():
-            rows = np.flatnonzero(unit == one)
+        order = np.argsort(unit, kind="stable")
+        units, begins = np.unique(unit[order], return_index=True)
+        for one, rows in zip(units.tolist(), np.split(order, begins[1:]), strict=False):
             stack = self._stacks.setdefault(one, _Stack())
             before = len(stack.number)
             numbers = stack.name(lines[rows])
