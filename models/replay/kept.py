@@ -20,6 +20,7 @@ import polars as pl
 from ...cache import keep, key_of, load
 from ...traces.schema import TABLES
 from .device.device import Device
+from .device.model_class import is_foreign
 from .options import ReplayOptions
 
 if TYPE_CHECKING:
@@ -104,7 +105,7 @@ def _packed(frame: pl.DataFrame) -> bytes:
 
 
 def _is_foreign(device: Device) -> bool:
-    return any(":" in stage.model for stage in device.stages)
+    return any(is_foreign(stage.model) for stage in device.stages)
 
 
 def _digest(folder: Path) -> bytes:

@@ -1,7 +1,7 @@
 """The seam between replay and the models: what a model sees, and what it answers.
 
-A model is one file of `models/` (or a user's own, `model = "my_package.my_model:MyModel"`) with
-one verb, `step`. It emits integers, one a row a counter; replay attributes them to launch, pc and
+A model is one file of `models/` (or a user's own, as `device/model_class.py` finds it) with one
+verb, `step`. It emits integers, one a row a counter; replay attributes them to launch, pc and
 array. The keys of its stage in the device's TOML are the arguments of its constructor.
 """
 

@@ -16,9 +16,10 @@ from ....strict_toml import Where, make
 from ..schedule.place import Chip
 from .catalog import FOLDER, find_device, match_devices
 from .layers import Table, Tables, join_layers, read_layers
+from .model_class import find_model
 from .rates import Rates
 from .settings import apply_settings
-from .wiring import Stage, find_model, wire
+from .wiring import Stage, wire
 
 CALCULATORS = ("block", "spreadsheet", "header")
 FALLBACKS = ("largest", "next")

@@ -14,6 +14,7 @@ from pathlib import Path
 from ....errors import CutraceError, nearest
 from ....strict_toml import Where, read_toml
 from .catalog import find_device, is_path
+from .model_class import seen_from
 from .size import read_size
 
 Values = dict[str, object]
@@ -110,6 +111,8 @@ def _join(joined: Tables, layer: Layer) -> None:
             )
         if "model" in values or name not in joined.stages:
             joined.stages[name] = Table(Where(where, file, file))
+        if isinstance(model := values.get("model"), str):
+            values = {**values, "model": seen_from(layer.path.parent, model)}
         joined.stages[name].take(values, file)
 
 

@@ -1,21 +1,20 @@
 """Wiring: the models of a device, found by name and fed as its stages say.
 
-`model = "coalescer"` is the class `Coalescer` of `models/coalescer.py`;
-`model = "my_package.my_model:MyModel"` is anybody's class that keeps the protocol of `seam.Model`.
+`model = "coalescer"` is the class `Coalescer` of `models/coalescer.py`; `model_class.py` says what
+else a model can be called.
 """
 
-import importlib
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
-from pathlib import Path
+from functools import partial
 
 from ....errors import CutraceError, nearest
 from ....strict_toml import Where, make
 from ..seam import ACCESSES, Kind, Model
+from .guarded import Guarded
+from .model_class import find_model, is_foreign
 
-MODELS = Path(__file__).parents[2]
 STAGE_KEYS = ("model", "from", "scope", "beside_shared")
 """The keys of a stage that are not its model's."""
 
@@ -104,30 +103,6 @@ def wire(stages: Sequence[Stage], file: str) -> tuple[Wire, ...]:
     return tuple(wires.values())
 
 
-@cache
-def model_names() -> tuple[str, ...]:
-    """Return the names of the models that come with cutrace, sorted."""
-    return tuple(sorted({path.stem for path in MODELS.glob("*.py")} - {"__init__"}))
-
-
-def find_model(name: str, where: str) -> Callable[..., Model]:
-    """Return the class of a model: a file of `models/`, or `package.module:Class`."""
-    module, _, member = name.partition(":")
-    if not member:
-        if module not in model_names():
-            raise CutraceError(
-                f"{where}: no model {name!r}{nearest(name, model_names())}; there are "
-                f"{', '.join(model_names())}, and `my_package.my_model:MyModel` names one of your "
-                "own"
-            )
-        module, member = f"{__name__.rpartition('.replay.')[0]}.{module}", module.title()
-    try:
-        found: Callable[..., Model] = getattr(importlib.import_module(module), member)
-    except (ImportError, AttributeError) as error:
-        raise CutraceError(f"{where}: cannot import model {name!r}: {error}") from error
-    return found
-
-
 def model_keys(name: str, where: str) -> tuple[str, ...]:
     """Return the keys that the stages of a model have beside STAGE_KEYS."""
     return tuple(inspect.signature(find_model(name, where)).parameters)
@@ -140,7 +115,8 @@ def _wire(stage: Stage, wires: dict[str, Wire], file: str) -> Wire:
     keys = dict(stage.keys)
 
     def build() -> Model:
-        return make(model, keys, where)
+        own = partial(make, model, keys, where)
+        return Guarded(own, stage.model) if is_foreign(stage.model) else own()
 
     first = build()
     direct = tuple(name for name in stage.sources if name in ACCESSES)

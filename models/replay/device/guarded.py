@@ -1,0 +1,89 @@
+"""A user's own model at work: what it answers is checked, and whoever errs is named.
+
+cutrace's own models are tested; anybody's may raise, forget a counter, or answer with floats.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ....errors import CutraceError
+from ..seam import Batch, Step
+
+MOST_ROWS = 1 << 12
+"""How many rows of a batch are tried one after another to find the one that fails."""
+
+
+@dataclass
+class Guarded:
+    """A model, called by `name` in messages, that answers as the seam says, or is refused.
+
+    `build` makes another one in its first state, to look for the row at which it fails.
+    """
+
+    build: Callable[[], Any]
+    name: str
+    model: Any = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Make the model. `CutraceError` if it lacks what every model has."""
+        self.model = self.build()
+        for part in ("counters", "period", "step"):
+            if not hasattr(self.model, part):
+                raise CutraceError(f"model {self.name} has no `{part}`: see seam.Model")
+
+    def __getattr__(self, name: str) -> Any:
+        """All but the verb is the model's own."""
+        if name.startswith("__") or name == "model":
+            raise AttributeError(name)
+        return getattr(self.model, name)
+
+    def step(self, batch: Batch) -> Step:
+        """Ask the model. `CutraceError` if it raises, or answers anything but integers a row."""
+        try:
+            step = self.model.step(batch)
+        except Exception as error:
+            said = f"raises {type(error).__name__}: {error}"
+            raise self._refuse(said, batch, self._failing_row(batch)) from error
+        if not isinstance(step, Step):
+            raise self._refuse(f"answers {type(step).__name__}; expected a Step", batch)
+        rows = len(batch) if batch.group is None else batch.groups
+        for counter in self.model.counters:
+            if counter not in step.counts:
+                raise self._refuse(f"answers without its counter `{counter}`", batch)
+            self._check(counter, np.asarray(step.counts[counter]), rows, batch)
+        return step
+
+    def _check(self, counter: str, column: Any, rows: int, batch: Batch) -> None:
+        """Refuse a column that is not (rows,) integers."""
+        if column.shape != (rows,):
+            said = f"`{counter}` has the shape {column.shape}; expected ({rows},)"
+            raise self._refuse(said, batch)
+        if column.dtype.kind not in "iu":
+            odd = [n for n, value in enumerate(column.tolist()) if value != value or value % 1]
+            first = odd[0] if odd else 0
+            said = f"`{counter}` is {column[first]} of {column.dtype}; expected integers"
+            raise self._refuse(said, batch, first if batch.group is None else 0)
+
+    def _failing_row(self, batch: Batch) -> int:
+        """The first row at which a new model fails that is asked about one after another."""
+        model = self.build()
+        for row in range(min(len(batch), MOST_ROWS)):
+            try:
+                model.step(batch.take(slice(row, row + 1)))
+            except Exception:
+                return row
+        return 0
+
+    def _refuse(self, said: str, batch: Batch, row: int = 0) -> CutraceError:
+        """The error, with what was asked for in a row of the batch."""
+        if not len(batch):
+            return CutraceError(f"model {self.name}: {said}, in a batch without rows")
+        kind, active = batch.kinds[int(batch.kind[row])], batch.active[row]
+        at = int(batch.addresses[row][active.argmax()])
+        return CutraceError(
+            f"model {self.name}: {said}, in row {row} of a batch of {len(batch)}: {kind.space} "
+            f"{kind.access}, {int(active.sum())} lanes of {kind.width} bytes from {at:#x} on"
+        )

@@ -1,0 +1,116 @@
+"""Models of a user's own: where they are found, and what is said of one that errs."""
+
+from pathlib import Path
+from typing import Any
+
+import own_models
+import pytest
+from hand_trace import Access, hand_trace
+from warps import warp
+
+from cutrace.analyzer.profile import analyze
+from cutrace.errors import CutraceError
+from cutrace.models.replay.device import model_class
+from cutrace.traces.reader import Trace
+
+FILE = """
+from dataclasses import dataclass
+from typing import ClassVar
+import numpy as np
+from cutrace.models.replay.seam import Batch, Step
+
+@dataclass
+class Mine:
+    unit: int = 1
+    counters: ClassVar = ("seen",)
+    period: ClassVar = 0
+
+    def step(self, batch: Batch) -> Step:
+        n = len(batch)
+        {body}
+"""
+GOOD = 'return Step({"seen": np.full(n, self.unit)})'
+FAULTS = {
+    "1 / int((batch.addresses[:, 0] != 0x10000400).all()); " + GOOD: (
+        "raises ZeroDivisionError: division by zero, in row 2 of a batch of 4: global load, "
+        "32 lanes of 4 bytes from 0x10000400 on"
+    ),
+    'return {"seen": np.ones(n)}': "answers dict; expected a Step, in row 0",
+    'return Step({"other": np.ones(n, int)})': "answers without its counter `seen`",
+    'return Step({"seen": np.ones(n + 1, int)})': r"`seen` has the shape \(5,\); expected \(4,\)",
+    'return Step({"seen": np.array([1.0, 2.0, 0.5, 1.0])[:n]})': (
+        "`seen` is 0.5 of float64; expected integers, in row 2 of a batch of 4"
+    ),
+    'return Step({"seen": np.array([1.0, np.nan, 1.0, 1.0])[:n]})': (
+        "`seen` is nan of float64; expected integers, in row 1"
+    ),
+}
+"""What a model does wrong, and what is said of it."""
+
+
+def own_device(folder: Path, model: str) -> str:
+    """A device of a user's own, with one stage more."""
+    file = folder / "own.toml"
+    stage = f'[stage.own]\nmodel = "{model}"\nfrom = ["global"]\nscope = "gpu"\n'
+    file.write_text(f'name = "Own"\nbase = "h100"\n{stage}')
+    return str(file)
+
+
+@pytest.fixture
+def trace(tmp_path: Path) -> Trace:
+    rows = [Access(warp(base=0x10000000 + 0x200 * n), step=n) for n in range(4)]
+    return hand_trace(tmp_path / "a.cutrace", rows)
+
+
+def seen(trace: Trace, device: str) -> int:
+    """What the counter of the own model counts of loads."""
+    (launch,) = analyze(trace, device=device).launches
+    return int(launch.raw.counts["global_load_seen"].sum())
+
+
+def test_a_model_in_a_file_is_seen_from_the_devices_folder(
+    tmp_path: Path, trace: Trace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir("/")
+    file, device = tmp_path / "mine.py", own_device(tmp_path, "mine.py:Mine")
+    file.write_text(FILE.format(body=GOOD))
+    assert seen(trace, device) == 4
+    file.write_text(FILE.format(body=GOOD.replace("self.unit", "3 * self.unit")))
+    assert seen(trace, device) == 12  # a file that has changed is read again
+
+
+def test_a_model_can_come_with_a_package(
+    tmp_path: Path, trace: Trace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Entry:
+        name = "offsets"
+
+        def load(self) -> Any:
+            return own_models.Offsets
+
+    monkeypatch.setattr(model_class, "entry_points", lambda group: [Entry()])
+    (launch,) = analyze(trace, device=own_device(tmp_path, "offsets"), caches=False).launches
+    places = [(0x10000000 + 0x200 * n) % 96 for n in range(4)]
+    assert launch.raw.counts["global_load_place"].sum() == sum(places)
+    with pytest.raises(CutraceError, match=r"no model 'offset'; nearest: offsets"):
+        analyze(trace, device=own_device(tmp_path, "offset"))
+
+
+@pytest.mark.parametrize("body", FAULTS)
+def test_a_model_that_errs_is_named_with_the_row(tmp_path: Path, trace: Trace, body: str) -> None:
+    (tmp_path / "mine.py").write_text(FILE.format(body=body))
+    device = own_device(tmp_path, "mine.py:Mine")
+    with pytest.raises(CutraceError, match=rf"model .*/mine.py:Mine: {FAULTS[body]}"):
+        seen(trace, device)
+
+
+def test_a_file_that_is_no_model_is_refused(tmp_path: Path, trace: Trace) -> None:
+    device = own_device(tmp_path, "mine.py:Mine")
+    with pytest.raises(CutraceError, match=r"cannot import model .*No such file"):
+        seen(trace, device)
+    (tmp_path / "mine.py").write_text("class Mine:\n    counters = ()\n")
+    with pytest.raises(CutraceError, match=r"model .*mine.py:Mine has no `period`"):
+        seen(trace, device)
+    (tmp_path / "mine.py").write_text("1 / 0")
+    with pytest.raises(CutraceError, match=r"cannot import model .*ZeroDivisionError"):
+        seen(trace, device)
