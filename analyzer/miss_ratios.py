@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from os import PathLike
+from os import PathLike, environ
 
 import polars as pl
 
@@ -22,35 +22,34 @@ STAGE = "reuse"
 
 def miss_ratios(
     trace: Trace | str | PathLike[str],
-    device: str = DEFAULT_DEVICE,
+    device: str = "",
     cache: str = "l1",
     sizes: Sequence[int] = (),
 ) -> pl.DataFrame:
     """Return what fully associative LRU caches in the place of a device's would miss of loads.
 
-    `cache` is a stage of the device, `sizes` are in bytes; without them they are 12, up to four
-    times its own. A row for each launch and size has the columns launch, kernel, bytes, accesses
-    (requests cut at lines), misses, miss_ratio, and working_set: the bytes of all lines that each
-    SM (of a cache of the whole device: that the device) reads.
+    `device` is one of `cutrace devices`; without it `$CUTRACE_DEVICE`, else h100. `cache` is a
+    stage of it, `sizes` are in bytes; without them they are 12, up to four times its own. A row for
+    each launch and size has the columns launch, kernel, bytes, accesses (requests cut at lines),
+    misses, miss_ratio, and working_set: the bytes of all lines that each SM (of a cache of the
+    whole device: that the device) reads.
 
     The stages in front of the cache are as the device has them. Raises `CutraceError` for a trace
     that cannot be read, and for a device, cache or size that there cannot be.
     """
     opened = trace if isinstance(trace, Trace) else read_trace(trace)
-    chosen = load_device(device)
+    chosen = load_device(device or environ.get("CUTRACE_DEVICE") or DEFAULT_DEVICE)
     stage = _listen(chosen, cache, sizes)
     listening = replace(chosen, stages=(*_before(chosen, stage), stage))
     rows = []
     for launch in opened.launches:
-        (counted,) = replay(launch, [listening], ReplayOptions(device=device))
+        (counted,) = replay(launch, [listening], ReplayOptions(device=chosen.key))
         for size in _sizes(stage):
             names = ("accesses", "cold", f"misses_{size}")
             accesses, cold, misses = (_total(counted.counts, name) for name in names)
             ratio = misses / accesses if accesses else None
             working = cold * _number(stage, "line")
-            rows.append(
-                (launch.number, launch.launch.kernel, size, accesses, misses, ratio, working)
-            )
+            rows.append((launch.number, launch.launch.name, size, accesses, misses, ratio, working))
     columns = ("launch", "kernel", "bytes", "accesses", "misses", "miss_ratio", "working_set")
     return pl.DataFrame(rows, schema=list(columns), orient="row")
 
