@@ -227,7 +227,8 @@ def read_in_order(
             ordering.take(batch, named, reaches)
             ordering.release(settled)
         seen += batch.num_rows
-        yield seen / many
+        if seen < many:
+            yield seen / many
     for ordering in orderings:
         ordering.close()
     yield 1.0

@@ -92,8 +92,8 @@ def test_many_launches_are_shown_by_kernel_and_one_by_its_number(folder: Path) -
     table = {row[0]: row for row in cells}
     at = table["h200"].index("global_bytes_moved")
     # a read moves 128 bytes in and 128 out, a write 128 out: 10 of each
-    assert (table["read"][:3], table["read"][at]) == (["read", "10", "1"], "2560")
-    assert (table["write"][:3], table["write"][at]) == (["write", "10", "2"], "1280")
+    assert (table["read"][:3], table["read"][at]) == (["read", "10", "1"], "2,560")
+    assert (table["write"][:3], table["write"][at]) == (["write", "10", "2"], "1,280")
     assert shown[-1] == "next: cutrace analyze app.cutrace -d h200 --launch 0"
     one = cutrace(folder, "analyze", "app.cutrace", "--launch", "3", "--counters", "instructions")
     assert "write<<<1, 32>>>(out, i=1)" in one.out
