@@ -1,10 +1,9 @@
 """The recorder beside a process that calls `cutrace.recording()`; it ends with that process.
 
-Started with `-m` and the words LINE CONTROL MEMORY DEVICE: the numbers of files that it inherits,
+Started with `-m` and the words LISTENING CONTROL DEVICE: the numbers of sockets that it inherits,
 and the name of a device.
 """
 
-import select
 import signal
 import socket
 import sys
@@ -17,6 +16,7 @@ from ...errors import CutraceError
 from .program import choose_device
 
 if TYPE_CHECKING:
+    from ...tracer.program.connections import Connections
     from ...tracer.program.within.control import Control
     from ...tracer.program.within.lasting import Lasting
 
@@ -24,29 +24,28 @@ if TYPE_CHECKING:
 def main(words: list[str]) -> None:
     """Answer until the process has gone; then end the trace that is open, if any."""
     from ...tracer.program.arena import SharedMemory
+    from ...tracer.program.connections import Connections
     from ...tracer.program.within.control import Control
     from ...tracer.program.within.lasting import make_lasting
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process
-    line, control = (socket.socket(fileno=int(word)) for word in words[:2])
-    lasting = make_lasting(SharedMemory(int(words[2])), line, choose_device(words[3] or None))
-    _serve(lasting, line, Control(control))
+    listening, control = (socket.socket(fileno=int(word)) for word in words[:2])
+    shared = SharedMemory()
+    lasting = make_lasting(shared, choose_device(words[2] or None))
+    _serve(lasting, Connections(listening, shared.file), Control(control))
     if lasting.is_recording:
         lasting.end()
 
 
-def _serve(lasting: "Lasting", line: socket.socket, control: "Control") -> None:
+def _serve(lasting: "Lasting", connections: "Connections", control: "Control") -> None:
     """What the process asks of its device comes before what it asks of the trace."""
     said = StringIO()
-    watched = select.poll()
-    watched.register(line, select.POLLIN)
-    watched.register(control.line, select.POLLIN)
     while True:
-        ready = {place for place, _ in watched.poll()}
+        line = connections.wait(control.line.fileno())
         with redirect_stderr(said):
-            if line.fileno() in ready:
-                if not lasting.server.answer_one():
-                    watched.unregister(line)
+            if line is not None:
+                if not lasting.server.answer_one(line):
+                    connections.drop(line)
                 continue
             question = control.receive()
             if question is None:

@@ -28,11 +28,6 @@ _BYTES = TEXELS + TEXEL_BYTES
 _PAGE = mmap.PAGESIZE
 
 
-def make_file() -> int:
-    """Open a file without a name and without contents."""
-    return os.memfd_create("cutrace", os.MFD_CLOEXEC)
-
-
 class SharedRoom:
     """A part of the file, as the arena of a state space takes it."""
 
@@ -53,13 +48,10 @@ class SharedRoom:
 
 
 class SharedMemory:
-    """The file, open in this process: `file` is its descriptor, for the program to inherit.
+    """The file, open in this process: `file` is its descriptor, which processes are handed."""
 
-    It is that of the program itself where this was there first.
-    """
-
-    def __init__(self, file: int | None = None) -> None:
-        self.file = make_file() if file is None else file
+    def __init__(self) -> None:
+        self.file = os.memfd_create("cutrace", os.MFD_CLOEXEC)
         os.ftruncate(self.file, _BYTES)
         self._mapped = mmap.mmap(self.file, _BYTES)
 

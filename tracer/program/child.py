@@ -1,7 +1,9 @@
-"""The program: a process of its own, with its own input, output, exit status and signals."""
+"""The program: a process of its own, with its own input, output, exit status and signals.
+
+Processes that it starts in turn use the device as it does, each on a line of its own.
+"""
 
 import os
-import select
 import signal
 import socket
 import subprocess
@@ -12,6 +14,7 @@ from pathlib import Path
 
 from ...cache import folder_of, made_folder
 from ...errors import CutraceError, nearest
+from .connections import Connections, Listener
 
 STARTUP = Path(__file__).with_name("startup")
 PYTHON_CACHES = {
@@ -40,23 +43,25 @@ class Child:
         memory: int,
         output: int | None = None,
     ) -> None:
-        self.line, theirs = socket.socketpair()
-        files = (theirs.fileno(), memory)
-        self._process = _start(command, path, _environment(library, *files), files, output)
-        theirs.close()
+        self._listener = Listener()
+        self._connections = Connections(self._listener.socket, memory)
+        try:
+            self._process = _start(
+                command, path, _environment(library, self._listener.name), output
+            )
+        except CutraceError:
+            self._listener.close()
+            raise
         self._ended = os.pidfd_open(self._process.pid)
 
-    def messages(self) -> Iterator[None]:
-        """Yield whenever there is something to read, until the program has ended."""
-        watched = select.poll()
-        watched.register(self.line, select.POLLIN)
-        watched.register(self._ended, select.POLLIN)
-        while True:
-            ready = {place for place, _ in watched.poll()}
-            if self.line.fileno() in ready:
-                yield
-            elif self._ended in ready:
-                return
+    def lines(self) -> Iterator[socket.socket]:
+        """Yield what there is something to read from, until the program has ended."""
+        while (line := self._connections.wait(self._ended)) is not None:
+            yield line
+
+    def drop(self, line: socket.socket) -> None:
+        """Forget a process of the program's that has gone."""
+        self._connections.drop(line)
 
     def wait(self) -> int:
         """Wait for its end; return its exit status, or minus the signal that ended it."""
@@ -73,12 +78,13 @@ class Child:
 
     def close(self) -> None:
         """End it if it runs, and close the line."""
-        self.line.close()
+        self._connections.close()
+        self._listener.close()
         self.stop()
         os.close(self._ended)
 
 
-def _environment(library: Path, line: int, memory: int) -> dict[str, str]:
+def _environment(library: Path, recorder: str) -> dict[str, str]:
     return {
         **os.environ,
         "LD_LIBRARY_PATH": _before(str(library), "LD_LIBRARY_PATH"),
@@ -88,7 +94,7 @@ def _environment(library: Path, line: int, memory: int) -> dict[str, str]:
         **asked_by_packages(),
         "NVTX_INJECTION64_PATH": str(library / "libcuda.so.1"),
         "CUTRACE_LIBCUDA": str(library / "within"),
-        "CUTRACE_RECORDER": f"{line}:{memory}",
+        "CUTRACE_RECORDER": recorder,
     }
 
 
@@ -111,13 +117,10 @@ def _start(
     command: Sequence[str],
     path: Path | None,
     environment: dict[str, str],
-    files: tuple[int, ...],
     output: int | None,
 ) -> subprocess.Popen[bytes]:
     try:
-        return subprocess.Popen(
-            command, executable=path, env=environment, pass_fds=files, stdout=output
-        )
+        return subprocess.Popen(command, executable=path, env=environment, stdout=output)
     except FileNotFoundError:
         folder = Path(command[0]).parent
         names = sorted(p.name for p in folder.iterdir()) if folder.is_dir() else []

@@ -102,7 +102,7 @@ def _serve(
     launches = Launches(session, code, storage, order.launches, order.choice, order.tally)
     texels = Texels(session, storage)
     parts = ({"HELLO": greeter.greet}, code.verbs, storage.verbs, texels.verbs, launches.verbs)
-    status, why = _answer(child, Server(child.line, parts), order.seconds)
+    status, why = _answer(child, Server(storage, parts), order.seconds)
     if not greeter.asked and not why:
         raise CutraceError(why_nothing_came(order.words[0], status))
     return Ended(status, order.tally.recorded, launches.refused, why)
@@ -112,9 +112,9 @@ def _answer(child: Child, server: Server, seconds: float | None) -> tuple[int, s
     """Answer until the program ends, or is ended: its exit status, and why."""
     try:
         with _alarm(seconds):
-            for _ in child.messages():
-                if not server.answer_one():
-                    break
+            for line in child.lines():
+                if not server.answer_one(line):
+                    child.drop(line)
             return child.wait(), ""
     except EnoughError as enough:
         child.stop()

@@ -24,13 +24,18 @@ _MALLOC_HEAP = 2
 
 class Storage:
     """The program's arrays by address. One without a name gets that of the first parameter of a
-    kernel to which it is passed."""
+    kernel to which it is passed.
+
+    `owner` is the process that is being answered, which arrays belong to that it allocates.
+    """
 
     def __init__(self, session: ProgramSession, most_bytes: int) -> None:
         self._recording = session.recording
         self._arena = session.recording.memory.global_
         self._most = most_bytes
         self._used = 0
+        self.owner = 0
+        self._owners: dict[int, int] = {}
         self._unnamed: set[int] = set()
         self._made_at: dict[int, str] = {}
         self._sites = Sites()
@@ -76,6 +81,7 @@ class Storage:
 
     def _take(self, place: Allocation, is_named: bool) -> None:
         self._used += place.size
+        self._owners[place.address] = self.owner
         self._recording.arrays.append(self._describe(place))
         if not is_named:
             self._unnamed.add(place.address)
@@ -111,8 +117,14 @@ class Storage:
         self._unnamed.discard(address)
         self._recording.arrays.remove(self._describe(place))
         self._made_at.pop(address, None)
+        del self._owners[address]
         self._describe_textures(place.name, "")
         return ()
+
+    def free_all(self) -> None:
+        """Give back what the process has that is being answered: it has ended."""
+        for address in [each for each, owner in self._owners.items() if owner == self.owner]:
+            self.free(address)
 
     def note_copy(self, direction: int, size: int, address: int) -> Answer:
         """Keep what the program did to an array."""

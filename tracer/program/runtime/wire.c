@@ -1,4 +1,5 @@
-/* The connection to the recorder: two file descriptors that the environment names. */
+/* The connection to the recorder: a socket that the environment names. Each process that uses the
+   device connects for itself, and is handed the file of device memory. */
 
 #define _GNU_SOURCE
 #include <errno.h>
@@ -8,6 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "runtime.h"
@@ -241,10 +243,39 @@ static int greet(void)
     return map_arena(device.base, device.bytes) ? lose() : 0;
 }
 
+/* Connect to the socket of this name; -1 if nobody answers there. */
+static int reach(const char *name)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    if (strlen(name) >= sizeof address.sun_path)
+        return -1;
+    strcpy(address.sun_path, name);
+    line = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    return line < 0 ? -1 : connect(line, (struct sockaddr *)&address, sizeof address);
+}
+
+/* The first that the recorder sends: a byte, and with it the file of device memory. */
+static int receive_arena(void)
+{
+    char byte, control[CMSG_SPACE(sizeof arena)];
+    struct iovec part = {&byte, 1};
+    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = control,
+                             .msg_controllen = sizeof control};
+    ssize_t got;
+    do
+        got = recvmsg(line, &message, MSG_CMSG_CLOEXEC);
+    while (got < 0 && errno == EINTR);
+    struct cmsghdr *sent = got == 1 ? CMSG_FIRSTHDR(&message) : NULL;
+    if (!sent || sent->cmsg_type != SCM_RIGHTS)
+        return -1;
+    memcpy(&arena, CMSG_DATA(sent), sizeof arena);
+    return 0;
+}
+
 static int open_line(void)
 {
     const char *where = getenv("CUTRACE_RECORDER");
-    if (!where || sscanf(where, "%d:%d", &line, &arena) != 2) {
+    if (!where || reach(where) || receive_arena()) {
         fprintf(stderr, "cutrace: nobody records this program: start it with "
                         "`cutrace record -- PROGRAM`\n");
         state = LOST;

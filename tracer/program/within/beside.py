@@ -17,8 +17,8 @@ from typing import Any
 
 from ....cache import made_folder
 from ....errors import CutraceError
-from ..arena import make_file
 from ..child import PYTHON_CACHES, asked_by_packages
+from ..connections import Listener
 from ..library import build_library
 from ..startup.sitecustomize import BEFORE_COMPILING, patch_packages
 from ..toolkit import find_host_compiler, find_toolkit
@@ -36,16 +36,16 @@ class Beside:
         library = build_library(find_toolkit(), find_host_compiler())
         self.device = device
         self._process = os.getpid()
-        ours, theirs = socket.socketpair()
+        listener = Listener()
         mine, other = socket.socketpair()
-        memory = make_file()
-        files = (theirs.fileno(), other.fileno(), memory)
+        files = (listener.socket.fileno(), other.fileno())
         self._recorder = _start(command([*map(str, files), device]), files)
-        theirs.close()
         other.close()
         self._control = Control(mine)
-        self._line = ours.detach()
-        _place(library, f"{self._line}:{memory}")
+        try:
+            _place(library, listener.name)
+        finally:
+            listener.close()
         BEFORE_COMPILING.append(self._tell_source)
 
     def ask(self, **question: Any) -> dict[str, Any]:
@@ -81,13 +81,13 @@ def _start(command: Sequence[str], files: Sequence[int]) -> "subprocess.Popen[by
     )
 
 
-def _place(library: Path, files: str) -> None:
+def _place(library: Path, recorder: str) -> None:
     """Open the library, which all that come later find by its name, and connect it."""
     for name, kind in PYTHON_CACHES.items():
         os.environ.setdefault(name, str(made_folder(kind)))
     os.environ.update(asked_by_packages())
     os.environ["CUTRACE_LIBCUDA"] = str(library / "within")
-    os.environ["CUTRACE_RECORDER"] = files
+    os.environ["CUTRACE_RECORDER"] = recorder
     try:
         driver = ctypes.CDLL(str(library / "within" / "libcuda.so.1"))
         driver._cutrace_bind()

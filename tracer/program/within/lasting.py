@@ -117,14 +117,14 @@ class Lasting:
         self.server.take(self.launches.verbs)
 
 
-def make_lasting(shared: SharedMemory, line: Any, device: Device) -> Lasting:
-    """What answers the process at the other end of a line."""
+def make_lasting(shared: SharedMemory, device: Device) -> Lasting:
+    """What answers a process."""
     session = LastingSession(shared)
     session.__enter__()
     greeter, code = Greeter(device, shared.size), Code(session, device)
     storage = Storage(session, device.facts["memory_bytes"])
     texels = Texels(session, storage)
     parts = ({"HELLO": greeter.greet}, code.verbs, storage.verbs, texels.verbs)
-    lasting = Lasting(session, greeter, code, storage, texels, Server(line, parts))
+    lasting = Lasting(session, greeter, code, storage, texels, Server(storage, parts))
     lasting._take_launches(Choice())
     return lasting
