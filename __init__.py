@@ -26,12 +26,12 @@ __version__ = "0.1.0"  # a literal: setuptools reads it without importing
 
 if TYPE_CHECKING:
     from .analyzer.comparison.compare import compare as compare
-    from .analyzer.miss_ratios import miss_ratios as miss_ratios
     from .analyzer.profile import analyze as analyze
     from .commands.answers.advice import advise as advise
     from .commands.answers.check import check as check
     from .commands.answers.lists import counters as counters
     from .commands.answers.lists import devices as devices
+    from .commands.answers.miss_ratios import miss_ratios as miss_ratios
     from .commands.answers.occupancy import occupancy as occupancy
     from .commands.answers.report import report as report
     from .commands.answers.why import why as why
@@ -55,7 +55,7 @@ _HOME = {
     "counters": ".commands.answers.lists",
     "devices": ".commands.answers.lists",
     "import_trace": ".traces.foreign.importing",
-    "miss_ratios": ".analyzer.miss_ratios",
+    "miss_ratios": ".commands.answers.miss_ratios",
     "occupancy": ".commands.answers.occupancy",
     "read_trace": ".traces.reader",
     "record": ".tracer.host.source.record",

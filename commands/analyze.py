@@ -15,6 +15,7 @@ from .options.replay import first_line, replays, with_devices
 from .options.view import view_here
 from .running.advice import advise_here, best_advice
 from .running.asked import behind, launches_asked, trace_asked
+from .running.caches import caches_here
 from .running.live import render_live
 from .running.program import SourceOrProgram, TakesProgram, program_of
 from .running.progress import progress
@@ -24,6 +25,7 @@ CLASS = TakesProgram
 EXAMPLES = (
     "cutrace analyze scale.cu",
     "cutrace analyze scale.cutrace -d h100,rtx4090 --by line",
+    "cutrace analyze scale.cutrace --by reuse",
     "cutrace analyze scale.cutrace --advice",
     "cutrace analyze scale.cutrace -d all --counters global_transactions --format csv",
 )
@@ -48,8 +50,9 @@ def command(
     by: Annotated[
         str,
         typer.Option(
-            metavar="launch|line|array|instruction",
-            help="Count each launch as a whole, or a row for each line, array, instruction of it.",
+            metavar="launch|line|array|instruction|reuse|set",
+            help="Count each launch as a whole, or a row for each line, array, instruction of it; "
+            "or what caches of each size would miss, or each set of a cache.",
         ),
     ] = "launch",
     sort: Annotated[
@@ -83,13 +86,22 @@ def command(
 ) -> str:
     """Show what a kernel does to the memory of any device."""
     from ..analyzer.report import check_format
+    from ..analyzer.sheet.view import GROUPINGS, OF_CACHES, check_grouping
 
     check_format(format)
+    check_grouping(by, (*GROUPINGS, *OF_CACHES))
+    of_caches = by in OF_CACHES
+    if of_caches and (names or sort or threshold or advice or no_trace):
+        raise CutraceError(
+            f"--by {by} is a table of its own; leave --counters, --sort, --threshold, --advice and "
+            "--no-trace away"
+        )
     live = " --no-trace" if no_trace else ""
     program = program_of(ctx)
     named = f" {quote(source)}" if source else ""
     again = f"cutrace analyze{named}{typed(recording)}{typed(replay)}{live}"
-    view = view_here(by, names, first_line(replay), again, sort, threshold, behind(program))
+    whole = "launch" if of_caches else by
+    view = view_here(whole, names, first_line(replay), again, sort, threshold, behind(program))
     view = replace(view, brief=not every)
     asked, replay = replay, with_devices(replay)
     if no_trace:
@@ -109,6 +121,8 @@ def command(
         from ..traces.reader import read_trace
 
         chosen = launches_asked(read_trace(trace), recording.launch)
+        if of_caches:
+            return caches_here(chosen, replace(replay, tell=share.tell), by, format, view)
         profile = replace(count(chosen, replace(replay, tell=share.tell)), view=view)
         if advice:
             return advise_here(trace, profile, replay, format)

@@ -1,15 +1,21 @@
-"""Reuse: how many lines are touched between two uses of one, and what caches of all sizes miss.
+"""Reuse: how many lines are used between two uses of one, and what caches of all sizes miss.
 
-What the hardware does: nothing here is hardware. It is what the accesses would find in caches of
-one set that replace the line unused for longest, one for each of `sizes`, all in one pass: such a
-cache of C lines hits exactly where fewer than C other lines were used since (Mattson, Gecsei, Slutz
-and Traiger 1970).
+What the hardware does: nothing here is hardware. It is what loads would find in caches that replace
+the line unused for longest, one for each of `sizes`, all in one pass: such a cache of C lines hits
+exactly where fewer than C other lines were used since (Mattson, Gecsei, Slutz and Traiger 1970). A
+cache of several sets is as many small ones.
 
-What is modelled: `accesses`, requests cut at lines; `cold`, those of a line that its unit had never
-used: in all, how many lines it works on; and `misses_N` of a cache of N bytes, for each size.
-`serves`, `operators` and `accesses_of` choose which requests are looked up, as a cache's do.
+What is modelled: `accesses`, the sectors that loads ask for; `cold`, those that their unit had not
+had before; and `misses_N` of a cache of N bytes, for each size. `histogram` has how far away each
+was, in lines. `serves`, `operators`, `store`, `local_store` and `fetch` are as a
+cache's: a store that stays uses its line, and what it covers whole is found later.
 
-What is not: sets, sectors, and stores that take no line.
+One line in `sampled` is looked at, chosen by a hash of its number; counts and distances are
+so many times as large (SHARDS: Waldspurger, Park, Garthwaite and Ahmad, FAST 2015). Those sampled
+are shared out to SHARES histograms, which say how far chance may lead.
+
+What is not: a sector that several stores cover in pieces is not found; a line that a store evicts,
+or an atomic passes by, counts as used.
 
 Source: Mattson and others, IBM Systems Journal 9 (1970); Olken, LBL-12370 (1981), for the tree.
 """
@@ -21,114 +27,198 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..errors import CutraceError
-from .replay.native.compiled import compile_if_worth
+from .replay.native.compiled import compile_if_worth, extend
 from .replay.ordered import stack_distances as plain
+from .replay.ordered.replacement import scatter
 from .replay.ordered.slices import cut_at_lines
-from .replay.seam import Batch, Ints, Step
+from .replay.seam import Batch, Ints, Kind, Step
 
-WORTH = 1 << 13
+WORTH = 1 << 12
 """Requests from which on the compiled loop is worth its start of a tenth of a second."""
-
-
-class _Stack:
-    """The lines that one unit has used."""
-
-    def __init__(self) -> None:
-        self.number: dict[int, int] = {}
-        self.last: Ints = np.zeros(64, np.int64)
-        self.tree: Ints = np.zeros(1024, np.int64)
-        self.turn = 0
-
-    def name(self, lines: Ints) -> Ints:
-        """Return lines (n,) as numbers from 0 on, in order of their first use."""
-        distinct, which = np.unique(lines, return_inverse=True)
-        named = [self.number.setdefault(line, len(self.number)) for line in distinct.tolist()]
-        return np.array(named, np.int64)[which.reshape(-1)]
-
-    def make_room(self, many: int) -> None:
-        """Have room for so many more turns; where there is none, count turns from 1 on anew."""
-        if len(self.number) > len(self.last):
-            self.last = np.pad(self.last, (0, 2 * len(self.number) - len(self.last)))
-        if self.turn + many < len(self.tree):
-            return
-        used = np.flatnonzero(self.last)
-        self.last[used[np.argsort(self.last[used])]] = np.arange(1, 1 + len(used))
-        self.turn = len(used)
-        self.tree = np.zeros(2 * (self.turn + many), np.int64)
-        turns = np.arange(1, len(self.tree))
-        width = turns & -turns  # a node counts so many turns up to its own
-        self.tree[1:] = np.minimum(turns, self.turn) - np.minimum(turns - width, self.turn)
+SLICE = 1 << 18
+"""Requests that are measured at a time."""
+SHARES = 32
+"""Histograms of a sample."""
+STORES = {"pass": plain.PASS, "evict": plain.LOSE, "through": plain.FILL, "back": plain.FILL}
 
 
 @dataclass
 class Reuse:
-    """`line` and `sizes` are in bytes; the rest as a cache's keys."""
+    """`line`, `sector` and `sizes` are in bytes, `sector` 0 for a line; the rest as a cache's."""
 
     line: int
     sizes: Sequence[int]
     serves: Sequence[str]
+    sector: int = 0
+    sets: int = 1
     operators: Sequence[str] = ()
-    accesses_of: Sequence[str] = ("load",)
+    store: str = "pass"
+    local_store: str = ""
+    fetch: int = 0
+    sampled: int = 1
 
     period: ClassVar[int] = 0
     serves_units: ClassVar[bool] = True
     adds_up: ClassVar[bool] = True
-    _stacks: dict[int, _Stack] = field(default_factory=dict, init=False, repr=False)
+    requests: int = field(default=0, init=False)
+    _table: Any = field(default_factory=lambda: _empty(2), init=False, repr=False)
+    _lines: Any = field(default_factory=lambda: _empty(2), init=False, repr=False)
+    _stacks: Any = field(default_factory=lambda: _empty(6), init=False, repr=False)
+    _tree: Any = field(default_factory=lambda: _empty(3), init=False, repr=False)
+    _head: Ints = field(default_factory=lambda: np.zeros(3, np.int64), init=False, repr=False)
+    histogram: Ints = field(
+        default_factory=lambda: np.zeros((1, 2), np.int64), init=False, repr=False
+    )
+    """(shares, most + 2): how many sectors were never here, or away by 0, 1, ... lines. A share is
+    a set, of which no more than the largest size is told apart, or of a sample one of SHARES."""
 
     def __post_init__(self) -> None:
         """Refuse lines and sizes that there cannot be."""
-        if self.line < 1 or self.line & (self.line - 1):
-            raise CutraceError(f"reuse: line = {self.line}; expected a power of two")
+        self.sector = self.sector or self.line
+        for name in ("line", "sector", "sampled"):
+            if (value := getattr(self, name)) < 1 or value & (value - 1):
+                raise CutraceError(f"reuse: {name} = {value}; expected a power of two")
+        if self.fetch % self.sector or self.line % (self.fetch or 1):
+            raise CutraceError(
+                f"reuse: {self.fetch} bytes fetched together; expected whole sectors"
+            )
+        whole = self.line * self.sets
         for size in self.sizes:
-            if size < self.line or size % self.line:
+            if self.sets < 1 or size < whole or size % whole:
                 raise CutraceError(
                     f"reuse: a size of {size} bytes; expected whole lines of {self.line}"
+                    + (f" in each of {self.sets} sets" if self.sets != 1 else "")
                 )
+        for policy in (self.store, self.local_store or self.store):
+            if policy not in STORES:
+                raise CutraceError(
+                    f"reuse: no policy `{policy}` for stores; there are {', '.join(STORES)}"
+                )
+        if self.sampled > 1 and self.sets > 1:
+            raise CutraceError("reuse: a sample of lines says nothing of sets: sampled or sets")
+        most = int(self._rooms().max(initial=0)) if self.sets > 1 else 0
+        shares = SHARES if self.sampled > 1 else self.sets
+        self.histogram = np.zeros((shares, most + 2), np.int64)
 
     @property
     def counters(self) -> tuple[str, ...]:
-        """All requests, those of new lines, and the misses at each size."""
+        """All sectors asked for, those that were never here, and the misses at each size."""
         return "accesses", "cold", *(f"misses_{size}" for size in self.sizes)
 
     def step(self, batch: Batch) -> Step:
         """Look up the requests in order."""
-        compiled = compile_if_worth(plain.__name__, len(batch), WORTH)
+        loops = compile_if_worth(plain.__name__, len(batch), WORTH) or plain
         pieces, whose = cut_at_lines(batch, self.line, None)
-        kinds = [
-            kind.access in self.accesses_of
-            and kind.space in self.serves
-            and (kind.space != "global" or not self.operators or kind.cache in self.operators)
-            for kind in batch.kinds
-        ]
-        asked = np.array(kinds, np.bool_)[pieces.kind]
-        lines = pieces.addresses[asked, 0] // self.line
-        unit = np.zeros(len(lines), np.int64) if pieces.unit is None else pieces.unit[asked]
-        distances = self._measure(compiled or plain, lines, unit)
-
+        sizes, acts = np.array([self._does(k) for k in pieces.kinds] or [(1, plain.PASS)]).T
+        address, kind = pieces.addresses[:, 0], pieces.kind
         group = whose if pieces.group is None else pieces.group
         groups = len(batch) if batch.group is None else batch.groups
-        rooms = np.unique(np.array(self.sizes, np.int64) // self.line)
-        past = np.searchsorted(rooms, distances, side="right")
-        past[distances < 0] = len(rooms) + 1  # a new line is past all sizes
-        wide = len(rooms) + 2
-        table = np.bincount(group[asked] * wide + past, minlength=groups * wide)
-        beyond = table.reshape(groups, wide)[:, ::-1].cumsum(axis=1)[:, ::-1]
-        at = 1 + np.searchsorted(rooms, np.array(self.sizes, np.int64) // self.line)
-        columns = beyond[:, 0], beyond[:, -1], *beyond[:, at].T
+        unit = np.zeros(len(kind), np.int16) if pieces.unit is None else pieces.unit
+        rooms, at = np.unique(self._rooms(), return_inverse=True)
+        counts = np.zeros((groups, len(rooms) + 2), np.int64)
+        asked = np.flatnonzero(acts[kind] != plain.PASS)
+        chosen, share = self._choose(address // self.line, asked)
+        for begin in range(0, len(chosen), SLICE):
+            some = chosen[begin : begin + SLICE]
+            some = some[np.argsort(unit[some].astype(np.int16), kind="stable")]
+            part = tuple(
+                each[some].astype(np.int64) for each in (address, kind, unit, group, share)
+            )
+            self._measure(loops, part, (sizes, acts), rooms, counts.reshape(-1))
+        beyond = self.sampled * counts[:, ::-1].cumsum(axis=1)[:, ::-1]
+        accesses = beyond[:, 0]
+        if self.sampled > 1:
+            loads = asked[acts[kind[asked]] == plain.LOAD]
+            sectors = (address[loads] % self.sector + sizes[kind[loads]] - 1) // self.sector + 1
+            accesses = np.bincount(group[loads], sectors, groups).astype(np.int64)
+        self.requests += int(accesses.sum())
+        columns = accesses, beyond[:, -1], *beyond[:, 1 + at].T
         return Step(dict(zip(self.counters, columns, strict=True)))
 
-    def _measure(self, loops: Any, lines: Ints, unit: Ints) -> Ints:
-        """Return the distance of each line (n,) from its last use by its unit, -1 for none."""
-        distances = np.empty(len(lines), np.int64)
-        order = np.argsort(unit, kind="stable")
-        units, begins = np.unique(unit[order], return_index=True)
-        for one, rows in zip(units.tolist(), np.split(order, begins[1:]), strict=False):
-            stack = self._stacks.setdefault(one, _Stack())
-            before = len(stack.number)
-            numbers = stack.name(lines[rows])
-            stack.make_room(len(rows))
-            found = np.empty(len(rows), np.int64)
-            loops.measure(numbers, stack.last, stack.tree, found, stack.turn, before)
-            stack.turn += len(rows)
-            distances[rows] = found
-        return distances
+    @property
+    def lines(self) -> int:
+        """How many lines all units have used."""
+        return int(self._head[plain.NUMBERED]) * self.sampled
+
+    def misses(self, lines: int) -> Ints:
+        """Return of each share how many sectors so many lines (of each set) have no room for."""
+        far = self.histogram[:, 1 + -(-lines // self.sampled) :]
+        missed: Ints = self.sampled * (self.histogram[:, 0] + far.sum(axis=1))
+        return missed
+
+    def _rooms(self) -> Ints:
+        """Return how many lines of a set there is room for at each size, among those sampled."""
+        lines = np.array(self.sizes, np.int64) // (self.line * self.sets)
+        return -(-lines // self.sampled)
+
+    def _does(self, kind: Kind) -> tuple[int, int]:
+        """Return the bytes of a kind, and what it does here."""
+        size = kind.filled or kind.width
+        is_load = kind.access == "load"
+        if kind.space not in self.serves:
+            return size, plain.PASS
+        if is_load:
+            chosen = kind.space != "global" or not self.operators or kind.cache in self.operators
+            return size, plain.LOAD if chosen else plain.PASS
+        policy = (kind.space == "local" and self.local_store) or self.store
+        act = STORES[policy]
+        if act == plain.FILL and kind.access != "store":  # an atomic fetches, or takes away
+            act = plain.FILL if policy == "back" else plain.LOSE
+        elif act == plain.FILL and size % self.sector:
+            act = plain.TOUCH
+        return size, act
+
+    def _choose(self, lines: Ints, asked: Ints) -> tuple[Ints, Ints]:
+        """Return which of the requests for lines (n,) are looked at, and the shares of all."""
+        if self.sampled == 1:
+            return asked, np.zeros(len(lines), np.int64)
+        mix: Any = scatter
+        hashed: Ints = mix(lines ^ mix(1 + (lines >> 31)))
+        shares: Ints = hashed // self.sampled % SHARES
+        return asked[hashed[asked] % self.sampled == 0], shares
+
+    def _measure(self, loops: Any, told: Any, kinds: Any, rooms: Ints, counts: Ints) -> None:
+        """Measure some requests, once there is room for all that they may bring."""
+        self._make_room(loops, len(told[0]), int(told[2].max(initial=0)) + 1)
+        logs = self.line.bit_length() - 1, self.sector.bit_length() - 1
+        portion = max(1, self.fetch // self.sector)
+        most = self.histogram.shape[1] - 2
+        shape = *logs, self.line // self.sector, portion, self.sets, most
+        state = self._table, self._lines, self._stacks, self._tree, self._head
+        flat = self.histogram.reshape(-1)
+        kinds = tuple(map(np.ascontiguousarray, kinds))
+        loops.measure(told, kinds, *state, shape, 1.0 / self.sets, rooms, counts, flat)
+
+    def _make_room(self, loops: Any, many: int, units: int) -> None:
+        """Have room for so many more requests, of so many units."""
+        known, used, filled = map(int, self._head)
+        size, stacks = known + many + 1, units * self.sets
+        turns, worst = self._lines
+        many_of = self.line // self.sector
+        worst = _larger(worst, size * many_of, (known + 1) * many_of)
+        self._lines = _larger(turns, size, known + 1), worst
+        self._stacks = tuple(extend(each, stacks, 0) for each in self._stacks)
+        room = plain.GROWS * size + plain.SMALLEST * min(many, stacks)
+        self._table = tuple(_larger(each, filled + room, filled) for each in self._table)
+        words, counts = used + room // plain.BITS + min(many, stacks), self._tree[0]
+        if len(counts) < words:
+            self._tree = tuple(
+                _larger(each, words * size, used * size)
+                for each, size in zip(self._tree, (1, 1, plain.BITS), strict=True)
+            )
+        if self.sets == 1:
+            most = int(self._stacks[plain.LIVE].max(initial=0)) + many
+            self.histogram = np.stack([_larger(h, most + 2, len(h)) for h in self.histogram])
+
+
+def _empty(many: int) -> tuple[Ints, ...]:
+    return (np.zeros(0, np.int64),) * many
+
+
+def _larger(values: Ints, size: int, used: int) -> Ints:
+    """Return an array with what is used of it; of the rest, nothing is touched."""
+    if len(values) >= size:
+        return values
+    larger = np.zeros(2 * size, np.int64)
+    larger[: len(values[:used])] = values[:used]
+    return larger

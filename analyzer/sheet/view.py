@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from ...errors import CutraceError, nearest
 
 GROUPINGS = ("launch", "line", "array", "instruction")
+OF_CACHES = ("reuse", "set")
+"""What `analyze` counts by besides: how far away uses of a line are, and sets of caches."""
 COUNTERS = {
     "line": (
         *("global_transactions", "global_ideal_transactions", "global_excess_transactions"),
@@ -54,9 +56,9 @@ class View:
     quiet: bool = False
 
 
-def check_grouping(name: str) -> None:
-    """Raise `CutraceError` unless it is one of GROUPINGS."""
-    if name not in GROUPINGS:
+def check_grouping(name: str, known: tuple[str, ...] = GROUPINGS) -> None:
+    """Raise `CutraceError` unless it is one of those that are known."""
+    if name not in known:
         raise CutraceError(
-            f"cannot count by {name!r}{nearest(name, GROUPINGS)}; expected {', '.join(GROUPINGS)}"
+            f"cannot count by {name!r}{nearest(name, known)}; expected {', '.join(known)}"
         )

@@ -178,7 +178,7 @@ def replay(
     options = options or ReplayOptions()
     launch = launch_trace.launch
     _check_grid(launch_trace)
-    if not _has_all_before(launch):
+    if not has_all_before(launch):
         options = replace(options, caches=False)
     shapes = Shapes(launch_trace.pattern_store())
     ordered = options.caches and launch.kept.control
@@ -190,7 +190,7 @@ def replay(
     return counting.results(launch, launch_trace.number)
 
 
-def _has_all_before(launch: Launch) -> bool:
+def has_all_before(launch: Launch) -> bool:
     """Whether what keeps state can be asked: it needs all accesses, and each block a place."""
     known = launch.kept.is_whole or launch.blocks <= FEW_BLOCKS
     return launch.kept.has_accesses and known

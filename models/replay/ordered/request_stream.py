@@ -4,8 +4,9 @@ It is what the stages that keep state would hear from those in front of them: se
 segments, as the device's coalescer makes them. No cache is asked: a cache of one's own can be.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -19,8 +20,8 @@ from ..rows.patterns import Shapes
 from ..rows.reach import Reaches
 from ..rows.sites import SPACES
 from ..schedule.schedule import read_barriers
-from ..seam import Batch, Ints, Kind, Step
-from ..stages import split_wires
+from ..seam import Batch, Ints, Kind, Model, Step
+from ..stages import split_wires, with_sources
 from .ordered import Ordering, read_in_order
 
 if TYPE_CHECKING:
@@ -66,38 +67,57 @@ def read_requests(
     trace: "LaunchTrace", device: Device, options: ReplayOptions
 ) -> Iterator[Requests]:
     """Yield the requests of a launch, some at a time; none where the device cannot launch it."""
-    shapes = Shapes(trace.pattern_store())
-    instructions, devices = trace.instructions(), [_tapped(device)]
-    barriers = read_barriers(trace) if trace.launch.kept.control else None
-    replayed = LaunchReplay(trace.launch, instructions, devices, options, shapes, barriers)
-    if not replayed.running:
-        return
-    tap = Tap()
-    (track,) = replayed.running
-    wires = [replace(w, build=lambda: tap) for w in track.lasting if w.stage.name == NAME]
-    track = replace(track, lasting=tuple(wires))
-    rows = trace.count("accesses") + trace.count("texels")
-    ordering = Ordering(track, replayed.sites, shapes, replayed.zones, rows)
-    numbers = np.zeros(device.chip.sms, np.int64)
-    batches = (batch["block"] for batch in trace.access_batches(["block"]) if batch.num_rows)
-    lowest = [int(block.to_numpy().min()) for block in batches]
-    for _ in read_in_order(trace, [ordering], Reaches(shapes), lowest):
+    tap, numbers = Tap(), np.zeros(device.chip.sms, np.int64)
+    for ordering in hear(trace, device, options, [(_behind_the_stateless(device), tap)]):
         site, zone = ordering.whose()
         for batch in tap.heard:
-            yield _requests(batch, site, zone, replayed.zones.names, numbers)
+            yield _requests(batch, site, zone, ordering.zones.names, numbers)
         tap.heard.clear()
 
 
-def _tapped(device: Device) -> Device:
-    """The device with a stage that hears all that those with state hear from those without."""
+def hear(
+    trace: "LaunchTrace",
+    device: Device,
+    options: ReplayOptions,
+    ears: Sequence[tuple[Stage, Model]],
+) -> Iterator[Ordering]:
+    """Let models hear a launch at stages beside a device's own; yield each time that some is heard.
+
+    Of the device, what they come after is asked, and no more. A device that cannot launch it is
+    not heard.
+    """
+    shapes = Shapes(trace.pattern_store())
+    beside = replace(device, stages=(*device.stages, *(stage for stage, _ in ears)))
+    barriers = read_barriers(trace) if trace.launch.kept.control else None
+    told = trace.launch, trace.instructions(), [beside], options, shapes, barriers
+    replayed = LaunchReplay(*told)
+    for track in replayed.running:
+        models = {stage.name: model for stage, model in ears}
+        wanted = [wire for wire in track.lasting if wire.stage.name in models]
+        wires = tuple(
+            replace(w, build=partial(models.__getitem__, w.stage.name)) if w in wanted else w
+            for w in with_sources(wanted, track.lasting)
+        )
+        rows = trace.count("accesses") + trace.count("texels")
+        front = with_sources(wires, (*track.front, *wires))
+        front = tuple(w for w in front if w in track.front)
+        heard = replace(track, lasting=wires, front=front)
+        ordering = Ordering(heard, replayed.sites, shapes, replayed.zones, rows)
+        batches = (batch["block"] for batch in trace.access_batches(["block"]) if batch.num_rows)
+        lowest = [int(block.to_numpy().min()) for block in batches]
+        for _ in read_in_order(trace, [ordering], Reaches(shapes), lowest):
+            yield ordering
+
+
+def _behind_the_stateless(device: Device) -> Stage:
+    """A stage that hears all that those with state hear from those without."""
     wires = wire(device.stages, device.file)
     _, lasting = split_wires(wires)
     names = {each.stage.name for each in lasting}
     sources = dict.fromkeys(s for each in lasting for s in each.stage.sources if s not in names)
     if not sources:
         raise CutraceError(f"{device.file}: no stage of this device keeps state: nothing is cached")
-    stream = Stage(NAME, f"{__name__}:{Tap.__name__}", tuple(sources))
-    return replace(device, stages=(*device.stages, stream))
+    return Stage(NAME, f"{__name__}:{Tap.__name__}", tuple(sources))
 
 
 def _requests(

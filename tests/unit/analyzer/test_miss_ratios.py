@@ -7,7 +7,11 @@ from hand_trace import Access, hand_trace
 from warps import warp
 
 import cutrace
+from cutrace.cli import run
 from cutrace.errors import CutraceError
+from cutrace.models.replay.device.device import Device, load_device
+from cutrace.models.replay.replay import replay
+from cutrace.traces.reader import Trace
 
 DEVICE = """\
 name = "Fully associative L1"
@@ -20,6 +24,18 @@ bytes = 65536
 line = 128
 sector = 128
 sets = 1
+serves = ["global"]
+
+[stage.l2]
+model = "cache"
+from = ["lrc"]
+scope = "gpu"
+bytes = 65536
+line = 128
+sector = 32
+fetch = 64
+sets = 1
+store = "back"
 serves = ["global"]
 """
 EIGHT = """\
@@ -46,28 +62,35 @@ K(circle, i + (k % 5) * 320)
 SIZES = [128 * lines for lines in (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)]
 
 
+def replayed(trace: Trace, device: Device, cache: str) -> list[int]:
+    """How many sectors a cache misses in each launch, by a replay."""
+    counts = [found.counts for launch in trace.launches for found in replay(launch, [device])]
+    reads, hits = (
+        [int(one[f"global_load_{cache}_{name}"].sum()) for one in counts]
+        for name in ("reads", "read_hits")
+    )
+    return [read - hit for read, hit in zip(reads, hits, strict=True)]
+
+
 @pytest.mark.slow
 def test_eight_kernels_miss_what_replays_at_twelve_sizes_miss(tmp_path: Path) -> None:
     device = tmp_path / "full.toml"
     device.write_text(DEVICE)
     (tmp_path / "eight.cu").write_text(EIGHT)
-    trace = cutrace.record(tmp_path / "eight.cu", out=tmp_path / "eight.cutrace")
-    found = cutrace.miss_ratios(trace, str(device), sizes=SIZES)
-    assert len(found) == 8 * len(SIZES)
-    for size in SIZES:
-        launches = cutrace.analyze(trace, str(device), set={"l1.bytes": size}).launches
-        misses = [
-            int(launch.counters["l1_reads"] or 0) - int(launch.counters["l1_read_hits"] or 0)
-            for launch in launches
-        ]
-        assert all(misses)
-        assert found.filter(bytes=size)["misses"].to_list() == misses
+    trace = cutrace.read_trace(cutrace.record(tmp_path / "eight.cu", out=tmp_path / "8.cutrace"))
+    for cache in ("l1", "l2"):
+        found = cutrace.miss_ratios(trace, str(device), cache, SIZES).frame()
+        assert len(found) == 8 * len(SIZES)
+        for size in SIZES:
+            missed = replayed(trace, load_device(str(device), {f"{cache}.bytes": size}), cache)
+            assert all(missed)
+            assert found.filter(bytes=size)["misses"].to_list() == missed
 
 
 def test_a_load_of_whole_lines_misses_each_once(tmp_path: Path) -> None:
     """32 lanes a line apart load twice: 32 lines, all used again after 31 others."""
     trace = hand_trace(tmp_path / "t.cutrace", [Access(warp(stride=128, base=0))] * 2)
-    found = cutrace.miss_ratios(trace, "h100", sizes=[31 * 128, 32 * 128])
+    found = cutrace.miss_ratios(trace, "h100", "l1", [31 * 128, 32 * 128]).frame()
     assert found["accesses"].to_list() == [64, 64]
     assert found["misses"].to_list() == [64, 32]
     assert found["miss_ratio"].to_list() == [1.0, 0.5]
@@ -78,3 +101,38 @@ def test_a_cache_that_the_device_lacks_is_named_with_those_that_it_has(tmp_path:
     trace = hand_trace(tmp_path / "t.cutrace", [Access(warp(stride=4))])
     with pytest.raises(CutraceError, match=r"no cache 'l3'.*there are l1"):
         cutrace.miss_ratios(trace, "h100", cache="l3")
+
+
+def test_a_miss_ratio_shows_itself_and_has_frames(tmp_path: Path) -> None:
+    trace = hand_trace(tmp_path / "t.cutrace", [Access(warp(stride=128, base=0))] * 2)
+    found = cutrace.miss_ratios(trace, "h100", sets=True)
+    assert [one.cache for one in found] == ["l1", "l2"]
+    assert repr(found).splitlines()[0] == (
+        "h100 l1: loads ask for 64 sectors, 50 % of them for the first time;"
+        " 4096 B of room find 90 % of the rest, 4096 B all"
+    )
+    assert found.histogram().filter(cache="l1").select("bytes", "sectors").rows() == [
+        (31 * 128, 32)
+    ]
+    sets = found.sets().filter(cache="l1")
+    assert sets["accesses"].sum() == 64
+    assert sets["cold"].sum() == 32
+    assert sets["lost"].sum() == 0
+    page = found._repr_html_()
+    assert "<svg" in page
+    assert "50 % at its own" in page
+
+
+def test_by_reuse_and_by_set_are_tables_of_analyze(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    trace = hand_trace(tmp_path / "t.cutrace", [Access(warp(stride=128, base=0))] * 2)
+    told = []
+    for by in ("reuse", "set", "set --format csv"):
+        assert run(["analyze", str(trace.path), "-d", "h100", "--by", *by.split()]) == 0
+        told.append(capsys.readouterr().out)
+    assert "4 KiB 32 32 50 %" in " ".join(told[0].split())
+    assert "0 sectors are lost before they are used again" in told[1]
+    assert told[2].startswith("launch,kernel,device,cache,set,accesses,cold,lost\n0,k,h100,l1,0,")
+    assert run(["analyze", str(trace.path), "--by", "reuse", "--advice"]) == 2
+    assert "--by reuse is a table of its own" in capsys.readouterr().err

@@ -1,14 +1,16 @@
 """Reuse beside fully associative LRU caches that are replayed, size by size."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 from cases.cache_case import ATOMIC, LOAD, STORE, ask, batch_of, make_cache, totals
 
+from cutrace.analyzer.reuse.reuse import error_of
 from cutrace.errors import CutraceError
 from cutrace.models.replay.native.compiled import rows_asked
-from cutrace.models.replay.ordered import stack_distances
+from cutrace.models.replay.ordered import cache_lines, stack_distances
 from cutrace.models.reuse import WORTH, Reuse
 
 ROOMS = (1, 2, 3, 5, 8, 16, 31, 64, 100, 128, 256, 300)
@@ -47,6 +49,55 @@ def test_misses_are_those_of_replays_at_twelve_sizes(
         assert misses == len(requests) - hits
 
 
+@pytest.mark.parametrize(
+    "keys",
+    [
+        {"sector": 32},
+        {"sector": 32, "fetch": 64},
+        {"sector": 32, "store": "back"},
+        {"sector": 32, "store": "through"},
+        {"sector": 64, "sets": 4},
+    ],
+    ids=str,
+)
+def test_sectors_stores_and_sets_miss_what_replays_miss(
+    keys: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """2,000 loads and stores of sectors, of which some lines are asked for often."""
+    for loops in (stack_distances, cache_lines):
+        monkeypatch.setitem(rows_asked, loops.__name__, 1 << 14)
+    random, sets = np.random.default_rng(5), keys.get("sets", 1)
+    lines, part = random.zipf(1.3, 2000) % 300, random.integers(0, 4, 2000)
+    kinds = [(LOAD, STORE)[n] for n in random.integers(0, 2 if "store" in keys else 1, 2000)]
+    requests = [
+        (kind, int(128 * line + 32 * at)) for kind, line, at in zip(kinds, lines, part, strict=True)
+    ]
+    sizes = [128 * room * sets for room in ROOMS]
+    reuse = Reuse(128, sizes, ["global"], **keys)
+    counts = reuse.step(batch_of(requests)).counts
+    for size in sizes:
+        found = totals(ask(make_cache(bytes=size, **({"sets": 1} | keys)), *requests))
+        assert int(counts[f"misses_{size}"].sum()) == found["reads"] - found.get("read_hits", 0)
+    assert int(counts["accesses"].sum()) == kinds.count(LOAD)
+    assert reuse.histogram.sum() == kinds.count(LOAD)
+
+
+def test_a_sample_is_within_its_error_of_the_exact_curve() -> None:
+    """100,000 requests for 20,000 lines, one in 16 looked at."""
+    lines = np.random.default_rng(7).zipf(1.2, 100_000) % 20_000
+    batch = batch_of([(LOAD, 128 * int(line)) for line in lines])
+    exact, sample = (Reuse(128, [128], ["global"], sampled=many) for many in (1, 16))
+    for reuse in (exact, sample):
+        reuse.step(batch)
+    assert sample.requests == exact.requests == 100_000
+    assert sample.lines == pytest.approx(exact.lines, rel=0.1)
+    for room in (256, 512, 1024, 2048, 4096, 8192):
+        found, true = (int(reuse.misses(room).sum()) for reuse in (sample, exact))
+        assert abs(found - true) <= error_of(sample, room)
+        assert error_of(sample, room) < 0.12 * 100_000  # it says something
+    assert error_of(exact, 1024) == 0
+
+
 def test_units_reuse_nothing_of_each_other() -> None:
     batch = replace(batch_of([(LOAD, 0)] * 4), unit=np.array([0, 1, 0, 1]))
     assert make_reuse(1).step(batch).counts["cold"].tolist() == [1, 1, 0, 0]
@@ -61,3 +112,5 @@ def test_what_is_not_asked_for_is_not_looked_up() -> None:
 def test_a_size_that_is_no_whole_number_of_lines_is_refused() -> None:
     with pytest.raises(CutraceError, match="a size of 100 bytes; expected whole lines of 128"):
         Reuse(128, [100], ["global"])
+    with pytest.raises(CutraceError, match="expected whole lines of 128 in each of 4 sets"):
+        Reuse(128, [256], ["global"], sets=4)

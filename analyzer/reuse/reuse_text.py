@@ -1,0 +1,93 @@
+"""Reuse for the terminal and for pipes: a table of sizes a cache, or a map of its sets."""
+
+from collections.abc import Iterator, Sequence
+from textwrap import wrap
+
+from ..html.drawing import count_bytes
+from ..text.align import align
+from ..text.launch_text import launch_text
+from .reuse import CacheReuse
+
+SENTENCE, WIDE, HIGH, LISTED = 100, 64, 8, 8
+"""Where sentences break at the latest, the characters of a map, and sets that are listed."""
+SHADES = ".123456789"
+"""A part of a map, by how much is lost there, beside the part with most."""
+
+
+def render(
+    found: Sequence[CacheReuse], by: str, width: int | None = None, first: str = "", last: str = ""
+) -> str:
+    """A table a cache, under the heading of its launch."""
+    lines = [first, ""] if first else []
+    heading = ""
+    for one in found:
+        if (text := launch_text(one.launch)) != heading:
+            heading = text
+            lines += [heading, ""]
+        lines += [*_sentences(one, by, min(width or SENTENCE, SENTENCE)), ""]
+        lines += [*(_map(one) if by == "set" else align([*_table(one)], numbers=True)), ""]
+    if not found:
+        lines += ["no load reaches a cache", ""]
+    return "\n".join((*lines, f"next: {last}" if last else "")).rstrip("\n") + "\n"
+
+
+def sentence(one: CacheReuse) -> str:
+    """How much a cache is asked for, and how much room would find how much of it again."""
+    ninety, most = (count_bytes(one.room_for(part)) for part in (0.9, 1.0))
+    again = one.accesses - one.cold
+    room = f"; {ninety} of room find 90 % of the rest, {most} all" if again else ""
+    return (
+        f"{one.device} {one.cache}: loads ask for {one.accesses:,} sectors,"
+        f" {percent(one.ratio(one.cold))} of them for the first time{room}"
+    )
+
+
+def percent(ratio: float | None) -> str:
+    """A ratio with three digits or more; nothing where there is none."""
+    return "" if ratio is None else f"{100 * ratio:.1f}".removesuffix(".0") + " %"
+
+
+def _sentences(one: CacheReuse, by: str, width: int) -> Iterator[str]:
+    told = [sentence(one)]
+    if one.sampled > 1:
+        told.append(f"one line in {one.sampled} was looked at; +- is right 95 times in 100")
+    if by == "set":
+        sets = f"{one.sets} sets" if one.sets > 1 else "one set"
+        lost, beyond = sum(use.lost for use in one.uses), one.conflicts
+        told.append(
+            f"{count_bytes(one.own)} in {sets}: {lost:,} sectors are lost before they are used"
+            f" again, {abs(beyond):,} {'fewer' if beyond < 0 else 'more'} than in one set"
+        )
+    for text in told:
+        yield from wrap(text, width, break_long_words=False, break_on_hyphens=False)
+
+
+def _table(one: CacheReuse) -> Iterator[tuple[str, ...]]:
+    error = ("+-",) if one.sampled > 1 else ()
+    yield "room", "reused within", "missed", *error, "miss ratio"
+    for point in one.points:
+        own = "  (its own)" if point.bytes == one.own // one.line * one.line else ""
+        off = (f"{point.error:,}",) if error else ()
+        ratio = percent(one.ratio(point.misses))
+        yield f"{_size(point.bytes)}{own}", f"{point.reuses:,}", f"{point.misses:,}", *off, ratio
+
+
+def _size(number: int) -> str:
+    return f"{number >> 10:,} KiB" if number % 1024 == 0 else f"{number:,} B"
+
+
+def _map(one: CacheReuse) -> Iterator[str]:
+    """Sets side by side, several to a character where they are many, then those that lose most."""
+    listed = sorted(one.uses, key=lambda use: (-use.lost, -use.accesses, use.number))[:LISTED]
+    together = -(-len(one.uses) // (WIDE * HIGH))
+    lost = [use.lost for use in one.uses]
+    parts = [sum(lost[at : at + together]) for at in range(0, len(lost), together)]
+    if most := max(parts):
+        sets = "a set" if together == 1 else f"{together} sets"
+        yield f"lost, {sets} a character, 9 is {most:,}:"
+        drawn = "".join(SHADES[-(-9 * part // most)] for part in parts)
+        for at in range(0, len(drawn), WIDE):
+            yield f"{at * together:>6}  {drawn[at : at + WIDE]}"
+        yield ""
+    rows = [(str(u.number), *(f"{n:,}" for n in (u.accesses, u.cold, u.lost))) for u in listed]
+    yield from align([("set", "asked", "first time", "lost"), *rows], numbers=True)
