@@ -12,6 +12,7 @@ from ..counting.memory_flow import trace_flow
 from ..launch_profile import LaunchProfile
 from ..occupancy.occupancy import draw_curves, from_launch
 from ..occupancy.occupancy_text import share
+from ..reuse.reuse import measure
 from ..why.explain import Explanation, explain_worst
 from ..why.svg import draw
 from .branches_svg import draw_branches
@@ -20,11 +21,14 @@ from .figures import bad_units, tiles
 from .flame_svg import draw_flame
 from .flow_svg import draw_flow
 from .limits_svg import draw_limits
+from .reuse_svg import draw_reuse
 from .source import Found, costly_rows, draw_source
 from .value import Advice, Bounds, CostlyLine, Curves, DevicePart, Picture
 
 COSTLY = 5
 """Lines in the summary of a launch."""
+DRAWN_ROWS = 1 << 18
+"""Accesses of a launch of which miss-ratio curves are drawn: a second's work at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +73,7 @@ class PartMaker:
             limits=tuple(draw_limits(profile)),
             branches=self._branches(trace, profile),
             flow=draw_flow(trace_flow(profile.raw.counts, device), title, bad_units(rules)),
+            reuse=self._reuse(trace.launches[profile.number], device),
             pictures=pictures,
             curves=self._curves(trace.launches[profile.number], device),
         )
@@ -100,6 +105,13 @@ class PartMaker:
         found = explain_worst(trace, profile.number, device, self.options.dlcm, chosen)
         drawn = [explanation for explanation in found if explanation]
         return tuple(_picture(f"{key}-p{n}", one) for n, one in enumerate(drawn))
+
+    def _reuse(self, launch: LaunchTrace, device: Device) -> str:
+        """The miss-ratio curves of a launch that is small enough to be replayed once more."""
+        caches = any(stage.model == "cache" for stage in device.stages)
+        if not caches or not self.options.caches or launch.count("accesses") > DRAWN_ROWS:
+            return ""
+        return draw_reuse(list(measure(launch, device, self.options)))
 
     def _curves(self, launch: LaunchTrace, device: Device) -> Curves:
         resident = from_launch(launch, device, self.options)

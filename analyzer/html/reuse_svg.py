@@ -9,12 +9,12 @@ from ..reuse.reuse_text import percent
 from .drawing import count_bytes, short, text
 
 WIDE, HIGH = 380, 210
-LEFT, RIGHT, TOP, BOTTOM = 48, 14, 14, 44
+LEFT, RIGHT, TOP, BOTTOM = 54, 14, 14, 44
 
 
 def draw_reuse(found: Sequence[CacheReuse]) -> str:
-    """A drawing a cache, a point where the device's own size is; nothing of a single size."""
-    return "".join(_draw(one) for one in found if len(one.points) > 1 and one.accesses)
+    """A drawing a cache, with a point at the device's own size; none where all sizes are alike."""
+    return "".join(_draw(one) for one in found if len({p.misses for p in one.points}) > 1)
 
 
 def _draw(one: CacheReuse) -> str:

@@ -206,6 +206,7 @@ class DevicePart:
     advice: tuple[Advice, ...] = ()
     source: Source | None = None
     flow: str = ""
+    reuse: str = ""
     limits: tuple[str, ...] = ()
     branches: tuple[str, ...] = ()
     pictures: tuple[Picture, ...] = ()

@@ -124,3 +124,17 @@ def test_the_lanes_of_a_divergent_branch_are_drawn(tmp_path: Path) -> None:
     assert "2 times" in drawn
     styles = re.findall(r'<rect [^>]*class="(\w+)"', drawn)
     assert styles == ["lane", "other"] * 16
+
+
+def test_a_curve_shows_what_caches_of_each_size_would_miss(tmp_path: Path) -> None:
+    """32 lines twice: L1 has none of them with room for 31 lines, and half with room for 32."""
+    trace = hand_trace(tmp_path / "r.cutrace", [Access(warp(stride=128, base=0))] * 2)
+    text = page(trace)
+    assert 'aria-label="miss ratio of l1 on h200 against its size, 50 % at its own' in text
+    (path,) = re.findall(r'miss ratio of l1 .*?class="line" d="M([^"]+)"', text, re.DOTALL)
+    heights = [float(point.split()[1]) for point in path.split("L")]
+    assert heights[:5] == [heights[0]] * 5  # 128 bytes to 2 KiB: all missed
+    assert heights[5:] == [heights[-1]] * 2  # 4 KiB, and its own
+    assert heights[-1] - heights[0] == pytest.approx((210 - 14 - 44) / 2, abs=0.1)
+    once = hand_trace(tmp_path / "once.cutrace", [Access(warp(stride=4))])
+    assert "miss ratio of" not in page(once)
