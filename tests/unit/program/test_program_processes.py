@@ -5,9 +5,9 @@ import socket
 from pathlib import Path
 
 import pytest
+from program_run import cutrace, record
 
 from cutrace.tracer.program.connections import LONGEST, Connections, Listener
-from tests.program_run import cutrace, record
 
 SOURCE = """
 #include <fcntl.h>
