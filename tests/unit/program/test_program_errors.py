@@ -6,7 +6,7 @@ from program_run import record
 
 KERNELS = """
 __global__ void put(int *x, int at) { x[at] = 1; }
-__global__ void hello() { printf("hello from %d\\n", threadIdx.x); }
+__global__ void __launch_bounds__(64) hello() { printf("hello from %d\\n", threadIdx.x); }
 """
 
 FAULT = (
@@ -19,6 +19,8 @@ int main()
     put<<<1, 1>>>(d, 0);
     put<<<0, 1>>>(d, 0);
     printf("grid of 0: %s\\n", cudaGetErrorName(cudaGetLastError()));
+    hello<<<1, 96>>>(); /* CUDA_ERROR_INVALID_VALUE in numba-cuda's TestLaunchBounds */
+    printf("launch bounds: %s\\n", cudaGetErrorName(cudaGetLastError()));
     printf("then: %s\\n", cudaGetErrorName(cudaGetLastError()));
     printf("no such: %s\\n", cudaGetErrorName(cudaImportExternalMemory(0, 0)));
     hello<<<1, 2>>>();
@@ -35,7 +37,8 @@ int main()
 def test_a_kernel_s_fault_stays_and_the_launches_before_it_are_recorded(tmp_path: Path) -> None:
     done = record(tmp_path, FAULT)
     assert done.out == (
-        "grid of 0: cudaErrorInvalidConfiguration\nthen: cudaSuccess\n"
+        "grid of 0: cudaErrorInvalidConfiguration\n"
+        "launch bounds: cudaErrorInvalidValue\nthen: cudaSuccess\n"
         "no such: cudaErrorNotSupported\n"
         "hello from 0\nhello from 1\n"
         "launched\n"

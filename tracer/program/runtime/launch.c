@@ -64,8 +64,8 @@ static cudaError_t check(const struct function *function, dim3 grid, dim3 block,
         !is_within(block.y, facts->block_y) || !is_within(block.z, facts->block_z) ||
         threads > (uint64_t)facts->threads_per_block)
         return cudaErrorInvalidConfiguration;
-    if (threads > (uint64_t)own->maxThreadsPerBlock)
-        return cudaErrorLaunchOutOfResources;
+    if (threads > (uint64_t)own->maxThreadsPerBlock) /* of its launch bounds */
+        return cudaErrorInvalidValue;
     return shared <= (size_t)own->maxDynamicSharedSizeBytes ? cudaSuccess : cudaErrorInvalidValue;
 }
 

@@ -77,21 +77,19 @@ def _with_lines(compiled: Callable[..., Any]) -> Callable[..., Any]:
     return compile_with_lines
 
 
-def link_sources_as_ptx(codegen: Any) -> None:
-    """Link CUDA C++ to kernels as PTX: nvJitLink does not join its code for optimization at link
-    time with that of a kernel that has lines (`numba.cuda.codegen`)."""
-    linked = codegen.CUDACodeLibrary.get_cubin
+def flag_as_nvrtc_does(debuginfo: Any) -> None:
+    """Flag the version of debug information as NVRTC does, an error if others differ, where Numba
+    has a warning: nvJitLink joins none but equal flags (`numba.cuda.debuginfo`)."""
+    kind = debuginfo.DIBuilder
+    flagged, constant = kind._set_module_flags, kind._const_int
+    error, warning = 1, 2  # behaviors of module flags, of LLVM's language reference
 
-    def get_cubin(self: Any, cc: Any = None) -> Any:
-        asked = self._lto
-        if any(str(getattr(each, "kind", each)).endswith("cu") for each in self._linking_files):
-            self._lto = False
-        try:
-            return linked(self, cc)
-        finally:
-            self._lto = asked
+    def set_flags(self: Any) -> None:
+        self._const_int = lambda number: constant(error if number == warning else number)
+        flagged(self)
+        del self._const_int
 
-    codegen.CUDACodeLibrary.get_cubin = get_cubin
+    kind._set_module_flags = set_flags
 
 
 def run_the_next() -> None:
@@ -126,7 +124,7 @@ def _beside(name: str) -> Any:
 
 _CHANGES: dict[str, Callable[[Any], None]] = {
     "numba.cuda.dispatcher": give_lines,
-    "numba.cuda.codegen": link_sources_as_ptx,
+    "numba.cuda.debuginfo": flag_as_nvrtc_does,
 }
 
 if __name__ == "sitecustomize":
