@@ -1,10 +1,11 @@
 """Advice: what to change in a kernel, with the line, the evidence and the share of the traffic.
 
 A rule is a file of `rules/` with one function, `find`. It sees the worst access of each instruction
-as `why` would show it, and the sums of the whole launch, and tells what it finds.
+as `why` would show it, and the sums of the whole launch, and tells what it finds. Other packages
+bring theirs as entry points of `cutrace.rules`: functions such as `find`.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import import_module
@@ -13,6 +14,7 @@ from textwrap import wrap
 
 import polars as pl
 
+from ...extension import RULES, blaming, extension_names, load_extension
 from ...models.replay.device.device import Device, load_device
 from ...models.replay.options import ReplayOptions
 from ...models.replay.seam import ACCESSES
@@ -140,8 +142,18 @@ class Evidence:
 
 
 def rule_names() -> tuple[str, ...]:
-    """The names of all rules."""
-    return tuple(sorted(module.name for module in iter_modules(rules.__path__)))
+    """The names of all rules, those of other packages last."""
+    own = sorted(module.name for module in iter_modules(rules.__path__))
+    return (*own, *extension_names(RULES))
+
+
+def _find(name: str, evidence: Evidence) -> Iterable[Finding]:
+    """Ask one of `rule_names`."""
+    if name not in extension_names(RULES):
+        found: Iterable[Finding] = import_module(f"{rules.__name__}.{name}").find(evidence)
+        return found
+    with blaming(f"rule {name}"):
+        return [*load_extension(RULES, name)(evidence)]
 
 
 def advise(
@@ -193,7 +205,7 @@ def _ask(
     places = opened.instructions().select(["file", "line"]).to_pylist()
     found: dict[tuple[str, str], list[Finding]] = {}
     for name in rule_names():
-        for finding in import_module(f"{rules.__name__}.{name}").find(evidence):
+        for finding in _find(name, evidence):
             at = places[finding.pc] if finding.pc is not None else {"line": 0}
             place = f"{at['file']}:{at['line']}" if at["line"] else ""
             where = place or ("" if finding.pc is None else f"pc {finding.pc}")

@@ -3,15 +3,21 @@
 A vocabulary is data: one TOML file with a `[vocabulary]` table (`name`, `doc`, `devices`) and a
 list of `[[counter]]` tables. Every key is required unless a default is given here, and an unknown
 key is an error, so that a slip of the pen cannot silently drop a definition.
+
+A file of a user's own has `[[counter]]` tables alone, which stand among the plain ones;
+$CUTRACE_COUNTERS names it, or an entry point of `cutrace.counters`.
 """
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields, replace
 from functools import cache
 from importlib.resources import files
+from os import environ, pathsep
+from pathlib import Path
 from types import MappingProxyType
 
 from ...errors import CutraceError, nearest
+from ...extension import COUNTERS, extension_names, load_extension
 from ...strict_toml import check_keys, read_toml
 
 Capability = tuple[int, int]
@@ -26,6 +32,8 @@ EXPECTED: Mapping[str, str] = {
 }
 """Words that people know from Nsight Compute, and those that the counters here have for them."""
 BETTER = ("", "less", "more")
+OWN = "CUTRACE_COUNTERS"
+"""Names files of counters of the user's own, as $PATH does folders."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,9 +124,25 @@ def vocabularies() -> tuple[Vocabulary, ...]:
         for entry in folder.iterdir()
         if entry.name.endswith(".toml")
     ]
-    return tuple(
-        sorted(found, key=lambda v: (v.name != "plain", capability_range(v.devices), v.name))
+    plain, *others = sorted(
+        found, key=lambda v: (v.name != "plain", capability_range(v.devices), v.name)
     )
+    counters = (*plain.counters, *_own_counters(plain.name))
+    _check_overlaps(counters, OWN)
+    return replace(plain, counters=counters), *others
+
+
+def _own_counters(vocabulary: str) -> Iterator[Counter]:
+    """The counters of the user's own, and those that other packages bring."""
+    named = environ.get(OWN, "").split(pathsep)
+    brought = (load_extension(COUNTERS, name) for name in extension_names(COUNTERS))
+    for path in (Path(name) for name in (*named, *brought) if name):
+        try:
+            document = read_toml(path.read_bytes(), path.name)
+        except OSError as error:
+            raise CutraceError(f"${OWN}: cannot read {path}: {error.strerror}") from error
+        _check_keys(document, {"counter"}, set(), path.name)
+        yield from (_counter(entry, vocabulary, path.name) for entry in document["counter"])
 
 
 def era(of: Capability) -> Vocabulary | None:

@@ -9,16 +9,16 @@ A file is called as `--to` calls its format, and has two things; an entry point 
 """
 
 from importlib import import_module
-from importlib.metadata import entry_points
 from pathlib import Path
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Protocol, cast
+
+from ...extension import EXPORTERS, extension_names, load_extension
 
 if TYPE_CHECKING:
     from ...models.replay.options import ReplayOptions
     from ...traces.reader import Trace
 
-GROUP = "cutrace.exporters"
 PARTS = ("registry", "steps", "machine_names")
 """Files of this folder that are no format."""
 
@@ -36,12 +36,11 @@ def names() -> list[str]:
     """The exports there are: those of this folder, then those of entry points."""
     files = [m.name for m in iter_modules(import_module(__package__ or "").__path__)]
     own = [name.replace("_", "-") for name in files if name not in PARTS]
-    return [*own, *(entry.name for entry in entry_points(group=GROUP))]
+    return [*own, *extension_names(EXPORTERS)]
 
 
 def exporter(name: str) -> Exporter:
     """Return one of `names`."""
-    for entry in entry_points(group=GROUP):
-        if entry.name == name:
-            return cast(Exporter, entry.load())
+    if name in extension_names(EXPORTERS):
+        return cast(Exporter, load_extension(EXPORTERS, name))
     return cast(Exporter, import_module(f".{name.replace('-', '_')}", __package__))

@@ -1,23 +1,23 @@
 """Formats of a report: one file a format, each with `render(profile) -> str`.
 
-A format is found by listing this folder; its name is the file's.
+A format is found by listing this folder; its name is the file's. Other packages bring theirs as
+entry points of `cutrace.reports`: functions such as `render`.
 """
 
-from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING
 
 from ...errors import CutraceError, nearest
+from ...extension import REPORTS, blaming, extension_names, load_extension
 
 if TYPE_CHECKING:
     from ..profile import Profile
 
 
-@cache
 def formats() -> tuple[str, ...]:
-    """The names of all formats."""
-    return tuple(sorted(module.name for module in iter_modules(__path__)))
+    """The names of all formats, those of other packages last."""
+    return (*sorted(module.name for module in iter_modules(__path__)), *extension_names(REPORTS))
 
 
 def check_format(name: str) -> None:
@@ -30,5 +30,8 @@ def check_format(name: str) -> None:
 def render(profile: "Profile", format: str) -> str:
     """Render a profile in the format so named; `CutraceError` if there is none."""
     check_format(format)
+    if format in extension_names(REPORTS):
+        with blaming(f"report {format}"):
+            return str(load_extension(REPORTS, format)(profile))
     text: str = import_module(f"{__name__}.{format}").render(profile)
     return text

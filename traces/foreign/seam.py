@@ -14,7 +14,6 @@ Rows of one warp come in the order in which it executed them; warps may be mixed
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
-from importlib.metadata import entry_points
 from pathlib import Path
 from pkgutil import iter_modules
 from typing import Protocol, TypeAlias, cast
@@ -23,11 +22,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import CutraceError
+from ...extension import IMPORTERS, extension_names, load_extension
 
 Ints = npt.NDArray[np.int64]
 Words = npt.NDArray[np.uint64]
-
-GROUP = "cutrace.importers"
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +112,8 @@ def readers() -> dict[str, Reader]:
     folder = import_module(package).__path__
     names = [m.name for m in iter_modules(folder) if m.name.startswith("read_")]
     found = [cast(Reader, import_module(f".{name}", package)) for name in names]
-    found += [cast(Reader, entry.load()) for entry in entry_points(group=GROUP)]
+    own = extension_names(IMPORTERS)
+    found += [cast(Reader, load_extension(IMPORTERS, name)) for name in own]
     return {reader.NAME: reader for reader in found}
 
 

@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 
 from ....errors import CutraceError, nearest
+from ....extension import DEVICES, extension_names, load_extension
 
 FOLDER = Path(__file__).parents[2] / "devices"
 EVERY = "all"
@@ -17,6 +18,11 @@ EVERY = "all"
 def device_names() -> list[str]:
     """Return the names of the devices that come with cutrace, sorted."""
     return sorted(path.stem for path in FOLDER.glob("*.toml"))
+
+
+def every_name() -> list[str]:
+    """Return the names of those, and of the devices that other packages bring."""
+    return [*device_names(), *extension_names(DEVICES)]
 
 
 def is_path(name: str) -> bool:
@@ -34,9 +40,12 @@ def find_device(name: str) -> Path:
     plain = _plain(name)
     known: Mapping[str, str] = {_plain(stem): stem for stem in device_names()}
     found = known.get(plain) or _spellings().get(plain)
+    if found is None and (own := [n for n in extension_names(DEVICES) if _plain(n) == plain]):
+        return Path(load_extension(DEVICES, own[0]))
     if found is None:
+        close = nearest(name.lower(), [*_names(), *extension_names(DEVICES)])
         raise CutraceError(
-            f"no device {name!r}{nearest(name.lower(), _names())}; `cutrace devices` lists all, "
+            f"no device {name!r}{close}; `cutrace devices` lists all, "
             "and the path of a TOML file names one of your own"
         )
     return FOLDER / f"{found}.toml"
@@ -48,10 +57,10 @@ def match_devices(name: str) -> Sequence[str] | None:
     Raises `CutraceError` for a pattern that fits none.
     """
     if name == EVERY:
-        return device_names()
+        return every_name()
     if is_path(name) or not set(name) & set("*?["):
         return None
-    found = [stem for stem in device_names() if fnmatchcase(stem, name.lower())]
+    found = [stem for stem in every_name() if fnmatchcase(stem, name.lower())]
     if not found:
         raise CutraceError(f"no device is called like {name!r}; `cutrace devices` lists all")
     return found

@@ -10,23 +10,22 @@ import sys
 from collections.abc import Callable
 from functools import cache
 from hashlib import blake2b
-from importlib.metadata import entry_points
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 from typing import cast
 
 from ....errors import CutraceError, nearest
+from ....extension import MODELS, extension_names, load_extension
 from ..seam import Model
 
-MODELS = Path(__file__).parents[2]
-GROUP = "cutrace.models"
+FOLDER = Path(__file__).parents[2]
 
 
 @cache
 def model_names() -> tuple[str, ...]:
     """Return the names of the models that come with cutrace, sorted."""
-    return tuple(sorted({path.stem for path in MODELS.glob("*.py")} - {"__init__"}))
+    return tuple(sorted({path.stem for path in FOLDER.glob("*.py")} - {"__init__"}))
 
 
 def is_foreign(name: str) -> bool:
@@ -61,11 +60,10 @@ def _named(name: str, where: str) -> Callable[..., Model]:
     if name in model_names():
         module = f"{__name__.rpartition('.replay.')[0]}.{name}"
         return cast(Callable[..., Model], getattr(importlib.import_module(module), name.title()))
-    entries = entry_points(group=GROUP)
-    for entry in entries:
-        if entry.name == name:
-            return cast(Callable[..., Model], entry.load())
-    known = (*model_names(), *(entry.name for entry in entries))
+    own = extension_names(MODELS)
+    if name in own:
+        return cast(Callable[..., Model], load_extension(MODELS, name))
+    known = (*model_names(), *own)
     raise CutraceError(
         f"{where}: no model {name!r}{nearest(name, known)}; there are {', '.join(known)}, and "
         "`my_model.py:MyModel` or `my_package.my_model:MyModel` names one of your own"

@@ -163,15 +163,18 @@ def test_addresses_of_more_than_2_gib_apart_are_parts_of_one_access(tmp_path: Pa
 
 
 def test_a_reader_of_ones_own_is_asked_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from cutrace.traces.foreign import read_accel_sim, seam
+    from cutrace import extension
+    from cutrace.traces.foreign import read_accel_sim
 
     class Entry:
+        name = "mine"
+
         def load(self) -> object:
             mine = type("Mine", (), {"NAME": "mine", "read": staticmethod(read_accel_sim.read)})
             mine.claims = staticmethod(lambda path: path.suffix == ".mine")  # type: ignore[attr-defined]
             return mine
 
-    monkeypatch.setattr(seam, "entry_points", lambda group: [Entry()])
+    monkeypatch.setattr(extension, "entry_points", lambda group: [Entry()])
     text = samples.traceg(samples.random_warps(6), BLOCKS, THREADS).replace(
         "-kernel name", " -k", 0
     )

@@ -8,9 +8,9 @@ import pytest
 from hand_trace import Access, hand_trace
 from warps import warp
 
+from cutrace import extension
 from cutrace.analyzer.profile import analyze
 from cutrace.errors import CutraceError
-from cutrace.models.replay.device import model_class
 from cutrace.traces.reader import Trace
 
 FILE = """
@@ -88,7 +88,7 @@ def test_a_model_can_come_with_a_package(
         def load(self) -> Any:
             return own_models.Offsets
 
-    monkeypatch.setattr(model_class, "entry_points", lambda group: [Entry()])
+    monkeypatch.setattr(extension, "entry_points", lambda group: [Entry()])
     (launch,) = analyze(trace, device=own_device(tmp_path, "offsets"), caches=False).launches
     places = [(0x10000000 + 0x200 * n) % 96 for n in range(4)]
     assert launch.raw.counts["global_load_place"].sum() == sum(places)
