@@ -9,6 +9,7 @@ tried. Launches are run and recorded, and the traces dropped.
 """
 
 import argparse
+import importlib
 import json
 import re
 import shlex
@@ -17,13 +18,14 @@ import sys
 import tempfile
 import time
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 LIST = Path(__file__).with_suffix(".toml")
 HEAD = "## What was tried\n"
+MOST_ROWS = 20
 _COUNTS = {
     "failed": re.compile(r"(\d+) (?:failed|errors?)\b|(?:failures|errors)=(\d+)"),
     "passed": re.compile(r"(\d+) passed"),
@@ -31,6 +33,7 @@ _COUNTS = {
     "ran": re.compile(r"^Ran (\d+) tests?", re.MULTILINE),
 }
 _LAUNCHES = re.compile(r"has (\d+) launch")
+_NO_DEVICE = "it called nothing of CUDA's runtime or driver"
 _WHY = re.compile(r"^(?:E\s+)?((?:\w+\.)*\w*(?:Error|Exception)\b.*)", re.MULTILINE)
 
 
@@ -46,7 +49,7 @@ class Case:
 
 @dataclass
 class Outcome:
-    """How many passed of how many, without those that skip themselves."""
+    """How many passed of how many, without those that skip themselves; 0 of 0 without a device."""
 
     package: str
     name: str
@@ -60,7 +63,7 @@ class Outcome:
 def find_cases(checkouts: Mapping[str, Path], scratch: Path) -> Iterator[Case]:
     """List what there is to try; scripts that are changed are copied to `scratch`."""
     for package, listed in tomllib.loads(LIST.read_text()).items():
-        for module in listed.get("modules", ()):
+        for module in _modules(listed.get("packages", ())):
             yield Case(package, module, scratch, ("-m", "numba.runtests", module))
         if package not in checkouts:
             continue
@@ -72,6 +75,14 @@ def find_cases(checkouts: Mapping[str, Path], scratch: Path) -> Iterator[Case]:
             name, *arguments = shlex.split(call)
             script = _changed(root / name, listed.get("changes", {}), scratch)
             yield Case(package, call, (root / name).parent, (str(script), *arguments))
+
+
+def _modules(packages: Iterable[str]) -> Iterator[str]:
+    """The modules of tests in packages that are installed."""
+    for package in packages:
+        for folder in importlib.import_module(package).__path__:
+            for path in sorted(Path(folder).glob("test_*.py")):
+                yield f"{package}.{path.stem}"
 
 
 def _changed(script: Path, changes: Mapping[str, str], scratch: Path) -> Path:
@@ -100,6 +111,8 @@ def try_case(case: Case, seconds: float) -> Outcome:
 
 
 def _judge(outcome: Outcome, status: int, printed: str) -> None:
+    if _NO_DEVICE in printed:
+        return
     found = {name: _sum(pattern, printed) for name, pattern in _COUNTS.items()}
     tests = found["ran"] - found["skipped"] or found["passed"] + found["failed"]
     outcome.tried = tests or 1
@@ -122,6 +135,7 @@ def write_page(page: Path, outcomes: list[Outcome]) -> None:
     text = page.read_text().partition(HEAD)[0].rstrip("\n")
     listed = tomllib.loads(LIST.read_text())
     parts = [f"{text}\n\n{HEAD}", _sentence(outcomes)]
+    outcomes = [each for each in outcomes if each.tried]
     for package in dict.fromkeys(each.package for each in outcomes):
         known = listed[package].get("why", {})
         parts.append(_table([each for each in outcomes if each.package == package], known))
@@ -146,13 +160,23 @@ def _table(outcomes: list[Outcome], known: Mapping[str, str]) -> str:
         f"| {outcomes[0].package} | passed | of | launches | why not |",
         "|---|---|---|---|---|",
     ]
-    for each in outcomes:
+    for each in _joined(outcomes):
         said = known.get(each.name, each.why).replace("|", "/")
         why = re.sub(r"(?<!\w)/[\w.+/-]*/", "", said)[:160]
-        rows.append(
-            f"| `{each.name}` | {each.passed} | {each.tried} | {each.launches or '-'} | {why} |"
-        )
+        name = each.name if " other " in each.name else f"`{each.name}`"
+        rows.append(f"| {name} | {each.passed} | {each.tried} | {each.launches or '-'} | {why} |")
     return "\n".join((*rows, ""))
+
+
+def _joined(outcomes: list[Outcome]) -> Iterator[Outcome]:
+    """Many modules whose tests all pass are one row."""
+    whole = [each for each in outcomes if each.passed == each.tried and not each.why]
+    if len(whole) <= MOST_ROWS:
+        yield from outcomes
+        return
+    yield from (each for each in outcomes if each not in whole)
+    sums = (sum(getattr(o, name) for o in whole) for name in ("passed", "tried", "launches"))
+    yield Outcome(outcomes[0].package, f"{len(whole)} other modules", *sums)
 
 
 def main() -> None:

@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from cuda_run import run_kernel
+from cuda_run import run_kernel, run_under_both
+from engines import compiled_where_known
 
 from cutrace.errors import KernelFault
 
@@ -53,6 +54,20 @@ def test_a_pointer_to_no_function_is_a_fault_at_its_call() -> None:
     extern "C" __global__ void k(int *out, int which) { out[0] = table[which](1); }"""
     with pytest.raises(KernelFault, match="calls through a pointer that is not the address"):
         run_kernel(source, 1, 1, np.zeros(1, np.int32), 1)
+
+
+def test_a_pointer_that_no_function_fits_is_a_fault_only_where_it_is_called() -> None:
+    source = """
+    typedef int (*Ending)(long long, int);
+    extern "C" __global__ void k(int *out, long long ending) {
+        out[threadIdx.x] = ending ? ((Ending)ending)(1, 2) : 5; }"""
+    (out,) = run_under_both(source, 1, 32, np.zeros(32, np.int32), 0)
+    assert out.tolist() == [5] * 32
+    with (
+        pytest.raises(KernelFault, match="calls through a pointer that is not the address"),
+        compiled_where_known(),
+    ):
+        run_kernel(source, 1, 32, np.zeros(32, np.int32), 64)
 
 
 def test_a_dense_switch_sends_each_lane_its_way() -> None:

@@ -151,8 +151,6 @@ def _call(decoder: Decoder, instruction: Instruction) -> Terminator | None:
     through = None
     if isinstance(target.callee, Register):
         through = decoder.fetch(target.callee, "u64")
-        if not reached:
-            raise decoder.refuse("no function of this module can be meant by the pointer")
     elif not reached:
         return None
     after = decoder.block.successors[0] if decoder.block.successors else None
@@ -197,7 +195,7 @@ def _entered(
     def entered(group: Group, lanes: Bits) -> list[tuple[FunctionSpan, Bits]]:
         pointer = through(group.frame)
         chosen = [lanes & group.pack(pointer == np.uint64(a)) for a in addresses if a is not None]
-        lost = lanes & ~np.bitwise_or.reduce(chosen)
+        lost = lanes & ~np.bitwise_or.reduce(chosen, axis=0) if chosen else lanes
         if lost.any():
             block = int(group.wave.blocks_of(group.warps[lost != 0][:1])[0])
             raise KernelFault(
