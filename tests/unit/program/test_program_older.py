@@ -9,7 +9,7 @@ OLD = """
 #include <cuda/std/functional>  // has a struct __any
 texture<float> line;
 texture<uchar4, 2, cudaReadModeNormalizedFloat> picture;
-static texture<int, cudaTextureType2D> rows;
+static texture<int, cudaTextureType2D> rows(0, cudaFilterModePoint);
 
 __global__ void sample(float *out, int *sums)
 {
@@ -30,8 +30,8 @@ int main()
     size_t offset = 1;
     CHECK(cudaBindTexture(&offset, line, d_line));
     cudaArray *array;
-    cudaChannelFormatDesc texel = cudaCreateChannelDesc<uchar4>();
-    CHECK(cudaMallocArray(&array, &texel, 4, 2));
+    cudaChannelFormatDesc texel = picture.channelDesc;
+    CHECK(cudaMallocArray(&array, &picture.channelDesc, 4, 2));
     CHECK(cudaMemcpy2DToArray(array, 0, 0, texels, 16, 16, 2, cudaMemcpyHostToDevice));
     picture.normalized = true;
     picture.addressMode[0] = cudaAddressModeClamp;

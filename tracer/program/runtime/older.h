@@ -87,9 +87,42 @@ struct textureReference {
     cudaChannelFormatDesc channelDesc;
 };
 
+/* A texel of T: the bits of one of its numbers, how many these are, and of which kind. */
+template <class T> struct cutrace_texel { enum { bits, count, kind }; };
+#define CUTRACE_TEXEL(T, bits_, count_, kind_)                                                   \
+    template <> struct cutrace_texel<T> {                                                        \
+        enum { bits = bits_, count = count_, kind = cudaChannelFormatKind##kind_ };              \
+    };
+#define CUTRACE_TEXELS(name, one, bits, kind)                                                    \
+    CUTRACE_TEXEL(one, bits, 1, kind)                                                            \
+    CUTRACE_TEXEL(name##1, bits, 1, kind)                                                        \
+    CUTRACE_TEXEL(name##2, bits, 2, kind)                                                        \
+    CUTRACE_TEXEL(name##4, bits, 4, kind)
+CUTRACE_TEXEL(char, 8, 1, Signed)
+CUTRACE_TEXELS(char, signed char, 8, Signed)
+CUTRACE_TEXELS(uchar, unsigned char, 8, Unsigned)
+CUTRACE_TEXELS(short, short, 16, Signed)
+CUTRACE_TEXELS(ushort, unsigned short, 16, Unsigned)
+CUTRACE_TEXELS(int, int, 32, Signed)
+CUTRACE_TEXELS(uint, unsigned, 32, Unsigned)
+CUTRACE_TEXELS(float, float, 32, Float)
+#undef CUTRACE_TEXELS
+#undef CUTRACE_TEXEL
+
 template <class T, int type = cudaTextureType1D,
           cudaTextureReadMode mode = cudaReadModeElementType>
-struct cutrace_texture : textureReference {};
+struct cutrace_texture : textureReference {
+    typedef cutrace_texel<T> texel;
+    __host__ __device__ constexpr cutrace_texture(
+        int normalized = 0, cudaTextureFilterMode filter = cudaFilterModePoint,
+        cudaTextureAddressMode address = cudaAddressModeClamp)
+        : textureReference{
+              0, normalized, filter, {address, address, address},
+              {texel::bits, texel::count > 1 ? texel::bits : 0, texel::count > 2 ? texel::bits : 0,
+               texel::count > 2 ? texel::bits : 0, cudaChannelFormatKind(texel::kind)}}
+    {
+    }
+};
 
 template <class T, int type, cudaTextureReadMode mode>
 cudaError_t cutrace_bind(cutrace_texture<T, type, mode> &reference, const cudaResourceDesc &from)
@@ -105,12 +138,6 @@ cudaError_t cutrace_bind(cutrace_texture<T, type, mode> &reference, const cudaRe
     return status ? status : cudaMemcpyToSymbol(reference, &object, sizeof object);
 }
 
-/* A reference's channelDesc was that of T from the start; here the host's copy is zeros. */
-template <class T> cudaChannelFormatDesc cutrace_texel(const cudaChannelFormatDesc &given)
-{
-    return given.x ? given : cudaCreateChannelDesc<T>();
-}
-
 template <class T, int type, cudaTextureReadMode mode>
 cudaError_t cudaBindTexture(size_t *offset, cutrace_texture<T, type, mode> &reference,
                             const void *memory, const cudaChannelFormatDesc &texel,
@@ -119,7 +146,7 @@ cudaError_t cudaBindTexture(size_t *offset, cutrace_texture<T, type, mode> &refe
     cudaResourceDesc from = {};
     from.resType = cudaResourceTypeLinear;
     from.res.linear.devPtr = const_cast<void *>(memory);
-    from.res.linear.desc = cutrace_texel<T>(texel);
+    from.res.linear.desc = texel;
     from.res.linear.sizeInBytes = bytes;
     if (offset)
         *offset = 0;
@@ -141,7 +168,7 @@ cudaError_t cudaBindTexture2D(size_t *offset, cutrace_texture<T, type, mode> &re
     cudaResourceDesc from = {};
     from.resType = cudaResourceTypePitch2D;
     from.res.pitch2D.devPtr = const_cast<void *>(memory);
-    from.res.pitch2D.desc = cutrace_texel<T>(texel);
+    from.res.pitch2D.desc = texel;
     from.res.pitch2D.width = width;
     from.res.pitch2D.height = height;
     from.res.pitch2D.pitchInBytes = pitch;
