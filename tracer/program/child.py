@@ -4,6 +4,7 @@ Processes that it starts in turn use the device as it does, each on a line of it
 """
 
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -15,6 +16,7 @@ from pathlib import Path
 from ...cache import folder_of, made_folder
 from ...errors import CutraceError, nearest
 from .connections import Connections, Listener
+from .stand_ins import is_named_in
 
 STARTUP = Path(__file__).with_name("startup")
 PYTHON_CACHES = {
@@ -46,9 +48,8 @@ class Child:
         self._listener = Listener()
         self._connections = Connections(self._listener.socket, memory)
         try:
-            self._process = _start(
-                command, path, _environment(library, self._listener.name), output
-            )
+            environment = _environment(_folders(library, command, path), self._listener.name)
+            self._process = _start(command, path, environment, output)
         except CutraceError:
             self._listener.close()
             raise
@@ -84,10 +85,17 @@ class Child:
         os.close(self._ended)
 
 
-def _environment(library: Path, recorder: str) -> dict[str, str]:
+def _folders(library: Path, command: Sequence[str], path: Path | None) -> list[Path]:
+    """Where a program is to look for libraries before all other folders."""
+    program = path or Path(shutil.which(command[0]) or command[0])
+    return [library, library / "libraries"] if is_named_in(program) else [library]
+
+
+def _environment(folders: Sequence[Path], recorder: str) -> dict[str, str]:
+    library = folders[0]
     return {
         **os.environ,
-        "LD_LIBRARY_PATH": _before(str(library), "LD_LIBRARY_PATH"),
+        "LD_LIBRARY_PATH": _before(":".join(map(str, folders)), "LD_LIBRARY_PATH"),
         "LD_PRELOAD": _before(str(library / "libcuda.so.1"), "LD_PRELOAD"),
         "PYTHONPATH": _before(str(STARTUP), "PYTHONPATH"),
         **{name: str(folder_of(kind)) for name, kind in PYTHON_CACHES.items()},

@@ -17,6 +17,7 @@ from ...cache import kept_folder, key_of
 from ...errors import CutraceError
 from .entries import driver_errors, driver_table, stub_library
 from .exports import runtime_table
+from .stand_ins import STAND_INS, files, version_nodes, write_versions
 from .toolkit import Toolkit
 from .wire import RUNTIME
 
@@ -25,13 +26,13 @@ LIBRARIES = Path(__file__).with_name("libraries")
 HEADERS = LIBRARIES / "include"
 """cublas_v2.h and the like, for programs that are compiled where NVIDIA's are not."""
 
-OF_MACHINE_CODE = ("cublas", "cublasLt", "cufft", "curand", "cusparse")
-"""Libraries whose calls ours computes or refuses, by what the linker calls them."""
-
 HEADERS_NOW = ("nvToolsExt",)
 """Libraries that older programs are linked with, and that are headers alone today."""
 
 FLAGS = ("-std=gnu11", "-O2", "-fPIC", "-fvisibility=hidden", "-pthread", "-Wall", "-Wextra")
+
+WRITERS = ("entries", "exports", "library", "stand_ins")
+"""Files beside this one that write a part of the library."""
 
 _DEFINED = re.compile(r"^API [^\n(]*?(\w+)\(", re.MULTILINE)
 _ERROR = re.compile(r"^\s+(cuda(?:Error\w+|Success))\s*=", re.MULTILINE)
@@ -42,12 +43,13 @@ def build_library(toolkit: Toolkit, compiler: str) -> Path:
 
     In its folder `stubs` is a `libcuda.so` for the linker, as in NVIDIA's toolkit; in `within` is
     what a process opens that runs already (`within/beside.py`): it reads no $LD_LIBRARY_PATH any
-    more, but takes what it has under the name of NVIDIA's driver.
+    more, but takes what it has under the name of NVIDIA's driver. In `libraries` are the names of
+    the files that it stands in for.
     """
     major = toolkit.version.partition(".")[0]
     folders = (RUNTIME, DRIVER, LIBRARIES, HEADERS)
     sources = sorted(path for folder in folders for path in folder.glob("*.[ch]"))
-    writers = [Path(__file__).with_name(f"{name}.py") for name in ("entries", "exports", "library")]
+    writers = [Path(__file__).with_name(f"{name}.py") for name in WRITERS]
     texts = (path.read_bytes() for path in (*sources, *writers))
     made_of: list[str | bytes] = [compiler, toolkit.version, *FLAGS, *texts]
     key = key_of(*made_of)
@@ -60,8 +62,10 @@ def _make(folder: Path, toolkit: Toolkit, compiler: str, major: str) -> None:
     work.mkdir()
     ours = (path for folder in (RUNTIME, DRIVER, LIBRARIES) for path in sorted(folder.glob("*.c")))
     sources = [*ours, *_written(work, toolkit)]
-    names = "".join(f"{library}*; " for library in ("cuda", "__cuda", *OF_MACHINE_CODE))
-    (work / "map").write_text(f"{name} {{ global: {names}}};\nlibcudart.so.12 {{ }};\n")
+    ours_begin = ("cuda", "__cuda", *(library.names for library in STAND_INS))
+    names = "".join(f"{begin}*; " for begin in ours_begin)
+    others = f"libcudart.so.12 {{ }};\n{version_nodes()}"
+    (work / "map").write_text(f"{name} {{ global: {names}}};\n{others}")
     headers = [f"-I{each}" for each in (toolkit.include, RUNTIME, DRIVER, work)]
     objects = [str(work / f"{path.parent.name}_{path.stem}.o") for path in sources]
 
@@ -70,11 +74,17 @@ def _make(folder: Path, toolkit: Toolkit, compiler: str, major: str) -> None:
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:  # g++ takes several for C++, whatever -x says
         list(pool.map(compile_one, sources, objects))
+    (work / "versions.c").write_text(write_versions(objects))
+    objects.append(str(work / "versions.o"))
+    compile_one(work / "versions.c", objects[-1])
     _link(compiler, objects, folder / name, work)
     (folder / "within").mkdir()
     _link(compiler, objects, folder / "within" / "libcuda.so.1", work)
-    for library in ("cudart", *OF_MACHINE_CODE, *HEADERS_NOW):
+    for library in ("cudart", *(each.linked for each in STAND_INS), *HEADERS_NOW):
         (folder / f"lib{library}.so").symlink_to(name)
+    (folder / "libraries").mkdir()
+    for file in files():
+        (folder / "libraries" / file).symlink_to(f"../{name}")
     (folder / "libcudart.so.12").symlink_to(name)
     (folder / "libcuda.so.1").symlink_to(name)
     (folder / "libcuda.so").symlink_to(name)

@@ -1,0 +1,64 @@
+"""Programs that were linked elsewhere with NVIDIA's cuBLAS: ours stands in for it."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from program_run import HEAD, Done, cutrace
+
+from cutrace.tracer.program.library import build_library
+from cutrace.tracer.program.stand_ins import is_named_in
+from cutrace.tracer.program.toolkit import find_host_compiler, find_toolkit
+
+THEIRS = """
+int cublasCreate_v2(void **handle) { return 90; }
+int cublasDdot_v2(void *h, int n, double *x, int p, double *y, int q, double *out) { return 90; }
+int cublasSgemmEx(void) { return 90; }
+"""
+"""As NVIDIA's library has these names; none of it is to run."""
+
+APP = """
+extern "C" int cublasCreate_v2(void **);
+extern "C" int cublasSgemmEx();
+extern "C" int cublasDdot_v2(void *, int, double *, int, double *, int, double *);
+int main() {
+    void *handle; double *x, dot;
+    CHECK(cudaMallocManaged(&x, 24));
+    for (int i = 0; i < 3; i++) x[i] = i + 1;
+    int made = cublasCreate_v2(&handle), did = cublasDdot_v2(handle, 3, x, 1, x, 1, &dot);
+    printf("%d %d %.0f %d", made, did, dot, cublasSgemmEx());
+}
+"""
+
+
+def link_elsewhere(folder: Path) -> Done:
+    """Build `app` with nvcc itself, and a library with the name and versions of NVIDIA's."""
+    toolkit, compiler = find_toolkit(), find_host_compiler()
+    (folder / "theirs.c").write_text(THEIRS)
+    (folder / "map").write_text("libcublas.so.12 { global: cublas*; };")
+    (folder / "app.cu").write_text(HEAD + APP)
+    into = [*("-o", "libcublas.so", "-Wl,-soname,libcublas.so.12", "-Wl,--version-script,map")]
+    shared = [compiler, "-shared", "-fPIC", "-x", "c", "theirs.c", *into]
+    subprocess.run(shared, cwd=folder, check=True)
+    ours = f"-L{build_library(toolkit, compiler)}"
+    nvcc = [str(toolkit.nvcc), "-ccbin", compiler, "-cudart", "shared", "-L.", "-lcublas", ours]
+    subprocess.run([*nvcc, "app.cu", "-o", "app"], cwd=folder, check=True)
+    (folder / "libcublas.so").rename(folder / "libcublas.so.12")
+    return cutrace(folder, "record", "--", "./app")
+
+
+@pytest.mark.slow
+def test_a_program_that_asks_for_nvidias_cublas_gets_ours(tmp_path: Path) -> None:
+    done = link_elsewhere(tmp_path)
+    # 1 + 4 + 9, and CUBLAS_STATUS_NOT_SUPPORTED of a call that we do not compute
+    assert (done.status, done.out) == (0, "0 0 14 15"), done.err
+    events = [event.name for event in done.trace.manifest.events if event.kind == "library"]
+    assert events == ["cublasDdot"]
+
+
+def test_only_a_program_that_names_a_library_gets_ours(tmp_path: Path) -> None:
+    (tmp_path / "named").write_bytes(b"\x7fELF...\0libcufft.so.11\0...")
+    (tmp_path / "longer").write_bytes(b"\x7fELF...\0libcufft.so.11.2\0...")
+    (tmp_path / "empty").touch()
+    found = [is_named_in(tmp_path / name) for name in ("named", "longer", "empty", "absent")]
+    assert found == [True, False, False, False]

@@ -1,0 +1,84 @@
+"""Libraries of machine code: ours in their place, by the names that NVIDIA's have.
+
+A program that was built elsewhere asks for `cublasSgemm_v2` of `libcublas.so.12`, in that version;
+so our library has each function once more, for each file that has it. A program that names none of
+these files gets none: Python's packages bring their own.
+"""
+
+import mmap
+import re
+import subprocess
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from .exports import JUMPS, jump
+
+
+@dataclass(frozen=True, slots=True)
+class StandIn:
+    """A library: what the linker calls it, how its functions begin, its files in CUDA 12 and 13.
+
+    The version of a file's symbols is called as the file is.
+    """
+
+    linked: str
+    names: str
+    files: tuple[str, ...]
+
+
+STAND_INS = (
+    StandIn("cublasLt", "cublasLt", ("libcublasLt.so.12", "libcublasLt.so.13")),
+    StandIn("cublas", "cublas", ("libcublas.so.12", "libcublas.so.13")),
+    StandIn("cufft", "cufft", ("libcufft.so.11", "libcufft.so.12")),
+    StandIn("curand", "curand", ("libcurand.so.10",)),
+    StandIn("cusparse", "cusparse", ("libcusparse.so.12",)),
+)
+
+_SECOND = re.compile(
+    r"cublas(Create|Destroy|GetVersion|SetWorkspace|[SG]et(Stream|PointerMode)|"
+    r"(I?[sdcz]|[SDCZ]|Sc|Dz|Cs|Zd)(a?xpy|scal|copy|swap|dot[uc]?|nrm2|a(sum|max|min)|rotm?g?|"
+    r"(ge|gb|sy|he|sb|hb|sp|hp|tr|tb|tp)mv|t[rbp]sv|ger[uc]?|(sy|he|sp|hp)r2?|"
+    r"(ge|sy|he|tr)mm|(sy|he)r2?k|trsm))"
+)
+"""Functions of cuBLAS that are `NAME_v2` in its file: NAME is the interface of CUDA 3 there.
+Source: cuBLAS documentation, 1.1 "New and Legacy cuBLAS API", and cublas_v2.h of CUDA 12."""
+
+_DEFINED = re.compile(r"^\w+ T (\w+)$", re.MULTILINE)
+
+
+def files() -> Iterator[str]:
+    """The names of all files that we stand in for."""
+    for library in STAND_INS:
+        yield from library.files
+
+
+def version_nodes() -> str:
+    """The versions of our symbols besides our own, for the linker."""
+    return "".join(f"{file} {{ }};\n" for file in files())
+
+
+def write_versions(objects: Sequence[str]) -> str:
+    """C: a function for each that these object files define, in the version of each file."""
+    said = subprocess.run(
+        ["nm", "-g", "--defined-only", *objects], capture_output=True, text=True, check=True
+    ).stdout
+    return "\n".join((JUMPS, *_jumps(_DEFINED.findall(said)), ""))
+
+
+def _jumps(functions: Iterable[str]) -> Iterator[str]:
+    for name in sorted(set(functions)):
+        library = next((each for each in STAND_INS if name.startswith(each.names)), None)
+        asked = f"{name}_v2" if _SECOND.fullmatch(name) else name
+        for number, file in enumerate(library.files if library else ()):
+            label = f"stand_in_{number}_{name}"
+            yield jump(label, name, f"\\n.symver {label}, {asked}@{file}, remove")
+
+
+def is_named_in(program: Path) -> bool:
+    """Whether a program's file names one of the libraries."""
+    try:
+        with program.open("rb") as file, mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ) as text:
+            return any(text.find(f"{name}\0".encode()) >= 0 for name in files())
+    except (OSError, ValueError):  # not there, or empty: what starts it says so
+        return False
