@@ -16,7 +16,7 @@ from pathlib import Path
 from ...cache import folder_of, made_folder
 from ...errors import CutraceError, nearest
 from .connections import Connections, Listener
-from .stand_ins import is_named_in
+from .exported.stand_ins import is_named_in
 
 STARTUP = Path(__file__).with_name("startup")
 PYTHON_CACHES = {

@@ -15,9 +15,9 @@ from pathlib import Path
 
 from ...cache import kept_folder, key_of
 from ...errors import CutraceError
-from .entries import driver_errors, driver_table, stub_library
-from .exports import runtime_table
-from .stand_ins import STAND_INS, files, version_nodes, write_versions
+from .exported.driver import driver_errors, driver_table, stub_library
+from .exported.runtime import runtime_table
+from .exported.stand_ins import STAND_INS, files, version_nodes, write_versions
 from .toolkit import Toolkit
 from .wire import RUNTIME
 
@@ -30,9 +30,6 @@ HEADERS_NOW = ("nvToolsExt",)
 """Libraries that older programs are linked with, and that are headers alone today."""
 
 FLAGS = ("-std=gnu11", "-O2", "-fPIC", "-fvisibility=hidden", "-pthread", "-Wall", "-Wextra")
-
-WRITERS = ("entries", "exports", "library", "stand_ins")
-"""Files beside this one that write a part of the library."""
 
 _DEFINED = re.compile(r"^API [^\n(]*?(\w+)\(", re.MULTILINE)
 _ERROR = re.compile(r"^\s+(cuda(?:Error\w+|Success))\s*=", re.MULTILINE)
@@ -49,7 +46,7 @@ def build_library(toolkit: Toolkit, compiler: str) -> Path:
     major = toolkit.version.partition(".")[0]
     folders = (RUNTIME, DRIVER, LIBRARIES, HEADERS)
     sources = sorted(path for folder in folders for path in folder.glob("*.[ch]"))
-    writers = [Path(__file__).with_name(f"{name}.py") for name in WRITERS]
+    writers = [Path(__file__), *sorted(Path(__file__).with_name("exported").glob("*.py"))]
     texts = (path.read_bytes() for path in (*sources, *writers))
     made_of: list[str | bytes] = [compiler, toolkit.version, *FLAGS, *texts]
     key = key_of(*made_of)

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from program_run import HEAD, Done, cutrace
 
+from cutrace.tracer.program.exported.stand_ins import is_named_in
 from cutrace.tracer.program.library import build_library
-from cutrace.tracer.program.stand_ins import is_named_in
 from cutrace.tracer.program.toolkit import find_host_compiler, find_toolkit
 
 THEIRS = """

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from .toolkit import Toolkit
+from ..toolkit import Toolkit
 
 _DECLARED = re.compile(r"\b(cuda[A-Z]\w*)\s*\(")
 _PER_THREAD = re.compile(r"#\s*define\s+\w+\s+__CUDART_API_PTSZ\((\w+)\)")

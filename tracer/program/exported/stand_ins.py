@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from .exports import JUMPS, jump
+from .runtime import JUMPS, jump
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,1 @@
+"""Which names our library exports: those of CUDA's headers, and of the files it stands in for."""
