@@ -31,6 +31,7 @@ EXAMPLES = (
     "cutrace check scale.cu --budget budget.toml",
     "cutrace check scale.cu --budget budget.toml --update",
     "cutrace check scale.cu --races",
+    "cutrace check --model my_model.toml",
     "cutrace check scale.cu --budget budget.toml --format junit",
 )
 NAME = "cutrace.toml"
@@ -58,6 +59,13 @@ def command(
     update_: Annotated[
         bool, typer.Option("--update", help="Write the present numbers into the budget instead.")
     ] = False,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE|NAME",
+            help="A model of your own keeps the contract: its file, or that of a device with it.",
+        ),
+    ] = None,
     allow_missing: Annotated[
         bool, typer.Option("--allow-missing", help="Kernels of the budget may be absent.")
     ] = False,
@@ -99,6 +107,12 @@ def command(
         raise CutraceError(f"no format {format!r}; expected {' or '.join(FORMATS)}")
     asked = races or memory or budget is not None
     program = program_of(ctx)
+    if model is not None:
+        if source or program or asked:
+            raise CutraceError("--model tries a model alone, without a trace")
+        from .running.model_check import check_model_here
+
+        return check_model_here(model)
     if source is None and program is None and not asked:
         source = Path(NAME)
     if source is not None and source.name == NAME:

@@ -30,6 +30,7 @@ NAV: dict[str, str | dict[str, str]] = {
         "Read and serve reports": "report.md",
         "Check in CI": "check.md",
         "Try what if": "what-if.md",
+        "Write a model": "own-models.md",
         "Sweep": "sweep.md",
         "Come from another tool": "coming.md",
         "Exchange traces": "exchange.md",

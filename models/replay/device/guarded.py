@@ -54,14 +54,26 @@ class Guarded:
             if counter not in step.counts:
                 raise self._refuse(f"answers without its counter `{counter}`", batch)
             self._check(counter, np.asarray(step.counts[counter]), rows, batch)
+        if step.out is not None:
+            self._check_out(step.out, batch)
         return step
+
+    def _check_out(self, out: Batch, batch: Batch) -> None:
+        """Refuse rows to pass on that are not (m, lanes), or belong to no row of the batch."""
+        many = {len(part) for part in (out.kind, out.addresses, out.active, out.row)}
+        if len(many) > 1 or out.addresses.shape != out.active.shape:
+            said = "passes on a Batch whose kind, addresses, active and row are not equally long"
+            raise self._refuse(said, batch)
+        if len(out) and not np.isin(out.row, batch.row).all():
+            said = "passes on rows whose `row` is none of the batch's"
+            raise self._refuse(said, batch)
 
     def _check(self, counter: str, column: Any, rows: int, batch: Batch) -> None:
         """Refuse a column that is not (rows,) integers."""
         if column.shape != (rows,):
             said = f"`{counter}` has the shape {column.shape}; expected ({rows},)"
             raise self._refuse(said, batch)
-        if column.dtype.kind not in "iu":
+        if len(column) and column.dtype.kind not in "iu":
             odd = [n for n, value in enumerate(column.tolist()) if value != value or value % 1]
             first = odd[0] if odd else 0
             said = f"`{counter}` is {column[first]} of {column.dtype}; expected integers"
@@ -81,9 +93,15 @@ class Guarded:
         """The error, with what was asked for in a row of the batch."""
         if not len(batch):
             return CutraceError(f"model {self.name}: {said}, in a batch without rows")
-        kind, active = batch.kinds[int(batch.kind[row])], batch.active[row]
-        at = int(batch.addresses[row][active.argmax()])
         return CutraceError(
-            f"model {self.name}: {said}, in row {row} of a batch of {len(batch)}: {kind.space} "
-            f"{kind.access}, {int(active.sum())} lanes of {kind.width} bytes from {at:#x} on"
+            f"model {self.name}: {said}, in row {row} of a batch of {len(batch)}: "
+            f"{describe_row(batch, row)}"
         )
+
+
+def describe_row(batch: Batch, row: int) -> str:
+    """What a row asks for."""
+    kind, active = batch.kinds[int(batch.kind[row])], batch.active[row]
+    at = int(batch.addresses[row][active.argmax()])
+    lanes = f"{int(active.sum())} lanes of {kind.width} bytes"
+    return f"{kind.space} {kind.access}, {lanes} from {at:#x} on"

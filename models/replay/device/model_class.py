@@ -39,7 +39,9 @@ def find_model(name: str, where: str) -> Callable[..., Model]:
     try:
         if not module:
             return _named(name, where)
-        found = _file(Path(module)) if module.endswith(".py") else importlib.import_module(module)
+        found = (
+            import_file(Path(module)) if module.endswith(".py") else importlib.import_module(module)
+        )
         model: Callable[..., Model] = getattr(found, member)
     except CutraceError:
         raise
@@ -70,7 +72,7 @@ def _named(name: str, where: str) -> Callable[..., Model]:
     )
 
 
-def _file(path: Path) -> ModuleType:
+def import_file(path: Path) -> ModuleType:
     """Import a file, once as long as it says the same."""
     text = path.read_bytes()
     name = f"cutrace_model_{path.stem}_{blake2b(text, digest_size=8).hexdigest()}"

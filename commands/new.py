@@ -1,0 +1,58 @@
+"""`cutrace new`: a model of one's own to begin with, which runs and is tested."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..errors import CutraceError, nearest
+from .options.quote import quote
+
+PANEL = "Look up"
+EXAMPLES = ("cutrace new model tlb", "cutrace new model tlb --folder models")
+TEMPLATES = Path(__file__).parent / "templates"
+"""A folder for each kind; names of files end in .txt, so that no tool takes them for its own."""
+STANDS = "my_model"
+"""What stands for the name."""
+
+
+def command(
+    kind: Annotated[str, typer.Argument(metavar="model", help="What to write: a model.")],
+    name: Annotated[str, typer.Argument(help="Its name, small letters and underscores.")],
+    folder: Annotated[Path, typer.Option(help="Where to put its folder.")] = Path(),
+) -> str:
+    """Write a model of your own, its device, counters and tests, to begin with."""
+    from ..models.replay.device.model_class import model_names
+
+    kinds = [each.name for each in TEMPLATES.iterdir()]
+    if kind not in kinds:
+        raise CutraceError(
+            f"no template {kind!r}{nearest(kind, kinds)}; expected {', '.join(kinds)}"
+        )
+    if not name.isidentifier() or name != name.lower() or name in model_names():
+        raise CutraceError(
+            f"{name!r} cannot be a model's name: expected small letters, digits and underscores,"
+            " and no name of a model of cutrace's"
+        )
+    target = folder / name
+    if target.exists():
+        raise CutraceError(f"{target} is there already: name another folder, or remove it")
+    return _write(kind, name, target)
+
+
+def _write(kind: str, name: str, target: Path) -> str:
+    """Write the files of a template, with the name in place of STANDS."""
+    changes = {STANDS: name, _camel(STANDS): _camel(name)}
+    target.mkdir(parents=True)
+    for each in sorted((TEMPLATES / kind).iterdir()):
+        text = each.read_text(encoding="utf-8")
+        for old, new in changes.items():
+            text = text.replace(old, new)
+        (target / each.stem.replace(STANDS, name)).write_text(text, encoding="utf-8")
+    listed = "\n".join(f"  {path.name}" for path in sorted(target.iterdir()))
+    return f"{target}\n{listed}\nnext: cutrace check --model {quote(target / f'{name}.toml')}"
+
+
+def _camel(name: str) -> str:
+    """`my_model` as a class: `MyModel`."""
+    return "".join(part.capitalize() for part in name.split("_"))

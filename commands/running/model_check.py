@@ -1,0 +1,94 @@
+"""`cutrace check --model`: whether a model of one's own keeps the contract."""
+
+import inspect
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ...errors import CheckFailed, CutraceError
+from ..options.quote import quote
+
+if TYPE_CHECKING:
+    from ...models.replay.device.conformance import Build
+
+
+def check_model_here(name: str) -> str:
+    """What was tried of each model; `CheckFailed` with what it does against the contract.
+
+    `name` is a device's file with stages of one's own, a file with a model, `FILE.py:CLASS` of one
+    with several, or whatever else a device's file may call a model.
+    """
+    from ...models.replay.device.conformance import ROWS, SIZES, check_model
+
+    faults, tried = [], []
+    for build, called, spaces, lanes in _models(name):
+        faults += check_model(build, called, spaces, lanes)
+        tried.append(called)
+    if faults:
+        raise CheckFailed("\n".join(faults))
+    sizes = ", ".join(map(str, SIZES))
+    device = quote(name) if name.endswith(".toml") else "DEVICE.toml"
+    told = (f"model {called} keeps the contract: {ROWS} rows, also by {sizes}" for called in tried)
+    return "\n".join((*told, f"next: cutrace analyze TRACE -d {device}"))
+
+
+def _models(name: str) -> Iterator[tuple["Build", str, tuple[str, ...], int]]:
+    """Each model: what it is called, the state spaces that it hears of, and the lanes of rows."""
+    if name.endswith(".toml"):
+        yield from _of_device(name)
+        return
+    from ...models.replay.device.model_class import find_model
+
+    found = f"{name}:{_only_class(Path(name))}" if name.endswith(".py") else name
+    build: Any = find_model(found, "--model")
+    needed = [
+        key
+        for key, parameter in inspect.signature(build).parameters.items()
+        if parameter.default is parameter.empty
+    ]
+    if needed:
+        raise CutraceError(
+            f"--model {name}: it has keys without a default, {', '.join(needed)}: name a device's"
+            " file, whose stage says them"
+        )
+    yield build, found, ("global",), 32
+
+
+def _of_device(name: str) -> Iterator[tuple["Build", str, tuple[str, ...], int]]:
+    from ...models.replay.device.device import load_device
+    from ...models.replay.device.model_class import is_foreign
+    from ...models.replay.device.wiring import wire
+
+    device = load_device(name)
+    own = [w for w in wire(device.stages, device.file) if is_foreign(w.stage.model)]
+    if not own:
+        raise CutraceError(
+            f"--model {name}: all its stages have models of cutrace's, which are tested"
+        )
+    for each in own:
+        lanes = 1 if each.after else 32
+        build = partial(_unguarded, each.build)
+        yield build, f"{each.stage.name} of {name}", each.spaces, lanes
+
+
+def _unguarded(build: Any) -> Any:
+    return build().model
+
+
+def _only_class(path: Path) -> str:
+    """The name of the one class of a file that has a `step`."""
+    from ...models.replay.device.model_class import import_file
+
+    try:
+        module = import_file(path)
+    except Exception as error:
+        raise CutraceError(f"--model {path}: {type(error).__name__}: {error}") from error
+    classes = inspect.getmembers(module, inspect.isclass)
+    own = [n for n, c in classes if c.__module__ == module.__name__ and hasattr(c, "step")]
+    if len(own) != 1:
+        raise CutraceError(
+            f"--model {path}: {len(own)} classes have a `step`"
+            f"{': ' * bool(own)}{', '.join(own)}; expected one, or {path}:CLASS"
+        )
+    return own[0]

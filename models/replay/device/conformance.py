@@ -1,0 +1,199 @@
+"""Conformance: whether a model keeps the contract of `seam.py`, whatever it counts.
+
+It is asked about rows of chance in one batch, and what it answers must not hang on what replay may
+do otherwise: on how many rows a batch has, on their order and base addresses (of a model with a
+period), on other instances, on which units it serves at once, or on how kinds are numbered.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from ....errors import CutraceError
+from ..seam import ACCESSES, Batch, Kind, Model, Step
+from .guarded import Guarded, describe_row
+
+ROWS, SIZES, UNITS = 512, (1, 7, 64), 3
+"""Rows that are asked about, the sizes of batches that they come in, and units that are served."""
+SLOW, AGAIN = 100.0, 8
+"""Microseconds a row that are too many (ten million rows take a quarter of an hour), and how often
+the rows are asked about to measure them.
+"""
+WIDTHS = (1, 2, 4, 8, 16)
+PLAIN = ("global", "local", "shared", "const")
+"""State spaces of which rows can be made up; those of textures need a texture."""
+BASES = (0, 0x10000000, 1 << 40, (1 << 62) + (1 << 33))
+"""Where lanes begin; an address may have all of 63 bits."""
+SECTOR, FAR = 32, 1 << 20
+Build = Callable[[], Model]
+
+
+def check_model(
+    build: Build, name: str, spaces: tuple[str, ...] = ("global",), lanes: int = 32
+) -> list[str]:
+    """Return what a model does against the contract, one sentence a fault; none if it keeps it.
+
+    `build` makes one in its first state; `spaces` are the state spaces of its stage, of which rows
+    are made up of those in PLAIN; `lanes` are 1 behind a stage that passes on transactions.
+    """
+    plain = tuple(space for space in spaces if space in PLAIN)
+    if not plain:
+        raise CutraceError(f"model {name}: hears of {', '.join(spaces)} alone: it cannot be tried")
+    batch = make_rows(plain, lanes)
+    try:
+        made: Any = partial(Guarded, build, name)
+        known = made()
+        whole = _ask(made(), batch)
+    except CutraceError as error:
+        return [str(error)]
+    checks = [_pieces, _others, _kinds, _speed, _order if known.period else _units]
+    faults = []
+    for check in checks:
+        try:
+            faults += [f"model {name}: {said}" for said in check(made, batch, whole)]
+        except CutraceError as error:
+            faults.append(str(error))
+    return [*_names(known, name), *faults]
+
+
+def make_rows(spaces: tuple[str, ...], lanes: int = 32, seed: int = 0) -> Batch:
+    """Rows of chance, each of a warp of 32 lanes of which some are active, or of a sector."""
+    random = np.random.default_rng(seed)
+    kinds = tuple(
+        Kind(space, access, "", width)
+        for space in spaces
+        for access in ACCESSES[space]
+        for width in (WIDTHS if lanes > 1 else (SECTOR,))
+    )
+    kind = random.integers(0, len(kinds), ROWS)
+    width = np.array([each.width for each in kinds])[kind, None]
+    base = np.array(BASES)[random.integers(0, len(BASES), ROWS), None]
+    base = base + SECTOR * random.zipf(1.3, (ROWS, 1)) % FAR
+    stride = random.choice([0, 1, 1, 2, 33], ROWS)[:, None]
+    scattered = random.integers(0, 4096, (ROWS, lanes)) * (random.random((ROWS, 1)) < 0.3)
+    addresses = base + width * (np.arange(lanes) * stride + scattered)
+    active = (random.random((ROWS, lanes)) < 0.8) | (random.random((ROWS, 1)) < 0.5)
+    active[np.arange(ROWS), random.integers(0, lanes, ROWS)] = True
+    for array in (kind, addresses, active):
+        array.setflags(write=False)
+    return Batch(kinds, kind, addresses, active, np.arange(ROWS), passes_on=True)
+
+
+def _ask(model: Guarded, batch: Batch) -> Step:
+    """What a model answers, which must be able to answer nothing, too."""
+    step = model.step(batch)
+    model.step(batch.take(slice(0, 0)))
+    return step
+
+
+def _names(model: Guarded, name: str) -> Iterator[str]:
+    counters, period = model.counters, model.period
+    odd = [c for c in counters if not (isinstance(c, str) and c.isidentifier())]
+    if odd or len({*counters}) < len(counters):
+        yield f"model {name}: counters {counters}; expected different names"
+    if not isinstance(period, int) or period < 0:
+        yield f"model {name}: period = {period!r}; expected bytes, or 0"
+
+
+def _pieces(made: Callable[[], Guarded], batch: Batch, whole: Step) -> Iterator[str]:
+    """Batches may have any size."""
+    for size in SIZES:
+        model = made()
+        parts = [slice(at, at + size) for at in range(0, len(batch), size)]
+        steps = [model.step(batch.take(part)) for part in parts]
+        yield from _differ(steps, [*range(len(batch))], batch, whole, f"in batches of {size}")
+
+
+def _others(made: Callable[[], Guarded], batch: Batch, whole: Step) -> Iterator[str]:
+    """Instances know nothing of each other, and rows only of those before them."""
+    model, other = made(), made()
+    steps = []
+    for at in range(0, len(batch), len(batch) // 4):
+        part = batch.take(slice(at, at + len(batch) // 4))
+        other.step(part)
+        other.step(part)
+        steps.append(model.step(part))
+    yield from _differ(steps, [*range(len(batch))], batch, whole, "beside another instance")
+
+
+def _kinds(made: Callable[[], Guarded], batch: Batch, whole: Step) -> Iterator[str]:
+    """How kinds are numbered means nothing."""
+    last = len(batch.kinds) - 1
+    turned = replace(batch, kinds=batch.kinds[::-1], kind=last - batch.kind)
+    yield from _differ(
+        [made().step(turned)], [*range(len(batch))], batch, whole, "with kinds in another order"
+    )
+
+
+def _order(made: Callable[[], Guarded], batch: Batch, whole: Step) -> Iterator[str]:
+    """A model with a period is asked in any order, and of addresses modulo that."""
+    order = np.random.default_rng(1).permutation(len(batch))
+    model = made()
+    for said in ("in another order", "asked a second time"):
+        yield from _differ([model.step(batch.take(order))], order.tolist(), batch, whole, said)
+    base = batch.addresses.min(axis=1, keepdims=True)
+    moved = replace(batch, addresses=batch.addresses - base + base % model.period)
+    said = f"at a base address modulo its period, {model.period}"
+    yield from _differ([made().step(moved)], [*range(len(batch))], batch, whole, said)
+
+
+def _units(made: Callable[[], Guarded], batch: Batch, whole: Step) -> Iterator[str]:
+    """One that serves all units at once keeps them apart; one that adds up adds up."""
+    unit = np.arange(len(batch)) % UNITS
+    if getattr(made(), "serves_units", False):
+        together = made().step(replace(batch, unit=unit))
+        for number in range(UNITS):
+            rows = np.flatnonzero(unit == number)
+            own = Step(made().step(batch.take(rows)).counts)
+            part = Step({name: np.asarray(c)[rows] for name, c in together.counts.items()})
+            yield from _differ([part], [*range(len(rows))], batch.take(rows), own, "beside units")
+    if getattr(made(), "adds_up", False):
+        found = made().step(replace(batch, group=unit, groups=UNITS))
+        for name, column in whole.counts.items():
+            sums = np.bincount(unit, column, UNITS)
+            if (np.asarray(found.counts[name]) != sums).any():
+                yield f"`{name}` of groups is {found.counts[name]}; its rows add up to {sums}"
+
+
+def _speed(made: Callable[[], Guarded], batch: Batch, whole: Step) -> Iterator[str]:
+    """What a row takes, and the row that takes longest."""
+    began = perf_counter()
+    many = batch.take(np.tile(np.arange(len(batch)), AGAIN))
+    made().step(many)
+    a_row = (perf_counter() - began) * 1e6 / len(many)
+    if a_row <= SLOW:
+        return
+    model, seconds = made(), []
+    for row in range(len(batch)):
+        began = perf_counter()
+        model.step(batch.take(slice(row, row + 1)))
+        seconds.append(perf_counter() - began)
+    worst = int(np.argmax(seconds))
+    yield (
+        f"slow: {a_row:.0f} us a row, more than {SLOW:.0f}; row {worst} alone takes"
+        f" {1e6 * seconds[worst]:.0f} us: {describe_row(batch, worst)}"
+    )
+
+
+def _differ(
+    steps: list[Step], rows: list[int], batch: Batch, whole: Step, said: str
+) -> Iterator[str]:
+    """The first row of which something else is said than in one batch; `rows` are those asked."""
+    for name, column in whole.counts.items():
+        found = np.concatenate([np.asarray(step.counts[name]) for step in steps])
+        expected = np.asarray(column)[rows]
+        if odd := np.flatnonzero(found != expected).tolist():
+            yield (
+                f"{said}, `{name}` of row {rows[odd[0]]} is {found[odd[0]]}, else"
+                f" {expected[odd[0]]}: {describe_row(batch, rows[odd[0]])}"
+            )
+            return
+    passed = [step.out for step in steps if step.out is not None]
+    if whole.out is not None and said != "in another order":
+        row = np.concatenate([out.row for out in passed]) if passed else np.zeros(0)
+        if sorted(row.tolist()) != sorted(whole.out.row.tolist()):
+            yield f"{said}, it passes on {len(row)} rows, else {len(whole.out)}"
