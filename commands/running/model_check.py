@@ -29,7 +29,10 @@ def check_model_here(name: str) -> str:
         raise CheckFailed("\n".join(faults))
     sizes = ", ".join(map(str, SIZES))
     device = quote(name) if name.endswith(".toml") else "DEVICE.toml"
-    told = (f"model {called} keeps the contract: {ROWS} rows, also by {sizes}" for called in tried)
+    told = (
+        f"model {called} keeps the contract: {ROWS} rows, also in batches of {sizes}"
+        for called in tried
+    )
     return "\n".join((*told, f"next: cutrace analyze TRACE -d {device}"))
 
 
