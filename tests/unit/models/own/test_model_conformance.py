@@ -139,7 +139,7 @@ def test_the_template_runs_and_its_own_tests_pass(
 
 
 def test_the_contract_tells_of_every_field_of_a_batch() -> None:
-    text = (Path(__file__).parents[3] / "docs" / "own-models.md").read_text()
+    text = (Path(__file__).parents[4] / "docs" / "own-models.md").read_text()
     told = re.findall(
         r"^\| `(\w+)` \|", text.partition("| `Batch` |")[2].partition("\n\n")[0], re.M
     )
