@@ -1,0 +1,99 @@
+"""Prefetch: stream buffers behind a cache, which fetch what comes next before it is asked for.
+
+What the hardware does. No NVIDIA device is known to have this unit; it is here for studies. Behind
+a cache stand `buffers` of blocks. A miss of the cache that no buffer has begins a stream in the one
+unused for longest: the `depth` blocks behind it are fetched. What a buffer has need not be fetched
+again, and the stream goes on from there.
+
+What is modelled: `reads`, the loads that come, `read_hits`, those that a buffer has, and
+`prefetches`, blocks that were fetched ahead, which go on as loads of their own. `block` is a power
+of two: a sector, or a line, of which a miss fetches the sector alone. A stream stays within `page`
+bytes. 0 buffers pass everything on.
+
+What is not: time. What was fetched ahead is there at once. A store changes nothing.
+
+Source: Jouppi, "Improving Direct-Mapped Cache Performance by the Addition of a Small
+Fully-Associative Cache and Prefetch Buffers", ISCA 1990, section 4; as there 4.2, any of the blocks
+of a buffer may be the next one.
+"""
+
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..errors import CutraceError
+from .replay.native.compiled import as_array, compile_if_worth, extend
+from .replay.ordered import stream_buffers as plain
+from .replay.seam import Batch, Ints, Step
+
+WORTH = 1 << 12
+"""Requests from which on the compiled loop is worth its start of a tenth of a second."""
+
+
+@dataclass
+class Prefetch:
+    """The buffers of each unit. `block` and `page` are bytes, powers of 2, `depth` is in blocks."""
+
+    buffers: int
+    depth: int = 4
+    block: int = 128
+    page: int = 4096
+
+    counters: ClassVar[tuple[str, ...]] = ("reads", "read_hits", "prefetches")
+    period: ClassVar[int] = 0
+    serves_units: ClassVar[bool] = True
+    adds_up: ClassVar[bool] = True
+    _buffers: Any = field(default_factory=lambda: (_nothing(),) * 3, init=False, repr=False)
+    _turns: Ints = field(default_factory=lambda: _nothing(), init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Refuse blocks and pages that there cannot be."""
+        for name in ("block", "page"):
+            if (value := getattr(self, name)) < 1 or value & (value - 1):
+                raise CutraceError(f"prefetch: {name} = {value}; expected a power of two")
+        if self.page < self.block or min(self.buffers, self.depth) < 0:
+            raise CutraceError(
+                f"prefetch: {self.buffers} buffers of {self.depth} blocks of {self.block} bytes in"
+                f" pages of {self.page}; expected 0 or more, and a block in a page at least"
+            )
+
+    def step(self, batch: Batch) -> Step:
+        """Serve the requests in order."""
+        loops = compile_if_worth(plain.__name__, len(batch), WORTH) or plain
+        rows = np.arange(len(batch))
+        unit = np.zeros(len(batch)) if batch.unit is None else batch.unit
+        group = rows if batch.group is None else batch.group
+        units = 1 + int(unit.max(initial=0))
+        self._turns = extend(self._turns, units, 0)
+        self._buffers = tuple(extend(b, len(self._turns) * self.buffers, 0) for b in self._buffers)
+        told = batch.addresses[:, 0], batch.kind, batch.row, unit, group
+        requests = tuple(as_array(np.ascontiguousarray(column)) for column in told)
+        kinds = np.array([(k.width, int(k.access == "load")) for k in batch.kinds] or [(1, 0)]).T
+        block, page = (n.bit_length() - 1 for n in (self.block, self.page // self.block))
+        counts = np.zeros((len(batch) if batch.group is None else batch.groups, 3), np.int64)
+        passed = tuple(np.empty((3, len(batch) * (1 + self.depth)), np.int64))
+        many = loops.serve(
+            requests,
+            tuple(map(np.ascontiguousarray, kinds.astype(np.int64))),
+            self._buffers,
+            self._turns,
+            (block, self.buffers, self.depth, page),
+            counts.reshape(-1),
+            passed,
+        )
+        return Step(dict(zip(self.counters, counts.T, strict=True)), self._out(batch, passed, many))
+
+    def _out(self, batch: Batch, passed: Any, many: int) -> Batch | None:
+        if not batch.passes_on:
+            return None
+        address, kind, row = (column[:many] for column in passed)
+        ahead = (
+            replace(k, access="load", width=self.block, image=None, filled=0) for k in batch.kinds
+        )
+        lanes = np.ones((many, 1), np.bool_)
+        return Batch((*batch.kinds, *ahead), kind, address[:, None], lanes, row)
+
+
+def _nothing() -> Ints:
+    return np.zeros(0, np.int64)
