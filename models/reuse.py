@@ -29,7 +29,6 @@ import numpy as np
 from ..errors import CutraceError
 from .replay.native.compiled import compile_if_worth, extend
 from .replay.ordered import stack_distances as plain
-from .replay.ordered.replacement import scatter
 from .replay.ordered.slices import cut_at_lines
 from .replay.seam import Batch, Ints, Kind, Step
 
@@ -117,7 +116,7 @@ class Reuse:
         rooms, at = np.unique(self._rooms(), return_inverse=True)
         counts = np.zeros((groups, len(rooms) + 2), np.int64)
         asked = np.flatnonzero(acts[kind] != plain.PASS)
-        chosen, share = self._choose(address // self.line, asked)
+        chosen, share = self._choose(address // self.line, unit, asked)
         for begin in range(0, len(chosen), SLICE):
             some = chosen[begin : begin + SLICE]
             some = some[np.argsort(unit[some].astype(np.int16), kind="stable")]
@@ -168,12 +167,13 @@ class Reuse:
             act = plain.TOUCH
         return size, act
 
-    def _choose(self, lines: Ints, asked: Ints) -> tuple[Ints, Ints]:
-        """Return which of the requests for lines (n,) are looked at, and the shares of all."""
+    def _choose(self, lines: Ints, unit: Any, asked: Ints) -> tuple[Ints, Ints]:
+        """Return which of the requests for lines (n,) are looked at, and the shares of all: of each
+        unit other lines, of which it can tell more than of the same ones everywhere.
+        """
         if self.sampled == 1:
             return asked, np.zeros(len(lines), np.int64)
-        mix: Any = scatter
-        hashed: Ints = mix(lines ^ mix(1 + (lines >> 31)))
+        hashed = _mix(lines ^ unit.astype(np.int64) << 48)
         shares: Ints = hashed // self.sampled % SHARES
         return asked[hashed[asked] % self.sampled == 0], shares
 
@@ -209,6 +209,15 @@ class Reuse:
         if self.sets == 1:
             most = int(self._stacks[plain.LIVE].max(initial=0)) + many
             self.histogram = np.stack([_larger(h, most + 2, len(h)) for h in self.histogram])
+
+
+def _mix(numbers: Ints) -> Ints:
+    """Return numbers that look like chance: the last steps of MurmurHash3 (Appleby, 2011)."""
+    mixed = numbers.astype(np.uint64)
+    for factor in (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53):
+        mixed ^= mixed >> np.uint64(33)
+        mixed *= np.uint64(factor)
+    return (mixed >> np.uint64(33)).astype(np.int64)
 
 
 def _empty(many: int) -> tuple[Ints, ...]:

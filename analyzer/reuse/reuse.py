@@ -107,7 +107,7 @@ def measure(
     too little was recorded. Raises `CutraceError` for a cache or size that there cannot be.
     """
     launch = trace.launch
-    chosen = choose_caches(device, cache)
+    chosen = choose_caches(device, cache, sizes)
     if not has_all_before(launch):
         return
     rows = trace.count("accesses") + trace.count("texels")
@@ -127,14 +127,18 @@ def measure(
             yield _result(trace, device, own, sizes, whole, *(reuse for _, reuse in mapped))
 
 
-def choose_caches(device: Device, cache: str) -> list[Stage]:
-    """Return the caches of a device, or the one so called. `CutraceError` if there is none."""
+def choose_caches(device: Device, cache: str, sizes: Sequence[int] = ()) -> list[Stage]:
+    """Return the caches of a device, or the one so called. `CutraceError` if there is none, and
+    where sizes would be those of several.
+    """
     caches = {stage.name: stage for stage in device.stages if stage.model == "cache"}
     if not caches or (cache and cache not in caches):
         raise CutraceError(
             f"{device.file}: no cache {cache!r}{nearest(cache, caches)}; there are "
             f"{', '.join(caches) or 'none'}"
         )
+    if sizes and not cache and len(caches) > 1:
+        raise CutraceError(f"sizes: of which cache? One of {', '.join(caches)}")
     return [caches[cache]] if cache else [*caches.values()]
 
 

@@ -136,3 +136,18 @@ def test_by_reuse_and_by_set_are_tables_of_analyze(
     assert told[2].startswith("launch,kernel,device,cache,set,accesses,cold,lost\n0,k,h100,l1,0,")
     assert run(["analyze", str(trace.path), "--by", "reuse", "--advice"]) == 2
     assert "--by reuse is a table of its own" in capsys.readouterr().err
+
+
+def test_sizes_of_no_cache_in_particular_are_refused(tmp_path: Path) -> None:
+    trace = hand_trace(tmp_path / "t.cutrace", [Access(warp(stride=4))])
+    with pytest.raises(CutraceError, match="sizes: of which cache"):
+        cutrace.miss_ratios(trace, "h100", sizes=[128])
+
+
+def test_a_sample_says_how_far_it_may_be_off(tmp_path: Path) -> None:
+    rows = [Access(warp(stride=128, base=4096 * n), step=n) for n in range(8)] * 2
+    trace = hand_trace(tmp_path / "t.cutrace", rows)
+    found = cutrace.miss_ratios(trace, "h100", "l1", sampled=4)
+    assert found[0].accesses == 2 * 8 * 32
+    assert (found.frame()["error"] > 0).all()
+    assert "one line in 4 was looked at" in str(found)
