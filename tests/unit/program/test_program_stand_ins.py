@@ -62,3 +62,32 @@ def test_only_a_program_that_names_a_library_gets_ours(tmp_path: Path) -> None:
     (tmp_path / "empty").touch()
     found = [is_named_in(tmp_path / name) for name in ("named", "longer", "empty", "absent")]
     assert found == [True, False, False, False]
+
+
+MANAGED = r"""
+#include <nvml.h>
+int main() {
+    nvmlDevice_t device; nvmlMemory_t memory; unsigned count, clock, power; char name[64];
+    int early = nvmlDeviceGetCount(&count);
+    nvmlReturn_t did[] = {nvmlInit(), nvmlDeviceGetCount(&count),
+        nvmlDeviceGetHandleByIndex(0, &device), nvmlDeviceGetName(device, name, 64),
+        nvmlDeviceGetMemoryInfo(device, &memory),
+        nvmlDeviceGetClockInfo(device, NVML_CLOCK_SM, &clock)};
+    for (nvmlReturn_t each : did) printf("%d ", each);
+    int few = nvmlDeviceGetName(device, name, 3), other = nvmlDeviceGetHandleByIndex(1, &device);
+    nvmlDeviceGetName(device, name, 64);
+    printf("%d %d %d: %u x %s, %u MHz, %llu; power %d", early, few, other, count, name, clock,
+           memory.total, nvmlDeviceGetPowerUsage(device, &power));
+    nvmlShutdown();
+}
+"""
+
+
+def test_a_program_reads_names_and_clocks_but_no_power(tmp_path: Path) -> None:
+    (tmp_path / "app.cu").write_text(HEAD + MANAGED)
+    built = cutrace(tmp_path, "nvcc", "app.cu", "-lnvidia-ml", "-o", "app")
+    assert built.status == 0, built.err
+    done = cutrace(tmp_path, "record", "-d", "h200", "--", "./app")
+    # errors: 1 uninitialized, 7 insufficient size, 2 invalid argument, 3 not supported
+    shown = "1 x H200 SXM, 1980 MHz, 151397597184; power 3"
+    assert done.out == f"0 0 0 0 0 0 1 7 2: {shown}", done.err

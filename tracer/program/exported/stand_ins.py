@@ -19,12 +19,13 @@ from .runtime import JUMPS, jump
 class StandIn:
     """A library: what the linker calls it, how its functions begin, its files in CUDA 12 and 13.
 
-    The version of a file's symbols is called as the file is.
+    The version of a file's symbols is called as the file is, where they have one.
     """
 
     linked: str
     names: str
     files: tuple[str, ...]
+    has_versions: bool = True
 
 
 STAND_INS = (
@@ -33,6 +34,7 @@ STAND_INS = (
     StandIn("cufft", "cufft", ("libcufft.so.11", "libcufft.so.12")),
     StandIn("curand", "curand", ("libcurand.so.10",)),
     StandIn("cusparse", "cusparse", ("libcusparse.so.12",)),
+    StandIn("nvidia-ml", "nvml", ("libnvidia-ml.so.1",), has_versions=False),
 )
 
 _SECOND = re.compile(
@@ -55,7 +57,8 @@ def files() -> Iterator[str]:
 
 def version_nodes() -> str:
     """The versions of our symbols besides our own, for the linker."""
-    return "".join(f"{file} {{ }};\n" for file in files())
+    versioned = (file for each in STAND_INS if each.has_versions for file in each.files)
+    return "".join(f"{file} {{ }};\n" for file in versioned)
 
 
 def write_versions(objects: Sequence[str]) -> str:
@@ -70,7 +73,9 @@ def _jumps(functions: Iterable[str]) -> Iterator[str]:
     for name in sorted(set(functions)):
         library = next((each for each in STAND_INS if name.startswith(each.names)), None)
         asked = f"{name}_v2" if _SECOND.fullmatch(name) else name
-        for number, file in enumerate(library.files if library else ()):
+        if library is None or not library.has_versions:
+            continue
+        for number, file in enumerate(library.files):
             label = f"stand_in_{number}_{name}"
             yield jump(label, name, f"\\n.symver {label}, {asked}@{file}, remove")
 

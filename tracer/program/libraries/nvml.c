@@ -1,0 +1,208 @@
+/* NVIDIA's Management Library: what is known of the device. It has no sensors: no power, no heat. */
+
+#include <stdio.h>
+#include <string.h>
+
+#include "include/nvml.h"
+#include "library.h"
+
+static int is_open;
+
+API nvmlReturn_t nvmlInit_v2(void)
+{
+    is_open = !begin();
+    return is_open ? NVML_SUCCESS : NVML_ERROR_DRIVER_NOT_LOADED;
+}
+
+API nvmlReturn_t nvmlInitWithFlags(unsigned flags)
+{
+    (void)flags;
+    return nvmlInit_v2();
+}
+
+API nvmlReturn_t nvmlShutdown(void)
+{
+    nvmlReturn_t result = is_open ? NVML_SUCCESS : NVML_ERROR_UNINITIALIZED;
+    is_open = 0;
+    return result;
+}
+
+API const char *nvmlErrorString(nvmlReturn_t result)
+{
+    switch (result) {
+    case NVML_SUCCESS: return "The operation was successful";
+    case NVML_ERROR_UNINITIALIZED: return "NVML was not first initialized with nvmlInit()";
+    case NVML_ERROR_INVALID_ARGUMENT: return "A supplied argument is invalid";
+    case NVML_ERROR_NOT_SUPPORTED: return "Not supported: cutrace's device has no sensors";
+    case NVML_ERROR_NOT_FOUND: return "Not found";
+    case NVML_ERROR_INSUFFICIENT_SIZE: return "An input argument is not large enough";
+    case NVML_ERROR_DRIVER_NOT_LOADED: return "There is no recorder";
+    default: return "Unknown error";
+    }
+}
+
+static nvmlReturn_t write_text(char *into, unsigned length, const char *text)
+{
+    if (!is_open)
+        return NVML_ERROR_UNINITIALIZED;
+    if (!into)
+        return NVML_ERROR_INVALID_ARGUMENT;
+    int needed = snprintf(into, length, "%s", text);
+    return needed < (int)length ? NVML_SUCCESS : NVML_ERROR_INSUFFICIENT_SIZE;
+}
+
+API nvmlReturn_t nvmlSystemGetDriverVersion(char *version, unsigned length)
+{
+    return write_text(version, length, "0.cutrace");
+}
+
+API nvmlReturn_t nvmlSystemGetNVMLVersion(char *version, unsigned length)
+{
+    return write_text(version, length, "0.cutrace");
+}
+
+API nvmlReturn_t nvmlSystemGetCudaDriverVersion_v2(int *version)
+{
+    *version = CUDART_VERSION;
+    return NVML_SUCCESS;
+}
+
+API nvmlReturn_t nvmlDeviceGetCount_v2(unsigned *count)
+{
+    if (!is_open)
+        return NVML_ERROR_UNINITIALIZED;
+    *count = 1;
+    return NVML_SUCCESS;
+}
+
+/* There is one device. */
+static nvmlReturn_t find_device(int is_this, nvmlDevice_t *found)
+{
+    if (!is_open)
+        return NVML_ERROR_UNINITIALIZED;
+    if (!is_this)
+        return NVML_ERROR_NOT_FOUND;
+    *found = (nvmlDevice_t)&device;
+    return NVML_SUCCESS;
+}
+
+API nvmlReturn_t nvmlDeviceGetHandleByIndex_v2(unsigned index, nvmlDevice_t *found)
+{
+    return index && is_open ? NVML_ERROR_INVALID_ARGUMENT : find_device(!index, found);
+}
+
+static void write_bus(char *text, size_t length)
+{
+    cudaDeviceGetPCIBusId(text, length, 0);
+}
+
+API nvmlReturn_t nvmlDeviceGetHandleByPciBusId_v2(const char *bus, nvmlDevice_t *found)
+{
+    char own[NVML_DEVICE_PCI_BUS_ID_BUFFER_SIZE];
+    write_bus(own, sizeof own);
+    size_t given = strlen(bus), wanted = strlen(own); /* a domain may have 4 or 8 digits */
+    return find_device(given >= wanted && !strcmp(bus + given - wanted, own), found);
+}
+
+static const char uuid[] = "GPU-63757472-6163-6500-0000-000000000000"; /* "cutrace", as CUDA has it */
+
+API nvmlReturn_t nvmlDeviceGetHandleByUUID(const char *text, nvmlDevice_t *found)
+{
+    return find_device(!strcmp(text, uuid), found);
+}
+
+API nvmlReturn_t nvmlDeviceGetUUID(nvmlDevice_t handle, char *text, unsigned length)
+{
+    return handle ? write_text(text, length, uuid) : NVML_ERROR_INVALID_ARGUMENT;
+}
+
+API nvmlReturn_t nvmlDeviceGetName(nvmlDevice_t handle, char *name, unsigned length)
+{
+    return handle ? write_text(name, length, device.name) : NVML_ERROR_INVALID_ARGUMENT;
+}
+
+static nvmlReturn_t check(nvmlDevice_t handle, const void *into)
+{
+    if (!is_open)
+        return NVML_ERROR_UNINITIALIZED;
+    return handle && into ? NVML_SUCCESS : NVML_ERROR_INVALID_ARGUMENT;
+}
+
+API nvmlReturn_t nvmlDeviceGetIndex(nvmlDevice_t handle, unsigned *index)
+{
+    nvmlReturn_t result = check(handle, index);
+    if (!result)
+        *index = 0;
+    return result;
+}
+
+API nvmlReturn_t nvmlDeviceGetPciInfo_v3(nvmlDevice_t handle, nvmlPciInfo_t *pci)
+{
+    nvmlReturn_t result = check(handle, pci);
+    if (result)
+        return result;
+    memset(pci, 0, sizeof *pci);
+    write_bus(pci->busId, sizeof pci->busId);
+    write_bus(pci->busIdLegacy, sizeof pci->busIdLegacy);
+    pci->bus = 1;
+    return NVML_SUCCESS;
+}
+
+API nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t handle, nvmlMemory_t *memory)
+{
+    nvmlReturn_t result = check(handle, memory);
+    size_t left, total;
+    if (result || cudaMemGetInfo(&left, &total))
+        return result ? result : NVML_ERROR_UNKNOWN;
+    memory->total = total;
+    memory->free = left;
+    memory->used = total - left;
+    return NVML_SUCCESS;
+}
+
+API nvmlReturn_t nvmlDeviceGetCudaComputeCapability(nvmlDevice_t handle, int *major, int *minor)
+{
+    nvmlReturn_t result = check(handle, major);
+    if (result)
+        return result;
+    *major = device.facts.major;
+    *minor = device.facts.minor;
+    return NVML_SUCCESS;
+}
+
+API nvmlReturn_t nvmlDeviceGetMemoryBusWidth(nvmlDevice_t handle, unsigned *bits)
+{
+    nvmlReturn_t result = check(handle, bits);
+    if (!result)
+        *bits = device.facts.bus_bits;
+    return result;
+}
+
+/* Clocks are those of the device's description: they never change. */
+API nvmlReturn_t nvmlDeviceGetClockInfo(nvmlDevice_t handle, nvmlClockType_t type, unsigned *megahertz)
+{
+    nvmlReturn_t result = check(handle, megahertz);
+    if (result)
+        return result;
+    if (type == NVML_CLOCK_VIDEO)
+        return NVML_ERROR_NOT_SUPPORTED;
+    const struct facts *facts = &device.facts;
+    *megahertz = (type == NVML_CLOCK_MEM ? facts->memory_kilohertz : facts->kilohertz) / 1000;
+    return NVML_SUCCESS;
+}
+
+API nvmlReturn_t nvmlDeviceGetMaxClockInfo(nvmlDevice_t handle, nvmlClockType_t type,
+                                           unsigned *megahertz)
+{
+    return nvmlDeviceGetClockInfo(handle, type, megahertz);
+}
+
+API nvmlReturn_t nvmlDeviceGetApplicationsClock(nvmlDevice_t handle, nvmlClockType_t type,
+                                                unsigned *megahertz)
+{
+    return nvmlDeviceGetClockInfo(handle, type, megahertz);
+}
+
+#define CUTRACE_REFUSED(name) \
+    API nvmlReturn_t name(void) { return is_open ? NVML_ERROR_NOT_SUPPORTED : NVML_ERROR_UNINITIALIZED; }
+CUTRACE_NVML_REFUSED
