@@ -79,6 +79,11 @@ def include_folders() -> tuple[str, ...]:
     return tuple(str(folder) for folder in folders if folder.is_dir())
 
 
+def older_libraries() -> list[Path]:
+    """The folder with Thrust, CUB and libcu++ of CUDA 12, which CUDA 13 changed, if it is there."""
+    return [folder / "include" for folder in _wheel_folders("cuda_cccl")]
+
+
 def in_cuda(header: str) -> bool:
     """Whether a header, as it is included, is one of CUDA's."""
     return any(os.path.isfile(os.path.join(folder, header)) for folder in include_folders())

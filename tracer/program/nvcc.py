@@ -1,4 +1,4 @@
-"""A run of NVIDIA's compiler: once, or twice for a program that only CUDA 11 and older take."""
+"""A run of NVIDIA's compiler: once, or again for a program that only older CUDA takes."""
 
 import re
 import subprocess
@@ -7,40 +7,49 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import IO
 
+from ..front.toolkit import older_libraries
 from .missing import advise
 from .wire import RUNTIME
 
 _OF_OLDER_CUDA = re.compile(
     r'texture is not a template|identifier "texture" is undefined|cudaDeviceProp\W* has no member'
     r"|\bto\W+cudaMemLocation|Instruction '(vote|shfl)' without '.sync'"
+    r'|namespace "std" has no member'
 )
 """What nvcc 13, and g++ for a file of host code, say of programs that `older.h` is for."""
+
+_OF_OLDER_LIBRARIES = re.compile(
+    r'namespace "(thrust|cub)[\w:]*" has no member|not a member of \W(thrust|cub)\b'
+    r"|fatal error: (thrust|cub)/\S+: No such file|requires at least C\+\+ ?17"
+)
+"""What they say of programs for the Thrust and CUB of CUDA 12."""
 
 _ERROR = re.compile(r"\berror\b", re.IGNORECASE)
 
 
 def run_nvcc(command: Sequence[str]) -> "subprocess.CompletedProcess[str]":
     """Run it to its end; what it says is in what is returned."""
-
-    def call(words: Sequence[str]) -> "subprocess.CompletedProcess[str]":
-        return subprocess.run(
-            words, capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL
+    while True:
+        answer = subprocess.run(
+            command, capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL
         )
-
-    answer = call(command)
-    if answer.returncode and _OF_OLDER_CUDA.search(answer.stderr + answer.stdout):
-        return call(_for_older(command))
-    return answer
+        again = _for_older(command, answer.stderr + answer.stdout) if answer.returncode else None
+        if again is None:
+            return answer
+        command = again
 
 
 def show_nvcc(command: Sequence[str]) -> int:
     """Run it and print what it says as it comes; return its exit status.
 
-    From the first error on that waits for the end, when it is known whether a second run follows.
+    From the first error on that waits for the end, when it is known whether another run follows.
     """
-    status, said, complained = _show(command)
-    if status and _OF_OLDER_CUDA.search(complained + said):
-        status, said, complained = _show(_for_older(command))
+    while True:
+        status, said, complained = _show(command)
+        again = _for_older(command, complained + said) if status else None
+        if again is None:
+            break
+        command = again
     sys.stdout.write(said)
     sys.stderr.write(complained)
     if status and (advice := advise(said + complained)):
@@ -48,8 +57,14 @@ def show_nvcc(command: Sequence[str]) -> int:
     return status
 
 
-def _for_older(command: Sequence[str]) -> list[str]:
-    return [*command, "-include", str(RUNTIME / "older.h")]
+def _for_older(command: Sequence[str], said: str) -> list[str] | None:
+    """The command with what an older program misses by what was said; None if that is all."""
+    wanted: list[str] = []
+    if _OF_OLDER_CUDA.search(said):
+        wanted += ["-include", str(RUNTIME / "older.h")]
+    if _OF_OLDER_LIBRARIES.search(said):
+        wanted += [f"-I{folder}" for folder in older_libraries()]
+    return [*command, *wanted] if not set(wanted) <= set(command) else None
 
 
 def _show(command: Sequence[str]) -> tuple[int, str, str]:

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from program_run import HEAD, cutrace, record
 
 OLD = """
@@ -123,3 +124,27 @@ def test_old_properties_and_places_are_there_in_a_file_of_host_code(tmp_path: Pa
     assert built.status == 0, built.err
     done = cutrace(tmp_path, "record", "--", "./app")
     assert done.status == 0, done.err
+
+
+OF_12 = """
+#include <thrust/functional.h>
+#include <cub/iterator/counting_input_iterator.cuh>
+struct Square : thrust::unary_function<int, int> {
+    __device__ int operator()(int x) const { return x * x; }
+};
+__global__ void put(int *to) { *to = Square()(cub::CountingInputIterator<int>(5)[2]); }
+int main() {
+    int *to;
+    CHECK(cudaMallocManaged(&to, sizeof *to));
+    put<<<1, 1>>>(to);
+    CHECK(cudaDeviceSynchronize());
+    std::vector<int> seen(1, *to);  // <vector> came with <thrust/functional.h>
+    printf("%d", seen[0]);
+}
+"""
+
+
+@pytest.mark.slow
+def test_programs_for_thrust_and_cub_of_cuda_12_are_built_with_these(tmp_path: Path) -> None:
+    done = record(tmp_path, OF_12, options=["-std=c++14"])
+    assert (done.status, done.out) == (0, "49"), done.err  # (5 + 2) ** 2

@@ -1,11 +1,22 @@
-/* What programs for CUDA 11 and older take for granted and CUDA 13 does not have: texture
-   references, votes and shuffles without a mask, members of cudaDeviceProp, devices as numbers. It
-   is included when a program does not compile without it.
+/* What programs for CUDA 12 and older take for granted and CUDA 13 does not have: texture
+   references, votes and shuffles without a mask, members of cudaDeviceProp, devices as numbers,
+   headers of C++ that CUDA's own included. It is included when a program does not compile without.
    Sources: CUDA C Programming Guide 11.8, B.8.1 "Texture Reference API"; CUDA Runtime API 12.9,
    "cudaDeviceProp"; CUDA Programming Guide 9.0, B.15 and B.13, which name the successors. */
 
 #if defined(__cplusplus) && !defined(CUTRACE_OLDER)
 #define CUTRACE_OLDER
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <functional>
+#include <iostream>
+#include <limits>
+#include <memory>
+#include <numeric>
+#include <string>
+#include <vector>
 
 #include <cuda_runtime.h>
 
