@@ -27,7 +27,7 @@ LIST = Path(__file__).with_suffix(".toml")
 HEAD = "## What was tried\n"
 MOST_ROWS = 20
 _COUNTS = {
-    "failed": re.compile(r"(\d+) (?:failed|errors?)\b|(?:failures|errors)=(\d+)"),
+    "failed": re.compile(r"(\d+) (?:failed|errors?)\b|(?<!expected )(?:failures|errors)=(\d+)"),
     "passed": re.compile(r"(\d+) passed"),
     "skipped": re.compile(r"(\d+) skipped|skipped=(\d+)"),
     "ran": re.compile(r"^Ran (\d+) tests?", re.MULTILINE),

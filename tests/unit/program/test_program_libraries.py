@@ -254,3 +254,123 @@ def test_transforms_random_numbers_and_sparse_products_are_numpys(tmp_path: Path
     wanted = np.linalg.solve(np.tril(dense), 2 * v[:4])
     np.testing.assert_allclose(np.fromfile(tmp_path / "spsv", "f8"), wanted)
     assert _calls(done)[-3:] == ["cusparseSpMV", "cusparseSpMM", "cusparseSpSV_solve"]
+
+
+SPARSE = (
+    "#include <cusparse.h>\n"
+    + FILES
+    + r"""
+#define R64 CUDA_R_64F, CUSPARSE_INDEX_BASE_ZERO
+#define CSR(matrix, rows, columns, count, s, c, v) DO(cusparseCreateCsr(&matrix, rows, columns, \
+    count, s, c, v, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO, CUDA_R_64F))
+const cusparseOperation_t N = CUSPARSE_OPERATION_NON_TRANSPOSE;
+template <typename T> T *room(int count) {
+    T *made; CHECK(cudaMallocManaged(&made, count * sizeof(T))); return made;
+}
+int main() {
+    double *one; CHECK(cudaMalloc(&one, 8)); touch<<<1, 1>>>(one);
+    cusparseHandle_t h; DO(cusparseCreate(&h));
+    double *dense = read<double>("dense", 20), *values = room<double>(20), a = 2, b = 0, dot;
+    int *starts = room<int>(5), *columns = room<int>(20), *rows = room<int>(20);
+    cusparseDnMatDescr_t from, back, wide; cusparseSpMatDescr_t m, t, p; size_t n;
+    long long r, c, count;
+    DO(cusparseCreateDnMat(&from, 4, 5, 5, dense, CUDA_R_64F, CUSPARSE_ORDER_ROW));
+    CSR(m, 4, 5, 0, starts, 0, 0);
+    DO(cusparseDenseToSparse_bufferSize(h, from, m, CUSPARSE_DENSETOSPARSE_ALG_DEFAULT, &n));
+    DO(cusparseDenseToSparse_analysis(h, from, m, CUSPARSE_DENSETOSPARSE_ALG_DEFAULT, 0));
+    DO(cusparseSpMatGetSize(m, (int64_t *)&r, (int64_t *)&c, (int64_t *)&count));
+    DO(cusparseCsrSetPointers(m, starts, columns, values));
+    DO(cusparseDenseToSparse_convert(h, from, m, CUSPARSE_DENSETOSPARSE_ALG_DEFAULT, 0));
+    write("columns", columns, 4 * count); write("starts", starts, 20);
+    write("csr", values, 8 * count);
+    DO(cusparseXcsr2coo(h, starts, count, 4, rows, CUSPARSE_INDEX_BASE_ZERO));
+    write("rows", rows, 4 * count);
+
+    int *turned = room<int>(6), *lines = room<int>(20); double *moved = room<double>(20);
+    DO(cusparseCsr2cscEx2(h, 4, 5, count, values, starts, columns, moved, turned, lines, CUDA_R_64F,
+                          CUSPARSE_ACTION_NUMERIC, CUSPARSE_INDEX_BASE_ZERO,
+                          CUSPARSE_CSR2CSC_ALG1, 0));
+    CSR(t, 5, 4, count, turned, lines, moved); /* by columns: the matrix turned, by rows */
+    double *flat = room<double>(20);
+    DO(cusparseCreateDnMat(&back, 5, 4, 5, flat, CUDA_R_64F, CUSPARSE_ORDER_COL));
+    DO(cusparseSparseToDense(h, t, back, CUSPARSE_SPARSETODENSE_ALG_DEFAULT, 0));
+    write("turned", flat, 160);
+
+    cusparseSpGEMMDescr_t product; int *ps = room<int>(5); DO(cusparseSpGEMM_createDescr(&product));
+    CSR(p, 4, 4, 0, ps, 0, 0);
+    const auto alg = CUSPARSE_SPGEMM_DEFAULT; void *buffer = room<char>(256);
+    DO(cusparseSpGEMM_workEstimation(h, N, N, &a, m, t, &b, p, CUDA_R_64F, alg, product, &n, 0));
+    DO(cusparseSpGEMM_compute(h, N, N, &a, m, t, &b, p, CUDA_R_64F, alg, product, &n, 0));
+    DO(cusparseSpGEMM_compute(h, N, N, &a, m, t, &b, p, CUDA_R_64F, alg, product, &n, buffer));
+    DO(cusparseSpMatGetSize(p, (int64_t *)&r, (int64_t *)&c, (int64_t *)&count));
+    double *pv = room<double>(count); int *pc = room<int>(count);
+    DO(cusparseCsrSetPointers(p, ps, pc, pv));
+    DO(cusparseSpGEMM_copy(h, N, N, &a, m, t, &b, p, CUDA_R_64F, alg, product));
+    double *square = room<double>(16);
+    DO(cusparseCreateDnMat(&wide, 4, 4, 4, square, CUDA_R_64F, CUSPARSE_ORDER_ROW));
+    DO(cusparseSparseToDense(h, p, wide, CUSPARSE_SPARSETODENSE_ALG_DEFAULT, 0));
+    write("product", square, 128);
+    DO(cusparseSDDMM(h, N, N, &a, from, back, &b, p, CUDA_R_64F, CUSPARSE_SDDMM_ALG_DEFAULT, 0));
+    write("sampled", pv, 8 * count);
+
+    cusparseFillMode_t upper = CUSPARSE_FILL_MODE_UPPER; double *x = room<double>(16);
+    DO(cusparseSpMatSetAttribute(p, CUSPARSE_SPMAT_FILL_MODE, &upper, sizeof upper));
+    DO(cusparseCreateDnMat(&back, 4, 4, 4, x, CUDA_R_64F, CUSPARSE_ORDER_ROW));
+    DO(cusparseSpSM_solve(h, N, N, &a, p, wide, back, CUDA_R_64F, CUSPARSE_SPSM_ALG_DEFAULT, 0));
+    write("solved", x, 128);
+
+    int *order = room<int>(20), *i = read<int>("i", 6), *j = read<int>("j", 6);
+    DO(cusparseCreateIdentityPermutation(h, 6, order));
+    DO(cusparseXcoosortByRow(h, 4, 5, 6, i, j, order, 0));
+    write("order", order, 24); DO(cusparseXcoo2csr(h, i, 6, 4, ps, CUSPARSE_INDEX_BASE_ZERO));
+    write("counted", ps, 20);
+    cusparseSpVecDescr_t sparse; cusparseDnVecDescr_t all; double *some = room<double>(6);
+    DO(cusparseCreateSpVec(&sparse, 20, 6, order, some, CUSPARSE_INDEX_32I,
+                           CUSPARSE_INDEX_BASE_ZERO, CUDA_R_64F));
+    DO(cusparseCreateDnVec(&all, 20, dense, CUDA_R_64F));
+    DO(cusparseGather(h, all, sparse)); write("gathered", some, 48);
+    DO(cusparseSpVV(h, N, sparse, all, &dot, CUDA_R_64F, 0)); printf("%g\n", dot); b = 3;
+    DO(cusparseAxpby(h, &a, sparse, &b, all)); DO(cusparseScatter(h, sparse, all));
+    write("scattered", dense, 160);
+}
+"""
+)
+
+
+def test_sparse_matrices_in_other_forms_and_their_products_are_numpys(tmp_path: Path) -> None:
+    dice = np.random.default_rng(3)
+    dense = dice.integers(1, 9, (4, 5)) * (dice.random((4, 5)) < 0.6)
+    dense[0, 0], dense[3, 4] = 3, 5
+    i, j = np.array([2, 0, 3, 0, 2, 1]), np.array([1, 4, 0, 2, 0, 3])
+    for name, array in {
+        "dense": dense.astype("f8"),
+        "i": i.astype("i4"),
+        "j": j.astype("i4"),
+    }.items():
+        (tmp_path / name).write_bytes(array.tobytes())
+    done = record(tmp_path, SPARSE, options=["--nvcc-flags=-lcusparse"])
+
+    def found(name: str, kind: str = "i4") -> list[float]:
+        numbers: list[float] = np.fromfile(tmp_path / name, kind).tolist()
+        return numbers
+
+    order = np.lexsort((j, i))
+    some = dense.ravel()[order]
+    assert (done.status, done.out) == (0, f"{some @ some}\n"), done.err
+    rows, columns = np.nonzero(dense)
+    assert found("columns") == columns.tolist()
+    assert found("rows") == rows.tolist()
+    assert found("starts") == [0, *np.cumsum(np.bincount(rows, minlength=4))]
+    assert found("csr", "f8") == dense[rows, columns].tolist()
+    assert found("turned", "f8") == dense.ravel().tolist()  # by columns
+    product = 2 * dense @ dense.T
+    assert found("product", "f8") == product.ravel().tolist()
+    assert found("sampled", "f8") == product[product != 0].tolist()
+    solved = np.array(found("solved", "f8")).reshape(4, 4)
+    np.testing.assert_allclose(np.triu(product) @ solved, 2.0 * product, atol=1e-9)
+    assert found("order") == order.tolist()
+    assert found("counted") == [0, *np.cumsum(np.bincount(i, minlength=4))]
+    assert found("gathered", "f8") == some.tolist()
+    wanted = 3 * dense.ravel()
+    wanted[order] = some
+    assert found("scattered", "f8") == wanted.tolist()

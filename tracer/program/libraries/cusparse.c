@@ -6,21 +6,20 @@
 
 #include "cusparse.h"
 
-static int64_t index_of(const void *array, int type, int64_t at)
+int64_t index_of(const void *array, int type, int64_t at)
 {
     return type == CUSPARSE_INDEX_64I ? ((const int64_t *)array)[at] : ((const int32_t *)array)[at];
 }
 
-/* ---- the elements of a matrix, one after the other */
+void set_index(const void *array, int type, int64_t at, int64_t value)
+{
+    if (type == CUSPARSE_INDEX_64I)
+        ((int64_t *)array)[at] = value;
+    else
+        ((int32_t *)array)[at] = value;
+}
 
-struct walk {
-    const struct cusparseSpMatDescr *matrix;
-    int is_turned;
-    int64_t at, line, row, column;
-    double value;
-};
-
-static int next_element(struct walk *walk)
+int next_element(struct walk *walk)
 {
     const struct cusparseSpMatDescr *a = walk->matrix;
     if (walk->at >= a->nonzeros)
@@ -48,7 +47,7 @@ static double *zeros(int64_t count)
 
 /* ---- products: vectors are matrices of one column */
 
-static int64_t place(const struct cusparseDnMatDescr *b, int is_turned, int64_t i, int64_t j)
+int64_t dense_place(const struct cusparseDnMatDescr *b, int is_turned, int64_t i, int64_t j)
 {
     if ((b->order == CUSPARSE_ORDER_ROW) ^ is_turned)
         return i * b->ld + j;
@@ -64,10 +63,10 @@ static void multiply(const struct cusparseSpMatDescr *a, int turned_a,
     while (sums && next_element(&walk))
         for (int64_t j = 0; j < c->columns; j++)
             sums[walk.row * c->columns + j] +=
-                walk.value * element_of(b->values, b->type, place(b, turned_b, walk.column, j));
+                walk.value * element_of(b->values, b->type, dense_place(b, turned_b, walk.column, j));
     for (int64_t i = 0; sums && i < c->rows; i++)
         for (int64_t j = 0; j < c->columns; j++) {
-            int64_t to = place(c, 0, i, j);
+            int64_t to = dense_place(c, 0, i, j);
             double old = beta == 0 ? 0 : beta * element_of(c->values, c->type, to);
             set_element(c->values, c->type, to, alpha * sums[i * c->columns + j] + old);
         }
@@ -79,22 +78,16 @@ static struct cusparseDnMatDescr column_of(const struct cusparseDnVecDescr *x)
     return (struct cusparseDnMatDescr){x->n, 1, x->n, x->values, x->type, CUSPARSE_ORDER_COL};
 }
 
-static double scalar(const struct call *call, int number)
+double sparse_scalar(const struct call *call, int number)
 {
     return element_of(scalar_of(call, number), call->option[3], 0);
 }
 
-/* The descriptors that a call was given, as they were then: graphs run later. */
-struct operands {
-    struct cusparseSpMatDescr a;
-    struct cusparseDnMatDescr b, c;
-};
-
 static void run_product(const struct call *call)
 {
     const struct operands *on = call->array[0];
-    multiply(&on->a, call->option[0], &on->b, call->option[1], &on->c, scalar(call, 0),
-             scalar(call, 1));
+    multiply(&on->a, call->option[0], &on->b, call->option[1], &on->c, sparse_scalar(call, 0),
+             sparse_scalar(call, 1));
 }
 
 /* The elements sorted by their rows: those of row i are from starts[i] to starts[i + 1]. */
@@ -115,52 +108,71 @@ static struct walk *sorted_by_row(const struct cusparseSpMatDescr *a, int turned
     return all;
 }
 
-static void run_solve(const struct call *call)
+/* A column of the unknowns of a triangular matrix whose rows are sorted. */
+static void solve_column(const struct call *call, const struct walk *all, const int64_t *starts,
+                         int64_t j, double *solved)
 {
     const struct operands *on = call->array[0];
-    const struct cusparseSpMatDescr *a = &on->a;
-    int turned = call->option[0], lower = (a->fill == CUSPARSE_FILL_MODE_LOWER) ^ turned;
-    int64_t n = a->rows, *starts = calloc(n + 2, sizeof *starts);
-    double *solved = zeros(n);
-    struct walk *all = sorted_by_row(a, turned, starts);
+    int64_t n = on->a.rows;
+    int lower = (on->a.fill == CUSPARSE_FILL_MODE_LOWER) ^ call->option[0];
     for (int64_t step = 0; step < n; step++) {
-        int64_t i = lower ? step : n - 1 - step;
-        double sum = scalar(call, 0) * element_of(on->b.values, on->b.type, i), diagonal = 1;
+        int64_t i = lower ? step : n - 1 - step, from = dense_place(&on->b, call->option[1], i, j);
+        double sum = sparse_scalar(call, 0) * element_of(on->b.values, on->b.type, from);
+        double diagonal = 1;
         for (int64_t k = starts[i]; k < starts[i + 1]; k++)
             if (all[k].column == i)
                 diagonal = all[k].value;
             else if (lower ? all[k].column < i : all[k].column > i)
                 sum -= all[k].value * solved[all[k].column];
-        solved[i] = a->diagonal == CUSPARSE_DIAG_TYPE_UNIT ? sum : sum / diagonal;
-        set_element(on->c.values, on->c.type, i, solved[i]);
+        solved[i] = on->a.diagonal == CUSPARSE_DIAG_TYPE_UNIT ? sum : sum / diagonal;
+        set_element(on->c.values, on->c.type, dense_place(&on->c, 0, i, j), solved[i]);
     }
+}
+
+static void run_solve(const struct call *call)
+{
+    const struct operands *on = call->array[0];
+    int64_t n = on->a.rows, *starts = calloc(n + 2, sizeof *starts);
+    double *solved = zeros(n);
+    struct walk *all = sorted_by_row(&on->a, call->option[0], starts);
+    for (int64_t j = 0; j < on->c.columns; j++)
+        solve_column(call, all, starts, j, solved);
     free(solved), free(starts), free(all);
 }
 
 /* ---- calls */
 
-static cusparseStatus_t submit_sparse(cusparseHandle_t handle, struct call *call,
-                                      const struct operands *operands, const void *alpha,
-                                      const void *beta, int compute)
+cusparseStatus_t submit_operands(cusparseHandle_t handle, struct call *call,
+                                 const struct operands *operands)
 {
     if (!handle)
         return CUSPARSE_STATUS_NOT_INITIALIZED;
-    if (compute != CUDA_R_32F && compute != CUDA_R_64F)
-        return refuse_call("cuSPARSE of complex or half numbers", CUSPARSE_STATUS_NOT_SUPPORTED);
     struct operands *kept = malloc(sizeof *kept); /* it stays, for a graph may run it again */
     if (!kept)
         return CUSPARSE_STATUS_ALLOC_FAILED;
     *kept = *operands;
     call->array[0] = kept;
-    call->written = kept->c.values;
-    call->option[3] = compute;
-    int now = handle->mode == CUSPARSE_POINTER_MODE_HOST;
-    hold_scalar(call, 0, alpha, bytes_of(compute), now);
-    hold_scalar(call, 1, beta, bytes_of(compute), now);
     int status = submit_call(handle->stream, call);
     if (!capturing(handle->stream))
         free(kept);
     return status ? CUSPARSE_STATUS_EXECUTION_FAILED : CUSPARSE_STATUS_SUCCESS;
+}
+
+cusparseStatus_t submit_sparse(cusparseHandle_t handle, struct call *call,
+                               const struct operands *operands, const void *alpha,
+                               const void *beta, int compute)
+{
+    if (!handle)
+        return CUSPARSE_STATUS_NOT_INITIALIZED;
+    if (compute != CUDA_R_32F && compute != CUDA_R_64F)
+        return refuse_call("cuSPARSE of complex or half numbers", CUSPARSE_STATUS_NOT_SUPPORTED);
+    if (!call->written)
+        call->written = operands->c.values;
+    call->option[3] = compute;
+    int now = handle->mode == CUSPARSE_POINTER_MODE_HOST;
+    hold_scalar(call, 0, alpha, bytes_of(compute), now);
+    hold_scalar(call, 1, beta, bytes_of(compute), now);
+    return submit_operands(handle, call, operands);
 }
 
 #pragma GCC diagnostic ignored "-Wunused-parameter"
@@ -170,7 +182,7 @@ API cusparseStatus_t cusparseSpMV(cusparseHandle_t handle, cusparseOperation_t o
                                   const void *beta, cusparseDnVecDescr_t y, cudaDataType compute,
                                   cusparseSpMVAlg_t algorithm, void *buffer)
 {
-    struct operands operands = {*a, column_of(x), column_of(y)};
+    struct operands operands = {.a = *a, .b = column_of(x), .c = column_of(y)};
     struct call call = {.name = "cusparseSpMV", .run = run_product, .option = {op != 0}};
     return submit_sparse(handle, &call, &operands, alpha, beta, compute);
 }
@@ -181,7 +193,7 @@ API cusparseStatus_t cusparseSpMM(cusparseHandle_t handle, cusparseOperation_t o
                                   const void *beta, cusparseDnMatDescr_t c, cudaDataType compute,
                                   cusparseSpMMAlg_t algorithm, void *buffer)
 {
-    struct operands operands = {*a, *b, *c};
+    struct operands operands = {.a = *a, .b = *b, .c = *c};
     struct call call = {.name = "cusparseSpMM", .run = run_product, .option = {opa != 0, opb != 0}};
     return submit_sparse(handle, &call, &operands, alpha, beta, compute);
 }
@@ -192,12 +204,12 @@ API cusparseStatus_t cusparseSpSV_solve(cusparseHandle_t handle, cusparseOperati
                                         cudaDataType compute, cusparseSpSVAlg_t algorithm,
                                         cusparseSpSVDescr_t descriptor)
 {
-    struct operands operands = {*a, column_of(x), column_of(y)};
+    struct operands operands = {.a = *a, .b = column_of(x), .c = column_of(y)};
     struct call call = {.name = "cusparseSpSV_solve", .run = run_solve, .option = {op != 0}};
     return submit_sparse(handle, &call, &operands, alpha, NULL, compute);
 }
 
-static cusparseStatus_t need_little(size_t *bytes)
+cusparseStatus_t need_little(size_t *bytes)
 {
     *bytes = 256; /* a program that allocates so many has no NULL to wonder about */
     return CUSPARSE_STATUS_SUCCESS;
@@ -245,6 +257,39 @@ API cusparseStatus_t cusparseSpSV_analysis(cusparseHandle_t handle, cusparseOper
                                            cusparseConstDnVecDescr_t x, cusparseDnVecDescr_t y,
                                            cudaDataType compute, cusparseSpSVAlg_t algorithm,
                                            cusparseSpSVDescr_t descriptor, void *buffer)
+{
+    return CUSPARSE_STATUS_SUCCESS;
+}
+
+/* SpSM: as SpSV, for each column of a matrix. */
+API cusparseStatus_t cusparseSpSM_solve(cusparseHandle_t handle, cusparseOperation_t opa,
+                                        cusparseOperation_t opb, const void *alpha,
+                                        cusparseConstSpMatDescr_t a, cusparseConstDnMatDescr_t b,
+                                        cusparseDnMatDescr_t c, cudaDataType compute,
+                                        cusparseSpSMAlg_t algorithm, cusparseSpSMDescr_t descriptor)
+{
+    struct operands operands = {.a = *a, .b = *b, .c = *c};
+    struct call call = {.name = "cusparseSpSM_solve", .run = run_solve,
+                        .option = {opa != 0, opb != 0}};
+    return submit_sparse(handle, &call, &operands, alpha, NULL, compute);
+}
+
+API cusparseStatus_t cusparseSpSM_bufferSize(cusparseHandle_t handle, cusparseOperation_t opa,
+                                             cusparseOperation_t opb, const void *alpha,
+                                             cusparseConstSpMatDescr_t a,
+                                             cusparseConstDnMatDescr_t b, cusparseDnMatDescr_t c,
+                                             cudaDataType compute, cusparseSpSMAlg_t algorithm,
+                                             cusparseSpSMDescr_t descriptor, size_t *bytes)
+{
+    return need_little(bytes);
+}
+
+API cusparseStatus_t cusparseSpSM_analysis(cusparseHandle_t handle, cusparseOperation_t opa,
+                                           cusparseOperation_t opb, const void *alpha,
+                                           cusparseConstSpMatDescr_t a,
+                                           cusparseConstDnMatDescr_t b, cusparseDnMatDescr_t c,
+                                           cudaDataType compute, cusparseSpSMAlg_t algorithm,
+                                           cusparseSpSMDescr_t descriptor, void *buffer)
 {
     return CUSPARSE_STATUS_SUCCESS;
 }

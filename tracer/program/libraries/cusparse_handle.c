@@ -52,6 +52,11 @@ API cusparseStatus_t cusparseSpSV_createDescr(cusparseSpSVDescr_t *descriptor)
     return OK;
 }
 
+API cusparseStatus_t cusparseSpSM_createDescr(cusparseSpSMDescr_t *descriptor)
+{
+    return cusparseSpSV_createDescr(descriptor);
+}
+
 #define DESTROY(name, T) \
     API cusparseStatus_t name(T what) \
     { \
@@ -64,6 +69,7 @@ DESTROY(cusparseDestroyDnVec, cusparseConstDnVecDescr_t)
 DESTROY(cusparseDestroyDnMat, cusparseConstDnMatDescr_t)
 DESTROY(cusparseDestroySpMat, cusparseConstSpMatDescr_t)
 DESTROY(cusparseSpSV_destroyDescr, cusparseSpSVDescr_t)
+DESTROY(cusparseSpSM_destroyDescr, cusparseSpSMDescr_t)
 
 API cusparseStatus_t cusparseCreateDnVec(cusparseDnVecDescr_t *vector, int64_t n, void *values,
                                          cudaDataType type)
@@ -130,6 +136,35 @@ API cusparseStatus_t cusparseCreateCoo(cusparseSpMatDescr_t *matrix, int64_t row
                   (struct cusparseSpMatDescr){rows, columns, nonzeros, row_indices, indices, values,
                                               index_type, index_type, base, type, 1, 0, 0, 0});
 }
+
+API cusparseStatus_t cusparseSpMatGetSize(cusparseConstSpMatDescr_t matrix, int64_t *rows,
+                                          int64_t *columns, int64_t *nonzeros)
+{
+    *rows = matrix->rows, *columns = matrix->columns, *nonzeros = matrix->nonzeros;
+    return OK;
+}
+
+API cusparseStatus_t cusparseSpMatGetValues(cusparseSpMatDescr_t matrix, void **values)
+{
+    *values = matrix->values;
+    return OK;
+}
+
+API cusparseStatus_t cusparseSpMatSetValues(cusparseSpMatDescr_t matrix, void *values)
+{
+    matrix->values = values;
+    return OK;
+}
+
+#define SET_POINTERS(name) \
+    API cusparseStatus_t name(cusparseSpMatDescr_t matrix, void *major, void *minor, void *values) \
+    { \
+        matrix->major = major, matrix->minor = minor, matrix->values = values; \
+        return OK; \
+    }
+SET_POINTERS(cusparseCsrSetPointers)
+SET_POINTERS(cusparseCscSetPointers)
+SET_POINTERS(cusparseCooSetPointers)
 
 API cusparseStatus_t cusparseSpMatSetAttribute(cusparseSpMatDescr_t matrix,
                                                cusparseSpMatAttribute_t what, void *value,

@@ -69,6 +69,19 @@ typedef enum {
     CUSPARSE_SPMM_CSR_ALG3 = 12
 } cusparseSpMMAlg_t;
 typedef enum { CUSPARSE_SPSV_ALG_DEFAULT = 0 } cusparseSpSVAlg_t;
+typedef enum { CUSPARSE_SPSM_ALG_DEFAULT = 0 } cusparseSpSMAlg_t;
+typedef enum { CUSPARSE_SDDMM_ALG_DEFAULT = 0 } cusparseSDDMMAlg_t;
+typedef enum {
+    CUSPARSE_SPGEMM_DEFAULT = 0,
+    CUSPARSE_SPGEMM_CSR_ALG_DETERMINITIC = 1, /* so NVIDIA spells it */
+    CUSPARSE_SPGEMM_CSR_ALG_NONDETERMINITIC = 2,
+    CUSPARSE_SPGEMM_ALG1 = 3,
+    CUSPARSE_SPGEMM_ALG2 = 4,
+    CUSPARSE_SPGEMM_ALG3 = 5
+} cusparseSpGEMMAlg_t;
+typedef enum { CUSPARSE_SPARSETODENSE_ALG_DEFAULT = 0 } cusparseSparseToDenseAlg_t;
+typedef enum { CUSPARSE_DENSETOSPARSE_ALG_DEFAULT = 0 } cusparseDenseToSparseAlg_t;
+typedef enum { CUSPARSE_CSR2CSC_ALG_DEFAULT = 1, CUSPARSE_CSR2CSC_ALG1 = 1 } cusparseCsr2CscAlg_t;
 
 typedef struct cusparseContext *cusparseHandle_t;
 typedef struct cusparseMatDescr *cusparseMatDescr_t;
@@ -76,6 +89,10 @@ typedef struct cusparseSpMatDescr *cusparseSpMatDescr_t;
 typedef struct cusparseDnVecDescr *cusparseDnVecDescr_t;
 typedef struct cusparseDnMatDescr *cusparseDnMatDescr_t;
 typedef struct cusparseSpSVDescr *cusparseSpSVDescr_t;
+typedef struct cusparseSpSVDescr *cusparseSpSMDescr_t;
+typedef struct cusparseSpGEMMDescr *cusparseSpGEMMDescr_t;
+typedef struct cusparseSpVecDescr *cusparseSpVecDescr_t;
+typedef const struct cusparseSpVecDescr *cusparseConstSpVecDescr_t;
 typedef const struct cusparseSpMatDescr *cusparseConstSpMatDescr_t;
 typedef const struct cusparseDnVecDescr *cusparseConstDnVecDescr_t;
 typedef const struct cusparseDnMatDescr *cusparseConstDnMatDescr_t;
@@ -151,6 +168,8 @@ cusparseStatus_t cusparseSpMM(cusparseHandle_t handle, cusparseOperation_t opa,
                               cusparseSpMMAlg_t algorithm, void *buffer);
 cusparseStatus_t cusparseSpSV_createDescr(cusparseSpSVDescr_t *descriptor);
 cusparseStatus_t cusparseSpSV_destroyDescr(cusparseSpSVDescr_t descriptor);
+cusparseStatus_t cusparseSpSM_createDescr(cusparseSpSMDescr_t *descriptor);
+cusparseStatus_t cusparseSpSM_destroyDescr(cusparseSpSMDescr_t descriptor);
 cusparseStatus_t cusparseSpSV_bufferSize(cusparseHandle_t handle, cusparseOperation_t op,
                                          const void *alpha, cusparseConstSpMatDescr_t a,
                                          cusparseConstDnVecDescr_t x, cusparseDnVecDescr_t y,
@@ -167,14 +186,149 @@ cusparseStatus_t cusparseSpSV_solve(cusparseHandle_t handle, cusparseOperation_t
                                     cudaDataType compute, cusparseSpSVAlg_t algorithm,
                                     cusparseSpSVDescr_t descriptor);
 
+cusparseStatus_t cusparseXcoo2csr(cusparseHandle_t handle, const int *rows, int nonzeros,
+                                      int lines, int *starts, cusparseIndexBase_t base);
+cusparseStatus_t cusparseXcsr2coo(cusparseHandle_t handle, const int *starts, int nonzeros,
+                                      int lines, int *rows, cusparseIndexBase_t base);
+cusparseStatus_t cusparseCsr2cscEx2(cusparseHandle_t handle, int rows, int columns, int nonzeros,
+                                        const void *values, const int *starts, const int *indices,
+                                        void *to_values, int *to_starts, int *to_indices,
+                                        cudaDataType type, cusparseAction_t action,
+                                        cusparseIndexBase_t base, cusparseCsr2CscAlg_t algorithm,
+                                        void *buffer);
+cusparseStatus_t cusparseCsr2cscEx2_bufferSize(
+    cusparseHandle_t handle, int rows, int columns, int nonzeros, const void *values,
+    const int *starts, const int *indices, void *to_values, int *to_starts, int *to_indices,
+    cudaDataType type, cusparseAction_t action, cusparseIndexBase_t base,
+    cusparseCsr2CscAlg_t algorithm, size_t *bytes);
+cusparseStatus_t cusparseSparseToDense(cusparseHandle_t handle, cusparseConstSpMatDescr_t a,
+                                           cusparseDnMatDescr_t c,
+                                           cusparseSparseToDenseAlg_t algorithm, void *buffer);
+cusparseStatus_t cusparseSparseToDense_bufferSize(cusparseHandle_t handle,
+                                                      cusparseConstSpMatDescr_t a,
+                                                      cusparseDnMatDescr_t c,
+                                                      cusparseSparseToDenseAlg_t algorithm,
+                                                      size_t *bytes);
+cusparseStatus_t cusparseDenseToSparse_bufferSize(cusparseHandle_t handle,
+                                                      cusparseConstDnMatDescr_t b,
+                                                      cusparseSpMatDescr_t d,
+                                                      cusparseDenseToSparseAlg_t algorithm,
+                                                      size_t *bytes);
+cusparseStatus_t cusparseDenseToSparse_analysis(cusparseHandle_t handle,
+                                                    cusparseConstDnMatDescr_t b,
+                                                    cusparseSpMatDescr_t d,
+                                                    cusparseDenseToSparseAlg_t algorithm,
+                                                    void *buffer);
+cusparseStatus_t cusparseDenseToSparse_convert(cusparseHandle_t handle,
+                                                   cusparseConstDnMatDescr_t b,
+                                                   cusparseSpMatDescr_t d,
+                                                   cusparseDenseToSparseAlg_t algorithm,
+                                                   void *buffer);
+cusparseStatus_t cusparseXcoosortByRow(cusparseHandle_t handle, int rows, int columns,
+                                           int nonzeros, int *row_indices, int *indices,
+                                           int *permutation, void *buffer);
+cusparseStatus_t cusparseXcoosortByColumn(cusparseHandle_t handle, int rows, int columns,
+                                              int nonzeros, int *row_indices, int *indices,
+                                              int *permutation, void *buffer);
+cusparseStatus_t cusparseXcoosort_bufferSizeExt(cusparseHandle_t handle, int rows, int columns,
+                                                    int nonzeros, const int *row_indices,
+                                                    const int *indices, size_t *bytes);
+cusparseStatus_t cusparseXcsrsort(cusparseHandle_t handle, int rows, int columns, int nonzeros,
+                                      const cusparseMatDescr_t matrix, const int *starts,
+                                      int *indices, int *permutation, void *buffer);
+cusparseStatus_t cusparseXcsrsort_bufferSizeExt(cusparseHandle_t handle, int rows, int columns,
+                                                    int nonzeros, const int *starts,
+                                                    const int *indices, size_t *bytes);
+cusparseStatus_t cusparseCreateIdentityPermutation(cusparseHandle_t handle, int count,
+                                                       int *permutation);
+cusparseStatus_t cusparseSDDMM(cusparseHandle_t handle, cusparseOperation_t opa,
+                                   cusparseOperation_t opb, const void *alpha,
+                                   cusparseConstDnMatDescr_t a, cusparseConstDnMatDescr_t b,
+                                   const void *beta, cusparseSpMatDescr_t c, cudaDataType compute,
+                                   cusparseSDDMMAlg_t algorithm, void *buffer);
+cusparseStatus_t cusparseSDDMM_bufferSize(cusparseHandle_t handle, cusparseOperation_t opa,
+                                              cusparseOperation_t opb, const void *alpha,
+                                              cusparseConstDnMatDescr_t a,
+                                              cusparseConstDnMatDescr_t b, const void *beta,
+                                              cusparseSpMatDescr_t c, cudaDataType compute,
+                                              cusparseSDDMMAlg_t algorithm, size_t *bytes);
+cusparseStatus_t cusparseSDDMM_preprocess(cusparseHandle_t handle, cusparseOperation_t opa,
+                                              cusparseOperation_t opb, const void *alpha,
+                                              cusparseConstDnMatDescr_t a,
+                                              cusparseConstDnMatDescr_t b, const void *beta,
+                                              cusparseSpMatDescr_t c, cudaDataType compute,
+                                              cusparseSDDMMAlg_t algorithm, void *buffer);
+cusparseStatus_t cusparseSpGEMM_createDescr(cusparseSpGEMMDescr_t *descriptor);
+cusparseStatus_t cusparseSpGEMM_destroyDescr(cusparseSpGEMMDescr_t descriptor);
+cusparseStatus_t cusparseSpGEMM_workEstimation(
+    cusparseHandle_t handle, cusparseOperation_t opa, cusparseOperation_t opb, const void *alpha,
+    cusparseConstSpMatDescr_t a, cusparseConstSpMatDescr_t b, const void *beta,
+    cusparseSpMatDescr_t c, cudaDataType compute, cusparseSpGEMMAlg_t algorithm,
+    cusparseSpGEMMDescr_t descriptor, size_t *bytes, void *buffer);
+cusparseStatus_t cusparseSpGEMM_compute(
+    cusparseHandle_t handle, cusparseOperation_t opa, cusparseOperation_t opb, const void *alpha,
+    cusparseConstSpMatDescr_t a, cusparseConstSpMatDescr_t b, const void *beta,
+    cusparseSpMatDescr_t c, cudaDataType compute, cusparseSpGEMMAlg_t algorithm,
+    cusparseSpGEMMDescr_t descriptor, size_t *bytes, void *buffer);
+cusparseStatus_t cusparseSpGEMM_copy(cusparseHandle_t handle, cusparseOperation_t opa,
+                                         cusparseOperation_t opb, const void *alpha,
+                                         cusparseConstSpMatDescr_t a, cusparseConstSpMatDescr_t b,
+                                         const void *beta, cusparseSpMatDescr_t c,
+                                         cudaDataType compute, cusparseSpGEMMAlg_t algorithm,
+                                         cusparseSpGEMMDescr_t descriptor);
+cusparseStatus_t cusparseCreateSpVec(cusparseSpVecDescr_t *vector, int64_t n, int64_t nonzeros,
+                                         void *indices, void *values,
+                                         cusparseIndexType_t index_type, cusparseIndexBase_t base,
+                                         cudaDataType type);
+cusparseStatus_t cusparseDestroySpVec(cusparseConstSpVecDescr_t vector);
+cusparseStatus_t cusparseGather(cusparseHandle_t handle, cusparseConstDnVecDescr_t y,
+                                    cusparseSpVecDescr_t x);
+cusparseStatus_t cusparseScatter(cusparseHandle_t handle, cusparseConstSpVecDescr_t x,
+                                     cusparseDnVecDescr_t y);
+cusparseStatus_t cusparseAxpby(cusparseHandle_t handle, const void *alpha,
+                                   cusparseConstSpVecDescr_t x, const void *beta,
+                                   cusparseDnVecDescr_t y);
+cusparseStatus_t cusparseSpVV(cusparseHandle_t handle, cusparseOperation_t op,
+                                  cusparseConstSpVecDescr_t x, cusparseConstDnVecDescr_t y,
+                                  void *result, cudaDataType compute, void *buffer);
+cusparseStatus_t cusparseSpVV_bufferSize(cusparseHandle_t handle, cusparseOperation_t op,
+                                             cusparseConstSpVecDescr_t x,
+                                             cusparseConstDnVecDescr_t y, const void *result,
+                                             cudaDataType compute, size_t *bytes);
+cusparseStatus_t cusparseSpSM_solve(cusparseHandle_t handle, cusparseOperation_t opa,
+                                        cusparseOperation_t opb, const void *alpha,
+                                        cusparseConstSpMatDescr_t a, cusparseConstDnMatDescr_t b,
+                                        cusparseDnMatDescr_t c, cudaDataType compute,
+                                        cusparseSpSMAlg_t algorithm, cusparseSpSMDescr_t descriptor);
+cusparseStatus_t cusparseSpSM_bufferSize(cusparseHandle_t handle, cusparseOperation_t opa,
+                                             cusparseOperation_t opb, const void *alpha,
+                                             cusparseConstSpMatDescr_t a,
+                                             cusparseConstDnMatDescr_t b, cusparseDnMatDescr_t c,
+                                             cudaDataType compute, cusparseSpSMAlg_t algorithm,
+                                             cusparseSpSMDescr_t descriptor, size_t *bytes);
+cusparseStatus_t cusparseSpSM_analysis(cusparseHandle_t handle, cusparseOperation_t opa,
+                                           cusparseOperation_t opb, const void *alpha,
+                                           cusparseConstSpMatDescr_t a,
+                                           cusparseConstDnMatDescr_t b, cusparseDnMatDescr_t c,
+                                           cudaDataType compute, cusparseSpSMAlg_t algorithm,
+                                           cusparseSpSMDescr_t descriptor, void *buffer);
+cusparseStatus_t cusparseSpMatGetSize(cusparseConstSpMatDescr_t matrix, int64_t *rows,
+                                          int64_t *columns, int64_t *nonzeros);
+cusparseStatus_t cusparseSpMatGetValues(cusparseSpMatDescr_t matrix, void **values);
+cusparseStatus_t cusparseSpMatSetValues(cusparseSpMatDescr_t matrix, void *values);
+cusparseStatus_t cusparseCsrSetPointers(cusparseSpMatDescr_t matrix, void *major, void *minor,
+                                        void *values);
+cusparseStatus_t cusparseCscSetPointers(cusparseSpMatDescr_t matrix, void *major, void *minor,
+                                        void *values);
+cusparseStatus_t cusparseCooSetPointers(cusparseSpMatDescr_t matrix, void *major, void *minor,
+                                        void *values);
+
 #ifdef __cplusplus
 #define CUTRACE_REFUSED(name) cusparseStatus_t name(...);
 #else
 #define CUTRACE_REFUSED(name) cusparseStatus_t name();
 #endif
 #define CUTRACE_CUSPARSE_REFUSED \
-    CUTRACE_REFUSED(cusparseCreateSpVec) \
-    CUTRACE_REFUSED(cusparseDestroySpVec) \
     CUTRACE_REFUSED(cusparseCreateBsr) \
     CUTRACE_REFUSED(cusparseCreateBlockedEll) \
     CUTRACE_REFUSED(cusparseCreateSlicedEll) \
@@ -186,34 +340,8 @@ cusparseStatus_t cusparseSpSV_solve(cusparseHandle_t handle, cusparseOperation_t
     CUTRACE_REFUSED(cusparseDcsrilu02) \
     CUTRACE_REFUSED(cusparseDcsrilu02_bufferSize) \
     CUTRACE_REFUSED(cusparseDcsrilu02_analysis) \
-    CUTRACE_REFUSED(cusparseAxpby) \
-    CUTRACE_REFUSED(cusparseGather) \
-    CUTRACE_REFUSED(cusparseScatter) \
     CUTRACE_REFUSED(cusparseRot) \
-    CUTRACE_REFUSED(cusparseSpVV) \
-    CUTRACE_REFUSED(cusparseSpVV_bufferSize) \
-    CUTRACE_REFUSED(cusparseSpMM_preprocess) \
-    CUTRACE_REFUSED(cusparseSpSM_createDescr) \
-    CUTRACE_REFUSED(cusparseSpSM_solve) \
-    CUTRACE_REFUSED(cusparseSDDMM) \
-    CUTRACE_REFUSED(cusparseSDDMM_bufferSize) \
-    CUTRACE_REFUSED(cusparseSpGEMM_createDescr) \
-    CUTRACE_REFUSED(cusparseSpGEMM_workEstimation) \
-    CUTRACE_REFUSED(cusparseSpGEMM_compute) \
-    CUTRACE_REFUSED(cusparseSpGEMM_copy) \
-    CUTRACE_REFUSED(cusparseSparseToDense) \
-    CUTRACE_REFUSED(cusparseSparseToDense_bufferSize) \
-    CUTRACE_REFUSED(cusparseDenseToSparse_bufferSize) \
-    CUTRACE_REFUSED(cusparseDenseToSparse_analysis) \
-    CUTRACE_REFUSED(cusparseDenseToSparse_convert) \
-    CUTRACE_REFUSED(cusparseXcsr2coo) \
-    CUTRACE_REFUSED(cusparseXcoo2csr) \
-    CUTRACE_REFUSED(cusparseXcsrsort) \
-    CUTRACE_REFUSED(cusparseXcoosortByRow) \
-    CUTRACE_REFUSED(cusparseCsr2cscEx2) \
-    CUTRACE_REFUSED(cusparseCsr2cscEx2_bufferSize) \
-    CUTRACE_REFUSED(cusparseSpMatGetSize) \
-    CUTRACE_REFUSED(cusparseCsrSetPointers)
+    CUTRACE_REFUSED(cusparseSpMM_preprocess)
 CUTRACE_CUSPARSE_REFUSED
 #undef CUTRACE_REFUSED
 
