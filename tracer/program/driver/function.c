@@ -154,6 +154,38 @@ API CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction
     return cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, function, threads, shared, 0);
 }
 
+API CUresult cuOccupancyAvailableDynamicSMemPerBlock(size_t *shared, CUfunction function, int blocks,
+                                                     int threads)
+{
+    return result(cudaOccupancyAvailableDynamicSMemPerBlock(shared, function, blocks, threads));
+}
+
+/* Attributes are laid out and numbered alike in the driver's interface and the runtime's. */
+static cudaLaunchConfig_t as_runtime(const CUlaunchConfig *config)
+{
+    return (cudaLaunchConfig_t){
+        .gridDim = {config->gridDimX, config->gridDimY, config->gridDimZ},
+        .blockDim = {config->blockDimX, config->blockDimY, config->blockDimZ},
+        .dynamicSmemBytes = config->sharedMemBytes,
+        .attrs = (cudaLaunchAttribute *)config->attrs,
+        .numAttrs = config->numAttrs,
+    };
+}
+
+API CUresult cuOccupancyMaxActiveClusters(int *clusters, CUfunction function,
+                                          const CUlaunchConfig *config)
+{
+    cudaLaunchConfig_t same = as_runtime(config);
+    return result(cudaOccupancyMaxActiveClusters(clusters, function, &same));
+}
+
+API CUresult cuOccupancyMaxPotentialClusterSize(int *size, CUfunction function,
+                                                const CUlaunchConfig *config)
+{
+    cudaLaunchConfig_t same = as_runtime(config);
+    return result(cudaOccupancyMaxPotentialClusterSize(size, function, &same));
+}
+
 static size_t shared_for(CUoccupancyB2DSize by_block, size_t shared, int threads)
 {
     return by_block ? by_block(threads) : shared;

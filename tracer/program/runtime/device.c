@@ -337,31 +337,3 @@ API cudaError_t cudaProfilerStop(void)
 {
     return done(begin());
 }
-
-API cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, const void *host,
-                                                                       int threads, size_t shared,
-                                                                       unsigned flags)
-{
-    (void)flags;
-    cudaError_t status = begin();
-    struct function *function = status ? NULL : find_function(host, &status);
-    if (!function)
-        return done(status);
-    if (threads < 1)
-        return done(cudaErrorInvalidValue);
-    struct message message = question(FITS);
-    put32(&message, function->number);
-    put32(&message, threads);
-    put32(&message, shared);
-    status = ask(&message);
-    if (!status)
-        *blocks = take32(&message);
-    close_message(&message);
-    return done(status);
-}
-
-API cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *host,
-                                                              int threads, size_t shared)
-{
-    return cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, host, threads, shared, 0);
-}

@@ -7,7 +7,6 @@
 #include "runtime.h"
 
 #define DEEPEST 16
-#define PORTABLE_CLUSTER 8
 
 static __thread struct {
     dim3 grid, block;

@@ -148,6 +148,10 @@ cudaError_t capture_free(cudaGraph_t graph, void *pointer);
 /* driver/nvtx.c: the ranges in which the calling thread is, to be freed; NULL if in none. */
 char *ranges_now(size_t *bytes);
 
+/* Blocks of a cluster that every device can launch, and that a program may ask for. */
+#define PORTABLE_CLUSTER 8
+#define LARGEST_CLUSTER 16
+
 /* launch.c */
 struct launch {
     struct function *function;

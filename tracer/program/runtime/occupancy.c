@@ -1,0 +1,122 @@
+/* How many blocks of a kernel an SM holds, and how many clusters of them the device holds. */
+
+#include "runtime.h"
+
+API cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, const void *host,
+                                                                       int threads, size_t shared,
+                                                                       unsigned flags)
+{
+    (void)flags;
+    cudaError_t status = begin();
+    struct function *function = status ? NULL : find_function(host, &status);
+    if (!function)
+        return done(status);
+    if (threads < 1)
+        return done(cudaErrorInvalidValue);
+    struct message message = question(FITS);
+    put32(&message, function->number);
+    put32(&message, threads);
+    put32(&message, shared);
+    status = ask(&message);
+    if (!status)
+        *blocks = take32(&message);
+    close_message(&message);
+    return done(status);
+}
+
+API cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *host,
+                                                              int threads, size_t shared)
+{
+    return cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, host, threads, shared, 0);
+}
+
+API cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t *shared, const void *host, int blocks,
+                                                          int threads)
+{
+    size_t most = device.facts.shared_per_block;
+    int held = 0;
+    cudaError_t status = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&held, host, threads, 0);
+    if (status || blocks < 1 || held < blocks)
+        return status ? status : done(cudaErrorInvalidValue);
+    for (size_t least = 0; least < most;) { /* what fits in so many blocks is found by halves */
+        size_t middle = (least + most + 1) / 2;
+        status = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&held, host, threads, middle);
+        if (status)
+            return status;
+        if (held >= blocks)
+            least = middle;
+        else
+            most = middle - 1;
+    }
+    *shared = most;
+    return done(cudaSuccess);
+}
+
+/* A cluster lies in one GPC, of which GH100 has 8; their SMs come in pairs, TPCs, which are shared
+   out evenly: 132 are 6 of 16 SMs and 2 of 18. Which chip lacks which SMs is not the same for all.
+   Source: NVIDIA H100 Tensor Core GPU Architecture, "H100 SM Architecture" and its table 3. */
+enum { GPCS = 8 };
+
+static int clusters_held(int blocks, int size)
+{
+    int pairs = device.facts.processors / 2, clusters = 0;
+    for (int gpc = 0; gpc < GPCS; gpc++)
+        clusters += 2 * (pairs / GPCS + (gpc < pairs % GPCS)) * blocks / size;
+    return clusters;
+}
+
+static int largest_cluster(const struct function *function)
+{
+    return function->attributes.nonPortableClusterSizeAllowed ? LARGEST_CLUSTER : PORTABLE_CLUSTER;
+}
+
+/* The kernel, and how many of its blocks an SM holds; NULL with a status if there are no clusters. */
+static const struct function *blocks_held(const void *host, const cudaLaunchConfig_t *config,
+                                          int *blocks, cudaError_t *status)
+{
+    dim3 block = config->blockDim;
+    *status = begin();
+    const struct function *function = *status ? NULL : find_function(host, status);
+    int can = 0;
+    if (function)
+        *status = cudaDeviceGetAttribute(&can, cudaDevAttrClusterLaunch, 0);
+    if (!*status && !can)
+        *status = cudaErrorNotSupported;
+    if (!*status)
+        *status = cudaOccupancyMaxActiveBlocksPerMultiprocessor(
+            blocks, host, block.x * block.y * block.z, config->dynamicSmemBytes);
+    return *status ? NULL : function;
+}
+
+API cudaError_t cudaOccupancyMaxActiveClusters(int *clusters, const void *host,
+                                               const cudaLaunchConfig_t *config)
+{
+    cudaError_t status;
+    int blocks = 0, size = 1;
+    const struct function *function = blocks_held(host, config, &blocks, &status);
+    for (unsigned i = 0; i < config->numAttrs; i++) {
+        const cudaLaunchAttribute *each = config->attrs + i;
+        if (each->id == cudaLaunchAttributeClusterDimension)
+            size = each->val.clusterDim.x * each->val.clusterDim.y * each->val.clusterDim.z;
+    }
+    if (!function)
+        return done(status);
+    if (size < 1 || size > largest_cluster(function))
+        return done(cudaErrorInvalidClusterSize);
+    *clusters = clusters_held(blocks, size);
+    return done(cudaSuccess);
+}
+
+API cudaError_t cudaOccupancyMaxPotentialClusterSize(int *size, const void *host,
+                                                     const cudaLaunchConfig_t *config)
+{
+    cudaError_t status;
+    int blocks = 0;
+    const struct function *function = blocks_held(host, config, &blocks, &status);
+    if (!function)
+        return done(status);
+    *size = largest_cluster(function);
+    while (*size > 1 && !clusters_held(blocks, *size))
+        *size /= 2;
+    return done(cudaSuccess);
+}
