@@ -199,6 +199,21 @@ class Array:
 
 
 @dataclass(frozen=True, slots=True)
+class AssembledAccess:
+    """What the assembler made of a load or store, where that is something else.
+
+    `pieces` are the machine instructions that stand for it: where each begins, in bytes from the
+    access's own address, and what it moves a lane; none: it is gone, or part of a wider one.
+    `issued` is the instruction whose every warp issues it, with a predicate; -1: those with a lane
+    in it.
+    """
+
+    pc: int
+    pieces: tuple[tuple[int, int], ...]
+    issued: int = -1
+
+
+@dataclass(frozen=True, slots=True)
 class Resources:
     """What the assembler made of the kernel for one architecture (`sm_75`): bytes, registers."""
 
@@ -209,6 +224,7 @@ class Resources:
     constant_bytes: int
     spill_stores: int = 0
     spill_loads: int = 0
+    accesses: tuple[AssembledAccess, ...] = ()  # of sm_90: loads and stores that became others
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ DLCM = ("ca", "cg")
 CACHE_CONFIGS = ("prefer_shared", "prefer_l1", "equal")
 SCHEDULES = ("round-robin", "greedy-oldest")
 SCOPES = ("cluster", "all")
+CODE = ("assembled", "ptx")
 
 
 def tell_nobody(done: float) -> None:
@@ -43,6 +44,12 @@ class ReplayOptions:
         "|".join(SCOPES),
     )
     dlcm: str = option(DLCM[0], "Cache global loads in L1 and L2, or in L2 only.", "|".join(DLCM))
+    code: str = option(
+        CODE[0],
+        "Count loads and stores as ptxas made them where a device's machine code is known"
+        " (9.0), or as the PTX has them.",
+        "|".join(CODE),
+    )
     cache_config: str | None = option(
         None, "How L1 and shared memory divide their space.", "|".join(CACHE_CONFIGS)
     )
@@ -84,6 +91,7 @@ class ReplayOptions:
         """Refuse what makes no sense."""
         _choose("scope", self.scope, SCOPES)
         _choose("dlcm", self.dlcm, DLCM)
+        _choose("code", self.code, CODE)
         _choose("schedule", self.schedule, SCHEDULES)
         if self.cache_config is not None:
             _choose("cache_config", self.cache_config, CACHE_CONFIGS)

@@ -8,9 +8,10 @@ import polars as pl
 import pyarrow as pa
 
 from ...errors import CutraceError
-from ...traces.schema import Launch
+from ...traces.schema import AssembledAccess, Launch
 from ..analyses.control import COUNTERS
 from ..analyses.occupancy import Occupancy, launch_occupancy, refuse_launch
+from .assembled import EMPTY, accesses_on, assembled, count_empty
 from .count.accesses import AccessCounter, Track
 from .count.counts import LaunchCounts, Ledger
 from .count.histories import HistoryCounter
@@ -20,7 +21,7 @@ from .device.device import Device
 from .device.fallback import adapt_kinds, substitute
 from .device.wiring import wire
 from .kept import Frames
-from .options import ReplayOptions, tell_nobody
+from .options import CODE, ReplayOptions, tell_nobody
 from .ordered.ordered import count_ordered
 from .rows.arrays import cut_zones
 from .rows.lanes_on import SCHEMA, LanesOnCounter
@@ -112,7 +113,7 @@ class LaunchReplay:
         if not options.caches:
             wires, lasting = repeating, ()
         placement = place(device.chip, launch.blocks, options.profiled_blocks, launch.kept.sample)
-        names = [*COUNTERS, *(name for w in wires for name in w.names())]
+        names = [*COUNTERS, *EMPTY, *(name for w in wires for name in w.names())]
         ordered = placement if lasting else place(device.chip, 0)
         return Track(
             device,
@@ -176,10 +177,32 @@ def replay(
     Raises `CutraceError` for a broken trace. A device that cannot launch it says so in `refusal`.
     """
     options = options or ReplayOptions()
-    launch = launch_trace.launch
     _check_grid(launch_trace)
-    if not has_all_before(launch):
+    if not has_all_before(launch_trace.launch):
         options = replace(options, caches=False)
+    groups: dict[tuple[AssembledAccess, ...], list[Device]] = {}
+    for device in devices:
+        known = (
+            accesses_on(launch_trace.launch, device.capability) if options.code == CODE[0] else ()
+        )
+        groups.setdefault(known, []).append(device)
+    found: dict[str, LaunchCounts] = {}
+    for made, alike in groups.items():
+        seen = assembled(launch_trace, made)
+        for counts in _replay(seen, alike, options, tell):
+            with_empty = count_empty(counts.counts, made, seen.instructions())
+            found[counts.device] = replace(counts, counts=with_empty)
+    return [found[device.key] for device in devices]
+
+
+def _replay(
+    launch_trace: "LaunchTrace",
+    devices: Sequence[Device],
+    options: ReplayOptions,
+    tell: Callable[[float], None],
+) -> list[LaunchCounts]:
+    """Count a launch on devices that run the same code."""
+    launch = launch_trace.launch
     shapes = Shapes(launch_trace.pattern_store())
     ordered = options.caches and launch.kept.control
     intervals = read_barriers(launch_trace) if ordered else None

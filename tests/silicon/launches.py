@@ -24,14 +24,17 @@ from program import Program
 
 import cutrace
 from cutrace.analyzer.launch_profile import LaunchProfile
-from cutrace.tracer.front.resources import resources
+from cutrace.models.replay.assembled import EMPTY, accesses_on, assembled
+from cutrace.tracer.front.resources import measure
 from cutrace.tracer.host.source.record import record
+from cutrace.traces.reader import LaunchTrace
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "tests" / "validate" / "counters"
 PROGRAMS = ROOT / "tests" / "programs"
 GALLERY = ROOT / "traces" / "gallery"
 DEVICE, TARGET, ARCH = "h200", "compute_90", "sm_90"
+CAPABILITY = 9, 0
 OPTIONS = ("-ftz=true",)
 """What CuPy, which the captures were made with, adds to every compilation."""
 
@@ -133,16 +136,16 @@ def launched(file: str) -> tuple[Launched, ...]:
 def _launches(
     source: str, launches: list[dict[str, Any]], metrics: list[str]
 ) -> Iterator[Launched]:
-    measure = partial(resources, archs=(ARCH,))  # nobody here asks for the other architectures'
+    ask = partial(measure, archs=(ARCH,))  # nobody here asks for the other architectures'
     with (
-        patch("cutrace.tracer.host.launch.resources.resources", measure),
+        patch("cutrace.tracer.host.launch.resources.measure", ask),
         tempfile.TemporaryDirectory() as folder,
     ):
         trace = cutrace.read_trace(_record(source, Path(folder) / "t.cutrace"))
         profile = cutrace.analyze(trace, DEVICE)
         for launch, traced, ours in zip(launches, trace.launches, profile.launches, strict=True):
             counted = dict(zip(metrics, launch["counters"], strict=True))
-            ptx = accesses(ours, traced.instructions().to_pylist())
+            ptx = accesses(ours, traced)
             ours.counters  # noqa: B018 - while the trace is there
             yield Launched(
                 source, launch["launch"], launch["kernel"], counted, launch["sass"], ours, ptx
@@ -166,16 +169,21 @@ def _record(source: str, path: Path) -> Path:
     return record(found, [], path, arch=TARGET, options=OPTIONS)
 
 
-def accesses(ours: LaunchProfile, instructions: list[dict[str, Any]]) -> Mapping[str, Widths]:
-    """The warp instructions of the PTX, by class and width."""
+def accesses(ours: LaunchProfile, trace: LaunchTrace) -> Mapping[str, Widths]:
+    """The warp instructions that cutrace counted, by class and width: of those of the PTX, or of
+    what the assembler made of them; those that no lane took part in among them.
+    """
     found: dict[str, Counter[int]] = {}
     merged = {"shared reduction": "shared atomic"}
-    requests = [n for n in ours.raw.counts.columns if n.endswith("_requests") and "split" not in n]
-    sums = ours.raw.counts.select("pc", *requests).group_by("pc").sum()
+    made = accesses_on(trace.launch, CAPABILITY)
+    instructions = assembled(trace, made).instructions().to_pylist()
+    counts = ours.raw.counts
+    requests = [n for n in counts.columns if n.endswith("_requests") and "split" not in n]
+    sums = counts.select("pc", *requests, *EMPTY).group_by("pc").sum()
     for row in sums.iter_rows(named=True):
-        for column in requests:
+        for column in (*requests, *EMPTY):
             if row[column] and column.count("_") == 2:
-                name = column.removesuffix("_requests").replace("_", " ")
+                name = column.rpartition("_")[0].replace("_", " ")
                 name = merged.get(name, name)
                 width = 0 if name in ANY_WIDTH else instructions[row["pc"]]["bytes"]
                 found.setdefault(name, Counter())[width] += row[column]

@@ -226,7 +226,7 @@ def compare(
         taken.add(number)
         sass = opcodes(run, launch.kernel)
         if launch.has_code and sass is not None:
-            ptx = accesses(ours, trace.launches[number].instructions().to_pylist())
+            ptx = accesses(ours, trace.launches[number])
             agreed[run[2], spelt(launch.kernel)] = _agreements(ptx, machine(sass))
         yield from _pairs(run, launch, number, ours, agreed.get((run[2], spelt(launch.kernel))))
 

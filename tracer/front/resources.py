@@ -1,15 +1,15 @@
 """What a kernel takes of each architecture: registers, shared, local, constant bytes and spills.
 
 The assembler is asked, and its report read; constant bytes come from the cubin's sections, since
-the report omits them for sm_90 and newer. Answers are kept between runs: ten architectures take
-0.2 s of a processor even for a small kernel.
+the report omits them for sm_90 and newer. Of one architecture it also says what its machine code
+does to memory. Answers are kept between runs: ten architectures take 0.2 s of a processor even for
+a small kernel.
 """
 
 import json
 import re
-import struct
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
 from functools import cache, lru_cache
 from pathlib import Path
 
@@ -17,12 +17,18 @@ from ...cache import keep, key_of, load
 from ...errors import CutraceError
 from ...traces.schema import Resources
 from .assembler import assemble, assemblers
+from .machine_code.decode import MachineInstruction
+from .machine_code.elf import sections
+from .machine_code.facts import ByLine, by_line
+from .machine_code.mark import mark_lines
 from .signature import entries
 
 ARCHS = (
     *("sm_50", "sm_60", "sm_70", "sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120"),
 )
 """The architectures that are measured when nobody names others."""
+SEEN = "sm_90"
+"""The architecture whose machine code is looked at: that of the chips that counts are held to."""
 KIND = "resources"
 """What answers are kept as."""
 
@@ -35,9 +41,26 @@ _FRAME = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) b
 _LOCAL = re.compile(r"(\d+) bytes lmem")
 
 
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What the assembler said of a kernel. `facts` are of the machine code for SEEN, by PTX line;
+    none where it was not asked for, or says nothing.
+    """
+
+    resources: tuple[Resources, ...] = ()
+    facts: ByLine = field(default_factory=dict)
+
+
 def resources(
     ptx: str, kernel: str, archs: Sequence[str] = ARCHS, options: Sequence[str] = ()
 ) -> tuple[Resources, ...]:
+    """Measure `kernel` (its PTX name) for each of `archs` that the assembler accepts, in order."""
+    return measure(ptx, kernel, archs, options).resources
+
+
+def measure(
+    ptx: str, kernel: str, archs: Sequence[str] = ARCHS, options: Sequence[str] = ()
+) -> Measured:
     """Measure `kernel` (its PTX name) for each of `archs` that the assembler accepts, in order.
 
     PTX for a newer target is offered to an older architecture under that one's `.target`: it is
@@ -49,22 +72,36 @@ def resources(
     if kernel not in entries(ptx):
         raise CutraceError(f"no kernel {kernel} in this PTX; it has {', '.join(entries(ptx))}")
     if not assemblers():
-        return ()
+        return Measured()
     return _kept(_alone(ptx, kernel), kernel, tuple(archs), tuple(options))
 
 
 @lru_cache(maxsize=512)
-def _kept(
-    ptx: str, kernel: str, archs: tuple[str, ...], options: tuple[str, ...]
-) -> tuple[Resources, ...]:
+def _kept(ptx: str, kernel: str, archs: tuple[str, ...], options: tuple[str, ...]) -> Measured:
     key = key_of(_made_by(), ptx, kernel, *archs, "", *options)
     kept = load(KIND, key)
     if kept is not None:
-        return tuple(Resources(**each) for each in json.loads(kept))
-    measured = (_measure(ptx, kernel, arch, options) for arch in archs)
-    found = tuple(each for each in measured if each)
-    keep(KIND, key, json.dumps([asdict(each) for each in found]).encode())
-    return found
+        return _read(kept)
+    facts: ByLine = {}
+    found: list[Resources] = []
+    for arch in archs:
+        text, more = (mark_lines(ptx), ("-lineinfo",)) if arch == SEEN else (ptx, ())
+        if answer := _assemble(text, kernel, arch, (*options, *more)):
+            found.append(answer[0])
+            facts = by_line(answer[1], kernel) if arch == SEEN else facts
+    measured = Measured(tuple(found), facts)
+    keep(KIND, key, json.dumps(asdict(measured)).encode())
+    return measured
+
+
+def _read(kept: bytes) -> Measured:
+    """Return what was kept as JSON, whose keys are texts."""
+    said = json.loads(kept)
+    facts = {
+        int(line): [MachineInstruction(**each) for each in made]
+        for line, made in said["facts"].items()
+    }
+    return Measured(tuple(Resources(**each) for each in said["resources"]), facts)
 
 
 @cache
@@ -74,7 +111,10 @@ def _made_by() -> str:
     return repr((*files, Path(__file__).read_bytes()))
 
 
-def _measure(ptx: str, kernel: str, arch: str, options: tuple[str, ...]) -> Resources | None:
+def _assemble(
+    ptx: str, kernel: str, arch: str, options: tuple[str, ...]
+) -> tuple[Resources, bytes] | None:
+    """What the assembler reports of an architecture, and the cubin; None if it refuses."""
     text = _retarget(ptx, arch)
     made = assemble(text, _with_suffix(text, arch), "-v", *options)
     if made.cubin is None:
@@ -85,7 +125,7 @@ def _measure(ptx: str, kernel: str, arch: str, options: tuple[str, ...]) -> Reso
         return None
     frame = _FRAME.search(report)
     stack, stores, loads = map(int, frame.groups()) if frame else (0, 0, 0)
-    return Resources(
+    found = Resources(
         arch=arch,
         registers=int(registers[1]),
         shared_bytes=_number(_SHARED, report),
@@ -94,14 +134,21 @@ def _measure(ptx: str, kernel: str, arch: str, options: tuple[str, ...]) -> Reso
         spill_stores=stores,
         spill_loads=loads,
     )
+    return found, made.cubin
 
 
 def _alone(ptx: str, kernel: str) -> str:
-    """The text without the other kernels, so that the assembler need not go through them."""
+    """The text without the other kernels, so that the assembler need not go through them.
+
+    Empty lines stand for theirs: each line keeps its number.
+    """
     kept, at = [], 0
     for found in _ENTRY.finditer(ptx):
         end = _end_of_body(ptx, found.end())
-        kept.append(ptx[at : end if found[1] == kernel else found.start()])
+        if found[1] == kernel:
+            kept.append(ptx[at:end])
+        else:
+            kept += ptx[at : found.start()], "\n" * ptx.count("\n", found.start(), end)
         at = end
     return "".join((*kept, ptx[at:]))
 
@@ -146,15 +193,4 @@ def _number(pattern: re.Pattern[str], text: str) -> int:
 def _constant_bytes(cubin: bytes, kernel: str) -> int:
     """Bytes of all constant banks: the kernel's own, and bank 3 of `__constant__` variables."""
     own = re.compile(rf"\.nv\.constant\d+(\.{re.escape(kernel)})?$")
-    return sum(size for name, size in _sections(cubin) if own.match(name))
-
-
-def _sections(elf: bytes) -> Iterator[tuple[str, int]]:
-    """Name and size of each section of a 64-bit little-endian ELF file."""
-    (table,) = struct.unpack_from("<Q", elf, 0x28)
-    entry, count, names = struct.unpack_from("<HHH", elf, 0x3A)
-    headers = [struct.unpack_from("<IIQQQQ", elf, table + i * entry) for i in range(count)]
-    strings = headers[names][4]
-    for header in headers:
-        start = strings + header[0]
-        yield elf[start : elf.index(b"\0", start)].decode(), header[5]
+    return sum(each.size for each in sections(cubin) if own.match(each.name))

@@ -88,7 +88,7 @@ class Module:
         known = known_kernel(self._compiled.ptx, spoken.mangled)
         parameters = known.kernel.parameters
         signature = read_signature(spoken, parameters, self._loaded.module.address_size)
-        answer = ask_resources(self._compiled.ptx, spoken.mangled, self._compiled.assembly)
+        answer = ask_resources(self._compiled.ptx, known.kernel, self._compiled.assembly)
         linked = Linked(known, self._loaded, signature, self._source, answer)
         return Function(self._recording, linked)
 

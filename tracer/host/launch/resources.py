@@ -1,17 +1,20 @@
 """What the assembler makes of a kernel, asked in the background while the kernel runs."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from functools import cache
 
 from ....errors import CutraceError
 from ....traces.schema import Resources
-from ...front.resources import resources
+from ...front.resources import SEEN, measure
+from ...ptx.kernel import Kernel
+from .assembled import assembled_accesses
 
 
 def ask_resources(
-    ptx: str, kernel: str, options: Sequence[str] = ()
+    ptx: str, kernel: Kernel, options: Sequence[str] = ()
 ) -> "Future[tuple[Resources, ...]]":
     """Return what will be the kernel's resources for every architecture that can be asked.
 
@@ -27,8 +30,15 @@ def _assembler() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(workers, thread_name_prefix="cutrace-assembler")
 
 
-def _resources_if_any(ptx: str, kernel: str, options: Sequence[str]) -> tuple[Resources, ...]:
+def _resources_if_any(ptx: str, kernel: Kernel, options: Sequence[str]) -> tuple[Resources, ...]:
     try:
-        return resources(ptx, kernel, options=options)
+        return tuple(_with_accesses(ptx, kernel, options))
     except CutraceError:
         return ()
+
+
+def _with_accesses(ptx: str, kernel: Kernel, options: Sequence[str]) -> Iterator[Resources]:
+    measured = measure(ptx, kernel.name, options=options)
+    for each in measured.resources:
+        seen = each.arch == SEEN and measured.facts
+        yield replace(each, accesses=assembled_accesses(kernel, seen)) if seen else each

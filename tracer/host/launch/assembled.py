@@ -1,0 +1,206 @@
+"""Which accesses of a kernel the assembler changed: joined, split, narrowed, left out, predicated.
+
+PTX is not the chip's code. A load or store of the PTX is compared with the machine instructions
+that come from its line: neighbours that one wide instruction replaces are joined, what nobody reads
+or what a register holds by then is gone, and what a branch went around may be a predicate's matter,
+so that warps issue it in which no lane takes part.
+
+Where lines do not tell (several accesses in one, functions that are called), nothing is changed.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeAlias
+
+from ....traces.schema import AssembledAccess
+from ...front.machine_code.decode import MachineInstruction
+from ...front.machine_code.facts import ByLine
+from ...ptx.digraph import immediate_dominators
+from ...ptx.isa import destinations, sources
+from ...ptx.kernel import TYPE_BYTES, Address, BasicBlock, Instruction, Kernel, Register, Vector
+
+_LOADS, _STORES = frozenset({"LD", "LDG", "LDL", "LDS"}), frozenset({"ST", "STG", "STL", "STS"})
+_MACHINE = {"ld": _LOADS, "ldu": _LOADS, "st": _STORES}
+_LEAVING = frozenset({"BRA", "BRX", "EXIT"})
+_OPERANDS = frozenset({"param", "const"})
+"""Spaces whose accesses are operands of other machine instructions."""
+
+Pieces: TypeAlias = tuple[tuple[int, int], ...]
+
+
+def assembled_accesses(kernel: Kernel, facts: ByLine) -> tuple[AssembledAccess, ...]:
+    """Return the accesses that differ, in order of pc."""
+    return tuple(_Comparison(kernel, facts).changes()) if facts else ()
+
+
+@dataclass(frozen=True)
+class _Comparison:
+    """A kernel beside the machine code that was made of it."""
+
+    kernel: Kernel
+    facts: ByLine
+
+    def changes(self) -> Iterator[AssembledAccess]:
+        """Yield what differs."""
+        wide = self._joined()
+        taken = {pc for _, members in wide.values() for pc in members}
+        for pc in self._made:
+            whole = ((0, self._bytes(pc)),)
+            found = (wide[pc][0],) if pc in wide else () if pc in taken else self._alone(pc)
+            issued = self._issued(pc) if found else -1
+            if found != whole or issued >= 0:
+                yield AssembledAccess(pc, found, issued)
+
+    @cached_property
+    def _made(self) -> Mapping[int, Sequence[MachineInstruction]]:
+        """The loads and stores that have a line of their own, and what was made of each."""
+        found: dict[int, Sequence[MachineInstruction]] = {}
+        many = Counter(i.ptx_line for i in self.kernel.instructions if _accesses(i))
+        for pc, one in enumerate(self.kernel.instructions):
+            if _accesses(one) and one.opcode in _MACHINE and many[one.ptx_line] == 1:
+                here = self.facts.get(one.ptx_line, ())
+                found[pc] = [m for m in here if m.operation in _MACHINE[one.opcode]]
+        return found
+
+    def _bytes(self, pc: int) -> int:
+        one = self.kernel.instructions[pc]
+        return TYPE_BYTES[one.type] * one.vector
+
+    def _width(self, pc: int) -> int:
+        """Bytes a lane of the machine instructions, where they all have the same; 0: none."""
+        widths = {m.bytes for m in self._made[pc]}
+        return widths.pop() if len(widths) == 1 else 0
+
+    def _joined(self) -> Mapping[int, tuple[tuple[int, int], set[int]]]:
+        """Of each access that became a wide one: its piece, and those that it has swallowed."""
+        found: dict[int, tuple[tuple[int, int], set[int]]] = {}
+        for pc in self._made:
+            width, own = self._width(pc), self._bytes(pc)
+            if width > own:
+                gone = {n: at for n, at in self._beside(pc).items() if not self._made[n]}
+                starts = [-own * k for k in range(width // own)]
+                inside = {s: {n for n, at in gone.items() if s <= at < s + width} for s in starts}
+                base = self._offset(pc)
+                best = max(starts, key=lambda s: (len(inside[s]), (base + s) % width == 0, s))
+                if inside[best]:
+                    found[pc] = (best, width), inside[best]
+        return found
+
+    def _offset(self, pc: int) -> int:
+        address = _address(self.kernel.instructions[pc])
+        return address.offset if address else 0
+
+    def _beside(self, pc: int) -> dict[int, int]:
+        """The accesses of its kind from the same base, in its basic block or in those that only
+        lead through it: bytes from its address."""
+        block, mine = self._block[pc], self.kernel.instructions[pc]
+        address = _address(mine)
+        if address is None:
+            return {}
+        places = [*range(pc - 1, block.first - 1, -1), *range(pc, block.last)]
+        if len(self._defined.get((block.function, address.base), ())) <= 1:
+            places = [n for n in self._made if self._leads_to(block, self._block[n])]
+        found: dict[int, int] = {}
+        changed = set[bool]()  # on which sides of it the base has become another
+        for place in places:
+            other = self.kernel.instructions[place]
+            theirs = _address(other) if place in self._made else None
+            same = theirs and other.opcode == mine.opcode and theirs.base == address.base
+            if theirs and same and (place >= pc) not in changed:
+                found[place] = theirs.offset - address.offset
+            if address.base in destinations(other):
+                changed.add(place >= pc)
+        found.pop(pc, None)
+        return found
+
+    def _leads_to(self, above: BasicBlock, block: BasicBlock) -> bool:
+        """Whether all ways to a block lead through another."""
+        number: int | None = block.number
+        while number is not None and number != above.number:
+            number = self._dominators.get(number)
+        return number is not None
+
+    @cached_property
+    def _defined(self) -> Mapping[tuple[int, object], Sequence[int]]:
+        """Where each register of a function is set."""
+        found: dict[tuple[int, object], list[int]] = {}
+        for block in self.kernel.blocks:
+            for pc in range(block.first, block.last):
+                for register in destinations(self.kernel.instructions[pc]):
+                    found.setdefault((block.function, register), []).append(pc)
+        return found
+
+    def _alone(self, pc: int) -> Pieces:
+        """What became of an access that was not joined with others."""
+        one, own, made = self.kernel.instructions[pc], self._bytes(pc), self._made[pc]
+        if not made:
+            return () if one.opcode != "st" or one.space == "local" else ((0, own),)
+        width = self._width(pc)
+        if not width or width >= own:
+            return ((0, own),)
+        if one.vector == 1 and len(made) == 1:
+            return ((0, width),)  # the lower half of a number
+        size = TYPE_BYTES[one.type]
+        starts = {k * size // width * width for k in self._elements_read(one)}
+        return tuple(
+            (at, width) for at in (sorted(starts) if size <= width else range(0, own, width))
+        )
+
+    def _elements_read(self, one: Instruction) -> list[int]:
+        """Which elements of a vector that is loaded anything reads."""
+        if one.opcode == "st" or not isinstance(one.operands[0], Vector):
+            return list(range(one.vector))
+        elements = one.operands[0].elements
+        return [k for k, e in enumerate(elements) if isinstance(e, Register) and e in self._read]
+
+    @cached_property
+    def _read(self) -> frozenset[Register]:
+        return frozenset(r for one in self.kernel.instructions for r in sources(one))
+
+    def _issued(self, pc: int) -> int:
+        """The instruction whose warps issue it, if more may than have a lane in it; else -1."""
+        if not all(m.guarded for m in self._made[pc]):
+            return -1
+        issued = pc if self.kernel.instructions[pc].guard else -1
+        block = self._block[pc]
+        while (above := self._dominators.get(block.number)) is not None:
+            arm, block = block, self.kernel.blocks[above]
+            last = self.kernel.instructions[block.last - 1]
+            if last.opcode in ("bra", "brx", "ret", "exit") and last.guard:
+                if self._leaves(block, arm):
+                    break
+                issued = block.last - 1
+        return issued
+
+    def _leaves(self, block: BasicBlock, arm: BasicBlock) -> bool:
+        """Whether the machine code has the branch at a block's end that goes around an arm: as it
+        is, or where the other arm goes on."""
+        others = (self.kernel.blocks[n].last - 1 for n in block.successors if n != arm.number)
+        after = (self.kernel.instructions[pc] for pc in others)
+        ends = [n for n in after if n.opcode == "bra" and n.guard is None]
+        lines = (n.ptx_line for n in (self.kernel.instructions[block.last - 1], *ends))
+        return any(m.operation in _LEAVING for n in lines for m in self.facts.get(n, ()))
+
+    @cached_property
+    def _block(self) -> Mapping[int, BasicBlock]:
+        return {pc: b for b in self.kernel.blocks for pc in range(b.first, b.last)}
+
+    @cached_property
+    def _dominators(self) -> Mapping[int, int]:
+        """The block through which each is reached, of each function from its first one."""
+        graph = {b.number: list(b.successors) for b in self.kernel.blocks}
+        found: dict[int, int] = {}
+        for span in self.kernel.functions:
+            found |= {b: d for b, d in immediate_dominators(graph, span.entry).items() if b != d}
+        return found
+
+
+def _accesses(one: Instruction) -> bool:
+    """Whether an instruction accesses memory that a trace has."""
+    return one.opcode in (*_MACHINE, "atom", "red") and one.space not in _OPERANDS
+
+
+def _address(one: Instruction) -> Address | None:
+    return next((operand for operand in one.operands if isinstance(operand, Address)), None)
