@@ -66,11 +66,11 @@ def is_slow(path: Path) -> bool:
 @pytest.fixture(autouse=True, scope="module")
 def one_architecture(request: pytest.FixtureRequest) -> Iterator[None]:
     """Ask the assembler for Hopper's registers alone where no test reads the others'."""
-    from cutrace.tracer.front.resources import resources
+    from cutrace.tracer.front.resources import measure
 
     if request.path.stem in EVERY_ARCHITECTURE:
         yield
         return
-    measure = partial(resources, archs=("sm_90",))
-    with patch("cutrace.tracer.host.launch.resources.resources", measure):
+    few = partial(measure, archs=("sm_90",))
+    with patch("cutrace.tracer.host.launch.resources.measure", few):
         yield

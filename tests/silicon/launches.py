@@ -3,7 +3,8 @@
 The files are those of scripts/capture/counters.py. ptxas stands between PTX and the chip: it
 merges, unrolls, predicates and removes accesses. So a pair of counts is *comparable* only if the
 warp instructions of its class (say, loads from global memory) agree in number and width between the
-PTX that cutrace ran and the SASS that the chip ran. Nor is anything comparable in kernels whose
+code that cutrace counted, PTX as ptxas makes machine code of it here, and the SASS that the chip
+ran. Nor is anything comparable in kernels whose
 addresses are up to time, nor are wavefronts where the profiler's two counts of them, by the
 hardware and by the addresses of the instructions, differ from one another.
 """
@@ -73,7 +74,10 @@ ANY_WIDTH = frozenset({"texture load"})
 
 @dataclass(frozen=True, slots=True)
 class Launched:
-    """One launch: what the chip counted and ran, and the profile that cutrace makes of it."""
+    """One launch: what the chip counted and ran, and the profile that cutrace makes of it.
+
+    `ptx` are the accesses that cutrace counted, `by_ptx` its counters with accesses as PTX has them.
+    """
 
     source: str
     number: int
@@ -82,6 +86,7 @@ class Launched:
     sass: Mapping[str, int]
     ours: LaunchProfile
     ptx: Mapping[str, Widths]
+    by_ptx: Mapping[str, float | int | None]
 
     @property
     def machine(self) -> Mapping[str, Widths]:
@@ -143,13 +148,14 @@ def _launches(
     ):
         trace = cutrace.read_trace(_record(source, Path(folder) / "t.cutrace"))
         profile = cutrace.analyze(trace, DEVICE)
-        for launch, traced, ours in zip(launches, trace.launches, profile.launches, strict=True):
+        plain = cutrace.analyze(trace, DEVICE, code="ptx", caches=False)
+        each = zip(launches, trace.launches, profile.launches, plain.launches, strict=True)
+        for launch, traced, ours, by_ptx in each:
             counted = dict(zip(metrics, launch["counters"], strict=True))
             ptx = accesses(ours, traced)
             ours.counters  # noqa: B018 - while the trace is there
-            yield Launched(
-                source, launch["launch"], launch["kernel"], counted, launch["sass"], ours, ptx
-            )
+            told = source, launch["launch"], launch["kernel"], counted, launch["sass"]
+            yield Launched(*told, ours, ptx, by_ptx.counters)
 
 
 def _record(source: str, path: Path) -> Path:
@@ -219,6 +225,7 @@ class Pair:
     theirs: float
     ours: float
     verdict: str
+    by_ptx: float
 
     @property
     def reason(self) -> str:
@@ -296,7 +303,7 @@ def _pair(
         verdict = "apart"
     else:
         verdict = "equal" if abs(theirs - ours) <= near else "unequal"
-    return Pair(launch, metric, theirs, ours, verdict)
+    return Pair(launch, metric, theirs, ours, verdict, launch.by_ptx[metric] or 0)
 
 
 def _comparable(launch: Launched, metric: str, wanted: tuple[str, ...]) -> bool:

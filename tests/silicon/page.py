@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from silicon.caches import NEAR, by_kernel, compare
-from silicon.launches import BY_ADDRESSES, FOLDER, TIMED, WAVEFRONTS, Launched, Pair
+from silicon.launches import BY_ADDRESSES, FOLDER, ROUNDED, TIMED, WAVEFRONTS, Launched, Pair
 from silicon.programs_page import section
 
 FILES = (
@@ -45,10 +45,18 @@ by products of `mma.h` in half and tf32 precision and of bytes, is the chip's, b
 cutrace compiles for these comparisons as the captures were compiled: for 9.0, with the option
 `-ftz=true` that CuPy adds to all.
 
-ptxas stands between PTX and the chip: it merges, unrolls, predicates and removes accesses. The
-capture therefore has the machine instructions that ran too, and a count is *comparable* only if the
-warp instructions of its class (say, loads from global memory) agree in number and width between the
-PTX that cutrace ran and the chip's code. Facts of the launch are always comparable. Three
+ptxas stands between PTX and the chip: it joins, unrolls, predicates and removes accesses. cutrace
+asks the ptxas that is installed here what it made of each load and store of a kernel, and counts
+those (`--code assembled`, which is what it does if nothing else is said; `--code ptx` switches the
+step off). All counts that are not zero on both sides, comparable or not:
+
+| source | counts | equal, as PTX has accesses | equal, as they are assembled |
+|---|---:|---:|---:|
+{both}
+
+The capture has the machine instructions that ran on the chip too, and a count is *comparable* only
+if the warp instructions of its class (say, loads from global memory) agree in number and width
+between what cutrace counted and the chip's code. Facts of the launch are always comparable. Three
 kernels whose addresses are up to time, and wavefronts in {waits} launches of which the profiler's
 own two counts differ, are [listed apart](#what-is-not-comparable) too.
 
@@ -109,9 +117,9 @@ profiler counts them in both ways, and in all other launches they are equal):
 |---|---:|---:|---:|
 {waited}
 
-What ptxas made of the accesses of others: warp instructions by bytes a lane, `times x bytes`.
+Accesses of others that are not the chip's: warp instructions by bytes a lane, `times x bytes`.
 
-| kernel | class | PTX | chip |
+| kernel | class | cutrace | chip |
 |---|---|---|---|
 """
 
@@ -212,10 +220,38 @@ def _head(launches: Sequence[Launched], compared: Sequence[Pair]) -> str:
         launches=len(launches),
         kernels=len({(launch.source, launch.kernel) for launch in launches}),
         waits=sum(launch.waited for launch in launches),
+        both="\n".join(_both(compared)),
         compared=of,
         equal=equal,
         percent=_percent(equal, of),
     )
+
+
+GROUPS = {
+    "everyday.cu": "`everyday.cu`",
+    "unseen.cu": "`unseen.cu`",
+    **dict.fromkeys(("fresh.cu", "fresh_groups.cu", "fresh_tensor.cu"), "`fresh*.cu`"),
+}
+
+
+def _both(compared: Sequence[Pair]) -> Iterator[str]:
+    """Every count, with accesses as PTX has them and as they are assembled."""
+    found: dict[str, list[Pair]] = {}
+    for pair in compared:
+        source = pair.launched.source
+        programs = "`tests/programs`" if source.endswith(".py") else "small ones and the gallery's"
+        if pair.theirs or max(abs(pair.ours), abs(pair.by_ptx)) > ROUNDED:
+            found.setdefault(GROUPS.get(source, programs), []).append(pair)
+            found.setdefault("all", []).append(pair)
+    for name in sorted(found, key=lambda name: (name == "all", name)):
+        mine = found[name]
+        cells = [f"{_percent(n, len(mine))} %" for n in (_near(mine, True), _near(mine, False))]
+        yield f"| {name} | {len(mine)} | {' | '.join(cells)} |"
+
+
+def _near(compared: Sequence[Pair], by_ptx: bool) -> int:
+    counts = ((p.theirs, p.by_ptx if by_ptx else p.ours) for p in compared)
+    return sum(abs(a - b) <= ROUNDED for a, b in counts)
 
 
 def _counters(compared: Sequence[Pair]) -> Iterator[str]:
