@@ -7,7 +7,10 @@ from ..models.replay.live import LiveTrace
 from ..models.replay.options import ReplayOptions
 from .profile import Profile, Question, find_places, launch_profile, read_question
 
-SAID = "counted while it ran, without a trace: what caches hold is not counted"
+SAID = (
+    "counted while it ran, without a trace: what caches hold is not counted, and loads and stores"
+    " are those of the PTX"
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -164,7 +164,7 @@ class Trials:
     def _count(self, trace: LaunchTrace) -> Mapping[str, int]:
         direct = tuple(s for s in self.device.stages if {*s.sources} <= {*ACCESSES})
         device = replace(self.device, stages=direct)
-        options = ReplayOptions(dlcm=self.dlcm, as_if=True, caches=False)
+        options = ReplayOptions(dlcm=self.dlcm, code="ptx", as_if=True, caches=False)
         (counts,) = replay_in_jobs(trace, [device], options)
         numbers = [c for c, t in counts.counts.schema.items() if t == pl.Int64]
         return counts.counts.select(pl.col(numbers).sum()).row(0, named=True)

@@ -175,6 +175,7 @@ def replay(
     """Count one launch on each device, reading its trace once; `tell` hears how much is done.
 
     Raises `CutraceError` for a broken trace. A device that cannot launch it says so in `refusal`.
+    What is supposed has the accesses of the PTX: where arrays lie decides which can be joined.
     """
     options = options or ReplayOptions()
     _check_grid(launch_trace)

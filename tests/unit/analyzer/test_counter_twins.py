@@ -22,7 +22,11 @@ def test_counters_follow_the_constants(case: Case, tmp_path: Path) -> None:
     for number, constants in enumerate((case.first, case.second)):
         trace = case.record(tmp_path / f"{number}.cutrace", constants)
         device = case.other_device if number and case.other_device else case.device
-        options = {**case.options, **{name: constants[name] for name in case.replayed}}
+        options = {
+            "code": "ptx",
+            **case.options,
+            **{name: constants[name] for name in case.replayed},
+        }
         (launch,) = cutrace.analyze(trace, device, **options).launches
         expected = {name: formula(constants) for name, formula in case.expected.items()}
         assert {name: launch.counters[name] for name in expected} == expected, constants
