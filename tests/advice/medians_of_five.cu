@@ -1,6 +1,6 @@
 // Medians of five. Bad: insertion into an array, indexed at run time. Good: a network of
 // comparisons.
-// expect: local_array on gtx580 gtx980 h200
+// expect: local_array on gtx580 gtx980
 // cutrace: insertion<<<8, 128>>>(out:f32[1024], in:f32[1028]=random:1)
 // cutrace: network<<<8, 128>>>(out, in)
 

@@ -130,7 +130,7 @@ SPACED: list[tuple[str, dict[str, Any], dict[str, float]]] = [
     # 4 blocks of a warp
     (
         "h200",
-        {},
+        {"code": "ptx"},
         {
             "shared_store_requests": 4,
             "shared_load_requests": 4,
