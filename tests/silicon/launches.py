@@ -76,7 +76,7 @@ ANY_WIDTH = frozenset({"texture load"})
 class Launched:
     """One launch: what the chip counted and ran, and the profile that cutrace makes of it.
 
-    `ptx` are the accesses that cutrace counted, `by_ptx` its counters with accesses as PTX has them.
+    `ptx` are the accesses that cutrace counted, `by_ptx` its counters with those of the PTX.
     """
 
     source: str
