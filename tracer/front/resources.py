@@ -101,7 +101,8 @@ def _read(kept: bytes) -> Measured:
         int(line): [MachineInstruction(**each) for each in made]
         for line, made in said["facts"].items()
     }
-    return Measured(tuple(Resources(**each) for each in said["resources"]), facts)
+    known = (Resources(**{**each, "accesses": ()}) for each in said["resources"])
+    return Measured(tuple(known), facts)
 
 
 @cache
