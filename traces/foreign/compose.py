@@ -189,7 +189,12 @@ def compose(gathered: Gathered, arrays: Sequence[Range], source: str, lines_of: 
     width = np.array([facts_of(code.mnemonic).bytes for code in codes], np.int64)
     accesses = gathered.accesses()
     placed = place(accesses, width[pc[accesses.row]], gathered.head, arrays)
-    x, y, z = gathered.head.block
+    head = gathered.head
+    if 0 in (*head.grid, *head.block):
+        raise CutraceError(
+            f"launch of {head.kernel}: grid {head.grid}, block {head.block}: a launch of nothing"
+        )
+    x, y, z = head.block
     warp = _of_block(block, warp, -(-x * y * z // LANES), gathered.head.kernel)
     has_lines = any(code.line for code in codes)
     known = source if has_lines else ""

@@ -23,6 +23,7 @@ import numpy.typing as npt
 
 from ...errors import CutraceError
 from ...extension import IMPORTERS, extension_names, load_extension
+from .text import check_packing
 
 Ints = npt.NDArray[np.int64]
 Words = npt.NDArray[np.uint64]
@@ -127,6 +128,7 @@ def reader_of(path: Path, name: str = "") -> Reader:
     for reader in (known[name],) if name else known.values():
         if name or reader.claims(path):
             return reader
+    check_packing(path)
     raise CutraceError(
         f"{path}: of no format that can be imported ({', '.join(known)}); "
         "--format NAME reads it as that one"

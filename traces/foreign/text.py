@@ -9,6 +9,7 @@ import io
 import lzma
 import zlib
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, cast
@@ -22,7 +23,7 @@ LINE_BYTES = 1 << 20
 """A longer line is no record of any of these formats."""
 LZMA_BYTES = 1 << 28
 """Memory that xz may take: its dictionaries have 64 MiB at most when it is called as usual."""
-START_BYTES = 1 << 14
+START_BYTES, START_PIECE = 1 << 14, 1 << 6
 _EMPTY = b"\n" * 4096
 
 _MAGIC = {b"\x1f\x8b": "gzip", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
@@ -64,12 +65,19 @@ def chunks(path: Path) -> Iterator[Chunk]:
 
 
 def start_of(path: Path) -> str:
-    """The first characters of a file's text, or nothing if it is no text."""
-    try:
-        with _opened(path) as file:
-            return file.read(START_BYTES).decode("utf-8", "replace")
-    except (CutraceError, OSError, EOFError, lzma.LZMAError, zlib.error):
-        return ""
+    """The first characters of a file's text, of one that is cut off those that there are."""
+    found = b""
+    errors = CutraceError, OSError, EOFError, lzma.LZMAError, zlib.error, pa.ArrowException
+    with suppress(*errors), _opened(path) as file:
+        while len(found) < START_BYTES and (piece := file.read(START_PIECE)):
+            found += piece
+    return found.decode("utf-8", "replace")
+
+
+def check_packing(path: Path) -> None:
+    """Raise `CutraceError` for a packed file of which not even the beginning can be unpacked."""
+    with _opened(path) as file:
+        _read(path, file, 1)
 
 
 def _opened(path: Path) -> IO[bytes]:

@@ -57,7 +57,7 @@ def check_model(
             faults += [f"model {name}: {said}" for said in check(made, batch, whole)]
         except CutraceError as error:
             faults.append(str(error))
-    return [*_names(known, name), *faults]
+    return faults
 
 
 def make_rows(spaces: tuple[str, ...], lanes: int = 32, seed: int = 0) -> Batch:
@@ -88,15 +88,6 @@ def _ask(model: Guarded, batch: Batch) -> Step:
     step = model.step(batch)
     model.step(batch.take(slice(0, 0)))
     return step
-
-
-def _names(model: Guarded, name: str) -> Iterator[str]:
-    counters, period = model.counters, model.period
-    odd = [c for c in counters if not (isinstance(c, str) and c.isidentifier())]
-    if odd or len({*counters}) < len(counters):
-        yield f"model {name}: counters {counters}; expected different names"
-    if not isinstance(period, int) or period < 0:
-        yield f"model {name}: period = {period!r}; expected bytes, or 0"
 
 
 def _pieces(made: Callable[[], Guarded], batch: Batch, whole: Step) -> Iterator[str]:

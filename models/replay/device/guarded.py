@@ -4,14 +4,18 @@ cutrace's own models are tested; anybody's may raise, forget a counter, or answe
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from ....errors import CutraceError
+from ....extension import blaming
 from ..seam import Batch, Step
 
+READ_ONLY = ("kind", "addresses", "active", "row")
+MOST = 1 << 53
+"""The largest number that a row may count."""
 MOST_ROWS = 1 << 12
 """How many rows of a batch are tried one after another to find the one that fails."""
 
@@ -29,10 +33,17 @@ class Guarded:
 
     def __post_init__(self) -> None:
         """Make the model. `CutraceError` if it lacks what every model has."""
-        self.model = self.build()
+        with blaming(f"model {self.name}"):
+            self.model = self.build()
         for part in ("counters", "period", "step"):
             if not hasattr(self.model, part):
                 raise CutraceError(f"model {self.name} has no `{part}`: see seam.Model")
+        counters, period = self.model.counters, self.model.period
+        names = counters if isinstance(counters, tuple | list) else ("",)
+        if len({*names}) < len(names) or not all(str(name).isidentifier() for name in names):
+            raise CutraceError(f"model {self.name}: counters = {counters!r}; expected names")
+        if not isinstance(period, int) or period < 0:
+            raise CutraceError(f"model {self.name}: period = {period!r}; expected bytes, or 0")
 
     def __getattr__(self, name: str) -> Any:
         """All but the verb is the model's own."""
@@ -42,9 +53,11 @@ class Guarded:
 
     def step(self, batch: Batch) -> Step:
         """Ask the model. `CutraceError` if it raises, or answers anything but integers a row."""
+        parts = {name: _read_only(getattr(batch, name)) for name in READ_ONLY}
+        batch = replace(batch, **parts)
         try:
             step = self.model.step(batch)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             said = f"raises {type(error).__name__}: {error}"
             raise self._refuse(said, batch, self._failing_row(batch)) from error
         if not isinstance(step, Step):
@@ -73,8 +86,10 @@ class Guarded:
         if column.shape != (rows,):
             said = f"`{counter}` has the shape {column.shape}; expected ({rows},)"
             raise self._refuse(said, batch)
-        if len(column) and column.dtype.kind not in "iu":
-            odd = [n for n, value in enumerate(column.tolist()) if value != value or value % 1]
+        if column.dtype.kind in "iu" and not (column > MOST).any() and not (column < -MOST).any():
+            return
+        odd = [n for n, value in enumerate(column.tolist()) if not _is_count(value)]
+        if odd or len(column):
             first = odd[0] if odd else 0
             said = f"`{counter}` is {column[first]} of {column.dtype}; expected integers"
             raise self._refuse(said, batch, first if batch.group is None else 0)
@@ -85,7 +100,7 @@ class Guarded:
         for row in range(min(len(batch), MOST_ROWS)):
             try:
                 model.step(batch.take(slice(row, row + 1)))
-            except Exception:
+            except (Exception, SystemExit):
                 return row
         return 0
 
@@ -97,6 +112,18 @@ class Guarded:
             f"model {self.name}: {said}, in row {row} of a batch of {len(batch)}: "
             f"{describe_row(batch, row)}"
         )
+
+
+def _is_count(value: object) -> bool:
+    """Whether a value, of whatever type, is a number that sums can be made of exactly."""
+    return isinstance(value, int | float) and value % 1 == 0 and abs(value) <= MOST
+
+
+def _read_only(values: Any) -> Any:
+    """The same array, which cannot be written to."""
+    view = values.view()
+    view.setflags(write=False)
+    return view
 
 
 def describe_row(batch: Batch, row: int) -> str:

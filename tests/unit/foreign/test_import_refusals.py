@@ -167,6 +167,27 @@ def test_a_kernel_with_a_grid_that_no_device_takes_is_refused(tmp_path: Path) ->
     assert "no device takes more blocks" in refusal(tmp_path, text, "kernel-1.traceg")
 
 
+def test_a_block_of_nothing_is_refused(tmp_path: Path) -> None:
+    text = TRACEG.replace("-block dim = (64,1,1)", "-block dim = (0,1,1)")
+    assert "block (0, 1, 1): a launch of nothing" in refusal(tmp_path, text, "kernel-1.traceg")
+
+
+@pytest.mark.parametrize("kind", ["gz", "xz", "zst"])
+def test_a_packed_file_that_ends_early_is_called_so_though_nothing_of_it_is_known(
+    tmp_path: Path, kind: str
+) -> None:
+    pack: dict[str, Callable[[bytes], bytes]] = {
+        "gz": gzip.compress,
+        "xz": lzma.compress,
+        "zst": lambda text: pa.Codec("zstd").compress(text).to_pybytes(),
+    }
+    packed = pack[kind](TRACEG.encode())
+    file = tmp_path / f"kernel-1.traceg.{kind}"
+    file.write_bytes(packed[: len(packed) // 2])
+    with pytest.raises(CutraceError, match=r"cut off: the packed file ends|Truncated compressed"):
+        cutrace.import_trace([file], tmp_path / "x.cutrace")
+
+
 @pytest.mark.parametrize("text", [TRACEG, MEM_TRACE, CUTRACER], ids=["traceg", "mem", "cutracer"])
 def test_a_damaged_file_is_refused_or_gives_a_sound_trace(tmp_path: Path, text: str) -> None:
     draw = random.Random(5)

@@ -83,7 +83,10 @@ FAULTS = {
         "        return Step({'seen': np.ones(max(n, 1), int)})\n",
         r"`seen` has the shape \(1,\); expected \(0,\), in a batch without rows",
     ),
-    "names": (GOOD + "    counters = ('seen', 'seen')\n", "expected different names"),
+    "names": (
+        GOOD + "    counters = ('seen', 'seen')\n",
+        r"counters = \('seen', 'seen'\); expected names",
+    ),
 }
 """What a model does, and what is said of it."""
 

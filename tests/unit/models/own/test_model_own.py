@@ -41,6 +41,11 @@ FAULTS = {
     'return Step({"seen": np.array([1.0, 2.0, 0.5, 1.0])[:n]})': (
         "`seen` is 0.5 of float64; expected integers, in row 2 of a batch of 4"
     ),
+    "raise SystemExit(3)": "raises SystemExit: 3, in row 0 of a batch of 4",
+    "batch.addresses[0] = 0; " + GOOD: "raises ValueError: assignment destination is read-only",
+    'return Step({"seen": np.array([None] * n)})': "`seen` is None of object; expected integers",
+    'return Step({"seen": np.array(["a"] * n)})': "`seen` is a of <U1; expected integers",
+    'return Step({"seen": np.full(n, 1 << 62)})': "`seen` is 4611686018427387904 of int64",
     'return Step({"seen": np.array([1.0, np.nan, 1.0, 1.0])[:n]})': (
         "`seen` is nan of float64; expected integers, in row 1"
     ),
@@ -111,6 +116,16 @@ def test_a_file_that_is_no_model_is_refused(tmp_path: Path, trace: Trace) -> Non
     (tmp_path / "mine.py").write_text("class Mine:\n    counters = ()\n")
     with pytest.raises(CutraceError, match=r"model .*mine.py:Mine has no `period`"):
         seen(trace, device)
+    for text, said in (
+        ("period = -1", "period = -1; expected bytes, or 0"),
+        ("period = 'a'", "period = 'a'; expected bytes, or 0"),
+        ("counters = 'seen'", "counters = 'seen'; expected names"),
+        ("counters = None", "counters = None; expected names"),
+        ("def __init__(self): 1 / 0", "raises ZeroDivisionError: division by zero"),
+    ):
+        (tmp_path / "mine.py").write_text(FILE.format(body=GOOD) + f"    {text}\n")
+        with pytest.raises(CutraceError, match=f"model .*mine.py:Mine: {said}"):
+            seen(trace, device)
     (tmp_path / "mine.py").write_text("1 / 0")
     with pytest.raises(CutraceError, match=r"cannot import model .*ZeroDivisionError"):
         seen(trace, device)
