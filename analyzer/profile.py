@@ -141,7 +141,7 @@ def count_supposed(trace: Trace, options: ReplayOptions) -> Profile:
 
 def _each_launch(question: "Question", trace: Trace) -> Iterator[LaunchProfile]:
     """Replay every launch on every device; what repeats an earlier one is not replayed again."""
-    first = _firsts(trace.launches)
+    first = first_alike(trace.launches)
     profiles = _profile_launches(question, trace, list(dict.fromkeys(first)))
     for number, launch in enumerate(trace.launches):
         for profile in profiles[first[number]]:
@@ -149,7 +149,7 @@ def _each_launch(question: "Question", trace: Trace) -> Iterator[LaunchProfile]:
             yield profile.repeated(launch.number, launch.launch) if repeats else profile
 
 
-def _firsts(launches: Sequence[LaunchTrace]) -> list[int]:
+def first_alike(launches: Sequence[LaunchTrace]) -> list[int]:
     """For each launch the place in the list of the first that did the same: often its own."""
     alike: dict[Path, list[int]] = {}
     firsts = []

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ...errors import CutraceError, nearest
+from ...models.analyses.occupancy import refuse_launch
 from ...models.replay.device.device import Device
 from ...models.replay.device.wiring import Stage
 from ...models.replay.options import ReplayOptions
@@ -103,12 +104,12 @@ def measure(
 
     `sizes` are in bytes; without them they double, until no larger cache would find more. One line
     in `sampled` is looked at, 1 for all; None leaves it to how large the trace is. `by_set` maps
-    the sets, too. Nothing is yielded of a launch that the device refuses, or of which
-    too little was recorded. Raises `CutraceError` for a cache or size that there cannot be.
+    the sets, too. Nothing is yielded where `why_not` has a reason. Raises `CutraceError` for a
+    cache or size that there cannot be.
     """
     launch = trace.launch
     chosen = choose_caches(device, cache, sizes)
-    if not has_all_before(launch):
+    if why_not(launch, device, options):
         return
     rows = trace.count("accesses") + trace.count("texels")
     one_in = 1 if by_set else sampled or (ONE_IN if rows > LARGE else 1)
@@ -125,6 +126,15 @@ def measure(
         (_, whole), *mapped = ears
         if whole.requests:
             yield _result(trace, device, own, sizes, whole, *(reuse for _, reuse in mapped))
+
+
+def why_not(launch: Launch, device: Device, options: ReplayOptions) -> str:
+    """Return why nothing can be said of a launch on a device; empty if something can."""
+    if not options.caches:
+        return "--no-caches (caches=False) leaves out what is asked for"
+    if not has_all_before(launch):
+        return f"launch of {launch.name}: not all of its accesses were recorded"
+    return "" if options.as_if else refuse_launch(device, launch)
 
 
 def choose_caches(device: Device, cache: str, sizes: Sequence[int] = ()) -> list[Stage]:

@@ -20,8 +20,13 @@ def render(
     """A table a cache, under the heading of its launch."""
     lines = [first, ""] if first else []
     heading = ""
+    alike: dict[tuple[object, ...], list[CacheReuse]] = {}
     for one in found:
-        if (text := launch_text(one.launch)) != heading:
+        same = launch_text(one.launch), one.device, one.cache, one.points, one.uses
+        alike.setdefault(same, []).append(one)
+    for one, *others in alike.values():
+        times = f"  ({1 + len(others)} launches)" if others else ""
+        if (text := launch_text(one.launch) + times) != heading:
             heading = text
             lines += [heading, ""]
         lines += [*_sentences(one, by, min(width or SENTENCE, SENTENCE)), ""]
@@ -35,7 +40,8 @@ def sentence(one: CacheReuse) -> str:
     """How much a cache is asked for, and how much room would find how much of it again."""
     ninety, most = (count_bytes(one.room_for(part)) for part in (0.9, 1.0))
     again = one.accesses - one.cold
-    room = f"; {ninety} of room find 90 % of the rest, {most} all" if again else ""
+    part = "" if ninety == most else f"90 % of the rest, {most} "
+    room = f"; {ninety} of room find {part}all{' of the rest' * (not part)}" if again else ""
     return (
         f"{one.device} {one.cache}: loads ask for {one.accesses:,} sectors,"
         f" {percent(one.ratio(one.cold))} of them for the first time{room}"

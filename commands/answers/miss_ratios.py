@@ -1,14 +1,16 @@
 """`cutrace.miss_ratios`: what caches of every size would miss, from one replay."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import polars as pl
 
 from ...analyzer.html.reuse_svg import draw_reuse
-from ...analyzer.reuse.reuse import CacheReuse, measure
+from ...analyzer.profile import first_alike
+from ...analyzer.reuse.reuse import CacheReuse, measure, why_not
 from ...analyzer.reuse.reuse_text import percent, render, sentence
+from ...errors import CutraceError
 from ...models.replay.device.device import load_devices
 from ...models.replay.options import ReplayOptions
 from ...traces.reader import Trace
@@ -129,8 +131,18 @@ def measure_each(
     """What is reused in each launch of a trace, on each device."""
     devices = load_devices(options.devices, options.set)
     asked = cache, sizes, sampled, sets
-    found = []
-    for done, launch in enumerate(trace.launches):
-        options.tell(done / len(trace.launches))
-        found += [one for d in devices for one in measure(launch, d, options, *asked)]
+    known: list[list[CacheReuse]] = []
+    for launch, first in zip(trace.launches, first_alike(trace.launches), strict=True):
+        options.tell(len(known) / len(trace.launches))
+        if first < len(known):
+            same = [
+                replace(one, number=launch.number, launch=launch.launch) for one in known[first]
+            ]
+            known.append(same)
+        else:
+            known.append([one for d in devices for one in measure(launch, d, options, *asked)])
+    found = [one for each in known for one in each]
+    reasons = [why_not(one.launch, d, options) for one in trace.launches for d in devices]
+    if not found and any(reasons):
+        raise CutraceError(next(filter(None, reasons)))
     return MissRatios(tuple(found))

@@ -109,7 +109,7 @@ def test_a_miss_ratio_shows_itself_and_has_frames(tmp_path: Path) -> None:
     assert [one.cache for one in found] == ["l1", "l2"]
     assert repr(found).splitlines()[0] == (
         "h100 l1: loads ask for 64 sectors, 50 % of them for the first time;"
-        " 4096 B of room find 90 % of the rest, 4096 B all"
+        " 4096 B of room find all of the rest"
     )
     assert found.histogram().filter(cache="l1").select("bytes", "sectors").rows() == [
         (31 * 128, 32)
@@ -121,6 +121,20 @@ def test_a_miss_ratio_shows_itself_and_has_frames(tmp_path: Path) -> None:
     page = found._repr_html_()
     assert "<svg" in page
     assert "50 % at its own" in page
+
+
+def test_launches_alike_are_shown_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    launch = "// cutrace: k<<<1, 32>>>(a:f32[32]=arange)\n"
+    kernel = "__global__ void k(float *a) { a[threadIdx.x] += 1; }\n"
+    (tmp_path / "k.cu").write_text(2 * launch + kernel)
+    assert run(["analyze", str(tmp_path / "k.cu"), "-d", "h100", "--by", "reuse"]) == 0
+    assert capsys.readouterr().out.count("k<<<1, 32>>>(a)  (2 launches)") == 1
+
+
+def test_why_nothing_is_said_is_said(tmp_path: Path) -> None:
+    trace = hand_trace(tmp_path / "t.cutrace", [Access(warp(stride=4))])
+    with pytest.raises(CutraceError, match="leaves out what is asked for"):
+        cutrace.miss_ratios(trace, "h100", caches=False)
 
 
 def test_by_reuse_and_by_set_are_tables_of_analyze(
