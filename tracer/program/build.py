@@ -28,7 +28,9 @@ LEAST_CAPABILITY = 75
 
 _CODE_OPTIONS = ("-arch", "--gpu-architecture", "-code", "--gpu-code", "-gencode",
                  "--generate-code")  # fmt: skip
-_OTHER_RUNTIME = ("-cudart", "--cudart")
+_OTHER_RUNTIME = ("-cudart", "--cudart", "-cudadevrt", "--cudadevrt")
+_NOT_OURS = ("-dlto", "--dlink-time-opt", "-lcudart_static")
+"""What is left out: optimization of machine code, and NVIDIA's own runtime."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +50,8 @@ class Builder:
         arch = f"compute_{max(wanted or capability, LEAST_CAPABILITY)}"
         return [
             *(str(self.toolkit.nvcc), f"-arch={arch}", f"-code={arch}", "-lineinfo", "-g"),
-            *("--no-compress", "-cudart", "shared", "-include", str(RUNTIME / "legacy.h")),
+            *("--no-compress", "-cudart", "shared", "-cudadevrt", "none"),
+            *("-include", str(RUNTIME / "legacy.h")),
             *(("-ccbin", self.host) if not _names_compiler(rest) else ()),
             *(*rest, f"-I{self.headers}", "-Xcompiler", f"-idirafter,{HEADERS}"),
             *(f"-L{self.library / 'stubs'}", f"-L{self.library}"),
@@ -85,7 +88,7 @@ def split_code_options(words: Sequence[str]) -> tuple[int, list[str]]:
             named += _architectures(value or next(rest, ""))
         elif name in _OTHER_RUNTIME:
             value = value or next(rest, "")
-        else:
+        elif word not in _NOT_OURS:
             kept_words.append(word)
     return max(named), kept_words
 

@@ -1,12 +1,17 @@
 """What `cutrace nvcc` prints comes as the compiler says it."""
 
 import io
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from program_run import cutrace
 
+from cutrace.tracer.program.build import split_code_options
+from cutrace.tracer.program.library import build_library
 from cutrace.tracer.program.nvcc import run_nvcc, show_nvcc
+from cutrace.tracer.program.toolkit import find_host_compiler, find_toolkit
 
 COMPILER = """
 import pathlib, sys, time
@@ -64,3 +69,33 @@ def test_what_a_compiler_quotes_of_a_source_in_latin_letters_is_read() -> None:
     said = "import sys; sys.stderr.buffer.write(bytes([0x63, 0xE9])); sys.exit(2)"
     answer = run_nvcc([sys.executable, "-c", said])
     assert (answer.returncode, answer.stderr) == (2, "c\N{REPLACEMENT CHARACTER}")
+
+
+def test_options_that_are_for_machine_code_or_nvidias_runtime_are_left_out() -> None:
+    words = ["-dlto", "-rdc=true", "-cudadevrt", "static", "-lcudart_static", "-lm", "-arch=native"]
+    assert split_code_options(words) == (0, ["-rdc=true", "-lm"])
+
+
+PARTS = {
+    "one.cu": "__device__ float twice(float x) { return 2 * x; }\n",
+    "two.cu": "extern __device__ float twice(float);\n"
+    "__global__ void k(float *x) { *x = twice(*x); }\n"
+    "int main() { float *x; cudaMallocManaged(&x, 4); *x = 3; k<<<1, 1>>>(x);\n"
+    "    return cudaDeviceSynchronize() || *x != 6; }\n",
+}
+
+
+@pytest.mark.slow
+def test_a_host_compiler_links_what_was_linked_for_the_device(tmp_path: Path) -> None:
+    for name, text in PARTS.items():
+        (tmp_path / name).write_text(text)
+    compiled = cutrace(tmp_path, "nvcc", "-dc", "-dlto", *PARTS)
+    linked = cutrace(tmp_path, "nvcc", "-dlink", "-arch=sm_70", "one.o", "two.o", "-o", "both.o")
+    assert (compiled.status, linked.status) == (0, 0), compiled.err + linked.err
+    compiler = find_host_compiler()
+    ours = f"-L{build_library(find_toolkit(), compiler)}"
+    link = [compiler, "one.o", "two.o", "both.o", "-o", "app", ours, "-lcudart"]
+    subprocess.run(link, cwd=tmp_path, check=True)
+    done = cutrace(tmp_path, "record", "--", "./app")
+    assert done.status == 0, done.err
+    assert len(done.trace.launches) == 1
