@@ -5,6 +5,7 @@ as `why` would show it, and the sums of the whole launch, and tells what it find
 bring theirs as entry points of `cutrace.rules`: functions such as `find`.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -48,9 +49,10 @@ class Finding:
     `what` is wrong, `evidence` shows it, `change` is the advice, and `proof` what a replay with the
     change gave, or empty; `share` is the part of the launch's traffic of that kind, 0 to 1, None
     where it has no part in any. `access` is what `why --access` takes; `saved` the part of the
-    access's cost that the change saves, where that is not what lies beyond the ideal. `gain` are
+    access's cost that the change saves, where that is not what lies beyond the ideal, and of the
+    resources `only`, where it is not all. `gain` are
     the nanoseconds that the launch is shorter at most (`advice.gain`), if the change is made
-    wherever the rule asks for the same one; it, `rule`, `place`
+    wherever the rule asks for the same one, unless the rule says it itself; it, `rule`, `place`
     (FILE:LINE) and the number of `others`, further instructions of the line with the same, are
     filled in by `advise`.
     """
@@ -66,6 +68,7 @@ class Finding:
     place: str = ""
     others: int = 0
     saved: float | None = None
+    only: tuple[str, ...] = ()
     gain: float = 0.0
 
 
@@ -74,7 +77,7 @@ class Evidence:
     """What rules see of one launch on one device.
 
     `worst` holds the worst access of each instruction and space, `sums` a row a pc with the sums of
-    the models' raw counters.
+    the models' raw counters; `launches` are those of the kernel in the trace.
     """
 
     profile: LaunchProfile
@@ -83,6 +86,7 @@ class Evidence:
     worst: Sequence[Access]
     sums: pl.DataFrame
     trials: Trials
+    launches: int = 1
 
     def total(self, counter: str) -> int:
         """The sum of a raw counter over the launch; 0 where the device does not have it."""
@@ -169,6 +173,7 @@ def advise(
     devices: dict[str, Device] = {}
     known: dict[tuple[str, bytes], list[Finding]] = {}
     found: list[tuple[LaunchProfile, list[Finding]]] = []
+    times = Counter((launch.device, launch.launch.kernel) for launch in profile.launches)
     for launch in profile.launches:
         if launch.refusal:
             continue
@@ -178,7 +183,9 @@ def advise(
         opened = trace.launches[launch.number]
         same = name, digest(opened)
         if same not in known:
-            known[same] = sorted(_ask(opened, launch, devices[name], options.dlcm), key=_order)
+            often = times[launch.device, launch.launch.kernel]
+            asked = _ask(opened, launch, devices[name], options.dlcm, often)
+            known[same] = sorted(asked, key=_order)
         found.append((launch, [_move(finding, launch.number) for finding in known[same]]))
     return found
 
@@ -195,13 +202,13 @@ def _order(finding: Finding) -> tuple[float, float]:
 
 
 def _ask(
-    opened: LaunchTrace, launch: LaunchProfile, device: Device, dlcm: str
+    opened: LaunchTrace, launch: LaunchProfile, device: Device, dlcm: str, launches: int
 ) -> Iterator[Finding]:
     worst = Searcher(opened, device, dlcm).worst(None)
     numbers = [c for c, t in launch.raw.counts.schema.items() if t == pl.Int64]
     sums = launch.raw.counts.group_by("pc").agg(pl.col(numbers).sum()).sort("pc")
     trials = Trials(opened, device, dlcm)
-    evidence = Evidence(launch, opened, device, worst, sums, trials)
+    evidence = Evidence(launch, opened, device, worst, sums, trials, launches)
     places = opened.instructions().select(["file", "line"]).to_pylist()
     found: dict[tuple[str, str], list[Finding]] = {}
     for name in rule_names():
@@ -226,7 +233,7 @@ def _ask(
                 first,
                 share=sum(shares) if shares else None,
                 others=len(alike) - 1,
-                gain=find_gain(evidence, saved),
+                gain=first.gain or find_gain(evidence, saved, first.only),
             )
 
 

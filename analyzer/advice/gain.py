@@ -5,7 +5,7 @@ limit gains nothing. Accesses that are changed are taken to cost what their lane
 in every cache behind them alike, or the part that a rule knows to remain.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Protocol
 
 from ..counting.bounds import L1, SHARED
@@ -44,11 +44,13 @@ class Counted(Protocol):
         """The sum of a raw counter at one instruction."""
 
 
-def find_gain(evidence: Counted, saved: Iterable[tuple[int, float | None]]) -> float:
+def find_gain(
+    evidence: Counted, saved: Iterable[tuple[int, float | None]], only: Collection[str] = ()
+) -> float:
     """The nanoseconds that a launch is shorter at most, by its bounds, after a change.
 
     `saved` are instructions, each with the part of its cost that it saves, 0 to 1; None stands for
-    what lies beyond the ideal.
+    what lies beyond the ideal. Where resources are named, `only` of these anything is saved.
     """
     bounds, saved = evidence.profile.bounds, list(saved)
     if not bounds:
@@ -58,7 +60,7 @@ def find_gain(evidence: Counted, saved: Iterable[tuple[int, float | None]]) -> f
     after = max(
         bound.ns * (1 - _fraction(evidence, resource, left_out if resource == SLOTS else parts))
         for bound in bounds
-        for resource in [bound.resource]
+        for resource in [bound.resource if not only or bound.resource in only else ""]
     )
     return bounds[0].ns - after
 

@@ -46,7 +46,8 @@ def test_what_does_not_limit_gains_nothing(tmp_path: Path) -> None:
     (tmp_path / "reverse.cu").write_text(REVERSE.replace("= in[i];", "= in[i] ? 1 : 0;"))
     trace = read_trace(record(tmp_path / "reverse.cu", [], tmp_path / "t.cutrace"))
     told = advise(trace, analyze(trace, "8800gtx", set={"chip.clock_mhz": 1, "rates.issue": 0.01}))
-    ((launch, (finding,)),) = told
+    ((launch, findings),) = told
+    finding = next(each for each in findings if each.rule == "uncoalesced")
     assert launch.limited_by == "issue slots"
     assert (finding.gain, gain_text(finding, launch)) == (0, "")
 

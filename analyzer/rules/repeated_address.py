@@ -1,0 +1,68 @@
+"""Warps that load the same addresses again and again though nobody writes there: a value that could
+stay in a register.
+
+The compiler loads anew in each turn of a loop where a store through another pointer may have
+changed the value; `const` and `__restrict__` say that it has not.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ...traces.schema import LANES
+from ..advice.advice import Evidence, Finding
+from ..why.search import Access
+
+TIMES = 8
+"""How often a warp loads the same, on average, from which on it is worth a word."""
+PART = 0.02
+"""The part of all instructions that such a load is at least."""
+WRITES = ("store", "atomic", "reduction")
+
+
+def find(evidence: Evidence) -> Iterator[Finding]:
+    """Look at plain loads of arrays that the launch does not write."""
+    warps = -(-evidence.profile.launch.threads // LANES)
+    for access in evidence.worst:
+        if (access.kind.space, access.kind.access) != ("global", "load"):
+            continue
+        slots = evidence.of(access.pc, "instructions")
+        if slots < PART * evidence.total("instructions"):
+            continue
+        name = evidence.array_of(access)
+        if not name or _is_written(evidence, name):
+            continue
+        rows, distinct = _count(evidence, access)
+        if rows < TIMES * warps * distinct:
+            continue
+        times = rows / (warps * distinct)
+        yield Finding(
+            f"each warp loads the same addresses of `{name}` {times:.3g} times",
+            f"the first {rows:,} loads want {distinct:,} different sets of addresses, by blocks of"
+            f" {warps} {'warp' if warps == 1 else 'warps'}",
+            "load it once, before the loop, into a variable; where a store stands between, declare"
+            f" `{name}` as const and all pointers as __restrict__, and the compiler does so",
+            access.pc,
+            evidence.share(access, "bytes_moved"),
+            access.identifier,
+            saved=1 - 1 / times,
+        )
+
+
+def _is_written(evidence: Evidence, name: str) -> bool:
+    counts = evidence.profile.raw.counts
+    names = [f"global_{what}_requests" for what in WRITES]
+    there = [each for each in names if each in counts.columns]
+    rows = counts.filter(counts["array"] == name).select(there)
+    return bool(rows.height and sum(rows.sum().row(0)))
+
+
+def _count(evidence: Evidence, access: Access) -> tuple[int, int]:
+    """Rows that were looked at, and how many differ in their block or their addresses."""
+    rows = 0
+    seen: set[bytes] = set()
+    for batch, block in evidence.trials.rows(access.pc):
+        rows += len(batch)
+        what = np.where(batch.active, batch.addresses, -1)
+        seen.update(map(bytes, np.column_stack((block, what))))
+    return rows, max(1, len(seen))

@@ -1,0 +1,49 @@
+"""A grid that leaves SMs without work: fewer blocks than SMs, or a last round that is mostly empty.
+
+Told where work that is spread over all SMs would be done sooner by so much that it matters: a
+small launch takes its time mostly for being launched.
+"""
+
+from collections.abc import Iterator
+
+from ..advice.advice import Evidence, Finding
+from ..counting.bounds import ON_AN_SM
+
+LEAST_NS = 1000
+"""The gain from which on it is worth a word: an empty kernel takes twice as long."""
+IDLE, ROUNDS = 0.25, 4
+"""The part of all rounds' places that is empty, and the most rounds, of which a tail is told."""
+RESOURCES = frozenset(name for _, name, _, _ in ON_AN_SM)
+
+
+def find(evidence: Evidence) -> Iterator[Finding]:
+    """Compare the grid with what the device holds at a time."""
+    facts, blocks = evidence.profile.raw.facts, evidence.profile.launch.blocks
+    sms, resident = facts.get("sms") or 0, facts.get("resident_blocks") or 0
+    if not blocks or not resident:
+        return
+    if blocks < sms and (gain := _gain(evidence, blocks / sms)) >= LEAST_NS:
+        yield Finding(
+            f"{sms - blocks} of {sms} SMs have no block",
+            f"the grid has {blocks:,} of {evidence.profile.launch.threads} threads",
+            f"launch at least {sms} blocks: smaller ones, or the work of each shared out to more",
+            gain=gain,
+        )
+    room = sms * resident
+    rounds = -(-blocks // room)
+    idle = 1 - blocks / (rounds * room)
+    waits = _gain(evidence, 0) * idle / (1 - idle)  # beyond the bounds, which know no rounds
+    if 1 < rounds <= ROUNDS and idle >= IDLE and waits >= LEAST_NS:
+        yield Finding(
+            f"the last of {rounds} rounds has {blocks - (rounds - 1) * room:,} of {room:,} blocks",
+            f"{sms} SMs hold {resident} blocks each: {100 * idle:.0f} % of the places stay empty",
+            f"launch {(rounds - 1) * room:,} blocks that do more each (a loop over the grid), or"
+            " smaller blocks, of which more fit",
+        )
+
+
+def _gain(evidence: Evidence, busy: float) -> float:
+    """What is gained by the bounds if the SMs' own work is spread over all of them."""
+    bounds = evidence.profile.bounds
+    after = max(b.ns * (busy if b.resource in RESOURCES else 1) for b in bounds) if bounds else 0
+    return bounds[0].ns - after if bounds else 0.0
