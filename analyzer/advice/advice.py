@@ -16,6 +16,7 @@ from textwrap import wrap
 import polars as pl
 
 from ...extension import RULES, blaming, extension_names, load_extension
+from ...models.analyses.occupancy import Need, occupancy
 from ...models.replay.device.device import Device, load_device
 from ...models.replay.options import ReplayOptions
 from ...models.replay.seam import ACCESSES
@@ -112,6 +113,19 @@ class Evidence:
         facts = self.profile.raw.facts
         room = (facts.get("resident_blocks") or 0) * (facts.get("sms") or 0)
         return self.profile.launch.blocks > room
+
+    def fewer_for_a_block(self, field: str, step: int) -> int:
+        """The most of `registers` a thread, or `shared` bytes a block, with which an SM holds a
+        block more; 0 where that helps nothing."""
+        facts, launch = self.profile.raw.facts, self.profile.launch
+        shared = launch.shared_static + launch.shared_dynamic
+        need = Need(launch.threads, facts.get("registers"), shared)
+        now: int = getattr(need, field) or 0
+        for less in range((now - 1) // step * step, 0, -step):
+            held = occupancy(self.device.limits, replace(need, **{field: less})).blocks
+            if held > (facts.get("resident_blocks") or 0):
+                return less
+        return 0
 
     @cached_property
     def use(self) -> Mapping[Key, AddressUse]:

@@ -18,9 +18,11 @@ def find(evidence: Evidence) -> Iterator[Finding]:
     if evidence.device.capability < KNOWN_SINCE and GIVEN not in remark:
         return
     if active and most and remark and active <= LITTLE * most and evidence.fills_device():
+        enough = evidence.fewer_for_a_block("registers", 1)
+        more = f"; with {enough} an SM holds a block more" if enough else ""
         yield Finding(
             f"registers leave room for {active} of {most} warps",
             remark,
             f"use fewer than {registers} registers a thread: __launch_bounds__, --maxrregcount,"
-            " shorter lives of variables; more work a thread may be as good",
+            f" shorter lives of variables{more}; more work a thread may be as good",
         )

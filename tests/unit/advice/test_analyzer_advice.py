@@ -154,6 +154,8 @@ def test_few_warps_for_want_of_registers(tmp_path: Path) -> None:
     # 4096 registers a warp: 4 a partition, 16 of 64 warps; 40: 48 of 64
     (bad,) = found(with_registers(128))
     assert (bad.rule, bad.what) == ("few_registers", "registers leave room for 16 of 64 warps")
+    # of 65,536 registers, three blocks of 256 threads: 21,845 each, 80 a thread in steps of 8
+    assert "; with 80 an SM holds a block more;" in bad.change
     assert found(with_registers(40)) == []
     assert found(with_registers(128, blocks=2 * 132)) == []  # all fit at once as it is
 
@@ -167,6 +169,8 @@ def test_few_warps_for_want_of_shared_memory(tmp_path: Path) -> None:
     # of 228 KiB, each block takes 48 and one more: 4 blocks of 8 warps
     (bad,) = found(with_shared(48 << 10))
     assert (bad.rule, bad.what) == ("much_shared", "shared memory leaves room for 32 of 64 warps")
+    # five blocks: 46,694 bytes each, of which the driver takes 1 KiB; in steps of 128
+    assert "(with 45,568 an SM holds a block more)" in bad.change
     assert found(with_shared(20 << 10)) == []
     assert found(with_shared(48 << 10, blocks=4 * 132)) == []
 
