@@ -236,3 +236,41 @@ def test_conditional_nodes_run_their_graphs_as_kernels_say(tmp_path: Path) -> No
     assert (done.status, done.out) == (0, "1 1103 1100 "), done.err
     # start, 3 times add and count_down, twice add, rest; then start, twice add, rest
     assert len(done.trace.launches) == 10 + 4
+
+
+CHANGED = """
+static void add(void *to) { ++*(int *)to; }
+int main()
+{
+    int *x, first = 3, second = 5, calls = 0, others = 0;
+    CHECK(cudaMallocManaged(&x, 4 * sizeof *x));
+    cudaGraph_t graph;
+    cudaGraphExec_t exec;
+    cudaGraphNode_t copy, set, call;
+    cudaMemsetParams bytes = {x + 1, 4, 1, 4, 1, 1};
+    cudaHostNodeParams told = {add, &calls};
+    CHECK(cudaGraphCreate(&graph, 0));
+    CHECK(cudaGraphAddMemcpyNode1D(&copy, graph, 0, 0, x, &first, 4, cudaMemcpyHostToDevice));
+    CHECK(cudaGraphAddMemsetNode(&set, graph, 0, 0, &bytes));
+    CHECK(cudaGraphAddHostNode(&call, graph, 0, 0, &told));
+    CHECK(cudaGraphInstantiate(&exec, graph, 0));
+    CHECK(cudaGraphLaunch(exec, 0));
+    CHECK(cudaGraphExecMemcpyNodeSetParams1D(exec, copy, x + 2, &second, 4, cudaMemcpyDefault));
+    bytes.value = 2;
+    CHECK(cudaGraphExecMemsetNodeSetParams(exec, set, &bytes));
+    told.userData = &others;
+    CHECK(cudaGraphExecHostNodeSetParams(exec, call, &told));
+    CHECK(cudaGraphLaunch(exec, 0));
+    CHECK(cudaDeviceSynchronize());
+    bytes.value = 7;
+    CHECK(cudaGraphMemsetNodeSetParams(set, &bytes));  // that of the graph: exec keeps its own
+    CHECK(cudaGraphLaunch(exec, 0));
+    CHECK(cudaDeviceSynchronize());
+    printf("%d %d %d %d %d", x[0], x[1], x[2], calls, others);
+}
+"""
+
+
+def test_nodes_of_an_executable_graph_are_changed_alone(tmp_path: Path) -> None:
+    done = record(tmp_path, CHANGED)
+    assert (done.status, done.out) == (0, "3 2 5 1 2"), done.err

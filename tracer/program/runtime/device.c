@@ -283,6 +283,18 @@ API cudaError_t cudaDeviceGetCacheConfig(enum cudaFuncCache *config)
     return done(begin());
 }
 
+API cudaError_t cudaDeviceGetSharedMemConfig(enum cudaSharedMemConfig *config)
+{
+    *config = cudaSharedMemBankSizeFourByte; /* as all devices since 5.0 have it, whatever is set */
+    return done(begin());
+}
+
+API cudaError_t cudaFuncSetSharedMemConfig(const void *host, enum cudaSharedMemConfig config)
+{
+    (void)host, (void)config;
+    return done(begin());
+}
+
 API cudaError_t cudaDeviceSetSharedMemConfig(enum cudaSharedMemConfig config)
 {
     (void)config;

@@ -35,7 +35,7 @@ static void *duplicate(const void *data, size_t bytes)
     return made;
 }
 
-static void set_work(cudaGraphNode_t node, action run, const void *what, size_t bytes)
+void set_work(cudaGraphNode_t node, action run, const void *what, size_t bytes)
 {
     void *own = duplicate(what, bytes);
     free(node->what);
@@ -121,6 +121,11 @@ static cudaGraphNode_t copy_in(cudaGraph_t graph, cudaGraphNode_t origin)
     while (each && each->origin != origin)
         each = each->next;
     return each;
+}
+
+cudaGraphNode_t node_in(cudaGraphExec_t exec, cudaGraphNode_t origin)
+{
+    return copy_in(exec->graph, origin);
 }
 
 cudaGraph_t clone_graph(cudaGraph_t graph)
@@ -231,77 +236,8 @@ API cudaError_t cudaGraphKernelNodeSetParams(cudaGraphNode_t node,
 API cudaError_t cudaGraphExecKernelNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,
                                                  const struct cudaKernelNodeParams *params)
 {
-    cudaGraphNode_t own = copy_in(exec->graph, node);
+    cudaGraphNode_t own = node_in(exec, node);
     return done(own ? set_kernel(own, params) : cudaErrorInvalidValue);
-}
-
-API cudaError_t cudaGraphAddMemcpyNode(cudaGraphNode_t *made, cudaGraph_t graph,
-                                       const cudaGraphNode_t *needs, size_t count,
-                                       const struct cudaMemcpy3DParms *params)
-{
-    struct copy copy = copy_of(params);
-    return done(add_work(made, graph, needs, count, cudaGraphNodeTypeMemcpy, run_copy, &copy,
-                         sizeof copy));
-}
-
-API cudaError_t cudaGraphAddMemcpyNode1D(cudaGraphNode_t *made, cudaGraph_t graph,
-                                         const cudaGraphNode_t *needs, size_t count, void *to,
-                                         const void *from, size_t bytes, enum cudaMemcpyKind kind)
-{
-    struct copy copy = {{to, 0, 0}, {(char *)from, 0, 0}, bytes, 1, 1, kind};
-    return done(add_work(made, graph, needs, count, cudaGraphNodeTypeMemcpy, run_copy, &copy,
-                         sizeof copy));
-}
-
-static struct set set_of(const struct cudaMemsetParams *params)
-{
-    struct set set = {params->dst, params->pitch, 0, params->width, params->height, 1,
-                      params->value, params->elementSize};
-    return set;
-}
-
-API cudaError_t cudaGraphAddMemsetNode(cudaGraphNode_t *made, cudaGraph_t graph,
-                                       const cudaGraphNode_t *needs, size_t count,
-                                       const struct cudaMemsetParams *params)
-{
-    struct set set = set_of(params);
-    return done(add_work(made, graph, needs, count, cudaGraphNodeTypeMemset, run_set, &set,
-                         sizeof set));
-}
-
-API cudaError_t cudaGraphExecMemsetNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,
-                                                 const struct cudaMemsetParams *params)
-{
-    cudaGraphNode_t own = copy_in(exec->graph, node);
-    struct set set = set_of(params);
-    if (own)
-        set_work(own, run_set, &set, sizeof set);
-    return done(own ? begin() : cudaErrorInvalidValue);
-}
-
-API cudaError_t cudaGraphExecMemcpyNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,
-                                                 const struct cudaMemcpy3DParms *params)
-{
-    cudaGraphNode_t own = copy_in(exec->graph, node);
-    struct copy copy = copy_of(params);
-    if (own)
-        set_work(own, run_copy, &copy, sizeof copy);
-    return done(own ? begin() : cudaErrorInvalidValue);
-}
-
-static cudaError_t run_host(const void *what)
-{
-    const struct cudaHostNodeParams *params = what;
-    params->fn(params->userData);
-    return cudaSuccess;
-}
-
-API cudaError_t cudaGraphAddHostNode(cudaGraphNode_t *made, cudaGraph_t graph,
-                                     const cudaGraphNode_t *needs, size_t count,
-                                     const struct cudaHostNodeParams *params)
-{
-    return done(add_work(made, graph, needs, count, cudaGraphNodeTypeHost, run_host, params,
-                         sizeof *params));
 }
 
 API cudaError_t cudaGraphAddEmptyNode(cudaGraphNode_t *made, cudaGraph_t graph,

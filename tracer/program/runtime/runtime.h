@@ -130,6 +130,8 @@ cudaError_t add_work(cudaGraphNode_t *made, cudaGraph_t graph, const cudaGraphNo
 cudaError_t add_captured(cudaGraph_t graph, enum cudaGraphNodeType type, action run,
                          const void *what, size_t bytes);
 
+void set_work(cudaGraphNode_t node, action run, const void *what, size_t bytes);
+cudaGraphNode_t node_in(cudaGraphExec_t exec, cudaGraphNode_t origin); /* NULL: it has no such node */
 cudaError_t run_graph(cudaGraph_t graph);
 void begin_graph(cudaGraph_t graph);
 cudaGraph_t clone_graph(cudaGraph_t graph);

@@ -1,0 +1,118 @@
+/* Nodes of graphs that copy, set, or call the program: made, and changed later. */
+
+#include "runtime.h"
+
+API cudaError_t cudaGraphAddMemcpyNode(cudaGraphNode_t *made, cudaGraph_t graph,
+                                       const cudaGraphNode_t *needs, size_t count,
+                                       const struct cudaMemcpy3DParms *params)
+{
+    struct copy copy = copy_of(params);
+    return done(add_work(made, graph, needs, count, cudaGraphNodeTypeMemcpy, run_copy, &copy,
+                         sizeof copy));
+}
+
+static struct copy copy_of_bytes(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind)
+{
+    return (struct copy){{to, 0, 0}, {(char *)from, 0, 0}, bytes, 1, 1, kind};
+}
+
+API cudaError_t cudaGraphAddMemcpyNode1D(cudaGraphNode_t *made, cudaGraph_t graph,
+                                         const cudaGraphNode_t *needs, size_t count, void *to,
+                                         const void *from, size_t bytes, enum cudaMemcpyKind kind)
+{
+    struct copy copy = copy_of_bytes(to, from, bytes, kind);
+    return done(add_work(made, graph, needs, count, cudaGraphNodeTypeMemcpy, run_copy, &copy,
+                         sizeof copy));
+}
+
+static struct set set_of(const struct cudaMemsetParams *params)
+{
+    struct set set = {params->dst, params->pitch, 0, params->width, params->height, 1,
+                      params->value, params->elementSize};
+    return set;
+}
+
+API cudaError_t cudaGraphAddMemsetNode(cudaGraphNode_t *made, cudaGraph_t graph,
+                                       const cudaGraphNode_t *needs, size_t count,
+                                       const struct cudaMemsetParams *params)
+{
+    struct set set = set_of(params);
+    return done(add_work(made, graph, needs, count, cudaGraphNodeTypeMemset, run_set, &set,
+                         sizeof set));
+}
+
+static cudaError_t run_host(const void *what)
+{
+    const struct cudaHostNodeParams *params = what;
+    params->fn(params->userData);
+    return cudaSuccess;
+}
+
+API cudaError_t cudaGraphAddHostNode(cudaGraphNode_t *made, cudaGraph_t graph,
+                                     const cudaGraphNode_t *needs, size_t count,
+                                     const struct cudaHostNodeParams *params)
+{
+    return done(add_work(made, graph, needs, count, cudaGraphNodeTypeHost, run_host, params,
+                         sizeof *params));
+}
+
+/* What a node does from now on; no node is one that an executable graph does not have. */
+static cudaError_t change(cudaGraphNode_t node, action run, const void *what, size_t bytes)
+{
+    cudaError_t status = node ? begin() : cudaErrorInvalidValue;
+    if (!status)
+        set_work(node, run, what, bytes);
+    return done(status);
+}
+
+API cudaError_t cudaGraphMemcpyNodeSetParams(cudaGraphNode_t node,
+                                             const struct cudaMemcpy3DParms *params)
+{
+    struct copy copy = copy_of(params);
+    return change(node, run_copy, &copy, sizeof copy);
+}
+
+API cudaError_t cudaGraphExecMemcpyNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,
+                                                 const struct cudaMemcpy3DParms *params)
+{
+    return cudaGraphMemcpyNodeSetParams(node_in(exec, node), params);
+}
+
+API cudaError_t cudaGraphMemcpyNodeSetParams1D(cudaGraphNode_t node, void *to, const void *from,
+                                               size_t bytes, enum cudaMemcpyKind kind)
+{
+    struct copy copy = copy_of_bytes(to, from, bytes, kind);
+    return change(node, run_copy, &copy, sizeof copy);
+}
+
+API cudaError_t cudaGraphExecMemcpyNodeSetParams1D(cudaGraphExec_t exec, cudaGraphNode_t node, void *to,
+                                                   const void *from, size_t bytes,
+                                                   enum cudaMemcpyKind kind)
+{
+    return cudaGraphMemcpyNodeSetParams1D(node_in(exec, node), to, from, bytes, kind);
+}
+
+API cudaError_t cudaGraphMemsetNodeSetParams(cudaGraphNode_t node,
+                                             const struct cudaMemsetParams *params)
+{
+    struct set set = set_of(params);
+    return change(node, run_set, &set, sizeof set);
+}
+
+API cudaError_t cudaGraphExecMemsetNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,
+                                                 const struct cudaMemsetParams *params)
+{
+    return cudaGraphMemsetNodeSetParams(node_in(exec, node), params);
+}
+
+API cudaError_t cudaGraphHostNodeSetParams(cudaGraphNode_t node,
+                                           const struct cudaHostNodeParams *params)
+{
+    return change(node, run_host, params, sizeof *params);
+}
+
+API cudaError_t cudaGraphExecHostNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,
+                                               const struct cudaHostNodeParams *params)
+{
+    return cudaGraphHostNodeSetParams(node_in(exec, node), params);
+}
