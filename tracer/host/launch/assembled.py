@@ -8,6 +8,7 @@ so that warps issue it in which no lane takes part.
 Where lines do not tell (several accesses in one, functions that are called), nothing is changed.
 """
 
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -79,7 +80,7 @@ class _Comparison:
         for pc in self._made:
             width, own = self._width(pc), self._bytes(pc)
             if width > own:
-                gone = {n: at for n, at in self._beside(pc).items() if not self._made[n]}
+                gone = {n: at for n, at in self._beside(pc, width).items() if not self._made[n]}
                 starts = [-own * k for k in range(width // own)]
                 inside = {s: {n for n, at in gone.items() if s <= at < s + width} for s in starts}
                 base = self._offset(pc)
@@ -92,28 +93,39 @@ class _Comparison:
         address = _address(self.kernel.instructions[pc])
         return address.offset if address else 0
 
-    def _beside(self, pc: int) -> dict[int, int]:
+    def _beside(self, pc: int, reach: int) -> dict[int, int]:
         """The accesses of its kind from the same base, in its basic block or in those that only
-        lead through it: bytes from its address."""
+        lead through it: bytes from its address, fewer than `reach`."""
         block, mine = self._block[pc], self.kernel.instructions[pc]
         address = _address(mine)
         if address is None:
             return {}
-        places = [*range(pc - 1, block.first - 1, -1), *range(pc, block.last)]
-        if len(self._defined.get((block.function, address.base), ())) <= 1:
-            places = [n for n in self._made if self._leads_to(block, self._block[n])]
+        key = block.function, address.base
+        sets, alike = self._defined.get(key, ()), self._from_base[(*key, mine.opcode)]
         found: dict[int, int] = {}
-        changed = set[bool]()  # on which sides of it the base has become another
-        for place in places:
-            other = self.kernel.instructions[place]
-            theirs = _address(other) if place in self._made else None
-            same = theirs and other.opcode == mine.opcode and theirs.base == address.base
-            if theirs and same and (place >= pc) not in changed:
-                found[place] = theirs.offset - address.offset
-            if address.base in destinations(other):
-                changed.add(place >= pc)
-        found.pop(pc, None)
+        first = bisect_right(alike, (address.offset - reach, len(self.kernel.instructions)))
+        for offset, place in alike[first : bisect_left(alike, (address.offset + reach, 0))]:
+            other = self._block[place]
+            if len(sets) > 1:
+                between = (min(pc, place) <= at < max(pc, place) for at in sets)
+                beside = other is block and not any(between)
+            else:
+                beside = self._leads_to(block, other)
+            if beside and place != pc:
+                found[place] = offset - address.offset
         return found
+
+    @cached_property
+    def _from_base(self) -> Mapping[tuple[int, object, str], Sequence[tuple[int, int]]]:
+        """The accesses of a function by the base of their addresses, and by kind: offset and pc,
+        rising."""
+        found: dict[tuple[int, object, str], list[tuple[int, int]]] = {}
+        for pc in self._made:
+            one = self.kernel.instructions[pc]
+            if address := _address(one):
+                key = self._block[pc].function, address.base, one.opcode
+                found.setdefault(key, []).append((address.offset, pc))
+        return {key: sorted(places) for key, places in found.items()}
 
     def _leads_to(self, above: BasicBlock, block: BasicBlock) -> bool:
         """Whether all ways to a block lead through another."""
