@@ -166,7 +166,11 @@ def machine(sass: Mapping[str, int]) -> Mapping[str, Widths]:
 
 
 def counted_by_code(code: pl.DataFrame) -> dict[str, float]:
-    """The profiler's metrics of patched code, summed over a launch's instructions."""
+    """The profiler's metrics of patched code, summed over a launch's instructions.
+
+    How often warps issued an instruction is what `smsp__inst_executed_op_*` counts; the counter
+    with `sass` in its name leaves out warps none of whose lanes the predicate lets through.
+    """
     total: dict[str, int] = code.select(pl.selectors.integer().sum()).row(0, named=True)
     found: dict[str, float] = {
         "memory_l1_tag_requests_global": total["tag_requests"],
@@ -180,7 +184,7 @@ def counted_by_code(code: pl.DataFrame) -> dict[str, float]:
     for space in ("global", "shared", "local"):
         for op, word in (("ld", "load"), ("st", "store")):
             mine = plain.filter(pl.col("space") == space, pl.col("operation") == word)
-            found[f"smsp__sass_inst_executed_op_{space}_{op}.sum"] = int(mine["instructions"].sum())
+            found[f"smsp__inst_executed_op_{space}_{op}.sum"] = int(mine["instructions"].sum())
     return found
 
 
