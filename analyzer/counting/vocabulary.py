@@ -4,11 +4,12 @@ A vocabulary is data: one TOML file with a `[vocabulary]` table (`name`, `doc`, 
 list of `[[counter]]` tables. Every key is required unless a default is given here, and an unknown
 key is an error, so that a slip of the pen cannot silently drop a definition.
 
-A file of a user's own has `[[counter]]` tables alone, which stand among the plain ones;
-$CUTRACE_COUNTERS names it, or an entry point of `cutrace.counters`.
+A file of a user's own has `[[counter]]` tables alone, which stand among the plain ones; a device's
+file names it (`counters`), $CUTRACE_COUNTERS, or an entry point of `cutrace.counters`.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from functools import cache
 from importlib.resources import files
@@ -136,13 +137,36 @@ def _own_counters(vocabulary: str) -> Iterator[Counter]:
     """The counters of the user's own, and those that other packages bring."""
     named = environ.get(OWN, "").split(pathsep)
     brought = (load_extension(COUNTERS, name) for name in extension_names(COUNTERS))
-    for path in (Path(name) for name in (*named, *brought) if name):
+    every = dict.fromkeys(Path(name).resolve() for name in (*named, *brought) if name)
+    for path in every:
         try:
             document = read_toml(path.read_bytes(), path.name)
         except OSError as error:
-            raise CutraceError(f"${OWN}: cannot read {path}: {error.strerror}") from error
+            raise CutraceError(f"cannot read counters {path}: {error.strerror}") from error
         _check_keys(document, {"counter"}, set(), path.name)
         yield from (_counter(entry, vocabulary, path.name) for entry in document["counter"])
+
+
+@contextmanager
+def with_counters(paths: Iterable[str]) -> Iterator[None]:
+    """Know the counters of some files for a while, in processes that are started then, too.
+
+    Raises `CutraceError` for what is no such file.
+    """
+    before = environ.get(OWN, "")
+    environ[OWN] = pathsep.join(filter(None, (before, *paths)))
+    _forget()
+    try:
+        vocabularies()
+        yield
+    finally:
+        environ[OWN] = before
+        _forget()
+
+
+def _forget() -> None:
+    for known in (vocabularies, heading, _names, renamed, ours, headings):
+        known.cache_clear()
 
 
 def era(of: Capability) -> Vocabulary | None:

@@ -1,5 +1,6 @@
 """The replay options on the command line: fields of `ReplayOptions`, given to verbs that replay."""
 
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from os import environ
 
@@ -21,6 +22,19 @@ def with_devices(options: ReplayOptions, otherwise: str = DEFAULT_DEVICE) -> Rep
     devices = options.devices or (environ.get("CUTRACE_DEVICE") or otherwise,)
     load_devices(devices, options.set)
     return replace(options, device=devices)
+
+
+def own_counters(options: ReplayOptions) -> AbstractContextManager[None]:
+    """What the devices' files bring of counters, for as long as a command takes."""
+    from ...models.replay.device.catalog import is_path
+    from ...models.replay.device.device import load_device
+
+    own = [load_device(name) for name in options.devices if is_path(name)]
+    if not (files := [device.counters for device in own if device.counters]):
+        return nullcontext()
+    from ...analyzer.counting.vocabulary import with_counters
+
+    return with_counters(files)
 
 
 def first_line(options: ReplayOptions) -> str:

@@ -1,9 +1,8 @@
 """Devices: a TOML of sizes, limits and stages, read strictly.
 
-A file has `name`, `capability`, `aliases`, and the tables `[chip]`, `[limits]`, `[rates]` and
-`[stage.NAME]`;
-with `base`, the name of another device, it says only what is its own (`layers.py`). Every number in
-the files of `models/devices/` has its source beside it.
+A file has `name`, `capability`, `aliases`, perhaps `counters`, and the tables `[chip]`, `[limits]`,
+`[rates]` and `[stage.NAME]`; with `base`, the name of another device, it says only what is its own
+(`layers.py`). Every number in the files of `models/devices/` has its source beside it.
 """
 
 import re
@@ -78,7 +77,10 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """A device: `key` is what a user types, `name` what the maker calls it."""
+    """A device: `key` is what a user types, `name` what the maker calls it.
+
+    `counters` is the path of a file with definitions of what its own models count, if it has any.
+    """
 
     key: str
     name: str
@@ -89,6 +91,7 @@ class Device:
     rates: Rates
     stages: tuple[Stage, ...]
     path: Path
+    counters: str = ""
 
     @property
     def file(self) -> str:
@@ -108,6 +111,7 @@ class _Head:
     stage: object
     aliases: tuple[str, ...] = ()
     base: str = ""
+    counters: str = ""
 
 
 def load_device(name: str, settings: Mapping[str, object] | None = None) -> Device:
@@ -151,9 +155,8 @@ def _read(tables: Tables, path: Path) -> Device:
     limits = _limits(tables.plain["limits"])
     rates = make(Rates, tables.plain["rates"].values, tables.plain["rates"].where)
     stages = _stages(tables, limits, path.name)
-    return Device(
-        _key(path), head.name, capability, head.aliases, chip, limits, rates, stages, path
-    )
+    told = _key(path), head.name, capability, head.aliases, chip, limits, rates, stages, path
+    return Device(*told, head.counters)
 
 
 _OTHERS: Mapping[str, object] = {"chip": {}, "limits": {}, "rates": {}, "stage": {}}

@@ -98,6 +98,8 @@ def _join(joined: Tables, layer: Layer) -> None:
         joined.head.where.files.pop(name, None)
     joined.head.where.begun = file
     plain = {k: v for k, v in layer.values.items() if k not in (*TABLES, STAGES)}
+    if isinstance(counters := plain.get("counters"), str):
+        plain["counters"] = str((layer.path.parent / counters).resolve())
     joined.head.take(plain, file)
     for name in TABLES:
         joined.plain[name].take(_table(layer.values, name, f"{file}: [{name}]"), file)

@@ -101,5 +101,22 @@ def test_counters_of_ones_own_stand_among_the_plain_ones(
     with pytest.raises(cutrace.CutraceError, match="counter 'instructions' is defined twice"):
         fresh()
     file.unlink()
-    with pytest.raises(cutrace.CutraceError, match=r"cannot read .*own.toml: No such file"):
+    with pytest.raises(cutrace.CutraceError, match=r"cannot read counters .*own.toml"):
         fresh()
+
+
+def test_a_devices_file_names_its_counters_for_one_command(
+    tmp_path: Path, trace: Trace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "own.toml").write_text(COUNTERS)
+    file = tmp_path / "tiny.toml"
+    file.write_text('name = "Tiny"\nbase = "h100"\ncounters = "own.toml"\n')
+    asked = ["analyze", str(trace.path), "--counters", "loads_and_stores", "-d"]
+    assert run([*asked, str(file)]) == 0
+    assert "loads_and_stores     1" in capsys.readouterr().out
+    assert run([*asked, "h100"]) == 2  # no other command knows it
+    assert "no counter 'loads_and_stores'" in capsys.readouterr().err
+    (tmp_path / "own.toml").unlink()
+    assert run([*asked, str(file)]) == 2
+    assert "cannot read counters" in capsys.readouterr().err
+    assert vocabularies()[0].counters[-1].name != "loads_and_stores"
