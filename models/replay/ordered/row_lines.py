@@ -16,6 +16,7 @@ All else is as in `cache_lines.py`.
 
 from typing import Any
 
+from ..count.counting import SPREAD
 from .cache_lines import (
     ACT,
     BANK_BITS,
@@ -44,6 +45,9 @@ from .cache_lines import (
     serve,
     touch,
 )
+
+SPREAD_BITS = 24
+"""Bits below those that tell lines apart: rows of a matrix begin a power of two of lines apart."""
 
 
 def arrange(
@@ -245,7 +249,7 @@ def look_ahead(
             for piece in range(begins[number], begins[number + 1]):
                 moved = shift * stride[pool[1][requests[piece]]]
                 line = line_of[piece] + (moved >> shape[LINE])
-                slot = line & len(near[2]) - 1
+                slot = (line * SPREAD >> SPREAD_BITS) & len(near[2]) - 1
                 if near[2][slot] != line:
                     near[2][slot] = line
                     near[3][slot] = find_set(shape[SETS], inverse, line)
