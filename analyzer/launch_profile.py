@@ -1,6 +1,6 @@
 """One launch replayed and counted on one device: its counters, by line, array and instruction."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 
@@ -10,7 +10,7 @@ from ..errors import nearest
 from ..traces.schema import Launch
 from ..traces.table.table_html import render_table
 from .counting.bounds import Bound, verdict
-from .counting.evaluate import Definitions, Raw, Value, by, totals
+from .counting.evaluate import Definitions, Raw, Value, by, totals, totals_of_each
 from .counting.footprint import with_touched
 from .counting.interval import Interval, intervals_by, total_intervals
 from .counting.vocabulary import Capability, headings, ours, renamed
@@ -185,3 +185,15 @@ class LaunchProfile:
     def definitions(self) -> Definitions:
         """Every heading with its definition, None where the device has no such counter."""
         return headings(self.capability)
+
+
+def count_totals(profiles: Iterable[LaunchProfile]) -> None:
+    """Work out `counters` of launches that have replays of their own, many at once."""
+    asked: dict[Capability, list[LaunchProfile]] = {}
+    for profile in profiles:
+        if not profile.same and not profile.refusal:
+            asked.setdefault(profile.capability, []).append(profile)
+    for some in asked.values():
+        found = totals_of_each([profile.raw for profile in some], some[0].definitions)
+        for profile, values in zip(some, found, strict=True):
+            vars(profile)["counters"] = Counters(values)

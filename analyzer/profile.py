@@ -1,6 +1,5 @@
 """A trace replayed and counted: the value that every report renders."""
 
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, partial
@@ -34,7 +33,7 @@ from .counting.lsu_exclusions import with_apart
 from .counting.roofline import find_roof
 from .counting.turns import Turns, count_turns
 from .counting.with_columns import widen
-from .launch_profile import LaunchProfile
+from .launch_profile import LaunchProfile, count_totals
 from .sheet.view import View
 from .text.kept_text import kept_text
 from .time.estimate import Asked, Estimate, estimate
@@ -142,7 +141,7 @@ def count_supposed(trace: Trace, options: ReplayOptions) -> Profile:
 def _each_launch(question: "Question", trace: Trace) -> Iterator[LaunchProfile]:
     """Replay every launch on every device; what repeats an earlier one is not replayed again."""
     first = first_alike(trace.launches)
-    profiles = _profile_launches(question, trace, list(dict.fromkeys(first)))
+    profiles = dict(_profile_part(question, trace, list(dict.fromkeys(first))))
     for number, launch in enumerate(trace.launches):
         for profile in profiles[first[number]]:
             repeats = first[number] != number
@@ -202,7 +201,7 @@ def _profile_part(
 ) -> list[tuple[int, list[LaunchProfile]]]:
     """What one process replays; the totals are worked out there, too."""
     found = _profile_launches(question, trace, numbers)
-    deque((p.counters for profiles in found.values() for p in profiles), maxlen=0)
+    count_totals(profile for profiles in found.values() for profile in profiles)
     return [*found.items()]
 
 
@@ -285,6 +284,7 @@ def launch_profile(
     facts = {**launch_facts(counts, device), "bound_ps": _picoseconds(bounds)}
     estimated = _estimate(counts, instructions, bounds, device, turns, ran)
     facts["estimated_ps"] = round(estimated.ns * 1000) if estimated else None
+    facts["ps_of_ns"] = 1000  # a column, as polars divides many launches by a number otherwise
     around = [pl.col(name) for name in places.columns if name != "pc"]
     warnings = (*kept_text(counts.launch), *supposed, *_warnings(counts, as_if))
     left_out = find_left_out(counts.launch, instructions, counts.counts.columns, places)

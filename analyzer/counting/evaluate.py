@@ -5,10 +5,11 @@ counter of the models. A counter that counts one SM or one cluster sees the othe
 that every line, array or instruction of the launch keeps its row in every grouping.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cache
 
+import numpy as np
 import polars as pl
 
 from .left_out import LeftOut
@@ -17,6 +18,9 @@ from .vocabulary import SCOPES, Counter
 KEYS = ("pc", "array", "scope")
 INSIDE = {"sm": ("sm",), "cluster": ("sm", "cluster"), "all": ("sm", "cluster", "rest")}
 """For each scope of a counter, the scopes of the rows that it adds up."""
+
+_WHOSE = " launch"
+"""The column that tells several launches apart."""
 
 Value = int | float | None
 Definitions = Mapping[str, Counter | None]
@@ -63,21 +67,46 @@ def totals(raw: Raw, definitions: Definitions) -> dict[str, Value]:
     formula reads, where the trace has left out what it needs, and where a ratio has nothing to
     divide.
     """
-    facts = [pl.lit(value, pl.Int64).alias(name) for name, value in raw.facts.items()]
-    found: dict[str, Value] = dict.fromkeys(definitions)
-    unknown = raw.left_out.anywhere()
+    return totals_of_each([raw], definitions)[0]
+
+
+def totals_of_each(raws: Sequence[Raw], definitions: Definitions) -> list[dict[str, Value]]:
+    """The `totals` of several launches: one query answers for all that are counted alike."""
+    found: list[dict[str, Value]] = [dict.fromkeys(definitions) for _ in raws]
+    alike: dict[Hashable, list[int]] = {}
+    for number, raw in enumerate(raws):
+        unknown = raw.left_out.anywhere(), raw.left_out.scoped
+        key = raw.whole, unknown, tuple(raw.counts.schema.items()), tuple(raw.facts)
+        alike.setdefault(key, []).append(number)
+    for numbers in alike.values():
+        rows = _totals_of_alike([raws[n] for n in numbers], definitions)
+        for number, row in zip(numbers * (len(rows) // len(numbers)), rows, strict=True):
+            found[number] |= row
+    return found
+
+
+def _totals_of_alike(raws: Sequence[Raw], definitions: Definitions) -> list[dict[str, Value]]:
+    """For each scope the values of each launch, one after another."""
+    tables = [_with_zeros(raw.counts) for raw in raws]
+    counts = pl.concat(tables, rechunk=True)
+    whose = np.repeat(np.arange(len(raws), dtype=np.uint32), [table.height for table in tables])
+    known = {name: pl.Int64 for name in raws[0].facts}
+    facts = pl.DataFrame([list(raw.facts.values()) for raw in raws], known, orient="row")
+    unknown, rows = raws[0].left_out.anywhere(), []
     for scope in SCOPES:
         wanted = {
             heading: counter.formula
             for heading, counter in definitions.items()
-            if counter and counter.scope == scope and raw.knows(counter, unknown)
+            if counter and counter.scope == scope and raws[0].knows(counter, unknown)
         }
         if not wanted:
             continue
-        table = _with_zeros(_masked(raw, scope)).with_columns(facts)
-        for row in table.select(_expressions(wanted, table)).iter_rows(named=True):
-            found |= row
-    return found
+        table = _masked(replace(raws[0], counts=counts), scope)
+        table = table.with_columns(pl.Series(_WHOSE, whose), *facts[whose].get_columns())
+        summed = table.group_by(_WHOSE, maintain_order=True).agg(_expressions(wanted, table))
+        facts_alone = pl.col(pl.List).list.last()  # a formula of facts has them in every row
+        rows += summed.drop(_WHOSE).with_columns(facts_alone).rows(named=True)
+    return rows
 
 
 def by(raw: Raw, definitions: Definitions, keys: Sequence[str]) -> pl.DataFrame:
@@ -141,5 +170,4 @@ def _with_zeros(table: pl.DataFrame) -> pl.DataFrame:
     """The table, or one row of zeros if it is empty: the sum of nothing is 0, not unknown."""
     if table.height:
         return table
-    numbers = [c for c, dtype in table.schema.items() if dtype == pl.Int64]
-    return pl.DataFrame({c: [0] for c in numbers})
+    return table.clear(1).with_columns(pl.col(pl.Int64).fill_null(0), scope=pl.lit(SCOPES[0]))
