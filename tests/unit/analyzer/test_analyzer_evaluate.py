@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from cutrace.analyzer.counting.evaluate import Raw, by, totals
+from cutrace.analyzer.counting.evaluate import Raw, by, totals, totals_of_each
 from cutrace.analyzer.counting.vocabulary import Counter
 
 
@@ -59,6 +59,24 @@ def test_counters_of_the_whole_launch_have_no_part_in_its_lines() -> None:
     asked = {"o": counter("CAST(MAX(active_warps) AS DOUBLE) / MAX(max_warps)", whole_launch=True)}
     assert totals(raw, asked) == {"o": 16 / 48}
     assert by(raw, asked, ["array"])["o"].to_list() == [None, None]
+
+
+def test_many_launches_are_told_what_each_alone_is_to_the_last_bit() -> None:
+    asked = {
+        "sum": counter("SUM(requests)", "sm"),
+        "time": counter("CAST(MAX(ps) AS DOUBLE) / MAX(ps_of_ns)", whole_launch=True),
+        "bare": counter("CAST(ps AS DOUBLE)", whole_launch=True),
+    }
+    facts = [{"ps": ps, "ps_of_ns": 1000} for ps in (3030, 3283, None)]
+    several = [counts(), counts().filter(pl.col("pc") > 1), counts().head(1)]
+    raws = [Raw(table, known) for table, known in zip(several, facts, strict=True)]
+    expected = [
+        {"sum": 3 + 3, "time": 3.03, "bare": 3030.0},
+        {"sum": 0, "time": 3.283, "bare": 3283.0},
+        {"sum": 3, "time": None, "bare": None},
+    ]
+    assert totals_of_each(raws, asked) == expected
+    assert [totals(raw, asked) for raw in raws] == expected
 
 
 def test_every_group_keeps_its_row_even_where_no_block_of_the_scope_was() -> None:
