@@ -53,7 +53,7 @@ class Finding:
     access's cost that the change saves, where that is not what lies beyond the ideal, and of the
     resources `only`, where it is not all. `gain` are
     the nanoseconds that the launch is shorter at most (`advice.gain`), if the change is made
-    wherever the rule asks for the same one, unless the rule says it itself; it, `rule`, `place`
+    wherever the rule asks for the same one; it, `rule`, `place`
     (FILE:LINE) and the number of `others`, further instructions of the line with the same, are
     filled in by `advise`.
     """
@@ -247,7 +247,7 @@ def _ask(
                 first,
                 share=sum(shares) if shares else None,
                 others=len(alike) - 1,
-                gain=first.gain or find_gain(evidence, saved, first.only),
+                gain=find_gain(evidence, saved, first.only),
             )
 
 
