@@ -69,6 +69,17 @@ class MissRatios(Sequence[CacheReuse]):
         ]
         return pl.DataFrame(rows, {**HEAD, "bytes": pl.Int64, "sectors": pl.Int64}, orient="row")
 
+    def working_sets(self) -> pl.DataFrame:
+        """A row for each cache: the bytes of all lines that any unit reads, and how much room a
+        unit needs to find half, 90 % and all of what it reads again.
+        """
+        rows = [
+            (*_head(one), one.working_set, *(one.room_for(part) for part in (0.5, 0.9, 1.0)))
+            for one in self.caches
+        ]
+        columns = dict.fromkeys(("bytes", "room_50", "room_90", "room_100"), pl.Int64)
+        return pl.DataFrame(rows, {**HEAD, **columns}, orient="row")
+
     def sets(self) -> pl.DataFrame:
         """A row for each set of the device's own cache, all units together.
 

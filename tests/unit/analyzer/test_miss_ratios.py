@@ -120,6 +120,9 @@ def test_a_miss_ratio_shows_itself_and_has_frames(tmp_path: Path) -> None:
     assert found.histogram().filter(cache="l1").select("bytes", "sectors").rows() == [
         (31 * 128, 32)
     ]
+    assert found.working_sets().filter(cache="l1").rows() == [
+        (0, "k", "h100", "l1", 32 * 128, 32 * 128, 32 * 128, 32 * 128)
+    ]
     sets = found.sets().filter(cache="l1")
     assert sets["accesses"].sum() == 64
     assert sets["cold"].sum() == 32
