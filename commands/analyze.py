@@ -11,7 +11,7 @@ from .options.command_line import typed
 from .options.complete import counters, formats, last_of, starting
 from .options.quote import quote
 from .options.recording import Recording, records
-from .options.replay import first_line, own_counters, replays, with_devices
+from .options.replay import first_line, replays, with_devices
 from .options.view import view_here
 from .running.advice import advise_here, best_advice
 from .running.asked import behind, launches_asked, trace_asked
@@ -101,10 +101,9 @@ def command(
     named = f" {quote(source)}" if source else ""
     again = f"cutrace analyze{named}{typed(recording)}{typed(replay)}{live}"
     whole = "launch" if of_caches else by
-    asked, replay = replay, with_devices(replay)
-    ctx.with_resource(own_counters(replay))
-    view = view_here(whole, names, first_line(asked), again, sort, threshold, behind(program))
+    view = view_here(whole, names, first_line(replay), again, sort, threshold, behind(program))
     view = replace(view, brief=not every)
+    asked, replay = replay, with_devices(replay)
     if no_trace:
         if advice:
             raise CutraceError("--advice reads the trace again; leave --no-trace away")

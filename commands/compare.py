@@ -13,7 +13,7 @@ from .options.command_line import typed
 from .options.complete import counters, last_of
 from .options.quote import quote
 from .options.recording import Recording
-from .options.replay import first_line, own_counters, replays, with_devices
+from .options.replay import first_line, replays, with_devices
 from .options.view import view_here
 from .running.asked import behind, launches_asked, trace_asked
 from .running.program import TakesProgram, program_of
@@ -79,9 +79,8 @@ def command(
         baseline = found
     words = " ".join(map(quote, variants))
     again = f"cutrace compare {words}{typed(replay)}"
+    view = view_here(by, names, first_line(replay), again, behind=behind(program))
     asked, replay = replay, with_devices(replay)
-    ctx.with_resource(own_counters(replay))
-    view = view_here(by, names, first_line(asked), again, behind=behind(program))
     with ExitStack() as stack, progress("comparing") as share:
         from ..analyzer.profile import count
         from ..traces.reader import read_trace

@@ -1,15 +1,32 @@
 """The replay options on the command line: fields of `ReplayOptions`, given to verbs that replay."""
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
+from functools import wraps
 from os import environ
+from typing import Any
 
 from ...models.replay.options import DEFAULT_DEVICE, ReplayOptions
 from .command_line import takes
 from .complete import devices, last_of
 
-replays = takes(ReplayOptions, "replay", "Replay options", {"device": last_of(devices)})
-"""Decorates a verb that replays: it takes the options, and gets them as `replay`."""
+_takes = takes(ReplayOptions, "replay", "Replay options", {"device": last_of(devices)})
+
+
+def replays(verb: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorates a verb that replays: it takes the options, and gets them as `replay`.
+
+    As long as it takes, the counters are known that files of devices bring.
+    """
+
+    @wraps(verb)
+    def call(**given: Any) -> Any:
+        with _own_counters(given["replay"]):
+            return verb(**given)
+
+    taken: Callable[..., Any] = _takes(call)
+    return taken
 
 
 def with_devices(options: ReplayOptions, otherwise: str = DEFAULT_DEVICE) -> ReplayOptions:
@@ -24,8 +41,8 @@ def with_devices(options: ReplayOptions, otherwise: str = DEFAULT_DEVICE) -> Rep
     return replace(options, device=devices)
 
 
-def own_counters(options: ReplayOptions) -> AbstractContextManager[None]:
-    """What the devices' files bring of counters, for as long as a command takes."""
+def _own_counters(options: ReplayOptions) -> AbstractContextManager[None]:
+    """What the devices' files bring of counters."""
     from ...models.replay.device.catalog import is_path
     from ...models.replay.device.device import load_device
 

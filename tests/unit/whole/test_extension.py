@@ -114,6 +114,10 @@ def test_a_devices_file_names_its_counters_for_one_command(
     asked = ["analyze", str(trace.path), "--counters", "loads_and_stores", "-d"]
     assert run([*asked, str(file)]) == 0
     assert "loads_and_stores     1" in capsys.readouterr().out
+    (tmp_path / "budget.toml").write_text('[[budget]]\nkernel = "k"\nloads_and_stores = 0\n')
+    budget = ["check", str(trace.path), "--budget", str(tmp_path / "budget.toml")]
+    assert run([*budget, "-d", str(file)]) == 1
+    assert "loads_and_stores" in capsys.readouterr().err
     assert run([*asked, "h100"]) == 2  # no other command knows it
     assert "no counter 'loads_and_stores'" in capsys.readouterr().err
     (tmp_path / "own.toml").unlink()
