@@ -86,9 +86,20 @@ def limits(sheet: Sheet) -> list[str]:
 
 
 def limit_sentences(on: Sequence[LaunchProfile]) -> list[str]:
-    """What limits a launch on each device, or why nobody knows, a sentence each."""
-    told = [(p.device, p.refusal or p.verdict or _why_unknown(p)) for p in on]
+    """What limits a launch on each device, or why nobody knows, a sentence each.
+
+    Where latencies were not measured it says that there is no estimate of the time.
+    """
+    told = [(p.device, p.refusal or _verdict(p) or _why_unknown(p)) for p in on]
     return [f"{device}: {text}" if len(on) > 1 else text for device, text in told]
+
+
+def _verdict(profile: LaunchProfile) -> str:
+    return (
+        f"{profile.verdict}; no estimate"
+        if profile.bounds and not profile.estimate
+        else profile.verdict
+    )
 
 
 def estimate_sentences(on: Sequence[LaunchProfile]) -> list[str]:

@@ -109,3 +109,13 @@ def test_a_sample_and_a_refusal_say_why_there_is_no_limit(tmp_path: Path, capsys
     lines = shown(capsys, path, "-d", "h200,8800gtx")
     assert lines[1] == "h200: no limit is told: of a sample of blocks no bound is certain"
     assert lines[2] == "8800gtx: cannot launch: 512 threads a block at most"
+
+
+def test_a_device_without_measured_latencies_has_no_estimate_and_says_so(
+    trace: Path, capsys: Captured
+) -> None:
+    old, new = (shown(capsys, trace, "-d", device, "--launch", "0") for device in ("v100", "h200"))
+    assert old[1].endswith("; no estimate")
+    assert not any("about" in line for line in old)
+    assert not any("no estimate" in line for line in new)
+    assert any(line.startswith("about ") for line in new)
