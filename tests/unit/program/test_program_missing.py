@@ -55,7 +55,7 @@ def test_nvcc_says_what_a_missing_header_belongs_to(tmp_path: Path) -> None:
     ("source", "flags", "message"),
     [
         (
-            "#include <cusolverDn.h>\nint main() {}\n",
+            "#include <cusolverSp.h>\nint main() {}\n",
             "",
             "cuSOLVER is a library of machine code, which cutrace cannot record: build the program",
         ),

@@ -91,3 +91,45 @@ def test_a_program_reads_names_and_clocks_but_no_power(tmp_path: Path) -> None:
     # errors: 1 uninitialized, 7 insufficient size, 2 invalid argument, 3 not supported
     shown = "1 x H200 SXM, 1980 MHz, 151397597184; power 3"
     assert done.out == f"0 0 0 0 0 0 1 7 2: {shown}", done.err
+
+
+SOLVED = r"""
+#include <cusolverDn.h>
+#define DO(call) do { int did = (call); if (did) { printf("line %d: %d\n", __LINE__, did); \
+    exit(9); } } while (0)
+int main() {
+    cusolverDnHandle_t h; double *a, *b, *w; float *s, *t; int *info, *pivots, size;
+    DO(cusolverDnCreate(&h));
+    CHECK(cudaMallocManaged(&a, 64)); CHECK(cudaMallocManaged(&b, 64));
+    CHECK(cudaMallocManaged(&w, 64)); CHECK(cudaMallocManaged(&s, 64));
+    CHECK(cudaMallocManaged(&t, 64)); CHECK(cudaMallocManaged(&info, 64)); pivots = info + 4;
+    a[0] = 4; a[1] = 1; a[2] = 99; a[3] = 3; b[0] = 1; b[1] = 2;  // the upper part is not read
+    DO(cusolverDnDpotrf_bufferSize(h, CUBLAS_FILL_MODE_LOWER, 2, a, 2, &size));
+    DO(cusolverDnDpotrf(h, CUBLAS_FILL_MODE_LOWER, 2, a, 2, w, size, info));
+    DO(cusolverDnDpotrs(h, CUBLAS_FILL_MODE_LOWER, 2, 1, a, 2, b, 2, info));
+    printf("%.4f %.4f %d; ", b[0], b[1], *info);
+    s[0] = 0; s[1] = 3; s[2] = 2; s[3] = 4; t[0] = t[2] = 2; t[1] = t[3] = 10;
+    DO(cusolverDnSgetrf(h, 2, 2, s, 2, t + 8, pivots, info));
+    DO(cusolverDnSgetrs(h, CUBLAS_OP_N, 2, 1, s, 2, pivots, t, 2, info));
+    DO(cusolverDnSgetrs(h, CUBLAS_OP_T, 2, 1, s, 2, pivots, t + 2, 2, info));
+    printf("%g %g %g %g %d; ", t[0], t[1], t[2], t[3], pivots[0]);
+    a[0] = a[3] = 2; a[1] = 99; a[2] = 1;
+    DO(cusolverDnDsyevd(h, CUSOLVER_EIG_MODE_VECTOR, CUBLAS_FILL_MODE_UPPER, 2, a, 2, w, b, 1,
+                        info));
+    printf("%g %g %.4f %.4f; %d", w[0], w[1], -a[0] * a[1], a[2] * a[3],
+           cusolverDnDgesvd(h));
+}
+"""
+
+
+@pytest.mark.slow
+def test_linear_equations_and_eigenvalues_are_computed(tmp_path: Path) -> None:
+    (tmp_path / "app.cu").write_text(HEAD + SOLVED)
+    built = cutrace(tmp_path, "nvcc", "app.cu", "-lcusolver", "-lcublas", "-o", "app")
+    assert built.status == 0, built.err
+    done = cutrace(tmp_path, "record", "--", "./app")
+    # 4x + y = 1, x + 3y = 2: x = 1/11, y = 7/11
+    # 2y = 2, 3x + 4y = 10: x = 2, y = 1; transposed 3y = 2, 2x + 4y = 10: x = 11/3, y = 2/3
+    # of ((2, 1), (1, 2)): 1 with (1, -1) / sqrt 2, and 3 with (1, 1) / sqrt 2
+    solved = "0.0909 0.6364 0; 2 1 3.66667 0.666667 2; 1 3 0.5000 0.5000; 9"
+    assert (done.status, done.out) == (0, solved), done.err

@@ -34,6 +34,7 @@ STAND_INS = (
     StandIn("cufft", "cufft", ("libcufft.so.11", "libcufft.so.12")),
     StandIn("curand", "curand", ("libcurand.so.10",)),
     StandIn("cusparse", "cusparse", ("libcusparse.so.12",)),
+    StandIn("cusolver", "cusolver", ("libcusolver.so.11", "libcusolver.so.12")),
     StandIn("nvidia-ml", "nvml", ("libnvidia-ml.so.1",), has_versions=False),
 )
 
