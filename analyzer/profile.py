@@ -32,7 +32,7 @@ from .counting.levels import with_levels
 from .counting.lsu_exclusions import with_apart
 from .counting.roofline import find_roof
 from .counting.turns import Turns, count_turns
-from .counting.with_columns import widen
+from .counting.with_columns import Added, widen
 from .launch_profile import LaunchProfile, count_totals
 from .sheet.view import View
 from .text.kept_text import kept_text
@@ -285,7 +285,7 @@ def launch_profile(
     estimated = _estimate(counts, instructions, bounds, device, turns, ran)
     facts["estimated_ps"] = round(estimated.ns * 1000) if estimated else None
     facts["ps_of_ns"] = 1000  # a column, as polars divides many launches by a number otherwise
-    around = [pl.col(name) for name in places.columns if name != "pc"]
+    around = Added(pl.col(name) for name in places.columns if name != "pc")
     warnings = (*kept_text(counts.launch), *supposed, *_warnings(counts, as_if))
     left_out = find_left_out(counts.launch, instructions, counts.counts.columns, places)
     return LaunchProfile(

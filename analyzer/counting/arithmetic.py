@@ -13,9 +13,10 @@ import polars as pl
 import pyarrow as pa
 
 from ...models.replay.count.counts import LaunchCounts
-from .with_columns import widen
+from .with_columns import Added, widen, zeros
 
 COLUMNS = tuple(f"flops_{name}" for name in ("half", "single", "double"))
+FLOPS = Added((pl.col(name).fill_null(0) * pl.col("lanes")).alias(name) for name in COLUMNS)
 
 
 def flops_of(instructions: pa.Table) -> pl.DataFrame:
@@ -57,10 +58,9 @@ def with_lanes(counts: LaunchCounts, instructions: pa.Table) -> pl.DataFrame:
 
 def with_flops(counts: pl.DataFrame, instructions: pa.Table) -> pl.DataFrame:
     """The counts of a launch with COLUMNS beside them: operations of a lane, times `lanes`."""
-    flops = [(pl.col(name).fill_null(0) * pl.col("lanes")).alias(name) for name in COLUMNS]
-    return widen(counts, flops_of(instructions), flops)
+    return widen(counts, flops_of(instructions), FLOPS)
 
 
 def without_flops(counts: pl.DataFrame) -> pl.DataFrame:
     """Counts of accesses alone, with COLUMNS of zeros: no access computes."""
-    return counts.with_columns([pl.lit(0, pl.Int64).alias(name) for name in COLUMNS])
+    return counts.with_columns(zeros(COLUMNS))

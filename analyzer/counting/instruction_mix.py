@@ -8,11 +8,13 @@ are counted by their accesses.
 Source: PTX ISA; the lists of the inst_ and flop_count_ metrics, Profiler User's Guide 10.1.
 """
 
+from functools import lru_cache
+
 import polars as pl
 import pyarrow as pa
 
 from ...models.replay.seam import ACCESSES
-from .with_columns import widen
+from .with_columns import Added, widen, zeros
 
 WIDTHS = (1, 2, 4, 8, 16)
 KINDS = ("half", "single", "double", "integer", "conversion", "control", "exchange", "other")
@@ -43,7 +45,13 @@ def with_mix(counts: pl.DataFrame, instructions: pa.Table) -> pl.DataFrame:
     the values of packed types.
     `<space>_compared` are warp instructions that compare and swap.
     """
-    known = [name for name in LANES if name in counts.columns]
+    known = tuple(name for name in LANES if name in counts.columns)
+    return widen(counts, _kinds(instructions), _mix(known))
+
+
+@lru_cache(maxsize=64)
+def _mix(known: tuple[str, ...]) -> Added:
+    """COLUMNS of counts that know these of LANES."""
     accessed = pl.sum_horizontal(known) if known else pl.lit(0, pl.Int64)
     whose = pl.col("role")
     executed = pl.when(whose != "free").then(pl.col("thread_instructions")).otherwise(0)
@@ -79,13 +87,12 @@ def with_mix(counts: pl.DataFrame, instructions: pa.Table) -> pl.DataFrame:
             for space in ("global", "shared")
         },
     }
-    columns = [value.cast(pl.Int64).alias(name) for name, value in added.items()]
-    return widen(counts, _kinds(instructions), columns)
+    return Added(value.cast(pl.Int64).alias(name) for name, value in added.items())
 
 
 def without_mix(counts: pl.DataFrame) -> pl.DataFrame:
     """Counts of accesses over several arrays, with COLUMNS of zeros: they are counted elsewhere."""
-    return counts.with_columns([pl.lit(0, pl.Int64).alias(name) for name in COLUMNS])
+    return counts.with_columns(zeros(COLUMNS))
 
 
 def _kinds(instructions: pa.Table) -> pl.DataFrame:

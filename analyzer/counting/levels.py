@@ -12,6 +12,7 @@ import polars as pl
 from ...models.cache import Cache
 from ...models.memory import Memory
 from ...models.replay.seam import ACCESSES
+from .with_columns import Added
 
 COUNTED = (*Cache.counters, *Memory.counters)
 PREFIXES = tuple(f"{space}_{access}_" for space in ACCESSES for access in ACCESSES[space])
@@ -31,10 +32,12 @@ def find_levels(columns: tuple[str, ...]) -> Mapping[str, list[str]]:
 
 def with_levels(counts: pl.DataFrame) -> pl.DataFrame:
     """Add a column for each counter of each level that the device has."""
-    levels = find_levels(tuple(counts.columns))
-    return counts.hstack(
-        counts.select(
-            pl.sum_horizontal(columns).cast(pl.Int64).alias(name)
-            for name, columns in levels.items()
-        )
+    return counts.hstack(counts.select(_sums(tuple(counts.columns))))
+
+
+@lru_cache(maxsize=64)
+def _sums(columns: tuple[str, ...]) -> Added:
+    return Added(
+        pl.sum_horizontal(each).cast(pl.Int64).alias(name)
+        for name, each in find_levels(columns).items()
     )

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 import polars as pl
 import pyarrow as pa
 
-from .with_columns import widen
+from .with_columns import Added, widen, zeros
 
 SUFFIX = "_apart"
 _ASKED = ("requests", "bytes_distinct")
@@ -33,10 +33,10 @@ def with_apart(
     makers = [o for o, (since, _) in APART.items() if o in used and capability >= since]
     known = [counter for counter in COUNTERS if counter in counts.columns]
     if not makers:
-        return counts.with_columns(pl.lit(0, pl.Int64).alias(name + SUFFIX) for name in known)
+        return counts.with_columns(zeros(tuple(name + SUFFIX for name in known)))
     added = []
     for counter in known:
         mine = [opcode for opcode in makers if counter in APART[opcode][1]]
         kept_out = pl.col("opcode").is_in(mine).cast(pl.Int64)
         added.append((pl.col(counter) * kept_out).alias(counter + SUFFIX))
-    return widen(counts, pl.DataFrame(instructions.select(["pc", "opcode"])), added)
+    return widen(counts, pl.DataFrame(instructions.select(["pc", "opcode"])), Added(added))

@@ -105,7 +105,8 @@ def busy_ns(work: Work, parts: Sequence[Part], measured: Measured) -> Mapping[st
         unit = UNIT.get(part.what, "SM")
         if unit in found:
             found[unit] = max(found[unit], part.ns)
-    fills = sum(_of(row, name) for row in work.sums.values() for name in row if name.endswith(READ))
+    reads = _names(work, READ)
+    fills = sum(_of(row, name) for row in work.sums.values() for name in reads)
     found["L2"] += fills / measured.l2_gb_per_s()
     best = next((bound.ns for bound in work.bounds if bound.resource == "DRAM"), 0.0)
     return {**found, "DRAM": best}
@@ -133,6 +134,11 @@ def _sm_times(work: Work, measured: Measured) -> Iterator[Part]:
     yield Part("L1 and shared memory", data * ns)
     yield Part("texture units", texture * ns)
     yield Part("replays of constants", constant * measured.replay_cycles * ns)
+
+
+def _names(work: Work, endings: str | tuple[str, ...]) -> list[str]:
+    """The raw counters that end so: every pc has the same."""
+    return [name for name in next(iter(work.sums.values()), {}) if name.endswith(endings)]
 
 
 def _of(counted: Counts, name: str) -> int:
@@ -194,9 +200,9 @@ def _l2_ns(work: Work, measured: Measured) -> float:
 def _dram_ns(work: Work, measured: Measured) -> float:
     """Memory: whole lines, sectors in any order, and those stored in part and read for that."""
     lines = gathered = scattered = 0
+    names = _names(work, ("_dram_bytes_read", "_bytes_written"))
     for pc, counted in work.sums.items():
         mixed = pc in work.touches.any_order
-        names = [name for name in counted if name.endswith(("_dram_bytes_read", "_bytes_written"))]
         for name in names:
             space = name.partition("_dram")[0]
             if mixed and space in LOADS and is_scattered(counted, space):

@@ -57,6 +57,7 @@ class Measured:
             return 0.0, 0.25
         return self.at("latency", name), self.at("rate", name)
 
+    @lru_cache(maxsize=1024)  # noqa: B019 (there is one of these for each device, for good)
     def _measured_as(self, mnemonic: str) -> str:
         return _like(mnemonic) or max(
             (n for w, n, _ in self.values if w == "latency" and mnemonic.startswith(n)),
@@ -194,8 +195,13 @@ def _split(slow: float, fast: float, slow_mhz: float, fast_mhz: float) -> tuple[
 def load_measured(device: Device) -> Measured | None:
     """Return what was measured on a device or its capability's chip; None if nothing was."""
     major, minor = device.capability
-    values = dict(_load(f"sm_{major}{minor}.csv"))
-    if own := _load(f"{device.path.stem}.csv") if values else {}:
+    return _measured(f"sm_{major}{minor}.csv", f"{device.path.stem}.csv")
+
+
+@lru_cache
+def _measured(chip: str, board: str) -> Measured | None:
+    values = dict(_load(chip))
+    if own := _load(board) if values else {}:
         kept = {key: value for key, value in values.items() if key[1] not in ONE_CLOCK}
         values = {**kept, **own}
     return Measured(values) if values else None
