@@ -133,3 +133,33 @@ def test_linear_equations_and_eigenvalues_are_computed(tmp_path: Path) -> None:
     # of ((2, 1), (1, 2)): 1 with (1, -1) / sqrt 2, and 3 with (1, 1) / sqrt 2
     solved = "0.0909 0.6364 0; 2 1 3.66667 0.666667 2; 1 3 0.5000 0.5000; 9"
     assert (done.status, done.out) == (0, solved), done.err
+
+
+LEGACY = """
+#include <cublas.h>
+int main() {
+    float *a, *x, *y, host[6] = {1, 3, 2, 4, 1, 1};
+    cublasInit();
+    if (cublasAlloc(4, 4, (void **)&a) || cublasAlloc(2, 4, (void **)&x)) return 1;
+    if (cublasAlloc(2, 4, (void **)&y)) return 2;
+    cublasSetMatrix(2, 2, 4, host, 2, a, 2);
+    cublasSetVector(2, 4, host + 4, 1, x, 1);
+    cublasSgemv('t', 2, 2, 2.f, a, 2, x, 1, 0.f, y, 1);
+    printf("%g %g", cublasSdot(2, x, 1, y, 1), cublasSasum(2, y, 1));
+    cublasSgemm('n', 'n', -1, 2, 2, 1.f, a, 2, a, 2, 0.f, a, 2);
+    int first = cublasGetError();
+    printf(" %d %d", first, cublasGetError());
+    cublasFree(a);
+    return cublasShutdown();
+}
+"""
+
+
+@pytest.mark.slow
+def test_programs_call_cublas_as_it_was(tmp_path: Path) -> None:
+    (tmp_path / "app.cu").write_text(HEAD + LEGACY)
+    built = cutrace(tmp_path, "nvcc", "app.cu", "-lcublas", "-o", "app")
+    assert built.status == 0, built.err
+    done = cutrace(tmp_path, "record", "--", "./app")
+    # columns (1, 3) and (2, 4): twice their sums are 8 and 12; an error stays until it is asked for
+    assert (done.status, done.out) == (0, "20 20 7 0"), done.err
