@@ -34,7 +34,7 @@ _PASSED = re.compile(
 )
 _ERROR = re.compile(r"\berror\b|undefined|cannot find", re.IGNORECASE)
 _FAILED = re.compile(
-    r"\bfail(ed|ure)?\b(?! as expected)|mismatch|incorrect"
+    r"\bfail(ed|ure)?\b(?! as expected)|mismatch(?![-\w ]*[:=] 0\b)|incorrect"
     r"|(Non-Matching|Number of misses)[^\n]*: [1-9]",
     re.IGNORECASE,
 )
