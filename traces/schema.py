@@ -205,12 +205,13 @@ class AssembledAccess:
     `pieces` are the machine instructions that stand for it: where each begins, in bytes from the
     access's own address, and what it moves a lane; none: it is gone, or part of a wider one.
     `issued` is the instruction whose every warp issues it, with a predicate; -1: those with a lane
-    in it.
+    in it. `spare` are loads from shared memory before it that are issued with it and never run.
     """
 
     pc: int
     pieces: tuple[tuple[int, int], ...]
     issued: int = -1
+    spare: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,6 +34,8 @@ EMPTY = tuple(
     for access in ("load", "store")
 )
 """Raw counters: warp instructions that were issued without a lane."""
+SPARE = "shared_load_spare"
+"""Raw counter: loads before copies to shared memory that never run."""
 _KEYS = ("pc", "array", "scope")
 
 
@@ -126,7 +128,7 @@ def count_empty(
     ]
     if not rows:
         return counts
-    added = pl.from_dicts(rows, {n: counts.schema[n] for n in (*_KEYS, *EMPTY)})
+    added = pl.from_dicts(rows, {n: counts.schema[n] for n in (*_KEYS, *EMPTY, SPARE)})
     numbers = [name for name in counts.columns if name not in _KEYS]
     both = pl.concat([counts, added], how="diagonal").with_columns(pl.col(numbers).fill_null(0))
     return both.group_by(_KEYS, maintain_order=True).agg(pl.col(numbers).sum())
@@ -137,15 +139,16 @@ def _empty(
 ) -> Iterator[dict[str, object]]:
     """Yield rows of raw counts, one for each scope in which warps issued an access in vain."""
     space, access = (instructions[name][made.pc].as_py() for name in ("space", "access"))
-    name = f"{space}_{access}_requests"
-    if f"{space}_{access}_empty" not in EMPTY:
+    name, asked = f"{space}_{access}_empty", f"{space}_{access}_requests"
+    if name not in EMPTY and not made.spare:
         return
     here = {pc: counts.filter(pl.col("pc") == pc) for pc in (made.pc, made.issued)}
-    for scope, ran in (
-        here[made.issued].group_by("scope").agg(pl.col("ptx_instructions").sum()).iter_rows()
-    ):
-        asked = here[made.pc].filter(pl.col("scope") == scope)[name].sum() if name in counts else 0
-        many = ran * len(made.pieces) - asked
-        if many > 0:
-            found = dict.fromkeys(EMPTY, 0) | {f"{space}_{access}_empty": many}
+    ran = here[made.issued].group_by("scope").agg(pl.col("ptx_instructions").sum())
+    for scope, times in ran.iter_rows():
+        found = dict.fromkeys((*EMPTY, SPARE), 0) | {SPARE: times * made.spare}
+        if not made.spare:
+            with_lanes = here[made.pc].filter(pl.col("scope") == scope)
+            done = with_lanes[asked].sum() if asked in counts else 0
+            found[name] = max(0, times * len(made.pieces) - done)
+        if any(found.values()):
             yield {"pc": made.pc, "array": "", "scope": scope, **found}

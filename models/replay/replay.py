@@ -11,7 +11,7 @@ from ...errors import CutraceError
 from ...traces.schema import AssembledAccess, Launch
 from ..analyses.control import COUNTERS
 from ..analyses.occupancy import Occupancy, launch_occupancy, refuse_launch
-from .assembled import EMPTY, accesses_on, assembled, count_empty
+from .assembled import EMPTY, SPARE, accesses_on, assembled, count_empty
 from .count.accesses import AccessCounter, Track
 from .count.counts import LaunchCounts, Ledger
 from .count.histories import HistoryCounter
@@ -113,7 +113,7 @@ class LaunchReplay:
         if not options.caches:
             wires, lasting = repeating, ()
         placement = place(device.chip, launch.blocks, options.profiled_blocks, launch.kept.sample)
-        names = [*COUNTERS, *EMPTY, *(name for w in wires for name in w.names())]
+        names = [*COUNTERS, *EMPTY, SPARE, *(name for w in wires for name in w.names())]
         ordered = placement if lasting else place(device.chip, 0)
         return Track(
             device,

@@ -113,9 +113,7 @@ class Launched:
 
     @property
     def copies(self) -> bool:
-        """Whether it copies to shared memory: ptxas puts loads that never run before some copies,
-        and `smsp__inst_executed_op_shared_ld.sum` counts them.
-        """
+        """Whether it copies to shared memory."""
         return any(opcode.startswith("LDGSTS") for opcode in self.sass)
 
     def agrees(self, name: str) -> bool:
@@ -308,7 +306,5 @@ def _pair(
 
 def _comparable(launch: Launched, metric: str, wanted: tuple[str, ...]) -> bool:
     if metric.startswith("l1tex__data_") and launch.waited:
-        return False
-    if metric == "smsp__inst_executed_op_shared_ld.sum" and launch.copies:
         return False
     return all(launch.agrees(name) for name in wanted)

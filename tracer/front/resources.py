@@ -107,9 +107,10 @@ def _read(kept: bytes) -> Measured:
 
 @cache
 def _made_by() -> str:
-    """Which assemblers, and which text of this module, what is kept was made by."""
+    """Which assemblers, and which text of ours, what is kept was made by."""
     files = ((path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in assemblers())
-    return repr((*files, Path(__file__).read_bytes()))
+    readers = sorted(Path(__file__).with_name("machine_code").glob("*.py"))
+    return repr((*files, *(path.read_bytes() for path in (Path(__file__), *readers))))
 
 
 def _assemble(

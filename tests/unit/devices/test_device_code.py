@@ -70,3 +70,11 @@ def test_warps_issue_a_predicated_store_in_vain_and_nothing_moves(tmp_path: Path
     assert counters["smsp__inst_executed_op_global_st.sum"] == 2  # both warps
     assert counters["smsp__sass_inst_executed_op_global_st.sum"] == 1
     assert counters["l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum"] == 4  # 32 words
+
+
+def test_loads_that_never_run_are_issued_with_their_copy(tmp_path: Path) -> None:
+    made = AssembledAccess(0, ((0, 4),), issued=4, spare=3)
+    (found,) = cutrace.analyze(traced(tmp_path, made), "h200").launches
+    # of two warps 4 loads each, and 3 that never run
+    assert found.counters["smsp__inst_executed_op_shared_ld.sum"] == 2 * (4 + 3)
+    assert found.counters["smsp__sass_inst_executed_op_shared_ld.sum"] == 2 * 4

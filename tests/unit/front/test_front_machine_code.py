@@ -36,6 +36,7 @@ def test_encodings_are_read_as_nvdisasm_reads_them() -> None:
     assert [*decode(code)] == [
         MachineInstruction(0, "LDS", 16, False),
         MachineInstruction(16, "LDG", 1, True),
+        MachineInstruction(32, "!LDS", 0, True),
     ]
 
 

@@ -81,3 +81,11 @@ def test_a_branch_that_the_machine_code_has_keeps_its_store_from_the_others() ->
 
 def test_nothing_is_said_of_two_accesses_in_one_line() -> None:
     assert changes("ld.global.u32 %r1, [%rd1]; ld.global.u32 %r2, [%rd1+4];") == []
+
+
+def test_loads_that_never_run_before_a_copy_are_counted() -> None:
+    body = "cp.async.cg.shared.global [%r1], [%rd1], 16;"
+    spare = [(9, "!LDS", 0, True)] * 3
+    assert changes(body, *spare, (9, "LDGSTS", 0, False)) == [
+        AssembledAccess(3, ((0, 16),), issued=3, spare=3)
+    ]

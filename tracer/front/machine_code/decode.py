@@ -31,7 +31,10 @@ _WIDTHS = (1, 1, 2, 2, 4, 8, 16, 0)
 
 @dataclass(frozen=True, slots=True)
 class MachineInstruction:
-    """`bytes` is what a lane moves, 0 where it is not a load or a store; `guarded`: `@P0`."""
+    """`bytes` is what a lane moves, 0 where it is not a load or a store; `guarded`: `@P0`.
+
+    `operation` begins with `!` where it never runs: `@!PT LDS RZ, [RZ]`.
+    """
 
     address: int
     operation: str
@@ -40,12 +43,12 @@ class MachineInstruction:
 
 
 def decode(code: bytes) -> Iterator[MachineInstruction]:
-    """Yield the instructions that access memory or leave the straight way; not those that never
-    run (`@!PT LDS RZ, [RZ]`).
-    """
+    """Yield the instructions that access memory or leave the straight way."""
     for address in range(0, len(code) - BYTES + 1, BYTES):
         word = int.from_bytes(code[address : address + BYTES], "little")
         operation, predicate = OPERATIONS.get(word & 0x1FF), word >> 12 & 15
-        if operation and predicate != 15:
+        if operation and predicate == 15:
+            yield MachineInstruction(address, f"!{operation}", 0, True)
+        elif operation:
             width = _WIDTHS[word >> 73 & 7] if operation in _PLAIN else 0
             yield MachineInstruction(address, operation, width, predicate != 7)

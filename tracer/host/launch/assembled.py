@@ -20,11 +20,21 @@ from ...front.machine_code.decode import MachineInstruction
 from ...front.machine_code.facts import ByLine
 from ...ptx.digraph import immediate_dominators
 from ...ptx.isa import destinations, sources
-from ...ptx.kernel import TYPE_BYTES, Address, BasicBlock, Instruction, Kernel, Register, Vector
+from ...ptx.kernel import (
+    TYPE_BYTES,
+    Address,
+    BasicBlock,
+    Immediate,
+    Instruction,
+    Kernel,
+    Register,
+    Vector,
+)
 
 _LOADS, _STORES = frozenset({"LD", "LDG", "LDL", "LDS"}), frozenset({"ST", "STG", "STL", "STS"})
 _MACHINE = {"ld": _LOADS, "ldu": _LOADS, "st": _STORES}
 _LEAVING = frozenset({"BRA", "BRX", "EXIT"})
+_COPY = "cp.async.c"
 _OPERANDS = frozenset({"param", "const"})
 """Spaces whose accesses are operands of other machine instructions."""
 
@@ -33,7 +43,9 @@ Pieces: TypeAlias = tuple[tuple[int, int], ...]
 
 def assembled_accesses(kernel: Kernel, facts: ByLine) -> tuple[AssembledAccess, ...]:
     """Return the accesses that differ, in order of pc."""
-    return tuple(_Comparison(kernel, facts).changes()) if facts else ()
+    if not facts:
+        return ()
+    return tuple(sorted(_Comparison(kernel, facts).changes(), key=lambda access: access.pc))
 
 
 @dataclass(frozen=True)
@@ -53,6 +65,16 @@ class _Comparison:
             issued = self._issued(pc) if found else -1
             if found != whole or issued >= 0:
                 yield AssembledAccess(pc, found, issued)
+        yield from self._copies()
+
+    def _copies(self) -> Iterator[AssembledAccess]:
+        """Yield copies to shared memory before which ptxas puts loads that never run."""
+        for pc, one in enumerate(self.kernel.instructions):
+            made = self.facts.get(one.ptx_line, ()) if one.mnemonic.startswith(_COPY) else ()
+            spare = sum(m.operation == "!LDS" for m in made)
+            size = one.operands[2] if spare else None
+            if isinstance(size, Immediate):
+                yield AssembledAccess(pc, ((0, size.bits),), pc, spare)
 
     @cached_property
     def _made(self) -> Mapping[int, Sequence[MachineInstruction]]:
