@@ -140,6 +140,7 @@ def about(found: list[Beside]) -> dict[str, Any]:
     return {
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
         "commit": head.stdout.strip(),
+        "caches": head.stdout.strip(),
         "tried": len({run[1:] for run in runs()}),
         "captured": missing(found),
         "hardware": launches.select("collection", "program").n_unique(),

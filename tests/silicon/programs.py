@@ -183,9 +183,17 @@ def counted_by_code(code: pl.DataFrame) -> dict[str, float]:
     plain = code.filter(~pl.col("opcode").str.contains("^(LDSM|LDGSTS)"))  # counted elsewhere
     for space in ("global", "shared", "local"):
         for op, word in (("ld", "load"), ("st", "store")):
-            mine = plain.filter(pl.col("space") == space, pl.col("operation") == word)
+            named = pl.col("opcode").replace_strict(_unseen(plain), default=None)
+            told = pl.when(pl.col("space") == "").then(named).otherwise(pl.col("space"))
+            mine = plain.filter(told == space, pl.col("operation") == word)
             found[f"smsp__inst_executed_op_{space}_{op}.sum"] = int(mine["instructions"].sum())
     return found
+
+
+def _unseen(code: pl.DataFrame) -> dict[str, str]:
+    """The space of each opcode, which the profiler does not say where no lane ever took part."""
+    words = {op: CLASSES.get(m[1], ("",)) for op in code["opcode"] if (m := SASS.match(op))}
+    return {op: names[0].partition(" ")[0] for op, names in words.items()}
 
 
 def counted(run: Run) -> Iterator[Counted]:

@@ -22,9 +22,11 @@ HEAD = """## Programs
 Programs of NVIDIA/cuda-samples, Rodinia and PolyBench-GPU as they are, on an H200 (built by nvcc
 13.0.88 for sm_90, `tests/validate/programs/README.md`) and recorded by cutrace (`cutrace record -d
 h200 -- ./program`, built by the nvcc 13.5 of `cutrace[programs]`). Of {tried} programs that ran on
-the chip {recorded} were recorded. `scripts/compare_programs.py` compared them on {date}, at commit
-{commit}; the table of it is `tests/validate/programs/h200_compared.parquet`. Of {hardware} programs
-the hardware's counters were read, of all the counts of patched code.
+the chip {recorded} were recorded. `scripts/compare_programs.py` compared them on {date}: counts at
+commit {commit}, caches at {caches}, of recordings of {caches} to which was added what ptxas made of
+their loads and stores. The table of it is `tests/validate/programs/h200_compared.parquet`. Of
+{hardware} programs the hardware's counters were read, of all the counts of patched code: how often
+warps issued an instruction is then compared with `smsp__inst_executed_op_*`.
 
 Raw, with nothing left out: of {pairs} counts of {launches} launches that are not zero on both sides
 **{near} lie within 1 % of the chip's, {near_percent} %**; {equal} are equal, {equal_percent} %.
@@ -107,8 +109,8 @@ REASONS = (
         "`free` is the driver's code on the chip, which takes 32 registers",
     ),
     (
-        "matrixMul",
-        "shared_op_st",
+        "matrixMul|backprop|hotspot",
+        "mem_shared_op",
         "more than the addresses account for, as in other launches that fill the chip",
     ),
     (
@@ -225,7 +227,7 @@ def _head(counts: Sequence[Beside]) -> str:
     memory, memory_near, _ = shares(b for b in counts if not b.metric.startswith(OF_LAUNCH))
     found = {(b.run, b.launch) for b in counts}
     return HEAD.format(
-        **{key: about[key] for key in ("tried", "date", "commit", "hardware")},
+        **{key: about[key] for key in ("tried", "date", "commit", "caches", "hardware")},
         recorded=len({b.run[1:] for b in counts}),
         launches=len(found),
         memory=memory,
