@@ -69,6 +69,7 @@ def _estimate(
         "mhz": estimate.mhz,
         "parts": [asdict(part) for part in estimate.parts],
         "waits": dict(estimate.waits),
+        "busy": dict(estimate.busy),
         "lines": [asdict(line) for line in waiting],
     }
 

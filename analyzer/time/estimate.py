@@ -30,7 +30,8 @@ from .chain import Chain, Step, run_chain
 from .first_touches import Touches
 from .operands import read_address, read_operands
 from .sample_warps import Ran
-from .units import Part, Work, busy_ns, is_scattered, sm_share, unit_times
+from .throughput import busy_ns
+from .units import Part, Work, is_scattered, sm_share, unit_times
 
 PRINTS = "vprintf"
 """What a kernel calls that prints."""
@@ -163,8 +164,9 @@ def estimate(asked: Asked, ran: Ran, measured: Measured) -> Estimate:
         start += measured.dram_cycles(asked.mhz) * ns
     if any(PRINTS in text for text in asked.instructions["text"].to_pylist()):
         start += measured.print_ns
+    sms = asked.device.chip.sms
     took, waits = met + start, _waits(chains, whole * cycles)
-    busy = {name: each / took for name, each in busy_ns(work, parts, measured).items()}
+    busy = {name: each / took for name, each in busy_ns(work, parts, measured, sms).items()}
     return Estimate(took, asked.mhz, tuple(parts), *waits, busy)
 
 

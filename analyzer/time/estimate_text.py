@@ -2,6 +2,7 @@
 
 from ..counting.bounds import time_text
 from .estimate import STALLS, Estimate
+from .throughput import PROFILED
 
 ERROR = "4 of 5 launches within 25 %"
 """What docs/time.md found of launches that chose no parameter."""
@@ -12,7 +13,8 @@ LEAST = 0.05
 def estimate_text(estimate: Estimate) -> str:
     """How long a launch takes, how sure that is, what takes longest and what warps wait for.
 
-    What they wait for is followed by Nsight Compute's name for that stall.
+    What they wait for is followed by Nsight Compute's name for that stall; the unit that is at
+    work most of the time by that of its throughput.
 
     >>> from cutrace.analyzer.time.estimate import Part
     >>> estimate_text(Estimate(14000.0, 1500.0, (Part("DRAM", 9900.0),), {}))
@@ -23,4 +25,11 @@ def estimate_text(estimate: Estimate) -> str:
     found = [(what, share) for what, share in estimate.waits.items() if share >= LEAST][:2]
     waits = ", ".join(f"{what} {100 * share:.0f} % ({STALLS[what]})" for what, share in found)
     time = f"about {time_text(estimate.ns)} at {estimate.mhz:,.0f} MHz ({ERROR}): {said}"
-    return f"{time}; a warp waits for {waits}" if waits else time
+    time += f"; a warp waits for {waits}" if waits else ""
+    return f"{time}; {_busiest(estimate)}" if estimate.busy else time
+
+
+def _busiest(estimate: Estimate) -> str:
+    """The unit whose throughput Nsight Compute would find highest."""
+    unit, share = max(estimate.busy.items(), key=lambda item: item[1])
+    return f"busiest: {unit}, {100 * share:.0f} % ({PROFILED[unit]}__throughput)"

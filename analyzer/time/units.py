@@ -25,13 +25,6 @@ SECTOR, HANDED_OUT = 32, 64
 """Bytes of a sector, and those that memory hands out at a time."""
 ROUNDS = 8
 """Rounds of blocks from which on the SMs are taken to end together."""
-UNIT = {
-    **{"L1 and shared memory": "L1", "texture units": "L1", "L2": "L2", "atomics": "L2"},
-    **{"DRAM": "DRAM", "launching blocks": "", "latency": ""},
-    **{"atomics at one address": "", "atomics of a slice": ""},
-}
-"""The unit that a part keeps busy, the SM unless said; of atomics in turn only a slice is."""
-READ = "_dram_bytes_read"
 LOADS = ("global_load", "local_load")
 STORES = ("global_store", "local_store")
 Counts = Mapping[str, int]
@@ -93,23 +86,6 @@ def unit_times(work: Work, measured: Measured) -> Iterator[Part]:
     yield Part("atomics of a slice", work.turns.slice * measured.turn_ns)
     yield Part("atomics", work.turns.sectors * measured.atomic_sector_ns)
     yield Part("launching blocks", work.launch.blocks * measured.block_ns(work.mhz))
-
-
-def busy_ns(work: Work, parts: Sequence[Part], measured: Measured) -> Mapping[str, float]:
-    """How long the units that a profiler tells apart are at work: each as its own busiest part.
-
-    The second level also works for what memory fills it with, and memory at its best.
-    """
-    found = dict.fromkeys(("SM", "L1", "L2", "DRAM"), 0.0)
-    for part in parts:
-        unit = UNIT.get(part.what, "SM")
-        if unit in found:
-            found[unit] = max(found[unit], part.ns)
-    reads = _names(work, READ)
-    fills = sum(_of(row, name) for row in work.sums.values() for name in reads)
-    found["L2"] += fills / measured.l2_gb_per_s()
-    best = next((bound.ns for bound in work.bounds if bound.resource == "DRAM"), 0.0)
-    return {**found, "DRAM": best}
 
 
 def _sm_times(work: Work, measured: Measured) -> Iterator[Part]:

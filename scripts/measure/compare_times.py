@@ -28,6 +28,7 @@ from cutrace.analyzer.launch_profile import LaunchProfile
 from cutrace.analyzer.profile import analyze
 from cutrace.analyzer.time.estimate import Asked, Estimate, estimate
 from cutrace.analyzer.time.sample_warps import sample_warps
+from cutrace.analyzer.time.throughput import PROFILED
 from cutrace.errors import CutraceError
 from cutrace.models.replay.device.device import load_device
 from cutrace.models.replay.device.measured import load_measured
@@ -74,8 +75,7 @@ def compared(
 
 def busiest(found: Estimate) -> str:
     """The profiler's name of the unit that is estimated to be busiest."""
-    unit = max(found.busy, key=lambda name: found.busy[name])
-    return dict(zip(found.busy, UNITS, strict=True))[unit]
+    return PROFILED[max(found.busy, key=lambda name: found.busy[name])]
 
 
 def at_clock(device: str, profile: LaunchProfile, launch: LaunchTrace, mhz: float) -> Estimate:

@@ -9,6 +9,7 @@ import cutrace
 from cutrace.analyzer.counting.turns import count_turns
 from cutrace.analyzer.launch_profile import LaunchProfile
 from cutrace.analyzer.profile import analyze
+from cutrace.analyzer.time.estimate_text import estimate_text
 from cutrace.analyzer.time.sample_warps import Ran, sample_warps
 from cutrace.analyzer.time.units import sm_share
 from cutrace.models.replay.device.device import load_device
@@ -109,3 +110,39 @@ def test_the_busiest_sm_has_the_longest_blocks() -> None:
     assert sm_share(np.full(264, 7), 264, 132, 1) == pytest.approx(2 / 264)
     assert sm_share(np.array([10, 1, 1, 1]), 4, 2, 1) == 10 / 13
     assert sm_share(np.zeros(0, np.int64), 10, 132, 1) == 1 / 10
+
+
+def busy(trace: Path, number: int) -> dict[str, float]:
+    """Nanoseconds at work of each unit."""
+    found = on_h200(trace, number).estimate
+    assert found
+    return {name: share * found.ns for name, share in found.busy.items()}
+
+
+def test_units_of_sms_are_at_work_as_a_mean_over_all_of_them_as_the_profiler_has_it(
+    trace: Path,
+) -> None:
+    found = on_h200(trace, 2)  # one warp: two loads, of 8.25 and 32 passes, and a store of one
+    assert found.estimate
+    passes = sum(ran(trace, 2).touches.passes.values())
+    assert part(found, "L1 and shared memory") == pytest.approx(passes / 1.5, abs=0.01)
+    asked = 2 * (32 + 33) / 1.5 / 132  # by two cycles a sector: the loads' lanes are scattered
+    assert busy(trace, 2)["L1"] == pytest.approx(asked, rel=0.1)
+
+
+def test_a_launch_that_does_little_still_has_the_second_level_look_up_its_code(
+    trace: Path,
+) -> None:
+    best = 0.93 * 4256.29 / 32  # read_l2_4 of 131,072 threads in measured/sm_90.csv, bytes a cycle
+    sectors = 6200 + 1.5 * (32 + 32 + 4)  # a warp reads two columns and stores a row
+    found = busy(trace, 2)
+    assert found["L2"] == pytest.approx(sectors / best / 1.5, rel=0.01)
+    assert max(found, key=lambda name: found[name]) == "L2"
+    assert told(trace, 2).endswith(" % (lts__throughput)")
+
+
+def told(trace: Path, number: int) -> str:
+    """What the first screen says of the time."""
+    found = on_h200(trace, number).estimate
+    assert found
+    return estimate_text(found)
