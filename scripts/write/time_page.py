@@ -73,10 +73,12 @@ and some for every launch. What is not published of it was read from the profile
 *programs* on the H200; that requests are those of loads, and L1 goes before an SM as busy, was
 chosen on *ours*, what atomics do to L2 after a look at *others* on the H100. The L2 of an H100 goes
 by its measured bandwidth: there L2 and DRAM are often within a few percent of each other, so a line
-above takes any unit within 10 % of the profiler's highest, too. Where all are below 10 %, which of them is busiest says
-nothing about the time: then the estimate's longest part is the latency. The profiler says so itself
-where no unit reaches 60 % of its best; by that rule the limit agrees if the longest part is the
-latency there, and the busiest unit's elsewhere.
+above takes any unit within 10 % of the profiler's highest, too.
+
+Where all are below 10 %, which of them is busiest says nothing about the time: then the estimate's
+longest part is the latency. The profiler says so itself where no unit reaches 60 % of its best; by
+that rule the limit agrees if the longest part is the latency there, and the busiest unit's
+elsewhere.
 
 ## What it does not know
 
