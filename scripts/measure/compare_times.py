@@ -2,12 +2,13 @@
 
     python scripts/measure/compare_times.py launches DEVICE TRACE h200.json OUT.csv
     python scripts/measure/compare_times.py programs DEVICE TRACES h200_launches.parquet OUT.csv
-    python scripts/measure/compare_times.py others DEVICE TRACES programs.jsonl.gz OUT.csv
+    python scripts/measure/compare_times.py others DEVICE TRACES h200_others.jsonl.gz OUT.csv
 
 TRACE is of launches.cu or more.cu of tests/validate/time, recorded by `cutrace record`; TRACES is a
 folder with a trace `SIZE-PROGRAM.cutrace` for each program of the table, as
 scripts/try_collections.py records them, or `PROGRAM.cutrace` for each that
-scripts/capture/programs.py profiled. Each launch is estimated at the clock that it was measured at.
+scripts/capture/programs.py profiled (`*_others.jsonl.gz` beside launches.cu has what is read of
+its output). Each launch is estimated at the clock that it was measured at.
 Lines, one a launch, are added to OUT; launches that the trace has not as a whole are left out.
 """
 
