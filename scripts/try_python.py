@@ -64,7 +64,7 @@ def find_cases(checkouts: Mapping[str, Path], scratch: Path) -> Iterator[Case]:
     """List what there is to try; scripts that are changed are copied to `scratch`."""
     for package, listed in tomllib.loads(LIST.read_text()).items():
         for module in _modules(listed.get("packages", ())):
-            yield Case(package, module, scratch, ("-m", "numba.runtests", module))
+            yield Case(package, module, scratch, ("-m", "unittest", module))
         if package not in checkouts:
             continue
         root = checkouts[package].resolve()
@@ -113,7 +113,8 @@ def try_case(case: Case, seconds: float) -> Outcome:
 def _judge(outcome: Outcome, status: int, printed: str) -> None:
     if _NO_DEVICE in printed:
         return
-    found = {name: _sum(pattern, printed) for name, pattern in _COUNTS.items()}
+    summary = printed[max(0, printed.rfind("\nRan ")) :]  # unittest's; else all, of pytest
+    found = {name: _sum(pattern, summary) for name, pattern in _COUNTS.items()}
     tests = found["ran"] - found["skipped"] or found["passed"] + found["failed"]
     outcome.tried = tests or 1
     outcome.passed = tests - found["failed"] if tests else int(status == 0)

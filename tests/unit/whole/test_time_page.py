@@ -38,3 +38,16 @@ def test_estimates_are_as_near_as_the_first_screen_says(
 ) -> None:
     near = sum(0.75 <= script["ratio"](row) <= 1.25 for row in rows)
     assert round(5 * near / len(rows)) == 4  # "4 of 5 launches within 25 %"
+
+
+def test_bounds_of_seven_reductions_are_below_their_times_and_in_their_order(
+    script: dict[str, Any],
+) -> None:
+    rows = script["reductions"]()
+    times = [float(row["measured_ms"]) for row in rows]
+    bounds = [float(row["bound_ms"]) for row in rows]
+    assert times == [8.054, 3.456, 1.722, 0.965, 0.536, 0.381, 0.268]  # the document's
+    assert all(bound <= time for bound, time in zip(bounds, times, strict=True))
+    assert bounds == sorted(bounds, reverse=True)
+    # 2^22 ints at 86.4 GB/s, the 64 sums of the blocks besides
+    assert bounds[-1] == pytest.approx(4 * 2**22 / 86.4e9 * 1e3, rel=0.01)
