@@ -15,7 +15,7 @@ import runpy
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -146,14 +146,17 @@ def _launches(
     ):
         trace = cutrace.read_trace(_record(source, Path(folder) / "t.cutrace"))
         profile = cutrace.analyze(trace, DEVICE)
-        plain = cutrace.analyze(trace, DEVICE, code="ptx", caches=False)
-        each = zip(launches, trace.launches, profile.launches, plain.launches, strict=True)
-        for launch, traced, ours, by_ptx in each:
-            counted = dict(zip(metrics, launch["counters"], strict=True))
+        changed = [each for each in trace.launches if accesses_on(each.launch, CAPABILITY)]
+        some = replace(trace, launches=tuple(changed))
+        plain = cutrace.analyze(some, DEVICE, code="ptx", caches=False) if changed else profile
+        twins = dict(zip((each.number for each in changed), plain.launches, strict=False))
+        for launch, traced, ours in zip(launches, trace.launches, profile.launches, strict=True):
+            twin = twins.get(traced.number, ours).counters
+            chip = dict(zip(metrics, launch["counters"], strict=True))
             ptx = accesses(ours, traced)
             ours.counters  # noqa: B018 - while the trace is there
-            told = source, launch["launch"], launch["kernel"], counted, launch["sass"]
-            yield Launched(*told, ours, ptx, by_ptx.counters)
+            told = source, launch["launch"], launch["kernel"], chip, launch["sass"]
+            yield Launched(*told, ours, ptx, twin)
 
 
 def _record(source: str, path: Path) -> Path:

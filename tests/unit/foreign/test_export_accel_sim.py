@@ -59,7 +59,9 @@ def test_a_round_trip_keeps_every_counter_that_the_format_can_carry(
         lines = [text for text in path.read_text().splitlines() if text[:1].isdigit()]
         assert lines
         assert [text for text in lines if not LINE.fullmatch(text)] == []
-    before, after = (cutrace.analyze(path, device=list(DEVICES)) for path in (trace, again))
+    before, after = (
+        cutrace.analyze(path, device=list(DEVICES), code="ptx") for path in (trace, again)
+    )
     for one, other in zip(before.launches, after.launches, strict=True):
         reads = one.counters["constant_requests"]
         differs = {
