@@ -117,7 +117,7 @@ def _judge(outcome: Outcome, status: int, printed: str) -> None:
     found = {name: _sum(pattern, summary) for name, pattern in _COUNTS.items()}
     tests = found["ran"] - found["skipped"] or found["passed"] + found["failed"]
     outcome.tried = tests or 1
-    outcome.passed = tests - found["failed"] if tests else int(status == 0)
+    outcome.passed = max(0, tests - found["failed"]) if tests else int(status == 0)
     launches = _LAUNCHES.search(printed)
     outcome.launches = int(launches[1]) if launches else 0
     if "it was ended after" in printed:
