@@ -56,6 +56,7 @@ def command(
 ) -> str:
     """Record every variant of a suite in every size, and write one tidy table."""
     from ..analyzer.comparison.comparison_report import check_format, render
+    from ..analyzer.counting.vocabulary import with_counters_of
     from ..analyzer.sheet.view import View
     from ..analyzer.sweep.suite import list_jobs, read_suite
     from ..analyzer.sweep.sweep_table import check_destination, summarize
@@ -72,8 +73,6 @@ def command(
     counting = with_devices(replay)
     if not replay.device and asked.devices:
         counting = replace(counting, device=asked.devices)
-    with named_executor(on) if on else nullcontext() as executor:
-        tables = run_suite(asked, table, counting, processes, executor)
     view = View(
         counters=asked.counters,
         width=width(),
@@ -81,7 +80,10 @@ def command(
         first=f"{len(jobs)} recordings, {quote(table)}",
         last=f"cutrace sweep {quote(suite)} -d NAME,...",
     )
-    return render(summarize(asked, tables), format, view)
+    with with_counters_of(counting.devices):
+        with named_executor(on) if on else nullcontext() as executor:
+            tables = run_suite(asked, table, counting, processes, executor)
+        return render(summarize(asked, tables), format, view)
 
 
 def find_suite(name: str) -> Path:

@@ -28,7 +28,7 @@ from pathlib import Path
 
 from ...errors import CutraceError, nearest
 from ...strict_toml import check_keys, read_toml
-from ..counting.vocabulary import find_counters
+from ..counting.vocabulary import find_counters, with_counters_of
 from .placeholder import BRACES, Setting, fill, names_in
 
 HEAD = ("devices", "counters", "baseline", "sizes", "shapes", "set", "variant")
@@ -117,11 +117,12 @@ def read_suite(path: Path) -> Suite:
     if baseline not in names:
         raise CutraceError(f"{path}: baseline = {baseline!r}{nearest(baseline, names)}")
     counters = _texts(document, "counters", str(path))
-    try:
-        find_counters(counters)
-    except CutraceError as error:
-        raise CutraceError(f"{path}: counters: {error}") from error
     devices = _texts(document, "devices", str(path))
+    with with_counters_of(devices):
+        try:
+            find_counters(counters)
+        except CutraceError as error:
+            raise CutraceError(f"{path}: counters: {error}") from error
     parameters = _parameters(document.get("set", {}), str(path))
     return Suite(path, variants, devices, counters, baseline, parameters)
 

@@ -1,7 +1,6 @@
 """The replay options on the command line: fields of `ReplayOptions`, given to verbs that replay."""
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import wraps
 from os import environ
@@ -22,7 +21,9 @@ def replays(verb: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(verb)
     def call(**given: Any) -> Any:
-        with _own_counters(given["replay"]):
+        from ...analyzer.counting.vocabulary import with_counters_of
+
+        with with_counters_of(given["replay"].devices):
             return verb(**given)
 
     taken: Callable[..., Any] = _takes(call)
@@ -39,19 +40,6 @@ def with_devices(options: ReplayOptions, otherwise: str = DEFAULT_DEVICE) -> Rep
     devices = options.devices or (environ.get("CUTRACE_DEVICE") or otherwise,)
     load_devices(devices, options.set)
     return replace(options, device=devices)
-
-
-def _own_counters(options: ReplayOptions) -> AbstractContextManager[None]:
-    """What the devices' files bring of counters."""
-    from ...models.replay.device.catalog import is_path
-    from ...models.replay.device.device import load_device
-
-    own = [load_device(name) for name in options.devices if is_path(name)]
-    if not (files := [device.counters for device in own if device.counters]):
-        return nullcontext()
-    from ...analyzer.counting.vocabulary import with_counters
-
-    return with_counters(files)
 
 
 def first_line(options: ReplayOptions) -> str:

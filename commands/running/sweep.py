@@ -42,6 +42,7 @@ def sweep(
 
     Raises `CutraceError` for a suite that is wrong, and for jobs that failed, after all others.
     """
+    from ...analyzer.counting.vocabulary import with_counters_of
     from ...analyzer.sweep.suite import read_suite
     from ...analyzer.sweep.sweep_table import check_destination, join_tables
 
@@ -50,7 +51,8 @@ def sweep(
     options = ReplayOptions(**arguments)
     if asked.devices and not options.device:
         options = replace(options, device=asked.devices)
-    return join_tables(asked, run_suite(asked, table, options, processes, executor))
+    with with_counters_of(options.devices):
+        return join_tables(asked, run_suite(asked, table, options, processes, executor))
 
 
 def run_suite(

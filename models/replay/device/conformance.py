@@ -15,14 +15,12 @@ import numpy as np
 
 from ....errors import CutraceError
 from ..seam import ACCESSES, Batch, Kind, Model, Step
-from .guarded import Guarded, describe_row
+from .guarded import SLOW, Guarded, describe_row, slowest_row
 
 ROWS, SIZES, UNITS = 512, (1, 7, 64), 3
 """Rows that are asked about, the sizes of batches that they come in, and units that are served."""
-SLOW, AGAIN = 100.0, 8
-"""Microseconds a row that are too many (ten million rows take a quarter of an hour), and how often
-the rows are asked about to measure them.
-"""
+AGAIN = 8
+"""How often the rows are asked about to measure what they take."""
 WIDTHS = (1, 2, 4, 8, 16)
 PLAIN = ("global", "local", "shared", "const")
 """State spaces of which rows can be made up; those of textures need a texture."""
@@ -158,16 +156,10 @@ def _speed(made: Callable[[], Guarded], batch: Batch, whole: Step) -> Iterator[s
     a_row = (perf_counter() - began) * 1e6 / len(many)
     if a_row <= SLOW:
         return
-    seconds = np.full(len(batch), np.inf)
-    for model in (made(), made(), made()):  # the least of three: others use the machine, too
-        for row in range(len(batch)):
-            began = perf_counter()
-            model.step(batch.take(slice(row, row + 1)))
-            seconds[row] = min(seconds[row], perf_counter() - began)
-    worst = int(np.argmax(seconds))
+    worst, alone = slowest_row(made, batch)
     yield (
         f"slow: {a_row:.0f} us a row, more than {SLOW:.0f}; row {worst} alone takes"
-        f" {1e6 * seconds[worst]:.0f} us: {describe_row(batch, worst)}"
+        f" {1e6 * alone:.0f} us: {describe_row(batch, worst)}"
     )
 
 

@@ -3,8 +3,10 @@
 cutrace's own models are tested; anybody's may raise, forget a counter, or answer with floats.
 """
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -18,17 +20,40 @@ MOST = 1 << 53
 """The largest number that a row may count."""
 MOST_ROWS = 1 << 12
 """How many rows of a batch are tried one after another to find the one that fails."""
+SLOW, LONG = 100.0, 10.0
+"""Microseconds a row that are too many (ten million rows take a quarter of an hour), and the
+seconds in all before anybody is told.
+"""
+TIMED = 64
+"""How many rows of a batch are timed one after another to find the slowest."""
+
+
+@dataclass
+class Spent:
+    """What all instances of a model took in a replay: seconds and rows, and whether it was said."""
+
+    seconds: float = 0.0
+    rows: int = 0
+    said: bool = False
+
+    def is_long(self) -> bool:
+        """Whether it is time to say, once, that the model is slow."""
+        late = not self.said and self.seconds > LONG
+        self.said = self.said or late
+        return late and 1e6 * self.seconds > SLOW * self.rows
 
 
 @dataclass
 class Guarded:
     """A model, called by `name` in messages, that answers as the seam says, or is refused.
 
-    `build` makes another one in its first state, to look for the row at which it fails.
+    `build` makes another one in its first state, to look for the row at which it fails. One that
+    takes long is named on stderr, with what it `spent`, which all instances of a stage share.
     """
 
     build: Callable[[], Any]
     name: str
+    spent: Spent = field(default_factory=Spent)
     model: Any = field(init=False)
 
     def __post_init__(self) -> None:
@@ -55,11 +80,16 @@ class Guarded:
         """Ask the model. `CutraceError` if it raises, or answers anything but integers a row."""
         parts = {name: _read_only(getattr(batch, name)) for name in READ_ONLY}
         batch = replace(batch, **parts)
+        began = perf_counter()
         try:
             step = self.model.step(batch)
         except (Exception, SystemExit) as error:
             said = f"raises {type(error).__name__}: {error}"
             raise self._refuse(said, batch, self._failing_row(batch)) from error
+        self.spent.seconds += perf_counter() - began
+        self.spent.rows += len(batch)
+        if len(batch) and self.spent.is_long():
+            print(f"cutrace: {self._say_slow(batch)}", file=sys.stderr)
         if not isinstance(step, Step):
             raise self._refuse(f"answers {type(step).__name__}; expected a Step", batch)
         rows = len(batch) if batch.group is None else batch.groups
@@ -104,6 +134,15 @@ class Guarded:
                 return row
         return 0
 
+    def _say_slow(self, batch: Batch) -> str:
+        seconds, rows = self.spent.seconds, self.spent.rows
+        row, alone = slowest_row(self.build, batch.take(slice(0, TIMED)))
+        return (
+            f"model {self.name} is slow: {seconds:.0f} s for {rows:,} rows,"
+            f" {1e6 * seconds / max(rows, 1):,.0f} us a row, more than {SLOW:.0f}; row {row} alone"
+            f" takes {1e6 * alone:,.0f} us: {describe_row(batch, row)}"
+        )
+
     def _refuse(self, said: str, batch: Batch, row: int = 0) -> CutraceError:
         """The error, with what was asked for in a row of the batch."""
         if not len(batch):
@@ -112,6 +151,20 @@ class Guarded:
             f"model {self.name}: {said}, in row {row} of a batch of {len(batch)}: "
             f"{describe_row(batch, row)}"
         )
+
+
+def slowest_row(build: Callable[[], Any], batch: Batch) -> tuple[int, float]:
+    """The row of a batch that takes longest alone, and its seconds: the least of three tries, as
+    others use the machine, too.
+    """
+    seconds = np.full(len(batch), np.inf)
+    for model in (build(), build(), build()):
+        for row in range(len(batch)):
+            began = perf_counter()
+            model.step(batch.take(slice(row, row + 1)))
+            seconds[row] = min(seconds[row], perf_counter() - began)
+    worst = int(np.argmax(seconds))
+    return worst, float(seconds[worst])
 
 
 def _is_count(value: object) -> bool:

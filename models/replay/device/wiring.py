@@ -12,7 +12,7 @@ from functools import partial
 from ....errors import CutraceError, nearest
 from ....strict_toml import Where, make
 from ..seam import ACCESSES, Kind, Model
-from .guarded import Guarded
+from .guarded import Guarded, Spent
 from .model_class import find_model, is_foreign
 
 STAGE_KEYS = ("model", "from", "scope", "beside_shared")
@@ -114,9 +114,11 @@ def _wire(stage: Stage, wires: dict[str, Wire], file: str) -> Wire:
     model = find_model(stage.model, where.of("model"))
     keys = dict(stage.keys)
 
+    spent = Spent()
+
     def build() -> Model:
         own = partial(make, model, keys, where)
-        return Guarded(own, stage.model) if is_foreign(stage.model) else own()
+        return Guarded(own, stage.model, spent) if is_foreign(stage.model) else own()
 
     first = build()
     direct = tuple(name for name in stage.sources if name in ACCESSES)

@@ -118,6 +118,15 @@ def test_a_devices_file_names_its_counters_for_one_command(
     budget = ["check", str(trace.path), "--budget", str(tmp_path / "budget.toml")]
     assert run([*budget, "-d", str(file)]) == 1
     assert "loads_and_stores" in capsys.readouterr().err
+    (tmp_path / "k.cu").write_text("__global__ void k(int *a) { a[threadIdx.x] = 1; }")
+    (tmp_path / "s.toml").write_text(
+        f"devices = ['{file}']\ncounters = ['loads_and_stores']\n"
+        "[[variant]]\nname = 'one'\nsource = 'k.cu'\nlaunch = 'k<<<1, 64>>>(a:i32[64])'\n"
+    )
+    assert run(["sweep", str(tmp_path / "s.toml"), "-o", str(tmp_path / "s.parquet")]) == 0
+    assert "loads_and_stores" in capsys.readouterr().out
+    swept = cutrace.sweep(tmp_path / "s.toml", tmp_path / "s.parquet", processes=1)
+    assert swept.filter(counter="loads_and_stores")["value"].to_list() == [2.0]
     assert run([*asked, "h100"]) == 2  # no other command knows it
     assert "no counter 'loads_and_stores'" in capsys.readouterr().err
     (tmp_path / "own.toml").unlink()

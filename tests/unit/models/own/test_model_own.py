@@ -1,5 +1,6 @@
 """Models of a user's own: where they are found, and what is said of one that errs."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from warps import warp
 from cutrace import extension
 from cutrace.analyzer.profile import analyze
 from cutrace.errors import CutraceError
+from cutrace.models.replay.device import guarded
 from cutrace.traces.reader import Trace
 
 FILE = """
@@ -107,6 +109,22 @@ def test_a_model_that_errs_is_named_with_the_row(tmp_path: Path, trace: Trace, b
     device = own_device(tmp_path, "mine.py:Mine")
     with pytest.raises(CutraceError, match=rf"model .*/mine.py:Mine: {FAULTS[body]}"):
         seen(trace, device)
+
+
+def test_a_model_that_takes_long_is_named_once_with_the_row(
+    tmp_path: Path,
+    trace: Trace,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    odd = "(batch.addresses == 0x10000400).any()"
+    body = f"time.sleep(1e-3 * n + (0.02 if {odd} else 0)); {GOOD}"
+    text = FILE.format(body=body).replace("import numpy", "import time\nimport numpy")
+    (tmp_path / "mine.py").write_text(text)
+    monkeypatch.setattr(guarded, "LONG", 0.01)
+    assert seen(trace, own_device(tmp_path, "mine.py:Mine")) == 4
+    said = r"mine.py:Mine is slow: 0 s for 4 rows, [\d,]+ us a row, more than 100; row 2 alone"
+    assert len(re.findall(said, capsys.readouterr().err)) == 1
 
 
 def test_a_file_that_is_no_model_is_refused(tmp_path: Path, trace: Trace) -> None:
