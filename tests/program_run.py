@@ -16,6 +16,21 @@ HEAD = """
 #define CHECK(call) do { cudaError_t e = (call); if (e) { printf("line %d: %s\\n", __LINE__, \\
     cudaGetErrorName(e)); exit(9); } } while (0)
 """
+FILES = r"""
+#define DO(call) do { int did = (call); if (did) { printf("line %d: %d\n", __LINE__, did); \
+    exit(9); } } while (0)
+__global__ void touch(double *x) { x[threadIdx.x] += 0; }
+template <class T> T *read(const char *name, size_t n) {
+    T *made; CHECK(cudaMallocManaged(&made, n * sizeof(T)));
+    FILE *f = fopen(name, "rb"); if (!f || fread(made, sizeof(T), n, f) != n) exit(8);
+    fclose(f); return made;
+}
+static void write(const char *name, const void *data, size_t bytes) {
+    FILE *f = fopen(name, "wb"); fwrite(data, 1, bytes, f); fclose(f);
+}
+"""
+"""For programs that read their arrays from files, and write others."""
+
 SECONDS = 300
 """After which a command is taken to hang."""
 

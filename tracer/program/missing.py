@@ -4,7 +4,6 @@ import re
 
 _ASKED = re.compile(r"fatal error: (\S+\.h\w*): No such file|cannot find -l(\w+)")
 _MACHINE_CODE = {
-    "cublasLt": "cuBLASLt",
     "cudnn": "cuDNN",
     "cusolver": "cuSOLVER",
     "nccl": "NCCL",

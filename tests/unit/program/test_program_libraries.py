@@ -6,25 +6,11 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from program_run import Done, record
+from program_run import FILES, Done, record
 
 pytestmark = pytest.mark.slow
 
 Matrix = NDArray[Any]
-
-FILES = r"""
-#define DO(call) do { int did = (call); if (did) { printf("line %d: %d\n", __LINE__, did); \
-    exit(9); } } while (0)
-__global__ void touch(double *x) { x[threadIdx.x] += 0; }
-template <class T> T *read(const char *name, size_t n) {
-    T *made; CHECK(cudaMallocManaged(&made, n * sizeof(T)));
-    FILE *f = fopen(name, "rb"); if (!f || fread(made, sizeof(T), n, f) != n) exit(8);
-    fclose(f); return made;
-}
-static void write(const char *name, const void *data, size_t bytes) {
-    FILE *f = fopen(name, "wb"); fwrite(data, 1, bytes, f); fclose(f);
-}
-"""
 
 BLAS = (
     "#include <cublas_v2.h>\n"

@@ -42,12 +42,12 @@ def test_a_named_host_compiler_that_is_not_there_is_named(monkeypatch: pytest.Mo
 
 
 def test_nvcc_says_what_a_missing_header_belongs_to(tmp_path: Path) -> None:
-    (tmp_path / "app.cu").write_text("#include <cublasLt.h>\nint main() {}\n")
+    (tmp_path / "app.cu").write_text("#include <cudnn.h>\nint main() {}\n")
     done = cutrace(tmp_path, "nvcc", "app.cu")
     assert done.status != 0
-    assert "cublasLt.h: No such file" in done.err
+    assert "cudnn.h: No such file" in done.err
     assert done.err.splitlines()[-1].startswith(
-        "cutrace: cuBLASLt is a library of machine code, which cutrace cannot record"
+        "cutrace: cuDNN is a library of machine code, which cutrace cannot record"
     )
 
 

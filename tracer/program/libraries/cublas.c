@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "cublas.h"
+#include "include/cublasLt.h"
+#include "matmul.h"
 
 API cublasStatus_t cublasCreate(cublasHandle_t *handle)
 {
@@ -106,46 +108,6 @@ static int type_of_scalars(cublasComputeType_t compute)
     }
 }
 
-/* op(A) as double, its rows side by side; B's columns if `columns`. */
-static double *gather(const void *a, int type, int64_t ld, int op, int64_t rows, int64_t columns)
-{
-    double *all = malloc(sizeof(double) * (rows * columns + 1));
-    for (int64_t i = 0; all && i < rows; i++)
-        for (int64_t j = 0; j < columns; j++)
-            all[i * columns + j] = element_of(a, type, op ? j + i * ld : i + j * ld);
-    return all;
-}
-
-static void multiply_one(const struct call *call, int64_t number)
-{
-    const int64_t *s = call->size;
-    int64_t m = s[0], n = s[1], k = s[2];
-    const int *o = call->option;
-    char *c = (char *)call->array[2] + number * s[8] * bytes_of(o[4]);
-    double alpha = element_of(scalar_of(call, 0), o[5], 0), beta;
-    double *a = gather((char *)call->array[0] + number * s[6] * bytes_of(o[2]), o[2], s[3], o[0], m, k);
-    double *b = gather((char *)call->array[1] + number * s[7] * bytes_of(o[3]), o[3], s[4], !o[1], n, k);
-    beta = element_of(scalar_of(call, 1), o[5], 0);
-    for (int64_t j = 0; a && b && j < n; j++)
-        for (int64_t i = 0; i < m; i++) {
-            double sum = 0;
-            for (int64_t l = 0; l < k; l++)
-                sum += a[i * k + l] * b[j * k + l];
-            sum *= alpha;
-            if (beta != 0)
-                sum += beta * element_of(c, o[4], i + j * s[5]);
-            set_element(c, o[4], i + j * s[5], sum);
-        }
-    free(a);
-    free(b);
-}
-
-static void multiply_mixed(const struct call *call)
-{
-    for (int64_t number = 0; number < call->size[9]; number++)
-        multiply_one(call, number);
-}
-
 API cublasStatus_t cublasGemmStridedBatchedEx(
     cublasHandle_t handle, cublasOperation_t opa, cublasOperation_t opb, int m, int n, int k,
     const void *alpha, const void *a, cudaDataType ta, int lda, long long stridea, const void *b,
@@ -153,15 +115,21 @@ API cublasStatus_t cublasGemmStridedBatchedEx(
     int ldc, long long stridec, int count, cublasComputeType_t compute, cublasGemmAlgo_t algorithm)
 {
     (void)algorithm;
-    int scalars = type_of_scalars(compute);
-    if (ta > CUDA_R_8U && ta != CUDA_R_32I && ta != CUDA_R_16BF)
+    if (is_complex(ta) || is_complex(tb) || is_complex(tc))
         return refuse_call("cublasGemmEx of complex numbers", CUBLAS_STATUS_NOT_SUPPORTED);
-    struct call call = {
-        "cublasGemmEx", multiply_mixed, {(void *)a, (void *)b, c}, c,
-        {m, n, k, lda, ldb, ldc, stridea, strideb, stridec, count},
-        {opa, opb, ta, tb, tc, scalars}, {{0}},
+    if (!handle)
+        return CUBLAS_STATUS_NOT_INITIALIZED;
+    if (m < 0 || n < 0 || k < 0)
+        return CUBLAS_STATUS_INVALID_VALUE;
+    struct operand result = {c, NULL, tc, 0, ldc, stridec};
+    struct matmul what = {
+        .a = {(void *)a, NULL, ta, opa != CUBLAS_OP_N, lda, stridea},
+        .b = {(void *)b, NULL, tb, opb != CUBLAS_OP_N, ldb, strideb},
+        .c = result, .d = result, .m = m, .n = n, .k = k, .count = count,
+        .scalars = type_of_scalars(compute), .epilogue = CUBLASLT_EPILOGUE_DEFAULT,
     };
-    return submit_blas(handle, &call, alpha, beta, bytes_of(scalars));
+    int now = handle->mode == CUBLAS_POINTER_MODE_HOST;
+    return submit_matmul("cublasGemmEx", handle->stream, &what, alpha, beta, now);
 }
 
 API cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t opa, cublasOperation_t opb,

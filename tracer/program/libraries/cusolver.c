@@ -3,14 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "include/cusolverDn.h"
-#include "library.h"
-
-enum { N, M, LDA, NUMBER, LDB };             /* sizes of a call */
-enum { TYPE, LOWER, TRANSPOSED, VECTORS };  /* its options */
-enum { A, W, INFO, PIVOTS, B };             /* its arrays */
-
-struct cusolverDnContext { cudaStream_t stream; };
+#include "cusolver.h"
 
 API cusolverStatus_t cusolverDnCreate(cusolverDnHandle_t *handle)
 {
@@ -40,27 +33,18 @@ API cusolverStatus_t cusolverDnGetStream(cusolverDnHandle_t handle, cudaStream_t
     return CUSOLVER_STATUS_SUCCESS;
 }
 
-static cusolverStatus_t solve(cusolverDnHandle_t handle, const struct call *call)
+cusolverStatus_t solve(cusolverDnHandle_t handle, const struct call *call)
 {
     if (!handle)
         return CUSOLVER_STATUS_NOT_INITIALIZED;
-    if (call->size[N] < 0 || call->size[LDA] < call->size[M])
+    int64_t rows = call->option[RIGHT] ? call->size[N] : call->size[M];
+    if (call->size[N] < 0 || call->size[LDA] < rows)
         return CUSOLVER_STATUS_INVALID_VALUE;
     return submit_call(handle->stream, call) ? CUSOLVER_STATUS_EXECUTION_FAILED
                                              : CUSOLVER_STATUS_SUCCESS;
 }
 
-static double get(const struct call *call, int array, int64_t i)
-{
-    return element_of(call->array[array], call->option[TYPE], i);
-}
-
-static void set(const struct call *call, int array, int64_t i, double value)
-{
-    set_element(call->array[array], call->option[TYPE], i, value);
-}
-
-static void tell_info(const struct call *call, int value)
+void tell_info(const struct call *call, int value)
 {
     if (call->array[INFO])
         *(int *)call->array[INFO] = value;
@@ -72,7 +56,7 @@ static int64_t in_factor(const struct call *call, int64_t i, int64_t j)
     return call->option[LOWER] ? i + j * call->size[LDA] : j + i * call->size[LDA];
 }
 
-static void run_potrf(const struct call *call)
+void run_potrf(const struct call *call)
 {
     for (int64_t j = 0; j < call->size[N]; j++)
         for (int64_t i = j; i < call->size[N]; i++) {
@@ -89,7 +73,7 @@ static void run_potrf(const struct call *call)
     tell_info(call, 0);
 }
 
-static void run_potrs(const struct call *call)
+void run_potrs(const struct call *call)
 {
     int64_t n = call->size[N];
     for (int64_t c = 0; c < call->size[NUMBER]; c++) {
@@ -117,17 +101,18 @@ static void swap(const struct call *call, int array, int64_t i, int64_t j)
     set(call, array, j, first);
 }
 
-static void run_getrf(const struct call *call)
+void run_getrf(const struct call *call)
 {
     int64_t m = call->size[M], n = call->size[N], ld = call->size[LDA];
-    int *pivots = call->array[PIVOTS], singular = 0;
+    void *pivots = call->array[PIVOTS];
+    int singular = 0;
     for (int64_t k = 0; k < m && k < n; k++) {
         int64_t best = k;
         for (int64_t i = k + 1; pivots && i < m; i++)
             if (fabs(get(call, A, i + k * ld)) > fabs(get(call, A, best + k * ld)))
                 best = i;
         if (pivots)
-            pivots[k] = best + 1;
+            set_element(pivots, call->option[WIDE] ? CUDA_R_64I : CUDA_R_32I, k, best + 1);
         for (int64_t j = 0; best != k && j < n; j++)
             swap(call, A, k + j * ld, best + j * ld);
         double pivot = get(call, A, k + k * ld);
@@ -146,11 +131,11 @@ static void run_getrf(const struct call *call)
 
 static void exchange_rows(const struct call *call, int64_t column, int backwards)
 {
-    const int *pivots = call->array[PIVOTS];
-    int64_t n = pivots ? call->size[N] : 0;
+    const void *pivots = call->array[PIVOTS];
+    int64_t n = pivots ? call->size[N] : 0, type = call->option[WIDE] ? CUDA_R_64I : CUDA_R_32I;
     for (int64_t step = 0; step < n; step++) {
         int64_t k = backwards ? n - 1 - step : step;
-        swap(call, B, column + k, column + pivots[k] - 1);
+        swap(call, B, column + k, column + (int64_t)element_of(pivots, type, k) - 1);
     }
 }
 
@@ -168,7 +153,7 @@ static void substitute(const struct call *call, int64_t column, int upper, int i
     }
 }
 
-static void run_getrs(const struct call *call)
+void run_getrs(const struct call *call)
 {
     for (int64_t c = 0; c < call->size[NUMBER]; c++) {
         int64_t column = c * call->size[LDB];
@@ -246,7 +231,7 @@ static void find_eigenvalues(const struct call *call, int64_t number, double *a,
     }
 }
 
-static void run_syev(const struct call *call)
+void run_syev(const struct call *call)
 {
     int64_t n = call->size[N];
     double *a = malloc(sizeof(double) * (n * n + 1)), *v = malloc(sizeof(double) * (n * n + 1));
@@ -268,36 +253,34 @@ static cusolverStatus_t need(cusolverDnHandle_t handle, int *size)
 }
 
 /* How far Jacobi's rotations go is not the program's choice here. */
-API cusolverStatus_t cusolverDnCreateSyevjInfo(syevjInfo_t *info)
-{
-    *info = calloc(1, sizeof(int));
-    return CUSOLVER_STATUS_SUCCESS;
-}
-
-API cusolverStatus_t cusolverDnDestroySyevjInfo(syevjInfo_t info)
-{
-    free(info);
-    return CUSOLVER_STATUS_SUCCESS;
-}
-
-#define SETTING(Name, T) \
-    API cusolverStatus_t cusolverDnXsyevjSet##Name(syevjInfo_t info, T value) \
+#define SETTING(what, Name, T) \
+    API cusolverStatus_t cusolverDnX##what##Set##Name(what##Info_t info, T value) \
     { \
         (void)value; \
         return info ? CUSOLVER_STATUS_SUCCESS : CUSOLVER_STATUS_INVALID_VALUE; \
     }
-SETTING(Tolerance, double)
-SETTING(MaxSweeps, int)
-SETTING(SortEig, int)
+#define SETTINGS(What, what) \
+    API cusolverStatus_t cusolverDnCreate##What##Info(what##Info_t *info) \
+    { \
+        *info = calloc(1, sizeof(int)); \
+        return CUSOLVER_STATUS_SUCCESS; \
+    } \
+    API cusolverStatus_t cusolverDnDestroy##What##Info(what##Info_t info) \
+    { \
+        free(info); \
+        return CUSOLVER_STATUS_SUCCESS; \
+    } \
+    SETTING(what, Tolerance, double) \
+    SETTING(what, MaxSweeps, int) \
+    SETTING(what, SortEig, int)
+SETTINGS(Syevj, syevj)
+SETTINGS(Gesvdj, gesvdj)
 
 #define SIZE(name, ...) \
     API cusolverStatus_t cusolverDn##name##_bufferSize(cusolverDnHandle_t handle, __VA_ARGS__) \
     { \
         return need(handle, size); \
     }
-#define SOLVE(what, ...) \
-    struct call call = {.name = "cusolverDn" #what, __VA_ARGS__}; \
-    return solve(handle, &call)
 #define EIGENVALUES(what, T, type, number) \
     SOLVE(what, .run = run_syev, .written = w, .array = {[A] = a, [W] = w, [INFO] = info}, \
           .size = {[N] = n, [M] = n, [LDA] = lda, [NUMBER] = number}, \

@@ -24,12 +24,17 @@ static cudaError_t run_call(const void *what)
     return cudaSuccess;
 }
 
-int submit_call(cudaStream_t stream, const struct call *call)
+int submit_call_of(cudaStream_t stream, const struct call *call, size_t bytes)
 {
     cudaError_t status = begin();
     if (!status)
-        status = submit(stream, cudaGraphNodeTypeHost, run_call, call, sizeof *call);
+        status = submit(stream, cudaGraphNodeTypeHost, run_call, call, bytes);
     return done(status);
+}
+
+int submit_call(cudaStream_t stream, const struct call *call)
+{
+    return submit_call_of(stream, call, sizeof *call);
 }
 
 void hold_scalar(struct call *call, int number, const void *place, size_t bytes, int now)

@@ -26,6 +26,9 @@ struct call {
 /* Have it run now, or whenever the graph runs that is being captured; 0 or a cudaError_t. */
 int submit_call(cudaStream_t stream, const struct call *call);
 
+/* The same of a longer struct that begins with the call. */
+int submit_call_of(cudaStream_t stream, const struct call *call, size_t bytes);
+
 /* A scalar that may lie on the device: read at once if `now`. */
 void hold_scalar(struct call *call, int number, const void *place, size_t bytes, int now);
 const void *scalar_of(const struct call *call, int number);
