@@ -12,6 +12,7 @@ from functools import cached_property
 from importlib import import_module
 from pkgutil import iter_modules
 from textwrap import wrap
+from typing import Any
 
 import polars as pl
 
@@ -26,7 +27,7 @@ from .. import rules
 from ..counting.bounds import time_text
 from ..counting.idle import NOT_KEPT, NOTHING, did_nothing, kept_nothing
 from ..launch_profile import LaunchProfile
-from ..profile import Profile
+from ..profile import Profile, count_supposed
 from ..text.launch_text import launch_text
 from ..why.picture import draw_groups
 from ..why.search import Access, Searcher
@@ -51,7 +52,8 @@ class Finding:
     change gave, or empty; `share` is the part of the launch's traffic of that kind, 0 to 1, None
     where it has no part in any. `access` is what `why --access` takes; `saved` the part of the
     access's cost that the change saves, where that is not what lies beyond the ideal, and of the
-    resources `only`, where it is not all. `gain` are
+    resources `only`, where it is not all; `least` is the longest bound, in nanoseconds, of a replay
+    with the change, if there was one. `gain` are
     the nanoseconds that the launch is shorter at most (`advice.gain`), if the change is made
     wherever the rule asks for the same one; it, `rule`, `place`
     (FILE:LINE) and the number of `others`, further instructions of the line with the same, are
@@ -70,6 +72,7 @@ class Finding:
     others: int = 0
     saved: float | None = None
     only: tuple[str, ...] = ()
+    least: float | None = None
     gain: float = 0.0
 
 
@@ -78,7 +81,7 @@ class Evidence:
     """What rules see of one launch on one device.
 
     `worst` holds the worst access of each instruction and space, `sums` a row a pc with the sums of
-    the models' raw counters; `launches` are those of the kernel in the trace.
+    the models' raw counters; `launches` are those of the kernel in the `whole` trace.
     """
 
     profile: LaunchProfile
@@ -87,7 +90,16 @@ class Evidence:
     worst: Sequence[Access]
     sums: pl.DataFrame
     trials: Trials
+    whole: Trace
+    options: ReplayOptions
     launches: int = 1
+
+    def least_ns(self, launch: LaunchTrace, **other: Any) -> float:
+        """The longest bound of a launch that is replayed once more, perhaps by other options."""
+        name = self.profile.device_file or self.profile.device
+        asked = replace(self.options, device=name, pad={}, align={}, **other)
+        (again,) = count_supposed(replace(self.whole, launches=(launch,)), asked).launches
+        return again.bounds[0].ns
 
     def total(self, counter: str) -> int:
         """The sum of a raw counter over the launch; 0 where the device does not have it."""
@@ -146,6 +158,14 @@ class Evidence:
         name: str = by_array["array"][-1]
         return name if by_array[counter][-1] and name in self.trials.arrays else ""
 
+    def is_written(self, name: str) -> bool:
+        """Whether the launch stores to an array, or does atomics on it."""
+        counts = self.profile.raw.counts
+        names = [f"global_{what}_requests" for what in ("store", "atomic", "reduction")]
+        there = [each for each in names if each in counts.columns]
+        rows = counts.filter(pl.col("array") == name).select(there)
+        return bool(rows.height and sum(rows.sum().row(0)))
+
     def share(self, access: Access, what: str) -> float:
         """An access's part of all that its space counts: `bytes_moved`, `passes`."""
         space = access.kind.space
@@ -198,7 +218,7 @@ def advise(
         same = name, digest(opened)
         if same not in known:
             often = times[launch.device, launch.launch.kernel]
-            asked = _ask(opened, launch, devices[name], options.dlcm, often)
+            asked = _ask(trace, launch, devices[name], options, often)
             known[same] = sorted(asked, key=_order)
         found.append((launch, [_move(finding, launch.number) for finding in known[same]]))
     return found
@@ -216,13 +236,14 @@ def _order(finding: Finding) -> tuple[float, float]:
 
 
 def _ask(
-    opened: LaunchTrace, launch: LaunchProfile, device: Device, dlcm: str, launches: int
+    trace: Trace, launch: LaunchProfile, device: Device, options: ReplayOptions, launches: int
 ) -> Iterator[Finding]:
-    worst = Searcher(opened, device, dlcm).worst(None)
+    opened = trace.launches[launch.number]
+    worst = Searcher(opened, device, options.dlcm).worst(None)
     numbers = [c for c, t in launch.raw.counts.schema.items() if t == pl.Int64]
     sums = launch.raw.counts.group_by("pc").agg(pl.col(numbers).sum()).sort("pc")
-    trials = Trials(opened, device, dlcm)
-    evidence = Evidence(launch, opened, device, worst, sums, trials, launches)
+    trials = Trials(opened, device, options.dlcm)
+    evidence = Evidence(launch, opened, device, worst, sums, trials, trace, options, launches)
     places = opened.instructions().select(["file", "line"]).to_pylist()
     found: dict[tuple[str, str], list[Finding]] = {}
     for name in rule_names():
@@ -247,7 +268,9 @@ def _ask(
                 first,
                 share=sum(shares) if shares else None,
                 others=len(alike) - 1,
-                gain=find_gain(evidence, saved, first.only),
+                gain=find_gain(evidence, saved, first.only)
+                if first.least is None
+                else launch.bounds[0].ns - first.least,
             )
 
 

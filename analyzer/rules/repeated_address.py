@@ -17,7 +17,6 @@ TIMES = 8
 """How often a warp loads the same, on average, from which on it is worth a word."""
 PART = 0.02
 """The part of all instructions that such a load is at least."""
-WRITES = ("store", "atomic", "reduction")
 
 
 def find(evidence: Evidence) -> Iterator[Finding]:
@@ -30,7 +29,7 @@ def find(evidence: Evidence) -> Iterator[Finding]:
         if slots < PART * evidence.total("instructions"):
             continue
         name = evidence.array_of(access)
-        if not name or _is_written(evidence, name):
+        if not name or evidence.is_written(name):
             continue
         rows, distinct = _count(evidence, access)
         if rows < TIMES * warps * distinct:
@@ -47,14 +46,6 @@ def find(evidence: Evidence) -> Iterator[Finding]:
             access.identifier,
             saved=1 - 1 / times,
         )
-
-
-def _is_written(evidence: Evidence, name: str) -> bool:
-    counts = evidence.profile.raw.counts
-    names = [f"global_{what}_requests" for what in WRITES]
-    there = [each for each in names if each in counts.columns]
-    rows = counts.filter(counts["array"] == name).select(there)
-    return bool(rows.height and sum(rows.sum().row(0)))
 
 
 def _count(evidence: Evidence, access: Access) -> tuple[int, int]:

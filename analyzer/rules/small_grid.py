@@ -9,10 +9,12 @@ from collections.abc import Iterator
 from ..advice.advice import Evidence, Finding
 from ..counting.bounds import ON_AN_SM
 
-LEAST_NS = 5000
-"""The gain from which on it is worth a word: an empty kernel takes 2,000 or so."""
+LEAST_NS, LONG_NS = 5000, 20000
+"""The gain by bounds, and that by an estimate, from which on it is worth a word: an empty kernel
+takes 2,000 or so."""
 IDLE, ROUNDS = 0.25, 4
 """The part of all rounds' places that is empty, and the most rounds, of which a tail is told."""
+LATENCY = "latency"
 RESOURCES = frozenset(name for _, name, _, _ in ON_AN_SM)
 
 
@@ -22,7 +24,8 @@ def find(evidence: Evidence) -> Iterator[Finding]:
     sms, resident = facts.get("sms") or 0, facts.get("resident_blocks") or 0
     if not blocks or not resident:
         return
-    if blocks < sms and _gain(evidence, blocks / sms) >= LEAST_NS:
+    busy = blocks / sms
+    if busy < 1 and (_gain(evidence, busy) >= LEAST_NS or _wait(evidence, busy) >= LONG_NS):
         yield Finding(
             f"{sms - blocks} of {sms} SMs have no block",
             f"the grid has {blocks:,} of {evidence.profile.launch.threads} threads",
@@ -47,3 +50,10 @@ def _gain(evidence: Evidence, busy: float) -> float:
     bounds = evidence.profile.bounds
     after = max(b.ns * (busy if b.resource in RESOURCES else 1) for b in bounds) if bounds else 0
     return bounds[0].ns - after if bounds else 0.0
+
+
+def _wait(evidence: Evidence, busy: float) -> float:
+    """What is gained by the estimate if warps wait longer than any unit works, and do less each."""
+    estimated = evidence.profile.estimate
+    first = estimated.parts[0] if estimated and estimated.parts else None
+    return first.ns * (1 - busy) if first and first.what == LATENCY else 0.0

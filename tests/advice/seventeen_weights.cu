@@ -4,7 +4,7 @@
 // cutrace: convShared<<<16, 128>>>(out, in)
 
 __constant__ float k[17] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 8, 7, 6, 5, 4, 3, 2, 1};
-__global__ void conv(float *out, const float *in)
+__global__ void conv(float *out, const float *__restrict__ in)
 {
     int i = blockIdx.x * 128 + threadIdx.x;
     float s = 0;
@@ -13,7 +13,7 @@ __global__ void conv(float *out, const float *in)
     out[i] = s;
 }
 
-__global__ void convShared(float *out, const float *in)
+__global__ void convShared(float *out, const float *__restrict__ in)
 {
     __shared__ float t[144];
     int i = blockIdx.x * 128 + threadIdx.x;

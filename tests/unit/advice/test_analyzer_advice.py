@@ -255,9 +255,9 @@ def test_a_gather_from_near_places_goes_through_a_texture_where_order_counts(
 def test_every_rule_is_tested_above() -> None:
     assert rule_names() == (
         *("bank_conflicts", "contention", "divergence", "divergent_constant", "few_registers"),
-        *("local_array", "misaligned", "much_shared", "padding_lanes", "repeated_address"),
-        *("reuse", "small_blocks", "small_grid", "texture", "tiny_launches", "uncoalesced"),
-        "vector_loads",
+        *("halo", "local_array", "misaligned", "much_shared", "padding_lanes", "read_only"),
+        *("repeated_address", "reuse", "small_blocks", "small_grid", "texture", "thrashing"),
+        *("tiny_launches", "uncoalesced", "vector_loads"),
     )
 
 

@@ -1,0 +1,119 @@
+"""A stencil's halo: tiles whose edges neighbouring blocks load once more.
+
+Told where what loads cost limits the launch, of blocks that load each address about once: those
+that load it again and again themselves are `reuse`'s. Addresses that all blocks want are no edges.
+What larger tiles would load is counted: two blocks in each direction, taken as one.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...models.replay.seam import Ints
+from ..advice.advice import Evidence, Finding
+from ..advice.gain import find_gain
+from ..why.search import Access
+
+ONCE, AGAIN = 1.5, 4.0
+"""How often a block loads an address of its tile at most, and all blocks together."""
+SHARE, ALONE = 0.15, 0.05
+"""The least part of what is loaded that is halo, and of addresses that are one block's alone."""
+LIMITS = ("L1 data", "L2", "issue slots")
+TWICE = 1.1
+"""How often memory hands out what is wanted, from which on its caches did not keep the edges."""
+MOST, WORTH = 64, 0.05
+"""Loads of an array that are looked at, and the part of the least time that is to be gained."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tiles:
+    """Words that the blocks load: `asked` for, in all `tiles`, in tiles twice as large (`merged`),
+    and how many `differ`; `alone` are those of one tile."""
+
+    asked: int
+    tiles: int
+    merged: int
+    differ: int
+    alone: int
+
+    @property
+    def halo(self) -> float:
+        """The part of the tiles that other tiles have, too."""
+        return 1 - self.differ / self.tiles
+
+    @property
+    def is_halo(self) -> bool:
+        """Whether tiles meet at their edges, and larger ones would do so less."""
+        once = self.asked <= ONCE * self.tiles and self.tiles <= AGAIN * self.differ
+        return once and self.halo >= SHARE and self.alone >= ALONE * self.differ > 0
+
+
+def find(evidence: Evidence) -> Iterator[Finding]:
+    """Look at the loads of each array together."""
+    if evidence.profile.limited_by not in (*LIMITS, "DRAM"):
+        return
+    loads = defaultdict[str, list[Access]](list)
+    for access in evidence.worst:
+        if (access.kind.space, access.kind.access) == ("global", "load"):
+            loads[evidence.array_of(access)].append(access)
+    for name, accesses in loads.items():
+        if not name or len(accesses) > MOST or not (tiles := _tiles(evidence, accesses)):
+            continue
+        only = (*LIMITS, *(["DRAM"] if _is_read_again(evidence, accesses, tiles) else []))
+        if not tiles.is_halo or evidence.profile.limited_by not in only:
+            continue
+        saved = 1 - tiles.merged / tiles.tiles
+        gain = find_gain(evidence, [(access.pc, saved) for access in accesses], only)
+        if gain < WORTH * evidence.profile.bounds[0].ns:
+            continue
+        after = 1 - tiles.differ / tiles.merged
+        for access in accesses:
+            yield Finding(
+                f"{100 * tiles.halo:.0f} % of what blocks load of `{name}` is halo: neighbouring"
+                " blocks load it, too",
+                f"blocks load {tiles.tiles:,} words in all, of which {tiles.differ:,} differ",
+                "let each block take a larger tile, say each thread several results",
+                access.pc,
+                evidence.share(access, "bytes_moved"),
+                access.identifier,
+                f"tiles twice as large in each direction load {tiles.merged:,} words, of which"
+                f" {100 * after:.0f} % are halo",
+                saved=saved,
+                only=only,
+            )
+
+
+def _tiles(evidence: Evidence, accesses: Sequence[Access]) -> Tiles | None:
+    """Count the words of the blocks whose loads were looked at."""
+    blocks, addresses = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+    for access in accesses:
+        for batch, block in evidence.trials.rows(access.pc):
+            blocks.append(np.repeat(block, batch.active.sum(axis=1)))
+            addresses.append(batch.addresses[batch.active])
+    asked = sum(map(len, addresses))
+    if not asked:
+        return None
+    words, place = np.unique(np.concatenate(addresses), return_inverse=True)
+    block = np.concatenate(blocks)
+    tiles = np.unique(block * len(words) + place)
+    wanted = np.bincount(tiles % len(words))
+    merged = np.unique(_in_twos(block, evidence.profile.launch.grid) * len(words) + place)
+    return Tiles(asked, len(tiles), len(merged), len(words), int((wanted == 1).sum()))
+
+
+def _in_twos(block: Ints, grid: Sequence[int]) -> Ints:
+    """Number blocks so that two in each direction have the number of the first."""
+    x, rest = block % grid[0], block // grid[0]
+    y, z = rest % grid[1], rest // grid[1]
+    return ((z // 2 * grid[1]) + y // 2) * grid[0] + x // 2
+
+
+def _is_read_again(evidence: Evidence, accesses: Sequence[Access], tiles: Tiles) -> bool:
+    """Whether memory hands out the edges more than once."""
+    read, wanted = (
+        sum(evidence.of(access.pc, f"global_load_{name}") for access in accesses)
+        for name in ("dram_bytes_read", "bytes_asked")
+    )
+    return read > TWICE * wanted * tiles.differ / tiles.asked

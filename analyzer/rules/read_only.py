@@ -1,0 +1,128 @@
+"""Loads of what nobody writes that the compiler could not make read-only ones: `__restrict__`.
+
+It is tried: the launch is replayed with these loads read-only. On devices whose first level serves
+no others (3.5 to 5.x) bytes of L2 are saved; where latencies were measured the estimate says what
+it is worth that a load may be begun before a store through another pointer.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+import pyarrow as pa
+
+from ...models.replay.device.measured import load_measured
+from ...traces.reader import LaunchTrace
+from ..advice.advice import Evidence, Finding
+from ..counting.bounds import time_text
+from ..counting.turns import count_turns
+from ..time.estimate import Asked, estimate
+from ..time.sample_warps import sample_warps
+from ..why.search import Access
+
+READ_ONLY = "nc"
+REMAINING = 0.9
+"""What read-only loads leave of the time at most."""
+CHANGE = (
+    "declare {} as `const` and every pointer as `__restrict__`: the compiler then loads by the"
+    " read-only path, and before stores to other arrays"
+)
+
+
+@dataclass(frozen=True)
+class ReadOnlyLaunch(LaunchTrace):
+    """A launch whose loads at some `pcs` are read-only."""
+
+    pcs: tuple[int, ...] = field(kw_only=True)
+
+    def instructions(self) -> pa.Table:
+        """Return all instructions, those loads with another cache operator."""
+        table = self._instructions
+        caches = [
+            READ_ONLY if row["pc"] in self.pcs else row["cache"]
+            for row in table.select(["pc", "cache"]).to_pylist()
+        ]
+        place = table.schema.get_field_index("cache")
+        return table.set_column(place, table.schema.field(place), pa.array(caches, pa.string()))
+
+
+def find(evidence: Evidence) -> Iterator[Finding]:
+    """Look at plain loads of arrays that the launch does not write."""
+    loads = [access for access in evidence.worst if _may_be_read_only(evidence, access)]
+    if not loads or evidence.trace.supposed or not evidence.profile.bounds:
+        return
+    pcs = tuple(sorted(access.pc for access in loads))
+    supposed = (f"supposed: the loads at {', '.join(map(str, pcs))} are read-only",)
+    own = evidence.trace
+    launch = ReadOnlyLaunch(own.number, own.launch, own.folder, supposed, pcs=pcs)
+    least, proof = _least(evidence, launch)
+    if not proof:
+        return
+    names = sorted({f"`{evidence.array_of(access)}`" for access in loads})
+    for access in loads:
+        yield Finding(
+            "loads of what the launch does not write are not read-only ones",
+            f"the compiler cannot know that {', '.join(names)} and what is stored lie apart",
+            CHANGE.format(", ".join(names)),
+            access.pc,
+            evidence.share(access, "bytes_moved"),
+            access.identifier,
+            proof,
+            least=least,
+        )
+
+
+def _may_be_read_only(evidence: Evidence, access: Access) -> bool:
+    kind = access.kind
+    if (kind.space, kind.access) != ("global", "load") or kind.cache == READ_ONLY:
+        return False
+    name = evidence.array_of(access)
+    return bool(name) and not evidence.is_written(name)
+
+
+def _least(evidence: Evidence, launch: ReadOnlyLaunch) -> tuple[float, str]:
+    """The longest bound then, and what was tried; empty if it helps little."""
+    before = evidence.profile.bounds[0].ns
+    if _has_own_path(evidence):
+        least = evidence.least_ns(launch)
+        told = f"read-only, they need {time_text(least)} at least instead of {time_text(before)}"
+        return (least, told) if least <= REMAINING * before else (before, "")
+    now = evidence.profile.estimate
+    if not now or not _stores(evidence):
+        return before, ""
+    then = _estimated(evidence, launch)
+    told = f"estimated with read-only loads: {time_text(then)} instead of {time_text(now.ns)}"
+    return before, told if then <= REMAINING * now.ns else ""
+
+
+def _has_own_path(evidence: Evidence) -> bool:
+    """Whether a first level serves read-only global loads and no others."""
+    for stage in evidence.device.stages:
+        serves, chosen = (stage.keys.get(key) for key in ("serves", "operators"))
+        if isinstance(serves, Sequence) and "global" in serves and chosen == [READ_ONLY]:
+            return True
+    return False
+
+
+def _stores(evidence: Evidence) -> bool:
+    """Whether the launch stores anything that a load could wait for."""
+    return evidence.total("global_store_requests") > 0
+
+
+def _estimated(evidence: Evidence, launch: ReadOnlyLaunch) -> float:
+    """The estimate with other instructions, in nanoseconds."""
+    profile, now = evidence.profile, evidence.profile.estimate
+    measured = load_measured(evidence.device)
+    assert now
+    assert measured
+    asked = Asked(
+        profile.raw.counts,
+        launch.instructions(),
+        profile.bounds,
+        launch.launch,
+        int(profile.raw.facts.get("resident_blocks") or 1),
+        evidence.device,
+        now.mhz,
+        partial(count_turns, launch),
+    )
+    return estimate(asked, sample_warps(launch), measured).ns

@@ -1,0 +1,124 @@
+"""Lines that a cache has to give up before they are used again.
+
+Told where what the cache then asks for limits the launch: of a first level L2, of the second one
+memory. What a cache of any size would find is measured by one replay (`reuse/reuse.py`); where L1
+shares its room with shared memory, more of it is tried. Lanes that lie apart are `uncoalesced`'s.
+
+Rows that are a power of two long are not to blame: chips hash the numbers of lines, and no stride
+fills a few sets only (docs/models.md), so that no padding is advised.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from ...models.replay.device.wiring import Stage
+from ..advice.advice import Evidence, Finding
+from ..advice.gain import find_gain
+from ..reuse.reuse import CacheReuse, measure, number, why_not
+from ..why.search import Access
+
+BEHIND = {"L2": "sm", "DRAM": "gpu"}
+"""What limits a launch, and the scope of the cache in front of it."""
+LOST, PART, APART = 0.3, 0.1, 2
+"""The part of misses that were there before, the part of them that an instruction has, at least,
+and how many times what is needed lanes take that lie apart."""
+FETCHED = 1.25
+"""How often what all arrays have is fetched, from which on a cache may have lost some of it."""
+WORTH, TRIED, MOST = 0.05, 0.95, 0.9
+"""The part of the least time that is to be gained, what more room leaves of it at most, and the
+part of what can be found that is enough."""
+CONFIG = "prefer_l1"
+
+
+def find(evidence: Evidence) -> Iterator[Finding]:
+    """Look at the cache in front of what limits the launch."""
+    limit = evidence.profile.limited_by
+    stage = _cache(evidence, BEHIND.get(limit, ""))
+    if not stage or why_not(evidence.trace.launch, evidence.device, evidence.options):
+        return
+    counter = f"global_load_{stage.name}_reads"
+    loads = [
+        a
+        for a in evidence.worst
+        if (a.kind.space, a.kind.access) == ("global", "load") and a.cost < APART * a.ideal
+    ]
+    missed = {a.pc: evidence.of(a.pc, counter) - evidence.of(a.pc, _hits(counter)) for a in loads}
+    every = evidence.total(counter) - evidence.total(_hits(counter))
+    mine = [access for access in loads if missed[access.pc] >= PART * every > 0]
+    room = sum(array.bytes for array in evidence.trials.arrays.values())
+    size = number(stage, "sector")
+    if not mine or every * size < FETCHED * room:
+        return
+    for found in measure(evidence.trace, evidence.device, evidence.options, stage.name):
+        yield from _told(evidence, found, mine, limit)
+
+
+def _hits(counter: str) -> str:
+    return f"{counter.removesuffix('s')}_hits"
+
+
+def _cache(evidence: Evidence, scope: str) -> Stage | None:
+    """The last cache of so many SMs that serves global loads."""
+    found = [
+        stage
+        for stage in evidence.device.stages
+        if stage.model == "cache" and stage.scope == scope and "global" in _serves(stage)
+    ]
+    return found[-1] if found else None
+
+
+def _serves(stage: Stage) -> Sequence[str]:
+    serves = stage.keys.get("serves")
+    return serves if isinstance(serves, Sequence) else ()
+
+
+def _told(
+    evidence: Evidence, found: CacheReuse, loads: Sequence[Access], limit: str
+) -> Iterator[Finding]:
+    """What a cache loses, and what would help."""
+    misses = next(p.misses for p in found.points if p.bytes == found.own // found.line * found.line)
+    lost = misses - found.cold
+    if lost < LOST * misses:
+        return
+    name, least = found.cache.upper(), None
+    change = (
+        "do all that needs a stretch of data before the next: loops over smaller tiles, or fewer"
+        " warps at a time"
+    )
+    proof = (
+        f"of what a cache of any size would find, one of {found.room_for(MOST):,} bytes finds"
+        f" {100 * MOST:.0f} %"
+    )
+    if limit == "L2" and (tried := _with_more(evidence)):
+        least = tried
+        change = f"give L1 more room: {CONFIG} (cudaFuncSetCacheConfig, or the carveout)"
+        proof = f"--cache-config {CONFIG}: the least time falls by {_percent(evidence, tried)}"
+    saved = lost / misses
+    gain = find_gain(evidence, [(access.pc, saved) for access in loads], (limit,))
+    if least is None and gain < WORTH * evidence.profile.bounds[0].ns:
+        return
+    for access in loads:
+        yield Finding(
+            f"{name} loses what is loaded again: {lost:,} of {misses:,} sectors that loads miss"
+            " were there before",
+            f"{found.own:,} bytes, and {found.working_set:,} are used",
+            change,
+            access.pc,
+            evidence.share(access, "bytes_moved"),
+            access.identifier,
+            proof,
+            saved=saved,
+            only=(limit,),
+            least=least,
+        )
+
+
+def _with_more(evidence: Evidence) -> float | None:
+    """The longest bound if L1 had the most room that it can have; None if that is no help."""
+    if evidence.options.cache_config or not any(s.beside_shared for s in evidence.device.stages):
+        return None
+    least = evidence.least_ns(evidence.trace, cache_config=CONFIG)
+    return least if least <= TRIED * evidence.profile.bounds[0].ns else None
+
+
+def _percent(evidence: Evidence, least: float) -> str:
+    return f"{100 * (1 - least / evidence.profile.bounds[0].ns):.0f} %"
