@@ -2,13 +2,17 @@
 
 What limits a launch stays its limit until another resource needs longer: less of what does not
 limit gains nothing. Accesses that are changed are taken to cost what their lanes ask for at least,
-in every cache behind them alike, or the part that a rule knows to remain.
+in every cache behind them alike, or the part that a rule knows to remain; memory hands out what
+loads touch at least.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Protocol
 
+import polars as pl
+
 from ..counting.bounds import L1, SHARED
+from ..counting.footprint import COLUMN
 from ..launch_profile import LaunchProfile
 from ..why.search import Access
 
@@ -21,8 +25,8 @@ COUNTERS: Mapping[str, Sequence[str]] = {
     "constant cache": ("const_load_conflicts",),
 }
 """The raw counters of which an access has its part, by resource."""
-SLOTS = "issue slots"
-"""Saved only where a rule says that instructions are left out."""
+DRAM, SLOTS = "DRAM", "issue slots"
+"""Issue slots are saved only where a rule says that instructions are left out."""
 IDEAL = (("transactions", "ideal_transactions"), ("passes", "ideal_passes"))
 
 
@@ -57,12 +61,23 @@ def find_gain(
         return 0.0
     parts = [(pc, _waste(evidence, pc) if part is None else part) for pc, part in saved]
     left_out = [(pc, part) for pc, part in saved if part is not None]
-    after = max(
-        bound.ns * (1 - _fraction(evidence, resource, left_out if resource == SLOTS else parts))
-        for bound in bounds
-        for resource in [bound.resource if not only or bound.resource in only else ""]
-    )
+    after = 0.0
+    for bound in bounds:
+        resource = bound.resource if not only or bound.resource in only else ""
+        less = _fraction(evidence, resource, left_out if resource == SLOTS else parts)
+        if less and resource == DRAM and bound.ns > after:
+            less = min(less, max(0.0, 1 - _touched(evidence.profile) / bound.amount))
+        after = max(after, bound.ns * (1 - less))
     return bounds[0].ns - after
+
+
+def _touched(profile: LaunchProfile) -> int:
+    """The distinct bytes of the arrays that global loads read."""
+    counts, asked = profile.raw.counts, "global_load_requests"
+    if not profile.touched or asked not in counts.columns:
+        return 0
+    read = counts.filter(pl.col(asked) > 0)["array"].unique()
+    return int(profile.touched().filter(pl.col("array").is_in(read.implode()))[COLUMN].sum())
 
 
 def _fraction(evidence: Counted, resource: str, parts: Sequence[tuple[int, float]]) -> float:

@@ -1,8 +1,8 @@
 """Atomics of many lanes on one address: they take effect one after another. Or on a small table in
 global memory, of which each block may as well have its own.
 
-Where the assembler combines the lanes' values, or the chip counts them, nothing is lost, and
-nothing is said.
+Where the assembler combines the lanes' values, or the chip counts them, nothing is said unless the
+turns of warps are what limits.
 """
 
 from collections.abc import Iterator
@@ -14,12 +14,19 @@ from ..why.search import Access
 CROWD = 4
 """Lanes on one address, on average over all requests, from which on it is worth a word."""
 COMBINED = ("elected", "counted")
+FEWER, LEAST_NS = 4, 1000
+"""Atomics of a block at one address, and the gain, from which on one of a block is worth a word."""
 OFTEN, FEWEST, FITTING = 8, 16, 1 << 14
 """How often a block comes back to each place, of a table of so many places and bytes."""
 WITHIN_WARP = (
     "add up within the warp first, by shuffles or a vote, and let one lane do the atomic;"
     " or give each warp a copy of its own and add up at the end"
 )
+OF_A_BLOCK = (
+    "add up within the block first, in shared memory or by shuffles, and let one thread of it do"
+    " the atomic"
+)
+LIMIT = "atomics at one address"
 WITHIN_BLOCK = "count in shared memory, and let each block add its counts to `{}` once, at the end"
 
 
@@ -34,12 +41,16 @@ def find(evidence: Evidence) -> Iterator[Finding]:
             crowd = f"{use.crowd / use.rows:.3g}"
             what = f"atomics meet on one address: {crowd} lanes of a warp, on average"
             seen = f"{use.rows:,} requests of {use.lanes:,} lanes want {use.distinct:,} addresses"
-            change = WITHIN_WARP
+            change, least = WITHIN_WARP, _with_fewer(evidence, kind.space, use.crowd / use.rows)
         elif table := _small_table(evidence, access, use):
             what = f"atomics of each block come back to the same places of `{table}`"
             blocks, places = evidence.profile.launch.blocks, _places(evidence, access, table)
             seen = f"{use.lanes:,} atomics of {blocks} blocks go to {places} places"
-            change = WITHIN_BLOCK.format(table)
+            change, least = WITHIN_BLOCK.format(table), None
+        elif kind.collision in COMBINED and (least := _of_blocks(evidence, kind.space, use)):
+            what = "atomics of every warp meet on one address"
+            seen = f"{use.rows:,} requests want {use.distinct:,} addresses, one after another"
+            change = OF_A_BLOCK
         else:
             continue
         yield Finding(
@@ -49,7 +60,27 @@ def find(evidence: Evidence) -> Iterator[Finding]:
             access.pc,
             evidence.share(access, "transactions" if kind.space == "global" else "passes"),
             access.identifier,
+            least=least,
         )
+
+
+def _with_fewer(evidence: Evidence, space: str, times: float) -> float | None:
+    """The longest bound with so many times fewer turns; None where these do not limit."""
+    bounds = evidence.profile.bounds
+    if space != "global" or evidence.profile.limited_by != LIMIT:
+        return None
+    return max([bounds[0].ns / times, *(bound.ns for bound in bounds[1:])])
+
+
+def _of_blocks(evidence: Evidence, space: str, use: AddressUse) -> float | None:
+    """The longest bound if one warp of a block does what all do; None where that is no help."""
+    warps = evidence.profile.launch.warps
+    each = min(warps, use.rows / evidence.profile.launch.blocks)
+    if use.distinct > use.rows or each < FEWER:
+        return None
+    least = _with_fewer(evidence, space, each)
+    gain = 0.0 if least is None else evidence.profile.bounds[0].ns - least
+    return least if gain >= LEAST_NS else None
 
 
 def _small_table(evidence: Evidence, access: Access, use: AddressUse) -> str:

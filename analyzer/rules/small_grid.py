@@ -8,13 +8,13 @@ from collections.abc import Iterator
 
 from ..advice.advice import Evidence, Finding
 from ..counting.bounds import ON_AN_SM
+from ..time.throughput import is_own
 
-LEAST_NS, LONG_NS = 5000, 20000
+LEAST_NS, LONG_NS = 5000, 15000
 """The gain by bounds, and that by an estimate, from which on it is worth a word: an empty kernel
 takes 2,000 or so."""
 IDLE, ROUNDS = 0.25, 4
 """The part of all rounds' places that is empty, and the most rounds, of which a tail is told."""
-LATENCY = "latency"
 RESOURCES = frozenset(name for _, name, _, _ in ON_AN_SM)
 
 
@@ -53,7 +53,7 @@ def _gain(evidence: Evidence, busy: float) -> float:
 
 
 def _wait(evidence: Evidence, busy: float) -> float:
-    """What is gained by the estimate if warps wait longer than any unit works, and do less each."""
+    """What is gained by the estimate if warps' waiting or a unit of the SMs takes longest."""
     estimated = evidence.profile.estimate
     first = estimated.parts[0] if estimated and estimated.parts else None
-    return first.ns * (1 - busy) if first and first.what == LATENCY else 0.0
+    return first.ns * (1 - busy) if first and is_own(first) else 0.0

@@ -59,6 +59,11 @@ def busy_ns(work: Work, parts: Sequence[Part], measured: Measured, sms: int) -> 
     return {**found, "DRAM": moved}
 
 
+def is_own(part: Part) -> bool:
+    """Whether a part is of what each SM has for itself: its units, and its warps' waiting."""
+    return part.what == "latency" or UNIT.get(part.what, "SM") in ("SM", "L1")
+
+
 def _load_store(work: Work) -> int:
     """Instructions of the load-store units."""
     rows = work.instructions.select(["pc", "class", "mnemonic"]).to_pylist()

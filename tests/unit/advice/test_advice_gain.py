@@ -16,6 +16,13 @@ __global__ void reverse(int *out, const int *in)
     out[gridDim.x * blockDim.x - 1 - i] = in[i];
 }
 """
+GRAY = """// cutrace: gray<<<256, 256>>>(out:u8[65536], in:u8[262144]=random:3)
+__global__ void gray(unsigned char *out, const unsigned char *in)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    out[i] = (77 * in[4 * i] + 150 * in[4 * i + 1] + 29 * in[4 * i + 2]) >> 8;
+}
+"""
 PRODUCT = Path(__file__).parents[2] / "advice" / "product_by_rows.cu"
 WORDS = 16384
 
@@ -57,3 +64,22 @@ def test_the_naive_product_gets_advice_on_every_device_that_caches(tmp_path: Pat
     trace = read_trace(record(source, [], tmp_path / "t.cutrace"))
     for launch, found in advise(trace, analyze(trace, ["gtx580", "v100", "h100", "h200"])):
         assert "reuse" in {finding.rule for finding in found}, launch.device
+
+
+def test_no_more_of_memory_is_gained_than_is_not_touched(tmp_path: Path) -> None:
+    (tmp_path / "gray.cu").write_text(GRAY)
+    trace = read_trace(record(tmp_path / "gray.cu", [], tmp_path / "t.cutrace"))
+    ((launch, (finding,)),) = advise(trace, analyze(trace, "h100"))
+    # of four bytes of a point three are read: a quarter of 262,144 bytes at 3,352 GB/s
+    assert (launch.limited_by, finding.rule) == ("DRAM", "uncoalesced")
+    assert finding.gain == pytest.approx(65536 / 3352)
+
+
+def test_atomics_on_one_address_gain_the_turns_of_a_warps_lanes(tmp_path: Path) -> None:
+    source = Path(__file__).parents[2] / "advice" / "float_total.cu"
+    trace = read_trace(record(source, [], tmp_path / "t.cutrace"))
+    launch, (finding, *_) = advise(trace, analyze(trace, "h100"))[0]
+    assert (launch.limited_by, finding.rule) == ("atomics at one address", "contention")
+    assert launch.bounds[0].ns - finding.gain == pytest.approx(
+        max(launch.bounds[0].ns / 32, launch.bounds[1].ns)
+    )
