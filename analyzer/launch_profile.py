@@ -48,7 +48,8 @@ class LaunchProfile:
     columns. `refusal` says why the device cannot run the launch, or is empty.
 
     `bounds` are the least times of the device's resources, the longest first; none where the device
-    refuses the launch, or the trace has not all of it.
+    refuses the launch, or the trace has not all of it. Of a sample of blocks `bounds_between` has
+    those that it tells, each twice: the lower end of where it lies, and the upper one.
     `estimate` is how long it takes, where latencies of the device's capability were measured.
 
     `warnings` are those of `remarks` without which no number should be read.
@@ -74,6 +75,7 @@ class LaunchProfile:
     warnings: tuple[str, ...] = ()
     device_file: str = ""
     bounds: tuple[Bound, ...] = ()
+    bounds_between: tuple[tuple[Bound, Bound], ...] = ()
     estimate: Estimate | None = None
     touched: Callable[[], pl.DataFrame] | None = None
     same: "LaunchProfile | None" = None

@@ -21,7 +21,7 @@ from ..option import taking
 from ..traces.reader import LaunchTrace, Trace, read_trace
 from ..traces.schema import Launch, Manifest
 from .counting.arithmetic import with_flops, with_lanes, without_flops
-from .counting.bounds import Bound, find_bounds
+from .counting.bounds import Bound, find_bounds, sampled_bounds
 from .counting.evaluate import Raw
 from .counting.footprint import Touched
 from .counting.idle import NOTHING, did_nothing
@@ -288,18 +288,19 @@ def launch_profile(
     around = Added(pl.col(name) for name in places.columns if name != "pc")
     warnings = (*kept_text(counts.launch), *supposed, *_warnings(counts, as_if))
     left_out = find_left_out(counts.launch, instructions, counts.counts.columns, places)
+    raw = Raw(
+        widen(counts.counts, places, around),
+        facts,
+        whole=question.options.scope == "all",
+        left_out=left_out,
+    )
     return LaunchProfile(
         number=counts.number,
         launch=counts.launch,
         device=device.key,
         device_name=device.name,
         capability=device.capability,
-        raw=Raw(
-            widen(counts.counts, places, around),
-            facts,
-            whole=question.options.scope == "all",
-            left_out=left_out,
-        ),
+        raw=raw,
         mixed=widen(mixed, places, around),
         blocks={"sm": counts.blocks_of_sm, "cluster": counts.blocks_of_cluster},
         refusal=refusal,
@@ -308,6 +309,7 @@ def launch_profile(
         warnings=warnings,
         device_file=str(device.path),
         bounds=bounds,
+        bounds_between=() if refusal else sampled_bounds(raw, device, counts.launch),
         estimate=estimated,
         touched=touched if counts.launch.kept.has_accesses else None,
     )

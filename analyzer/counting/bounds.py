@@ -20,6 +20,8 @@ import polars as pl
 
 from ...models.replay.device.device import Device
 from ...traces.schema import Launch
+from .evaluate import Raw
+from .interval import sum_intervals
 from .turns import Turns
 
 SPACES = ("global_load", "global_store", "global_atomic", "global_reduction")
@@ -91,6 +93,25 @@ def _bounds(sums: Mapping[str, int | None], device: Device, launch: Launch) -> I
             yield Bound(resource, amount / (rate * busy), amount, unit)
 
 
+def sampled_bounds(raw: Raw, device: Device, launch: Launch) -> tuple[tuple[Bound, Bound], ...]:
+    """Between which bounds of each of an SM's own resources that of a sampled launch lies.
+
+    95 times in 100, the highest first. What caches hold, and what atomics meet, no sample says.
+    """
+    cycles = min(device.chip.sms, launch.blocks) * device.chip.clock_mhz / 1000
+    if not cycles or not launch.kept.sample.blocks:
+        return ()
+    rates = {name: getattr(device.rates, key) * cycles for key, name, _, _ in ON_AN_SM}
+    sums = {name: names for _, name, names, _ in ON_AN_SM if rates[name]}
+    units = {name: unit for _, name, _, unit in ON_AN_SM}
+    pairs = [
+        tuple(Bound(name, end / rates[name], int(end), units[name]) for end in between)
+        for name, between in sum_intervals(raw, launch, sums).items()
+        if between.high
+    ]
+    return tuple((low, high) for low, high in sorted(pairs, key=lambda pair: -pair[1].ns))
+
+
 def _atomics(turns: Turns, device: Device) -> Iterator[Bound]:
     """The atomics that meet at one address; floating-point ones may be slower."""
     cycles = device.chip.clock_mhz / 1000
@@ -122,6 +143,17 @@ def verdict(bounds: Sequence[Bound]) -> str:
     return f"limited by {first.resource}: {least}{next_}"
 
 
+def sampled_text(between: Sequence[tuple[Bound, Bound]]) -> str:
+    """What the first two resources of a sampled launch need; empty if nothing is known.
+
+    >>> ends = Bound("L1 data", 2000.0, 4000, "bytes"), Bound("L1 data", 2500.0, 5000, "bytes")
+    >>> sampled_text([ends])
+    'L1 data 2 us to 2.5 us'
+    """
+    told = ((low.resource, *map(time_text, (low.ns, high.ns))) for low, high in between[:2])
+    return ", ".join(f"{name} {a}" + (f" to {b}" if a != b else "") for name, a, b in told)
+
+
 def amount_text(bound: Bound) -> str:
     """The amount of a bound, in seven digits at most.
 
@@ -130,6 +162,8 @@ def amount_text(bound: Bound) -> str:
     >>> amount_text(Bound("issue slots", 1.0, 123456789, "warp instructions"))
     '123 million warp instructions'
     """
+    if bound.amount == 1:
+        return f"1 {bound.unit.removesuffix('s')}"
     if bound.amount < SEVEN_DIGITS:
         return f"{bound.amount:,} {bound.unit}"
     amount = bound.amount / 10**6

@@ -51,10 +51,24 @@ def total_intervals(
     values = totals(raw, definitions)
     estimated = _estimated(definitions, values)
     found: dict[str, Interval | None] = dict.fromkeys(definitions)
-    ends = _ends(raw, definitions, launch, (), pl.DataFrame(values, strict=False), estimated)
+    ends = _ends(raw, launch, (), pl.DataFrame(values, strict=False), estimated)
     for heading, (low, high) in ends.items():
         found[heading] = None if low[0] is None or high[0] is None else Interval(low[0], high[0])
     return found
+
+
+def sum_intervals(
+    raw: Raw, launch: Launch, sums: Mapping[str, Sequence[str]]
+) -> Mapping[str, Interval]:
+    """Return the intervals of sums of raw counters, by the names that they are given."""
+    formulas = {
+        name: " + ".join(f"SUM({each})" for each in known)
+        for name, names in sums.items()
+        if (known := [each for each in names if each in raw.counts.columns])
+    }
+    frame = raw.counts.select(expression(f).alias(name) for name, f in formulas.items())
+    ends = _ends(raw, launch, (), frame, formulas)
+    return {name: Interval(low[0], high[0]) for name, (low, high) in ends.items()}
 
 
 def intervals_by(
@@ -63,7 +77,7 @@ def intervals_by(
     """Return the lower and the upper ends of every cell of `evaluate.by`."""
     frame = by(raw, definitions, keys)
     estimated = _estimated(definitions, dict.fromkeys(definitions, 0))
-    ends = _ends(raw, definitions, launch, keys, frame, estimated)
+    ends = _ends(raw, launch, keys, frame, estimated)
     empty = [pl.lit(None).alias(heading) for heading in definitions if heading not in ends]
     tables = (
         frame.select(keys)
@@ -88,7 +102,6 @@ def _estimated(definitions: Definitions, values: Mapping[str, Value]) -> Mapping
 
 def _ends(
     raw: Raw,
-    definitions: Definitions,
     launch: Launch,
     keys: Sequence[str],
     frame: pl.DataFrame,

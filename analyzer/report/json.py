@@ -4,6 +4,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict
 
+from ..counting.bounds import Bound
 from ..counting.evaluate import Value
 from ..profile import Profile
 from ..sheet.block import Block, Row
@@ -27,7 +28,7 @@ def _sheet(sheet: Sheet) -> dict[str, object]:
     """One launch: what it is, each device's answer to it, and the counters."""
     devices = zip(
         *(sheet.devices, sheet.refusals, sheet.costliest, sheet.bounds),
-        *(sheet.estimates, sheet.waiting),
+        *(sheet.bounds_between, sheet.estimates, sheet.waiting),
         strict=True,
     )
     return {
@@ -40,6 +41,7 @@ def _sheet(sheet: Sheet) -> dict[str, object]:
                 "refusal": refusal,
                 "limited_by": bounds[0].resource if bounds else None,
                 "bounds": [asdict(bound) for bound in bounds],
+                **_between(between),
                 "estimate": _estimate(estimate, waiting),
                 "costs_most": None
                 if top is None
@@ -51,11 +53,16 @@ def _sheet(sheet: Sheet) -> dict[str, object]:
                     "of": top.what,
                 },
             }
-            for device, refusal, top, bounds, estimate, waiting in devices
+            for device, refusal, top, bounds, between, estimate, waiting in devices
         ],
         "notes": list(sheet.notes),
         "counters": [entry for block in sheet.blocks for entry in _block(block, sheet.devices)],
     }
+
+
+def _between(ends: Sequence[tuple[Bound, Bound]]) -> dict[str, object]:
+    """Of a sample the least and the most of each bound that it tells."""
+    return {"bounds_between": [[*map(asdict, each)] for each in ends]} if ends else {}
 
 
 def _estimate(

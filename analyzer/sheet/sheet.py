@@ -25,8 +25,8 @@ class Sheet:
 
     `heading` is the launch as CUDA writes it; `refusals` has an empty text for each device that
     can run it; `costliest` is one a device; `left_out` says which rows the view left out, or is
-    empty; `notes` is what else must be said; `bounds`, `estimates` and the lines `waiting` are
-    those of each device; `ranges` are those of NVTX in which it was called for.
+    empty; `notes` is what else must be said; `bounds`, `bounds_between`, `estimates` and the lines
+    `waiting` are those of each device; `ranges` are those of NVTX in which it was called for.
     """
 
     number: int
@@ -37,6 +37,7 @@ class Sheet:
     costliest: tuple[Costliest | None, ...]
     notes: tuple[str, ...]
     bounds: tuple[tuple[Bound, ...], ...] = ()
+    bounds_between: tuple[tuple[tuple[Bound, Bound], ...], ...] = ()
     estimates: tuple[Estimate | None, ...] = ()
     waiting: tuple[tuple[WaitingLine, ...], ...] = ()
     left_out: str = ""
@@ -101,6 +102,7 @@ def _sheet(on: Sequence[LaunchProfile], view: View) -> Sheet:
         costliest=tuple(costliest(p.lines, p.limited_by) for p in on),
         notes=_notes(on, blocks),
         bounds=tuple(p.bounds for p in on),
+        bounds_between=tuple(p.bounds_between for p in on),
         estimates=tuple(p.estimate for p in on),
         waiting=tuple(p.waiting_lines for p in on),
         left_out=left_out,

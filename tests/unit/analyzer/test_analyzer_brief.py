@@ -107,8 +107,36 @@ def test_a_sample_and_a_refusal_say_why_there_is_no_limit(tmp_path: Path, capsys
     path = tmp_path / "sample.cutrace"
     _record(path, WORDS // 1024, 1024, sample=4)
     lines = shown(capsys, path, "-d", "h200,8800gtx")
-    assert lines[1] == "h200: no limit is told: of a sample of blocks no bound is certain"
-    assert lines[2] == "8800gtx: cannot launch: 512 threads a block at most"
+    assert lines[1].startswith(
+        "h200: no limit is told: of a sample of blocks no bound is certain; 95 times"
+    )
+    assert lines[3] == "8800gtx: cannot launch: 512 threads a block at most"
+
+
+def test_bounds_of_a_sample_lie_on_both_sides_of_those_of_the_whole(tmp_path: Path) -> None:
+    source = """
+extern "C" __global__ void uneven(int *out)
+{
+    int sum = 0;
+    for (int i = 0; i < (blockIdx.x * 7 + 3) % 64; i++) sum += __ldcg(out + i);
+    out[blockIdx.x * blockDim.x + threadIdx.x] = sum;
+}
+"""
+    found = []
+    for sample in (None, 32):
+        path = tmp_path / f"{sample}.cutrace"
+        with cutrace.Session(path, sample_blocks=sample) as gpu:
+            out = gpu.device_array(32 * 128, np.int32, name="out")
+            gpu.compile(source).get_function("uneven")[128, 32](out)
+        (launch,) = cutrace.analyze(path, "h200").launches
+        found.append(launch)
+    whole, sampled = found
+    own = {bound.resource: bound.ns for bound in whole.bounds}
+    assert (whole.bounds_between, sampled.bounds) == ((), ())
+    assert {low.resource for low, _ in sampled.bounds_between} >= {"issue slots", "L1 data"}
+    for low, high in sampled.bounds_between:
+        assert low.ns <= own[low.resource] <= high.ns
+        assert high.ns > low.ns
 
 
 def test_a_device_without_measured_latencies_has_no_estimate_and_says_so(
