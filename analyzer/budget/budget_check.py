@@ -22,6 +22,7 @@ from ..why.search import Access, Searcher
 from ..why.sentence import give_reason, say
 from .budget import Budget, Entry, Limit
 
+TIMES = frozenset({"bound_time", "estimated_time"})
 RATIOS = frozenset({"ratio", "FLOP/byte", "FLOP/word"})
 """Units of counters of which no line has a part."""
 
@@ -108,7 +109,15 @@ class Checker:
         for name in limit.counters:
             if headings(launch.capability)[name] is None:
                 raise CutraceError(f"{where}: {launch.device} does not have {name}")
-        return _evaluate(limit, self._row(entry, limit, launch, where))
+        value = _evaluate(limit, self._row(entry, limit, launch, where))
+        if value is None and not (launch.launch.kept.is_whole and launch.bounds):
+            for name in limit.counters:
+                if name in TIMES or not launch.launch.kept.is_whole:
+                    raise CutraceError(
+                        f"{where}: launch {launch.number} does not tell {name}: it needs all blocks"
+                        " and all accesses of the launch, and a replay with caches"
+                    )
+        return value
 
     def _entry(self, entry: Entry, budget: Budget) -> Iterator[Verdict]:
         where = budget.where(entry)

@@ -332,3 +332,10 @@ def test_races_and_budget_are_checked_together() -> None:
     assert check(1, "--races") == 0
     Path("turn.cu").write_text(TURN.replace("__syncthreads();", ""))
     assert check(1, "--races") == 1
+
+
+def test_a_time_that_a_trace_does_not_tell_holds_no_budget(capsys: Captured) -> None:
+    budget('bound_time = "< 1000000"')
+    assert check(1, "--sample-blocks", "4") == 2
+    told = capsys.readouterr().err
+    assert "launch 0 does not tell bound_time: it needs all blocks" in told
