@@ -1,19 +1,28 @@
 """Compiled loops: plain Python functions, called as machine code."""
 
+import ast
 import ctypes
 import inspect
+import os
 import struct
 from array import array
 from collections.abc import Callable
 from functools import cache
 from importlib import import_module
-from types import ModuleType
+from pathlib import Path
+from types import FunctionType, ModuleType
 from typing import Any
 
+from ..cache import keep, key_of, load
 from .control_flow import SYNTAX_LOCK
+from .loop_expression import CHECKED
 from .loop_text import loop_text
 from .machine_code import compile_assembly
 from .value import Kind, lower, words_of
+
+TEXTS, MOST_BYTES = "loops", 1 << 26
+"""What loops are kept as between runs, in LLVM assembly, and how many bytes of them: to translate
+those of one replay takes a twelfth of a second."""
 
 
 @cache
@@ -48,8 +57,7 @@ class _Loop:
         return _result(result, iter(room))
 
     def _make(self, kinds: tuple[Kind, ...]) -> tuple[Callable[[int], None], Kind]:
-        with SYNTAX_LOCK:
-            text, result = loop_text(self._function, kinds, "loop")
+        text, result = _text(self._function, kinds)
         code = compile_assembly(text)("loop")
         self._made[kinds] = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(code), result
         return self._made[kinds]
@@ -64,3 +72,48 @@ def _result(kind: Kind, words: Any) -> Any:
     if isinstance(kind, tuple):
         return tuple(_result(item, words) for item in kind) if kind else None
     return next(words)
+
+
+def _text(function: Callable[..., Any], kinds: tuple[Kind, ...]) -> tuple[str, Kind]:
+    """Translate a loop, or load what was translated from the same sources before."""
+    checks = os.environ.get(CHECKED, "")
+    key = key_of(
+        _translator(), _source(function.__module__), function.__name__, repr(kinds), checks
+    )
+    if (kept := load(TEXTS, key)) is not None:
+        told, _, text = kept.decode().partition("\n")
+        return text, ast.literal_eval(told)
+    with SYNTAX_LOCK:
+        text, result = loop_text(function, kinds, "loop")
+    keep(TEXTS, key, f"{result!r}\n{text}".encode(), MOST_BYTES)
+    return text, result
+
+
+@cache
+def _translator() -> bytes:
+    """The source of what translates."""
+    return b"".join(path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py")))
+
+
+@cache
+def _source(name: str) -> bytes:
+    """The source of a module, of those that its functions come from, and its constants."""
+    reached: dict[str, bytes] = {}
+    waiting = [name]
+    while waiting:
+        module = import_module(waiting.pop())
+        assert module.__file__ is not None
+        reached[module.__name__] = Path(module.__file__).read_bytes() + _constants(module)
+        functions = [each for each in vars(module).values() if isinstance(each, FunctionType)]
+        own = {f.__module__ for f in functions if f.__module__.startswith(_PACKAGE)}
+        waiting += own - reached.keys()
+    return b"".join(reached[each] for each in sorted(reached))
+
+
+_PACKAGE = f"{__name__.partition('.')[0]}."
+
+
+def _constants(module: ModuleType) -> bytes:
+    """The numbers that a module's names stand for, its own and those that it imports."""
+    told = {n: v for n, v in vars(module).items() if isinstance(v, (int, float, tuple))}
+    return repr(sorted(told.items())).encode()

@@ -27,6 +27,7 @@ from ...models.replay.whatif.suppose import suppose_launches
 from ...models.replay.whatif.usage import Usage, read_usage
 from ...traces.reader import LaunchTrace
 from ...traces.schema import Array, Space
+from ...traces.table.unique import sorted_unique
 
 ENOUGH = 1 << 14
 """Rows of an instruction from which the rest may be told."""
@@ -124,8 +125,8 @@ class Trials:
         found = [np.zeros(0, np.int64)]
         for batch, _ in self.rows(pc):
             first = batch.active.argmax(axis=1)
-            found.append(np.unique(batch.addresses[np.arange(len(batch)), first]))
-        into = np.unique(np.concatenate(found)) - array.offset
+            found.append(sorted_unique(batch.addresses[np.arange(len(batch)), first]))
+        into = sorted_unique(np.concatenate(found)) - array.offset
         inside: Ints = into[(into >= 0) & (into < array.bytes)]
         return inside
 

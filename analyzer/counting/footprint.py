@@ -19,6 +19,7 @@ from ...models.replay.rows.sites import Sites, read_sites
 from ...models.replay.seam import Bools, Ints
 from ...traces.reader import LaunchTrace
 from ...traces.schema import Space
+from ...traces.table.unique import sorted_unique
 
 COLUMN = "touched_bytes"
 SPACES = (Space.GLOBAL, Space.CONST)
@@ -38,7 +39,7 @@ class Marks:
     def add(self, grains: Ints) -> None:
         """Put grains (n,) into the set."""
         page = grains // PAGE
-        for number in np.unique(page).tolist():
+        for number in sorted_unique(page).tolist():
             marks = self._pages.setdefault(number, np.zeros(PAGE, np.bool_))
             marks[grains[page == number] - number * PAGE] = True
 
@@ -105,10 +106,10 @@ def _distinct_rows(trace: LaunchTrace, sites: Sites) -> Iterator[tuple[Space, In
         )
         width = sites.width[sites.locate(pc, where)]
         for space in SPACES:
-            for bytes_ in np.unique(width[where == space]).tolist():
+            for bytes_ in sorted_unique(width[where == space]).tolist():
                 mine = np.flatnonzero((where == space) & (width == bytes_))
                 bases, number = np.unique(base[mine], return_inverse=True)
-                pairs = np.unique(pattern[mine] * len(bases) + number)
+                pairs = sorted_unique(pattern[mine] * len(bases) + number)
                 for start in range(0, len(pairs), SLICE):
                     which, number = np.divmod(pairs[start : start + SLICE], len(bases))
                     yield space, bases[number], which, bytes_

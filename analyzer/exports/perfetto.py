@@ -23,6 +23,7 @@ from ...models.replay.schedule.place import place
 from ...models.replay.schedule.schedule import schedule
 from ...models.replay.seam import Ints
 from ...traces.reader import LaunchTrace, Trace
+from ...traces.table.unique import sorted_unique
 from ..text.launch_text import launch_text
 from ..text.output import write_report
 from .steps import read_columns, read_paths
@@ -67,7 +68,7 @@ def _launch_events(
     pid = trace.number
     yield _name("process_name", pid, 0, f"launch {pid}: {launch_text(launch)}")
     seats = order.sm * order.resident + order.slot
-    for seat in np.unique(seats).tolist():
+    for seat in sorted_unique(seats).tolist():
         sm, slot = divmod(seat, order.resident)
         yield _name("thread_name", pid, seat, f"SM {sm}, place {slot}")
         yield _name("thread_sort_index", pid, seat, seat)

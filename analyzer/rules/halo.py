@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...models.replay.seam import Ints
+from ...traces.table.unique import sorted_unique
 from ..advice.advice import Evidence, Finding
 from ..advice.gain import find_gain
 from ..why.search import Access
@@ -97,9 +98,9 @@ def _tiles(evidence: Evidence, accesses: Sequence[Access]) -> Tiles | None:
         return None
     words, place = np.unique(np.concatenate(addresses), return_inverse=True)
     block = np.concatenate(blocks)
-    tiles = np.unique(block * len(words) + place)
+    tiles = sorted_unique(block * len(words) + place)
     wanted = np.bincount(tiles % len(words))
-    merged = np.unique(_in_twos(block, evidence.profile.launch.grid) * len(words) + place)
+    merged = sorted_unique(_in_twos(block, evidence.profile.launch.grid) * len(words) + place)
     return Tiles(asked, len(tiles), len(merged), len(words), int((wanted == 1).sum()))
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ...models.replay.rows.lanes import NONE, sort_distinct
+from ...traces.table.unique import sorted_unique
 from ..advice.advice import Evidence, Finding
 from ..why.search import Access
 
@@ -60,4 +61,4 @@ def _of_a_block(evidence: Evidence, access: Access) -> tuple[int, int]:
         wanted = sort_distinct(batch.addresses[mine], batch.active[mine])
         found.append(wanted[wanted != NONE])
     every = np.concatenate(found)
-    return len(every), len(np.unique(every))
+    return len(every), len(sorted_unique(every))

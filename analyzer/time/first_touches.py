@@ -14,6 +14,7 @@ from ...models.replay.rows.lanes import NONE, count_distinct, sort_distinct, unp
 from ...models.replay.seam import Ints
 from ...traces.reader import LaunchTrace
 from ...traces.schema import Space
+from ...traces.table.unique import sorted_unique
 
 PLACE = 6
 """Bits of an address within what memory hands out at a time: 64 bytes."""
@@ -63,7 +64,7 @@ def first_touches(trace: LaunchTrace, wanted: Ints) -> Touches:
         return Touches()
     every = np.concatenate(found)
     pcs, place = every[:, 0], every[:, 2] >> PLACE & (1 << PLACES) - 1
-    distinct = np.unique(((pcs << WHO) + every[:, 1] << PLACES) + place)
+    distinct = sorted_unique(((pcs << WHO) + every[:, 1] << PLACES) + place)
     touches, firsts = np.bincount(pcs), np.bincount(distinct >> WHO + PLACES)
     shares = {pc: float(firsts[pc] / touches[pc]) for pc in np.flatnonzero(touches).tolist()}
     some = every[:: max(1, rows // ROWS)]

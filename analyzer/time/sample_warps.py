@@ -13,6 +13,7 @@ import numpy as np
 from ...models.replay.seam import Ints
 from ...traces.reader import LaunchTrace
 from ...traces.table.nested import list_values
+from ...traces.table.unique import sorted_unique
 from .first_touches import Touches, first_touches
 
 SAMPLE = 8
@@ -38,7 +39,7 @@ class Ran:
 
 def sample_warps(trace: LaunchTrace) -> Ran:
     """Look at what warps ran, and where some blocks' loads went."""
-    wanted = np.unique(np.linspace(0, trace.launch.blocks - 1, SAMPLE).astype(np.int64))
+    wanted = sorted_unique(np.linspace(0, trace.launch.blocks - 1, SAMPLE).astype(np.int64))
     rows: dict[tuple[int, int], list[int]] = {}
     lengths = _lengths(trace)
     sums = np.zeros(trace.launch.blocks, np.int64)

@@ -15,6 +15,7 @@ from ...models.replay.rows.patterns import Shapes
 from ...models.replay.rows.sites import Sites, read_sites
 from ...models.replay.seam import Batch, Bools, Ints, Kind, Model
 from ...traces.reader import LaunchTrace
+from ...traces.table.unique import sorted_unique
 
 ASKED = 1 << 13
 """Rows that a model is asked about at a time."""
@@ -94,7 +95,7 @@ class Searcher:
         """The pcs of all instructions that access memory."""
         found: set[int] = set()
         for batch in self.trace.access_batches():
-            found |= set(np.unique(_column(batch, "pc")).tolist())
+            found |= set(sorted_unique(_column(batch, "pc")).tolist())
         return found
 
     def _worst_of(self, batch: pa.RecordBatch, wanted: Ints | None) -> Iterator[Access]:

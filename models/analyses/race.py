@@ -29,6 +29,7 @@ import pyarrow as pa
 
 from ...traces.place_text import coordinates
 from ...traces.schema import LANES, Array, Launch, Space
+from ...traces.table.unique import sorted_unique
 from ..replay.race.pairs import count_pairs, tally_touches
 from ..replay.race.shadow_cells import ATOMIC, LOAD, STORE, Effects, Part, cut_parts, find_contested
 from ..replay.rows.patterns import read_patterns
@@ -153,7 +154,7 @@ class _Search:
 
     def _count(self, episodes: Episodes, part: Part, contested: Bools) -> None:
         tally = tally_touches(part, self._patterns, self._effects, self._sides, contested)
-        for sides in combinations_with_replacement(np.unique(tally.side).tolist(), 2):
+        for sides in combinations_with_replacement(sorted_unique(tally.side).tolist(), 2):
             if {side % 3 for side in sides} not in ({LOAD}, {ATOMIC}):
                 cells, pairs = count_pairs(tally, *sides)
                 if len(cells):
@@ -166,7 +167,7 @@ class _Search:
         numbers = part.numbers[cells // part.span]
         total = int((pairs * np.bincount(episodes.members)[numbers]).sum())
         raced = np.isin(episodes.members, numbers)
-        blocks = np.unique(episodes.block[raced])
+        blocks = sorted_unique(episodes.block[raced])
         first, address = int(raced.argmax()), int(cells[0]) % part.span * part.size
         key = (int(episodes.block[first]), int(episodes.interval[first]), address, *sides)
         lines = (sides[0] // 3, sides[1] // 3)

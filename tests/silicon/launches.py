@@ -145,10 +145,12 @@ def _launches(
         tempfile.TemporaryDirectory() as folder,
     ):
         trace = cutrace.read_trace(_record(source, Path(folder) / "t.cutrace"))
-        profile = cutrace.analyze(trace, DEVICE)
+        profile = cutrace.analyze(trace, DEVICE, jobs=1)  # other tests have the other cores
         changed = [each for each in trace.launches if accesses_on(each.launch, CAPABILITY)]
         some = replace(trace, launches=tuple(changed))
-        plain = cutrace.analyze(some, DEVICE, code="ptx", caches=False) if changed else profile
+        plain = (
+            cutrace.analyze(some, DEVICE, code="ptx", caches=False, jobs=1) if changed else profile
+        )
         twins = dict(zip((each.number for each in changed), plain.launches, strict=False))
         for launch, traced, ours in zip(launches, trace.launches, profile.launches, strict=True):
             twin = twins.get(traced.number, ours).counters

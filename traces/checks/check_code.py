@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ..schema import ACCESS_KINDS, CLASSES, COLLISIONS
+from ..table.unique import sorted_unique
 from .recorded import Finding, Recorded, column, report
 
 _ALLOWED = {
@@ -44,5 +45,5 @@ def check_lanes_on(recorded: Recorded) -> Iterator[Finding]:
         yield from report(~counted[pc], "its instruction is not predicated, or has rows of its own")
         keys.append(column(batch, "block") * len(counted) + pc)
     sums = np.concatenate(keys)
-    if len(np.unique(sums)) != len(sums):
+    if len(sorted_unique(sums)) != len(sums):
         yield Finding("a block has two sums for one pc")

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ..kept import count_in_ranges, count_kept_blocks
+from ..table.unique import sorted_unique
 from .recorded import Finding, Ints, Recorded, report
 
 _STEPS = 1 << 32
@@ -58,7 +59,7 @@ def check_control_steps(recorded: Recorded) -> Iterator[Finding]:
 
 def check_all_warps_ran(recorded: Recorded) -> Iterator[Finding]:
     """If any warp has rows of control, every warp of the grid has that is kept."""
-    ran = len(np.unique(recorded.control["id"]))
+    ran = len(sorted_unique(recorded.control["id"]))
     launch = recorded.launch
     blocks = count_kept_blocks(launch.kept, launch.blocks)
     warps = blocks * count_in_ranges(launch.kept.warps, launch.warps)

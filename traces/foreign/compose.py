@@ -10,6 +10,7 @@ from ...errors import CutraceError
 from ..check_launch import first_finding
 from ..launch_writer import LaunchWriter
 from ..schema import LANES, Kept, Launch, Manifest, Range, Resources
+from ..table.unique import sorted_unique
 from .gathered import Gathered, instruction_table
 from .histories import Executed, number_blocks, write_histories
 from .lanes import Accesses, lanes_of
@@ -86,12 +87,12 @@ class Composed:
 
     @cached_property
     def _blocks_ran(self) -> Ints:
-        return np.unique(self.block)
+        return sorted_unique(self.block)
 
     @cached_property
     def has_control(self) -> bool:
         """Whether all instructions of all warps of the blocks that ran are there."""
-        ran = len(np.unique(self.executed.warp))
+        ran = len(sorted_unique(self.executed.warp))
         return self.gathered.head.is_whole and 0 < ran == len(self._blocks_ran) * self.warps
 
     @cached_property

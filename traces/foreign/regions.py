@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..schema import Array, Range, Space
+from ..table.unique import sorted_unique
 from .lanes import Accesses, lanes_of
 from .seam import Head, Ints
 
@@ -85,15 +86,15 @@ def _arrays(
 def _pages(accesses: Accesses, rows: Ints, low: Ints, high: Ints, width: Ints) -> Ints:
     """The pages that some rows touch, rising: by their ends, or by lanes where these lie apart."""
     near = rows[high[rows] - low[rows] <= PAGE]
-    found = [np.unique(low[near] // PAGE), np.unique((high[near] - 1) // PAGE)]
+    found = [sorted_unique(low[near] // PAGE), sorted_unique((high[near] - 1) // PAGE)]
     far = rows[high[rows] - low[rows] > PAGE]
     for some in np.split(far, range(_CHUNK, len(far), _CHUNK)):
         pattern = accesses.pattern[some]
         on = lanes_of(accesses.active[pattern].astype(np.int64))
         lanes = accesses.base[some].astype(np.int64)[:, None] + accesses.offsets[pattern]
-        found.append(np.unique(lanes[on] // PAGE))
-        found.append(np.unique((lanes + width[some, None] - 1)[on] // PAGE))
-    return np.unique(np.concatenate(found))
+        found.append(sorted_unique(lanes[on] // PAGE))
+        found.append(sorted_unique((lanes + width[some, None] - 1)[on] // PAGE))
+    return sorted_unique(np.concatenate(found))
 
 
 def _pieces(pages: Ints) -> list[Range]:

@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from io import BufferedReader
 from pathlib import Path
 from typing import TypeAlias
@@ -25,6 +26,8 @@ from .table_file import BATCH_BYTES, BROKEN
 MAGIC = b"ARROW1"
 MOST_ROWS = 1 << 30
 """Rows of a record batch at most: each has a byte of each column, and a batch BATCH_BYTES."""
+SURVEYS = 1 << 6
+"""Tables of which it is remembered where their record batches are: those of a few launches."""
 START = 8
 """Where the first message begins: behind the magic and its padding."""
 
@@ -68,10 +71,7 @@ class TableReader:
         self.path = path
         self._schema = schema
         self._check = check
-        self._begins = b""
-        check_whole(path)
-        with self._opened() as file:
-            self.pieces = tuple(self._find_pieces(file))
+        self._begins, self.pieces = _survey(path, schema, _stamp(path))
 
     @property
     def rows(self) -> int:
@@ -80,7 +80,7 @@ class TableReader:
 
     def batches(self, columns: Sequence[str] = ()) -> Iterator[pa.RecordBatch]:
         """Yield the record batches one by one, each checked; of some columns, if any are named."""
-        with self._opened() as file:
+        with _opened(self.path) as file:
             for piece in self.pieces:
                 yield self._read(file, piece, columns)
 
@@ -89,7 +89,7 @@ class TableReader:
 
         Columns that are not among those named, if any are, are not unpacked.
         """
-        with self._opened() as file:
+        with _opened(self.path) as file:
             return self._read(file, piece, columns)
 
     def _read(self, file: BufferedReader, piece: Piece, columns: Sequence[str]) -> pa.RecordBatch:
@@ -118,30 +118,54 @@ class TableReader:
         with pa.ipc.open_stream(stream, options=options) as reader:
             return reader.read_next_batch()
 
-    def _find_pieces(self, file: BufferedReader) -> Iterator[Piece]:
-        """Yield where the record batches are, from their headers alone."""
+
+def _stamp(path: Path) -> tuple[float, ...]:
+    """Return what tells a file from what was there before; nothing where there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return ()
+    return found.st_ino, found.st_size, found.st_mtime_ns or found.st_mtime
+
+
+@lru_cache(SURVEYS)
+def _survey(
+    path: Path, schema: pa.Schema, stamp: tuple[float, ...]
+) -> tuple[bytes, tuple[Piece, ...]]:
+    """Return the message that begins a table, its schema's, and where its record batches are."""
+    check_whole(path)
+    with _opened(path) as file:
         length, first = file.seek(0, os.SEEK_END), 0
-        for number, (place, size, header) in enumerate(_find_messages(file, length)):
-            if number == 0:
-                self._begins = _read_bytes(file, place, size)
-                message = pa.ipc.read_message(pa.py_buffer(self._begins))
-                _check_schema(message, self._schema)
-                continue
+        messages = _find_messages(file, length)
+        begins = _read_schema(file, messages, schema)
+        pieces = []
+        for place, size, header in messages:
             rows = declared_rows(header)
             if not 0 <= rows <= MOST_ROWS:
                 raise ValueError(f"a record batch declares {rows} rows; {MOST_ROWS} at most")
-            yield Piece(place, size, first, rows)
+            pieces.append(Piece(place, size, first, rows))
             first += rows
+    return begins, tuple(pieces)
 
-    @contextmanager
-    def _opened(self) -> Iterator[BufferedReader]:
-        try:
-            with self.path.open("rb") as file:
-                yield file
-        except BROKEN as error:
-            raise CutraceError(
-                f"{self.path}: damaged or not from a trace: {reason(error)}"
-            ) from error
+
+def _read_schema(
+    file: BufferedReader, messages: Iterator[tuple[int, int, bytes]], schema: pa.Schema
+) -> bytes:
+    """Return the first message, which says that the columns are those expected."""
+    for place, size, _ in messages:
+        begins = _read_bytes(file, place, size)
+        _check_schema(pa.ipc.read_message(pa.py_buffer(begins)), schema)
+        return begins
+    return b""
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[BufferedReader]:
+    try:
+        with path.open("rb") as file:
+            yield file
+    except BROKEN as error:
+        raise CutraceError(f"{path}: damaged or not from a trace: {reason(error)}") from error
 
 
 def _find_messages(file: BufferedReader, length: int) -> Iterator[tuple[int, int, bytes]]:

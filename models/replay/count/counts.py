@@ -8,6 +8,7 @@ import polars as pl
 import pyarrow as pa
 
 from ....traces.schema import Launch
+from ....traces.table.unique import sorted_unique
 from ...analyses.occupancy import Occupancy
 from ..device.wiring import Wire
 from ..native.loops import counting_loops
@@ -178,7 +179,7 @@ class Ledger:
         """Yield the indices of sites, (g,), together where their counters have one prefix."""
         kinds = self._sites.kind[site]
         prefixes: dict[str, list[int]] = {}
-        for number in np.unique(kinds).tolist():
+        for number in sorted_unique(kinds).tolist():
             prefixes.setdefault(self._sites.kinds[number].prefix, []).append(number)
         for numbers in prefixes.values():
             yield self._sites.kinds[numbers[0]], np.flatnonzero(np.isin(kinds, numbers))
@@ -191,7 +192,7 @@ class Ledger:
     def _fold(self, mixed: bool) -> None:
         """Add the entries that wait to the sums so far, which have a column for every counter."""
         entries, before = self._entries[mixed], self._sums[mixed]
-        rows = np.unique(np.concatenate([before.rows, *(entry.rows for entry in entries)]))
+        rows = sorted_unique(np.concatenate([before.rows, *(entry.rows for entry in entries)]))
         table = np.zeros((len(rows), len(self._counters)), np.int64)
         table[np.searchsorted(rows, before.rows)] = before.sums
         for entry in entries:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
+from ....traces.table.unique import sorted_unique
 from ..rows.lanes import unpack_masks
 from ..rows.patterns import Patterns
 from ..schedule.barrier_intervals import broken
@@ -121,8 +122,8 @@ def cut_parts(
 
 def _measure(rows: Rows, patterns: Patterns, effects: Effects, limit: int) -> tuple[int, int]:
     """Return the size of a cell, and how many cells hold all that the rows touch."""
-    used = np.unique(rows.pattern)
-    width = effects.width[np.unique(rows.pc)]
+    used = sorted_unique(rows.pattern)
+    width = effects.width[sorted_unique(rows.pc)]
     low = rows.base + patterns.lowest[rows.pattern]
     end = rows.base + patterns.highest[rows.pattern] + effects.width[rows.pc]
     if low.min() < 0 or end.max() > min(limit, MEMORY):

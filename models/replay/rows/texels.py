@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from ....traces.schema import LANES, Array, Launch, Space, Texture
+from ....traces.table.unique import sorted_unique
 from ..seam import ROW_SHIFT, SLICE_SHIFT, Batch, Bools, Image, Ints, Kind
 
 if TYPE_CHECKING:
@@ -109,7 +110,7 @@ def _split(
     corners = batch["corner"].flatten().to_numpy().reshape(-1, LANES, 4)
     active = columns["active"][:, None] >> np.arange(LANES) & 1 != 0
     key = columns["texture"] * (GATHERS + 1) + way[columns["pc"]]
-    for number in np.unique(key).tolist():
+    for number in sorted_unique(key).tolist():
         rows = np.flatnonzero(key == number)
         texture, how = divmod(number, GATHERS + 1)
         kind = kinds[texture]

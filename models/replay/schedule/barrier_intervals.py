@@ -16,6 +16,7 @@ import numpy as np
 from ....errors import CutraceError
 from ....traces.checks.check_control import entry_starts
 from ....traces.checks.recorded import Recorded
+from ....traces.table.unique import sorted_unique
 from ..seam import Bools, Ints
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ class Intervals:
     @cached_property
     def warps(self) -> Ints:
         """(w,): block * warps a block + warp of all that ran, rising."""
-        return np.unique(self.recorded.control["id"])
+        return sorted_unique(self.recorded.control["id"])
 
     @cached_property
     def blocks(self) -> Ints:

@@ -16,6 +16,7 @@ import pyarrow as pa
 from ....errors import CutraceError
 from ....traces.reader import LaunchTrace
 from ....traces.table.pattern_store import HeldPatterns
+from ....traces.table.unique import sorted_unique
 from ..rows.arrays import SPACE_SHIFT
 from ..rows.lanes import unpack_masks
 from ..rows.patterns import Patterns, read_patterns
@@ -97,9 +98,9 @@ class MovedLaunch(LaunchTrace):
         over: list[tuple[Ints, Ints]] = []
         for batch in self.before.access_batches():
             at = self._locate(batch)
-            keys.append(np.unique(self._keys(at)))
+            keys.append(sorted_unique(self._keys(at)))
             over.append((at.place[at.over], at.pattern[at.over]))
-        distinct = np.unique(np.concatenate(keys))
+        distinct = sorted_unique(np.concatenate(keys))
         place, pattern = self._examples(distinct)
         places = np.concatenate([place, *(p for p, _ in over)])
         patterns = np.concatenate([pattern, *(p for _, p in over)])

@@ -15,6 +15,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ....traces.schema import Array
+from ....traces.table.unique import sorted_unique
 from ..rows.arrays import SPACE_SHIFT, Zones, cut_zones
 from ..rows.lanes import unpack_masks
 from ..seam import Bools, Ints
@@ -58,13 +59,13 @@ def read_usage(trace: "LaunchTrace") -> Mapping[str, Usage]:
         keys, times = np.unique((pc * many + pattern) * len(zones.names) + zone, return_counts=True)
         rest, zone = np.divmod(keys, len(zones.names))
         pc, pattern = np.divmod(rest, many)
-        for number in np.unique(zone).tolist():
+        for number in sorted_unique(zone).tolist():
             rows = np.flatnonzero(zone == number)
             usage = found[zones.names[number]]
-            seen = np.unique(pc[rows]).tolist()
+            seen = sorted_unique(pc[rows]).tolist()
             usage.element = min([n for n in (usage.element, *(elements[p] for p in seen)) if n])
             usage.widest = max(usage.widest, *(widths[p] for p in seen))
-            chosen = np.unique(pattern[rows])
+            chosen = sorted_unique(pattern[rows])
             counts = np.bincount(pattern[rows], times[rows], many)[chosen].astype(np.int64)
             _add_strides(usage.strides, unpack_masks(active[chosen]), offsets[chosen], counts)
     return found

@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from cutrace.models.replay.ordered import cache_lines
 from cutrace.models.replay.ordered.cache_lines import bank_of
+from cutrace.native import loop
 from cutrace.native.loop import compile_module
 from cutrace.native.loop_expression import CHECKED
-from cutrace.native.value import Fixed
+from cutrace.native.value import ArrayKind, Fixed
 
 FIRST, SECOND = 0, 1
 SHIFTS, WIDE = (8, 4), 1 << 40
@@ -137,6 +139,7 @@ READS = """
 import sys
 import numpy as np
 sys.path.insert(0, {folder!r})
+from cutrace.native import loop
 from cutrace.native.loop import compile_module
 compiled = compile_module("test_native_loop")
 print(compiled.first_of(np.arange(8)[:{length}], 3), compiled.element(np.arange(8)[:5], {place}))
@@ -168,3 +171,17 @@ def test_a_loop_calls_what_its_module_imports_and_knows_fixed_numbers(ways: int)
     compiled = compile_module(__name__)
     lines = np.array([1, 2, 4])
     assert compiled.banks_of(lines, ways) == banks_of(lines.tolist(), ways) == [0, 1, 3, 4][ways]
+
+
+def test_a_translated_loop_is_kept_for_its_sources_and_constants(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    kinds = ("int", "float", ArrayKind("f8", 1, True))
+    made = loop._text(scaled, kinds)
+    monkeypatch.setattr(loop, "loop_text", None)
+    assert loop._text(scaled, kinds) == made
+    constants = loop._constants(sys.modules[__name__])
+    monkeypatch.setattr(sys.modules[__name__], "FIRST", 1)
+    assert loop._constants(sys.modules[__name__]) != constants
+    assert Path(cache_lines.__file__).read_bytes() in loop._source(__name__)

@@ -11,6 +11,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from ....traces.table.unique import sorted_unique
 from ..lanes import Array, Bits, Mask, pack
 from .barrier import Barriers
 from .invariant import asserted, require_tree
@@ -159,7 +160,7 @@ class SplitStacks:
     ) -> None:
         """Put a split on top of each of `warps`."""
         self._deepen(int(self.depth[warps].max()) + 1)
-        for level in np.unique(self.depth[warps]):
+        for level in sorted_unique(self.depth[warps]):
             at = warps[self.depth[warps] == level]
             for below, top in zip(self._below[int(level)], self._top, strict=True):
                 below[at] = top[at]
@@ -322,7 +323,7 @@ class SplitStacks:
                 return
             popped = warps if not popped.size else popped
             self.depth[warps] -= 1
-            for level in np.unique(self.depth[warps]):
+            for level in sorted_unique(self.depth[warps]):
                 at = warps[self.depth[warps] == level]
                 for below, top in zip(self._below[int(level)], self._top, strict=True):
                     top[at] = below[at]

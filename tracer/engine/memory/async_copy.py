@@ -10,6 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from ....traces.schema import Space
+from ....traces.table.unique import sorted_unique
 from ...ptx.kernel import Immediate, Instruction, Operand, Register
 from ..array.decoder import Decoder
 from ..array.program import Group, Step
@@ -79,7 +80,7 @@ def _copy_some(
     sizes = np.broadcast_to(sizes, shape)
     full = active & (sizes == source.width)
     values = read(group, full, source, places[1])
-    for bytes_read in np.unique(sizes[active & ~full]):
+    for bytes_read in sorted_unique(sizes[active & ~full]):
         some = active & (sizes == bytes_read)
         partial = _read_bytes(group, some, source, places[1], int(bytes_read))
         values = [select(some, new, old) for new, old in zip(partial, values, strict=True)]

@@ -8,6 +8,7 @@ numbers as the ISA has them. `istypep` knows references only: a handle is of no 
 
 import numpy as np
 
+from ....traces.table.unique import sorted_unique
 from ...ptx.kernel import Address, Instruction
 from ..array.decoder import Decoder
 from ..array.program import Group, Step
@@ -87,7 +88,7 @@ def decode_query(decoder: Decoder, instruction: Instruction) -> Step | None:
         mask = np.broadcast_to(True if lanes is None else lanes, shape)
         handles = np.broadcast_to(handle(frame), shape)
         answers: Array = np.zeros(shape, np.uint32)
-        for number in np.unique(handles[mask]):
+        for number in sorted_unique(handles[mask]):
             answers[handles == number] = find(group, pc, int(number)).get(query, 0)
         if level is not None:
             answers = np.where(level(frame) == 0, answers, np.uint32(0))

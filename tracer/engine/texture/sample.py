@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....errors import KernelFault
+from ....traces.table.unique import sorted_unique
 from ...ptx.kernel import Immediate, Instruction, Operand, Pair, Register, TextureAddress, Vector
 from ..array.decoder import Decoder
 from ..array.program import Group, Step
@@ -137,7 +138,7 @@ def _by_handle(handles: Array, mask: Mask) -> Iterator[tuple[int, Mask]]:
     if held.size and bool((held == held[0]).all()):
         yield int(held[0]), mask
         return
-    for number in np.unique(held):
+    for number in sorted_unique(held):
         yield int(number), mask & (handles == number)
 
 

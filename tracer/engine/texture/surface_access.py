@@ -13,6 +13,7 @@ import numpy as np
 
 from ....errors import KernelFault
 from ....traces.schema import Space
+from ....traces.table.unique import sorted_unique
 from ...ptx.kernel import Instruction, Operand, TextureAddress
 from ..array.decoder import Decoder
 from ..array.program import Group, Step
@@ -191,7 +192,7 @@ def _parts(group: Group, form: _Form, width: int) -> list[_Part]:
     axes = [np.broadcast_to(axis(frame), shape).astype(np.int64) for axis in form.axes]
     layer = None if form.layer is None else np.broadcast_to(form.layer(frame), shape)
     parts = []
-    for number in np.unique(handles[mask]):
+    for number in sorted_unique(handles[mask]):
         here = mask & (handles == number)
         surface = find_surface(group, form.pc, int(number), _VERBS[form.opcode])
         if form.shape != surface.shape:

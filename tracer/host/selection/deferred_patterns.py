@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....traces.table.spill import PatternSpill
+from ....traces.table.unique import sorted_unique
 from ...engine.launch import Sink
 
 Ids = NDArray[np.uint32]
@@ -31,7 +32,7 @@ class _Numbers:
 
     def missing(self, numbers: Ids) -> Ids:
         """Return those that lie nowhere yet, each once, rising."""
-        return np.unique(numbers[self._places[numbers] == _NOWHERE])
+        return sorted_unique(numbers[self._places[numbers] == _NOWHERE])
 
     def set(self, numbers: Ids, first: int) -> None:
         """Note that these lie one after another from `first` on."""
