@@ -115,7 +115,10 @@ def _judge(outcome: Outcome, status: int, printed: str) -> None:
         return
     summary = printed[max(0, printed.rfind("\nRan ")) :]  # unittest's; else all, of pytest
     found = {name: _sum(pattern, summary) for name, pattern in _COUNTS.items()}
-    tests = found["ran"] - found["skipped"] or found["passed"] + found["failed"]
+    ran = found["ran"] or found["passed"] + found["failed"] + found["skipped"]
+    tests = ran - found["skipped"]
+    if ran and not tests:
+        return
     outcome.tried = tests or 1
     outcome.passed = max(0, tests - found["failed"]) if tests else int(status == 0)
     launches = _LAUNCHES.search(printed)

@@ -29,6 +29,9 @@ HEADERS = LIBRARIES / "include"
 HEADERS_NOW = ("nvToolsExt",)
 """Libraries that older programs are linked with, and that are headers alone today."""
 
+NVML = "libnvidia-ml.so.1"
+"""It comes with the driver, so that whoever finds the one expects the other."""
+
 FLAGS = ("-std=gnu11", "-O2", "-fPIC", "-fvisibility=hidden", "-pthread", "-Wall", "-Wextra")
 
 _DEFINED = re.compile(r"^API [^\n(]*?(\w+)\(", re.MULTILINE)
@@ -85,6 +88,7 @@ def _make(folder: Path, toolkit: Toolkit, compiler: str, major: str) -> None:
     (folder / "libcudart.so.12").symlink_to(name)
     (folder / "libcuda.so.1").symlink_to(name)
     (folder / "libcuda.so").symlink_to(name)
+    (folder / NVML).symlink_to(name)
     _make_stubs(folder / "stubs", work, compiler)
     shutil.rmtree(work)
 

@@ -191,6 +191,9 @@ def test_a_name_means_what_it_meant_for_the_version_that_a_program_was_written_f
         "ENTRY(cuMemAdvise, cuMemAdvise, 8000)",
         "ENTRY(cuMemAdvise_v2, cuMemAdvise, 12020)",
         "ENTRY(cuLaunchKernel, cuLaunchKernel, 4000)",
+        "ENTRY(cuGraphAddNode, cuGraphAddNode, 12020)",
+        "ENTRY(cuGraphAddNode_v2, cuGraphAddNode, 12030)",
+        "ENTRY(cuLaunchHostFunc_v2, cuLaunchHostFunc, 13010)",
         "ENTRY(cuGraphInstantiateWithFlags, cuGraphInstantiate, 12000)",
     ):
         assert f"{line}\n" in entries
@@ -283,3 +286,99 @@ int main()
 """
     done = drive(tmp_path, source)
     assert (done.status, done.out) == (0, "1 1"), done.err
+
+
+GRAPH = """
+static int called;
+static void call(void *data) { called += *(int *)data; }
+int main()
+{
+    Start s;
+    CUdeviceptr data;
+    CUgraph graph;
+    CUgraphExec exec;
+    CUgraphNode set, first, second, host, copy, needs[2], from[8], to[8];
+    int out[4], by = 7;
+    DO(cuMemAlloc(&data, sizeof out));
+    DO(cuGraphCreate(&graph, 0));
+    CUDA_MEMSET_NODE_PARAMS fill = {data, 0, 3, 4, 4, 1};
+    DO(cuGraphAddMemsetNode(&set, graph, NULL, 0, &fill, s.context));
+    unsigned n = 4, two = 2;
+    void *all[] = {&n, &data}, *half[] = {&two, &data};
+    CUDA_KERNEL_NODE_PARAMS kernel = {s.scale, 1, 1, 1, 32, 1, 1, 0, all, NULL, NULL, NULL};
+    DO(cuGraphAddKernelNode(&second, graph, NULL, 0, &kernel));  /* before what it needs */
+    kernel.kernelParams = half;
+    DO(cuGraphAddKernelNode(&first, graph, &set, 1, &kernel));
+    DO(cuGraphAddDependencies(graph, &first, &second, NULL, 1));
+    printf("%d ", cuGraphAddDependencies(graph, &first, &second, NULL, 1));
+    CUDA_HOST_NODE_PARAMS calls = {call, &by};
+    DO(cuGraphAddHostNode(&host, graph, &second, 1, &calls));
+    CUDA_MEMCPY3D back = {};
+    back.srcMemoryType = CU_MEMORYTYPE_DEVICE; back.srcDevice = data;
+    back.dstMemoryType = CU_MEMORYTYPE_HOST; back.dstHost = out;
+    back.WidthInBytes = sizeof out; back.Height = back.Depth = 1;
+    DO(cuGraphAddMemcpyNode(&copy, graph, &second, 1, &back, s.context));
+
+    size_t edges = 0, count = 2;
+    DO(cuGraphGetEdges(graph, NULL, NULL, NULL, &edges));
+    DO(cuGraphNodeGetDependentNodes(second, needs, NULL, &count));
+    printf("%zu %zu %d ", edges, count, needs[0] == host && needs[1] == copy);
+    CUDA_KERNEL_NODE_PARAMS told;
+    CUDA_MEMCPY3D told_copy;
+    DO(cuGraphKernelNodeGetParams(first, &told));
+    DO(cuGraphMemcpyNodeGetParams(copy, &told_copy));
+    printf("%d %u %d ", told.func == s.scale, *(unsigned *)told.kernelParams[0],
+           told_copy.dstHost == out);
+    DO(cuGraphInstantiate(&exec, graph, 0));
+    DO(cuGraphLaunch(exec, NULL));
+    DO(cuCtxSynchronize());
+    printf("%d,%d,%d,%d %d ", out[0], out[1], out[2], out[3], called);
+
+    kernel.kernelParams = all;
+    DO(cuGraphExecKernelNodeSetParams(exec, first, &kernel));
+    DO(cuGraphLaunch(exec, NULL));
+    DO(cuCtxSynchronize());
+    printf("%d,%d,%d,%d %d ", out[0], out[1], out[2], out[3], called);
+    DO(cuGraphDestroyNode(host));
+    edges = 8;
+    DO(cuGraphGetEdges(graph, from, to, NULL, &edges));
+    DO(cuGraphExecDestroy(exec));
+    DO(cuGraphDestroy(graph));
+    printf("%zu\\n", edges);
+    return 0;
+}
+"""
+
+
+def test_graphs_of_nodes_added_one_by_one_run_and_tell_what_they_are(tmp_path: Path) -> None:
+    done = drive(tmp_path, GRAPH)
+    # an edge twice: invalid value, 1; edges: set-first, first-second, second-host, second-copy;
+    # 3 x 2 x 2 and 3 x 2, then twice all; without the host node 3 edges
+    said = "1 4 2 1 1 2 1 12,12,6,6 7 12,12,12,12 14 3\n"
+    assert (done.status, done.out) == (0, said), done.err
+    assert len(done.trace.launches) == 4
+
+
+def test_a_graph_gives_back_the_objects_that_it_holds_when_it_ends(tmp_path: Path) -> None:
+    source = """
+    static int ended;
+    static void end(void *) { ended++; }
+    int main()
+    {
+        Start s;
+        CUgraph graph;
+        CUgraphExec exec;
+        CUuserObject object;
+        DO(cuGraphCreate(&graph, 0));
+        DO(cuUserObjectCreate(&object, NULL, end, 1, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC));
+        DO(cuGraphRetainUserObject(graph, object, 1, CU_GRAPH_USER_OBJECT_MOVE));
+        DO(cuGraphInstantiate(&exec, graph, 0));
+        DO(cuGraphDestroy(graph));
+        printf("%d ", ended);
+        DO(cuGraphExecDestroy(exec));
+        printf("%d\\n", ended);
+        return 0;
+    }
+    """
+    done = drive(tmp_path, source)
+    assert (done.status, done.out) == (0, "0 1\n"), done.err

@@ -225,6 +225,50 @@ def test_machine_code_that_a_script_asks_of_nvrtc_is_ptx_with_lines(tmp_path: Pa
     assert text.splitlines()[4].strip() == "if (i < n) data[i] *= 2;"
 
 
+RUNTIME = """
+import numpy as np
+from cuda.bindings import driver, nvml, runtime
+
+def done(answer):
+    assert answer[0] == 0, answer
+    return answer[1] if len(answer) > 1 else None
+
+host = np.arange(100, dtype=np.float32)
+data = done(runtime.cudaMalloc(host.nbytes))
+toward, back = runtime.cudaMemcpyKind.cudaMemcpyHostToDevice, runtime.cudaMemcpyKind(2)
+done(runtime.cudaMemcpy(data, host.ctypes.data, host.nbytes, toward))
+module = done(driver.cuModuleLoadData(open("scale.ptx", "rb").read() + b"\\0"))
+kernel = done(driver.cuModuleGetFunction(module, b"scale"))
+arguments = (np.array([data], dtype=np.uint64),)
+pointers = np.array([each.ctypes.data for each in arguments], dtype=np.uint64)
+done(driver.cuLaunchKernel(kernel, 1, 1, 1, 100, 1, 1, 0, 0, pointers.ctypes.data, 0))
+done(runtime.cudaMemcpy(host.ctypes.data, data, host.nbytes, back))
+nvml.init_v2()
+name = done(runtime.cudaGetDeviceProperties(0)).name.decode()
+print(host.sum(), name, nvml.device_get_count_v2())
+"""
+SCALE = """
+.version 7.0
+.target sm_70
+.address_size 64
+.visible .entry scale(.param .u64 data) {
+ .reg .b32 %r<2>; .reg .b64 %rd<3>; .reg .f32 %f<2>;
+ ld.param.u64 %rd1, [data]; mov.u32 %r1, %tid.x;
+ mad.wide.u32 %rd2, %r1, 4, %rd1;
+ ld.global.f32 %f1, [%rd2]; add.f32 %f1, %f1, %f1; st.global.f32 [%rd2], %f1;
+ ret;
+}
+"""
+
+
+@has_numba_cuda
+def test_the_bindings_of_the_runtime_call_the_one_that_is_recorded(tmp_path: Path) -> None:
+    (tmp_path / "scale.ptx").write_text(SCALE)
+    done = run(tmp_path, RUNTIME)
+    assert (done.status, done.out) == (0, "9900.0 H100 SXM 1\n"), done.err  # twice 0 + ... + 99
+    assert len(done.trace.launches) == 1
+
+
 def test_a_script_s_own_error_stays_its_own(tmp_path: Path) -> None:
     done = run(tmp_path, "import sys\nraise ValueError(sys.argv[1:])\n", "--", "-x", "7")
     assert "ValueError: ['-x', '7']\n" in done.err

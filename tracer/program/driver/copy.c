@@ -78,9 +78,15 @@ static struct side side_of(CUmemorytype type, const void *host, CUdeviceptr ther
     return side;
 }
 
-static CUresult copy_box(const CUDA_MEMCPY3D *p, CUstream stream)
+/* A pitch of 0 means rows side by side. */
+CUresult box_of(const CUDA_MEMCPY3D *given, struct copy *copy)
 {
-    struct copy copy = {
+    CUDA_MEMCPY3D own = *given, *p = &own;
+    p->srcPitch = p->srcPitch ? p->srcPitch : p->WidthInBytes;
+    p->dstPitch = p->dstPitch ? p->dstPitch : p->WidthInBytes;
+    p->srcHeight = p->srcHeight ? p->srcHeight : p->Height;
+    p->dstHeight = p->dstHeight ? p->dstHeight : p->Height;
+    *copy = (struct copy){
         .to = side_of(p->dstMemoryType, p->dstHost, p->dstDevice, p->dstArray, p->dstPitch,
                       p->dstHeight, p->dstXInBytes, p->dstY, p->dstZ),
         .from = side_of(p->srcMemoryType, p->srcHost, p->srcDevice, p->srcArray, p->srcPitch,
@@ -95,18 +101,14 @@ static CUresult copy_box(const CUDA_MEMCPY3D *p, CUstream stream)
                           (p->srcMemoryType != CU_MEMORYTYPE_ARRAY && p->srcPitch &&
                            p->srcPitch < p->WidthInBytes)))
         return CUDA_ERROR_INVALID_VALUE;
-    return result(submit_copy(stream, copy));
+    return CUDA_SUCCESS;
 }
 
-/* A pitch of 0 means rows side by side. */
-API CUresult cuMemcpy3DAsync_v2(const CUDA_MEMCPY3D *given, CUstream stream)
+API CUresult cuMemcpy3DAsync_v2(const CUDA_MEMCPY3D *p, CUstream stream)
 {
-    CUDA_MEMCPY3D p = *given;
-    p.srcPitch = p.srcPitch ? p.srcPitch : p.WidthInBytes;
-    p.dstPitch = p.dstPitch ? p.dstPitch : p.WidthInBytes;
-    p.srcHeight = p.srcHeight ? p.srcHeight : p.Height;
-    p.dstHeight = p.dstHeight ? p.dstHeight : p.Height;
-    return copy_box(&p, stream);
+    struct copy copy;
+    CUresult status = box_of(p, &copy);
+    return status ? status : result(submit_copy(stream, copy));
 }
 
 API CUresult cuMemcpy3D_v2(const CUDA_MEMCPY3D *p)

@@ -21,6 +21,9 @@ CUresult refuse_driver(const char *name);
 char *read_file(const char *path, size_t *bytes);
 void empty_logs(unsigned count, const CUjit_option *options, void **values);
 
+/* copy.c: a copy of rows and slices; CUDA_ERROR_INVALID_VALUE where rows overlap. */
+CUresult box_of(const CUDA_MEMCPY3D *given, struct copy *copy);
+
 static inline void *pointer(CUdeviceptr address)
 {
     return (void *)(uintptr_t)address;

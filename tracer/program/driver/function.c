@@ -116,8 +116,10 @@ API CUresult cuFuncIsLoaded(CUfunctionLoadingState *state, CUfunction function)
 API CUresult cuFuncGetParamInfo(CUfunction function, size_t index, size_t *offset, size_t *bytes)
 {
     const struct function *own = (struct function *)function;
-    if (index >= own->count)
-        return CUDA_ERROR_INVALID_VALUE;
+    CUdevice number;
+    CUresult status = cuCtxGetDevice(&number);
+    if (status || index >= own->count)
+        return status ? status : CUDA_ERROR_INVALID_VALUE;
     *offset = own->parameters[index].offset;
     if (bytes)
         *bytes = own->parameters[index].bytes;

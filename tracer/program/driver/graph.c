@@ -1,5 +1,4 @@
-/* Graphs, as the runtime runs them. Nodes that are added one by one are not here yet: refused by
-   their names. */
+/* Graphs, as the runtime runs them; graph_node.c has their nodes. */
 
 #include "driver.h"
 
@@ -11,6 +10,29 @@ API CUresult cuStreamBeginCapture(CUstream stream)
 API CUresult cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode mode)
 {
     return result(cudaStreamBeginCapture(stream, (enum cudaStreamCaptureMode)mode));
+}
+
+API CUresult cuStreamBeginCaptureToGraph(CUstream stream, CUgraph graph, const CUgraphNode *needs,
+                                         const CUgraphEdgeData *edges, size_t count,
+                                         CUstreamCaptureMode mode)
+{
+    return result(cudaStreamBeginCaptureToGraph(stream, graph, needs,
+                                                (const cudaGraphEdgeData *)edges, count,
+                                                (enum cudaStreamCaptureMode)mode));
+}
+
+API CUresult cuStreamUpdateCaptureDependencies(CUstream stream, CUgraphNode *needs, size_t count,
+                                               unsigned flags)
+{
+    return result(cudaStreamUpdateCaptureDependencies(stream, needs, NULL, count, flags));
+}
+
+API CUresult cuStreamUpdateCaptureDependencies_v2(CUstream stream, CUgraphNode *needs,
+                                                  const CUgraphEdgeData *edges, size_t count,
+                                                  unsigned flags)
+{
+    (void)edges;
+    return cuStreamUpdateCaptureDependencies(stream, needs, count, flags);
 }
 
 API CUresult cuStreamEndCapture(CUstream stream, CUgraph *graph)
@@ -90,6 +112,23 @@ API CUresult cuGraphInstantiateWithParams(CUgraphExec *exec, CUgraph graph,
 API CUresult cuGraphExecUpdate_v2(CUgraphExec exec, CUgraph graph, CUgraphExecUpdateResultInfo *info)
 {
     return result(cudaGraphExecUpdate(exec, graph, (cudaGraphExecUpdateResultInfo *)info));
+}
+
+API CUresult cuDeviceGetGraphMemAttribute(CUdevice number, CUgraphMem_attribute which, void *value)
+{
+    return result(
+        cudaDeviceGetGraphMemAttribute(number, (enum cudaGraphMemAttributeType)which, value));
+}
+
+API CUresult cuDeviceSetGraphMemAttribute(CUdevice number, CUgraphMem_attribute which, void *value)
+{
+    return result(
+        cudaDeviceSetGraphMemAttribute(number, (enum cudaGraphMemAttributeType)which, value));
+}
+
+API CUresult cuDeviceGraphMemTrim(CUdevice number)
+{
+    return result(cudaDeviceGraphMemTrim(number));
 }
 
 API CUresult cuGraphUpload(CUgraphExec exec, CUstream stream)

@@ -87,8 +87,6 @@ API CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t bytes,
         return status ? status : CUDA_ERROR_INVALID_VALUE;
     if (bytes > (uint64_t)device.facts.memory_bytes)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    if (properties->requestedHandleTypes)
-        return refuse_driver("memory of cuMemCreate that other processes may open");
     struct memory *memory = calloc(1, sizeof *memory);
     memory->properties = *properties;
     memory->bytes = bytes;

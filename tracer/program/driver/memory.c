@@ -222,6 +222,12 @@ API CUresult cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc *list, 
     return result(cudaMemPoolSetAccess(pool, (const struct cudaMemAccessDesc *)list, count));
 }
 
+API CUresult cuMemPoolGetAccess(CUmemAccess_flags *flags, CUmemoryPool pool, CUmemLocation *place)
+{
+    return result(cudaMemPoolGetAccess((enum cudaMemAccessFlags *)flags, pool,
+                                       (struct cudaMemLocation *)place));
+}
+
 API CUresult cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute which, void *value)
 {
     return result(cudaMemPoolSetAttribute(pool, (enum cudaMemPoolAttr)which, value));

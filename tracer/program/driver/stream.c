@@ -53,6 +53,13 @@ API CUresult cuStreamGetCtx(CUstream stream, CUcontext *context)
     return cuCtxGetCurrent(context);
 }
 
+API CUresult cuStreamGetCtx_v2(CUstream stream, CUcontext *context, CUgreenCtx *green)
+{
+    if (green)
+        *green = NULL;
+    return cuStreamGetCtx(stream, context);
+}
+
 API CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned flags)
 {
     return result(cudaStreamWaitEvent(stream, event, flags));
@@ -67,6 +74,12 @@ API CUresult cuStreamAddCallback(CUstream stream, CUstreamCallback callback, voi
 API CUresult cuLaunchHostFunc(CUstream stream, CUhostFn function, void *data)
 {
     return result(cudaLaunchHostFunc(stream, function, data));
+}
+
+API CUresult cuLaunchHostFunc_v2(CUstream stream, CUhostFn function, void *data, unsigned mode)
+{
+    (void)mode;
+    return cuLaunchHostFunc(stream, function, data);
 }
 
 API CUresult cuStreamAttachMemAsync(CUstream stream, CUdeviceptr place, size_t bytes,

@@ -31,7 +31,7 @@ static CUresult begin_map(struct map *map, CUtensorMap *to, CUtensorMapDataType 
                           CUtensorMapSwizzle swizzle, CUtensorMapFloatOOBfill fill)
 {
     uint64_t align = interleave == CU_TENSOR_MAP_INTERLEAVE_32B ? 32 : 16;
-    if (!to || (uintptr_t)to % 64 || (unsigned)type >= sizeof sizes || (unsigned)swizzle > 3 ||
+    if (!to || (uintptr_t)to % 16 || (unsigned)type >= sizeof sizes || (unsigned)swizzle > 3 ||
         rank < 1 || rank > MOST || (uintptr_t)address % align || !extents || !steps ||
         (rank > 1 && !strides) || (unsigned)fill > 1 ||
         (fill && type < CU_TENSOR_MAP_DATA_TYPE_FLOAT16))

@@ -99,6 +99,28 @@ API CUresult cuArrayDestroy(CUarray array)
     return result(cudaFreeArray((cudaArray_t)array));
 }
 
+API CUresult cuMipmappedArrayCreate(CUmipmappedArray *array, const CUDA_ARRAY3D_DESCRIPTOR *asked,
+                                    unsigned levels)
+{
+    struct cudaChannelFormatDesc texel = texel_of(asked->Format, asked->NumChannels);
+    struct cudaExtent extent = {asked->Width, asked->Height, asked->Depth};
+    if (!texel.x)
+        return refuse_driver("this format of cuMipmappedArrayCreate");
+    return result(cudaMallocMipmappedArray((cudaMipmappedArray_t *)array, &texel, extent, levels,
+                                           asked->Flags));
+}
+
+API CUresult cuMipmappedArrayGetLevel(CUarray *level, CUmipmappedArray array, unsigned number)
+{
+    return result(cudaGetMipmappedArrayLevel((cudaArray_t *)level, (cudaMipmappedArray_t)array,
+                                             number));
+}
+
+API CUresult cuMipmappedArrayDestroy(CUmipmappedArray array)
+{
+    return result(cudaFreeMipmappedArray((cudaMipmappedArray_t)array));
+}
+
 /* The driver's kinds of resources have the runtime's numbers. */
 static CUresult read_resource(const CUDA_RESOURCE_DESC *given, struct cudaResourceDesc *own,
                               struct cudaChannelFormatDesc *texel)

@@ -1,9 +1,10 @@
-/* Objects of the program that its graphs hold: what is held by a graph is never given back, as if
-   that graph lasted as long as the program. */
+/* Objects of the program that its graphs hold: a graph gives back what it holds when it ends, and
+   what was instantiated or cloned of it holds each of them once. */
 
 #include <stdlib.h>
 
 #include "driver.h"
+#include "graph.h"
 
 struct user_object {
     void *data;
@@ -50,15 +51,36 @@ API CUresult cuUserObjectRelease(CUuserObject handle, unsigned count)
     return result(begin());
 }
 
+void retain_object(void *object, unsigned count)
+{
+    cuUserObjectRetain(object, count);
+}
+
+void release_object(void *object, unsigned count)
+{
+    cuUserObjectRelease(object, count);
+}
+
 API CUresult cuGraphRetainUserObject(CUgraph graph, CUuserObject handle, unsigned count,
                                      unsigned flags)
 {
-    if (!graph)
+    CUresult status = CUDA_SUCCESS;
+    if (!graph || !handle || !count)
         return CUDA_ERROR_INVALID_VALUE;
-    return flags & CU_GRAPH_USER_OBJECT_MOVE ? result(begin()) : cuUserObjectRetain(handle, count);
+    if (!(flags & CU_GRAPH_USER_OBJECT_MOVE))
+        status = cuUserObjectRetain(handle, count);
+    if (!status)
+        hold_object(graph, handle, count);
+    return status;
 }
 
 API CUresult cuGraphReleaseUserObject(CUgraph graph, CUuserObject handle, unsigned count)
 {
-    return graph ? cuUserObjectRelease(handle, count) : CUDA_ERROR_INVALID_VALUE;
+    struct held *each = graph ? graph->held : NULL;
+    while (each && (each->object != handle || each->count < count))
+        each = each->next;
+    if (!each)
+        return CUDA_ERROR_INVALID_VALUE;
+    each->count -= count;
+    return cuUserObjectRelease(handle, count);
 }

@@ -13,6 +13,7 @@ from .runtime import JUMPS, jump
 
 _TYPE = re.compile(r"^typedef \w+ \(CUDAAPI \*PFN_(cu\w+)_v(\d+)\)", re.MULTILINE)
 _NEWEST = re.compile(r"^#define (cu[A-Z]\w+)\s+(?:__CUDA_API_PT[DS]\w\()?(cu\w+)", re.MULTILINE)
+_DECLARED = re.compile(r"\b(cu[A-Z]\w+)_v(\d+)\(")
 _PER_THREAD = re.compile(r"__CUDA_API_(PT[DS][SZ])\((cu\w+)\)")
 _FIRST = (
     *("cuCtxDestroy", "cuCtxPopCurrent", "cuCtxPushCurrent", "cuStreamDestroy", "cuEventDestroy"),
@@ -63,16 +64,21 @@ def _read(toolkit: Toolkit, name: str) -> str:
 
 
 def _entries(types: str, header: str, ours: set[str]) -> Iterator[Entry]:
-    """The newest of a name is what cuda.h makes of it; each older one has the suffix before."""
+    """The newest of a name is the last that cuda.h declares, which it may not yet make of the name
+    itself; each older one has the suffix before."""
     newest = dict(_NEWEST.findall(header))
+    last: dict[str, int] = {}
+    for name, number in _DECLARED.findall(header):
+        last[name] = max(int(number), last.get(name, 1))
     since: dict[str, set[int]] = {}
     for name, version in _TYPE.findall(types):
         since.setdefault(name, set()).add(int(version))
     for asked, versions in since.items():
         name, _, suffix = newest.get(asked, asked).partition("_v")
         steps = sorted(versions, reverse=True)
+        suffix = max(int(suffix or 1), min(last.get(name, 1), len(steps)))
         for step, version in enumerate(steps):
-            number = int(suffix or 1) - step
+            number = suffix - step
             yield Entry(f"{name}_v{number}" if number > 1 else name, asked, version)
     for asked, name in newest.items():  # cuGraphInstantiate: WithFlags since CUDA 12
         if asked not in since and name in since:

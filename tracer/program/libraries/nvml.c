@@ -61,6 +61,11 @@ API nvmlReturn_t nvmlSystemGetNVMLVersion(char *version, unsigned length)
     return write_text(version, length, "0.cutrace");
 }
 
+API nvmlReturn_t nvmlSystemGetDriverBranch(nvmlSystemDriverBranchInfo_t *branch, unsigned length)
+{
+    return write_text(branch->branch, length, "r0_00");
+}
+
 API nvmlReturn_t nvmlSystemGetCudaDriverVersion_v2(int *version)
 {
     *version = CUDART_VERSION;

@@ -154,6 +154,7 @@ static int64_t attribute(enum cudaDeviceAttr which, int *is_known)
     case cudaDevAttrComputePreemptionSupported:
     case cudaDevAttrHostRegisterSupported:
     case cudaDevAttrHostNativeAtomicSupported:
+    case cudaDevAttrHostMemoryPoolsSupported:
     case cudaDevAttrMemoryPoolsSupported: return 1;
     case cudaDevAttrMaxPersistingL2CacheSize: /* three quarters: CUDA C++ Programming Guide */
         return facts->major >= 8 ? facts->l2_bytes / 4 * 3 : 0;

@@ -4,26 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime.h"
-
-struct CUgraphNode_st {
-    cudaGraphNode_t next, origin; /* `origin` is the node that this one was copied from */
-    enum cudaGraphNodeType type;
-    action run;
-    void *what;
-    size_t bytes;
-    cudaGraphNode_t *needs;
-    size_t count;
-    int is_done, is_disabled;
-};
-
-struct CUgraph_st {
-    cudaGraphNode_t first, last;
-};
-
-struct CUgraphExec_st {
-    cudaGraph_t graph;
-};
+#include "graph.h"
 
 static void *duplicate(const void *data, size_t bytes)
 {
@@ -44,12 +25,21 @@ void set_work(cudaGraphNode_t node, action run, const void *what, size_t bytes)
     node->bytes = bytes;
 }
 
+void set_said(cudaGraphNode_t node, const void *said, size_t bytes)
+{
+    void *own = bytes ? duplicate(said, bytes) : NULL;
+    free(node->said);
+    node->said = own;
+    node->said_bytes = bytes;
+}
+
 static cudaGraphNode_t add(cudaGraph_t graph, enum cudaGraphNodeType type)
 {
     cudaGraphNode_t node = calloc(1, sizeof *node);
     if (!node)
         abort();
     node->type = type;
+    node->graph = graph;
     if (graph->last)
         graph->last->next = node;
     else
@@ -58,7 +48,7 @@ static cudaGraphNode_t add(cudaGraph_t graph, enum cudaGraphNodeType type)
     return node;
 }
 
-static void depend(cudaGraphNode_t node, const cudaGraphNode_t *needs, size_t count)
+void depend(cudaGraphNode_t node, const cudaGraphNode_t *needs, size_t count)
 {
     node->needs = realloc(node->needs, (node->count + count + 1) * sizeof *node->needs);
     if (count)
@@ -128,13 +118,28 @@ cudaGraphNode_t node_in(cudaGraphExec_t exec, cudaGraphNode_t origin)
     return copy_in(exec->graph, origin);
 }
 
+void hold_object(cudaGraph_t graph, void *object, unsigned count)
+{
+    struct held *held = malloc(sizeof *held);
+    if (!held)
+        abort();
+    *held = (struct held){graph->held, object, count};
+    graph->held = held;
+}
+
 cudaGraph_t clone_graph(cudaGraph_t graph)
 {
     cudaGraph_t made = calloc(1, sizeof *made);
+    for (struct held *each = graph->held; each; each = each->next)
+        if (each->count) {
+            retain_object(each->object, 1);
+            hold_object(made, each->object, 1);
+        }
     for (cudaGraphNode_t each = graph->first; each; each = each->next) {
         cudaGraphNode_t node = add(made, each->type);
         node->origin = each;
         set_work(node, each->run, each->what, each->bytes);
+        set_said(node, each->said, each->said_bytes);
         if (each->type == cudaGraphNodeTypeGraph)
             *(cudaGraph_t *)node->what = clone_graph(*(cudaGraph_t *)each->what);
         if (each->type == cudaGraphNodeTypeConditional)
@@ -148,9 +153,16 @@ cudaGraph_t clone_graph(cudaGraph_t graph)
     return made;
 }
 
-static void free_node(cudaGraphNode_t node)
+static void free_graph(cudaGraph_t graph);
+
+void free_node(cudaGraphNode_t node)
 {
+    size_t count = 0;
+    cudaGraph_t *graphs = graphs_of(node, &count);
+    for (size_t i = 0; i < count; i++)
+        free_graph(graphs[i]);
     free(node->what);
+    free(node->said);
     free(node->needs);
     free(node);
 }
@@ -160,6 +172,12 @@ static void free_graph(cudaGraph_t graph)
     for (cudaGraphNode_t each = graph->first, next; each; each = next) {
         next = each->next;
         free_node(each);
+    }
+    for (struct held *each = graph->held, *next; each; each = next) {
+        next = each->next;
+        if (each->count)
+            release_object(each->object, each->count);
+        free(each);
     }
     free(graph);
 }
@@ -297,21 +315,15 @@ API cudaError_t cudaGraphAddNode(cudaGraphNode_t *made, cudaGraph_t graph,
     }
     case cudaGraphNodeTypeMemFree:
         return cudaGraphAddMemFreeNode(made, graph, needs, count, params->free.dptr);
+    case cudaGraphNodeTypeEventRecord:
+        return cudaGraphAddEventRecordNode(made, graph, needs, count, params->eventRecord.event);
+    case cudaGraphNodeTypeWaitEvent:
+        return cudaGraphAddEventWaitNode(made, graph, needs, count, params->eventWait.event);
     case cudaGraphNodeTypeConditional:
         return done(add_conditional(made, graph, needs, count, &params->conditional));
     default:
         return refuse("cudaGraphAddNode with a node of this kind");
     }
-}
-
-API cudaError_t cudaGraphAddDependencies(cudaGraph_t graph, const cudaGraphNode_t *from,
-                                         const cudaGraphNode_t *to, const cudaGraphEdgeData *edges,
-                                         size_t count)
-{
-    (void)graph, (void)edges;
-    for (size_t i = 0; i < count; i++)
-        depend(to[i], from + i, 1);
-    return done(begin());
 }
 
 API cudaError_t cudaGraphNodeGetType(cudaGraphNode_t node, enum cudaGraphNodeType *type)
@@ -386,14 +398,6 @@ API cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph,
     return done(begin());
 }
 
-API cudaError_t cudaGraphNodeSetEnabled(cudaGraphExec_t exec, cudaGraphNode_t node, unsigned enabled)
-{
-    cudaGraphNode_t own = copy_in(exec->graph, node);
-    if (own)
-        own->is_disabled = !enabled;
-    return done(own ? begin() : cudaErrorInvalidValue);
-}
-
 API cudaError_t cudaGraphUpload(cudaGraphExec_t exec, cudaStream_t stream)
 {
     (void)exec, (void)stream;
@@ -460,6 +464,8 @@ API cudaError_t cudaStreamIsCapturing(cudaStream_t stream, enum cudaStreamCaptur
     return done(begin());
 }
 
+static const cudaGraphEdgeData plain;
+
 API cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, enum cudaStreamCaptureStatus *status,
                                          unsigned long long *number, cudaGraph_t *graph,
                                          const cudaGraphNode_t **needs,
@@ -473,7 +479,7 @@ API cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, enum cudaStreamCap
     if (needs)
         *needs = own && own->last ? &own->last : NULL;
     if (edges)
-        *edges = NULL;
+        *edges = &plain;
     if (count)
         *count = own && own->last;
     return cudaStreamIsCapturing(stream, status);

@@ -4,12 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime.h"
+#include "graph.h"
 
 struct handle {
     struct handle *next;
     uint32_t *place, value;
     unsigned flags;
+    cudaGraph_t graph;
 };
 static struct handle *handles;
 
@@ -20,16 +21,35 @@ struct conditional {
     cudaGraph_t graphs[];
 };
 
+static cudaGraph_t root_of(cudaGraph_t graph)
+{
+    return graph->within ? root_of(graph->within) : graph;
+}
+
+/* A handle is good for the graph that it was made for, and for those of its conditional nodes. */
+static int is_handle_of(uint32_t *place, cudaGraph_t graph)
+{
+    struct handle *each = handles;
+    while (each && each->place != place)
+        each = each->next;
+    return each && each->graph == root_of(graph);
+}
+
+static int is_size(enum cudaGraphConditionalNodeType type, unsigned size)
+{
+    unsigned most = type == cudaGraphCondTypeWhile ? 1 : type == cudaGraphCondTypeIf ? 2 : -1u;
+    return size && size <= most;
+}
+
 API cudaError_t cudaGraphConditionalHandleCreate(cudaGraphConditionalHandle *made,
                                                  cudaGraph_t graph, unsigned value, unsigned flags)
 {
-    (void)graph;
     void *place;
     cudaError_t status = allocate(&place, sizeof(uint32_t), DEVICE, "condition");
     if (status)
         return done(status);
     struct handle *handle = malloc(sizeof *handle);
-    *handle = (struct handle){handles, place, value, flags};
+    *handle = (struct handle){handles, place, value, flags, root_of(graph)};
     handles = handle;
     *made = (uintptr_t)place;
     return done(cudaSuccess);
@@ -59,6 +79,9 @@ static cudaError_t run_conditional(const void *what)
 cudaError_t add_conditional(cudaGraphNode_t *made, cudaGraph_t graph, const cudaGraphNode_t *needs,
                             size_t count, struct cudaConditionalNodeParams *params)
 {
+    if (!is_size(params->type, params->size) ||
+        !is_handle_of((uint32_t *)(uintptr_t)params->handle, graph))
+        return cudaErrorInvalidValue;
     size_t bytes = sizeof(struct conditional) + params->size * sizeof(cudaGraph_t);
     struct conditional *node = calloc(1, bytes);
     node->condition = (uint32_t *)(uintptr_t)params->handle;
@@ -67,6 +90,7 @@ cudaError_t add_conditional(cudaGraphNode_t *made, cudaGraph_t graph, const cuda
     params->phGraph_out = calloc(params->size, sizeof(cudaGraph_t));
     for (unsigned i = 0; i < params->size; i++) {
         cudaGraphCreate(node->graphs + i, 0);
+        node->graphs[i]->within = graph;
         params->phGraph_out[i] = node->graphs[i];
     }
     cudaError_t status = add_work(made, graph, needs, count, cudaGraphNodeTypeConditional,
@@ -91,4 +115,32 @@ void begin_conditional(void *what)
             *each->place = each->value;
     for (unsigned i = 0; i < node->count; i++)
         begin_graph(node->graphs[i]);
+}
+
+cudaGraph_t *graphs_of(cudaGraphNode_t node, size_t *count)
+{
+    struct conditional *own = node->what;
+    *count = 0;
+    if (!own)
+        return NULL;
+    if (node->type == cudaGraphNodeTypeGraph) {
+        *count = 1;
+        return node->what;
+    }
+    if (node->type != cudaGraphNodeTypeConditional)
+        return NULL;
+    *count = own->count;
+    return own->graphs;
+}
+
+cudaError_t conditional_of(cudaGraphNode_t node, struct cudaConditionalNodeParams *params)
+{
+    struct conditional *own = node->what;
+    if (node->type != cudaGraphNodeTypeConditional)
+        return cudaErrorInvalidValue;
+    *params = (struct cudaConditionalNodeParams){
+        .handle = (uintptr_t)own->condition, .type = own->type, .size = own->count,
+        .phGraph_out = own->graphs,
+    };
+    return cudaSuccess;
 }

@@ -72,6 +72,9 @@ API cudaError_t cudaGraphAddMemFreeNode(cudaGraphNode_t *made, cudaGraph_t graph
 cudaError_t capture_allocation(cudaGraph_t graph, void **pointer, size_t bytes)
 {
     struct cudaMemAllocNodeParams params = {.bytesize = bytes};
+    *pointer = NULL;
+    if (!bytes)
+        return cudaSuccess;
     cudaError_t status = allocate_for_graph(pointer, bytes);
     params.dptr = *pointer;
     return status ? status : add_captured(graph, cudaGraphNodeTypeMemAlloc, do_nothing, &params,

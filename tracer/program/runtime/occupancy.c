@@ -33,9 +33,12 @@ API cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const
 API cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t *shared, const void *host, int blocks,
                                                           int threads)
 {
-    size_t most = device.facts.shared_per_block;
+    struct cudaFuncAttributes facts;
     int held = 0;
-    cudaError_t status = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&held, host, threads, 0);
+    cudaError_t status = cudaFuncGetAttributes(&facts, host);
+    if (!status)
+        status = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&held, host, threads, 0);
+    size_t most = facts.maxDynamicSharedSizeBytes;
     if (status || blocks < 1 || held < blocks)
         return status ? status : done(cudaErrorInvalidValue);
     for (size_t least = 0; least < most;) { /* what fits in so many blocks is found by halves */

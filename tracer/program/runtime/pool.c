@@ -57,6 +57,14 @@ API cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const struct cudaMemAcc
     return done(begin());
 }
 
+API cudaError_t cudaMemPoolGetAccess(enum cudaMemAccessFlags *flags, cudaMemPool_t pool,
+                                     struct cudaMemLocation *place)
+{
+    (void)pool, (void)place;
+    *flags = cudaMemAccessFlagsProtReadWrite;
+    return done(begin());
+}
+
 static size_t size_of(enum cudaMemPoolAttr attribute)
 {
     return attribute < cudaMemPoolAttrReleaseThreshold ? sizeof(int) : sizeof(uint64_t);

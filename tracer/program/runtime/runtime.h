@@ -130,6 +130,8 @@ cudaError_t add_work(cudaGraphNode_t *made, cudaGraph_t graph, const cudaGraphNo
 cudaError_t add_captured(cudaGraph_t graph, enum cudaGraphNodeType type, action run,
                          const void *what, size_t bytes);
 
+void set_said(cudaGraphNode_t node, const void *said, size_t bytes);
+const void *said_of(cudaGraphNode_t node, size_t bytes); /* NULL: nothing of that size */
 void set_work(cudaGraphNode_t node, action run, const void *what, size_t bytes);
 cudaGraphNode_t node_in(cudaGraphExec_t exec, cudaGraphNode_t origin); /* NULL: it has no such node */
 cudaError_t run_graph(cudaGraph_t graph);
@@ -139,6 +141,7 @@ cudaGraph_t clone_graph(cudaGraph_t graph);
 /* graph_conditional.c; `what` is a conditional node's */
 cudaError_t add_conditional(cudaGraphNode_t *made, cudaGraph_t graph, const cudaGraphNode_t *needs,
                             size_t count, struct cudaConditionalNodeParams *params);
+cudaError_t conditional_of(cudaGraphNode_t node, struct cudaConditionalNodeParams *params);
 void clone_conditional(void *what);
 void begin_conditional(void *what);
 

@@ -246,6 +246,8 @@ API cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t start, cud
 {
     if (!start || !end || !start->is_recorded || !end->is_recorded)
         return done(cudaErrorInvalidResourceHandle);
+    if ((start->flags | end->flags) & cudaEventDisableTiming)
+        return done(cudaErrorInvalidResourceHandle);
     double elapsed = end->milliseconds - start->milliseconds;
     *milliseconds = elapsed > 0.0005 ? elapsed : 0.0005;
     return done(begin());

@@ -66,6 +66,7 @@ typedef struct {
     unsigned domain, bus, device, pciDeviceId, pciSubSystemId;
     char busId[NVML_DEVICE_PCI_BUS_ID_BUFFER_SIZE];
 } nvmlPciInfo_t;
+typedef struct { unsigned version; char branch[80]; } nvmlSystemDriverBranchInfo_t;
 typedef struct { unsigned long long total, free, used; } nvmlMemory_t;
 typedef struct { unsigned gpu, memory; } nvmlUtilization_t;
 typedef union {
@@ -81,6 +82,7 @@ nvmlReturn_t nvmlInitWithFlags(unsigned flags);
 nvmlReturn_t nvmlShutdown(void);
 const char *nvmlErrorString(nvmlReturn_t result);
 nvmlReturn_t nvmlSystemGetDriverVersion(char *version, unsigned length);
+nvmlReturn_t nvmlSystemGetDriverBranch(nvmlSystemDriverBranchInfo_t *branch, unsigned length);
 nvmlReturn_t nvmlSystemGetNVMLVersion(char *version, unsigned length);
 nvmlReturn_t nvmlSystemGetCudaDriverVersion_v2(int *version);
 nvmlReturn_t nvmlDeviceGetCount_v2(unsigned *count);

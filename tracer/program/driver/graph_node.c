@@ -1,0 +1,492 @@
+/* Nodes that are added to graphs one by one, by the runtime; what was said of them is kept, to be told
+   again. Kernels are told from the launch itself. */
+
+#include <string.h>
+
+#include "driver.h"
+
+#define ADDED CUgraphNode *made, CUgraph graph, const CUgraphNode *needs, size_t count
+#define WHERE made, graph, needs, count
+
+static struct cudaKernelNodeParams kernel_of(const CUDA_KERNEL_NODE_PARAMS_v1 *p, CUkernel kernel)
+{
+    return (struct cudaKernelNodeParams){
+        .func = p->func ? (void *)p->func : (void *)kernel,
+        .gridDim = {p->gridDimX, p->gridDimY, p->gridDimZ},
+        .blockDim = {p->blockDimX, p->blockDimY, p->blockDimZ},
+        .sharedMemBytes = p->sharedMemBytes,
+        .kernelParams = p->kernelParams,
+        .extra = p->extra,
+    };
+}
+
+/* Its first members are those of the first version. */
+static struct cudaKernelNodeParams kernel_of_v2(const CUDA_KERNEL_NODE_PARAMS_v2 *p)
+{
+    return kernel_of((const CUDA_KERNEL_NODE_PARAMS_v1 *)p, p->kern);
+}
+
+API CUresult cuGraphAddKernelNode(ADDED, const CUDA_KERNEL_NODE_PARAMS_v1 *params)
+{
+    struct cudaKernelNodeParams own = kernel_of(params, NULL);
+    return result(cudaGraphAddKernelNode(WHERE, &own));
+}
+
+API CUresult cuGraphAddKernelNode_v2(ADDED, const CUDA_KERNEL_NODE_PARAMS_v2 *params)
+{
+    struct cudaKernelNodeParams own = kernel_of_v2(params);
+    return result(cudaGraphAddKernelNode(WHERE, &own));
+}
+
+API CUresult cuGraphKernelNodeSetParams(CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v1 *params)
+{
+    struct cudaKernelNodeParams own = kernel_of(params, NULL);
+    return result(cudaGraphKernelNodeSetParams(node, &own));
+}
+
+API CUresult cuGraphKernelNodeSetParams_v2(CUgraphNode node,
+                                           const CUDA_KERNEL_NODE_PARAMS_v2 *params)
+{
+    struct cudaKernelNodeParams own = kernel_of_v2(params);
+    return result(cudaGraphKernelNodeSetParams(node, &own));
+}
+
+API CUresult cuGraphExecKernelNodeSetParams(CUgraphExec exec, CUgraphNode node,
+                                            const CUDA_KERNEL_NODE_PARAMS_v1 *params)
+{
+    struct cudaKernelNodeParams own = kernel_of(params, NULL);
+    return result(cudaGraphExecKernelNodeSetParams(exec, node, &own));
+}
+
+API CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec exec, CUgraphNode node,
+                                               const CUDA_KERNEL_NODE_PARAMS_v2 *params)
+{
+    struct cudaKernelNodeParams own = kernel_of_v2(params);
+    return result(cudaGraphExecKernelNodeSetParams(exec, node, &own));
+}
+
+API CUresult cuGraphKernelNodeGetParams_v2(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS_v2 *params)
+{
+    struct cudaKernelNodeParams own;
+    CUresult status = result(cudaGraphKernelNodeGetParams(node, &own));
+    if (status)
+        return status;
+    *params = (CUDA_KERNEL_NODE_PARAMS_v2){
+        .func = (CUfunction)own.func, .sharedMemBytes = own.sharedMemBytes,
+        .gridDimX = own.gridDim.x, .gridDimY = own.gridDim.y, .gridDimZ = own.gridDim.z,
+        .blockDimX = own.blockDim.x, .blockDimY = own.blockDim.y, .blockDimZ = own.blockDim.z,
+        .kernelParams = own.kernelParams,
+    };
+    return CUDA_SUCCESS;
+}
+
+static CUresult told_of(CUgraphNode node, void *params, size_t bytes)
+{
+    const void *known = said_of(node, bytes);
+    if (!known)
+        return refuse_driver("asking what a node does that was captured, or is of another type");
+    memcpy(params, known, bytes);
+    return CUDA_SUCCESS;
+}
+
+static CUresult set_copy(CUgraphNode node, const CUDA_MEMCPY3D *params)
+{
+    struct copy copy;
+    CUresult status = node ? box_of(params, &copy) : CUDA_ERROR_INVALID_VALUE;
+    if (status)
+        return status;
+    set_work(node, run_copy, &copy, sizeof copy);
+    set_said(node, params, sizeof *params);
+    return result(begin());
+}
+
+API CUresult cuGraphAddMemcpyNode(ADDED, const CUDA_MEMCPY3D *params, CUcontext context)
+{
+    (void)context;
+    add_work(WHERE, cudaGraphNodeTypeMemcpy, NULL, NULL, 0);
+    CUresult status = set_copy(*made, params);
+    if (status)
+        cudaGraphDestroyNode(*made);
+    return status;
+}
+
+API CUresult cuGraphMemcpyNodeSetParams(CUgraphNode node, const CUDA_MEMCPY3D *params)
+{
+    return set_copy(node, params);
+}
+
+API CUresult cuGraphExecMemcpyNodeSetParams(CUgraphExec exec, CUgraphNode node,
+                                            const CUDA_MEMCPY3D *params, CUcontext context)
+{
+    (void)context;
+    return set_copy(node_in(exec, node), params);
+}
+
+API CUresult cuGraphMemcpyNodeGetParams(CUgraphNode node, CUDA_MEMCPY3D *params)
+{
+    return told_of(node, params, sizeof *params);
+}
+
+static CUresult set_set(CUgraphNode node, const CUDA_MEMSET_NODE_PARAMS *params)
+{
+    struct cudaMemsetParams own = {pointer(params->dst), params->pitch, params->value,
+                                   params->elementSize, params->width, params->height};
+    int is_size = own.elementSize == 1 || own.elementSize == 2 || own.elementSize == 4;
+    CUresult status = node && is_size ? result(cudaGraphMemsetNodeSetParams(node, &own))
+                                      : CUDA_ERROR_INVALID_VALUE;
+    if (!status)
+        set_said(node, params, sizeof *params);
+    return status;
+}
+
+API CUresult cuGraphAddMemsetNode(ADDED, const CUDA_MEMSET_NODE_PARAMS *params, CUcontext context)
+{
+    (void)context;
+    add_work(WHERE, cudaGraphNodeTypeMemset, NULL, NULL, 0);
+    CUresult status = set_set(*made, params);
+    if (status)
+        cudaGraphDestroyNode(*made);
+    return status;
+}
+
+API CUresult cuGraphMemsetNodeSetParams(CUgraphNode node, const CUDA_MEMSET_NODE_PARAMS *params)
+{
+    return set_set(node, params);
+}
+
+API CUresult cuGraphExecMemsetNodeSetParams(CUgraphExec exec, CUgraphNode node,
+                                            const CUDA_MEMSET_NODE_PARAMS *params,
+                                            CUcontext context)
+{
+    (void)context;
+    return set_set(node_in(exec, node), params);
+}
+
+API CUresult cuGraphMemsetNodeGetParams(CUgraphNode node, CUDA_MEMSET_NODE_PARAMS *params)
+{
+    return told_of(node, params, sizeof *params);
+}
+
+static CUresult set_host(CUgraphNode node, const CUDA_HOST_NODE_PARAMS *params)
+{
+    struct cudaHostNodeParams own = {params->fn, params->userData};
+    CUresult status = result(cudaGraphHostNodeSetParams(node, &own));
+    if (!status)
+        set_said(node, params, sizeof *params);
+    return status;
+}
+
+API CUresult cuGraphAddHostNode(ADDED, const CUDA_HOST_NODE_PARAMS *params)
+{
+    add_work(WHERE, cudaGraphNodeTypeHost, NULL, NULL, 0);
+    return set_host(*made, params);
+}
+
+API CUresult cuGraphHostNodeSetParams(CUgraphNode node, const CUDA_HOST_NODE_PARAMS *params)
+{
+    return set_host(node, params);
+}
+
+API CUresult cuGraphExecHostNodeSetParams(CUgraphExec exec, CUgraphNode node,
+                                          const CUDA_HOST_NODE_PARAMS *params)
+{
+    return set_host(node_in(exec, node), params);
+}
+
+API CUresult cuGraphHostNodeGetParams(CUgraphNode node, CUDA_HOST_NODE_PARAMS *params)
+{
+    return told_of(node, params, sizeof *params);
+}
+
+API CUresult cuGraphAddEmptyNode(ADDED)
+{
+    return result(cudaGraphAddEmptyNode(WHERE));
+}
+
+API CUresult cuGraphAddChildGraphNode(ADDED, CUgraph child)
+{
+    return result(cudaGraphAddChildGraphNode(WHERE, child));
+}
+
+API CUresult cuGraphChildGraphNodeGetGraph(CUgraphNode node, CUgraph *graph)
+{
+    return result(cudaGraphChildGraphNodeGetGraph(node, graph));
+}
+
+API CUresult cuGraphAddEventRecordNode(ADDED, CUevent event)
+{
+    return result(cudaGraphAddEventRecordNode(WHERE, event));
+}
+
+API CUresult cuGraphAddEventWaitNode(ADDED, CUevent event)
+{
+    return result(cudaGraphAddEventWaitNode(WHERE, event));
+}
+
+API CUresult cuGraphEventRecordNodeGetEvent(CUgraphNode node, CUevent *event)
+{
+    return result(cudaGraphEventRecordNodeGetEvent(node, event));
+}
+
+API CUresult cuGraphEventWaitNodeGetEvent(CUgraphNode node, CUevent *event)
+{
+    return result(cudaGraphEventWaitNodeGetEvent(node, event));
+}
+
+API CUresult cuGraphAddMemAllocNode(ADDED, CUDA_MEM_ALLOC_NODE_PARAMS *params)
+{
+    struct cudaMemAllocNodeParams own = {.bytesize = params->bytesize};
+    CUresult status = result(cudaGraphAddMemAllocNode(WHERE, &own));
+    params->dptr = address(own.dptr);
+    if (!status)
+        set_said(*made, params, sizeof *params);
+    return status;
+}
+
+API CUresult cuGraphMemAllocNodeGetParams(CUgraphNode node, CUDA_MEM_ALLOC_NODE_PARAMS *params)
+{
+    return told_of(node, params, sizeof *params);
+}
+
+API CUresult cuGraphAddMemFreeNode(ADDED, CUdeviceptr place)
+{
+    CUresult status = result(cudaGraphAddMemFreeNode(WHERE, pointer(place)));
+    if (!status)
+        set_said(*made, &place, sizeof place);
+    return status;
+}
+
+API CUresult cuGraphMemFreeNodeGetParams(CUgraphNode node, CUdeviceptr *place)
+{
+    return told_of(node, place, sizeof *place);
+}
+
+API CUresult cuGraphConditionalHandleCreate(CUgraphConditionalHandle *made, CUgraph graph,
+                                            CUcontext context, unsigned value, unsigned flags)
+{
+    (void)context;
+    return result(cudaGraphConditionalHandleCreate((cudaGraphConditionalHandle *)made, graph, value,
+                                                   flags));
+}
+
+static CUresult add_conditional_node(ADDED, CUDA_CONDITIONAL_NODE_PARAMS *params)
+{
+    struct cudaConditionalNodeParams own = {
+        .handle = params->handle, .type = (enum cudaGraphConditionalNodeType)params->type,
+        .size = params->size,
+    };
+    CUresult status = result(add_conditional(WHERE, &own));
+    params->phGraph_out = own.phGraph_out;
+    return status;
+}
+
+/* A node of any kind. */
+API CUresult cuGraphAddNode_v2(CUgraphNode *made, CUgraph graph, const CUgraphNode *needs,
+                               const CUgraphEdgeData *edges, size_t count, CUgraphNodeParams *p)
+{
+    (void)edges;
+    switch (p->type) {
+    case CU_GRAPH_NODE_TYPE_KERNEL:
+        return cuGraphAddKernelNode_v2(WHERE, (const CUDA_KERNEL_NODE_PARAMS_v2 *)&p->kernel);
+    case CU_GRAPH_NODE_TYPE_MEMCPY:
+        return cuGraphAddMemcpyNode(WHERE, &p->memcpy.copyParams, NULL);
+    case CU_GRAPH_NODE_TYPE_MEMSET:
+        return cuGraphAddMemsetNode(WHERE, (const CUDA_MEMSET_NODE_PARAMS *)&p->memset, NULL);
+    case CU_GRAPH_NODE_TYPE_HOST:
+        return cuGraphAddHostNode(WHERE, (const CUDA_HOST_NODE_PARAMS *)&p->host);
+    case CU_GRAPH_NODE_TYPE_GRAPH:
+        return cuGraphAddChildGraphNode(WHERE, p->graph.graph);
+    case CU_GRAPH_NODE_TYPE_EMPTY:
+        return cuGraphAddEmptyNode(WHERE);
+    case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
+        return cuGraphAddEventRecordNode(WHERE, p->eventRecord.event);
+    case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
+        return cuGraphAddEventWaitNode(WHERE, p->eventWait.event);
+    case CU_GRAPH_NODE_TYPE_MEM_ALLOC:
+        return cuGraphAddMemAllocNode(WHERE, (CUDA_MEM_ALLOC_NODE_PARAMS *)&p->alloc);
+    case CU_GRAPH_NODE_TYPE_MEM_FREE:
+        return cuGraphAddMemFreeNode(WHERE, p->free.dptr);
+    case CU_GRAPH_NODE_TYPE_CONDITIONAL:
+        return add_conditional_node(WHERE, &p->conditional);
+    default:
+        return refuse_driver("cuGraphAddNode with a node of this kind");
+    }
+}
+
+API CUresult cuGraphAddNode_v3(CUgraphNode *made, CUgraph graph, const CUgraphNode *needs,
+                               const CUgraphEdgeData *edges, size_t count, CUgraphNodeParams *p)
+{
+    return cuGraphAddNode_v2(made, graph, needs, edges, count, p);
+}
+
+static CUresult set_params(CUgraphNode node, CUgraphNodeParams *p)
+{
+    switch (p->type) {
+    case CU_GRAPH_NODE_TYPE_KERNEL:
+        return cuGraphKernelNodeSetParams_v2(node, (const CUDA_KERNEL_NODE_PARAMS_v2 *)&p->kernel);
+    case CU_GRAPH_NODE_TYPE_MEMCPY:
+        return set_copy(node, &p->memcpy.copyParams);
+    case CU_GRAPH_NODE_TYPE_MEMSET:
+        return set_set(node, (const CUDA_MEMSET_NODE_PARAMS *)&p->memset);
+    case CU_GRAPH_NODE_TYPE_HOST:
+        return set_host(node, (const CUDA_HOST_NODE_PARAMS *)&p->host);
+    default:
+        return refuse_driver("cuGraphNodeSetParams with a node of this kind");
+    }
+}
+
+static CUresult conditional_params(CUgraphNode node, CUDA_CONDITIONAL_NODE_PARAMS *params)
+{
+    struct cudaConditionalNodeParams own;
+    CUresult status = result(conditional_of(node, &own));
+    if (!status)
+        *params = (CUDA_CONDITIONAL_NODE_PARAMS){
+            .handle = own.handle, .type = (CUgraphConditionalNodeType)own.type, .size = own.size,
+            .phGraph_out = own.phGraph_out,
+        };
+    return status;
+}
+
+API CUresult cuGraphNodeGetParams(CUgraphNode node, CUgraphNodeParams *p)
+{
+    memset(p, 0, sizeof *p);
+    cuGraphNodeGetType(node, &p->type);
+    switch (p->type) {
+    case CU_GRAPH_NODE_TYPE_KERNEL:
+        return cuGraphKernelNodeGetParams_v2(node, (CUDA_KERNEL_NODE_PARAMS_v2 *)&p->kernel);
+    case CU_GRAPH_NODE_TYPE_MEMCPY:
+        return told_of(node, &p->memcpy.copyParams, sizeof p->memcpy.copyParams);
+    case CU_GRAPH_NODE_TYPE_MEMSET:
+        return told_of(node, &p->memset, sizeof(CUDA_MEMSET_NODE_PARAMS));
+    case CU_GRAPH_NODE_TYPE_HOST:
+        return told_of(node, &p->host, sizeof(CUDA_HOST_NODE_PARAMS));
+    case CU_GRAPH_NODE_TYPE_GRAPH:
+        return cuGraphChildGraphNodeGetGraph(node, &p->graph.graph);
+    case CU_GRAPH_NODE_TYPE_EMPTY:
+        return CUDA_SUCCESS;
+    case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
+        return cuGraphEventRecordNodeGetEvent(node, &p->eventRecord.event);
+    case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
+        return cuGraphEventWaitNodeGetEvent(node, &p->eventWait.event);
+    case CU_GRAPH_NODE_TYPE_MEM_ALLOC:
+        return told_of(node, &p->alloc, sizeof(CUDA_MEM_ALLOC_NODE_PARAMS));
+    case CU_GRAPH_NODE_TYPE_MEM_FREE:
+        return told_of(node, &p->free.dptr, sizeof p->free.dptr);
+    case CU_GRAPH_NODE_TYPE_CONDITIONAL:
+        return conditional_params(node, &p->conditional);
+    default:
+        return refuse_driver("cuGraphNodeGetParams of a node of this kind");
+    }
+}
+
+API CUresult cuGraphNodeSetParams(CUgraphNode node, CUgraphNodeParams *params)
+{
+    return set_params(node, params);
+}
+
+API CUresult cuGraphNodeSetParams_v2(CUgraphNode node, CUgraphNodeParams *params)
+{
+    return set_params(node, params);
+}
+
+API CUresult cuGraphExecNodeSetParams(CUgraphExec exec, CUgraphNode node, CUgraphNodeParams *params)
+{
+    CUgraphNode own = node_in(exec, node);
+    return own ? set_params(own, params) : CUDA_ERROR_INVALID_VALUE;
+}
+
+API CUresult cuGraphAddNode(ADDED, CUgraphNodeParams *params)
+{
+    return cuGraphAddNode_v2(made, graph, needs, NULL, count, params);
+}
+
+API CUresult cuGraphAddDependencies(CUgraph graph, const CUgraphNode *from, const CUgraphNode *to,
+                                    size_t count)
+{
+    return result(cudaGraphAddDependencies(graph, from, to, NULL, count));
+}
+
+API CUresult cuGraphAddDependencies_v2(CUgraph graph, const CUgraphNode *from,
+                                       const CUgraphNode *to, const CUgraphEdgeData *edges,
+                                       size_t count)
+{
+    (void)edges;
+    return cuGraphAddDependencies(graph, from, to, count);
+}
+
+API CUresult cuGraphRemoveDependencies(CUgraph graph, const CUgraphNode *from,
+                                       const CUgraphNode *to, size_t count)
+{
+    return result(cudaGraphRemoveDependencies(graph, from, to, NULL, count));
+}
+
+API CUresult cuGraphRemoveDependencies_v2(CUgraph graph, const CUgraphNode *from,
+                                          const CUgraphNode *to, const CUgraphEdgeData *edges,
+                                          size_t count)
+{
+    (void)edges;
+    return cuGraphRemoveDependencies(graph, from, to, count);
+}
+
+API CUresult cuGraphGetEdges_v2(CUgraph graph, CUgraphNode *from, CUgraphNode *to,
+                                CUgraphEdgeData *edges, size_t *count)
+{
+    return result(cudaGraphGetEdges(graph, from, to, (cudaGraphEdgeData *)edges, count));
+}
+
+API CUresult cuGraphGetEdges(CUgraph graph, CUgraphNode *from, CUgraphNode *to, size_t *count)
+{
+    return cuGraphGetEdges_v2(graph, from, to, NULL, count);
+}
+
+API CUresult cuGraphNodeGetDependencies_v2(CUgraphNode node, CUgraphNode *needs,
+                                           CUgraphEdgeData *edges, size_t *count)
+{
+    return result(cudaGraphNodeGetDependencies(node, needs, (cudaGraphEdgeData *)edges, count));
+}
+
+API CUresult cuGraphNodeGetDependencies(CUgraphNode node, CUgraphNode *needs, size_t *count)
+{
+    return cuGraphNodeGetDependencies_v2(node, needs, NULL, count);
+}
+
+API CUresult cuGraphNodeGetDependentNodes_v2(CUgraphNode node, CUgraphNode *nodes,
+                                             CUgraphEdgeData *edges, size_t *count)
+{
+    return result(cudaGraphNodeGetDependentNodes(node, nodes, (cudaGraphEdgeData *)edges, count));
+}
+
+API CUresult cuGraphNodeGetDependentNodes(CUgraphNode node, CUgraphNode *nodes, size_t *count)
+{
+    return cuGraphNodeGetDependentNodes_v2(node, nodes, NULL, count);
+}
+
+API CUresult cuGraphDestroyNode(CUgraphNode node)
+{
+    return result(cudaGraphDestroyNode(node));
+}
+
+API CUresult cuGraphNodeGetContainingGraph(CUgraphNode node, CUgraph *graph)
+{
+    return result(cudaGraphNodeGetContainingGraph(node, graph));
+}
+
+API CUresult cuGraphNodeFindInClone(CUgraphNode *node, CUgraphNode origin, CUgraph clone)
+{
+    return result(cudaGraphNodeFindInClone(node, origin, clone));
+}
+
+API CUresult cuGraphNodeSetEnabled(CUgraphExec exec, CUgraphNode node, unsigned enabled)
+{
+    return result(cudaGraphNodeSetEnabled(exec, node, enabled));
+}
+
+API CUresult cuGraphNodeGetEnabled(CUgraphExec exec, CUgraphNode node, unsigned *enabled)
+{
+    return result(cudaGraphNodeGetEnabled(exec, node, enabled));
+}
+
+API CUresult cuGraphDebugDotPrint(CUgraph graph, const char *path, unsigned flags)
+{
+    return result(cudaGraphDebugDotPrint(graph, path, flags));
+}
