@@ -38,6 +38,7 @@ from .sheet.view import View
 from .text.kept_text import kept_text
 from .time.estimate import Asked, Estimate, estimate
 from .time.sample_warps import Ran, sample_warps
+from .time.throughput import PROFILED
 
 FRAME = {
     "launch": pl.Int64,
@@ -284,6 +285,9 @@ def launch_profile(
     facts = {**launch_facts(counts, device), "bound_ps": _picoseconds(bounds)}
     estimated = _estimate(counts, instructions, bounds, device, turns, ran)
     facts["estimated_ps"] = round(estimated.ns * 1000) if estimated else None
+    for unit in PROFILED:
+        facts[f"busy_{unit.lower()}"] = round(estimated.busy[unit] * 10**6) if estimated else None
+    facts["millionths"] = 10**6
     facts["ps_of_ns"] = 1000  # a column, as polars divides many launches by a number otherwise
     around = Added(pl.col(name) for name in places.columns if name != "pc")
     warnings = (*kept_text(counts.launch), *supposed, *_warnings(counts, as_if))

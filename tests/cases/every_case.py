@@ -8,3 +8,11 @@ from cases.cases_plain import PLAIN
 from cases.counter_cases import CASES as SPECIAL
 
 CASES = (*SPECIAL, *PLAIN, *PLACE, *NVPROF, *NCU, *APART)
+ESTIMATED = {
+    *("estimated_time", "gpu__time_duration.sum"),
+    *(
+        f"{unit}throughput.avg.pct_of_peak_sustained_elapsed"
+        for unit in ("sm__", "l1tex__", "lts__", "dram__", "gpu__dram_")
+    ),
+}
+"""Counters without a closed form: tests/unit/analyzer/test_analyzer_time.py works some out."""

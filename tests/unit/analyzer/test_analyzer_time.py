@@ -121,6 +121,19 @@ def test_a_chain_of_loads_takes_a_way_to_memory_for_each(trace: Path) -> None:
     assert on(trace, 2).counters["estimated_time"] == pytest.approx(long.ns, abs=0.001)
 
 
+def test_the_profilers_names_have_the_estimated_throughputs(trace: Path) -> None:
+    launch = on(trace, 2)
+    assert launch.estimate is not None
+    share = "throughput.avg.pct_of_peak_sustained_elapsed"
+    told = {"SM": "sm__", "L1": "l1tex__", "L2": "lts__", "DRAM": "dram__"}
+    for unit, name in told.items():
+        expected = 100 * launch.estimate.busy[unit]
+        assert launch.counters[name + share] == pytest.approx(expected, abs=1e-4)
+    assert launch.counters["gpu__dram_" + share] == launch.counters["dram__" + share]
+    assert launch.counters["gpu__time_duration.sum"] == launch.counters["estimated_time"]
+    assert launch.counters["sm__" + share] > 0
+
+
 def test_json_tells_what_a_warp_waits_for_line_by_line(trace: Path) -> None:
     launch = json.loads(render(analyze(trace, "h200")))["launches"][2]
     (device,) = launch["devices"]

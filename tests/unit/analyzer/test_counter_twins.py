@@ -5,16 +5,13 @@ from pathlib import Path
 import pytest
 from cases.counter_cases import Case
 from cases.counter_kernel import PLAIN, record_everything
-from cases.every_case import CASES
+from cases.every_case import CASES, ESTIMATED
 
 import cutrace
 from cutrace.analyzer.counting.evaluate import columns
 from cutrace.analyzer.counting.vocabulary import heading, vocabularies
 from cutrace.models.replay.device.catalog import device_names
 from cutrace.models.replay.device.device import load_device
-
-ESTIMATED = {"estimated_time"}
-"""Counters without a closed form: tests/unit/analyzer/test_analyzer_time.py works some out."""
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.record.__name__}-{case.device}")
