@@ -3,12 +3,13 @@
     python scripts/measure/compare_times.py launches DEVICE TRACE h200.json OUT.csv
     python scripts/measure/compare_times.py programs DEVICE TRACES h200_launches.parquet OUT.csv
     python scripts/measure/compare_times.py others DEVICE TRACES h200_others.jsonl.gz OUT.csv
+    python scripts/measure/compare_times.py fresh DEVICE TRACES h100_fresh.jsonl.gz OUT.csv
 
 TRACE is of launches.cu or more.cu of tests/validate/time, recorded by `cutrace record`; TRACES is a
 folder with a trace `SIZE-PROGRAM.cutrace` for each program of the table, as
 scripts/try_collections.py records them, or `PROGRAM.cutrace` for each that
 scripts/capture/programs.py profiled (`*_others.jsonl.gz` beside launches.cu has what is read of
-its output). Each launch is estimated at the clock that it was measured at.
+its output; `fresh` are programs that were profiled after the model was made). Each launch is estimated at the clock that it was measured at.
 Lines, one a launch, are added to OUT; launches that the trace has not as a whole are left out.
 """
 
@@ -111,7 +112,9 @@ def program_launches(device: str, traces: Path, table: Path) -> Iterator[list[ob
         yield from _found(device, ("programs", path), list(mine.iter_rows(named=True)))
 
 
-def other_launches(device: str, traces: Path, captured: Path) -> Iterator[list[object]]:
+def other_launches(
+    device: str, traces: Path, captured: Path, set_: str = "others"
+) -> Iterator[list[object]]:
     """The captured launches of programs that are built and called as they are."""
     for line in gzip.decompress(captured.read_bytes()).decode().splitlines():
         run = json.loads(line)
@@ -123,7 +126,7 @@ def other_launches(device: str, traces: Path, captured: Path) -> Iterator[list[o
             }
             for row in run["launches"]
         ]
-        yield from _found(device, ("others", path), rows)
+        yield from _found(device, (set_, path), rows)
 
 
 def _found(
@@ -165,7 +168,10 @@ def _bare(kernel: str) -> str:
 
 def main(kind: str, device: str, source: str, measured: str, target: str) -> None:
     """Add to the table."""
-    found = {"launches": own_launches, "programs": program_launches, "others": other_launches}[kind]
+    found = {
+        **{"launches": own_launches, "programs": program_launches, "others": other_launches},
+        "fresh": partial(other_launches, set_="fresh"),
+    }[kind]
     new = not Path(target).exists()
     with open(target, "a", newline="") as opened:
         writer = csv.writer(opened, lineterminator="\n")

@@ -131,7 +131,7 @@ def test_the_profilers_names_have_the_estimated_throughputs(trace: Path) -> None
         assert launch.counters[name + share] == pytest.approx(expected, abs=1e-4)
     assert launch.counters["gpu__dram_" + share] == launch.counters["dram__" + share]
     assert launch.counters["gpu__time_duration.sum"] == launch.counters["estimated_time"]
-    assert launch.counters["sm__" + share] > 0
+    assert launch.estimate.busy["SM"] > 0
 
 
 def test_json_tells_what_a_warp_waits_for_line_by_line(trace: Path) -> None:
