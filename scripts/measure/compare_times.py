@@ -9,7 +9,8 @@ TRACE is of launches.cu or more.cu of tests/validate/time, recorded by `cutrace 
 folder with a trace `SIZE-PROGRAM.cutrace` for each program of the table, as
 scripts/try_collections.py records them, or `PROGRAM.cutrace` for each that
 scripts/capture/programs.py profiled (`*_others.jsonl.gz` beside launches.cu has what is read of
-its output; `fresh` are programs that were profiled after the model was made). Each launch is estimated at the clock that it was measured at.
+its output, `*_fresh.jsonl.gz` that of programs profiled after the model was made). Each launch is
+estimated at the clock that it was measured at.
 Lines, one a launch, are added to OUT; launches that the trace has not as a whole are left out.
 """
 
