@@ -3,9 +3,11 @@
     python scripts/measure/compare_times.py launches DEVICE TRACE h200.json OUT.csv
     python scripts/measure/compare_times.py programs DEVICE TRACES h200_launches.parquet OUT.csv
     python scripts/measure/compare_times.py others DEVICE TRACES h200_others.jsonl.gz OUT.csv
+    python scripts/measure/compare_times.py fresh_launches DEVICE TRACE h200_fresh.json OUT.csv
     python scripts/measure/compare_times.py fresh DEVICE TRACES h100_fresh.jsonl.gz OUT.csv
 
-TRACE is of launches.cu or more.cu of tests/validate/time, recorded by `cutrace record`; TRACES is a
+TRACE is of launches.cu or more.cu of tests/validate/time, or of fresh2*.cu of tests/validate/counters,
+recorded by `cutrace record` and called so; TRACES is a
 folder with a trace `SIZE-PROGRAM.cutrace` for each program of the table, as
 scripts/try_collections.py records them, or `PROGRAM.cutrace` for each that
 scripts/capture/programs.py profiled (`*_others.jsonl.gz` beside launches.cu has what is read of
@@ -18,7 +20,7 @@ import csv
 import gzip
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -94,14 +96,17 @@ def at_clock(device: str, profile: LaunchProfile, launch: LaunchTrace, mhz: floa
     return estimate(asked, sample_warps(launch), measured)
 
 
-def own_launches(device: str, trace: Path, capture: Path) -> Iterator[list[object]]:
-    """The launches of a source of ours."""
+def own_launches(
+    device: str, trace: Path, capture: Path, set_: str = "ours"
+) -> Iterator[list[object]]:
+    """The launches of a source of ours, called as the trace."""
     told = json.loads(capture.read_text())
-    opened = read_trace(trace)
-    for launch, record in zip(opened.launches, told["launches"], strict=True):
+    opened, source = read_trace(trace), f"{trace.stem}.cu"
+    records = [each for each in told["launches"] if each["source"] == source]
+    for launch, record in zip(opened.launches, records, strict=True):
         values = dict(zip(told["metrics"], record["base"], strict=True))
         mhz = values["sm__cycles_elapsed.avg.per_second"] / 1e6
-        yield compared(device, ("ours", record["source"]), opened, launch, values, mhz)
+        yield compared(device, (set_, source), opened, launch, values, mhz)
 
 
 def program_launches(device: str, traces: Path, table: Path) -> Iterator[list[object]]:
@@ -136,6 +141,8 @@ def _found(
     """Find captured launches in a trace by kernel, grid and block."""
     set_, path = name
     for launch, trace in _launches(path) if waiting and path.exists() else ():
+        if not waiting:
+            return
         row = next((row for row in waiting if _is(row, launch)), None)
         if row is not None:
             waiting.remove(row)
@@ -169,10 +176,12 @@ def _bare(kernel: str) -> str:
 
 def main(kind: str, device: str, source: str, measured: str, target: str) -> None:
     """Add to the table."""
-    found = {
+    kinds: Mapping[str, Callable[[str, Path, Path], Iterator[list[object]]]] = {
         **{"launches": own_launches, "programs": program_launches, "others": other_launches},
-        "fresh": partial(other_launches, set_="fresh"),
-    }[kind]
+        "fresh": partial(other_launches, set_="fresh programs"),
+        "fresh_launches": partial(own_launches, set_="fresh kernels"),
+    }
+    found = kinds[kind]
     new = not Path(target).exists()
     with open(target, "a", newline="") as opened:
         writer = csv.writer(opened, lineterminator="\n")
