@@ -6,13 +6,12 @@
     python scripts/measure/compare_times.py fresh_launches DEVICE TRACE h200_fresh.json OUT.csv
     python scripts/measure/compare_times.py fresh DEVICE TRACES h100_fresh.jsonl.gz OUT.csv
 
-TRACE is of launches.cu or more.cu of tests/validate/time, or of fresh2*.cu of tests/validate/counters,
-recorded by `cutrace record` and called so; TRACES is a
-folder with a trace `SIZE-PROGRAM.cutrace` for each program of the table, as
-scripts/try_collections.py records them, or `PROGRAM.cutrace` for each that
-scripts/capture/programs.py profiled (`*_others.jsonl.gz` beside launches.cu has what is read of
-its output, `*_fresh.jsonl.gz` that of programs profiled after the model was made). Each launch is
-estimated at the clock that it was measured at.
+TRACE is of launches.cu or more.cu of tests/validate/time, or of fresh2*.cu of
+tests/validate/counters, recorded by `cutrace record` and called so; TRACES is a folder with a trace
+`SIZE-PROGRAM.cutrace` for each program of the table, as scripts/try_collections.py records them, or
+`PROGRAM.cutrace` for each that scripts/capture/programs.py profiled (`*_others.jsonl.gz` beside
+launches.cu has what is read of its output, `*_fresh.jsonl.gz` that of programs profiled after the
+model was made). Each launch is estimated at the clock that it was measured at.
 Lines, one a launch, are added to OUT; launches that the trace has not as a whole are left out.
 """
 
