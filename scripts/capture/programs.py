@@ -3,10 +3,12 @@
     python programs.py FOLDER OUT [--code] [--seconds N] [--at-once N] [--skip FILE.jsonl.gz]
 
 FOLDER is what scripts/capture/pack_programs.py made; this file, counters.py and try_inputs.py lie
-in it. Every program is built by this machine's nvcc for its GPU and run under the profiler: the
-first launch of each kernel and shape, or the first ones where shapes are many, caches flushed
-before each, clocks as they are. OUT gets `programs.jsonl.gz`, a line as soon as a program is done
-(and why, if it could not be): what the hardware counts, in 15 passes. With --code also what is
+in it. Every program that has no binary there is built by this machine's nvcc for its GPU. It is run
+as it is if it is `unseen` (`status`, `printed`), then under the profiler: the first launch of each
+kernel and shape,
+or the first ones where shapes are many (`first`), caches flushed before each, clocks as
+they are. OUT gets `programs.jsonl.gz`, a line as soon as a program is done (and why, if it could
+not be): what the hardware counts, in 15 passes. With --code also what is
 counted by patched machine code, which takes three times as long, and `sass.tar.gz`: the machine
 code of each kernel with how often each instruction ran, as the profiler prints it.
 """
@@ -45,6 +47,8 @@ MANY_SHAPES = {
 }  # fmt: skip
 """Programs of which the first launches are profiled, not one of each kernel and shape."""
 BUILD_SECONDS, RUN_SECONDS = 150, 60
+PRINTED = 1 << 16
+"""Characters of what a program prints that are kept."""
 TIMES = {"small": 1, "large": 16}
 """How many times larger the inputs are."""
 PATCHED = ("smsp__sass", "memory_")
@@ -162,7 +166,9 @@ def libraries(folder: Path) -> tuple[str, ...]:
 
 
 def build(work: Work) -> str:
-    """Build a program for this GPU; return what went wrong, or nothing."""
+    """Build a program for this GPU, unless it is there; return what went wrong, or nothing."""
+    if work.binary.exists():
+        return ""
     flags = work.words(shlex.join(work.said["flags"]))
     for option, name, source in work.said["modules"]:
         headers = [flag for flag in flags if flag.startswith("-I")]
@@ -196,7 +202,7 @@ class Asked:
         metrics = [m for m in self.metrics if self.code or not m.startswith(PATCHED)]
         return [
             *(["--section", "SourceCounters"] if self.code else []), "--metrics", ",".join(metrics),
-            *(first if work.said["name"] in MANY_SHAPES else one_each),
+            *(first if work.said["name"] in MANY_SHAPES or work.said.get("first") else one_each),
         ]  # fmt: skip
 
 
@@ -317,8 +323,18 @@ def capture(work: Work, asked: Asked, report: Path, end: float) -> dict[str, Any
     start = time.time()
     if problem or start > end:
         return {"problem": problem or "no time was left", "seconds": 0, "launches": []}
+    found = plain(work) if work.said.get("unseen") else {}
+    start = time.time()
     printed = profile(work, asked, report, min(RUN_SECONDS, max(5, end + 10 - start)))
-    return {"problem": printed[-400:], "seconds": time.time() - start}
+    return {**found, "problem": printed[-400:], "seconds": time.time() - start}
+
+
+def plain(work: Work) -> dict[str, Any]:
+    """Run a program as it is; return its exit status, what it printed, how long it took."""
+    start = time.time()
+    command = [str(work.binary), *work.words(work.said["arguments"])]
+    status, printed = run(command, work.place, RUN_SECONDS)
+    return {"status": status, "printed": printed[:PRINTED], "alone": time.time() - start}
 
 
 def read(work: Work, asked: Asked, report: Path, found: dict[str, Any], book: Book) -> None:
@@ -364,7 +380,7 @@ def main() -> None:
         (folder / f"inputs-{size}").mkdir(exist_ok=True)
         write_inputs(folder / f"inputs-{size}", times)
     works = [
-        Work(said, folder, made / re.sub(r"\W", "-", f"{said['size']}-{said['name']}"))
+        Work(said, folder, _binary(said, folder, made))
         for said in json.loads((folder / "programs.json").read_text())
         if (said["size"], said["collection"], said["name"]) not in done
     ]
@@ -380,6 +396,12 @@ def main() -> None:
                 pool.submit(_tried, work, wanted, made, end, readers, book)
         builders.shutdown(cancel_futures=True)
     book.code.close()
+
+
+def _binary(said: dict[str, Any], folder: Path, made: Path) -> Path:
+    """Where the binary of a program is, or will be."""
+    there = folder / said.get("binary", "-")
+    return there if there.is_file() else made / re.sub(r"\W", "-", f"{said['size']}-{said['name']}")
 
 
 def _tried(

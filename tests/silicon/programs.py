@@ -128,6 +128,7 @@ def spelt(kernel: str) -> str:
 
 def plain_name(kernel: str) -> str:
     """A kernel's name without its return type, arguments and namespaces."""
+    kernel = re.sub(r"\(anonymous namespace\)::|<unnamed>::", "", kernel)
     name = re.split(r"[<(]", kernel.removeprefix("void "))[0]
     return name.rpartition("::")[2].strip()
 
@@ -239,8 +240,8 @@ def compare(
         sass = opcodes(run, launch.kernel)
         if launch.has_code and sass is not None:
             ptx = accesses(ours, trace.launches[number])
-            agreed[run[2], spelt(launch.kernel)] = _agreements(ptx, machine(sass))
-        yield from _pairs(run, launch, number, ours, agreed.get((run[2], spelt(launch.kernel))))
+            agreed[run[2], spelt(launch.kernel)] = agreements(ptx, machine(sass))
+        yield from pairs_of(run, launch, number, ours, agreed.get((run[2], spelt(launch.kernel))))
 
 
 def _find(launch: Counted, profiles: list[LaunchProfile], taken: set[int]) -> int | None:
@@ -258,7 +259,7 @@ def _find(launch: Counted, profiles: list[LaunchProfile], taken: set[int]) -> in
     return None
 
 
-def _agreements(ptx: Mapping[str, Widths], chip: Mapping[str, Widths]) -> Agreement:
+def agreements(ptx: Mapping[str, Widths], chip: Mapping[str, Widths]) -> Agreement:
     if "generic" in chip:  # of any class, also of one that neither names
         return dict.fromkeys({*ptx, *chip, *OPS.values()}, GENERIC)
     return {name: _change(ptx.get(name, {}), chip.get(name, {})) for name in {*ptx, *chip}}
@@ -273,7 +274,7 @@ def _change(ptx: Widths, chip: Widths) -> str:
     return MORE if sum(chip.values()) > sum(ptx.values()) else LESS
 
 
-def _pairs(
+def pairs_of(
     run: Run, launch: Counted, number: int, ours: LaunchProfile, agreed: Agreement | None
 ) -> Iterator[Beside]:
     for metric, theirs in launch.counters.items():

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import polars as pl
+from silicon import unseen
 from silicon.caches import NEAR as CACHES
 from silicon.programs import FOLDER, TIMED, Beside
 
@@ -102,6 +103,13 @@ UNLIKE = (
     "were recorded as fit into minutes; a graph's branches may run in any order."
 )
 REASONS = (
+    ("0_hello_world", "", "`printf` is the driver's code on the chip"),
+    (
+        "01.04-feature",
+        "op_st",
+        "which thread writes where depends on the order of atomic additions",
+    ),
+    ("02.04-euclidean", "registers", "the program's nvcc 13.0 makes 103 registers of it, 13.5 101"),
     ("heartwall", "", "nvcc 13.5 makes 32 registers of it, nvcc 13.0 the chip's 40"),
     (
         "ch12",
@@ -186,6 +194,15 @@ def section() -> Iterator[str]:
     yield NOT_NEAR.rstrip("\n")
     yield from _far([b for b in compared if b.kind == "cache"])
     yield from _others([b for b in kept(OTHERS) if b.kind == "count"])
+    yield from _unseen([b for b in kept(unseen.COMPARED) if b.kind == "count"])
+
+
+def _unseen(counts: Sequence[Beside]) -> Iterator[str]:
+    """The part about programs that were never run before."""
+    yield unseen.head(counts, shares, _percent)
+    yield from _left_out(counts)
+    yield FAR.rstrip("\n")
+    yield from _far(counts)
 
 
 def _others(counts: Sequence[Beside]) -> Iterator[str]:

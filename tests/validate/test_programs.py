@@ -10,6 +10,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from silicon import unseen
 from silicon.programs import Beside
 from silicon.programs_page import OTHERS, kept, reason, renewed, shares
 
@@ -56,10 +57,28 @@ def test_programs_of_collections_that_were_not_at_hand_are_counted_as_well() -> 
     assert len({beside.run for beside in counts}) >= 20
 
 
-def test_the_chips_side_of_other_programs_is_what_was_captured() -> None:
-    launches = pl.read_parquet(FOLDER / "others_launches.parquet")
+def test_programs_that_were_never_run_before_end_and_count_as_on_the_chip() -> None:
+    ended = unseen.outcomes()
+    counts = [beside for beside in kept(unseen.COMPARED) if beside.kind == "count"]
+    every, near, _ = shares(counts)
+    comparable, close, _ = shares(beside for beside in counts if not beside.why_not)
+    assert len(ended) >= 80
+    assert sum(each.is_whole for each in ended) >= 0.9 * len(ended)
+    assert [e.program for e in ended if e.on_chip != e.recorded and not e.why] == []
+    assert len({beside.run for beside in counts}) >= 60
+    assert comparable > 0.9 * every > 5000
+    assert close >= 0.97 * comparable
+    assert near >= 0.97 * every
+
+
+@pytest.mark.parametrize(
+    ("table", "pairs_of"),
+    [("others_launches.parquet", OTHERS), ("unseen_launches.parquet", unseen.COMPARED)],
+)
+def test_the_chips_side_of_other_programs_is_what_was_captured(table: str, pairs_of: Path) -> None:
+    launches = pl.read_parquet(FOLDER / table)
     captured: dict[tuple[str, ...], set[float]] = {}
-    pairs = [beside for beside in kept(OTHERS) if beside.metric in launches.columns]
+    pairs = [beside for beside in kept(pairs_of) if beside.metric in launches.columns]
     for row in launches.iter_rows(named=True):
         for metric in {beside.metric for beside in pairs}:
             captured.setdefault((*(row[name] for name in RUN), metric), set()).add(row[metric])
@@ -68,7 +87,7 @@ def test_the_chips_side_of_other_programs_is_what_was_captured() -> None:
 
 
 def test_each_comparable_count_that_is_not_near_has_its_reason(compared: list[Beside]) -> None:
-    both = [*compared, *kept(OTHERS)]
+    both = [*compared, *kept(OTHERS), *kept(unseen.COMPARED)]
     far = [b for b in both if b.kind == "count" and not b.why_not and not b.is_near]
     assert [(b.run, b.kernel, b.metric) for b in far if not reason(b)] == []
 
