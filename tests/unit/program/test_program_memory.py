@@ -160,3 +160,41 @@ def test_a_load_before_the_first_array_is_told_and_is_no_fault(tmp_path: Path) -
     assert "256 bytes before" in done.err
     (outside,) = done.trace.launches[0].launch.outside
     assert (outside.lanes, outside.block, outside.thread) == (64, 0, 0)
+
+
+def test_advice_about_managed_memory_is_told_again(tmp_path: Path) -> None:
+    source = """
+    #include <cstdio>
+    static char *data;
+    static int ask(cudaMemRangeAttribute which, size_t from, size_t bytes)
+    {
+        int value = -7;
+        cudaMemRangeGetAttribute(&value, 4, which, data + from, bytes);
+        return value;
+    }
+    int main()
+    {
+        cudaMemLocation device = {cudaMemLocationTypeDevice, {0}};
+        cudaMemLocation host = {cudaMemLocationTypeHost, {0}};
+        cudaMallocManaged(&data, 1000);
+        int users[3];
+        printf("%d %d ", ask(cudaMemRangeAttributeReadMostly, 0, 1000),
+               ask(cudaMemRangeAttributePreferredLocation, 0, 1000));
+        cudaMemAdvise(data, 500, cudaMemAdviseSetReadMostly, device);
+        cudaMemAdvise(data, 1000, cudaMemAdviseSetPreferredLocation, host);
+        cudaMemAdvise(data, 1000, cudaMemAdviseSetAccessedBy, device);
+        cudaMemPrefetchAsync(data, 1000, device, 0, 0);
+        printf("%d %d ", ask(cudaMemRangeAttributeReadMostly, 100, 400),
+               ask(cudaMemRangeAttributeReadMostly, 0, 1000));
+        printf("%d %d ", ask(cudaMemRangeAttributePreferredLocation, 0, 1000),
+               ask(cudaMemRangeAttributeLastPrefetchLocation, 0, 1000));
+        cudaMemRangeGetAttribute(users, sizeof users, cudaMemRangeAttributeAccessedBy, data, 1000);
+        printf("%d,%d,%d ", users[0], users[1], users[2]);
+        cudaMemAdvise(data, 1000, cudaMemAdviseUnsetReadMostly, device);
+        printf("%d\\n", ask(cudaMemRangeAttributeReadMostly, 100, 400));
+        return 0;
+    }
+    """
+    done = record(tmp_path, source)
+    # -1 is the host, -2 no device (cudaCpuDeviceId, cudaInvalidDeviceId)
+    assert (done.status, done.out) == (0, "0 -2 1 0 -1 0 0,-2,-2 0\n"), done.err

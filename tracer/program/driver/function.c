@@ -23,6 +23,8 @@ API CUresult cuKernelGetLibrary(CUlibrary *library, CUkernel kernel)
 
 API CUresult cuFuncGetName(const char **name, CUfunction function)
 {
+    if (!name || !function)
+        return CUDA_ERROR_INVALID_VALUE;
     *name = ((struct function *)function)->name;
     return result(begin());
 }

@@ -125,6 +125,9 @@ static CUresult tell_attribute(void *value, CUpointer_attribute which, CUdevicep
     case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE: *(int *)value = 0; break;
     case CU_POINTER_ATTRIBUTE_MAPPED: *(int *)value = 1; break;
     case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES: *(uint64_t *)value = 0; break;
+    case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
+        *(unsigned *)value = CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE;
+        break;
     case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE: *(void **)value = NULL; break;
     default: return refuse_driver("this attribute of cuPointerGetAttribute");
     }
@@ -238,29 +241,75 @@ API CUresult cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute which,
     return result(cudaMemPoolGetAttribute(pool, (enum cudaMemPoolAttr)which, value));
 }
 
-/* There is one memory: nothing needs to be moved or advised. */
-API CUresult cuMemPrefetchAsync(CUdeviceptr place, size_t bytes, CUdevice to, CUstream stream)
+/* Devices were numbers before they were places; -1 is the host. */
+static CUmemLocation numbered(CUdevice number)
 {
-    (void)place, (void)bytes, (void)to, (void)stream;
-    return result(begin());
+    CUmemLocation place = {number < 0 ? CU_MEM_LOCATION_TYPE_HOST : CU_MEM_LOCATION_TYPE_DEVICE,
+                           {number < 0 ? 0 : number}};
+    return place;
+}
+
+static struct cudaMemLocation as_runtime(CUmemLocation place)
+{
+    return (struct cudaMemLocation){(enum cudaMemLocationType)place.type, {place.id}};
 }
 
 API CUresult cuMemPrefetchAsync_v2(CUdeviceptr place, size_t bytes, CUmemLocation to,
                                    unsigned flags, CUstream stream)
 {
-    (void)place, (void)bytes, (void)to, (void)flags, (void)stream;
-    return result(begin());
+    return result(cudaMemPrefetchAsync(pointer(place), bytes, as_runtime(to), flags, stream));
 }
 
-API CUresult cuMemAdvise(CUdeviceptr place, size_t bytes, CUmem_advise advice, CUdevice where)
+API CUresult cuMemPrefetchAsync(CUdeviceptr place, size_t bytes, CUdevice to, CUstream stream)
 {
-    (void)place, (void)bytes, (void)advice, (void)where;
-    return result(begin());
+    return cuMemPrefetchAsync_v2(place, bytes, numbered(to), 0, stream);
+}
+
+/* The lists have the layout of the runtime's. */
+API CUresult cuMemPrefetchBatchAsync(CUdeviceptr *places, size_t *bytes, size_t count,
+                                     CUmemLocation *to, size_t *firsts, size_t to_count,
+                                     unsigned long long flags, CUstream stream)
+{
+    return result(cudaMemPrefetchBatchAsync((void **)places, bytes, count,
+                                            (struct cudaMemLocation *)to, firsts, to_count, flags,
+                                            stream));
+}
+
+API CUresult cuMemDiscardBatchAsync(CUdeviceptr *places, size_t *bytes, size_t count,
+                                    unsigned long long flags, CUstream stream)
+{
+    return result(cudaMemDiscardBatchAsync((void **)places, bytes, count, flags, stream));
+}
+
+API CUresult cuMemDiscardAndPrefetchBatchAsync(CUdeviceptr *places, size_t *bytes, size_t count,
+                                               CUmemLocation *to, size_t *firsts, size_t to_count,
+                                               unsigned long long flags, CUstream stream)
+{
+    return cuMemPrefetchBatchAsync(places, bytes, count, to, firsts, to_count, flags, stream);
 }
 
 API CUresult cuMemAdvise_v2(CUdeviceptr place, size_t bytes, CUmem_advise advice,
                             CUmemLocation where)
 {
-    (void)place, (void)bytes, (void)advice, (void)where;
-    return result(begin());
+    return result(cudaMemAdvise(pointer(place), bytes, (enum cudaMemoryAdvise)advice,
+                                as_runtime(where)));
+}
+
+API CUresult cuMemAdvise(CUdeviceptr place, size_t bytes, CUmem_advise advice, CUdevice where)
+{
+    return cuMemAdvise_v2(place, bytes, advice, numbered(where));
+}
+
+API CUresult cuMemRangeGetAttribute(void *value, size_t size, CUmem_range_attribute which,
+                                    CUdeviceptr place, size_t bytes)
+{
+    return result(cudaMemRangeGetAttribute(value, size, (enum cudaMemRangeAttribute)which,
+                                           pointer(place), bytes));
+}
+
+API CUresult cuMemRangeGetAttributes(void **values, size_t *sizes, CUmem_range_attribute *which,
+                                     size_t count, CUdeviceptr place, size_t bytes)
+{
+    return result(cudaMemRangeGetAttributes(values, sizes, (enum cudaMemRangeAttribute *)which,
+                                            count, pointer(place), bytes));
 }

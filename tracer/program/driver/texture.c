@@ -50,6 +50,8 @@ API CUresult cuArray3DCreate_v2(CUarray *array, const CUDA_ARRAY3D_DESCRIPTOR *a
 {
     struct cudaChannelFormatDesc texel = texel_of(asked->Format, asked->NumChannels);
     struct cudaExtent extent = {asked->Width, asked->Height, asked->Depth};
+    if (!asked->Format || !asked->NumChannels)
+        return CUDA_ERROR_INVALID_VALUE;
     if (!texel.x)
         return refuse_driver("this format of cuArray3DCreate");
     return result(cudaMalloc3DArray((cudaArray_t *)array, &texel, extent, asked->Flags));

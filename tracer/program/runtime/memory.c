@@ -106,8 +106,10 @@ cudaError_t allocate(void **pointer, size_t bytes, enum place place, const char 
     if (status || !bytes)
         return status;
     status = reserve(&allocation, ALIGNMENT, name);
-    if (!status)
+    if (!status) {
         *pointer = (void *)(uintptr_t)allocation.address;
+        forget_advice(*pointer, bytes);
+    }
     return status;
 }
 
@@ -307,23 +309,6 @@ API cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total)
     pthread_mutex_unlock(&lock);
     return done(cudaSuccess);
 }
-
-/* There is one memory: nothing needs to be moved or advised. */
-API cudaError_t cudaMemPrefetchAsync(const void *pointer, size_t bytes,
-                                     struct cudaMemLocation location, unsigned flags,
-                                     cudaStream_t stream)
-{
-    (void)pointer, (void)bytes, (void)location, (void)flags, (void)stream;
-    return done(begin());
-}
-
-API cudaError_t cudaMemAdvise(const void *pointer, size_t bytes, enum cudaMemoryAdvise advice,
-                              struct cudaMemLocation location)
-{
-    (void)pointer, (void)bytes, (void)advice, (void)location;
-    return done(begin());
-}
-
 API cudaError_t cudaStreamAttachMemAsync(cudaStream_t stream, void *pointer, size_t bytes,
                                          unsigned flags)
 {

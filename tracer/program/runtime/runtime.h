@@ -98,6 +98,9 @@ struct set {
 };
 cudaError_t run_set(const void *what);
 
+/* advice.c: what was advised about memory that is now another's */
+void forget_advice(const void *pointer, size_t bytes);
+
 /* array.c */
 struct cudaArray {
     uint32_t number;

@@ -64,10 +64,18 @@ API cudaError_t twelve_cudaGetDeviceProperties_v2(struct properties *p, int numb
 }
 TWELVE(cudaGetDeviceProperties_v2)
 
+/* Devices were numbers; the host was -1. */
+static struct cudaMemLocation numbered(int number)
+{
+    if (number == cudaCpuDeviceId)
+        return (struct cudaMemLocation){cudaMemLocationTypeHost, {0}};
+    return (struct cudaMemLocation){cudaMemLocationTypeDevice, {number}};
+}
+
 API cudaError_t twelve_cudaMemAdvise(const void *pointer, size_t bytes,
                                      enum cudaMemoryAdvise advice, int where)
 {
-    struct cudaMemLocation location = {cudaMemLocationTypeDevice, {where}};
+    struct cudaMemLocation location = numbered(where);
     return cudaMemAdvise(pointer, bytes, advice, location);
 }
 TWELVE(cudaMemAdvise)
@@ -75,7 +83,7 @@ TWELVE(cudaMemAdvise)
 API cudaError_t twelve_cudaMemPrefetchAsync(const void *pointer, size_t bytes, int where,
                                             cudaStream_t stream)
 {
-    struct cudaMemLocation location = {cudaMemLocationTypeDevice, {where}};
+    struct cudaMemLocation location = numbered(where);
     return cudaMemPrefetchAsync(pointer, bytes, location, 0, stream);
 }
 TWELVE(cudaMemPrefetchAsync)
