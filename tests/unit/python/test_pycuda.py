@@ -11,6 +11,10 @@ from program_run import cutrace
 COMPILER = """
 def compile_plain(source, options, keep, nvcc, cache_dir, target="cubin"):
     raise OSError("there is no nvcc")
+
+class DynamicModule:
+    def add_stdlib(self, library):
+        raise OSError(f"there is no lib{library}.a")
 """
 DRIVER = """
 class CompileError(Exception):
@@ -32,6 +36,13 @@ extern "C" __global__ void scale(float *data, float by, int n)
         data[blockIdx.x * 32 + threadIdx.x] *= kept[threadIdx.x];
 }
 """
+dynamic = compiler.DynamicModule()
+assert dynamic.add_stdlib("cudadevrt") is dynamic
+try:
+    dynamic.add_stdlib("cublas_device")
+    raise SystemExit("a library that is not there was found")
+except OSError:
+    pass
 code = compiler.compile_plain(SCALE, ["-arch", "sm_90"], False, "nvcc", None)
 cuda = ctypes.CDLL("libcuda.so.1")
 

@@ -38,6 +38,13 @@ def compile_to_ptx(compiler: Any) -> None:
             return made.read_bytes()
 
     compiler.compile_plain = compile_plain
+    add_library = compiler.DynamicModule.add_stdlib
+
+    def add_own(self: Any, library: str) -> Any:
+        """Functions by which kernels launch kernels are there; no file of CUDA's has them here."""
+        return self if library == "cudadevrt" else add_library(self, library)
+
+    compiler.DynamicModule.add_stdlib = add_own
 
 
 def _nvcc() -> list[str]:
