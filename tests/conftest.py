@@ -22,6 +22,7 @@ for one: ten take 0.3 s of CPU a kernel, a fifth of the time of all tests."""
 
 for variable in ("PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE", "COLUMNS", "NO_COLOR"):
     os.environ.pop(variable, None)  # what the commands and scripts that tests start would obey
+os.environ.setdefault("XDG_CACHE_HOME", str(Path.home() / ".cache"))  # for those with another home
 
 UNIT = Path(__file__).parent / "unit"
 SLOW_FOLDERS = {"advice", "commands", "program", "python"}

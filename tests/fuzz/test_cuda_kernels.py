@@ -8,7 +8,7 @@ from fuzz.cuda import found
 from fuzz.cuda.check import Found, How, check_kernels
 from fuzz.cuda.kernel import make_kernel
 
-FIXED, NEW, CHUNK = 200, 20, 20
+FIXED, NEW, CHUNK = 120, 20, 20
 FOUND = sorted(Path(__file__).with_name("found").glob("*.cu"))
 
 
