@@ -49,14 +49,18 @@ class Touches:
 def first_touches(trace: LaunchTrace, wanted: Ints) -> Touches:
     """Look at the accesses of the `wanted` blocks to global memory."""
     found, rows = list[Ints](), 0
+    is_wanted = np.zeros(trace.launch.blocks, np.bool_)
+    is_wanted[wanted] = True
     for batch in trace.access_batches(("block", "warp", "pc", "space", "base", "pattern")):
-        block, warp, pc, space, base, pattern = (
-            np.asarray(batch[name].to_numpy()).astype(np.int64)
-            for name in ("block", "warp", "pc", "space", "base", "pattern")
+        is_mine = is_wanted[batch["block"].to_numpy()]
+        is_mine &= batch["space"].to_numpy() == Space.GLOBAL
+        mine = np.flatnonzero(is_mine)
+        block, warp, pc, base, pattern = (
+            batch[name].to_numpy()[mine].astype(np.int64)
+            for name in ("block", "warp", "pc", "base", "pattern")
         )
-        mine = np.flatnonzero((space == Space.GLOBAL) & np.isin(block, wanted))
-        who = np.searchsorted(wanted, block[mine]) * WARPS + warp[mine]
-        found.append(np.stack((pc[mine], who, base[mine], pattern[mine]), axis=1))
+        who = np.searchsorted(wanted, block) * WARPS + warp
+        found.append(np.stack((pc, who, base, pattern), axis=1))
         rows += len(mine)
         if rows > MOST:
             break

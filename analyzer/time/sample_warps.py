@@ -4,16 +4,21 @@ Of some blocks the warp that runs longest is kept with its history. Of all block
 are counted, since an SM that has longer ones than the others ends last.
 """
 
+import json
+import zlib
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 
+from ...models.replay.kept import kept_answer
 from ...models.replay.seam import Ints
 from ...traces.reader import LaunchTrace
 from ...traces.table.nested import list_values
 from ...traces.table.unique import sorted_unique
+from . import first_touches as touching
 from .first_touches import Touches, first_touches
 
 SAMPLE = 8
@@ -38,7 +43,11 @@ class Ran:
 
 
 def sample_warps(trace: LaunchTrace) -> Ran:
-    """Look at what warps ran, and where some blocks' loads went."""
+    """Look at what warps ran, and where some blocks' loads went, or at what was found before."""
+    return kept_answer(trace, [Path(__file__), Path(touching.__file__)], _sample, _pack, _unpack)
+
+
+def _sample(trace: LaunchTrace) -> Ran:
     wanted = sorted_unique(np.linspace(0, trace.launch.blocks - 1, SAMPLE).astype(np.int64))
     rows: dict[tuple[int, int], list[int]] = {}
     lengths = _lengths(trace)
@@ -60,6 +69,23 @@ def sample_warps(trace: LaunchTrace) -> Ran:
     found = Counter(each for _, each in longest.values())
     histories = [(tuple(e for p in each for e in paths[p]), n) for each, n in found.items()]
     return Ran(histories, sums, first_touches(trace, wanted))
+
+
+def _pack(ran: Ran) -> bytes:
+    touches = ran.touches
+    told = ran.histories, [*touches.firsts.items()], [*touches.passes.items()]
+    head = json.dumps((*told, sorted(touches.any_order))).encode()
+    return head + b"\n" + zlib.compress(ran.sizes.astype("<i8").tobytes(), 1)
+
+
+def _unpack(data: bytes) -> Ran:
+    head, _, sizes = data.partition(b"\n")
+    histories, firsts, passes, any_order = json.loads(head)
+    return Ran(
+        [(tuple((block, times) for block, times in each), many) for each, many in histories],
+        np.frombuffer(zlib.decompress(sizes), "<i8"),
+        Touches(dict(firsts), dict(passes), frozenset(any_order)),
+    )
 
 
 def _lengths(trace: LaunchTrace) -> Ints:

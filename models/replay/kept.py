@@ -9,11 +9,11 @@ launch is replayed. A device with a model from elsewhere is, too: nobody knows w
 
 import io
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from hashlib import blake2b
 from pathlib import Path
 from struct import pack, unpack_from
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 import polars as pl
 
@@ -34,6 +34,7 @@ _SIZES = "<3Q"
 STAGES = ("models", "traces", "native")
 """Folders with the source of what counts."""
 
+Found = TypeVar("Found")
 Frames: TypeAlias = tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]
 """`counts`, `mixed` and `lanes_on` of a `LaunchCounts`."""
 
@@ -56,15 +57,29 @@ def kept_frame(
 
     `source` is the module that it is defined in, without which nothing else decides.
     """
+    return kept_answer(trace, [source], make, _packed, _unpacked)
+
+
+def kept_answer(
+    trace: "LaunchTrace",
+    sources: Sequence[Path],
+    make: Callable[["LaunchTrace"], Found],
+    pack: Callable[[Found], bytes],
+    unpack: Callable[[bytes], Found],
+) -> Found:
+    """Return what `make` finds in a trace, or what it found before, unpacked.
+
+    `sources` are the modules beside those of models and traces that decide what that is.
+    """
     asked = _key(trace)
     if asked is None:
         return make(trace)
-    key = key_of(asked, make.__name__, source.read_bytes())
+    key = key_of(asked, make.__name__, *(source.read_bytes() for source in sources))
     if (data := load(KIND, key)) is not None:
-        return pl.read_ipc(io.BytesIO(data), use_pyarrow=False)
-    frame = make(trace)
-    keep(KIND, key, _packed(frame), MOST_BYTES)
-    return frame
+        return unpack(data)
+    found = make(trace)
+    keep(KIND, key, pack(found), MOST_BYTES)
+    return found
 
 
 def _key(trace: "LaunchTrace") -> str | None:
@@ -85,7 +100,7 @@ def load_counts(key: str | None) -> Frames | None:
         return None
     place, frames = 24, []
     for size in unpack_from(_SIZES, data):
-        frames.append(pl.read_ipc(io.BytesIO(data[place : place + size]), use_pyarrow=False))
+        frames.append(_unpacked(data[place : place + size]))
         place += size
     return frames[0], frames[1], frames[2]
 
@@ -104,16 +119,29 @@ def _packed(frame: pl.DataFrame) -> bytes:
     return file.getvalue()
 
 
+def _unpacked(data: bytes) -> pl.DataFrame:
+    return pl.read_ipc(io.BytesIO(data), use_pyarrow=False)
+
+
 def _is_foreign(device: Device) -> bool:
     return any(is_foreign(stage.model) for stage in device.stages)
 
 
 def _digest(folder: Path) -> bytes:
     """Return a hash of the tables of a launch."""
+    tables = [folder / f"{name}.arrow" for name in TABLES]
+    found = [path.stat() for path in tables]
+    return _digest_of(
+        tuple(tables), tuple((each.st_ino, each.st_size, each.st_mtime_ns) for each in found)
+    )
+
+
+@lru_cache(16)
+def _digest_of(tables: tuple[Path, ...], stamps: tuple[tuple[int | None, ...], ...]) -> bytes:
+    """Return a hash of files, read once as long as they are as their stamps say."""
     digest = blake2b()
-    for name in TABLES:
-        path = folder / f"{name}.arrow"
-        digest.update(pack("<Q", path.stat().st_size))
+    for path, (_, size, _) in zip(tables, stamps, strict=True):
+        digest.update(pack("<Q", size))
         with path.open("rb") as file:
             while piece := file.read(1 << 20):
                 digest.update(piece)

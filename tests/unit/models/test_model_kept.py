@@ -11,6 +11,8 @@ from warps import warp
 from cutrace.analyzer.counting import footprint
 from cutrace.analyzer.counting.footprint import count_touched
 from cutrace.analyzer.profile import Profile, analyze
+from cutrace.analyzer.time import sample_warps as sampling
+from cutrace.analyzer.time.sample_warps import sample_warps
 from cutrace.models.replay import jobs, kept
 from cutrace.models.replay.replay import replay as count
 from cutrace.traces.reader import Trace, read_trace
@@ -101,8 +103,8 @@ def test_what_is_broken_is_replayed(
     trace: Trace, replayed: list[str], tmp_path: Path, harm: Callable[[Path], None]
 ) -> None:
     first = analyze(trace, device="h200")
-    (found,) = (tmp_path / "cache" / "cutrace" / kept.KIND).iterdir()
-    harm(found)
+    for found in (tmp_path / "cache" / "cutrace" / kept.KIND).iterdir():
+        harm(found)
     assert same(analyze(trace, device="h200"), first)
     assert replayed == ["h200", "h200"]
     assert same(analyze(trace, device="h200"), first)
@@ -137,3 +139,17 @@ def test_what_arrays_are_touched_is_counted_once(
     assert first.rows() == [("data", 32 * 4 + 32 * 4 - 11 * 4)]  # words 0 to 31; 0, 3 to 93
     monkeypatch.setattr(footprint, "_distinct_rows", None)
     assert count_touched(launch).equals(first)
+
+
+def test_what_warps_ran_is_looked_at_once(
+    trace: Trace, replayed: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (launch,) = trace.launches
+    first = sample_warps(launch)
+    monkeypatch.setattr(sampling, "first_touches", None)
+    again = sample_warps(launch)
+    assert again.touches.firsts == first.touches.firsts == {0: 1 / 2}  # both begin at one place
+    # 32 words lie in one line, a bank each; 0, 3 to 93 do, too, in three lines of four a cycle
+    assert again.touches.passes == first.touches.passes == {0: 1.0}
+    assert (again.histories, again.touches.any_order) == (first.histories, frozenset())
+    assert again.sizes.tolist() == first.sizes.tolist()
