@@ -105,7 +105,8 @@ def _facts(model: "Model") -> dict[str, int]:
 def tell_end(name: str, trace: Path, ended: "Ended", hint: bool = True) -> int:
     """Say on stderr how it went and what to type next; return the exit status for a shell."""
     kept = f"{trace} has {ended.launches} launch{'es' if ended.launches != 1 else ''}"
-    lost = f", {ended.refused} that failed are left out" if ended.refused else ""
+    are = "is" if ended.refused == 1 else "are"
+    lost = f", {ended.refused} that failed {are} left out" if ended.refused else ""
     lost += f"; {ended.left_out}" if ended.left_out else ""
     how = ended.why or _ending(ended.status)
     _say(f"{name}: {how}; {kept}{lost}" if how else f"{kept}{lost}")

@@ -50,11 +50,14 @@ class Chooser:
 
 @dataclass(slots=True)
 class Tally:
-    """How far a recording is: launches that were run, those recorded, bytes of the trace."""
+    """How far a recording is: launches that were run, those recorded, bytes of the trace, and the
+    kernel that runs, if one does.
+    """
 
     run: int = 0
     recorded: int = 0
     bytes: int = 0
+    running: str = ""
     since: float = field(default_factory=time.monotonic)
 
     def text(self) -> str:

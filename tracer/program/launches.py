@@ -159,6 +159,7 @@ class Launches:
         if tally.recorded == self._limit:
             raise EnoughError(f"{tally.recorded} launches")
         is_chosen = self._chooser.takes(function)
+        tally.running = function.signature.name
         if is_chosen and self._writer.has_room:
             configured.run(packed, tuple(self._describe(function, packed)), *caller)
             tally.recorded += 1
@@ -167,6 +168,7 @@ class Launches:
             self._writer.not_chosen += not is_chosen
             self._writer.without_room += is_chosen
         tally.run += 1
+        tally.running = ""
         tally.bytes = self._writer.bytes
 
     def _count(
@@ -191,6 +193,7 @@ class Launches:
         """Say what is wrong; the error that the program gets."""
         print(f"cutrace: launch {self._tally.run}: {problem}", file=sys.stderr)
         self.refused += 1
+        self._tally.running = ""
         if printed := self._take_printed():
             sys.stdout.buffer.write(printed)
             sys.stdout.flush()

@@ -105,6 +105,8 @@ def _serve(
     status, why = _answer(child, Server(storage, parts), order.seconds)
     if not greeter.asked and not why:
         raise CutraceError(why_nothing_came(order.words[0], status))
+    if why and order.tally.running:
+        why += f", while launch {order.tally.run} ran, kernel `{order.tally.running}`"
     return Ended(status, order.tally.recorded, launches.refused, why)
 
 

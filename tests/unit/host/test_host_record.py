@@ -338,6 +338,14 @@ def test_a_file_of_another_kind_is_refused() -> None:
     assert message(source="notes.txt") == "notes.txt: expected a .cu, .ptx or .py file"
 
 
+def test_a_program_or_a_source_of_host_code_is_told_how_it_is_recorded() -> None:
+    write("app", "")
+    Path("app").chmod(0o755)
+    assert message(source="app").endswith("file; of a program, `cutrace record -- ./PROGRAM`")
+    write("host.cu", "int main() { return 0; }\n")
+    assert message(source="host.cu").endswith("`cutrace record host.cu --` runs the whole program")
+
+
 def test_a_script_records_to_its_own_path_or_where_it_is_asked() -> None:
     write("a.py", SCRIPT.format(path='"own.cutrace"'))
     assert record("a.py") == Path("own.cutrace")

@@ -75,6 +75,19 @@ def test_a_program_without_end_is_ended_after_so_many_seconds(tmp_path: Path) ->
     assert "it was ended after 4 s, as asked; app.cutrace has 1 launch" in done.err
 
 
+def test_a_kernel_without_end_is_named_when_the_time_is_over(tmp_path: Path) -> None:
+    source = KERNELS + (
+        "__global__ void spin(volatile int *x) { while (x[0] == 0) x[1] = x[1] + 1; }\n"
+        "int main() { int *x; CHECK(cudaMalloc(&x, 8)); CHECK(cudaMemset(x, 0, 8));\n"
+        "hello<<<1, 1>>>(); spin<<<1, 32>>>(x); CHECK(cudaDeviceSynchronize()); }\n"
+    )
+    done = record(tmp_path, source, options=["--timeout", "4"])
+    assert (
+        "it was ended after 4 s, as asked, while launch 1 ran, kernel `spin`; app.cutrace has 1"
+        in done.err
+    )
+
+
 def test_ctrl_c_ends_the_program_and_leaves_its_launches(tmp_path: Path) -> None:
     source = KERNELS + (
         "#include <unistd.h>\n#include <signal.h>\nint main() { hello<<<1, 1>>>();"

@@ -52,7 +52,8 @@ def explain_launches(
     structures take that it defines.
     """
     if not kernels:
-        return f"{source} has no kernel: expected a __global__ function"
+        whole = f"; `cutrace record {source} --` runs the whole program" if "main(" in text else ""
+        return f"{source} has no kernel: expected a __global__ function{whole}"
     listed = "".join(f"\n  {each}" for each in kernels)
     plain = [each for each in kernels if not (_takes_texture(each) or _takes_value(each, text))]
     if not plain:

@@ -1,5 +1,6 @@
 """Record a source file: CUDA C++ or PTX with launch lines, or a Python script with a session."""
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -46,7 +47,10 @@ def record(
             raise CutraceError(f"{path}: a script launches its kernels itself, without --launch")
         return record_script(path, None if out is None else trace, trace)
     if path.suffix not in (".cu", ".ptx"):
-        raise CutraceError(f"{path}: expected a .cu, .ptx or .py file")
+        program = (
+            "; of a program, `cutrace record -- ./PROGRAM`" if os.access(path, os.X_OK) else ""
+        )
+        raise CutraceError(f"{path}: expected a .cu, .ptx or .py file{program}")
     lines = [parse_launch(line) for line in launches] or _comment_lines(path)
     with Session(trace, output=output) as gpu:
         module = _load(gpu, path, lines, arch, options)
