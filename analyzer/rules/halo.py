@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...models.replay.rows.numbering import number_rows
 from ...models.replay.seam import Ints
 from ...traces.table.unique import sorted_unique
 from ..advice.advice import Evidence, Finding
@@ -96,7 +97,9 @@ def _tiles(evidence: Evidence, accesses: Sequence[Access]) -> Tiles | None:
     asked = sum(map(len, addresses))
     if not asked:
         return None
-    words, place = np.unique(np.concatenate(addresses), return_inverse=True)
+    address = np.concatenate(addresses)
+    low = int(address.min())
+    words, place = number_rows(address - low, int(address.max()) - low + 1)
     block = np.concatenate(blocks)
     tiles = sorted_unique(block * len(words) + place)
     wanted = np.bincount(tiles % len(words))

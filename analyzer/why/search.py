@@ -1,11 +1,10 @@
 """The access to look at: the worst of some instructions on a device, or one by its identifier."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import lcm
 
 import numpy as np
-import pyarrow as pa
 
 from ...errors import CutraceError
 from ...models.replay.device.device import Device
@@ -13,9 +12,10 @@ from ...models.replay.device.fallback import adapt_kinds
 from ...models.replay.device.wiring import Wire, wire
 from ...models.replay.rows.patterns import Shapes
 from ...models.replay.rows.sites import Sites, read_sites
-from ...models.replay.seam import Batch, Bools, Ints, Kind, Model
+from ...models.replay.seam import Batch, Ints, Kind, Model
 from ...traces.reader import LaunchTrace
 from ...traces.table.unique import sorted_unique
+from .distinct_rows import Columns, column, columns_of, distinct_rows, take
 
 ASKED = 1 << 13
 """Rows that a model is asked about at a time."""
@@ -74,8 +74,10 @@ class Searcher:
         """
         found: dict[tuple[int, str], Access] = {}
         wanted = None if pcs is None else np.fromiter(pcs, np.int64)
-        for batch in self.trace.access_batches():
-            for access in self._worst_of(batch, wanted):
+        period = lcm(*(max(model.period, 1) for model, _ in self._servers.values()))
+        for columns in distinct_rows(self.trace, self._sites, period, wanted):
+            by = self._sites.locate(columns["pc"], columns["space"])
+            for access in self._cost(columns, by):
                 key = access.pc, access.kind.space
                 if key not in found or access.order > found[key].order:
                     found[key] = access
@@ -86,8 +88,8 @@ class Searcher:
         for batch in self.trace.access_batches():
             chosen = np.ones(batch.num_rows, np.bool_)
             for name, value in zip(PLACE, place, strict=True):
-                chosen &= _column(batch, name) == value
-            for access in self._cost(batch, np.flatnonzero(chosen)):
+                chosen &= column(batch, name) == value
+            for access in self._cost(take(columns_of(batch), np.flatnonzero(chosen))):
                 return access
         return None
 
@@ -95,24 +97,11 @@ class Searcher:
         """The pcs of all instructions that access memory."""
         found: set[int] = set()
         for batch in self.trace.access_batches():
-            found |= set(sorted_unique(_column(batch, "pc")).tolist())
+            found |= set(sorted_unique(column(batch, "pc")).tolist())
         return found
 
-    def _worst_of(self, batch: pa.RecordBatch, wanted: Ints | None) -> Iterator[Access]:
-        """The worst rows of a batch, one a site, asked about each distinct row once."""
-        pc, base = _column(batch, "pc"), _column(batch, "base")
-        chosen: Bools = np.ones(len(pc), np.bool_) if wanted is None else np.isin(pc, wanted)
-        rows = np.flatnonzero(chosen)
-        site = self._sites.locate(pc[rows], _column(batch, "space")[rows])
-        period = lcm(*(max(model.period, 1) for model, _ in self._servers.values()))
-        many = len(self._shapes)
-        keys = (site * many + _column(batch, "pattern")[rows]) * period + base[rows] % period
-        _, first = np.unique(keys, return_index=True)
-        yield from self._cost(batch, rows[np.sort(first)], by=site[np.sort(first)])
-
-    def _cost(self, batch: pa.RecordBatch, rows: Ints, by: Ints | None = None) -> Iterator[Access]:
+    def _cost(self, columns: Columns, by: Ints | None = None) -> Iterator[Access]:
         """Ask about rows; with `by`, (n,), yield only the worst of each of its values."""
-        columns = {name: _column(batch, name)[rows] for name in batch.schema.names}
         kinds = self._sites.kind[self._sites.locate(columns["pc"], columns["space"])]
         for space, (model, names) in self._servers.items():
             mine = np.flatnonzero([self._kinds[kind].space == space for kind in kinds.tolist()])
@@ -130,14 +119,12 @@ class Searcher:
             for row in order.tolist():
                 yield self._access(columns, kinds, mine[row], cost[row], ideal[row])
 
-    def _rebuild(self, columns: Mapping[str, Ints], kinds: Ints, rows: Ints) -> Batch:
+    def _rebuild(self, columns: Columns, kinds: Ints, rows: Ints) -> Batch:
         return self._shapes.rebuild(
             self._kinds, kinds[rows], columns["base"][rows], columns["pattern"][rows]
         )
 
-    def _access(
-        self, columns: Mapping[str, Ints], kinds: Ints, row: int, cost: int, ideal: int
-    ) -> Access:
+    def _access(self, columns: Columns, kinds: Ints, row: int, cost: int, ideal: int) -> Access:
         batch = self._rebuild(columns, kinds, np.array([row]))
         lanes = zip(batch.addresses[0].tolist(), batch.active[0].tolist(), strict=True)
         kind = self._kinds[int(kinds[row])]
@@ -178,7 +165,3 @@ def _servers(wires: Iterable[Wire]) -> dict[str, Server]:
                 for space in candidate.direct:
                     found.setdefault(space, (candidate.build(), names))
     return found
-
-
-def _column(batch: pa.RecordBatch, name: str) -> Ints:
-    return np.asarray(batch[name].to_numpy(), np.int64)

@@ -51,13 +51,17 @@ def keys_of(
 
 
 def kept_frame(
-    trace: "LaunchTrace", source: Path, make: Callable[["LaunchTrace"], pl.DataFrame]
+    trace: "LaunchTrace",
+    source: Path,
+    make: Callable[["LaunchTrace"], pl.DataFrame],
+    about: str = "",
 ) -> pl.DataFrame:
     """Return what `make` finds in a trace, on no device, or what it found before.
 
-    `source` is the module that it is defined in, without which nothing else decides.
+    `source` is the module that it is defined in, without which nothing else decides but what it is
+    `about`.
     """
-    return kept_answer(trace, [source], make, _packed, _unpacked)
+    return kept_answer(trace, [source], make, _packed, _unpacked, about)
 
 
 def kept_answer(
@@ -66,6 +70,7 @@ def kept_answer(
     make: Callable[["LaunchTrace"], Found],
     pack: Callable[[Found], bytes],
     unpack: Callable[[bytes], Found],
+    about: str = "",
 ) -> Found:
     """Return what `make` finds in a trace, or what it found before, unpacked.
 
@@ -74,7 +79,7 @@ def kept_answer(
     asked = _key(trace)
     if asked is None:
         return make(trace)
-    key = key_of(asked, make.__name__, *(source.read_bytes() for source in sources))
+    key = key_of(asked, make.__name__, about, *(source.read_bytes() for source in sources))
     if (data := load(KIND, key)) is not None:
         return unpack(data)
     found = make(trace)

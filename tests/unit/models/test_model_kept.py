@@ -13,7 +13,10 @@ from cutrace.analyzer.counting.footprint import count_touched
 from cutrace.analyzer.profile import Profile, analyze
 from cutrace.analyzer.time import sample_warps as sampling
 from cutrace.analyzer.time.sample_warps import sample_warps
+from cutrace.analyzer.why import distinct_rows
+from cutrace.analyzer.why.search import Searcher
 from cutrace.models.replay import jobs, kept
+from cutrace.models.replay.device.device import load_device
 from cutrace.models.replay.replay import replay as count
 from cutrace.traces.reader import Trace, read_trace
 
@@ -153,3 +156,26 @@ def test_what_warps_ran_is_looked_at_once(
     assert again.touches.passes == first.touches.passes == {0: 1.0}
     assert (again.histories, again.touches.any_order) == (first.histories, frozenset())
     assert again.sizes.tolist() == first.sizes.tolist()
+
+
+def test_rows_that_differ_are_looked_for_once(
+    trace: Trace, replayed: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (launch,) = trace.launches
+
+    def worst(pcs: list[int] | None) -> list[tuple[str, int, int]]:
+        found = Searcher(launch, load_device("h200"), "ca").worst(pcs)
+        return [(access.identifier, access.cost, access.ideal) for access in found]
+
+    # 32 words that are 12 bytes apart lie in 12 sectors, and would fit into 4
+    assert worst(None) == [("0.0.0.3.0", 12, 4)]
+    monkeypatch.setattr(distinct_rows, "_first_rows", None)
+    assert (worst(None), worst([0]), worst([1])) == ([("0.0.0.3.0", 12, 4)],) * 2 + ([],)
+    monkeypatch.undo()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "other"))
+    monkeypatch.setattr(distinct_rows, "FEW", 0)
+    assert (worst(None), worst([0]), worst([1])) == ([("0.0.0.3.0", 12, 4)],) * 2 + ([],)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "third"))
+    monkeypatch.setattr(distinct_rows, "FEW", 2)
+    monkeypatch.setattr(distinct_rows, "TABLE", 0)
+    assert worst(None) == [("0.0.0.3.0", 12, 4)]
