@@ -24,6 +24,9 @@ API CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute which, CUdevice
         return *value = 1, result(begin());
     if (which == CU_DEVICE_ATTRIBUTE_GENERIC_COMPRESSION_SUPPORTED)
         return *value = device.facts.major >= 8, result(begin());
+    if (which == CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS ||
+        which == CU_DEVICE_ATTRIBUTE_CAN_USE_STREAM_WAIT_VALUE_NOR)
+        return *value = 1, result(begin());
     return result(cudaDeviceGetAttribute(value, (enum cudaDeviceAttr)which, number));
 }
 

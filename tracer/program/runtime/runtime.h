@@ -120,11 +120,25 @@ struct CUstream_st {
     unsigned flags;
     int priority;
     cudaGraph_t graph;
+    struct held *held;
 };
 cudaError_t submit(cudaStream_t stream, enum cudaGraphNodeType type, action run, const void *what,
                    size_t bytes);
 cudaGraph_t capturing(cudaStream_t stream);
 void end_capture(cudaGraph_t graph);
+cudaStream_t next_stream(cudaStream_t stream); /* all that the program made; NULL: the first */
+
+/* held.c: what a stream waits for in memory; the numbers are CUstreamWaitValue_flags'. */
+enum { AT_LEAST, EQUAL, ANY_BIT, NOT_ALL };
+struct awaited {
+    const void *place;
+    uint64_t value;
+    int bytes, how;
+};
+cudaError_t await(cudaStream_t stream, const struct awaited *awaited);
+cudaGraph_t held_work(cudaStream_t stream); /* what is kept behind its last wait, or NULL */
+cudaError_t release_held(void);
+cudaError_t finish_held(cudaStream_t stream, int must_end); /* NULL: all */
 
 /* graph.c */
 cudaError_t add_work(cudaGraphNode_t *made, cudaGraph_t graph, const cudaGraphNode_t *needs,

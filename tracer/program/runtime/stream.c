@@ -12,6 +12,7 @@ struct CUevent_st {
     unsigned flags;
     cudaStream_t stream;
     cudaGraph_t graph; /* in whose capture it was recorded */
+    uint32_t is_pending; /* it was recorded behind what its stream still waits for */
 };
 
 static cudaStream_t streams; /* all that the program made */
@@ -30,7 +31,21 @@ cudaError_t submit(cudaStream_t stream, enum cudaGraphNodeType type, action run,
                    size_t bytes)
 {
     cudaGraph_t graph = capturing(stream);
-    return graph ? add_captured(graph, type, run, what, bytes) : run(what);
+    if (!graph && !is_default(stream) && stream->held) {
+        cudaError_t status = release_held();
+        if (status)
+            return status;
+        graph = held_work(stream);
+    }
+    if (graph)
+        return add_captured(graph, type, run, what, bytes);
+    cudaError_t status = run(what);
+    return status ? status : release_held();
+}
+
+cudaStream_t next_stream(cudaStream_t stream)
+{
+    return stream ? stream->next : streams;
 }
 
 API cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned flags, int priority)
@@ -81,7 +96,8 @@ static cudaError_t finish(cudaStream_t stream, int must_end)
 {
     if (capturing(stream))
         return cudaErrorStreamCaptureUnsupported;
-    return finish_waiting(stream, 0, must_end);
+    cudaError_t status = is_default(stream) ? release_held() : finish_held(stream, must_end);
+    return status ? status : finish_waiting(stream, 0, must_end);
 }
 
 API cudaError_t cudaStreamSynchronize(cudaStream_t stream)
@@ -96,7 +112,8 @@ API cudaError_t cudaStreamQuery(cudaStream_t stream)
 
 API cudaError_t cudaDeviceSynchronize(void)
 {
-    return done(finish_waiting(NULL, 1, 1));
+    cudaError_t status = finish_held(NULL, 1);
+    return done(status ? status : finish_waiting(NULL, 1, 1));
 }
 
 API cudaError_t cudaStreamGetPriority(cudaStream_t stream, int *priority)
@@ -204,6 +221,7 @@ static cudaError_t run_record(const void *what)
     cudaEvent_t event = *(cudaEvent_t *)what;
     event->milliseconds = now();
     event->is_recorded = 1;
+    event->is_pending = 0;
     return cudaSuccess;
 }
 
@@ -219,6 +237,7 @@ static cudaError_t record(cudaEvent_t event, cudaStream_t stream, int is_node)
     event->graph = capturing(stream);
     if (event->graph && !is_node)
         return done(cudaSuccess);
+    event->is_pending = 1;
     return done(submit(stream, cudaGraphNodeTypeEventRecord, run_record, &event, sizeof event));
 }
 
@@ -232,14 +251,20 @@ API cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream,
     return record(event, stream, flags & cudaEventRecordExternal);
 }
 
+static cudaError_t finish_event(cudaEvent_t event, int must_end)
+{
+    cudaError_t status = event->is_pending ? finish_held(event->stream, must_end) : cudaSuccess;
+    return status ? status : finish_waiting(event->stream, 0, must_end);
+}
+
 API cudaError_t cudaEventSynchronize(cudaEvent_t event)
 {
-    return done(event ? finish_waiting(event->stream, 0, 1) : cudaErrorInvalidResourceHandle);
+    return done(event ? finish_event(event, 1) : cudaErrorInvalidResourceHandle);
 }
 
 API cudaError_t cudaEventQuery(cudaEvent_t event)
 {
-    return done(event ? finish_waiting(event->stream, 0, 0) : cudaErrorInvalidResourceHandle);
+    return done(event ? finish_event(event, 0) : cudaErrorInvalidResourceHandle);
 }
 
 API cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t start, cudaEvent_t end)
@@ -264,7 +289,9 @@ API cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsi
         return done(status);
     if (event->graph && !is_default(stream))
         stream->graph = event->graph;
-    return done(cudaSuccess);
+    else if (event->is_pending && !is_default(stream))
+        status = await(stream, &(struct awaited){&event->is_pending, 0, sizeof(uint32_t), EQUAL});
+    return done(status);
 }
 
 API cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest)
