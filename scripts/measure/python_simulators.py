@@ -1,9 +1,10 @@
-"""Seconds of a kernel of Numba in Numba's own simulator, and recorded by cutrace.
+"""Seconds of a product of matrices in simulators of Python's packages, and recorded by cutrace.
 
-python scripts/measure/numba_simulator.py [N]
+python scripts/measure/python_simulators.py numba|triton [N]
 
-The kernel multiplies matrices of N times N numbers by tiles in shared memory; its second launch
-counts. Both check the product.
+The kernel multiplies matrices of N times N numbers by tiles of 16 x 16; its second launch counts.
+Both check the product. Numba has a simulator of its own; what triton-viz draws is what Triton's
+interpreter does, which is measured without it.
 """
 
 import os
@@ -12,7 +13,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-SCRIPT = """
+NUMBA = """
 import sys, time
 import numpy as np
 from numba import cuda, float32
@@ -45,13 +46,48 @@ print(time.perf_counter() - start)
 """
 
 
+TRITON = """
+import sys, time
+import torch, triton
+import triton.language as tl
+
+@triton.jit
+def product(a, b, c, n: tl.constexpr, tile: tl.constexpr):
+    y = tl.program_id(1) * tile + tl.arange(0, tile)
+    x = tl.program_id(0) * tile + tl.arange(0, tile)
+    total = tl.zeros((tile, tile), tl.float32)
+    for first in range(0, n, tile):
+        k = first + tl.arange(0, tile)
+        left = tl.load(a + y[:, None] * n + k[None, :])
+        total += tl.dot(left, tl.load(b + k[:, None] * n + x[None, :]), input_precision="ieee")
+    tl.store(c + y[:, None] * n + x[None, :], total)
+
+n = int(sys.argv[1])
+a = torch.arange(n * n, dtype=torch.float32).reshape(n, n) % 7
+c = torch.empty_like(a)
+for _ in range(2):  # the first time it is compiled
+    start = time.perf_counter()
+    product[(n // 16, n // 16)](a, a, c, n, 16)
+    taken = time.perf_counter() - start
+assert (c == a @ a).all()
+print(taken)
+"""
+
+KINDS = {
+    "numba": (NUMBA, {"NUMBA_ENABLE_CUDASIM": "1"}),
+    "triton": (TRITON, {"TRITON_INTERPRET": "1"}),
+}
+"""Scripts, and the environment in which they are simulated."""
+
+
 def main() -> None:
     """Run both, one after the other."""
-    size = sys.argv[1] if len(sys.argv) > 1 else "128"
+    kind, size = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else "128"
+    text, environment = KINDS[kind]
     with tempfile.TemporaryDirectory(prefix="cutrace-") as folder:
         script = Path(folder, "product.py")
-        script.write_text(SCRIPT)
-        simulated = _seconds([str(script), size], {"NUMBA_ENABLE_CUDASIM": "1"}, folder)
+        script.write_text(text)
+        simulated = _seconds([str(script), size], environment, folder)
         recorded = _seconds(["-m", "cutrace", "record", str(script), size], {}, folder)
     print(f"{size} x {size}: simulator {simulated:.2f} s, cutrace {recorded:.4f} s with its trace,")
     print(f"{simulated / recorded:.0f} times as fast")
