@@ -1,5 +1,6 @@
 """Python programs as they are: `cutrace record script.py`."""
 
+import re
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -246,6 +247,7 @@ done(runtime.cudaMemcpy(host.ctypes.data, data, host.nbytes, back))
 nvml.init_v2()
 name = done(runtime.cudaGetDeviceProperties(0)).name.decode()
 print(host.sum(), name, nvml.device_get_count_v2())
+assert driver.cuIpcGetMemHandle(0)[0] == 801
 """
 SCALE = """
 .version 7.0
@@ -267,6 +269,7 @@ def test_the_bindings_of_the_runtime_call_the_one_that_is_recorded(tmp_path: Pat
     done = run(tmp_path, RUNTIME)
     assert (done.status, done.out) == (0, "9900.0 H100 SXM 1\n"), done.err  # twice 0 + ... + 99
     assert len(done.trace.launches) == 1
+    assert re.search(r"what is not supported was asked for by .*cuda.bindings \d+\.\d+", done.err)
 
 
 def test_a_script_s_own_error_stays_its_own(tmp_path: Path) -> None:

@@ -25,8 +25,7 @@ CUresult result(cudaError_t status)
 
 CUresult refuse_driver(const char *name)
 {
-    fprintf(stderr, "cutrace: %s is not supported; the program gets CUDA_ERROR_NOT_SUPPORTED\n",
-            name);
+    say_refused(name, "CUDA_ERROR_NOT_SUPPORTED");
     return CUDA_ERROR_NOT_SUPPORTED;
 }
 

@@ -24,9 +24,23 @@ void set_fault(cudaError_t status)
     fault = status;
 }
 
+static int refusals;
+
+/* How many calls were refused: startup/versions.py asks. */
+API int __cudaCountRefusals(void)
+{
+    return refusals;
+}
+
+void say_refused(const char *name, const char *error)
+{
+    refusals++;
+    fprintf(stderr, "cutrace: %s is not supported; the program gets %s\n", name, error);
+}
+
 cudaError_t refuse(const char *name)
 {
-    fprintf(stderr, "cutrace: %s is not supported; the program gets cudaErrorNotSupported\n", name);
+    say_refused(name, "cudaErrorNotSupported");
     return done(cudaErrorNotSupported);
 }
 

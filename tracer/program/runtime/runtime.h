@@ -40,6 +40,7 @@ cudaError_t begin(void);
 cudaError_t done(cudaError_t status);
 void set_fault(cudaError_t status);
 cudaError_t refuse(const char *name);
+void say_refused(const char *name, const char *error);
 
 /* module.c: what the program or its compiler hands over, and the kernels and variables therein. */
 struct parameter {

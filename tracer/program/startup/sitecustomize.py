@@ -4,6 +4,7 @@ Kernels of Numba get the lines of their Python. It runs in other Pythons than cu
 imports nothing but what every Python has; a `sitecustomize` of the user's own is run, too.
 """
 
+import atexit
 import importlib.util
 import sys
 from collections.abc import Callable, Sequence
@@ -129,4 +130,5 @@ _CHANGES: dict[str, Callable[[Any], None]] = {
 
 if __name__ == "sitecustomize":
     patch_packages()
+    atexit.register(_beside("versions").tell_versions)
     run_the_next()

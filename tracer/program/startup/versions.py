@@ -1,0 +1,19 @@
+"""Which packages, in which versions, asked for what was refused: said when Python ends."""
+
+import ctypes
+import sys
+
+PACKAGES = ("numba_cuda", "cupy", "triton", "torch", "pycuda", "cuda.core", "cuda.bindings")
+
+
+def tell_versions() -> None:
+    """Say it on stderr, if our library refused a call of this process."""
+    count = getattr(ctypes.CDLL(None), "__cudaCountRefusals", None)
+    if count is None or not count():
+        return
+    known = ((name, sys.modules.get(name)) for name in PACKAGES)
+    said = [
+        f"{name} {getattr(module, '__version__', '')}".strip() for name, module in known if module
+    ]
+    if said:
+        print(f"cutrace: what is not supported was asked for by {', '.join(said)}", file=sys.stderr)
