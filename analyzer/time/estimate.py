@@ -89,16 +89,26 @@ class Served:
     passes: Mapping[int, float]
 
 
-def _shares(row: Mapping[str, int], space: str) -> tuple[float, float]:
-    """The shares of a pc's requests that wait for the second level, and for memory."""
+def _shares(row: Mapping[str, int], space: str, anew: float = 1.0) -> tuple[float, float]:
+    """The shares of a pc's requests that wait for the second level, and for memory.
+
+    Of lanes that go to many places the slowest is waited for: one that misses is enough, at times
+    in the share `anew` of requests with a lane that was not there before.
+    """
     reads = row.get(f"{space}_l1_reads") or 0
     hits = row.get(f"{space}_l1_read_hits") or 0
     far, far_hits = row.get(f"{space}_l2_reads") or 0, row.get(f"{space}_l2_read_hits") or 0
     missed = 1 - hits / reads if reads else 1.0
     farther = missed * (1 - far_hits / far) if far else 0.0
     if not is_scattered(row, space):  # memory hands out two sectors at a time
-        farther = min(missed, 2 * farther)
-    return missed, farther
+        return missed, min(missed, 2 * farther)
+    lanes = reads / (row.get(f"{space}_requests") or 1)
+    return _of_any(missed, lanes, anew), _of_any(farther, lanes, anew)
+
+
+def _of_any(missed: float, lanes: float, anew: float) -> float:
+    """The share of requests that miss in any of so many lanes."""
+    return max(missed, min(anew, float(1 - (1 - missed) ** lanes)))
 
 
 def _space(row: Mapping[str, int]) -> str:
@@ -123,7 +133,7 @@ def _together(
     for pc in instructions["pc"].to_pylist():
         counted = counts.get(pc, {})
         if space := _space(counted):
-            far, farther = _shares(counted, space)
+            far, farther = _shares(counted, space, touches.anew.get(pc, 1.0))
             firsts = 0.0 if pc in touches.any_order else touches.firsts.get(pc, 0.0)
             far = max(far, min(firsts, far * beside[0]))
             told[pc] = far, max(farther, min(firsts, far, farther * beside[1]))

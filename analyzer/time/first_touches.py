@@ -28,6 +28,8 @@ WARPS, FEW = 64, 4
 """More warps than a block has, and rows from which on their patterns tell of an order."""
 ROWS = 1 << 14
 """Rows that are spread into lanes, evenly over those."""
+LANE_ROWS, SECTOR = 1 << 12, 5
+"""Rows of which every lane is looked at, and bits of an address within a sector."""
 BANKS, WORD, LINE, LINES = 32, 2, 7, 4
 """Banks of the first level, bits within a word and a line, and lines that it looks up in a cycle:
 measured (measured/sm_90.csv, load_4)."""
@@ -37,13 +39,14 @@ measured (measured/sm_90.csv, load_4)."""
 class Touches:
     """By pc, of rows of some blocks: the share of a warp's that go where it was not before.
 
-    `passes` are the cycles that the first level needs for a row; rows in `any_order` go elsewhere
-    each time.
+    `anew` is the share of rows of which any lane does so. `passes` are the cycles that the first
+    level needs for a row; rows in `any_order` go elsewhere each time.
     """
 
     firsts: Mapping[int, float] = field(default_factory=dict)
     passes: Mapping[int, float] = field(default_factory=dict)
     any_order: frozenset[int] = frozenset()
+    anew: Mapping[int, float] = field(default_factory=dict)
 
 
 def first_touches(trace: LaunchTrace, wanted: Ints) -> Touches:
@@ -75,7 +78,28 @@ def first_touches(trace: LaunchTrace, wanted: Ints) -> Touches:
     kinds = np.bincount(np.unique(some[:, (0, 3)], axis=0)[:, 0])
     times = np.bincount(some[:, 0])
     any_order = np.flatnonzero((times > FEW) & (2 * kinds > times))
-    return Touches(shares, _passes(trace, some), frozenset(any_order.tolist()))
+    passes, anew = _passes(trace, some), _anew(trace, every)
+    return Touches(shares, passes, frozenset(any_order.tolist()), anew)
+
+
+def _anew(trace: LaunchTrace, rows: Ints) -> Mapping[int, float]:
+    """The share by pc of rows of (pc, warp, base, pattern) in which any lane goes to a new sector.
+
+    Some warps are looked at, each from its beginning.
+    """
+    whole = np.bincount(rows[:, 1]).cumsum()
+    last = int(np.searchsorted(whole, LANE_ROWS))
+    some = rows[rows[:, 1] <= last][: 2 * LANE_ROWS]
+    masks, offsets = trace.pattern_store().take(some[:, 3])
+    row, lane = np.nonzero(unpack_masks(masks))
+    places = some[row, 2] + offsets[row, lane] >> SECTOR & (1 << PLACES) - 1
+    who = (some[row, 0] << WHO) + some[row, 1]
+    _, first = np.unique((who << PLACES) + places, return_index=True)
+    is_new = np.zeros(len(some), np.bool_)
+    is_new[row[first]] = True
+    times = np.bincount(some[:, 0])
+    new = np.bincount(some[is_new, 0], minlength=len(times))
+    return {pc: float(new[pc] / times[pc]) for pc in np.flatnonzero(times).tolist()}
 
 
 def _passes(trace: LaunchTrace, rows: Ints) -> Mapping[int, float]:

@@ -79,6 +79,11 @@ class Measured:
         return self._between("empty", 32, mhz)
 
     @property
+    def l2_of_launch_ns(self) -> float | None:
+        """How long the second level looks up for an empty kernel; None where nobody measured."""
+        return self.values.get(("profiler", "empty_l2_base", 32))
+
+    @property
     def print_ns(self) -> float:
         """What a launch takes longer that prints: the host reads what it printed."""
         return self.at("profiler", "prints_base") - self.at("profiler", "empty_base", 32)

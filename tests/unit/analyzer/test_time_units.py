@@ -146,3 +146,40 @@ def told(trace: Path, number: int) -> str:
     found = on_h200(trace, number).estimate
     assert found
     return estimate_text(found)
+
+
+def test_a_load_waits_for_the_lane_that_comes_to_a_new_sector(tmp_path: Path) -> None:
+    source = """
+extern "C" __global__ void walk(int *out, const int *in, int late)
+{
+    int at = threadIdx.x * 64 + threadIdx.x * late % 8;
+    #pragma unroll 1
+    for (int k = 0; k < 16; k++) at += 1 + in[at];
+    out[threadIdx.x] = at;
+}
+"""
+    path = tmp_path / "t.cutrace"
+    with cutrace.Session(path) as gpu:
+        walk = gpu.compile(source).get_function("walk")
+        out, zeros = gpu.device_array(32, np.int32), gpu.to_device(np.zeros(32 * 64, np.int32))
+        for late in (0, 1):
+            walk[1, 32](out, zeros, late)
+    together, apart = (ran(path, number).touches for number in (0, 1))
+    (load,) = together.anew.keys() & together.firsts.keys() - {max(together.anew)}
+    # sixteen words are two sectors of each lane: in step, two loads come to new ones; else all
+    # loads do, lanes by lanes
+    assert (together.anew[load], apart.anew[load]) == (2 / 16, 1)
+    in_step, staggered = (on_h200(path, number).estimate for number in (0, 1))
+    assert in_step
+    assert staggered
+    assert staggered.ns > 2 * in_step.ns
+
+
+def test_an_empty_kernel_on_an_h100_keeps_l2_as_busy_as_was_measured(tmp_path: Path) -> None:
+    path = tmp_path / "t.cutrace"
+    with cutrace.Session(path) as gpu:
+        gpu.compile('extern "C" __global__ void nothing() {}').get_function("nothing")[1, 32]()
+    (launch,) = analyze(path, "h100").launches
+    assert launch.estimate
+    # Nsight Compute on an H100, tests/validate/time/h100_empty.json: 16.09 %
+    assert launch.estimate.busy["L2"] == pytest.approx(0.1609, abs=0.002)
