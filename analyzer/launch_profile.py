@@ -1,8 +1,10 @@
 """One launch replayed and counted on one device: its counters, by line, array and instruction."""
 
 from collections.abc import Callable, Iterable, Mapping
+from copy import copy
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
+from typing import ClassVar
 
 import polars as pl
 
@@ -13,6 +15,7 @@ from .counting.bounds import Bound, verdict
 from .counting.evaluate import Definitions, Raw, Value, by, totals, totals_of_each
 from .counting.footprint import with_touched
 from .counting.interval import Interval, intervals_by, total_intervals
+from .counting.packed import Packing
 from .counting.vocabulary import Capability, headings, ours, renamed
 from .text.launch_text import launch_text
 from .text.number import number
@@ -39,7 +42,7 @@ class Counters(dict[str, Value]):
 
 
 @dataclass(frozen=True, repr=False)
-class LaunchProfile:
+class LaunchProfile(Packing):
     """One launch on one device.
 
     `counters` holds every vocabulary's names: the bare name, and `vocabulary.name` where an
@@ -60,6 +63,8 @@ class LaunchProfile:
     arrays once more. `blocks` are those of the profiled `sm` and of its `cluster`. `touched` reads
     the trace once more for what `arrays` says of distinct bytes.
     """
+
+    packed: ClassVar[tuple[str, ...]] = ("mixed",)
 
     number: int
     launch: Launch
@@ -87,7 +92,14 @@ class LaunchProfile:
 
     def repeated(self, number: int, launch: Launch) -> "LaunchProfile":
         """A later launch that did the same."""
-        return replace(self, number=number, launch=launch, same=self.origin)
+        again = copy(self)
+        vars(again).update(number=number, launch=launch, same=self.origin)
+        return again
+
+    def pack(self) -> None:
+        """Hold what the models counted packed."""
+        self.raw.pack()
+        super().pack()
 
     @property
     def limited_by(self) -> str:
@@ -163,7 +175,7 @@ class LaunchProfile:
 
     def __getstate__(self) -> dict[str, object]:
         """What a pickle takes along: the fields, and the totals if they are worked out by now."""
-        kept = ("counters", *(each.name for each in fields(self)))
+        kept = ("counters", "_mixed", *(each.name for each in fields(self)))
         return {name: vars(self)[name] for name in kept if name in vars(self)}
 
     def __repr__(self) -> str:
@@ -190,10 +202,10 @@ class LaunchProfile:
 
 
 def count_totals(profiles: Iterable[LaunchProfile]) -> None:
-    """Work out `counters` of launches that have replays of their own, many at once."""
+    """Work out those `counters` that are not known of launches with replays of their own."""
     asked: dict[Capability, list[LaunchProfile]] = {}
     for profile in profiles:
-        if not profile.same and not profile.refusal:
+        if not profile.same and not profile.refusal and "counters" not in vars(profile):
             asked.setdefault(profile.capability, []).append(profile)
     for some in asked.values():
         found = totals_of_each([profile.raw for profile in some], some[0].definitions)

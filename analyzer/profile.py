@@ -48,6 +48,8 @@ FRAME = {
     "value": pl.Float64,
 }
 """Columns of `Profile.frame`."""
+TOGETHER = 64
+"""Launches whose totals are worked out at once; of a trace of more the frames are packed."""
 WORTH_PROCESSES = 3.0
 """Seconds of replay that are worth starting processes for: each takes about one to load."""
 
@@ -166,8 +168,10 @@ def _profile_launches(
     question: "Question", trace: Trace, numbers: Sequence[int]
 ) -> dict[int, list[LaunchProfile]]:
     """Replay launches on every device, in several processes once the rest would take seconds."""
-    began, found = monotonic(), {}
+    began, found = monotonic(), dict[int, list[LaunchProfile]]()
     for done, number in enumerate(numbers):
+        if done and done % TOGETHER == 0:
+            _settle(trace, {n: found[n] for n in numbers[done - TOGETHER : done]})
         part = partial(_tell_part, question.options.tell, done, len(numbers))
         found[number] = [*_on_devices(question, trace.launches[number], trace.manifest, part)]
         rest = numbers[done + 1 :]
@@ -175,6 +179,15 @@ def _profile_launches(
         if (jobs := _jobs(question.options.jobs, len(rest), left)) > 1:
             return found | _spread(question, trace, rest, jobs)
     return found
+
+
+def _settle(trace: Trace, found: Mapping[int, Sequence[LaunchProfile]]) -> None:
+    """Work out totals, and hold as little as can be of launches that may be thousands."""
+    count_totals(profile for profiles in found.values() for profile in profiles)
+    for number, profiles in found.items():
+        trace.launches[number].forget()
+        for profile in profiles:
+            profile.pack()
 
 
 def _jobs(asked: int | None, launches: int, seconds: float) -> int:

@@ -68,6 +68,10 @@ class LaunchTrace:
         """Return all instructions of the kernel, in order of pc."""
         return self._instructions
 
+    def forget(self) -> None:
+        """Forget the instructions until they are asked for again."""
+        vars(self).pop("_instructions", None)
+
     def paths(self) -> pa.Table:
         """Return the paths that `control` refers to."""
         return self._table("paths")

@@ -8,11 +8,13 @@ that every line, array or instruction of the launch keeps its row in every group
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
+from typing import ClassVar
 
 import numpy as np
 import polars as pl
 
 from .left_out import LeftOut
+from .packed import Packing
 from .vocabulary import SCOPES, Counter
 
 KEYS = ("pc", "array", "scope")
@@ -27,14 +29,16 @@ Definitions = Mapping[str, Counter | None]
 """Heading to its definition on this device; None where the device has no such counter."""
 
 
-@dataclass(frozen=True, slots=True)
-class Raw:
+@dataclass(frozen=True)
+class Raw(Packing):
     """What replay gives of one launch on one device, in the form that formulas read.
 
     `counts` has the KEYS and any further columns to group by; `facts` are what is known of the
     launch as a whole, None where it is not. `whole` makes every counter count the whole grid.
     What was `left_out` of the trace is zero in `counts`.
     """
+
+    packed: ClassVar[tuple[str, ...]] = ("counts",)
 
     counts: pl.DataFrame
     facts: Mapping[str, int | None]

@@ -7,10 +7,15 @@ from typing import Any
 
 import polars as pl
 import pytest
-from hand_trace import Access, hand_trace
+from hand_trace import Access, hand_trace, launch, write_rows
 from warps import warp
 
 import cutrace
+from cutrace.analyzer import profile
+from cutrace.analyzer.profile import analyze
+from cutrace.traces.reader import read_trace
+from cutrace.traces.schema import Argument
+from cutrace.traces.writer import TraceWriter
 
 ANSWERS: dict[str, Callable[[Path], Any]] = {
     "advise": lambda path: cutrace.advise(path, device="h100"),
@@ -64,3 +69,26 @@ def test_a_trace_that_was_read_before_its_journey_is_read_after_it(path: Path) -
 def test_a_public_name_travels_as_a_name(name: str) -> None:
     value = getattr(cutrace, name)
     assert pickle.loads(pickle.dumps(value)) is value
+
+
+def test_launches_of_a_long_trace_hold_their_frames_packed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with TraceWriter(tmp_path / "k.cutrace") as made:
+        for stride in (4, 8, 16, 8):
+            with made.launch(launch(arguments=(Argument("stride", "int", stride),))) as rows:
+                write_rows(rows, [Access(warp(stride=stride))])
+    trace = read_trace(tmp_path / "k.cutrace")
+    plain = analyze(trace, device="h200").launches
+    monkeypatch.setattr(profile, "TOGETHER", 1)
+    packed = analyze(trace, device="h200").launches
+    assert ["counts" in vars(each.raw) for each in packed] == [False, False, True, False]
+    for ours, theirs in zip(pickle.loads(pickle.dumps(packed)), plain, strict=True):
+        assert ours.counters == theirs.counters
+        assert ours.raw.counts.equals(theirs.raw.counts)
+        assert ours.arrays.equals(theirs.arrays)
+    # 32 lanes in sectors of 32 bytes: 4, 8 and 16 bytes apart
+    found = [each.counters["global_load_transactions"] for each in packed]
+    assert found == [4, 8, 16, 8]
+    with pytest.raises(AttributeError, match="'Raw' has no attribute 'count'"):
+        getattr(packed[0].raw, "count")  # noqa: B009 - mypy would find it
