@@ -47,6 +47,14 @@ int main() {
     DO(cusolverDnXgetrf(h, p, 4, 4, REAL, l, 4, (int64_t *)pivots, REAL, w, 1, w, 1, info));
     DO(cusolverDnXgetrs(h, p, CUBLAS_OP_N, 4, 2, REAL, l, 4, (int64_t *)pivots, REAL, b, 4, info));
     write("lu", b, 64); printf("%d\n", *info);
+    x = read<double>("a", 20);
+    DO(cusolverDnXgesvdr(h, p, 'S', 'S', 5, 4, 2, 2, 2, REAL, x, 5, REAL, s, REAL, u, 5, REAL, v, 4,
+                         REAL, w, 1, w, 1, info));
+    write("some_u", u, 80); write("some_s", s, 16); write("some_v", v, 64);
+    l = read<double>("spd", 16);
+    DO(cusolverDnXtrtri(h, CUBLAS_FILL_MODE_UPPER, CUBLAS_DIAG_NON_UNIT, 4, REAL, l, 4, w, 1, w, 1,
+                        info));
+    write("inverse", l, 128);
     printf("%d\n", (int)cusolverDnXpotrs(h, p, CUBLAS_FILL_MODE_LOWER, 4, 1, REAL, l, 4, CUDA_R_32F,
                                          b, 4, info));
 }
@@ -83,6 +91,13 @@ def test_factors_and_singular_values_are_numpys(tmp_path: Path) -> None:
     np.testing.assert_allclose((wide_u * squares) @ wide_u.T, wide @ wide.T, atol=1e-12)
     b = c.reshape(-1, order="F")[:8].reshape(4, 2, order="F")
     np.testing.assert_allclose(_read(tmp_path, "cholesky", 4, 2), np.linalg.solve(spd, b))
+    np.testing.assert_allclose(
+        np.triu(_read(tmp_path, "inverse", 4, 4)) @ np.triu(spd), np.eye(4), atol=1e-12
+    )
+    some = [_read(tmp_path, *each) for each in (("some_u", 5, 2), ("some_s", 2), ("some_v", 4, 2))]
+    np.testing.assert_allclose(
+        (some[0] * some[1]) @ some[2].T, (u[:, :2] * s[:2]) @ vt[:2], atol=1e-12
+    )
     spd[0, 0] = 0
     np.testing.assert_allclose(_read(tmp_path, "lu", 4, 2), np.linalg.solve(spd, b))
 

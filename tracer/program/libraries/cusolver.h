@@ -7,7 +7,8 @@
 #include "library.h"
 
 enum { N, M, LDA, NUMBER, LDB, K, LDV };                   /* sizes of a call */
-enum { TYPE, LOWER, TRANSPOSED, VECTORS, WIDE, RIGHT, U_JOB, V_JOB }; /* its options */
+enum { TYPE, LOWER, TRANSPOSED, VECTORS, WIDE, RIGHT, U_JOB, V_JOB,
+       IS_UNIT = RIGHT };                                  /* its options */
 enum { A, W, INFO, PIVOTS, B, V };                         /* its arrays */
 
 struct cusolverDnContext { cudaStream_t stream; };
@@ -23,6 +24,7 @@ void run_geqrf(const struct call *call);
 void run_orgqr(const struct call *call);
 void run_ormqr(const struct call *call);
 void run_gesvd(const struct call *call);
+void run_trtri(const struct call *call);
 
 static inline double get(const struct call *call, int array, int64_t i)
 {

@@ -192,7 +192,7 @@ static int64_t wanted(int job, int64_t all, int64_t few)
 }
 
 /* The options U_JOB and V_JOB: A (all), S (as many as there are values), O (in place of A), N (none).
-   V is given as rows, V^T, or as columns if VECTORS. */
+   V is given as rows, V^T, or as columns if VECTORS; K values are given, or all. */
 void run_gesvd(const struct call *call)
 {
     int64_t m = call->size[M], n = call->size[N], ld = call->size[LDA];
@@ -204,6 +204,8 @@ void run_gesvd(const struct call *call)
         for (int64_t i = 0; i < m; i++)
             x[flat ? j + i * n : i + j * m] = get(call, A, i + j * ld);
     decompose(x, s, v, tall, few);
+    if (call->size[K])
+        few = call->size[K]; /* the largest alone */
     for (int64_t k = 0; k < few; k++)
         set(call, W, k, s[k]);
     int u_job = call->option[U_JOB], v_job = call->option[V_JOB];
@@ -215,6 +217,28 @@ void run_gesvd(const struct call *call)
     free(x);
     free(v);
     free(s);
+    tell_info(call, 0);
+}
+
+/* A triangle becomes its inverse, column by column; IS_UNIT: its diagonal is 1 and not read. */
+void run_trtri(const struct call *call)
+{
+    int64_t n = call->size[N], ld = call->size[LDA];
+    int lower = call->option[LOWER], unit = call->option[IS_UNIT];
+    double *x = calloc(n * n + 1, sizeof(double));
+    for (int64_t j = 0; j < n; j++)
+        for (int64_t step = 0; step < n; step++) {
+            int64_t i = lower ? step : n - 1 - step;
+            double sum = i == j;
+            for (int64_t k = lower ? 0 : i + 1; k < (lower ? i : n); k++)
+                sum -= get(call, A, i + k * ld) * x[k + j * n];
+            x[i + j * n] = unit ? sum : sum / get(call, A, i + i * ld);
+        }
+    for (int64_t j = 0; j < n; j++)
+        for (int64_t i = 0; i < n; i++)
+            if ((lower ? i > j : i < j) || (i == j && !unit))
+                set(call, A, i + j * ld, x[i + j * n]);
+    free(x);
     tell_info(call, 0);
 }
 

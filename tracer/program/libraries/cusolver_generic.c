@@ -55,6 +55,13 @@ SIZES(Xsyevd, cusolverEigMode_t mode, cublasFillMode_t fill, int64_t n, cudaData
 SIZES(Xgesvd, signed char job_u, signed char job_v, int64_t m, int64_t n, cudaDataType type,
       const void *a, int64_t lda, cudaDataType s_type, const void *s, cudaDataType u_type,
       const void *u, int64_t ldu, cudaDataType v_type, const void *vt, int64_t ldvt)
+SIZES(Xgesvdp, cusolverEigMode_t mode, int economic, int64_t m, int64_t n, cudaDataType type,
+      const void *a, int64_t lda, cudaDataType s_type, const void *s, cudaDataType u_type,
+      const void *u, int64_t ldu, cudaDataType v_type, const void *v, int64_t ldv)
+SIZES(Xgesvdr, signed char job_u, signed char job_v, int64_t m, int64_t n, int64_t k, int64_t p,
+      int64_t times, cudaDataType type, const void *a, int64_t lda, cudaDataType s_type,
+      const void *s, cudaDataType u_type, const void *u, int64_t ldu, cudaDataType v_type,
+      const void *v, int64_t ldv)
 
 API cusolverStatus_t cusolverDnXpotrf(cusolverDnHandle_t handle, cusolverDnParams_t params,
                                       cublasFillMode_t fill, int64_t n, cudaDataType type, void *a,
@@ -128,4 +135,54 @@ API cusolverStatus_t cusolverDnXgesvd(cusolverDnHandle_t handle, cusolverDnParam
                 .array = {[A] = a, [W] = s, [INFO] = info, [B] = u, [V] = vt},
                 .size = {[N] = n, [M] = m, [LDA] = lda, [LDB] = ldu, [LDV] = ldvt},
                 .option = {[TYPE] = type, [U_JOB] = job_u, [V_JOB] = job_v});
+}
+
+/* By the polar decomposition on a GPU; `error` is how far sigma may be off. */
+API cusolverStatus_t cusolverDnXgesvdp(cusolverDnHandle_t handle, cusolverDnParams_t params,
+                                       cusolverEigMode_t mode, int economic, int64_t m, int64_t n,
+                                       cudaDataType type, void *a, int64_t lda, cudaDataType s_type,
+                                       void *s, cudaDataType u_type, void *u, int64_t ldu,
+                                       cudaDataType v_type, void *v, int64_t ldv, WORK,
+                                       double *error)
+{
+    int job = mode == CUSOLVER_EIG_MODE_NOVECTOR ? 'N' : economic ? 'S' : 'A';
+    *error = 0;
+    SOLVE_REALS(type, s_type, Xgesvdp, .run = run_gesvd, .written = s,
+                .array = {[A] = a, [W] = s, [INFO] = info, [B] = u, [V] = v},
+                .size = {[N] = n, [M] = m, [LDA] = lda, [LDB] = ldu, [LDV] = ldv},
+                .option = {[TYPE] = type, [U_JOB] = job, [V_JOB] = job, [VECTORS] = 1});
+}
+
+/* The k largest singular values: by random projections on a GPU, exactly here. */
+API cusolverStatus_t cusolverDnXgesvdr(cusolverDnHandle_t handle, cusolverDnParams_t params,
+                                       signed char job_u, signed char job_v, int64_t m, int64_t n,
+                                       int64_t k, int64_t p, int64_t times, cudaDataType type,
+                                       void *a, int64_t lda, cudaDataType s_type, void *s,
+                                       cudaDataType u_type, void *u, int64_t ldu,
+                                       cudaDataType v_type, void *v, int64_t ldv, WORK)
+{
+    SOLVE_REALS(type, s_type, Xgesvdr, .run = run_gesvd, .written = s,
+                .array = {[A] = a, [W] = s, [INFO] = info, [B] = u, [V] = v},
+                .size = {[N] = n, [M] = m, [LDA] = lda, [LDB] = ldu, [LDV] = ldv, [K] = k},
+                .option = {[TYPE] = type, [U_JOB] = job_u, [V_JOB] = job_v, [VECTORS] = 1});
+}
+
+API cusolverStatus_t cusolverDnXtrtri_bufferSize(cusolverDnHandle_t handle, cublasFillMode_t fill,
+                                                 cublasDiagType_t diagonal, int64_t n,
+                                                 cudaDataType type, void *a, int64_t lda,
+                                                 size_t *device, size_t *host)
+{
+    *device = *host = 1;
+    return handle ? CUSOLVER_STATUS_SUCCESS : CUSOLVER_STATUS_NOT_INITIALIZED;
+}
+
+API cusolverStatus_t cusolverDnXtrtri(cusolverDnHandle_t handle, cublasFillMode_t fill,
+                                      cublasDiagType_t diagonal, int64_t n, cudaDataType type,
+                                      void *a, int64_t lda, void *work, size_t bytes, void *host,
+                                      size_t host_bytes, int *info)
+{
+    SOLVE_REALS(type, type, Xtrtri, .run = run_trtri, .written = a,
+                .array = {[A] = a, [INFO] = info}, .size = {[N] = n, [M] = n, [LDA] = lda},
+                .option = {[TYPE] = type, [LOWER] = fill == CUBLAS_FILL_MODE_LOWER,
+                           [IS_UNIT] = diagonal == CUBLAS_DIAG_UNIT});
 }

@@ -144,6 +144,25 @@ CUTRACE_SIZES(Xgesvd, signed char job_u, signed char job_v, int64_t m, int64_t n
 CUTRACE_GENERIC(Xgesvd, signed char job_u, signed char job_v, int64_t m, int64_t n, cudaDataType,
                 void *a, int64_t lda, cudaDataType, void *s, cudaDataType, void *u, int64_t ldu,
                 cudaDataType, void *vt, int64_t ldvt, CUTRACE_WORK)
+CUTRACE_SIZES(Xgesvdp, cusolverEigMode_t, int economic, int64_t m, int64_t n, cudaDataType,
+              const void *a, int64_t lda, cudaDataType, const void *s, cudaDataType, const void *u,
+              int64_t ldu, cudaDataType, const void *v, int64_t ldv)
+CUTRACE_GENERIC(Xgesvdp, cusolverEigMode_t, int economic, int64_t m, int64_t n, cudaDataType, void *a,
+                int64_t lda, cudaDataType, void *s, cudaDataType, void *u, int64_t ldu, cudaDataType,
+                void *v, int64_t ldv, CUTRACE_WORK, double *error)
+CUTRACE_SIZES(Xgesvdr, signed char job_u, signed char job_v, int64_t m, int64_t n, int64_t k,
+              int64_t p, int64_t times, cudaDataType, const void *a, int64_t lda, cudaDataType,
+              const void *s, cudaDataType, const void *u, int64_t ldu, cudaDataType, const void *v,
+              int64_t ldv)
+CUTRACE_GENERIC(Xgesvdr, signed char job_u, signed char job_v, int64_t m, int64_t n, int64_t k,
+                int64_t p, int64_t times, cudaDataType, void *a, int64_t lda, cudaDataType, void *s,
+                cudaDataType, void *u, int64_t ldu, cudaDataType, void *v, int64_t ldv, CUTRACE_WORK)
+cusolverStatus_t cusolverDnXtrtri_bufferSize(cusolverDnHandle_t, cublasFillMode_t, cublasDiagType_t,
+                                             int64_t n, cudaDataType, void *a, int64_t lda,
+                                             size_t *device, size_t *host);
+cusolverStatus_t cusolverDnXtrtri(cusolverDnHandle_t, cublasFillMode_t, cublasDiagType_t, int64_t n,
+                                  cudaDataType, void *a, int64_t lda, void *work, size_t bytes,
+                                  void *host, size_t host_bytes, int *info);
 #undef CUTRACE_SIZES
 #undef CUTRACE_GENERIC
 #undef CUTRACE_WORK
@@ -159,7 +178,10 @@ CUTRACE_GENERIC(Xgesvd, signed char job_u, signed char job_v, int64_t m, int64_t
     CUTRACE_REFUSED(cusolverDn##S##potrfBatched) \
     CUTRACE_REFUSED(cusolverDn##S##sygvd_bufferSize) \
     CUTRACE_REFUSED(cusolverDn##S##sygvd)
-#define CUTRACE_SOLVER_REFUSED CUTRACE_SOLVER_REFUSED_OF(S) CUTRACE_SOLVER_REFUSED_OF(D)
+#define CUTRACE_SOLVER_REFUSED \
+    CUTRACE_SOLVER_REFUSED_OF(S) CUTRACE_SOLVER_REFUSED_OF(D) \
+    CUTRACE_REFUSED(cusolverDnXgeev_bufferSize) \
+    CUTRACE_REFUSED(cusolverDnXgeev)
 CUTRACE_SOLVER_REFUSED
 #undef CUTRACE_REFUSED
 
