@@ -96,11 +96,12 @@ def _told(
     gain = find_gain(evidence, [(access.pc, saved) for access in loads], (limit,))
     if least is None and gain < WORTH * evidence.profile.bounds[0].ns:
         return
+    where = " on each SM" if limit == "L2" else ""
     for access in loads:
         yield Finding(
             f"{name} loses what is loaded again: {lost:,} of {misses:,} sectors that loads miss"
             " were there before",
-            f"{found.own:,} bytes, and {found.working_set:,} are used",
+            f"{found.own:,} bytes{where}, and {found.working_set:,} are used in all",
             change,
             access.pc,
             evidence.share(access, "bytes_moved"),

@@ -182,7 +182,7 @@ def main(kind: str, device: str, source: str, measured: str, target: str) -> Non
     }
     found = kinds[kind]
     new = not Path(target).exists()
-    with open(target, "a", newline="") as opened:
+    with open(target, "a", newline="", buffering=1) as opened:
         writer = csv.writer(opened, lineterminator="\n")
         if new:
             writer.writerow(COLUMNS)

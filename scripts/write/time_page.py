@@ -32,24 +32,27 @@ measured on an H200 and an H100 (`scripts/measure/latencies.py`, `contention.py`
 
 ## What it is made of
 
-Some blocks' longest warps are run alone, each instruction waiting for what it reads, each load
-with the latency of the caches that served it. Warps that go side by side to the same place for the
-first time all wait as long as the first (`analyzer/time/first_touches.py`). What an SM holds at a
-time makes rounds of that, and the longest block ends them: this is the *latency*. Beside it stand
-the times of the units (`analyzer/time/units.py`): issue, pipes, L1 and shared memory, textures and
-constants of the SM whose blocks run most; L2, DRAM, atomics; the launching of blocks. Times meet as
-the third root of the sum of their cubes, as bandwidth and latency do in the measurements; what an
-empty kernel takes is added, and one way to memory where it loads. The clock is what the profiler
-sets, 1,500 MHz on the H200 and 1,580 on the H100; free, both run at up to 1,980 MHz, and compute up
-to a quarter faster.
+Some blocks' longest warps are run alone, each instruction waiting for what it reads, each load with
+the latency of the caches that served it. Warps that go side by side to the same place for the first
+time all wait as long as the first, and a load of many places as long as its slowest lane
+(`analyzer/time/first_touches.py`). What an SM holds at a time makes rounds of that, and the longest
+block ends them: this is the *latency*. Beside it stand the times of the units
+(`analyzer/time/units.py`): issue, pipes, L1 and shared memory, textures and constants of the SM
+whose blocks run most; L2, DRAM, atomics; the launching of blocks. Times meet as the third root of
+the sum of their cubes, as bandwidth and latency do in the measurements; what an empty kernel takes
+is added, and one way to memory where it loads. The clock is what the profiler sets, 1,500 MHz on
+the H200 and 1,580 on the H100; free, both run at up to 1,980 MHz, and compute up to a quarter
+faster.
 
 No parameter is of a kernel below but the empty ones, one block of dependent loads, and one that
 prints, which are not counted. The structure was chosen on some: what the assembler may do on
 tests/validate/counters and launches.cu; that a load does not pass a store on PolyBench's kernels;
 shared first touches, atomics by slice, stores in part, the busiest SM and what a branch costs on
 those of launches.cu, more.cu and *programs* that were off by a factor of 2 on the H200. Of
-*others*, of other collections, printing alone was added; no time was chosen on the H100. A branch
-costs what was measured, 22.7 cycles; 0, 6 and 12 were compared on all launches of the H200, too.
+*others*, of other collections, printing alone was added; no time was chosen on the H100, but that
+the slowest lane is waited for was seen on *fresh kernels* of both, which are below with it and
+without it ("never seen before"). A branch costs what was measured, 22.7 cycles; 0, 6 and 12 were
+compared on all launches of the H200, too.
 
 `sm_90.csv` has the results that parameters come from. Left out of the first run's are those of
 instructions that the assembler had folded away and an atomic on floats of shared memory. Constants
@@ -62,7 +65,9 @@ profiler sets them); *programs* of cuda-samples, Rodinia and PolyBench at the cl
 *others*, programs of books and courses (deeperlearning/professional-cuda-c-programming,
 PacktPublishing/Learn-CUDA-Programming, brucefan1983/CUDA-Programming, olcf/cuda-training-series,
 NVIDIA-developer-blog/code-samples, siboehm/SGEMM_CUDA, CUDA by Example) as they are, clocks as the
-profiler sets them. Caches are flushed before each launch.
+profiler sets them. Caches are flushed before each launch. *Fresh kernels* are `fresh2*.cu` of
+tests/validate/counters, at the clocks of the chip. Rows of *programs*, and those of *others* but
+for most on the H100 above 20 us, are as they were before the slowest lane was waited for.
 
 """
 TAIL = """
@@ -70,12 +75,12 @@ The busiest unit is the one of SM, L1, L2 and DRAM with the profiler's highest t
 estimate's (`analyzer/time/throughput.py`; on the first screen and in JSON's `busy`) is the highest
 of what the profiler's throughputs are made of, as far as it is counted: a mean over all SMs, idle
 ones included; passes of L1, and its requests of L2; sectors of L2, half of them looked up twice,
-and some for every launch. What is not published of it was read from the profiler's counters of
-*programs* on the H200; that requests are those of loads, and L1 goes before an SM as busy, was
-chosen on *ours*, what atomics do to L2 after a look at *others* on the H100. Of measured bandwidths
-0.93 is taken for the best, chosen after the H100's misses were seen. There L2 and DRAM are often
-within a few percent of each other, so a line above takes any unit within 10 % of the profiler's
-highest, too.
+and some for every launch, on an H100 as many as for an empty kernel. What is not published of it
+was read from the profiler's counters of *programs* on the H200; that requests are those of loads,
+and L1 goes before an SM as busy, was chosen on *ours*, what atomics do to L2 after a look at
+*others* on the H100. Of measured bandwidths 0.93 is taken for the best, chosen after the H100's
+misses were seen. There L2 and DRAM are often within a few percent of each other, so a line above
+takes any unit within 10 % of the profiler's highest, too.
 
 Where all are below 10 %, which of them is busiest says nothing about the time: then the estimate's
 longest part is the latency. The profiler says so itself where no unit reaches 60 % of its best; by

@@ -11,8 +11,9 @@ from hand_trace import Access, hand_trace, instruction, launch
 from warps import FULL, Warp, warp
 
 from cutrace.analyzer.advice.advice import Finding, advise, render_advice, rule_names
-from cutrace.analyzer.profile import analyze
+from cutrace.analyzer.profile import analyze, count
 from cutrace.cli import run
+from cutrace.models.replay.options import ReplayOptions
 from cutrace.tracer.host.source.record import record
 from cutrace.traces.reader import Trace, read_trace
 from cutrace.traces.schema import Resources, Space
@@ -250,6 +251,32 @@ def test_a_gather_from_near_places_goes_through_a_texture_where_order_counts(
         "the same reads through a texture and its cache: from 1024 to 128 bytes",
     )
     assert rules(trace, "gtx580") == rules(trace, "h200") == set()
+
+
+def test_an_l1_that_loses_its_lines_is_given_more_room_where_that_helps(tmp_path: Path) -> None:
+    source = """
+// cutrace: again<<<4, 256>>>(out:f32[4], in:f32[32768]=arange)
+__global__ void again(float *out, const float *in)
+{
+    __shared__ float keep[256];
+    keep[threadIdx.x] = 0;
+    for (int pass = 0; pass < 12; pass++) {
+        for (int i = threadIdx.x; i < 8192; i += 256)
+            keep[threadIdx.x] += in[blockIdx.x * 8192 + i];
+        __syncthreads();
+    }
+    if (keep[threadIdx.x] == 7) out[blockIdx.x] = 1;
+}
+"""
+    (tmp_path / "k.cu").write_text(source)
+    trace = read_trace(record(tmp_path / "k.cu", [], tmp_path / "t.cutrace"))
+    options = ReplayOptions(device="gtx580", set={"chip.sms": 4, "rates.l2_bytes": 1})
+    ((launch, (finding, *_)),) = advise(trace, count(trace, options), options)
+    # 32 KB for each block, in an L1 of 16: of 12 rounds over 256 lines the first alone is cold
+    assert (finding.rule, launch.limited_by) == ("thrashing", "L2")
+    assert "11,264 of 12,288 sectors" in finding.what
+    assert "prefer_l1" in finding.change  # of 48 KB: one round is left
+    assert launch.bounds[0].ns / (launch.bounds[0].ns - finding.gain) == pytest.approx(12, rel=0.02)
 
 
 def test_every_rule_is_tested_above() -> None:
