@@ -74,7 +74,7 @@ __global__ void half_to_float(float4 *out, const uint2 *in, int n)
     out[i] = make_float4(a.x, a.y, b.x, b.y);
 }
 
-// cutrace: dot4<<<16, 64>>>(sums:i32[1024], bytes:i8[16384]=random:205, more:i8[16384]=random:206)
+// cutrace: dot4<<<16, 64>>>(sums:i32[1024], packed:i32[4096]=random:205, others:i32[4096]=random:206)
 __global__ void dot4(int *out, const int *a, const int *b)
 {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -85,7 +85,7 @@ __global__ void dot4(int *out, const int *a, const int *b)
     out[i] = __dp4a(x.w, y.w, sum);
 }
 
-// cutrace: hamming<<<(4, 4), (16, 16)>>>(near:u8[4096], keys:u64[256]=random:207, 64)
+// cutrace: hamming<<<(4, 4), (16, 16)>>>(near:u8[4096], keys:u64[1024]=random:207, 64)
 __global__ void hamming(u8 *out, const u64 *keys, int n)
 {
     int i = blockIdx.y * 16 + threadIdx.y, j = blockIdx.x * 16 + threadIdx.x;
@@ -222,7 +222,7 @@ template <typename T, int N> __global__ void dots(T *out, const Vector<T, N> *in
 }
 
 // cutrace: reduce_any<long long, 128><<<4, 128>>>(longs:i64[16], keys)
-// cutrace: reduce_any<short, 64><<<8, 64>>>(shorts, text)
+// cutrace: reduce_any<short, 64><<<8, 64>>>(shorts, small:i16[2048]=random:214)
 // cutrace: reduce_any<double, 256><<<2, 256>>>(dd, dv)
 template <typename T, int SIZE> __global__ void reduce_any(T *out, const T *in)
 {
