@@ -10,13 +10,13 @@ thread takes the quad in pairs, and each pair again for every further 32 bytes.
 
 What is modelled: `split_requests`, those with an active thread; `sectors`, the distinct sectors of
 each request, pair and turn; `bytes_moved`, their size; `texels`, the distinct texels of each
-request. A tap beyond the border reads nothing.
+request. A tap of weight zero is left out, and one beyond the border reads what a clamped one reads.
 
 `tile` is the arrangement of an array's texels: a letter for each bit of the offset in a tile, from
 the lowest, `x` from the byte's place in its row and `y` from the row's. Tiles follow one another
 in rows of tiles.
 
-What is not: that a tap of weight zero is left out, since a trace has no weights; mipmaps.
+What is not: mipmaps.
 
 Source: CUDA C Programming Guide 7.5, appendix F; Tegra X1 Technical Reference Manual (tiles since
 2.x); envytools, G80 surface formats (tiles of 1.x); docs/validation.md for requests, which were

@@ -150,6 +150,8 @@ PATTERNS = pa.schema(
 )
 """Address patterns, relative to the base: a dictionary, since regular kernels repeat a handful."""
 
+ALONE = 24
+"""Bits of a sample's layer; above them are bits of dimensions in which a texel is read alone."""
 TEXELS = pa.schema(
     [
         pa.field("block", pa.uint64(), False),
@@ -165,7 +167,9 @@ TEXELS = pa.schema(
 )
 """Texture samples: lower corner texel before the address mode; taps follow from the descriptor.
 
-An instruction gives a row for each texture that its lanes sample; none for an empty mask.
+Above the layer's ALONE bits, bit n says that the neighbour in dimension n has no weight in a
+filtered sample. An instruction gives a row for each texture that its lanes sample; none for an
+empty mask.
 """
 
 TABLES = {

@@ -16,6 +16,7 @@ import csv
 import io
 import json
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -119,6 +120,13 @@ def gallery() -> list[Path]:
     ]
 
 
+def headers() -> list[str]:
+    """Return NVRTC's options for the toolkit's headers: CuPy's copy lacks those of `mma.h`."""
+    nvcc = shutil.which("nvcc")
+    roots = [Path("/usr/local/cuda"), *([Path(nvcc).resolve().parents[1]] if nvcc else [])]
+    return [f"-I{r / 'include'}" for r in roots if (r / "include" / "crt" / "mma.h").exists()][:1]
+
+
 def launch_all(source: Path) -> dict[str, Any]:
     """Launch every kernel of a source as its comments say: what the profiler watches.
 
@@ -130,7 +138,9 @@ def launch_all(source: Path) -> dict[str, Any]:
     initial = our("tracer.host.source.initial")
     names = sorted({line.kernel for line in launches(source)})
     module = cupy.RawModule(
-        code=source.read_text(), options=("-lineinfo", "-std=c++17"), name_expressions=names
+        code=source.read_text(),
+        options=("-lineinfo", "-std=c++17", *headers()),
+        name_expressions=names,
     )
     arrays: dict[str, Any] = {}
     for line in launches(source):

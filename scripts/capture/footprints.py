@@ -1,9 +1,11 @@
 """Record what Nsight Compute counts for the texture samples of tests/cases/footprint_case.py.
 
     python scripts/capture/footprints.py [OUT.json]
+    python scripts/capture/footprints.py --edges [OUT.json]
 
 Needs an NVIDIA GPU whose counters may be read, `ncu` and CuPy, and nothing of cutrace. The result
-has the requests and the sectors of each case by its name.
+has the requests and the sectors of each case by its name. With `--edges` it is the samples of
+tests/cases/edge_case.py.
 """
 
 import csv
@@ -20,9 +22,12 @@ import numpy as np
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 
+from cases.edge_case import HIGH, WIDE, Edge, edge_cases  # noqa: E402
 from cases.footprint_case import MASKS, Case, footprint_cases  # noqa: E402
 
 KEPT = ROOT / "tests" / "validate" / "counters" / "h200_footprints.json"
+EDGES = KEPT.with_name("h200_edges.json")
+MODES = {"wrap": 0, "clamp": 1, "mirror": 2, "border": 3}
 METRICS = tuple(f"l1tex__t_{what}_pipe_tex_mem_texture.sum" for what in ("requests", "sectors"))
 SOURCE = r"""
 #define PLACES const float *x, const float *y, const float *z, const int *on, float *out
@@ -90,29 +95,62 @@ def launch_all() -> None:
         del memory
 
 
-def count() -> dict[str, list[int]]:
+def edge_texture(case: Edge) -> tuple[Any, Any]:
+    """Make a case's texture over an array; returns it and the array."""
+    from cupy.cuda import runtime
+    from cupy.cuda import texture as tx
+
+    bits = [32 * (channel < case.channels) for channel in range(4)]
+    channel = tx.ChannelFormatDescriptor(*bits, runtime.cudaChannelFormatKindFloat)
+    memory = tx.CUDAarray(channel, WIDE, 0 if case.row else HIGH)
+    resource = tx.ResourceDescriptor(runtime.cudaResourceTypeArray, cuArr=memory)
+    how = tx.TextureDescriptor(
+        (MODES[case.mode],) * 3, int(case.linear), 0, normalizedCoords=int(case.normalized)
+    )
+    return tx.TextureObject(resource, how), memory
+
+
+def launch_edges() -> None:
+    """Sample every case at the edges once."""
+    import cupy as cp
+
+    module = cp.RawModule(code=SOURCE, options=("-std=c++17",), backend="nvcc")
+    out, nothing, on = cp.zeros(32, np.float32), cp.zeros(32, np.float32), cp.ones(32, np.int32)
+    for case in edge_cases():
+        sampled, memory = edge_texture(case)
+        places = [*map(cp.asarray, case.coordinates), nothing, nothing][:3]
+        kernel = module.get_function(f"{'one' if case.row else 'two'}{case.channels}")
+        kernel((1,), (32,), (sampled, *places, on, out))
+        cp.cuda.runtime.deviceSynchronize()
+        del memory
+
+
+def count(edges: bool) -> dict[str, list[int]]:
     """Return the metrics of every case, by name."""
     with tempfile.TemporaryDirectory() as folder:
         report = str(Path(folder) / "report")
         watched = ["--kernel-name-base", "function", "--kernel-name", "regex:[14]$"]
         command = ["ncu", "--export", report, "--metrics", ",".join(METRICS), *watched]
-        subprocess.run([*command, sys.executable, __file__, "--launch"], check=True)
+        launch = "--launch-edges" if edges else "--launch"
+        subprocess.run([*command, sys.executable, __file__, launch], check=True)
         shown = ["ncu", "--import", f"{report}.ncu-rep", "--csv", "--page", "raw"]
         text = subprocess.run(shown, capture_output=True, text=True, check=True).stdout
     lines = list(csv.reader(io.StringIO(text)))
     start = next(number for number, line in enumerate(lines) if line and line[0] == "ID")
     rows = [dict(zip(lines[start], line, strict=True)) for line in lines[start + 2 :]]
-    cases = zip(footprint_cases(), rows, strict=True)
+    cases = zip(edge_cases() if edges else footprint_cases(), rows, strict=True)
     return {case.name: [int(row[m].replace(",", "")) for m in METRICS] for case, row in cases}
 
 
 def main(arguments: list[str]) -> None:
     """Sample under the profiler's eyes, or capture all."""
-    if arguments == ["--launch"]:
-        launch_all()
+    if arguments[:1] in (["--launch"], ["--launch-edges"]):
+        (launch_all if arguments == ["--launch"] else launch_edges)()
         return
-    lines = (f"{json.dumps(name)}: {counted}" for name, counted in count().items())
-    Path(arguments[0] if arguments else KEPT).write_text("{\n" + ",\n".join(lines) + "\n}\n")
+    edges = arguments[:1] == ["--edges"]
+    lines = (f"{json.dumps(name)}: {counted}" for name, counted in count(edges).items())
+    target = arguments[edges] if len(arguments) > edges else EDGES if edges else KEPT
+    Path(target).write_text("{\n" + ",\n".join(lines) + "\n}\n")
 
 
 main(sys.argv[1:])

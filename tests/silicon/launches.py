@@ -208,6 +208,7 @@ OPS = {
 }
 SUMS = {
     "smsp__sass_average_data_bytes_per_wavefront_mem_shared.ratio": SHARED,
+    "l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum": SHARED,
     "memory_l1_tag_requests_global": GLOBAL,
     "memory_l1_wavefronts_shared": SHARED,
     "memory_l1_wavefronts_shared_ideal": SHARED,

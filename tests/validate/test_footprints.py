@@ -6,9 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from cases.edge_case import HIGH, WIDE, Edge, edge_cases
 from cases.footprint_case import MASKS, Case, footprint_cases
 from hand_trace import instruction, instruction_table, launch
 from numpy.typing import NDArray
+from textures import sampled, texture_of
 from warps import BASE
 
 from cutrace.models.replay.device.device import load_device
@@ -18,6 +20,9 @@ from cutrace.traces.schema import Array, Space, Texture
 from cutrace.traces.writer import TraceWriter
 
 KEPT = Path(__file__).parent / "counters" / "h200_footprints.json"
+EDGES: dict[str, list[int]] = json.loads(KEPT.with_name("h200_edges.json").read_text())
+BESIDE = {"plane border linear x4 outside 0", "plane clamp linear x4 outside 0"}
+"""Cases with two sectors more here: of texels that lanes share where all are clamped to an edge."""
 COUNTED: dict[str, list[int]] = json.loads(KEPT.read_text())
 CASES = {case.name: case for case in footprint_cases()}
 FORMATS = {"f4": "f32", "u1": "u8", "u2": "u16"}
@@ -83,3 +88,33 @@ def test_a_warp_samples_as_on_the_h200(name: str, counted: Callable[[str], list[
 
 def test_every_case_was_counted() -> None:
     assert COUNTED.keys() == CASES.keys()
+
+
+def write_edge(trace: TraceWriter, case: Edge) -> None:
+    """Write the launch of a case at the edges, its samples those of our texture unit."""
+    extent = (WIDE,) if case.row else (WIDE, HIGH)
+    filter_mode = "linear" if case.linear else "point"
+    texels = np.zeros(extent[::-1], np.float32)
+    found = sampled(texture_of(texels, case.mode, filter_mode, case.normalized), *case.coordinates)
+    format_ = "f32" if case.channels == 1 else f"f32x{case.channels}"
+    modes = (case.mode,) * len(extent)
+    told = Texture("t", format_, extent, modes, filter_mode, case.normalized, "element")
+    with trace.launch(launch(textures=(told,))) as rows:
+        rows.instructions(instruction_table([instruction(0, "tex.2d.v4.f32.f32", bytes=16)]))
+        rows.texels([0], [0], [0], [0], [0], [2**32 - 1], found.corner[None])
+
+
+def test_edges_are_fetched_as_on_the_h200(tmp_path: Path) -> None:
+    """Beyond a border the chip fetches what a clamped coordinate names, and nothing of weight 0."""
+    with TraceWriter(tmp_path / "edges.cutrace") as trace:
+        for case in edge_cases():
+            write_edge(trace, case)
+    found = {}
+    for case, each in zip(edge_cases(), read_trace(tmp_path / "edges.cutrace").launches,
+                          strict=True):  # fmt: skip
+        (counted,) = replay(each, [load_device("h200")])
+        totals = [f"texture_load_{what}" for what in ("split_requests", "sectors")]
+        found[case.name] = [int(counted.counts[total].sum()) for total in totals]
+    assert found.keys() == EDGES.keys()
+    assert {name for name in found if found[name] != EDGES[name]} == BESIDE
+    assert all(found[name] == [EDGES[name][0], EDGES[name][1] + 2] for name in BESIDE)

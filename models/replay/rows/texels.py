@@ -1,10 +1,11 @@
 """Counting texture samples: the taps of each sample, from the corners that a trace has.
 
 A trace has the lower corner texel of each sample; which texels are read follows from the texture's
-descriptor. With a linear filter it is the corner and its neighbour in each dimension, and each
-index is folded by the dimension's address mode. Wrap and mirror exist for normalised coordinates
-only and clamp otherwise; integer coordinates (tex1Dfetch) are never filtered. Gathers (`tld4`)
-read what a linear filter in two dimensions reads.
+descriptor. With a linear filter it is the corner and its neighbour in each dimension that has any
+weight, and each index is folded by the dimension's address mode. Wrap and mirror exist for
+normalised coordinates only and clamp otherwise, and beyond a border the chip reads the texel that
+it would if it clamped (docs/validation.md); integer coordinates (tex1Dfetch) are never filtered.
+Gathers (`tld4`) read what a linear filter in two dimensions reads.
 """
 
 import re
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from ....traces.schema import LANES, Array, Launch, Space, Texture
+from ....traces.schema import ALONE, LANES, Array, Launch, Space, Texture
 from ....traces.table.unique import sorted_unique
 from ..seam import ROW_SHIFT, SLICE_SHIFT, Batch, Bools, Image, Ints, Kind
 
@@ -133,7 +134,7 @@ def _split(
 def find_taps(texture: Texture, width: int, how: int, corners: Ints) -> tuple[Ints, Bools]:
     """Return the places (n, lanes, taps) of all texels that samples read, and which exist.
 
-    `corners` (n, lanes, 4) are texels x, y, z and the layer; `width` is a texel's bytes.
+    `corners` (n, lanes, 4) are texels x, y, z and the layer, as in TEXELS; `width` is a texel's bytes.
     """
     dimensions = len(texture.extent)
     wide = how == GATHERS or (how == FILTERS and texture.filter_mode == "linear")
@@ -147,8 +148,11 @@ def find_taps(texture: Texture, width: int, how: int, corners: Ints) -> tuple[In
         folded, exists = fold(index, texture.extent[axis], _mode(texture, axis, how))
         place += folded * scale
         inside &= exists
+        alone = corners[:, :, 3, None] >> (ALONE + axis) & 1 != 0
+        inside &= ~(alone & (steps[:, axis] != 0))
     if texture.layers:
-        place += (corners[:, :, 3, None].astype(np.int64)) << SLICE_SHIFT
+        layer = corners[:, :, 3, None] & ((1 << ALONE) - 1)
+        place += layer.astype(np.int64) << SLICE_SHIFT
     return place, inside
 
 
@@ -157,8 +161,7 @@ def _mode(texture: Texture, axis: int, how: int) -> str:
     if how == FETCHES:
         return "border"
     mode = texture.address_mode[min(axis, len(texture.address_mode) - 1)]
-    folds = mode in ("wrap", "mirror")
-    return "clamp" if folds and not texture.normalized_coords else mode
+    return mode if mode in ("wrap", "mirror") and texture.normalized_coords else "clamp"
 
 
 def fold(index: Ints, size: int, mode: str) -> tuple[Ints, Bools]:

@@ -121,8 +121,8 @@ def test_a_gather_reads_four_texels_also_at_points(tmp_path: Path) -> None:
     [
         ("clamp", False, -1, 1),  # -1 and 0 are both 0
         ("clamp", False, -9, 1),
-        ("border", False, -1, 1),  # -1 does not exist
-        ("border", False, -2, 0),
+        ("border", False, -1, 1),  # fetched as if clamped, though the border is what is used
+        ("border", False, -9, 1),
         ("wrap", True, -1, 2),  # 63 and 0
         ("mirror", True, -1, 1),  # 0 and 0
         ("mirror", True, 63, 1),  # 63 and 63

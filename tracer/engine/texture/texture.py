@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ....traces.schema import ALONE
 from ....traces.schema import Texture as Description
 from ..lanes import Array
 from .filter import ONE, Step, blend, split_weight
@@ -116,7 +117,8 @@ def sample(texture: Texture, at: Places) -> Sample:
         for step, weight in split_weight([each & (ONE - 1) for each in held])
     ]
     lower = [each // ONE for each in fixed]
-    return Sample(blend(taps, texture.is_normalized_read), _corners(lower, layer))
+    alone = sum((each % ONE == 0) << (ALONE + axis) for axis, each in enumerate(fixed))
+    return Sample(blend(taps, texture.is_normalized_read), _corners(lower, layer | alone))
 
 
 COUNTER_CLOCKWISE: tuple[Step, ...] = ((0, 1), (1, 1), (1, 0), (0, 0))
