@@ -15,8 +15,9 @@ from .with_columns import Added, widen, zeros
 SUFFIX = "_apart"
 _ASKED = ("requests", "bytes_distinct")
 _COPIED = tuple(f"{access}_{what}" for access in ("global_load", "shared_store") for what in _ASKED)
+_STORED = ("shared_store_passes", "shared_store_conflicts")
 APART: Mapping[str, tuple[tuple[int, int], tuple[str, ...]]] = {
-    "cp": ((8, 0), (*_COPIED, "shared_store_passes", "shared_store_conflicts")),
+    "cp": ((8, 0), (*_COPIED, "global_load_transactions", *_STORED)),
     "ldmatrix": ((7, 5), tuple(f"shared_load_{what}" for what in _ASKED)),
     "stmatrix": ((9, 0), tuple(f"shared_store_{what}" for what in _ASKED)),
 }

@@ -62,6 +62,7 @@ TIMED = {
     "breadth_first_search.py expand": "which warp appends to the queue first",
     "atomics.py insert": "which lanes must try their compare and swap again",
     "everyday.cu compact": "which block appends first",
+    "fresh2_groups.cu grouped_push": "which warp of a block appends first",
 }
 """Kernels whose addresses are up to time, and what decides them."""
 WAVEFRONTS = tuple(
@@ -254,7 +255,22 @@ class Explanation:
 ASSEMBLER = "the chip's code is of release 13.0 of the assembler, cutrace's of 12.9"
 TENSOR = "cutrace's `mma.h` is made of other instructions than NVIDIA's"
 EXPLAINED = (
-    Explanation(r"fresh_tensor.cu", "registers", TENSOR),
+    Explanation(r"fresh_tensor.cu|fresh2_groups.cu (half|bf16)_tiles", "registers", TENSOR),
+    Explanation(
+        r".*",
+        r"bank_conflicts_pipe_lsu_mem_shared\.sum",
+        "the chip counts turns in which shuffles and copies wait, too",
+    ),
+    Explanation(
+        r"fresh2_groups.cu (gather|product)_ahead",
+        "wavefronts?_(mem_)?shared",
+        "copies of 4 bytes from several lines take more wavefronts of shared memory",
+    ),
+    Explanation(
+        r"fresh2_groups.cu copy_ahead",
+        "op_shared_ld",
+        "the chip's warps issue the last copies, and the loads before them, without a lane",
+    ),
     Explanation(r"unseen.cu shrink", "registers", ASSEMBLER),
     Explanation(
         r"fresh_groups.cu two_stages",
@@ -265,7 +281,8 @@ EXPLAINED = (
     Explanation(
         r"histogram.py histogram_(global|peers)|kernels.cu histogram|"
         r"everyday.cu (count_in_global|float_sums|long_sums)|collide.cu (red|atom)_at|"
-        r"fresh.cu coordinates",
+        r"fresh.cu coordinates|fresh2.cu (joint_histogram|push_rank|lowest_label)|"
+        r"fresh2_types.cu global_kinds",
         "sectors.*global_op_(red|atom)",
         "atomics on random words further apart than 512 bytes move up to 4 % more sectors",
     ),

@@ -5,12 +5,21 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from silicon.caches import NEAR, by_kernel, compare
-from silicon.launches import BY_ADDRESSES, FOLDER, ROUNDED, TIMED, WAVEFRONTS, Launched, Pair
+from silicon.launches import (
+    BY_ADDRESSES,
+    FOLDER,
+    ROUNDED,
+    TIMED,
+    WAVEFRONTS,
+    Launched,
+    Pair,
+    classes,
+)
 from silicon.programs_page import section
 
 FILES = (
     *("h200.json", "h200_collide.json", "h200_programs.json", "h200_caches.json"),
-    *("h200_everyday.json", "h200_unseen.json", "h200_fresh.json"),
+    *("h200_everyday.json", "h200_unseen.json", "h200_fresh.json", "h200_fresh2.json"),
 )
 TEXTURES = "h200_footprints.json"
 SHOWN = 4
@@ -23,15 +32,17 @@ Made by `scripts/write/validation.py` from what Nsight Compute {ncu} counted on 
 `tests/validate/counters/*.json`). {launches} launches of {kernels} kernels: small ones of every
 width, stride, mask and collision (`tests/validate/counters/*.cu`), those that ask about caches
 (`tests/validate/caches/*.cu`), the gallery's, and the programs of `tests/programs`, for which no
-model was made. The kernels of `everyday.cu`, then those of `unseen.cu`, and then those of
-`fresh.cu`, `fresh_groups.cu` and `fresh_tensor.cu` were written as people write them, captured
-last, and compared once before anything was changed:
+model was made. The kernels of `everyday.cu`, then those of `unseen.cu`, then those of `fresh.cu`,
+`fresh_groups.cu` and `fresh_tensor.cu`, and last those of `fresh2.cu`, `fresh2_types.cu` and
+`fresh2_groups.cu` were written as people write them, captured then, and compared once before
+anything was changed:
 
 | source | launches | counts equal | hit rate of L1 within 5 points | L2, memory within 15 % |
 |---|---:|---:|---:|---:|
 | `everyday.cu` | 56 | 1344 of 1356, 99.1 % | 30 of 34 | 19 of 19 |
 | `unseen.cu` | 59 | 1360 of 1478, 92.0 % | 31 of 32 | 10 of 10 |
 | `fresh*.cu` | 68 | 1524 of 1547, 98.5 % | 30 of 31 | none moved a megabyte |
+| `fresh2*.cu` | 112 | 2909 of 2926, 99.4 % | 60 of 63 | none moved a megabyte |
 
 Of the 118 of `unseen.cu` 116 were the registers of 58 launches, not known where another kernel of
 the source has braces in inline assembly, and two a wrong guess of the driver's share of shared
@@ -41,6 +52,17 @@ code that may be linked with other code. All that is mended. The copies to share
 showed what the profiler counts under names of their own. What `fresh_tensor.cu` leaves in memory,
 by products of `mma.h` in half and tf32 precision and of bytes, is the chip's, bit for bit
 (`tests/validate/test_matrices.py`).
+
+Of the 17 of `fresh2*.cu` four are sectors of reductions to scattered words, four follow from which
+warp appends first, six are of copies of 4 bytes, three registers of `mma.h`. Comparable or not, of
+the 3118 counts of `fresh2*.cu` 2994 were equal at that first try, 96.0 % (94.3 % as PTX has the
+accesses). Of the 69 arrays that its kernels fill 65 hold what the chip's hold, bit for bit
+(`tests/validate/test_fresh_values.py`). `fresh2_images.cu` is a program that samples textures in 18
+of its 19 launches: of its 395 counts 369 were equal at first, and 394 are since samples beyond a
+border and texels of weight zero are counted as the chip counts them; 17 of the 18 hashes that it
+prints of its results were equal.
+
+{both_chips}
 
 cutrace compiles for these comparisons as the captures were compiled: for 9.0, with the option
 `-ftz=true` that CuPy adds to all.
@@ -153,7 +175,9 @@ device files say:
   a request, however many lanes want it; in local memory, lanes at one offset want the same.
 - *Ideal sectors.* `memory_l2_theoretical_sectors_global_ideal` gives each active lane its own
   bytes, one lane after another, but never more sectors than the access touches.
-- *Textures.* A quad of threads is a request; fetches by number are served by 8 lanes.
+- *Textures.* A quad of threads is a request; fetches by number are served by 8 lanes. Beyond a
+  border the chip fetches what a clamped sample would, and nothing of weight zero
+  (`tests/validate/test_footprints.py`).
 - *Registers.* No kernel has fewer than 16 on 9.0. Those of code that may be linked with other code
   (what nvJitLink makes of PTX) were others in four launches of a hundred; a kernel assembled as a
   whole program has the chip's.
@@ -221,9 +245,44 @@ def _head(launches: Sequence[Launched], compared: Sequence[Pair]) -> str:
         kernels=len({(launch.source, launch.kernel) for launch in launches}),
         waits=sum(launch.waited for launch in launches),
         both="\n".join(_both(compared)),
+        both_chips=both_chips(),
         compared=of,
         equal=equal,
         percent=_percent(equal, of),
+    )
+
+
+OTHER = "h100_fresh2.json"
+BOTH_CHIPS = """An {other} counts the same: of {of} counts of the first {launches} launches
+of `fresh2*.cu` that are held to equality here and not zero on both chips, {equal} are equal on
+both. What differs is up to time:
+{kernels}.
+So the counts are those of the architecture; the chips' clocks, and the bandwidth and the size of
+their memories, are data of their devices' files."""
+
+
+def differing() -> tuple[int, list[tuple[str, str, float, float]]]:
+    """How many counts of the two chips were compared, and those that differ: kernel, metric."""
+    mine, other = (json.loads((FOLDER / file).read_text()) for file in ("h200_fresh2.json", OTHER))
+    pairs = [
+        (here["kernel"], metric, a or 0, b or 0)
+        for here, there in zip(mine["launches"], other["launches"], strict=False)
+        for metric, a, b in zip(mine["metrics"], here["counters"], there["counters"], strict=True)
+        if classes(metric) is not None and (a or b)
+    ]
+    return len(pairs), [pair for pair in pairs if pair[2] != pair[3]]
+
+
+def both_chips() -> str:
+    """What an H100 counted of the same launches."""
+    of, differ = differing()
+    told = json.loads((FOLDER / OTHER).read_text())
+    return BOTH_CHIPS.format(
+        other=told["device"],
+        launches=len(told["launches"]),
+        of=of,
+        equal=of - len(differ),
+        kernels=", ".join(f"`{name}`" for name in sorted({kernel for kernel, *_ in differ})),
     )
 
 
@@ -231,6 +290,7 @@ GROUPS = {
     "everyday.cu": "`everyday.cu`",
     "unseen.cu": "`unseen.cu`",
     **dict.fromkeys(("fresh.cu", "fresh_groups.cu", "fresh_tensor.cu"), "`fresh*.cu`"),
+    **dict.fromkeys(("fresh2.cu", "fresh2_types.cu", "fresh2_groups.cu"), "`fresh2*.cu`"),
 }
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from silicon.caches import HIT_RATE, NEAR, Cached, by_kernel, compare
 from silicon.launches import Launched, Pair, launched, pairs
-from silicon.page import FILES, by_metric, page, share
+from silicon.page import FILES, by_metric, differing, page, share
 
 PAGE = Path(__file__).parents[2] / "docs" / "validation.md"
 OVERALL, EACH = 0.99, 0.90
@@ -22,6 +22,15 @@ HELD = {
     "dram__bytes_write.sum": 0.3,
 }
 """How much of each counter of a cache is near."""
+UP_TO_TIME = {
+    "bfs_level",
+    "dilate",
+    "double_bins",
+    "float_bins",
+    "private_histogram",
+    "shared_kinds",
+}
+"""Kernels whose warps race for addresses, locks or banks: two chips differ as two runs do."""
 
 
 @pytest.fixture(scope="module")
@@ -82,3 +91,10 @@ def test_hit_rates_of_programs_are_near(cached: list[Cached]) -> None:
 def test_the_page_is_current(launches: list[Launched], compared: list[Pair]) -> None:
     written = PAGE.read_text(encoding="utf-8")
     assert page(launches, compared) == written, "python scripts/write/validation.py renews it"
+
+
+def test_an_h100_counts_what_an_h200_counts() -> None:
+    of, differ = differing()
+    assert of > 2900
+    assert len(differ) <= 0.01 * of
+    assert {kernel for kernel, *_ in differ} <= UP_TO_TIME

@@ -134,7 +134,8 @@ def _split(
 def find_taps(texture: Texture, width: int, how: int, corners: Ints) -> tuple[Ints, Bools]:
     """Return the places (n, lanes, taps) of all texels that samples read, and which exist.
 
-    `corners` (n, lanes, 4) are texels x, y, z and the layer, as in TEXELS; `width` is a texel's bytes.
+    `corners` (n, lanes, 4) are texels x, y, z and the layer, as in TEXELS; `width` is a texel's
+    bytes.
     """
     dimensions = len(texture.extent)
     wide = how == GATHERS or (how == FILTERS and texture.filter_mode == "linear")
