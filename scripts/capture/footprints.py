@@ -138,8 +138,9 @@ def count(edges: bool) -> dict[str, list[int]]:
     lines = list(csv.reader(io.StringIO(text)))
     start = next(number for number, line in enumerate(lines) if line and line[0] == "ID")
     rows = [dict(zip(lines[start], line, strict=True)) for line in lines[start + 2 :]]
-    cases = zip(edge_cases() if edges else footprint_cases(), rows, strict=True)
-    return {case.name: [int(row[m].replace(",", "")) for m in METRICS] for case, row in cases}
+    names = [case.name for case in (edge_cases() if edges else footprint_cases())]
+    both = zip(names, rows, strict=True)
+    return {name: [int(row[m].replace(",", "")) for m in METRICS] for name, row in both}
 
 
 def main(arguments: list[str]) -> None:

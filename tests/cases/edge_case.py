@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 WIDE, HIGH = 64, 48
-LANE = np.arange(32)
+LANE = np.arange(32, dtype=np.float64)
 MODES = ("border", "clamp", "wrap", "mirror")
 PLACES = (
     *("inside", "around", "outside", "far", "left", "right"),
@@ -69,7 +69,7 @@ def edge_cases() -> Iterator[Edge]:
 def _places(place: str, seed: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """x and y in texels."""
     r, by = np.random.default_rng(seed), 0.5 + seed * 0.25
-    random = {
+    random: dict[str, tuple[tuple[int, int], tuple[int, int]]] = {
         "inside": ((2, WIDE - 2), (2, HIGH - 2)),
         "around": ((-10, WIDE + 10), (-10, HIGH + 10)),
         "outside": ((-40, -2), (0, HIGH)),
@@ -77,15 +77,16 @@ def _places(place: str, seed: int) -> tuple[NDArray[np.float64], NDArray[np.floa
     }
     if place in random:
         x, y = random[place]
-        return r.uniform(*x, 32), r.uniform(*y, 32)
+        return r.uniform(x[0], x[1], 32), r.uniform(y[0], y[1], 32)
     if place == "quads":  # one lane of each quad is beyond an edge
         return np.where(seed % 4 == LANE % 4, -50.0, LANE % 8 + 20.5), LANE // 8 + 9.5
-    x, y = {
+    patterns: dict[str, tuple[NDArray[np.float64], NDArray[np.float64]]] = {
         "left": (LANE - 8, 0 * LANE + 7),
         "right": (LANE + WIDE - 16, 0 * LANE + 7),
         "corner": (LANE % 8 - 4, LANE // 8 - 2),
         "last": (LANE % 8 + WIDE - 4, LANE // 8 + HIGH - 2),
         "grid": (LANE % 16 + 20, LANE // 16 + 9),
         "column": (0 * LANE + 5, LANE - 5.5),
-    }[place]
-    return x + by, y + by
+    }
+    columns, rows = patterns[place]
+    return columns + by, rows + by
