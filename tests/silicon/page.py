@@ -56,8 +56,8 @@ by products of `mma.h` in half and tf32 precision and of bytes, is the chip's, b
 Of the 17 of `fresh2*.cu` four are sectors of reductions to scattered words, four follow from which
 warp appends first, six are of copies of 4 bytes, three registers of `mma.h`. Comparable or not, of
 the 3118 counts of `fresh2*.cu` 2994 were equal at that first try, 96.0 % (94.3 % as PTX has the
-accesses). Of the 69 arrays that its kernels fill 65 hold what the chip's hold, bit for bit
-(`tests/validate/test_fresh_values.py`). `fresh2_images.cu` is a program that samples textures in 18
+accesses). Of the 69 arrays of its kernels 62 hold what the H200's hold, bit for bit, and four of the
+other seven follow the order of warps (`tests/validate/test_fresh_values.py`). `fresh2_images.cu` is a program that samples textures in 18
 of its 19 launches: of its 395 counts 369 were equal at first, and 394 are since samples beyond a
 border and texels of weight zero are counted as the chip counts them; 17 of the 18 hashes that it
 prints of its results were equal.
