@@ -56,11 +56,11 @@ by products of `mma.h` in half and tf32 precision and of bytes, is the chip's, b
 Of the 17 of `fresh2*.cu` four are sectors of reductions to scattered words, four follow from which
 warp appends first, six are of copies of 4 bytes, three registers of `mma.h`. Comparable or not, of
 the 3118 counts of `fresh2*.cu` 2994 were equal at that first try, 96.0 % (94.3 % as PTX has the
-accesses). Of the 69 arrays of its kernels 62 hold what the H200's hold, bit for bit, and four of the
-other seven follow the order of warps (`tests/validate/test_fresh_values.py`). `fresh2_images.cu` is a program that samples textures in 18
-of its 19 launches: of its 395 counts 369 were equal at first, and 394 are since samples beyond a
-border and texels of weight zero are counted as the chip counts them; 17 of the 18 hashes that it
-prints of its results were equal.
+accesses). Of the 69 arrays of its kernels 62 hold what the H200's hold, bit for bit, and four of
+the other seven follow the order of warps (`tests/validate/test_fresh_values.py`).
+`fresh2_images.cu` is a program that samples textures in 18 of its 19 launches: of its 395 counts
+369 were equal at first, and 394 are since samples beyond a border and texels of weight zero are
+counted as the chip counts them; 17 of the 18 hashes that it prints of its results were equal.
 
 {both_chips}
 
@@ -170,6 +170,15 @@ device files say:
   found). The assembler combines 32-bit integer atomics on an address that is one for the
   whole warp, and counts lanes that add one to a word of shared memory. Compare and swap in shared
   memory takes two wavefronts for each of others.
+- *Loops of atomics.* ptxas makes loops of a load and a store that may fail (`ATOMS.CAST.SPIN`) of
+  adds of float, double and pairs of halves to shared memory, and of 64-bit atomics there but
+  exchange and compare and swap. In a turn one lane of each bank is served; of 8 bytes one lane of
+  each half-warp, unless they want one address. So a warp alone takes as many turns as most of its
+  lanes want one bank, and each is a load of the lanes that are left and two wavefronts (four of 8
+  bytes, while both half-warps have lanes): so it was in all of 108 launches. Adds of one half to
+  shared or global memory are loops of compare and swap on its 32-bit word: one load, and as many
+  turns as most lanes want one word, in all of 90 launches. Warps that meet take up to three times
+  as many, another number each time. cutrace counts one atomic.
 - *Ideal wavefronts.* `memory_l1_wavefronts_shared_ideal` of 8 and 16 bytes a lane gives each active
   lane its own bytes, 128 in a wavefront, but never more wavefronts than the access takes.
 - *Local memory.* Each word of 4 bytes of an access is a request of its own.
