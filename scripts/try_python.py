@@ -3,7 +3,7 @@
 python scripts/try_python.py [NAME=CHECKOUT...] [--only WORD...] [--seconds N] [--json FILE]
 python scripts/try_python.py --json FILE --page docs/python.md
 
-NAME is numba-cuda, CuPy or Triton, CHECKOUT a folder with its repository in it, of which nothing is
+NAME is a table of try_python.toml, CHECKOUT a folder with its repository in it, of which nothing is
 kept here; the packages themselves are installed where this runs. try_python.toml lists what is
 tried. Launches are run and recorded, and the traces dropped.
 """
@@ -155,7 +155,8 @@ def _sentence(outcomes: list[Outcome]) -> str:
     return (
         "`scripts/try_python.py` runs what these packages publish, unchanged but for loops of "
         f"timing. Of the {tried:,}\ntests and examples of these tables, without those that skip "
-        f"themselves, {passed:,} pass, {100 * passed / tried:.0f} %.\n"
+        f"themselves, {passed:,} pass, {100 * passed / tried:.0f} %; many of cuda-python's launch "
+        "nothing.\n"
     )
 
 

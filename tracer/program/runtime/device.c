@@ -155,6 +155,7 @@ static int64_t attribute(enum cudaDeviceAttr which, int *is_known)
     case cudaDevAttrHostRegisterSupported:
     case cudaDevAttrHostNativeAtomicSupported:
     case cudaDevAttrHostMemoryPoolsSupported:
+    case cudaDevAttrHostNumaMemoryPoolsSupported:
     case cudaDevAttrMemoryPoolsSupported: return 1;
     case cudaDevAttrMaxPersistingL2CacheSize: /* three quarters: CUDA C++ Programming Guide */
         return facts->major >= 8 ? facts->l2_bytes / 4 * 3 : 0;
