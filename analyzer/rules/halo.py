@@ -8,6 +8,7 @@ What larger tiles would load is counted: two blocks in each direction, taken as 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 
@@ -61,7 +62,9 @@ def find(evidence: Evidence) -> Iterator[Finding]:
         if (access.kind.space, access.kind.access) == ("global", "load"):
             loads[evidence.array_of(access)].append(access)
     for name, accesses in loads.items():
-        if not name or len(accesses) > MOST or not (tiles := _tiles(evidence, accesses)):
+        if not name or len(accesses) > MOST or not _may_gain(evidence, accesses):
+            continue
+        if not (tiles := _tiles(evidence, accesses)):
             continue
         only = (*LIMITS, *(["DRAM"] if _is_read_again(evidence, accesses, tiles) else []))
         if not tiles.is_halo or evidence.profile.limited_by not in only:
@@ -85,6 +88,20 @@ def find(evidence: Evidence) -> Iterator[Finding]:
                 saved=saved,
                 only=only,
             )
+
+
+def _may_gain(evidence: Evidence, accesses: Sequence[Access]) -> bool:
+    """Whether these loads cost enough, and the first block loads its words about once."""
+    gain = find_gain(evidence, [(access.pc, 1.0) for access in accesses], (*LIMITS, "DRAM"))
+    if gain < WORTH * evidence.profile.bounds[0].ns:
+        return False
+    found = [np.zeros(0, np.int64)]
+    for access in accesses:
+        for batch, block in islice(evidence.trials.rows(access.pc), 1):
+            mine = block == block[0]
+            found.append(batch.addresses[mine][batch.active[mine]])
+    words = np.concatenate(found)
+    return len(words) <= ONCE * len(np.unique(words))
 
 
 def _tiles(evidence: Evidence, accesses: Sequence[Access]) -> Tiles | None:
