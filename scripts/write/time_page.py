@@ -219,8 +219,9 @@ model as it was: *fresh kernels*, written before they were run (`fresh2*.cu` of
 tests/validate/counters), and *fresh programs* of ArchaeaSoftware/cudahandbook,
 HaoyangChen23/CUDABeaver, manishklach/pmpp-cuda-study, psmarter/PMPP-Learning, puttsk/cuda-tutorial,
 sora5801/cuda-cpp-robotics-projects, Tony-Tan/CUDA_Freshman, small sizes, both at the clocks of the
-chip, of which 59 launches could not be compared: not recorded, or not as a whole. `*_unseen.csv`
-has every launch as it was found then; what was mended after it does not change these figures.
+chip, of which 59 launches could not be compared: not recorded, not as a whole, or left out since
+the comparison took more memory or time than the machine had. `*_unseen.csv` has every launch as it
+was found then; what was mended after it does not change these figures.
 
 Most are so short that launching is most of their time. Of those that take 10 us and longer half are
 within 25 %, not two thirds as asked, and of those above 20 us most keep no unit 10 % busy. Off by

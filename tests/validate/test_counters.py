@@ -31,10 +31,10 @@ UP_TO_TIME = {
     "shared_kinds",
 }
 """Kernels whose warps race for addresses, locks or banks: two chips differ as two runs do."""
-
-
 SCATTERED = "l1tex__t_sectors_pipe_lsu_mem_global_op_red.sum"
-"""Of words further apart than 512 bytes no rule is known: they are some sectors short."""
+"""Of words further apart than 512 bytes no rule is known: they are some sectors short, in so many
+kernels of `fresh2*.cu` that fewer than EACH are equal with these.
+"""
 
 
 @pytest.fixture(scope="module")
@@ -66,11 +66,16 @@ def test_counts_are_those_of_the_chip_where_the_assembler_left_the_accesses_alon
     assert unexplained == []
     equal, of = share(compared)
     assert equal >= OVERALL * of
-    parts = {metric: share(mine) for metric, mine in by_metric(compared).items()}
-    least = {metric: 0.85 if metric == SCATTERED else EACH for metric in parts}
-    assert {m: part for m, part in parts.items() if part[0] < least[m] * part[1]} == {}
+    assert _poor(compared) <= {SCATTERED}
+    assert _poor([p for p in compared if not p.launched.source.startswith("fresh2")]) == set()
     held = {p.launched.kernel for p in compared if p.verdict == "equal" and "mem" in p.metric}
     assert len(held) >= KERNELS
+
+
+def _poor(sample: list[Pair]) -> set[str]:
+    """The counters of which fewer are equal than EACH."""
+    parts = {metric: share(mine) for metric, mine in by_metric(sample).items()}
+    return {metric for metric, (equal, of) in parts.items() if equal < EACH * of}
 
 
 def test_sectors_of_scattered_reductions_are_few_short(compared: list[Pair]) -> None:
