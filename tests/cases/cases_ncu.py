@@ -170,6 +170,9 @@ ON_H200: dict[str, Formula] = {
     **of_shared("ld"),
     **of_shared("st"),
     **of_shared("atom"),
+    "l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum": lambda c: (
+        (c["ways"] - 1) * each(c, *SHARED)
+    ),
     **executed("smsp__sass_inst_executed_op"),
     **executed("smsp__inst_executed_op"),
     "smsp__sass_data_bytes_mem_shared_op_ld.sum": lambda c: 128 * each(c, "shared_loads"),

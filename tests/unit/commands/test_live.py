@@ -81,7 +81,7 @@ def test_all_but_caches_are_counted_as_from_a_trace(tmp_path: Path) -> None:
     missing = compare(listener.profile(), analyze(tmp_path / "a.cutrace", device=DEVICES))
     assert missing
     caches = ["l1", "l2", "dram", "cache", "lts", "tex", "hit", "miss", "sectors"]
-    caches += ["gld", "gst", "bound", "estimated"]
+    caches += ["gld", "gst", "bound", "estimated", "gpu__time_duration", "sm__throughput"]
     assert all(any(word in name.lower() for word in caches) for name in missing), missing
     assert "global_load_transactions" not in missing
 

@@ -22,7 +22,7 @@ DEVICES = ("h100", "gtx980")
 
 NOT_CARRIED = re.compile(
     # what an assembler turns into nothing is left out, and how long PTX takes is not estimated
-    r"ptx_instructions|thread_instructions|estimated_time"
+    r"ptx_instructions|thread_instructions|estimated_time|gpu__time_duration.*|.*__\w*throughput.*"
     # static and dynamic shared memory are one number
     r"|launch__shared_mem_per_block_(static|dynamic)"
 )

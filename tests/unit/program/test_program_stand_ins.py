@@ -117,7 +117,7 @@ int main() {
     DO(cusolverDnDsyevd(h, CUSOLVER_EIG_MODE_VECTOR, CUBLAS_FILL_MODE_UPPER, 2, a, 2, w, b, 1,
                         info));
     printf("%g %g %.4f %.4f; %d", w[0], w[1], -a[0] * a[1], a[2] * a[3],
-           cusolverDnDgesvd(h));
+           cusolverDnDpotri(h));
 }
 """
 
