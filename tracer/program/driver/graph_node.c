@@ -89,6 +89,14 @@ static CUresult told_of(CUgraphNode node, void *params, size_t bytes)
     return CUDA_SUCCESS;
 }
 
+/* What was said of a node is kept where that was good. */
+static CUresult keep(CUresult status, CUgraphNode node, const void *params, size_t bytes)
+{
+    if (!status)
+        set_said(node, params, bytes);
+    return status;
+}
+
 static CUresult set_copy(CUgraphNode node, const CUDA_MEMCPY3D *params)
 {
     struct copy copy;
@@ -96,18 +104,17 @@ static CUresult set_copy(CUgraphNode node, const CUDA_MEMCPY3D *params)
     if (status)
         return status;
     set_work(node, run_copy, &copy, sizeof copy);
-    set_said(node, params, sizeof *params);
-    return result(begin());
+    return keep(result(begin()), node, params, sizeof *params);
 }
 
 API CUresult cuGraphAddMemcpyNode(ADDED, const CUDA_MEMCPY3D *params, CUcontext context)
 {
     (void)context;
-    add_work(WHERE, cudaGraphNodeTypeMemcpy, NULL, NULL, 0);
-    CUresult status = set_copy(*made, params);
-    if (status)
-        cudaGraphDestroyNode(*made);
-    return status;
+    struct copy copy;
+    CUresult status = box_of(params, &copy);
+    if (!status)
+        status = result(add_work(WHERE, cudaGraphNodeTypeMemcpy, run_copy, &copy, sizeof copy));
+    return keep(status, *made, params, sizeof *params);
 }
 
 API CUresult cuGraphMemcpyNodeSetParams(CUgraphNode node, const CUDA_MEMCPY3D *params)
@@ -127,31 +134,37 @@ API CUresult cuGraphMemcpyNodeGetParams(CUgraphNode node, CUDA_MEMCPY3D *params)
     return told_of(node, params, sizeof *params);
 }
 
-static CUresult set_set(CUgraphNode node, const CUDA_MEMSET_NODE_PARAMS *params)
+/* CUDA_ERROR_INVALID_VALUE for elements of a size that there is not. */
+static CUresult fill_of(const CUDA_MEMSET_NODE_PARAMS *params, struct cudaMemsetParams *own)
 {
-    struct cudaMemsetParams own = {pointer(params->dst), params->pitch, params->value,
-                                   params->elementSize, params->width, params->height};
-    int is_size = own.elementSize == 1 || own.elementSize == 2 || own.elementSize == 4;
-    CUresult status = node && is_size ? result(cudaGraphMemsetNodeSetParams(node, &own))
-                                      : CUDA_ERROR_INVALID_VALUE;
+    *own = (struct cudaMemsetParams){pointer(params->dst), params->pitch, params->value,
+                                     params->elementSize, params->width, params->height};
+    int is_size = own->elementSize == 1 || own->elementSize == 2 || own->elementSize == 4;
+    return is_size ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+static CUresult set_fill(CUgraphNode node, const CUDA_MEMSET_NODE_PARAMS *params)
+{
+    struct cudaMemsetParams own;
+    CUresult status = fill_of(params, &own);
     if (!status)
-        set_said(node, params, sizeof *params);
-    return status;
+        status = result(cudaGraphMemsetNodeSetParams(node, &own));
+    return keep(status, node, params, sizeof *params);
 }
 
 API CUresult cuGraphAddMemsetNode(ADDED, const CUDA_MEMSET_NODE_PARAMS *params, CUcontext context)
 {
     (void)context;
-    add_work(WHERE, cudaGraphNodeTypeMemset, NULL, NULL, 0);
-    CUresult status = set_set(*made, params);
-    if (status)
-        cudaGraphDestroyNode(*made);
-    return status;
+    struct cudaMemsetParams own;
+    CUresult status = fill_of(params, &own);
+    if (!status)
+        status = result(cudaGraphAddMemsetNode(WHERE, &own));
+    return keep(status, *made, params, sizeof *params);
 }
 
 API CUresult cuGraphMemsetNodeSetParams(CUgraphNode node, const CUDA_MEMSET_NODE_PARAMS *params)
 {
-    return set_set(node, params);
+    return set_fill(node, params);
 }
 
 API CUresult cuGraphExecMemsetNodeSetParams(CUgraphExec exec, CUgraphNode node,
@@ -159,7 +172,7 @@ API CUresult cuGraphExecMemsetNodeSetParams(CUgraphExec exec, CUgraphNode node,
                                             CUcontext context)
 {
     (void)context;
-    return set_set(node_in(exec, node), params);
+    return set_fill(node_in(exec, node), params);
 }
 
 API CUresult cuGraphMemsetNodeGetParams(CUgraphNode node, CUDA_MEMSET_NODE_PARAMS *params)
@@ -167,19 +180,22 @@ API CUresult cuGraphMemsetNodeGetParams(CUgraphNode node, CUDA_MEMSET_NODE_PARAM
     return told_of(node, params, sizeof *params);
 }
 
+static struct cudaHostNodeParams call_of(const CUDA_HOST_NODE_PARAMS *params)
+{
+    return (struct cudaHostNodeParams){params->fn, params->userData};
+}
+
 static CUresult set_host(CUgraphNode node, const CUDA_HOST_NODE_PARAMS *params)
 {
-    struct cudaHostNodeParams own = {params->fn, params->userData};
-    CUresult status = result(cudaGraphHostNodeSetParams(node, &own));
-    if (!status)
-        set_said(node, params, sizeof *params);
-    return status;
+    struct cudaHostNodeParams own = call_of(params);
+    return keep(result(cudaGraphHostNodeSetParams(node, &own)), node, params, sizeof *params);
 }
 
 API CUresult cuGraphAddHostNode(ADDED, const CUDA_HOST_NODE_PARAMS *params)
 {
-    add_work(WHERE, cudaGraphNodeTypeHost, NULL, NULL, 0);
-    return set_host(*made, params);
+    struct cudaHostNodeParams own = call_of(params);
+    CUresult status = result(cudaGraphAddHostNode(WHERE, &own)); /* first: it makes the node */
+    return keep(status, *made, params, sizeof *params);
 }
 
 API CUresult cuGraphHostNodeSetParams(CUgraphNode node, const CUDA_HOST_NODE_PARAMS *params)
@@ -238,9 +254,7 @@ API CUresult cuGraphAddMemAllocNode(ADDED, CUDA_MEM_ALLOC_NODE_PARAMS *params)
     struct cudaMemAllocNodeParams own = {.bytesize = params->bytesize};
     CUresult status = result(cudaGraphAddMemAllocNode(WHERE, &own));
     params->dptr = address(own.dptr);
-    if (!status)
-        set_said(*made, params, sizeof *params);
-    return status;
+    return keep(status, *made, params, sizeof *params);
 }
 
 API CUresult cuGraphMemAllocNodeGetParams(CUgraphNode node, CUDA_MEM_ALLOC_NODE_PARAMS *params)
@@ -251,9 +265,7 @@ API CUresult cuGraphMemAllocNodeGetParams(CUgraphNode node, CUDA_MEM_ALLOC_NODE_
 API CUresult cuGraphAddMemFreeNode(ADDED, CUdeviceptr place)
 {
     CUresult status = result(cudaGraphAddMemFreeNode(WHERE, pointer(place)));
-    if (!status)
-        set_said(*made, &place, sizeof place);
-    return status;
+    return keep(status, *made, &place, sizeof place);
 }
 
 API CUresult cuGraphMemFreeNodeGetParams(CUgraphNode node, CUdeviceptr *place)
@@ -327,7 +339,7 @@ static CUresult set_params(CUgraphNode node, CUgraphNodeParams *p)
     case CU_GRAPH_NODE_TYPE_MEMCPY:
         return set_copy(node, &p->memcpy.copyParams);
     case CU_GRAPH_NODE_TYPE_MEMSET:
-        return set_set(node, (const CUDA_MEMSET_NODE_PARAMS *)&p->memset);
+        return set_fill(node, (const CUDA_MEMSET_NODE_PARAMS *)&p->memset);
     case CU_GRAPH_NODE_TYPE_HOST:
         return set_host(node, (const CUDA_HOST_NODE_PARAMS *)&p->host);
     default:
@@ -398,95 +410,4 @@ API CUresult cuGraphExecNodeSetParams(CUgraphExec exec, CUgraphNode node, CUgrap
 API CUresult cuGraphAddNode(ADDED, CUgraphNodeParams *params)
 {
     return cuGraphAddNode_v2(made, graph, needs, NULL, count, params);
-}
-
-API CUresult cuGraphAddDependencies(CUgraph graph, const CUgraphNode *from, const CUgraphNode *to,
-                                    size_t count)
-{
-    return result(cudaGraphAddDependencies(graph, from, to, NULL, count));
-}
-
-API CUresult cuGraphAddDependencies_v2(CUgraph graph, const CUgraphNode *from,
-                                       const CUgraphNode *to, const CUgraphEdgeData *edges,
-                                       size_t count)
-{
-    (void)edges;
-    return cuGraphAddDependencies(graph, from, to, count);
-}
-
-API CUresult cuGraphRemoveDependencies(CUgraph graph, const CUgraphNode *from,
-                                       const CUgraphNode *to, size_t count)
-{
-    return result(cudaGraphRemoveDependencies(graph, from, to, NULL, count));
-}
-
-API CUresult cuGraphRemoveDependencies_v2(CUgraph graph, const CUgraphNode *from,
-                                          const CUgraphNode *to, const CUgraphEdgeData *edges,
-                                          size_t count)
-{
-    (void)edges;
-    return cuGraphRemoveDependencies(graph, from, to, count);
-}
-
-API CUresult cuGraphGetEdges_v2(CUgraph graph, CUgraphNode *from, CUgraphNode *to,
-                                CUgraphEdgeData *edges, size_t *count)
-{
-    return result(cudaGraphGetEdges(graph, from, to, (cudaGraphEdgeData *)edges, count));
-}
-
-API CUresult cuGraphGetEdges(CUgraph graph, CUgraphNode *from, CUgraphNode *to, size_t *count)
-{
-    return cuGraphGetEdges_v2(graph, from, to, NULL, count);
-}
-
-API CUresult cuGraphNodeGetDependencies_v2(CUgraphNode node, CUgraphNode *needs,
-                                           CUgraphEdgeData *edges, size_t *count)
-{
-    return result(cudaGraphNodeGetDependencies(node, needs, (cudaGraphEdgeData *)edges, count));
-}
-
-API CUresult cuGraphNodeGetDependencies(CUgraphNode node, CUgraphNode *needs, size_t *count)
-{
-    return cuGraphNodeGetDependencies_v2(node, needs, NULL, count);
-}
-
-API CUresult cuGraphNodeGetDependentNodes_v2(CUgraphNode node, CUgraphNode *nodes,
-                                             CUgraphEdgeData *edges, size_t *count)
-{
-    return result(cudaGraphNodeGetDependentNodes(node, nodes, (cudaGraphEdgeData *)edges, count));
-}
-
-API CUresult cuGraphNodeGetDependentNodes(CUgraphNode node, CUgraphNode *nodes, size_t *count)
-{
-    return cuGraphNodeGetDependentNodes_v2(node, nodes, NULL, count);
-}
-
-API CUresult cuGraphDestroyNode(CUgraphNode node)
-{
-    return result(cudaGraphDestroyNode(node));
-}
-
-API CUresult cuGraphNodeGetContainingGraph(CUgraphNode node, CUgraph *graph)
-{
-    return result(cudaGraphNodeGetContainingGraph(node, graph));
-}
-
-API CUresult cuGraphNodeFindInClone(CUgraphNode *node, CUgraphNode origin, CUgraph clone)
-{
-    return result(cudaGraphNodeFindInClone(node, origin, clone));
-}
-
-API CUresult cuGraphNodeSetEnabled(CUgraphExec exec, CUgraphNode node, unsigned enabled)
-{
-    return result(cudaGraphNodeSetEnabled(exec, node, enabled));
-}
-
-API CUresult cuGraphNodeGetEnabled(CUgraphExec exec, CUgraphNode node, unsigned *enabled)
-{
-    return result(cudaGraphNodeGetEnabled(exec, node, enabled));
-}
-
-API CUresult cuGraphDebugDotPrint(CUgraph graph, const char *path, unsigned flags)
-{
-    return result(cudaGraphDebugDotPrint(graph, path, flags));
 }
