@@ -56,7 +56,7 @@ def command(
 ) -> str:
     """Record every variant of a suite in every size, and write one tidy table."""
     from ..analyzer.comparison.comparison_report import check_format, render
-    from ..analyzer.counting.vocabulary import with_counters_of
+    from ..analyzer.counting.devices_counters import with_counters_of
     from ..analyzer.sheet.view import View
     from ..analyzer.sweep.suite import list_jobs, read_suite
     from ..analyzer.sweep.sweep_table import check_destination, summarize

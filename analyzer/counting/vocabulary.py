@@ -9,7 +9,7 @@ file names it (`counters`), $CUTRACE_COUNTERS, or an entry point of `cutrace.cou
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from functools import cache
 from importlib.resources import files
@@ -145,16 +145,6 @@ def _own_counters(vocabulary: str) -> Iterator[Counter]:
             raise CutraceError(f"cannot read counters {path}: {error.strerror}") from error
         _check_keys(document, {"counter"}, set(), path.name)
         yield from (_counter(entry, vocabulary, path.name) for entry in document["counter"])
-
-
-def with_counters_of(devices: Iterable[str]) -> AbstractContextManager[None]:
-    """Know the counters that devices' files bring for a while."""
-    from ...models.replay.device.catalog import is_path
-    from ...models.replay.device.device import load_device
-
-    own = [load_device(name) for name in devices if is_path(name)]
-    files = [device.counters for device in own if device.counters]
-    return with_counters(files) if files else nullcontext()
 
 
 @contextmanager

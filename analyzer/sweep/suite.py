@@ -28,7 +28,8 @@ from pathlib import Path
 
 from ...errors import CutraceError, nearest
 from ...strict_toml import check_keys, read_toml
-from ..counting.vocabulary import find_counters, with_counters_of
+from ..counting.devices_counters import with_counters_of
+from ..counting.vocabulary import find_counters
 from .placeholder import BRACES, Setting, fill, names_in
 
 HEAD = ("devices", "counters", "baseline", "sizes", "shapes", "set", "variant")

@@ -21,7 +21,7 @@ def replays(verb: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(verb)
     def call(**given: Any) -> Any:
-        from ...analyzer.counting.vocabulary import with_counters_of
+        from ...analyzer.counting.devices_counters import with_counters_of
 
         with with_counters_of(given["replay"].devices):
             return verb(**given)

@@ -42,7 +42,7 @@ def sweep(
 
     Raises `CutraceError` for a suite that is wrong, and for jobs that failed, after all others.
     """
-    from ...analyzer.counting.vocabulary import with_counters_of
+    from ...analyzer.counting.devices_counters import with_counters_of
     from ...analyzer.sweep.suite import read_suite
     from ...analyzer.sweep.sweep_table import check_destination, join_tables
 
