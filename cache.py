@@ -13,11 +13,15 @@ import tempfile
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from zlib import crc32
 
 from .errors import CutraceError
 
 _HASH = hashlib.sha256
 _SIZE = _HASH().digest_size
+_SELDOM, _SMALL = 16, 256
+"""What has less than a 256th of the bytes that are kept makes room one time in 16: going through
+tens of thousands of files takes longer than making most of what is in them."""
 
 
 def key_of(*parts: str | bytes) -> str:
@@ -48,15 +52,15 @@ def load(kind: str, key: str) -> bytes | None:
 def keep(kind: str, key: str, data: bytes, most: int = 0) -> None:
     """Keep something under a key, whole or not at all.
 
-    With `most`, what was kept or loaded longest ago makes room, until all of this kind has so many
-    bytes at most; what alone has more is not kept.
+    With `most`, what was kept or loaded longest ago makes room, until all of this kind has about so
+    many bytes at most; what alone has more is not kept.
     """
     if most and len(data) > most:
         return
     try:
         folder = folder_of(kind)
         _write(folder, key, data)
-        if most:
+        if most and (len(data) * _SMALL > most or crc32(key.encode()) % _SELDOM == 0):
             _make_room(folder, most)
     except (OSError, RuntimeError) as error:  # RuntimeError: there is no home
         where = getattr(error, "filename", None) or "the cache"
@@ -95,15 +99,15 @@ def _tell(what: str) -> None:
 def _make_room(folder: Path, most: int) -> None:
     """Remove the files of a folder that were written or touched longest ago."""
     found = []
-    for path in folder.iterdir():
+    for entry in os.scandir(folder):
         with suppress(OSError):  # another process may have removed it
-            status = path.stat()
-            found.append((status.st_mtime_ns, status.st_size, path))
+            status = entry.stat()
+            found.append((status.st_mtime_ns, status.st_size, entry.path))
     total = sum(size for _, size, _ in found)
-    for _, size, path in sorted(found):
+    for _, size, path in sorted(found) if total > most else ():
         if total <= most:
             return
-        path.unlink(missing_ok=True)
+        Path(path).unlink(missing_ok=True)
         total -= size
 
 

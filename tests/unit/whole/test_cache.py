@@ -122,6 +122,23 @@ def test_what_was_used_longest_ago_makes_room(folder: Path) -> None:
     assert load("native", "new") == bytes(60)
 
 
+def test_many_small_files_are_seldom_gone_through(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: list[Path] = []
+    make_room = cache._make_room
+
+    def look(folder: Path, most: int) -> None:
+        looks.append(folder)
+        make_room(folder, most)
+
+    monkeypatch.setattr(cache, "_make_room", look)
+    for number in range(400):
+        keep("native", key_of(f"{number}"), bytes(68), most=30_000)  # 100 bytes, with the hash
+    assert len(looks) <= 1.5 * 400 / 16
+    assert 270 <= len([*folder.iterdir()]) <= 1.1 * 300
+
+
 def test_many_writers_leave_whole_files_within_the_bound(folder: Path) -> None:
     def write(number: int) -> None:
         keep("native", f"k{number % 5}", bytes([number % 5]) * 1000, most=4000)
