@@ -16,7 +16,8 @@ request. A tap of weight zero is left out, and one beyond the border reads what 
 the lowest, `x` from the byte's place in its row and `y` from the row's. Tiles follow one another
 in rows of tiles.
 
-What is not: mipmaps.
+What is not: how many turns two levels of a mipmapped texture take; each is counted as a texture of
+its own.
 
 Source: CUDA C Programming Guide 7.5, appendix F; Tegra X1 Technical Reference Manual (tiles since
 2.x); envytools, G80 surface formats (tiles of 1.x); docs/validation.md for requests, which were

@@ -1,5 +1,6 @@
 """CUDA arrays, textures and surfaces of a program."""
 
+import struct
 import sys
 from dataclasses import dataclass
 from typing import Any
@@ -8,10 +9,11 @@ import numpy as np
 
 from ...errors import CutraceError
 from ..engine.memory.memory import Allocation
+from ..engine.texture.level import Mipmap
 from ..host.array import DeviceArray, describe
 from ..host.texture.surface import Surface, reserve_surface
 from ..host.texture.texel import TexelForm
-from ..host.texture.texture import Modes, make_texture
+from ..host.texture.texture import Modes, make_mipmap, make_texture
 from .answers import INVALID_VALUE, NOT_SUPPORTED, Answer, Verbs
 from .session import ProgramSession
 from .storage import Storage
@@ -24,7 +26,7 @@ FILTER_MODES = ("point", "linear")
 READ_MODES = ("element", "normalized_float")
 """In the order of CUDA's enumerations."""
 
-OVER_ARRAY, OVER_LINEAR, OVER_ROWS = 1, 2, 3
+OVER_ARRAY, OVER_LINEAR, OVER_ROWS, OVER_LEVELS = 1, 2, 3, 4
 """What a texture lies over."""
 
 
@@ -90,9 +92,9 @@ class Texels:
     def make_texture(
         self, over: int, where: int, x: int, y: int, z: int, w: int, kind: int, width: int,
         height: int, pitch: int, mode_x: int, mode_y: int, mode_z: int, filter_mode: int,
-        read_mode: int, normalized: int,
+        read_mode: int, normalized: int, level_filter: int, clamps: bytes, levels: bytes,
     ) -> Answer:  # fmt: skip
-        """Make a texture over an array or over linear memory."""
+        """Make a texture over an array, the levels of a mipmapped one, or linear memory."""
         modes = (mode_x, mode_y, mode_z)
         try:
             values, form = self._values(over, where, (x, y, z, w), kind, width, height, pitch)
@@ -102,7 +104,13 @@ class Texels:
                 bool(normalized) and over != OVER_LINEAR,
                 READ_MODES[read_mode],
             )
-            made = make_texture(self._recording, values, given, form, None)
+            if over == OVER_LEVELS:
+                arrays = [self._surface(number) for (number,) in struct.iter_unpack("<I", levels)]
+                filtered, chosen = FILTER_MODES[level_filter], struct.unpack("<3f", clamps)
+                mipmap = Mipmap(len(arrays), filtered, *chosen)
+                made = make_mipmap(self._recording, arrays, given, form, mipmap)
+            else:
+                made = make_texture(self._recording, values, given, form, None)
         except CutraceError as problem:
             return _refuse(problem)
         return (made.handle,)
@@ -111,18 +119,23 @@ class Texels:
         """Take note that a texture is not needed any more: its number is not given again."""
         return ()
 
+    def _surface(self, number: int) -> Surface:
+        array = self._arrays[number]
+        if array is None:
+            raise CutraceError("a texture over an array that was freed")
+        return array.surface
+
     def _values(
         self, over: int, where: int, bits: tuple[int, ...], kind: int, width: int, height: int,
         pitch: int,
     ) -> tuple[Surface | DeviceArray, TexelForm]:  # fmt: skip
         """What a texture lies over, and how its axes are to be read."""
-        if over == OVER_ARRAY:
-            array = self._arrays[where]
-            if array is None:
-                raise CutraceError("a texture over an array that was freed")
+        if over in (OVER_ARRAY, OVER_LEVELS):
+            surface, array = self._surface(where), self._arrays[where]
+            assert array
             cubemap = bool(array.flags & CUBEMAP)
             layered = bool(array.flags & LAYERED)
-            return array.surface, TexelForm(array.channels, layered, cubemap)
+            return surface, TexelForm(array.channels, layered, cubemap)
         dtype, channels = _texel(bits, kind)
         texel = dtype if channels == 1 else np.dtype([(name, dtype) for name in "xyzw"[:channels]])
         place = self._storage.find(where)

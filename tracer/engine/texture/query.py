@@ -1,7 +1,7 @@
 """What kernels may ask of textures and surfaces: `txq`, `suq`, `istypep` (PTX ISA 9.7.10, 9.7.11).
 
 Width, height and depth are as an NVIDIA H200 answers: the layers count as the size after the last,
-a cubemap's as cubes in textures and as faces in surfaces, and a level beyond the only one has no
+a cubemap's as cubes in textures and as faces in surfaces, and a level beyond the last has no
 size. The rest CUDA's driver refuses to load; here it is what the descriptor says, in OpenCL's
 numbers as the ISA has them. `istypep` knows references only: a handle is of no type.
 """
@@ -50,7 +50,7 @@ def _of_texture(texture: Texture) -> dict[str, int]:
         "normalized_coords": int(described.normalized_coords),
         "force_unnormalized_coords": int(not described.normalized_coords),
         "filter_mode": int(texture.is_filtered),
-        "num_mipmap_levels": 1,
+        "num_mipmap_levels": texture.mipmap.count if texture.mipmap else 1,
         "num_samples": 1,
         **{f"addr_mode_{axis}": _ADDRESS_MODES[mode] for axis, mode in enumerate(modes)},
     }
@@ -88,22 +88,26 @@ def decode_query(decoder: Decoder, instruction: Instruction) -> Step | None:
         mask = np.broadcast_to(True if lanes is None else lanes, shape)
         handles = np.broadcast_to(handle(frame), shape)
         answers: Array = np.zeros(shape, np.uint32)
+        asked = np.broadcast_to(0 if level is None else level(frame), shape)
         for number in sorted_unique(handles[mask]):
-            answers[handles == number] = find(group, pc, int(number)).get(query, 0)
-        if level is not None:
-            answers = np.where(level(frame) == 0, answers, np.uint32(0))
+            for which in sorted_unique(asked[mask & (handles == number)]):
+                answer = find(group, pc, int(number), int(which)).get(query, 0)
+                answers[(handles == number) & (asked == which)] = answer
         if store is not None:
             store(frame, answers)
 
     return ask
 
 
-def _find_texture(group: Group, pc: int, handle: int) -> dict[str, int]:
-    return _of_texture(find_texture(group, pc, handle, "queries")[1])
+def _find_texture(group: Group, pc: int, handle: int, level: int) -> dict[str, int]:
+    index, texture = find_texture(group, pc, handle, "queries")
+    if level >= (texture.mipmap.count if texture.mipmap else 1):
+        return {}
+    return _of_texture(group.wave.program.memory.textures[index + level])
 
 
-def _find_surface(group: Group, pc: int, handle: int) -> dict[str, int]:
-    return _of_surface(find_surface(group, pc, handle, "queries"))
+def _find_surface(group: Group, pc: int, handle: int, level: int) -> dict[str, int]:
+    return _of_surface(find_surface(group, pc, handle, "queries")) if level == 0 else {}
 
 
 def _is_type(decoder: Decoder, instruction: Instruction) -> Step:

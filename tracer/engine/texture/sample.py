@@ -1,9 +1,9 @@
 """Texture instructions: `tex` and `tld4` in every geometry of CUDA's textures (PTX ISA 9.7.10).
 
-Textures have one level, so that a level of detail or a gradient changes nothing.
+Where a texture has one level, a level of detail or a gradient changes nothing.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,7 +18,9 @@ from ..array.slot import Fetch
 from ..kernel.source_line import source_line
 from ..lanes import DTYPES, LANES, Array, Mask, pack, scalar
 from .cubemap import FACES, project
+from .filter import ONE
 from .handle import decode_handle, find_texture
+from .level import detail_of, split_levels
 from .texture import Places, Sample, Texture, gather, sample, shape_words
 
 _DIMENSIONS = {"1d": 1, "2d": 2, "3d": 3, "a1d": 1, "a2d": 2, "cube": 3, "acube": 3}
@@ -40,6 +42,7 @@ class _Form:
     result: str
     coordinate: str
     has_level: bool
+    has_gradient: bool
     channel: int
 
     @property
@@ -87,7 +90,8 @@ def decode_sample(decoder: Decoder, instruction: Instruction) -> Step | None:
         raise decoder.refuse(f"expected {first + form.coordinates} coordinates")
     layer = decoder.fetch(operands[0], "u32") if first else None
     axes = [decoder.fetch(o, form.coordinate) for o in operands[first : first + form.coordinates]]
-    offsets = _offsets(decoder, form, more[_level_operands(instruction) :])
+    levels = _levels(decoder, form, more[: _level_operands(instruction)])
+    offsets = _offsets(decoder, form, more[len(levels) :])
     handle = decode_handle(decoder, source.texture)
     guard = decoder.guard()
     stores = [decoder.store(e, form.result) for e in to.elements]
@@ -118,11 +122,16 @@ def decode_sample(decoder: Decoder, instruction: Instruction) -> Step | None:
             at = Places(places, layers, form.is_fetch, steps)
             if form.is_cubemap:
                 at = _on_faces(at, texture.description.layers // FACES)
-            found = sample(texture, at) if form.channel < 0 else gather(texture, at, form.channel)
-            for output, values in zip(outputs, _written(form, found), strict=False):
+            asked = [[*map(chosen, each)] for each in levels] if texture.mipmap else []
+            found = _take(group, index, at, _detail(texture, asked, count), form.channel)
+            for output, values in zip(outputs, _written(form, found.values), strict=False):
                 output.reshape(-1)[slice(None) if every else taking] = values
-            corners = found.corner if every else _spread(here.size, taking, found.corner)
-            _record(group, position, pc, index, here, corners)
+            for part in found.parts:
+                whole = every and part.lanes is None
+                reading = taking if part.lanes is None else taking[part.lanes]
+                corners = part.corner if whole else _spread(here.size, reading, part.corner)
+                among = here if part.lanes is None else _only(here.shape, reading)
+                _record(group, position, pc, part.texture, among, corners)
         for store, output in zip(stores, outputs, strict=True):
             if store is not None:
                 store(frame, output)
@@ -149,11 +158,18 @@ def _form(decoder: Decoder, instruction: Instruction) -> _Form:
         raise decoder.refuse("cutrace does not know this kind of texture fetch")
     result, coordinate = instruction.types
     channel = "rgba".index(modifiers[0]) if instruction.opcode == "tld4" else -1
-    return _Form(geometry, result, coordinate, "level" in modifiers, channel)
+    return _Form(geometry, result, coordinate, "level" in modifiers, "grad" in modifiers, channel)
 
 
 def _level_operands(instruction: Instruction) -> int:
     return next((n for word, n in _OF_LEVELS.items() if word in instruction.modifiers), 0)
+
+
+def _levels(decoder: Decoder, form: _Form, operands: Sequence[Operand]) -> list[list[Fetch]]:
+    """Read what chooses a level: a level of detail, or two gradients, a component an axis."""
+    each = [o.elements if isinstance(o, Vector) else (o,) for o in operands]
+    kind = form.coordinate if form.has_level else "f32"
+    return [[decoder.fetch(o, kind) for o in one[: form.coordinates]] for one in each]
 
 
 def _offsets(decoder: Decoder, form: _Form, operands: list[Operand]) -> list[Fetch]:
@@ -183,12 +199,64 @@ def _on_faces(at: Places, cubes: int) -> Places:
     return Places([s, t], FACES * np.clip(at.layer, 0, cubes - 1) + face)
 
 
-def _written(form: _Form, found: Sample) -> list[Array]:
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Samples of one texture, or of one level: those of `lanes` (n,), or all; corners (n, 4)."""
+
+    texture: int
+    lanes: NDArray[np.intp] | None
+    corner: NDArray[np.int32]
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """Samples (n, channels), and what of which texture was read for them."""
+
+    values: Array
+    parts: list[_Part]
+
+
+def _take(group: Group, index: int, at: Places, detail: Array, channel: int) -> _Found:
+    """Sample or gather at places, of a mipmapped texture the levels that `detail` (n,) asks for."""
+    textures = group.wave.program.memory.textures
+    mipmap = textures[index].mipmap
+    if mipmap is None:
+        found = _look(textures[index], at, channel)
+        return _Found(found.values, [_Part(index, None, found.corner)])
+    values, parts = np.zeros((len(detail), 0)), []
+    for level, lanes, weights in split_levels(mipmap, detail):
+        found = _look(textures[index + level], at.some(lanes), channel)
+        if not values.shape[1]:
+            values = np.zeros((len(detail), found.values.shape[1]), found.values.dtype)
+        part = found.values * weights[:, None] / ONE if (weights < ONE).any() else found.values
+        values[lanes] += part
+        parts.append(_Part(index + level, lanes, found.corner))
+    return _Found(values, parts)
+
+
+def _look(texture: Texture, at: Places, channel: int) -> Sample:
+    return sample(texture, at) if channel < 0 else gather(texture, at, channel)
+
+
+def _detail(texture: Texture, asked: Sequence[Sequence[Array]], count: int) -> Array:
+    """Return the level of detail that each of `count` samples asks for."""
+    if len(asked) == 2:
+        return detail_of(texture.description.extent, asked)
+    return asked[0][0].astype(np.float64) if asked else np.zeros(count)
+
+
+def _only(shape: tuple[int, ...], lanes: NDArray[np.intp]) -> Mask:
+    only = np.zeros(shape, np.bool_)
+    only.reshape(-1)[lanes] = True
+    return only
+
+
+def _written(form: _Form, values: Array) -> list[Array]:
     """Return what each destination gets: a channel, or two halves."""
     if form.result != "f16x2":
-        return list(found.values.astype(DTYPES[form.result]).T)
-    channels = np.zeros((len(found.values), 4), np.float16)
-    channels[:, : found.values.shape[1]] = found.values
+        return list(values.astype(DTYPES[form.result]).T)
+    channels = np.zeros((len(values), 4), np.float16)
+    channels[:, : values.shape[1]] = values
     return list(channels.view(np.uint32).T)
 
 
@@ -204,6 +272,8 @@ def _check(group: Group, pc: int, texture: Texture, form: _Form) -> None:
         problem = f"as {form.result}; its texels are {given}"
     elif texture.is_linear_memory and len(described.extent) == 1 and not form.is_fetch:
         problem = "by a coordinate; over linear memory only tex1Dfetch reads it"
+    elif texture.mipmap and form.is_cubemap and form.has_gradient:
+        problem = "by gradients: cutrace leaves these out for cubes of several levels"
     if problem:
         program = group.wave.program
         raise KernelFault(

@@ -23,6 +23,7 @@ from ....traces.schema import ALONE
 from ....traces.schema import Texture as Description
 from ..lanes import Array
 from .filter import ONE, Step, blend, split_weight
+from .level import Mipmap
 
 CUT = float(1 << 21)
 """Normalised coordinates are multiples of one part in this many."""
@@ -35,12 +36,14 @@ FAR = 1 << 30
 class Texture:
     """A texture and its texels: `texels()` gives (layers, depth, height, width, channels).
 
-    For linear memory the function reads the memory as it is now.
+    For linear memory the function reads the memory as it is now. Of a mipmapped texture it gives
+    level 0.
     """
 
     description: Description
     texels: Callable[[], NDArray[Any]]
     is_cubemap: bool = False
+    mipmap: Mipmap | None = None
 
     @property
     def shape(self) -> tuple[int, bool]:
@@ -96,6 +99,12 @@ class Places:
     layer: Array
     fetch: bool = False
     offsets: Sequence[Array] = ()
+
+    def some(self, lanes: NDArray[np.intp]) -> "Places":
+        """Those of some lanes only."""
+        coordinates = [each[lanes] for each in self.coordinates]
+        offsets = [each[lanes] for each in self.offsets]
+        return Places(coordinates, self.layer[lanes], self.fetch, offsets)
 
 
 def sample(texture: Texture, at: Places) -> Sample:

@@ -1,7 +1,7 @@
 """Textures: arrays that kernels sample, with the modes of CUDA's texture descriptors."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from ....errors import CutraceError, nearest
 from ....traces import schema
 from ...engine.texture import texture as engine
+from ...engine.texture.level import Mipmap
 from ..array import DeviceArray
 from ..recording import Recording
 from .surface import Surface
@@ -101,6 +102,25 @@ def make_texture(
         engine.Texture(description, read, is_cubemap=texels.is_cubemap)
     )
     return Texture(recording, handle, description)
+
+
+def make_mipmap(
+    recording: Recording, levels: Sequence[Surface], modes: Modes, form: TexelForm, mipmap: Mipmap
+) -> Texture:
+    """Make a texture over surfaces that are its levels, each half as large as the one before.
+
+    CutraceError as `make_texture`, and for modes that levels do not go together with.
+    """
+    if not modes.normalized_coords:
+        raise CutraceError("a mipmapped texture is sampled by normalised coordinates only")
+    made = make_texture(recording, levels[0], modes, form, None)
+    for number, level in enumerate(levels[1:], 1):
+        make_texture(recording, level, modes, form, f"{made.name}_level{number}")
+    textures = recording.memory.textures
+    if mipmap.filter_mode == "linear" and not textures[made.handle - 1].gives_floats:
+        raise CutraceError(f"`{made.name}`: linear filtering between levels gives no integers")
+    textures[made.handle - 1] = replace(textures[made.handle - 1], mipmap=mipmap)
+    return made
 
 
 def _copied(values: NDArray[Any], texels: Texels) -> Callable[[], NDArray[Any]]:

@@ -147,7 +147,8 @@ static CUresult read_resource(const CUDA_RESOURCE_DESC *given, struct cudaResour
         own->res.pitch2D.pitchInBytes = given->res.pitch2D.pitchInBytes;
         return CUDA_SUCCESS;
     default:
-        return refuse_driver("a texture over a mipmapped array");
+        own->res.mipmap.mipmap = (cudaMipmappedArray_t)given->res.mipmap.hMipmappedArray;
+        return result(cudaGetChannelDesc(texel, own->res.mipmap.mipmap->level[0]));
     }
 }
 
@@ -162,8 +163,11 @@ static enum cudaTextureReadMode read_mode(struct cudaChannelFormatDesc texel, un
 API CUresult cuTexObjectCreate(CUtexObject *made, const CUDA_RESOURCE_DESC *given,
                                const CUDA_TEXTURE_DESC *modes, const CUDA_RESOURCE_VIEW_DESC *view)
 {
-    (void)view;
     struct cudaResourceDesc resource = {0};
+    struct cudaResourceViewDesc levels = {
+        .firstMipmapLevel = view ? view->firstMipmapLevel : 0,
+        .lastMipmapLevel = view ? view->lastMipmapLevel : 0,
+    };
     struct cudaTextureDesc texture = {0};
     struct cudaChannelFormatDesc texel;
     CUresult status = read_resource(given, &resource, &texel);
@@ -174,8 +178,13 @@ API CUresult cuTexObjectCreate(CUtexObject *made, const CUDA_RESOURCE_DESC *give
     texture.filterMode = (enum cudaTextureFilterMode)modes->filterMode;
     texture.readMode = read_mode(texel, modes->flags);
     texture.normalizedCoords = !!(modes->flags & CU_TRSF_NORMALIZED_COORDINATES);
+    texture.mipmapFilterMode = (enum cudaTextureFilterMode)modes->mipmapFilterMode;
+    texture.mipmapLevelBias = modes->mipmapLevelBias;
+    texture.minMipmapLevelClamp = modes->minMipmapLevelClamp;
+    texture.maxMipmapLevelClamp = modes->maxMipmapLevelClamp;
     cudaTextureObject_t handle;
-    status = result(cudaCreateTextureObject(&handle, &resource, &texture, NULL));
+    status = result(cudaCreateTextureObject(&handle, &resource, &texture,
+                                            view ? &levels : NULL));
     if (!status)
         *made = handle;
     return status;

@@ -6,11 +6,6 @@
 
 #include "runtime.h"
 
-struct cudaMipmappedArray {
-    unsigned levels;
-    struct cudaArray *level[16];
-};
-
 struct side array_side(cudaArray_const_t array, size_t x, size_t y, size_t z)
 {
     size_t slice = array->pitch * (array->extent.height ? array->extent.height : 1);
@@ -115,15 +110,31 @@ static size_t halved(size_t size, unsigned times)
     return size && !rest ? 1 : rest;
 }
 
+/* Levels down to one texel; layers and the faces of cubes are never fewer. */
+static unsigned most_levels(struct cudaExtent extent, int has_layers)
+{
+    size_t largest = extent.width > extent.height ? extent.width : extent.height;
+    if (!has_layers && extent.depth > largest)
+        largest = extent.depth;
+    unsigned levels = 1;
+    while (levels < 16 && largest >> levels)
+        levels++;
+    return levels;
+}
+
 API cudaError_t cudaMallocMipmappedArray(cudaMipmappedArray_t *made,
                                          const struct cudaChannelFormatDesc *texel,
                                          struct cudaExtent extent, unsigned levels, unsigned flags)
 {
     struct cudaMipmappedArray *mipmap = calloc(1, sizeof *mipmap);
-    cudaError_t status = levels > 16 ? cudaErrorInvalidValue : begin();
+    int has_layers = !!(flags & (cudaArrayLayered | cudaArrayCubemap));
+    unsigned most = most_levels(extent, has_layers);
+    cudaError_t status = begin();
+    levels = levels < 1 ? 1 : levels > most ? most : levels;
     for (; !status && mipmap->levels < levels; mipmap->levels++) {
         unsigned n = mipmap->levels;
-        struct cudaExtent own = {halved(extent.width, n), halved(extent.height, n), extent.depth};
+        struct cudaExtent own = {halved(extent.width, n), halved(extent.height, n),
+                                 has_layers ? extent.depth : halved(extent.depth, n)};
         status = make(&mipmap->level[n], texel, own, flags);
         if (!status)
             mipmap->level[n]->is_level = 1;

@@ -112,6 +112,10 @@ struct cudaArray {
     char *data;
     int is_level; /* of a mipmapped array, with which it goes */
 };
+struct cudaMipmappedArray {
+    unsigned levels;
+    struct cudaArray *level[16];
+};
 struct side array_side(cudaArray_const_t array, size_t x, size_t y, size_t z);
 
 /* stream.c: what is submitted runs at once, or becomes a node of the graph being captured. */

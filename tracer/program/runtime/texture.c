@@ -6,7 +6,7 @@
 
 #include "runtime.h"
 
-enum { OVER_ARRAY = 1, OVER_LINEAR = 2, OVER_ROWS = 3 };
+enum { OVER_ARRAY = 1, OVER_LINEAR = 2, OVER_ROWS = 3, OVER_LEVELS = 4 };
 
 /* What the program may ask a texture again. */
 struct object {
@@ -50,7 +50,14 @@ static size_t texel_bytes(struct cudaChannelFormatDesc texel)
     return (texel.x + texel.y + texel.z + texel.w) / 8;
 }
 
-static cudaError_t put_resource(struct message *message, const struct cudaResourceDesc *resource)
+static unsigned first_level(const struct cudaMipmappedArray *mipmap,
+                            const struct cudaResourceViewDesc *view)
+{
+    return view && view->firstMipmapLevel < mipmap->levels ? view->firstMipmapLevel : 0;
+}
+
+static cudaError_t put_resource(struct message *message, const struct cudaResourceDesc *resource,
+                                const struct cudaResourceViewDesc *view)
 {
     struct cudaChannelFormatDesc texel;
     switch (resource->resType) {
@@ -73,9 +80,35 @@ static cudaError_t put_resource(struct message *message, const struct cudaResour
                   resource->res.pitch2D.desc, resource->res.pitch2D.width,
                   resource->res.pitch2D.height, resource->res.pitch2D.pitchInBytes);
         return cudaSuccess;
-    default:
-        return refuse("a texture over a mipmapped array");
+    default: {
+        struct cudaMipmappedArray *mipmap = resource->res.mipmap.mipmap;
+        if (!mipmap)
+            return cudaErrorInvalidValue;
+        put_place(message, OVER_LEVELS, mipmap->level[first_level(mipmap, view)]->number,
+                  mipmap->level[0]->texel, 0, 0, 0);
+        return cudaSuccess;
     }
+    }
+}
+
+/* How a mipmapped texture's levels are chosen, and which it has: none of other textures. */
+static void put_levels(struct message *message, const struct cudaResourceDesc *resource,
+                       const struct cudaTextureDesc *texture,
+                       const struct cudaResourceViewDesc *view)
+{
+    float held[] = {texture->mipmapLevelBias, texture->minMipmapLevelClamp,
+                    texture->maxMipmapLevelClamp};
+    uint32_t numbers[16], count = 0;
+    if (resource->resType == cudaResourceTypeMipmappedArray) {
+        struct cudaMipmappedArray *mipmap = resource->res.mipmap.mipmap;
+        unsigned last = view && view->lastMipmapLevel < mipmap->levels ? view->lastMipmapLevel
+                                                                       : mipmap->levels - 1;
+        for (unsigned i = first_level(mipmap, view); i <= last; i++)
+            numbers[count++] = mipmap->level[i]->number;
+    }
+    put32(message, texture->mipmapFilterMode);
+    put_bytes(message, held, sizeof held);
+    put_bytes(message, numbers, count * sizeof *numbers);
 }
 
 static cudaError_t remember(unsigned long long handle, const struct cudaResourceDesc *resource,
@@ -109,17 +142,17 @@ API cudaError_t cudaCreateTextureObject(cudaTextureObject_t *made,
                                         const struct cudaTextureDesc *texture,
                                         const struct cudaResourceViewDesc *view)
 {
-    (void)view;
     cudaError_t status = begin();
     struct message message = question(TEXTURE);
     if (!status)
-        status = put_resource(&message, resource);
+        status = put_resource(&message, resource, view);
     if (!status) {
         for (int i = 0; i < 3; i++)
             put32(&message, texture->addressMode[i]);
         put32(&message, texture->filterMode);
         put32(&message, texture->readMode);
         put32(&message, texture->normalizedCoords);
+        put_levels(&message, resource, texture, view);
         status = ask(&message);
     }
     if (!status)
