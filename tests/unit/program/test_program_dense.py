@@ -55,6 +55,18 @@ int main() {
     DO(cusolverDnXtrtri(h, CUBLAS_FILL_MODE_UPPER, CUBLAS_DIAG_NON_UNIT, 4, REAL, l, 4, w, 1, w, 1,
                         info));
     write("inverse", l, 128);
+    cusolverDnIRSParams_t how_far; cusolverDnIRSInfos_t infos; int steps; x = room<double>(8);
+    l = read<double>("spd", 16), b = read<double>("c", 8);
+    DO(cusolverDnIRSParamsCreate(&how_far)); DO(cusolverDnIRSInfosCreate(&infos));
+    printf("%d ", (int)cusolverDnIRSXgesv(h, how_far, infos, 4, 2, l, 4, b, 4, x, 4, w, 1, &steps,
+                                          info));
+    DO(cusolverDnIRSParamsSetSolverPrecisions(how_far, CUSOLVER_R_64F, CUSOLVER_R_32F));
+    DO(cusolverDnIRSParamsSetRefinementSolver(how_far, CUSOLVER_IRS_REFINE_CLASSICAL));
+    DO(cusolverDnIRSXgesv(h, how_far, infos, 4, 2, l, 4, b, 4, x, 4, w, 1, &steps, info));
+    write("refined", x, 64); printf("%d %d ", steps > 0 && steps < 9, *info);
+    l = read<double>("huge", 16); /* more than a half holds */
+    DO(cusolverDnDHgesv(h, 4, 2, l, 4, 0, b, 4, x, 4, w, 1, &steps, info));
+    write("fell_back", x, 64); printf("%d\n", steps);
     printf("%d\n", (int)cusolverDnXpotrs(h, p, CUBLAS_FILL_MODE_LOWER, 4, 1, REAL, l, 4, CUDA_R_32F,
                                          b, 4, info));
 }
@@ -70,10 +82,10 @@ def test_factors_and_singular_values_are_numpys(tmp_path: Path) -> None:
     dice = np.random.default_rng(4)
     a, c = dice.normal(size=(5, 4)), dice.normal(size=(5, 3))
     spd = a.T @ a + np.eye(4)
-    for name, array in {"a": a, "c": c, "spd": spd}.items():
+    for name, array in {"a": a, "c": c, "spd": spd, "huge": 1e6 * spd}.items():
         (tmp_path / name).write_bytes(array.tobytes(order="F"))
     done = record(tmp_path, SOLVER, options=["--nvcc-flags=-lcusolver"])
-    assert (done.status, done.out) == (0, "0\n9\n"), done.err
+    assert (done.status, done.out) == (0, "0\n14 1 0 -2\n9\n"), done.err
 
     q, r = _read(tmp_path, "q", 5, 4), np.triu(_read(tmp_path, "r", 5, 4))[:4]
     np.testing.assert_allclose(q @ r, a)
@@ -91,6 +103,8 @@ def test_factors_and_singular_values_are_numpys(tmp_path: Path) -> None:
     np.testing.assert_allclose((wide_u * squares) @ wide_u.T, wide @ wide.T, atol=1e-12)
     b = c.reshape(-1, order="F")[:8].reshape(4, 2, order="F")
     np.testing.assert_allclose(_read(tmp_path, "cholesky", 4, 2), np.linalg.solve(spd, b))
+    np.testing.assert_allclose(_read(tmp_path, "refined", 4, 2), np.linalg.solve(spd, b))
+    np.testing.assert_allclose(_read(tmp_path, "fell_back", 4, 2), np.linalg.solve(1e6 * spd, b))
     np.testing.assert_allclose(
         np.triu(_read(tmp_path, "inverse", 4, 4)) @ np.triu(spd), np.eye(4), atol=1e-12
     )

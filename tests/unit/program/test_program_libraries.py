@@ -126,7 +126,7 @@ def test_blas_computes_what_numpy_does(tmp_path: Path) -> None:
 
 
 FOURIER = (
-    "#include <cufft.h>\n#include <curand.h>\n#include <cusparse.h>\n"
+    "#include <cufftXt.h>\n#include <curand.h>\n#include <cusparse.h>\n"
     + FILES
     + r"""
 typedef cufftDoubleComplex Z;
@@ -145,6 +145,15 @@ static void fourier() {
     DO(cufftDestroy(plan)); DO(cufftPlan2d(&plan, 5, 6, CUFFT_R2C));
     DO(cufftExecR2C(plan, (float *)h, h)); write("in_place", h, 160);
     printf("%d\n", (int)cufftExecC2C(plan, h, h, 1));
+    int both[2] = {0, 0}, away[2] = {0, 1}; size_t work[2]; cudaLibXtDesc *parts;
+    DO(cufftCreate(&plan)); printf("%d\n", (int)cufftXtSetGPUs(plan, 2, away));
+    DO(cufftXtSetGPUs(plan, 2, both)); DO(cufftMakePlan2d(plan, 6, 7, CUFFT_Z2Z, work));
+    DO(cufftXtMalloc(plan, &parts, CUFFT_XT_FORMAT_INPLACE));
+    DO(cufftXtMemcpy(plan, parts, x, CUFFT_COPY_HOST_TO_DEVICE));
+    DO(cufftXtExecDescriptor(plan, parts, parts, CUFFT_FORWARD));
+    DO(cufftXtMemcpy(plan, y, parts, CUFFT_COPY_DEVICE_TO_HOST)); write("parts", y, 42 * 16);
+    printf("%d %d\n", parts->descriptor->nGPUs, (int)parts->descriptor->size[1]);
+    DO(cufftXtFree(parts));
 }
 static void draw() {
     curandGenerator_t g; double *u, *v; float *w; unsigned *k; const int n = 10000;
@@ -209,10 +218,11 @@ def test_transforms_random_numbers_and_sparse_products_are_numpys(tmp_path: Path
     }.items():  # fmt: skip
         (tmp_path / name).write_bytes(array.tobytes())
     done = record(tmp_path, FOURIER, options=["--nvcc-flags=-lcufft -lcurand -lcusparse"])
-    assert (done.status, done.out) == (0, "1\nagain 0\nodd 105\n"), done.err
+    assert (done.status, done.out) == (0, "1\n11\n2 336\nagain 0\nodd 105\n"), done.err
 
     wanted = np.fft.fft2(x)
     np.testing.assert_allclose(np.fromfile(tmp_path / "z2z", "c16"), wanted.ravel())
+    np.testing.assert_allclose(np.fromfile(tmp_path / "parts", "c16"), wanted[0].ravel())
     np.testing.assert_allclose(np.fromfile(tmp_path / "back", "c16"), 42 * x.ravel())
     half = np.fft.rfft2(real).ravel()
     np.testing.assert_allclose(np.fromfile(tmp_path / "r2c", "c8"), half, rtol=1e-5, atol=1e-5)
@@ -246,6 +256,7 @@ SPARSE = (
     "#include <cusparse.h>\n"
     + FILES
     + r"""
+#define R64_OF CUSPARSE_INDEX_BASE_ZERO, CUDA_R_64F
 #define R64 CUDA_R_64F, CUSPARSE_INDEX_BASE_ZERO
 #define CSR(matrix, rows, columns, count, s, c, v) DO(cusparseCreateCsr(&matrix, rows, columns, \
     count, s, c, v, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO, CUDA_R_64F))
@@ -318,9 +329,27 @@ int main() {
     DO(cusparseSpVV(h, N, sparse, all, &dot, CUDA_R_64F, 0)); printf("%g\n", dot); b = 3;
     DO(cusparseAxpby(h, &a, sparse, &b, all)); DO(cusparseScatter(h, sparse, all));
     write("scattered", dense, 160);
+
+    double *plain = read<double>("blocks", 24), *ell = room<double>(16), *thin = room<double>(12);
+    int *of_blocks = read<int>("of_blocks", 4); a = 2; b = 0;
+    DO(cusparseCreateDnMat(&from, 4, 6, 6, plain, CUDA_R_64F, CUSPARSE_ORDER_ROW));
+    DO(cusparseCreateBlockedEll(&m, 4, 6, 2, 4, of_blocks, ell, CUSPARSE_INDEX_32I, R64_OF));
+    DO(cusparseDenseToSparse_analysis(h, from, m, CUSPARSE_DENSETOSPARSE_ALG_DEFAULT, 0));
+    DO(cusparseDenseToSparse_convert(h, from, m, CUSPARSE_DENSETOSPARSE_ALG_DEFAULT, 0));
+    write("ell", ell, 128);
+    DO(cusparseCreateDnMat(&back, 6, 2, 6, plain, CUDA_R_64F, CUSPARSE_ORDER_COL));
+    DO(cusparseCreateDnMat(&wide, 4, 2, 2, thin, CUDA_R_64F, CUSPARSE_ORDER_ROW));
+    DO(cusparseSpMM(h, N, N, &a, m, back, &b, wide, CUDA_R_64F, CUSPARSE_SPMM_ALG_DEFAULT, 0));
+    write("by_blocks", thin, 64);
 }
 """
 )
+
+
+BLOCKS = np.array(
+    [[0, 0, 1, 2, 0, 0], [0, 0, 3, 4, 0, 0], [5, 6, 0, 0, 7, 8], [9, 10, 0, 0, 11, 12]], "f8"
+)
+"""Blocks of 2 x 2: column 1 in the first row of blocks, columns 0 and 2 in the second."""
 
 
 def test_sparse_matrices_in_other_forms_and_their_products_are_numpys(tmp_path: Path) -> None:
@@ -330,6 +359,8 @@ def test_sparse_matrices_in_other_forms_and_their_products_are_numpys(tmp_path: 
     i, j = np.array([2, 0, 3, 0, 2, 1]), np.array([1, 4, 0, 2, 0, 3])
     for name, array in {
         "dense": dense.astype("f8"),
+        "blocks": BLOCKS,
+        "of_blocks": np.array([1, -1, 0, 2], "i4"),
         "i": i.astype("i4"),
         "j": j.astype("i4"),
     }.items():
@@ -360,3 +391,7 @@ def test_sparse_matrices_in_other_forms_and_their_products_are_numpys(tmp_path: 
     wanted = 3 * dense.ravel()
     wanted[order] = some
     assert found("scattered", "f8") == wanted.tolist()
+    ell = [[1, 2, 0, 0], [3, 4, 0, 0], [5, 6, 7, 8], [9, 10, 11, 12]]  # as cuSPARSE's own sample
+    assert found("ell", "f8") == np.ravel(ell).tolist()
+    thin = BLOCKS.ravel()[:12].reshape(6, 2, order="F")
+    assert found("by_blocks", "f8") == (2 * BLOCKS @ thin).ravel().tolist()

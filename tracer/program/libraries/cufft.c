@@ -7,7 +7,7 @@
 
 #include "library.h"
 
-#include "include/cufft.h"
+#include "include/cufftXt.h"
 
 #define MOST_PLANS 1024
 
@@ -21,6 +21,7 @@ struct plan {
     cufftType type;
     struct layout in, out;
     cudaStream_t stream;
+    int devices; /* given by cufftXtSetGPUs, each the only one that there is; 0: none were */
 };
 static struct plan *plans[MOST_PLANS];
 
@@ -118,6 +119,13 @@ static void run_plan(const struct call *call)
 }
 
 /* ---- plans */
+
+/* Bytes of the elements that a plan of complex numbers has on a side. */
+static size_t bytes_of_plan(const struct plan *plan)
+{
+    size_t in = plan->in.distance, out = plan->out.distance;
+    return (in > out ? in : out) * plan->batch * (is_double(plan->type) ? 16 : 8);
+}
 
 static struct plan *plan_of(cufftHandle handle)
 {
@@ -346,6 +354,79 @@ HALVE(cufftExecR2C, CUFFT_R2C, cufftReal, cufftComplex, CUFFT_FORWARD)
 HALVE(cufftExecD2Z, CUFFT_D2Z, cufftDoubleReal, cufftDoubleComplex, CUFFT_FORWARD)
 HALVE(cufftExecC2R, CUFFT_C2R, cufftComplex, cufftReal, CUFFT_INVERSE)
 HALVE(cufftExecZ2D, CUFFT_Z2D, cufftDoubleComplex, cufftDoubleReal, CUFFT_INVERSE)
+
+/* ---- arrays over several GPUs: all of them are the one that there is */
+
+API cufftResult cufftXtSetGPUs(cufftHandle handle, int count, int *devices)
+{
+    if (!plan_of(handle))
+        return CUFFT_INVALID_PLAN;
+    for (int i = 0; i < count; i++)
+        if (devices[i])
+            return CUFFT_INVALID_DEVICE;
+    plan_of(handle)->devices = count;
+    return count < 1 || count > MAX_CUDA_DESCRIPTOR_GPUS ? CUFFT_INVALID_VALUE : CUFFT_SUCCESS;
+}
+
+API cufftResult cufftXtMalloc(cufftHandle handle, cudaLibXtDesc **made, cufftXtSubFormat format)
+{
+    struct plan *plan = plan_of(handle);
+    if (!plan || !plan->is_made || !plan->devices)
+        return CUFFT_INVALID_PLAN;
+    if (plan->type != CUFFT_C2C && plan->type != CUFFT_Z2Z)
+        return refuse_call("cufftXtMalloc of real numbers", CUFFT_NOT_SUPPORTED);
+    char *data;
+    size_t whole = bytes_of_plan(plan), element = is_double(plan->type) ? 16 : 8;
+    if (cudaMalloc((void **)&data, whole))
+        return CUFFT_ALLOC_FAILED;
+    cudaXtDesc *parts = calloc(1, sizeof *parts);
+    parts->nGPUs = plan->devices;
+    for (int i = 0; i < plan->devices; i++) {
+        size_t from = whole / element * i / plan->devices * element;
+        parts->data[i] = data + from;
+        parts->size[i] = whole / element * (i + 1) / plan->devices * element - from;
+    }
+    *made = calloc(1, sizeof **made);
+    (*made)->descriptor = parts, (*made)->library = LIB_FORMAT_CUFFT, (*made)->subFormat = format;
+    return CUFFT_SUCCESS;
+}
+
+API cufftResult cufftXtFree(cudaLibXtDesc *array)
+{
+    cudaFree(array->descriptor->data[0]);
+    free(array->descriptor);
+    free(array);
+    return CUFFT_SUCCESS;
+}
+
+/* The order of elements is the natural one in every format. */
+API cufftResult cufftXtMemcpy(cufftHandle handle, void *to, void *from, cufftXtCopyType type)
+{
+    if (!plan_of(handle))
+        return CUFFT_INVALID_PLAN;
+    if (type != CUFFT_COPY_DEVICE_TO_HOST)
+        to = ((cudaLibXtDesc *)to)->descriptor->data[0];
+    if (type != CUFFT_COPY_HOST_TO_DEVICE)
+        from = ((cudaLibXtDesc *)from)->descriptor->data[0];
+    return cudaMemcpy(to, from, bytes_of_plan(plan_of(handle)), cudaMemcpyDefault)
+               ? CUFFT_INTERNAL_ERROR : CUFFT_SUCCESS;
+}
+
+#define BETWEEN(name, type) \
+    API cufftResult name(cufftHandle plan, cudaLibXtDesc *in, cudaLibXtDesc *out, int direction) \
+    { \
+        return execute(#name, plan, type, in->descriptor->data[0], out->descriptor->data[0], \
+                       direction); \
+    }
+BETWEEN(cufftXtExecDescriptorC2C, CUFFT_C2C)
+BETWEEN(cufftXtExecDescriptorZ2Z, CUFFT_Z2Z)
+BETWEEN(cufftXtExecDescriptor, plan_of(plan) ? plan_of(plan)->type : CUFFT_C2C)
+
+API cufftResult cufftXtExec(cufftHandle plan, void *in, void *out, int direction)
+{
+    cufftType type = plan_of(plan) ? plan_of(plan)->type : CUFFT_C2C;
+    return execute("cufftXtExec", plan, type, in, out, direction);
+}
 
 #define CUTRACE_REFUSED(name) \
     API cufftResult name(void) { return refuse_call(#name, CUFFT_NOT_SUPPORTED); }

@@ -19,9 +19,34 @@ void set_index(const void *array, int type, int64_t at, int64_t value)
         ((int32_t *)array)[at] = value;
 }
 
+/* The column at place `at` of blocked ELL, whose rows are `ell_columns` long; -1 for padding. */
+static int64_t ell_column(const struct cusparseSpMatDescr *a, int64_t at)
+{
+    int64_t row = at / a->ell_columns, place = at % a->ell_columns;
+    int64_t first = row / a->block * (a->ell_columns / a->block);
+    int64_t column = index_of(a->minor, a->minor_type, first + place / a->block);
+    return column < 0 ? -1 : (column - a->base) * a->block + place % a->block;
+}
+
+static int next_of_ell(struct walk *walk)
+{
+    const struct cusparseSpMatDescr *a = walk->matrix;
+    while (walk->at < a->nonzeros && ell_column(a, walk->at) < 0)
+        walk->at++;
+    if (walk->at >= a->nonzeros)
+        return 0;
+    int64_t row = walk->at / a->ell_columns, column = ell_column(a, walk->at);
+    walk->row = walk->is_turned ? column : row;
+    walk->column = walk->is_turned ? row : column;
+    walk->value = element_of(a->values, a->type, walk->at++);
+    return 1;
+}
+
 int next_element(struct walk *walk)
 {
     const struct cusparseSpMatDescr *a = walk->matrix;
+    if (a->block)
+        return next_of_ell(walk);
     if (walk->at >= a->nonzeros)
         return 0;
     int64_t line;

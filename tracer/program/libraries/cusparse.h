@@ -40,6 +40,7 @@ struct cusparseSpMatDescr {
     const void *major, *minor;
     void *values;
     int major_type, minor_type, base, type, is_coo, is_by_column, fill, diagonal;
+    int64_t block, ell_columns; /* of blocked ELL: `minor` are columns of blocks, -1 for none */
 };
 
 /* A product of sparse matrices between the calls that make it: rows, columns and values. */

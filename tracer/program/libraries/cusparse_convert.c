@@ -193,7 +193,16 @@ static int64_t take_dense(const struct cusparseDnMatDescr *b, const struct cuspa
 static void run_take(const struct call *call)
 {
     const struct operands *on = call->array[0];
-    take_dense(&on->b, &on->d, 1);
+    struct walk walk = {.matrix = &on->d};
+    if (!on->d.block) {
+        take_dense(&on->b, &on->d, 1);
+        return;
+    }
+    size_t bytes = bytes_of(on->d.type); /* the columns of blocks are given */
+    memset(on->d.values, 0, bytes * on->d.nonzeros);
+    while (next_element(&walk))
+        memcpy((char *)on->d.values + (walk.at - 1) * bytes,
+               dense_element(&on->b, walk.row, walk.column), bytes);
 }
 
 API cusparseStatus_t cusparseDenseToSparse_bufferSize(cusparseHandle_t handle,
@@ -211,7 +220,8 @@ API cusparseStatus_t cusparseDenseToSparse_analysis(cusparseHandle_t handle,
                                                     cusparseDenseToSparseAlg_t algorithm,
                                                     void *buffer)
 {
-    d->nonzeros = take_dense(b, d, 0);
+    if (!d->block)
+        d->nonzeros = take_dense(b, d, 0);
     return CUSPARSE_STATUS_SUCCESS;
 }
 

@@ -114,7 +114,7 @@ API cusparseStatus_t cusparseCreateCsr(cusparseSpMatDescr_t *matrix, int64_t row
                                        cudaDataType type)
 {
     return create(matrix, (struct cusparseSpMatDescr){rows, columns, nonzeros, starts, indices, values,
-                                                      start_type, index_type, base, type, 0, 0, 0, 0});
+                                                      start_type, index_type, base, type, 0, 0, 0, 0, 0, 0});
 }
 
 API cusparseStatus_t cusparseCreateCsc(cusparseSpMatDescr_t *matrix, int64_t rows, int64_t columns,
@@ -124,7 +124,7 @@ API cusparseStatus_t cusparseCreateCsc(cusparseSpMatDescr_t *matrix, int64_t row
                                        cudaDataType type)
 {
     return create(matrix, (struct cusparseSpMatDescr){rows, columns, nonzeros, starts, indices, values,
-                                                      start_type, index_type, base, type, 0, 1, 0, 0});
+                                                      start_type, index_type, base, type, 0, 1, 0, 0, 0, 0});
 }
 
 API cusparseStatus_t cusparseCreateCoo(cusparseSpMatDescr_t *matrix, int64_t rows, int64_t columns,
@@ -134,7 +134,33 @@ API cusparseStatus_t cusparseCreateCoo(cusparseSpMatDescr_t *matrix, int64_t row
 {
     return create(matrix,
                   (struct cusparseSpMatDescr){rows, columns, nonzeros, row_indices, indices, values,
-                                              index_type, index_type, base, type, 1, 0, 0, 0});
+                                              index_type, index_type, base, type, 1, 0, 0, 0, 0, 0});
+}
+
+API cusparseStatus_t cusparseCreateBlockedEll(cusparseSpMatDescr_t *matrix, int64_t rows,
+                                              int64_t columns, int64_t block, int64_t ell_columns,
+                                              void *indices, void *values,
+                                              cusparseIndexType_t index_type,
+                                              cusparseIndexBase_t base, cudaDataType type)
+{
+    if (block < 1 || ell_columns < 0 || rows % block || columns % block || ell_columns % block)
+        return CUSPARSE_STATUS_INVALID_VALUE;
+    return create(matrix, (struct cusparseSpMatDescr){rows, columns, rows * ell_columns, NULL, indices,
+                                                      values, index_type, index_type, base, type, 0,
+                                                      0, 0, 0, block, ell_columns});
+}
+
+API cusparseStatus_t cusparseBlockedEllGet(cusparseSpMatDescr_t matrix, int64_t *rows,
+                                           int64_t *columns, int64_t *block, int64_t *ell_columns,
+                                           void **indices, void **values,
+                                           cusparseIndexType_t *index_type,
+                                           cusparseIndexBase_t *base, cudaDataType *type)
+{
+    *rows = matrix->rows, *columns = matrix->columns, *block = matrix->block;
+    *ell_columns = matrix->ell_columns, *indices = (void *)matrix->minor;
+    *values = matrix->values, *index_type = matrix->minor_type, *base = matrix->base;
+    *type = matrix->type;
+    return OK;
 }
 
 API cusparseStatus_t cusparseSpMatGetSize(cusparseConstSpMatDescr_t matrix, int64_t *rows,

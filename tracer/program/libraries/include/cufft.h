@@ -103,13 +103,12 @@ cufftResult cufftExecZ2D(cufftHandle plan, cufftDoubleComplex *in, cufftDoubleRe
     CUTRACE_REFUSED(cufftGetSize3d) \
     CUTRACE_REFUSED(cufftGetSizeMany) \
     CUTRACE_REFUSED(cufftSetPlanPropertyInt64) \
-    CUTRACE_REFUSED(cufftXtSetGPUs) \
-    CUTRACE_REFUSED(cufftXtMalloc) \
-    CUTRACE_REFUSED(cufftXtFree) \
-    CUTRACE_REFUSED(cufftXtMemcpy) \
-    CUTRACE_REFUSED(cufftXtExec) \
-    CUTRACE_REFUSED(cufftXtExecDescriptorC2C) \
-    CUTRACE_REFUSED(cufftXtExecDescriptorZ2Z) \
+    CUTRACE_REFUSED(cufftXtExecDescriptorR2C) \
+    CUTRACE_REFUSED(cufftXtExecDescriptorC2R) \
+    CUTRACE_REFUSED(cufftXtExecDescriptorD2Z) \
+    CUTRACE_REFUSED(cufftXtExecDescriptorZ2D) \
+    CUTRACE_REFUSED(cufftXtQueryPlan) \
+    CUTRACE_REFUSED(cufftXtSetWorkArea) \
     CUTRACE_REFUSED(cufftXtSetCallback) \
     CUTRACE_REFUSED(cufftXtClearCallback)
 CUTRACE_CUFFT_REFUSED

@@ -20,7 +20,12 @@ typedef enum {
     CUSOLVER_STATUS_EXECUTION_FAILED = 6,
     CUSOLVER_STATUS_INTERNAL_ERROR = 7,
     CUSOLVER_STATUS_MATRIX_TYPE_NOT_SUPPORTED = 8,
-    CUSOLVER_STATUS_NOT_SUPPORTED = 9
+    CUSOLVER_STATUS_NOT_SUPPORTED = 9,
+    CUSOLVER_STATUS_IRS_PARAMS_NOT_INITIALIZED = 12,
+    CUSOLVER_STATUS_IRS_PARAMS_INVALID = 13,
+    CUSOLVER_STATUS_IRS_PARAMS_INVALID_PREC = 14,
+    CUSOLVER_STATUS_IRS_PARAMS_INVALID_REFINE = 15,
+    CUSOLVER_STATUS_IRS_INFOS_NOT_INITIALIZED = 25
 } cusolverStatus_t;
 typedef enum { CUSOLVER_EIG_MODE_NOVECTOR = 0, CUSOLVER_EIG_MODE_VECTOR = 1 } cusolverEigMode_t;
 typedef enum {
@@ -28,7 +33,31 @@ typedef enum {
     CUSOLVER_EIG_TYPE_2 = 2,
     CUSOLVER_EIG_TYPE_3 = 3
 } cusolverEigType_t;
+typedef enum {
+    CUSOLVER_IRS_REFINE_NOT_SET = 1100,
+    CUSOLVER_IRS_REFINE_NONE = 1101,
+    CUSOLVER_IRS_REFINE_CLASSICAL = 1102,
+    CUSOLVER_IRS_REFINE_CLASSICAL_GMRES = 1103,
+    CUSOLVER_IRS_REFINE_GMRES = 1104,
+    CUSOLVER_IRS_REFINE_GMRES_GMRES = 1105,
+    CUSOLVER_IRS_REFINE_GMRES_NOPCOND = 1106
+} cusolverIRSRefinement_t;
+typedef enum {
+    CUSOLVER_R_64F = 1203,
+    CUSOLVER_R_32F = 1204,
+    CUSOLVER_R_16F = 1205,
+    CUSOLVER_R_16BF = 1206,
+    CUSOLVER_R_TF32 = 1207,
+    CUSOLVER_C_64F = 1213,
+    CUSOLVER_C_32F = 1214,
+    CUSOLVER_C_16F = 1215,
+    CUSOLVER_C_16BF = 1216,
+    CUSOLVER_C_TF32 = 1217
+} cusolverPrecType_t;
+typedef int cusolver_int_t;
 typedef struct cusolverDnContext *cusolverDnHandle_t;
+typedef struct cusolverDnIRSParams *cusolverDnIRSParams_t;
+typedef struct cusolverDnIRSInfos *cusolverDnIRSInfos_t;
 typedef struct syevjInfo *syevjInfo_t;
 typedef struct gesvdjInfo *gesvdjInfo_t;
 typedef struct cusolverDnParams *cusolverDnParams_t;
@@ -167,6 +196,57 @@ cusolverStatus_t cusolverDnXtrtri(cusolverDnHandle_t, cublasFillMode_t, cublasDi
 #undef CUTRACE_GENERIC
 #undef CUTRACE_WORK
 
+#define CUTRACE_IRS(name, ...) \
+    cusolverStatus_t cusolverDnIRSParams##name(cusolverDnIRSParams_t __VA_ARGS__);
+CUTRACE_IRS(Create, *params)
+CUTRACE_IRS(Destroy, params)
+CUTRACE_IRS(SetRefinementSolver, params, cusolverIRSRefinement_t)
+CUTRACE_IRS(SetSolverMainPrecision, params, cusolverPrecType_t)
+CUTRACE_IRS(SetSolverLowestPrecision, params, cusolverPrecType_t)
+CUTRACE_IRS(SetSolverPrecisions, params, cusolverPrecType_t, cusolverPrecType_t lowest)
+CUTRACE_IRS(SetTol, params, double)
+CUTRACE_IRS(SetTolInner, params, double)
+CUTRACE_IRS(SetMaxIters, params, cusolver_int_t)
+CUTRACE_IRS(SetMaxItersInner, params, cusolver_int_t)
+CUTRACE_IRS(GetMaxIters, params, cusolver_int_t *)
+CUTRACE_IRS(EnableFallback, params)
+CUTRACE_IRS(DisableFallback, params)
+#undef CUTRACE_IRS
+cusolverStatus_t cusolverDnIRSInfosCreate(cusolverDnIRSInfos_t *infos);
+cusolverStatus_t cusolverDnIRSInfosDestroy(cusolverDnIRSInfos_t infos);
+cusolverStatus_t cusolverDnIRSInfosGetNiters(cusolverDnIRSInfos_t infos, cusolver_int_t *count);
+cusolverStatus_t cusolverDnIRSInfosGetOuterNiters(cusolverDnIRSInfos_t infos, cusolver_int_t *count);
+cusolverStatus_t cusolverDnIRSInfosGetMaxIters(cusolverDnIRSInfos_t infos, cusolver_int_t *most);
+cusolverStatus_t cusolverDnIRSXgesv_bufferSize(cusolverDnHandle_t, cusolverDnIRSParams_t,
+                                               cusolver_int_t n, cusolver_int_t count, size_t *bytes);
+cusolverStatus_t cusolverDnIRSXgesv(cusolverDnHandle_t, cusolverDnIRSParams_t, cusolverDnIRSInfos_t,
+                                    cusolver_int_t n, cusolver_int_t count, void *a,
+                                    cusolver_int_t lda, void *b, cusolver_int_t ldb, void *x,
+                                    cusolver_int_t ldx, void *work, size_t bytes,
+                                    cusolver_int_t *iterations, cusolver_int_t *info);
+#define CUTRACE_GESV(name, T, type, low) \
+    cusolverStatus_t cusolverDn##name##gesv_bufferSize( \
+        cusolverDnHandle_t, cusolver_int_t n, cusolver_int_t count, T *a, cusolver_int_t lda, \
+        cusolver_int_t *pivots, T *b, cusolver_int_t ldb, T *x, cusolver_int_t ldx, void *work, \
+        size_t *bytes); \
+    cusolverStatus_t cusolverDn##name##gesv( \
+        cusolverDnHandle_t, cusolver_int_t n, cusolver_int_t count, T *a, cusolver_int_t lda, \
+        cusolver_int_t *pivots, T *b, cusolver_int_t ldb, T *x, cusolver_int_t ldx, void *work, \
+        size_t bytes, cusolver_int_t *iterations, cusolver_int_t *info);
+/* The two precisions of a name: D double, S float, H half, B bfloat16, X TF32. */
+#define CUTRACE_SOLVER_REFINED(GESV) \
+    GESV(DD, double, CUDA_R_64F, CUDA_R_64F) \
+    GESV(DS, double, CUDA_R_64F, CUDA_R_32F) \
+    GESV(DH, double, CUDA_R_64F, CUDA_R_16F) \
+    GESV(DB, double, CUDA_R_64F, CUDA_R_16BF) \
+    GESV(DX, double, CUDA_R_64F, CUDA_R_32F) \
+    GESV(SS, float, CUDA_R_32F, CUDA_R_32F) \
+    GESV(SH, float, CUDA_R_32F, CUDA_R_16F) \
+    GESV(SB, float, CUDA_R_32F, CUDA_R_16BF) \
+    GESV(SX, float, CUDA_R_32F, CUDA_R_32F)
+CUTRACE_SOLVER_REFINED(CUTRACE_GESV)
+#undef CUTRACE_GESV
+
 #ifdef __cplusplus
 #define CUTRACE_REFUSED(name) cusolverStatus_t name(...);
 #else
@@ -180,6 +260,10 @@ cusolverStatus_t cusolverDnXtrtri(cusolverDnHandle_t, cublasFillMode_t, cublasDi
     CUTRACE_REFUSED(cusolverDn##S##sygvd)
 #define CUTRACE_SOLVER_REFUSED \
     CUTRACE_SOLVER_REFUSED_OF(S) CUTRACE_SOLVER_REFUSED_OF(D) \
+    CUTRACE_REFUSED(cusolverDnIRSXgels_bufferSize) \
+    CUTRACE_REFUSED(cusolverDnIRSXgels) \
+    CUTRACE_REFUSED(cusolverDnIRSInfosRequestResidual) \
+    CUTRACE_REFUSED(cusolverDnIRSInfosGetResidualHistory) \
     CUTRACE_REFUSED(cusolverDnXgeev_bufferSize) \
     CUTRACE_REFUSED(cusolverDnXgeev)
 CUTRACE_SOLVER_REFUSED

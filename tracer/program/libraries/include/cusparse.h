@@ -312,6 +312,15 @@ cusparseStatus_t cusparseSpSM_analysis(cusparseHandle_t handle, cusparseOperatio
                                            cusparseConstDnMatDescr_t b, cusparseDnMatDescr_t c,
                                            cudaDataType compute, cusparseSpSMAlg_t algorithm,
                                            cusparseSpSMDescr_t descriptor, void *buffer);
+cusparseStatus_t cusparseCreateBlockedEll(cusparseSpMatDescr_t *matrix, int64_t rows,
+                                          int64_t columns, int64_t block, int64_t ell_columns,
+                                          void *indices, void *values,
+                                          cusparseIndexType_t index_type, cusparseIndexBase_t base,
+                                          cudaDataType type);
+cusparseStatus_t cusparseBlockedEllGet(cusparseSpMatDescr_t matrix, int64_t *rows, int64_t *columns,
+                                       int64_t *block, int64_t *ell_columns, void **indices,
+                                       void **values, cusparseIndexType_t *index_type,
+                                       cusparseIndexBase_t *base, cudaDataType *type);
 cusparseStatus_t cusparseSpMatGetSize(cusparseConstSpMatDescr_t matrix, int64_t *rows,
                                           int64_t *columns, int64_t *nonzeros);
 cusparseStatus_t cusparseSpMatGetValues(cusparseSpMatDescr_t matrix, void **values);
@@ -330,7 +339,6 @@ cusparseStatus_t cusparseCooSetPointers(cusparseSpMatDescr_t matrix, void *major
 #endif
 #define CUTRACE_CUSPARSE_REFUSED \
     CUTRACE_REFUSED(cusparseCreateBsr) \
-    CUTRACE_REFUSED(cusparseCreateBlockedEll) \
     CUTRACE_REFUSED(cusparseCreateSlicedEll) \
     CUTRACE_REFUSED(cusparseCreateCsrilu02Info) \
     CUTRACE_REFUSED(cusparseDestroyCsrilu02Info) \
