@@ -69,8 +69,8 @@ def find_cases(checkouts: Mapping[str, Path], scratch: Path) -> Iterator[Case]:
             continue
         root = checkouts[package].resolve()
         for path in map(Path, listed.get("tests", ())):
-            words = ("-m", "pytest", "-q", "-p", "no:cacheprovider", path.name)
-            yield Case(package, path.as_posix(), root / path.parent, words)
+            words = ("-m", "pytest", "-q", "-p", "no:cacheprovider", *listed.get("pytest", ()))
+            yield Case(package, path.as_posix(), root / path.parent, (*words, path.name))
         for call in listed.get("scripts", ()):
             name, *arguments = shlex.split(call)
             script = _changed(root / name, listed.get("changes", {}), scratch)

@@ -46,7 +46,7 @@ class Builder:
 
     def command(self, words: Sequence[str], capability: int) -> list[str]:
         """The nvcc command for what a user typed behind `nvcc`, with ours in place of its own."""
-        wanted, rest = split_code_options(words)
+        wanted, rest = split_code_options(_ptx_for_cubin(words))
         arch = f"compute_{max(wanted or capability, LEAST_CAPABILITY)}"
         return [
             *(str(self.toolkit.nvcc), f"-arch={arch}", f"-code={arch}", "-lineinfo", "-g"),
@@ -57,6 +57,16 @@ class Builder:
             *(f"-L{self.library / 'stubs'}", f"-L{self.library}"),
             *("-Xlinker", f"-rpath={self.library}"),
         ]
+
+
+def _ptx_for_cubin(words: Sequence[str]) -> Sequence[str]:
+    """PTX in the file of machine code that is asked for: modules are loaded from either."""
+    if not {"-cubin", "--cubin"}.intersection(words):
+        return words
+    named = {"-o", "--output-file"}.intersection(words)
+    sources = () if named else [Path(word) for word in words if word.endswith(".cu")]
+    rest = ("--ptx" if word in ("-cubin", "--cubin") else word for word in words)
+    return [*rest, *(part for path in sources[:1] for part in ("-o", f"{path.stem}.cubin"))]
 
 
 def make_builder() -> Builder:

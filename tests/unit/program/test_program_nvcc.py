@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from program_run import cutrace
 
-from cutrace.tracer.program.build import split_code_options
+from cutrace.tracer.program.build import Builder, split_code_options
 from cutrace.tracer.program.library import build_library
 from cutrace.tracer.program.nvcc import run_nvcc, show_nvcc
-from cutrace.tracer.program.toolkit import find_host_compiler, find_toolkit
+from cutrace.tracer.program.toolkit import Toolkit, find_host_compiler, find_toolkit
 
 COMPILER = """
 import pathlib, sys, time
@@ -74,6 +74,18 @@ def test_what_a_compiler_quotes_of_a_source_in_latin_letters_is_read() -> None:
 def test_options_that_are_for_machine_code_or_nvidias_runtime_are_left_out() -> None:
     words = ["-dlto", "-rdc=true", "-cudadevrt", "static", "-lcudart_static", "-lm", "-arch=native"]
     assert split_code_options(words) == (0, ["-rdc=true", "-lm"])
+
+
+def test_a_file_of_machine_code_gets_ptx_which_modules_are_loaded_from_as_well() -> None:
+    place = Path("/x")
+    builder = Builder(Toolkit(place), "g++", place, place)
+    plain = builder.command(["-cubin", "-arch=sm_80", "src/k.cu"], 90)
+    assert {"-arch=compute_80", "--ptx"} < set(plain)
+    assert not {"-cubin", "--cubin"} & set(plain)
+    assert plain[plain.index("-o") + 1] == "k.cubin"  # as nvcc names it
+    named = builder.command(["--cubin", "k.cu", "-o", "m.bin"], 90)
+    assert "--ptx" in named
+    assert named.count("-o") == 1
 
 
 PARTS = {

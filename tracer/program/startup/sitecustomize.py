@@ -104,7 +104,7 @@ def run_the_next() -> None:
 
 def patch_packages() -> None:
     """Change packages that are imported, and those that will be, when they are."""
-    packages = ("triton_host", "torch_host", "cupy_host", "pycuda_host", "cuda_python_host")
+    packages = ("triton_host", "torch_host", "cupy_host", "nvcc_host", "cuda_python_host")
     others = (_beside(name).CHANGES for name in packages)
     for name, change in chain(_CHANGES.items(), *(each.items() for each in others)):
         if module := sys.modules.get(name):

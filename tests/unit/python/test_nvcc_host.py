@@ -1,12 +1,17 @@
-"""What PyCUDA asks for: nvcc at run time, and launches as CUDA 3 had them.
+"""Packages that call nvcc at run time, and launches as CUDA 3 had them, which PyCUDA asks for.
 
 PyCUDA itself is built from C++ for a minute and a half; docs/python.md says how its own tests fare.
 Here a package of its name has what is changed of it, and ctypes calls the driver as it does.
 """
 
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 
+import pytest
 from program_run import cutrace
+
+from cutrace.tracer.program.startup import nvcc_host
 
 COMPILER = """
 def compile_plain(source, options, keep, nvcc, cache_dir, target="cubin"):
@@ -100,3 +105,78 @@ def test_a_package_that_calls_nvcc_gets_ptx_with_lines_and_launches_as_of_old(
     stores = [row for row in table if row["opcode"] == "st" and row["space"] == "global"]
     assert [row["line"] for row in stores] == [7]
     assert all(row["file"].endswith("kernel.cu") for row in stores)
+
+
+COMPILER_CALLED = """#!{python}
+import sys
+from pathlib import Path
+assert sys.argv[1:5] == ["-m", "cutrace", "nvcc", "--ptx"], sys.argv
+source, made, depends = Path(sys.argv[-6]), Path(sys.argv[-1]), Path(sys.argv[-3])
+header = Path("{header}")
+with open("{calls}", "a") as calls:
+    print(*sys.argv[5:-6], file=calls)
+if "error" in source.read_text():
+    sys.exit("no")
+print("a warning")
+made.write_text(f"{{source.read_text()}} with {{header.read_text()}}")
+depends.write_text(f"{{made}} : {{source}} \\\\\\n   {{header}}\\n")
+"""
+
+
+class Compilers:
+    """A stand-in for `python -m cutrace nvcc`, which writes down how it is called."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.header, self._calls = folder / "h.h", folder / "calls"
+        self.header.write_text("one")
+        python = folder / "python"
+        python.write_text(
+            COMPILER_CALLED.format(python=sys.executable, header=self.header, calls=self._calls)
+        )
+        python.chmod(0o755)
+        monkeypatch.setenv("CUTRACE_PYTHON", str(python))
+        monkeypatch.setenv("CUTRACE_SOURCES", str(folder / "sources"))
+
+    def calls(self) -> list[str]:
+        """The options of each call."""
+        return self._calls.read_text().splitlines()
+
+
+@pytest.fixture
+def compilers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Compilers:
+    return Compilers(tmp_path, monkeypatch)
+
+
+def test_a_source_is_compiled_once_until_a_file_that_it_includes_changes(
+    compilers: Compilers,
+) -> None:
+    for _ in range(2):
+        made = nvcc_host.make_ptx("k", ["-O1"])
+        assert (made.ptx, made.out) == (b"k with one", "a warning\n")
+    assert compilers.calls() == ["-O1"]
+    assert nvcc_host.make_ptx("k", ["-O2"]).ptx == b"k with one"
+    compilers.header.write_text("three")
+    assert nvcc_host.make_ptx("k", ["-O1"]).ptx == b"k with three"
+    assert compilers.calls() == ["-O1", "-O2", "-O1"]
+    assert [nvcc_host.make_ptx("error", []).status for _ in range(2)] == [1, 1]
+
+
+def test_cupy_gets_ptx_of_its_backend_nvcc_and_the_name_of_our_compiler(
+    compilers: Compilers,
+) -> None:
+    def refuse(*said: object) -> ValueError:
+        return ValueError(*said)
+
+    compiler = SimpleNamespace(_get_arch=lambda: "90", CompileException=refuse)
+    nvcc_host.serve_cupy(compiler)
+    log: list[str] = []
+    stream = SimpleNamespace(write=log.append)
+    made = compiler.compile_using_nvcc("k", ("-dc", "-O1"), "80", "k.cu", "cubin", True, stream)
+    assert (made, log) == (b"k with one", ["a warning\n"])
+    compiler.compile_using_nvcc("k", ("-o", "preprocess.ptx"), code_type="ptx")
+    assert compilers.calls() == ["-arch=sm_80 -dc -O1", "-arch=sm_90"]
+    with pytest.raises(ValueError, match="no"):
+        compiler.compile_using_nvcc("error")
+    environment = SimpleNamespace()
+    nvcc_host.name_nvcc(environment)
+    assert environment._nvcc_path.endswith("/python -m cutrace nvcc")

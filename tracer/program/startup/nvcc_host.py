@@ -1,0 +1,141 @@
+"""Packages that compile by nvcc while they run get PTX, with lines, from the nvcc of cutrace:
+PyCUDA, and CuPy where its `backend` is nvcc.
+
+A source lies in a file of the cache, by which PTX names its lines. What was made of it is kept
+beside it, and taken again until one of the files that it includes changes.
+"""
+
+import hashlib
+import json
+import os
+import re
+import subprocess
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+
+@dataclass
+class Made:
+    """What a run of nvcc made of a source."""
+
+    source: Path
+    command: list[str]
+    ptx: bytes = b""
+    status: int = 0
+    out: str = ""
+    err: str = ""
+
+
+def make_ptx(text: str, options: Sequence[str]) -> Made:
+    """Compile a source, or take what was made before of the same."""
+    folder = Path(os.environ["CUTRACE_SOURCES"], hashlib.sha256(text.encode()).hexdigest()[:16])
+    source = folder / "kernel.cu"
+    made = Made(source, [*_nvcc(), "--ptx", *options, str(source)])
+    asked = hashlib.sha256(repr((made.command, os.getcwd())).encode()).hexdigest()[:16]
+    kept = folder / f"{asked}.json"
+    if kept.is_file():
+        before = json.loads(kept.read_text())
+        if all(_state(path) == state for path, state in before["states"].items()):
+            made.ptx, made.out, made.err = before["ptx"].encode(), before["out"], before["err"]
+            return made
+    folder.mkdir(parents=True, exist_ok=True)
+    source.write_text(text)
+    with TemporaryDirectory() as place:
+        states = _compile(made, Path(place, "kernel.ptx"), Path(place, "depends"))
+    if not made.status:
+        _write(kept, {"states": states, "ptx": made.ptx.decode(), "out": made.out, "err": made.err})
+    return made
+
+
+def _write(path: Path, value: object) -> None:
+    """Write it whole or not at all: another process may read it."""
+    own = path.with_suffix(f".{os.getpid()}")
+    own.write_text(json.dumps(value))
+    own.replace(path)
+
+
+def _nvcc() -> list[str]:
+    return [os.environ["CUTRACE_PYTHON"], "-m", "cutrace", "nvcc"]
+
+
+def _compile(made: Made, ptx: Path, depends: Path) -> dict[str, list[int]]:
+    """Run nvcc; return size and time of each file that it read."""
+    done = subprocess.run(
+        [*made.command, "-MD", "-MF", str(depends), "-o", str(ptx)],
+        capture_output=True, text=True, errors="replace",
+        env={name: value for name, value in os.environ.items() if name != "LD_PRELOAD"},
+    )  # fmt: skip
+    made.status, made.out, made.err = done.returncode, done.stdout, done.stderr
+    if made.status:
+        return {}
+    made.ptx = ptx.read_bytes()
+    rule = depends.read_text().partition(" : ")[2].replace("\\\n", " ")
+    words = re.findall(r"(?:\\ |\S)+", rule)
+    return {path: _state(path) for path in (word.replace("\\ ", " ") for word in words)}
+
+
+def _state(path: str) -> list[int]:
+    try:
+        status = os.stat(path)
+    except OSError:
+        return []
+    return [status.st_size, status.st_mtime_ns]
+
+
+def serve_pycuda(compiler: Any) -> None:
+    """Let `pycuda.compiler` make PTX of a source, where it would make machine code."""
+
+    def compile_plain(
+        source: object, options: Sequence[str], keep: bool, nvcc: str, cache_dir: object,
+        target: str = "cubin",
+    ) -> bytes:  # fmt: skip
+        from pycuda.driver import CompileError
+
+        made = make_ptx(str(source), options)
+        if made.status:
+            said = f"nvcc compilation of {made.source} failed"
+            raise CompileError(said, made.command, stdout=made.out, stderr=made.err)
+        return made.ptx
+
+    compiler.compile_plain = compile_plain
+    add_library = compiler.DynamicModule.add_stdlib
+
+    def add_own(self: Any, library: str) -> Any:
+        """Functions by which kernels launch kernels are there; no file of CUDA's has them here."""
+        return self if library == "cudadevrt" else add_library(self, library)
+
+    compiler.DynamicModule.add_stdlib = add_own
+
+
+def serve_cupy(compiler: Any) -> None:
+    """Let `cupy.cuda.compiler` do so, also where kernels launch kernels."""
+
+    def compile_using_nvcc(
+        source: str, options: Sequence[str] = (), arch: object = None, filename: str = "kern.cu",
+        code_type: str = "cubin", separate_compilation: bool = False, log_stream: Any = None,
+    ) -> bytes:  # fmt: skip
+        own = [option for option in options if option not in ("-o", "preprocess.ptx")]
+        made = make_ptx(source, [f"-arch=sm_{arch or compiler._get_arch()}", *own])
+        if made.status:
+            error = compiler.CompileException
+            raise error(made.out + made.err, source, str(made.source), options, "nvcc")
+        if log_stream is not None:
+            log_stream.write(made.out + made.err)
+        return made.ptx
+
+    compiler.compile_using_nvcc = compile_using_nvcc
+
+
+def name_nvcc(environment: Any) -> None:
+    """Let `cupy._environment` name the nvcc of cutrace; CuPy parts it at spaces."""
+    environment._nvcc_path = " ".join(_nvcc())
+
+
+CHANGES: dict[str, Callable[[Any], None]] = {
+    "pycuda.compiler": serve_pycuda,
+    "cupy.cuda.compiler": serve_cupy,
+    "cupy._environment": name_nvcc,
+}
