@@ -16,7 +16,7 @@ from .counting.evaluate import Definitions, Raw, Value, by, totals, totals_of_ea
 from .counting.footprint import with_touched
 from .counting.interval import Interval, intervals_by, total_intervals
 from .counting.packed import Packing
-from .counting.vocabulary import Capability, headings, ours, renamed
+from .counting.vocabulary import Capability, headings, today
 from .text.launch_text import launch_text
 from .text.number import number
 from .time.estimate import Estimate
@@ -36,7 +36,7 @@ class Counters(dict[str, Value]):
 
     def __missing__(self, name: str) -> Value:
         """Answer a name of before with today's value, a misspelt one with the nearest ones."""
-        if (now := renamed().get(name, ours(name))) != name:
+        if (now := today(name)) != name:
             return self[now]
         raise KeyError(f"no counter {name!r}{nearest(name, self)}")
 
@@ -46,7 +46,7 @@ class LaunchProfile(Packing):
     """One launch on one device.
 
     `counters` holds every vocabulary's names: the bare name, and `vocabulary.name` where an
-    earlier vocabulary has the bare one (`instructions` is plain's, `cuda-profiler.instructions`
+    earlier vocabulary has the bare one (`instructions` is cutrace's, `cuda-profiler.instructions`
     the first profiler's). The frames `lines`, `arrays` and `instructions` have the same names as
     columns. `refusal` says why the device cannot run the launch, or is empty.
 

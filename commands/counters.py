@@ -1,11 +1,9 @@
 """`cutrace counters`: what can be counted, and how each counter is defined."""
 
-from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..errors import CutraceError
 from .options.complete import counters, starting
 from .options.tabular import Format, check_format, render_frame
 
@@ -31,7 +29,7 @@ def command(
     format: Format = "table",
 ) -> str:
     """List the counters, or print the definition of one."""
-    from ..analyzer.counting.vocabulary import find_counters, vocabularies
+    from ..analyzer.counting.vocabulary import containing, find_counters, vocabularies
     from ..analyzer.text.align import align
 
     check_format(format)
@@ -40,11 +38,12 @@ def command(
 
         known = frame()
         if name is not None:
-            named = [(c.vocabulary, c.name) for c in find_counters([name])]
+            named = [(c.vocabulary, c.name) for c in containing(name) or find_counters([name])]
             known = known.filter([pair in named for pair in known.select(known.columns[:2]).rows()])
         return render_frame("counters", known, format)
-    if name is not None and (alike := _containing(name)):
-        return f"{alike}\n\nnext: cutrace counters NAME"
+    if name is not None and (some := containing(name)):
+        rows = [(c.qualified, c.devices, c.unit) for c in some]
+        return "\n".join((*align(rows), "\nnext: cutrace counters NAME"))
     if name is not None:
         found = "\n\n".join(_definition(counter) for counter in find_counters([name]))
         return f"{found}\n\nnext: cutrace analyze TRACE --counters {name}"
@@ -53,19 +52,6 @@ def command(
         rows = [(c.name, c.devices, c.unit) for c in vocabulary.counters]
         parts.append(f"{vocabulary.name}: {vocabulary.doc}\n" + "\n".join(align(rows)))
     return "\n\n".join((*parts, "next: cutrace counters NAME"))
-
-
-def _containing(word: str) -> str:
-    """A list of the counters with a word in their names; empty for a counter's own name."""
-    from ..analyzer.counting.vocabulary import find_counters, vocabularies
-    from ..analyzer.text.align import align
-
-    with suppress(CutraceError):
-        find_counters([word])
-        return ""
-    every = [counter for vocabulary in vocabularies() for counter in vocabulary.counters]
-    rows = [(c.qualified, c.devices, c.unit) for c in every if word in c.name]
-    return "\n".join(align(rows))
 
 
 def _definition(counter: "Counter") -> str:

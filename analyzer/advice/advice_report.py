@@ -9,16 +9,17 @@ from ...inert import csv_cell
 from ..launch_profile import LaunchProfile
 from ..sheet.view import View
 from ..text.launch_text import launch_text
-from .advice import WHY, Finding, render_advice
+from .advice import WHY, Finding, gain_text, render_advice
 
 Found = Sequence[tuple[LaunchProfile, Sequence[Finding]]]
 FORMAT = "cutrace-advice-1"
 COLUMNS = (
     *("launch", "kernel", "device", "rule", "place", "what", "others", "share"),
-    *("evidence", "change", "tried", "access"),
+    *("evidence", "change", "tried", "access", "gain_ns"),
 )
 """`others` are further instructions of the line with the same, `share` is of the launch's traffic
-of that kind, 0 to 1, and `access` what `cutrace why --access` takes."""
+of that kind, 0 to 1, `access` what `cutrace why --access` takes, and `gain_ns` the most time that
+the change gains."""
 TOLD = COLUMNS[3:]
 
 
@@ -60,7 +61,7 @@ def render_markdown(found: Found, view: View) -> str:
     parts = [view.first] if view.first else []
     for launch, findings in found:
         parts.append(f"**{launch.device}** `{launch_text(launch.launch)}`")
-        parts += ["\n".join(_items(findings)) if findings else "Nothing to advise."]
+        parts += ["\n".join(_items(findings, launch)) if findings else "Nothing to advise."]
     return "\n\n".join((*parts, f"Next: `{view.last}`")) + "\n"
 
 
@@ -86,14 +87,17 @@ def _finding(found: Finding) -> tuple[object, ...]:
     """The values of TOLD."""
     return (
         *(found.rule, found.place, found.what, found.others, found.share),
-        *(found.evidence, found.change, found.proof, found.access),
+        *(found.evidence, found.change, found.proof, found.access, found.gain),
     )
 
 
-def _items(findings: Sequence[Finding]) -> Iterator[str]:
+def _items(findings: Sequence[Finding], launch: LaunchProfile) -> Iterator[str]:
     for found in findings:
         place = f"`{found.place}`: " if found.place else ""
         share = "" if found.share is None else f", {100 * found.share:.0f} % of its traffic"
         yield f"- {place}{found.what} ({found.rule}{share})"
-        told = (("seen", found.evidence), ("change", found.change), ("tried", found.proof))
+        told = (
+            *(("seen", found.evidence), ("change", found.change), ("tried", found.proof)),
+            ("gain", gain_text(found, launch)),
+        )
         yield from (f"  - {word}: {text}" for word, text in told if text)

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from ...errors import CutraceError
+from ..counting.vocabulary import today
 from ..profile import Profile
 from .budget import Budget, Entry, Limit
 
@@ -67,12 +68,22 @@ def read_baseline(path: Path) -> Mapping[str, Costs]:
         document = json.loads(path.read_text(encoding="utf-8"))
         if document["cutrace-baseline"] != VERSION:
             raise ValueError("its version is another")
-        found: Mapping[str, Costs] = document["checks"]
-        for check in found.values():
-            for kernels in check.values():
-                for counters in kernels.values():
-                    for value in counters.values():
-                        math.floor(value)
+        return {name: _read_costs(check) for name, check in document["checks"].items()}
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise CutraceError(f"{path}: no baseline of `cutrace check --write-baseline`") from error
-    return found
+
+
+def _read_costs(check: Costs) -> Costs:
+    """The costs of a check, by the names that counters have now; `TypeError` for other values."""
+    return {
+        device: {
+            kernel: {today(name): _finite(value) for name, value in each.items()}
+            for kernel, each in kernels.items()
+        }
+        for device, kernels in check.items()
+    }
+
+
+def _finite(value: float) -> float:
+    math.floor(value)
+    return value

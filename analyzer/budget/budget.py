@@ -8,7 +8,7 @@
     line = "transpose.cu:21"         # or a part of the line's text
     shared_conflicts = 0             # not more than that
     "global_load_transactions / global_load_requests" = 4
-    bus_utilization = ">= 0.9"
+    sector_efficiency = ">= 0.9"
 
 Every launch of the kernel must hold it. A key is a counter or an expression over counters in
 polars SQL; a number means "not more than".
@@ -26,7 +26,7 @@ from polars.exceptions import PolarsError
 from ...errors import CutraceError, nearest
 from ...strict_toml import check_keys, read_toml
 from ...traces.schema import Manifest
-from ..counting.vocabulary import heading, ours, renamed, vocabularies
+from ..counting.vocabulary import heading, in_todays_names, vocabularies
 
 OPERATORS: Mapping[str, Callable[[float, float], bool]] = {
     "<=": operator.le,
@@ -153,7 +153,8 @@ def _limits(table: Mapping[str, object], where: str) -> Iterator[Limit]:
             raise CutraceError(
                 f'{where}: {key} = {value!r}; expected a number, or a comparison such as ">= 0.9"'
             )
-        yield Limit(ours(key), _counters(key, where), sign, number)
+        text = in_todays_names(key)
+        yield Limit(text, _counters(text, where), sign, number)
 
 
 def _number(text: str) -> int | float:
@@ -163,7 +164,6 @@ def _number(text: str) -> int | float:
 def _counters(text: str, where: str) -> tuple[str, ...]:
     """The counters that an expression reads; `CutraceError` with the nearest for one unknown."""
     known = [heading(c) for vocabulary in vocabularies() for c in vocabulary.counters]
-    text = ours(text)
     if text in known:
         return (text,)
     try:
@@ -171,8 +171,6 @@ def _counters(text: str, where: str) -> tuple[str, ...]:
     except PolarsError as error:
         raise CutraceError(f"{where}: `{text}` is no expression over counters: {error}") from error
     for name in names:
-        if name in renamed():
-            raise CutraceError(f"{where}: `{name}` is called `{renamed()[name]}` now")
         if name not in known:
             raise CutraceError(
                 f"{where}: no counter `{name}`{nearest(name, (*known, *PLACE))}; `cutrace"

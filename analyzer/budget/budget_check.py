@@ -200,7 +200,7 @@ class Checker:
 
 SPACES = {"const": "constant"}
 """What counters call a state space, where it is another word."""
-MOVED = "bytes_moved"
+MOVED = "bytes_transferred"
 
 
 def is_kernel(name: str, wanted: str) -> bool:

@@ -49,7 +49,11 @@ def render_json(checked: Checked) -> str:
         }
         for verdict in checked.verdicts
     ]
-    told = {"budget": str(checked.budget.path), "compiler": checked.compiler}
+    told = {
+        "format": "cutrace-check-1",
+        "budget": str(checked.budget.path),
+        "compiler": checked.compiler,
+    }
     return json.dumps({**told, "missing": checked.missing, "limits": limits}, indent=1)
 
 

@@ -19,8 +19,8 @@ FIRST: Mapping[str, str] = {
     "global_atomic_transactions": "global_atomic_transactions",
     "local_load_transactions": "local_load_transactions",
     "local_store_transactions": "local_store_transactions",
-    "shared_conflicts": "shared_passes",
-    "constant_passes": "constant_passes",
+    "shared_conflicts": "shared_wavefronts",
+    "constant_wavefronts": "constant_wavefronts",
     "texture_transactions": "texture_transactions",
     "divergent_branches": "branches",
 }

@@ -26,15 +26,15 @@ from typing import Any
 
 from ...errors import CutraceError
 from ...strict_toml import Where, check_keys, make, read_toml
-from ..counting.vocabulary import find_counters
+from ..counting.vocabulary import find_counters, today
 from .budget import Entry, read_entries
 
 NAME = "cutrace.toml"
 HEAD = ("devices", "baseline", "tolerance", "counters", "check")
 BASIC = (
-    *("global_transactions", "global_bytes_moved", "dram_bytes_read", "dram_bytes_written"),
+    *("global_transactions", "global_bytes_transferred", "dram_bytes_read", "dram_bytes_written"),
     *("local_load_transactions", "local_store_transactions"),
-    *("shared_passes", "shared_conflicts", "constant_passes", "texture_transactions"),
+    *("shared_wavefronts", "shared_conflicts", "constant_wavefronts", "texture_transactions"),
     *("divergent_branches", "instructions"),
 )
 """Counters of which less is better, compared with a baseline if nothing else is said."""
@@ -93,7 +93,8 @@ def read_project(path: Path) -> Project:
     if not tables:
         raise CutraceError(f"{path}: no [[check]] in it, so that there is nothing to check")
     head = make(_Head, document, Where("", str(path), str(path)))
-    find_counters(head.counters)
+    counters = tuple(map(today, head.counters))
+    find_counters(counters)
     if head.tolerance < 0:
         raise CutraceError(f"{path}: tolerance = {head.tolerance:g}; expected 0 per cent or more")
     checks = tuple(_check(number, table, path) for number, table in enumerate(tables))
@@ -111,7 +112,7 @@ def read_project(path: Path) -> Project:
         tuple(head.devices),
         head.baseline,
         head.tolerance,
-        tuple(head.counters),
+        counters,
     )
 
 

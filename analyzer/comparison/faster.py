@@ -20,7 +20,7 @@ class Faster:
     def tell(self, names: Sequence[str], baseline: str) -> str:
         """The sentence, for variants of these names.
 
-        >>> slow, fast = Bound("banks", 900.0, 9, "passes"), Bound("L2", 300.0, 9, "bytes")
+        >>> slow, fast = Bound("banks", 900.0, 9, "wavefronts"), Bound("L2", 300.0, 9, "bytes")
         >>> Faster(1, fast, slow).tell(["a", "b"], "a")
         'b needs at least 300 ns instead of 900 ns for a, 3 times as fast: limited by L2, not banks'
         """

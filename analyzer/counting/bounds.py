@@ -6,8 +6,8 @@ That one is the limit: nothing but less of it makes the launch faster. Work spre
 as there are blocks, at most.
 
 Counts of instructions are those of the PTX, which the assembler may shorten. Bytes of DRAM and of
-caches are those of a launch that finds the caches empty. Of constants those passes alone count that
-lanes with different addresses add; of atomics those that want the same address in turn. Not
+caches are those of a launch that finds the caches empty. Of constants those wavefronts alone count
+that lanes with different addresses add; of atomics those that want the same address in turn. Not
 bounded: the launching itself.
 
 Rates and their sources are in the device's file, [rates] and [chip].
@@ -30,7 +30,7 @@ SHARED = ("shared_load", "shared_store", "shared_atomic", "shared_reduction")
 
 ON_AN_SM: Sequence[tuple[str, str, Sequence[str], str]] = (
     ("l1_bytes", "L1 data", [f"{name}_bytes_moved" for name in L1], "bytes"),
-    ("shared", "shared memory", [f"{name}_passes" for name in SHARED], "passes"),
+    ("shared", "shared memory", [f"{name}_passes" for name in SHARED], "wavefronts"),
     ("constant", "constant cache", ["const_load_conflicts"], "replays"),
     ("texture", "texture units", ["texture_load_lanes"], "samples"),
     ("issue", "issue slots", ["instructions"], "warp instructions"),

@@ -8,11 +8,11 @@ from functools import reduce
 import polars as pl
 
 MOVED = tuple(
-    f"{access}_bytes_moved"
+    f"{access}_bytes_transferred"
     for access in ("global_load", "global_store", "global_atomic", "local_load", "local_store")
 )
 OF_LIMIT = {
-    "shared memory": ("passes over the banks", "shared_passes"),
+    "shared memory": ("wavefronts of shared memory", "shared_wavefronts"),
     "texture units": ("texture requests", "texture_requests"),
 }
 """By the resource that limits a launch, what a line costs of it, and the counter."""

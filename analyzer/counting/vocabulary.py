@@ -4,14 +4,15 @@ A vocabulary is data: one TOML file with a `[vocabulary]` table (`name`, `doc`, 
 list of `[[counter]]` tables. Every key is required unless a default is given here, and an unknown
 key is an error, so that a slip of the pen cannot silently drop a definition.
 
-A file of a user's own has `[[counter]]` tables alone, which stand among the plain ones; a device's
+A file of a user's own has `[[counter]]` tables alone, which stand among cutrace's own; a device's
 file names it (`counters`), $CUTRACE_COUNTERS, or an entry point of `cutrace.counters`.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
-from functools import cache
+from functools import cache, reduce
 from importlib.resources import files
 from os import environ, pathsep
 from pathlib import Path
@@ -25,14 +26,18 @@ Capability = tuple[int, int]
 """Compute capability, `(major, minor)`."""
 
 SCOPES = ("sm", "cluster", "all")
-EXPECTED: Mapping[str, str] = {
-    "bytes_requested": "bytes_asked",
-    "bytes_transferred": "bytes_moved",
-    "wavefronts": "passes",
-    "sector_efficiency": "bus_utilization",
+OURS = "cutrace"
+"""The vocabulary that comes first, whose names are the same on every device."""
+FORMER: Mapping[str, str] = {
+    "bytes_asked": "bytes_requested",
+    "bytes_moved": "bytes_transferred",
+    "passes": "wavefronts",
+    "bus_utilization": "sector_efficiency",
+    "plain.": "cutrace.",
 }
-"""Words that people know from Nsight Compute, and those that the counters here have for them."""
+"""Words that the names of counters had before, and those of today, which are Nsight Compute's."""
 BETTER = ("", "less", "more")
+_NAME = re.compile(r"[A-Za-z_][\w.]*")
 OWN = "CUTRACE_COUNTERS"
 """Names files of counters of the user's own, as $PATH does folders."""
 
@@ -118,7 +123,7 @@ def capability(text: str) -> Capability:
 
 @cache
 def vocabularies() -> tuple[Vocabulary, ...]:
-    """All vocabularies: `plain` first, then the profilers' in the order of their devices."""
+    """All vocabularies: `cutrace` first, then the profilers' in the order of their devices."""
     folder = files("cutrace.analyzer.counters")
     found = [
         read_vocabulary(entry.read_text(encoding="utf-8"), entry.name)
@@ -126,7 +131,7 @@ def vocabularies() -> tuple[Vocabulary, ...]:
         if entry.name.endswith(".toml")
     ]
     plain, *others = sorted(
-        found, key=lambda v: (v.name != "plain", capability_range(v.devices), v.name)
+        found, key=lambda v: (v.name != OURS, capability_range(v.devices), v.name)
     )
     counters = (*plain.counters, *_own_counters(plain.name))
     _check_overlaps(counters, OWN)
@@ -165,7 +170,7 @@ def with_counters(paths: Iterable[str]) -> Iterator[None]:
 
 
 def _forget() -> None:
-    for known in (vocabularies, heading, _names, renamed, ours, headings):
+    for known in (vocabularies, heading, _names, today, headings):
         known.cache_clear()
 
 
@@ -198,26 +203,41 @@ def _names(vocabulary: Vocabulary) -> frozenset[str]:
 
 
 @cache
-def renamed() -> Mapping[str, str]:
-    """The names that counters had before, each with the heading of today."""
-    counters = (counter for vocabulary in vocabularies() for counter in vocabulary.counters)
-    return MappingProxyType({c.was: heading(c) for c in counters if c.was})
+def today(name: str) -> str:
+    """The name that a counter has now, for one that it had before; any other name as it is.
 
-
-@cache
-def ours(name: str) -> str:
-    """A counter's name here, for one in the words of Nsight Compute; any other name as it is.
-
-    >>> ours("shared_wavefronts"), ours("global_load_bytes_requested"), ours("sector_efficiency")
-    ('shared_passes', 'global_load_bytes_asked', 'bus_utilization')
+    >>> today("shared_passes"), today("plain.instructions"), today("idle_lanes")
+    ('shared_wavefronts', 'cutrace.instructions', 'padding_lanes')
     """
-    known = {heading(c) for vocabulary in vocabularies() for c in vocabulary.counters}
-    if name in known or name in renamed():
+    every = [c for vocabulary in vocabularies() for c in vocabulary.counters]
+    known = {n for c in every for n in (c.name, c.qualified)}
+    if name in known:
         return name
-    for theirs, here in EXPECTED.items():
-        if (found := name.replace(theirs, here)) != name and found in known:
-            return found
-    return name
+    later = _in_todays_words(name)
+    if later in known:
+        return later
+    return next((heading(c) for c in every if later in (c.was, f"{c.vocabulary}.{c.was}")), name)
+
+
+def _in_todays_words(name: str) -> str:
+    return reduce(lambda text, words: text.replace(*words), FORMER.items(), name)
+
+
+def containing(word: str) -> tuple[Counter, ...]:
+    """The counters with a word in their names; none for a name of a counter."""
+    every = tuple(c for vocabulary in vocabularies() for c in vocabulary.counters)
+    word = _in_todays_words(word)
+    is_name = any(today(word) in (c.name, c.qualified) for c in every)
+    return () if is_name else tuple(c for c in every if word in c.name)
+
+
+def in_todays_names(text: str) -> str:
+    """An expression over counters, each by the name that it has now.
+
+    >>> in_todays_names("global_load_bytes_moved / global_load_bytes_asked")
+    'global_load_bytes_transferred / global_load_bytes_requested'
+    """
+    return _NAME.sub(lambda found: today(found[0]), text)
 
 
 @cache
@@ -233,14 +253,14 @@ def headings(of: Capability) -> Mapping[str, Counter | None]:
 def find_counters(names: Iterable[str]) -> tuple[Counter, ...]:
     """Every definition of the counters so named (`name` or `vocabulary.name`), in that order.
 
-    A bare name that several vocabularies define means all of them, `plain` first; a name that a
-    counter had before, or has in Nsight Compute's words (EXPECTED), means the counter. Raises
+    A bare name that several vocabularies define means all of them, `cutrace` first; a name that a
+    counter had before means the counter. Raises
     `CutraceError` with the three nearest names for one that none defines.
     """
     found: list[Counter] = []
     every = [c for vocabulary in vocabularies() for c in vocabulary.counters]
-    for name in map(ours, names):
-        matching = [c for c in every if name in (c.name, c.qualified, c.was or c.name)]
+    for name in map(today, names):
+        matching = [c for c in every if name in (c.name, c.qualified)]
         if not matching:
             close = nearest(name, {n: None for c in every for n in (c.name, c.qualified)})
             raise CutraceError(f"no counter {name!r}{close}; `cutrace counters` lists all")

@@ -14,7 +14,7 @@ FEWEST = 3
 CHARTS = (
     ("bound_time", "least time"),
     ("global_transactions", "transactions of global memory"),
-    ("global_bytes_moved", "bytes between the SMs and L1"),
+    ("global_bytes_transferred", "bytes between the SMs and L1"),
     ("dram_bytes_read", "bytes read from DRAM"),
     ("shared_conflicts", "bank conflicts"),
 )

@@ -153,9 +153,11 @@ def _waste(rows: Sequence[Found]) -> tuple[float, float]:
     def total(*names: str) -> float:
         return sum(float(str(row.get(name) or 0)) for row in rows for name in names)
 
-    excess = total("global_excess_transactions", "shared_conflicts", "constant_passes")
-    moved = total("global_bytes_moved", "local_load_bytes_moved", "local_store_bytes_moved")
-    return excess - total("constant_ideal_passes"), moved + total("memory_requests")
+    excess = total("global_excess_transactions", "shared_conflicts", "constant_wavefronts")
+    moved = total(
+        "global_bytes_transferred", "local_load_bytes_transferred", "local_store_bytes_transferred"
+    )
+    return excess - total("constant_ideal_wavefronts"), moved + total("memory_requests")
 
 
 def _picture(key: str, found: Explanation) -> Picture:

@@ -12,7 +12,7 @@ from ..comparison.comparison import Table as ComparedTable
 from ..comparison.comparison import ratio_text
 from ..counting.bounds import time_text
 from ..counting.evaluate import Value
-from ..counting.vocabulary import Counter, era, find_counters, heading, vocabularies
+from ..counting.vocabulary import OURS, Counter, era, find_counters, heading, vocabularies
 from ..launch_profile import LaunchProfile
 from ..text.number import bracket, number
 from ..time.estimate_text import ERROR
@@ -21,9 +21,14 @@ from .value import Cell, Comparison, Row, Table, Tile
 
 GLANCE = (
     "bound_time",
-    *("global_transactions", "global_ideal_transactions", "global_bytes_moved", "bus_utilization"),
+    *(
+        "global_transactions",
+        "global_ideal_transactions",
+        "global_bytes_transferred",
+        "sector_efficiency",
+    ),
     *("l1_hit_rate", "l2_hit_rate", "dram_bytes_read", "dram_bytes_written"),
-    *("shared_passes", "shared_conflicts", "constant_passes", "texture_transactions"),
+    *("shared_wavefronts", "shared_conflicts", "constant_wavefronts", "texture_transactions"),
     *("branches", "divergent_branches", "instructions", "occupancy"),
 )
 """The counters of the first table, those left out that no device counted."""
@@ -53,7 +58,7 @@ UNITS = {
 """The rules that find something in each unit: where none does, nothing is shown as bad."""
 ADVISED = {
     **{"global memory": "global", "transactions": "global", "bank conflicts": "shared"},
-    **{"constant passes": "const", "divergent branches": "branch"},
+    **{"constant wavefronts": "const", "divergent branches": "branch"},
 }
 """The unit that each tile is about."""
 
@@ -92,14 +97,12 @@ def _tiles(launch: LaunchProfile) -> Iterator[Tile]:
             f"{ERROR}; a warp waits for {waits}" if waits else ERROR,
             False,
         )
-    if found["global_bytes_moved"]:
-        wanted = found["bus_utilization"]
+    if found["global_bytes_transferred"]:
+        used = found["sector_efficiency"]
         yield Tile(
             "global memory",
-            count_bytes(int(found["global_bytes_moved"] or 0)),
-            f"moved, {told('bus_utilization')} wanted"
-            if wanted is not None
-            else "moved by atomics",
+            count_bytes(int(found["global_bytes_transferred"] or 0)),
+            f"moved, {told('sector_efficiency')} used" if used is not None else "moved by atomics",
             False,
         )
         excess = found["global_excess_transactions"] or 0
@@ -117,19 +120,19 @@ def _tiles(launch: LaunchProfile) -> Iterator[Tile]:
         ]
         read = count_bytes(int(found["dram_bytes_read"] or 0))
         yield Tile("read from memory", read, ", ".join(hits), False)
-    if found["shared_passes"]:
+    if found["shared_wavefronts"]:
         yield Tile(
             "bank conflicts",
             told("shared_conflicts"),
-            f"of {told('shared_passes')} passes",
+            f"of {told('shared_wavefronts')} wavefronts",
             False,
         )
-    if found["constant_passes"]:
-        more = (found["constant_passes"] or 0) > (found["constant_ideal_passes"] or 0)
-        least = told("constant_ideal_passes")
+    if found["constant_wavefronts"]:
+        more = (found["constant_wavefronts"] or 0) > (found["constant_ideal_wavefronts"] or 0)
+        least = told("constant_ideal_wavefronts")
         yield Tile(
-            "constant passes",
-            told("constant_passes"),
+            "constant wavefronts",
+            told("constant_wavefronts"),
             f"{least} needed" if more else "as few as possible",
             False,
         )
@@ -167,7 +170,7 @@ def full_tables(on: Sequence[LaunchProfile]) -> tuple[tuple[Table, ...], tuple[s
     tables: list[Table] = []
     zeros: list[str] = []
     for vocabulary in vocabularies():
-        if vocabulary.name != "plain" and vocabulary not in spoken:
+        if vocabulary.name != OURS and vocabulary not in spoken:
             continue
         rows = [_row(counter, on) for counter in vocabulary.counters]
         known = [row for row in rows if any(c.value is not None for c in row.cells)]

@@ -14,7 +14,10 @@ from ..launch_profile import LaunchProfile
 from ..profilers.stacks import Place, read_stacks
 from .drawing import short, text
 
-COUNTERS = (("global_bytes_moved", "bytes moved"), ("plain.instructions", "warp instructions"))
+COUNTERS = (
+    ("global_bytes_transferred", "bytes moved"),
+    ("cutrace.instructions", "warp instructions"),
+)
 WIDTH, ROW, TOP = 1280, 22, 26
 LETTER = 7.2
 """The width of a letter, and the least part that gets a box."""

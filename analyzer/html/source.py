@@ -28,7 +28,7 @@ MEASURES: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "bytes": ("bytes moved", MOVED),
     "excess": ("transactions in excess", ("global_excess_transactions",)),
     "conflicts": ("bank conflicts", ("shared_conflicts",)),
-    "constants": ("constant passes", ("constant_passes",)),
+    "constants": ("constant wavefronts", ("constant_wavefronts",)),
     "divergence": ("divergent branches", ("divergent_branches",)),
     "instructions": ("instructions", ("instructions",)),
 }

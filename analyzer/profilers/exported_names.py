@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from ...traces.schema import Launch
-from ..counting.vocabulary import Capability, Counter, find_counters, vocabularies
+from ..counting.vocabulary import OURS, Capability, Counter, find_counters, vocabularies
 
 ENGINE_STREAM = "7"
 """What profilers call the default stream."""
@@ -23,4 +23,4 @@ def chosen_counters(
         return tuple(c for c in find_counters(names) if c.exists_on(capability))
     every = {v.name: v for v in vocabularies()}
     own = every[vocabulary].of(capability) if vocabulary in every else ()
-    return own or every["plain"].of(capability)
+    return own or every[OURS].of(capability)

@@ -17,7 +17,7 @@ from ..launch_profile import LaunchProfile
 from ..profile import Profile
 from ..text.launch_text import launch_text
 
-DEFAULT = ("global_transactions", "shared_passes", "plain.instructions")
+DEFAULT = ("global_transactions", "shared_wavefronts", "cutrace.instructions")
 """The counters that are exported when none are named."""
 RATIOS = ("%", "/", "ratio", "times")
 """What units of counters have that are no counts."""

@@ -9,6 +9,7 @@ from io import StringIO
 from textwrap import wrap
 
 from ...inert import Styled, inert
+from ..counting.vocabulary import OURS
 from ..profile import Profile
 from ..sheet.brief import MORE, distinct_launches, is_brief, launch_lines
 from ..sheet.overview import (
@@ -21,7 +22,6 @@ from ..sheet.overview import (
 from ..sheet.sheet import Sheet, sheets
 from ..sheet.source_page import BROAD, LEGEND, draw_pages
 from ..sheet.wording import (
-    OURS,
     PTX_IS_NOT_SASS,
     absent,
     costs,

@@ -20,7 +20,7 @@ from ..why.sentence import stride
 PADS = (1, 2, 3, 4)
 CONFLICTS = tuple(f"shared_{what}_conflicts" for what in ("load", "store", "atomic", "reduction"))
 ORDERLESS = "no stride"
-"""Lanes that go where the data say, to a table's entries, meet by chance."""
+"""Lanes that go where the data say, to a table's entries, conflict by chance."""
 OTHERWISE = "let the lanes take words of different banks: exchange or permute indices"
 NARROW = "let a warp take one row: blocks 32 threads wide"
 REMAINING = 0.5
@@ -33,7 +33,7 @@ SHORTEST = 8
 
 
 def find(evidence: Evidence) -> Iterator[Finding]:
-    """Look at every load and store of shared memory; lanes of atomics meet as their data does."""
+    """Look at every load and store of shared memory; lanes of atomics conflict as their data do."""
     for access in evidence.worst:
         conflicts = evidence.of(access.pc, access.kind.prefix + "conflicts")
         if access.kind.space != "shared" or not conflicts:
@@ -44,9 +44,9 @@ def find(evidence: Evidence) -> Iterator[Finding]:
         change, proof = _change(evidence, access, name) if name else (_change_unnamed(access), "")
         if change == OTHERWISE and ORDERLESS in stride(access.addresses):
             continue
-        requests = evidence.of(access.pc, access.kind.prefix + "passes")
+        wavefronts = evidence.of(access.pc, access.kind.prefix + "passes")
         yield Finding(
-            f"lanes meet in banks: {conflicts:,} of {requests:,} passes are conflicts",
+            f"bank conflicts: {conflicts:,} of {wavefronts:,} wavefronts are extra",
             evidence.describe(access),
             change,
             access.pc,
@@ -121,7 +121,7 @@ def _change_unnamed(access: Access) -> str:
                 words = "one word" if pad == 1 else f"{pad} words"
                 return (
                     f"make rows of {row} bytes {words} longer: the same access then takes {passes}"
-                    f" instead of {access.cost} passes (tried)"
+                    f" instead of {access.cost} wavefronts (tried)"
                 )
     return OTHERWISE
 

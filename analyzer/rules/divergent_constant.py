@@ -11,7 +11,7 @@ def find(evidence: Evidence) -> Iterator[Finding]:
         conflicts = evidence.of(access.pc, access.kind.prefix + "conflicts")
         if access.kind.space == "const" and conflicts and access.cost > access.ideal:
             yield Finding(
-                f"lanes read different constants at once: {conflicts:,} passes too many",
+                f"lanes read different constants at once: {conflicts:,} wavefronts are extra",
                 evidence.describe(access),
                 "keep the table in shared or global memory, or let all lanes read one entry",
                 access.pc,

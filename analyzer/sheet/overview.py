@@ -26,7 +26,8 @@ SHOWN = 4
 """Kernels of which a launch is shown by line, array or instruction."""
 
 COLUMNS = (
-    *("global_bytes_moved", "global_excess_transactions", "dram_bytes_read", "dram_bytes_written"),
+    *("global_bytes_transferred", "global_excess_transactions"),
+    *("dram_bytes_read", "dram_bytes_written"),
     *("shared_conflicts", "texture_transactions", "divergent_branches", "instructions"),
 )
 """The counters of the table for which none were asked; those that are 0 throughout are left out."""

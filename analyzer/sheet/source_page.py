@@ -13,7 +13,7 @@ from textwrap import wrap
 
 from ...inert import one_line
 from ..counting.evaluate import Value
-from ..counting.vocabulary import Counter, heading
+from ..counting.vocabulary import OURS, Counter, heading
 from ..text.align import GAP
 from ..text.number import number
 from .block import Block, Row
@@ -28,13 +28,18 @@ BROAD, READABLE, NARROW = 200, 40, 24
 """Columns of text beyond which devices on a pipe get a page each; what a source line should have,
 and the least that it may have beside a single counter."""
 WANTED = (
-    *("global_excess_transactions", "shared_conflicts", "global_transactions", "shared_passes"),
+    *("global_excess_transactions", "shared_conflicts", "global_transactions", "shared_wavefronts"),
     *("divergent_branches", "local_load_transactions", "local_store_transactions", "reuse"),
-    *("global_bytes_moved", "constant_passes", "texture_transactions", "bytes_touched"),
-    *("instructions", "memory_requests", "global_ideal_transactions", "shared_ideal_passes"),
+    *("global_bytes_transferred", "constant_wavefronts", "texture_transactions", "bytes_touched"),
+    *("instructions", "memory_requests", "global_ideal_transactions", "shared_ideal_wavefronts"),
 )
 """Columns in the order in which they are kept where there is no room for all."""
-HEATED = ("global_excess_transactions", "shared_conflicts", "global_bytes_moved", "instructions")
+HEATED = (
+    "global_excess_transactions",
+    "shared_conflicts",
+    "global_bytes_transferred",
+    "instructions",
+)
 """The column that colours the rows: the first of these that counted anything."""
 HOT, WARM = 0.5, 0.1
 """The parts of it from which on a row is red, or yellow."""
@@ -139,7 +144,7 @@ def _columns(sheet: Sheet, devices: Sequence[int], view: View) -> Iterator[Colum
         for block in sheet.blocks
     ]
     rows = {name: row for table in tables for name, row in table.items()}
-    named = [f"plain.{name}" for name in COUNTERS[view.by]]
+    named = [f"{OURS}.{name}" for name in COUNTERS[view.by]]
     sorting = [
         name
         for name, row in rows.items()

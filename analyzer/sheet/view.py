@@ -10,16 +10,21 @@ OF_CACHES = ("reuse", "set")
 COUNTERS = {
     "line": (
         *("global_transactions", "global_ideal_transactions", "global_excess_transactions"),
-        *("global_bytes_moved", "local_load_transactions", "local_store_transactions"),
-        *("shared_passes", "shared_ideal_passes", "shared_conflicts"),
-        *("constant_passes", "constant_ideal_passes", "texture_transactions"),
+        *("global_bytes_transferred", "local_load_transactions", "local_store_transactions"),
+        *("shared_wavefronts", "shared_ideal_wavefronts", "shared_conflicts"),
+        *("constant_wavefronts", "constant_ideal_wavefronts", "texture_transactions"),
         *("divergent_branches", "instructions"),
     ),
     "array": (
         *("memory_requests", "bytes_touched", "reuse"),
         *("global_transactions", "global_ideal_transactions", "global_excess_transactions"),
-        *("global_bytes_moved", "shared_passes", "shared_ideal_passes", "shared_conflicts"),
-        *("constant_passes", "constant_ideal_passes", "texture_transactions"),
+        *(
+            "global_bytes_transferred",
+            "shared_wavefronts",
+            "shared_ideal_wavefronts",
+            "shared_conflicts",
+        ),
+        *("constant_wavefronts", "constant_ideal_wavefronts", "texture_transactions"),
     ),
 }
 COUNTERS["instruction"] = COUNTERS["line"]

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from ...inert import one_line
 from ..counting.bounds import sampled_text, verdict
+from ..counting.vocabulary import OURS
 from ..launch_profile import LaunchProfile
 from ..text.number import bracket
 from ..time.estimate_text import estimate_text
@@ -18,7 +19,7 @@ PTX_IS_NOT_SASS = (
 
 IN_FULL = frozenset({"cuda-profiler"})
 """Vocabularies that show their zeros."""
-OURS, FEW = "plain", 8
+FEW = 8
 """Zeros of other vocabularies that are named; of more the number is told."""
 
 

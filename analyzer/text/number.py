@@ -11,7 +11,7 @@ def number(value: Value, counter: Counter) -> str:
     Of what is neither there are seven digits. Times have their unit.
 
     >>> from cutrace.analyzer.counting.vocabulary import find_counters
-    >>> number(0.03125, find_counters(["bus_utilization"])[0])
+    >>> number(0.03125, find_counters(["sector_efficiency"])[0])
     '3.125 %'
     """
     if value is None:

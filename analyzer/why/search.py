@@ -1,6 +1,6 @@
 """The access to look at: the worst of some instructions on a device, or one by its identifier."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import lcm
 
@@ -19,8 +19,11 @@ from .distinct_rows import Columns, column, columns_of, distinct_rows, take
 
 ASKED = 1 << 13
 """Rows that a model is asked about at a time."""
-COSTS = (("transactions", "ideal_transactions"), ("passes", "ideal_passes"))
-"""What an access costs, and what it would cost at best: the counters of whichever model serves."""
+COSTS: Mapping[tuple[str, str], str] = {
+    ("transactions", "ideal_transactions"): "transactions",
+    ("passes", "ideal_passes"): "wavefronts",
+}
+"""What an access costs, and would at best, as whichever model serves counts it; and its unit."""
 PLACE = ("block", "warp", "step", "part")
 Server = tuple[Model, tuple[str, str]]
 
@@ -30,7 +33,7 @@ class Access:
     """One row of the trace's accesses, with the integers of the device that was asked.
 
     `addresses` has 32, None for a lane that does not take part. `unit` is what `cost` and `ideal`
-    count: `transactions` or `passes`; `model` made them.
+    count: `transactions` or `wavefronts`; `model` made them.
     """
 
     launch: int
@@ -141,7 +144,7 @@ class Searcher:
             addresses=tuple(address if on else None for address, on in lanes),
             cost=int(cost),
             ideal=int(ideal),
-            unit=names[0],
+            unit=COSTS[names],
             model=model,
         )
 

@@ -22,18 +22,18 @@ def say(access: Access, groups: Sequence[Group], capability: Capability) -> str:
         pieces = f"{_count(access.cost, *_noun(groups, capability))} ({stride(access.addresses)})"
         verb = "make" if capability < (2, 0) else "touch"
         return f"{_lanes(access, verb)} {pieces}: {better}"
-    if access.unit == "passes" and groups:
+    if access.unit == "wavefronts" and groups:
         return _say_banks(access, groups, better)
     return f"{_lanes(access, 'cost')} {tell_units(access.cost, access.unit)}: {better}"
 
 
 def tell_units(number: int, unit: str) -> str:
-    """A number of transactions or passes.
+    """A number of transactions or wavefronts.
 
-    >>> tell_units(1, "passes"), tell_units(2, "transactions")
-    ('1 pass', '2 transactions')
+    >>> tell_units(1, "wavefronts"), tell_units(2, "transactions")
+    ('1 wavefront', '2 transactions')
     """
-    return _count(number, "pass" if unit == "passes" else unit.removesuffix("s"), unit)
+    return _count(number, unit.removesuffix("s"), unit)
 
 
 def summarize(access: Access) -> str:
@@ -129,44 +129,44 @@ def _step(asked: Sequence[tuple[int, int]]) -> int | None:
 def _say_constants(access: Access, groups: Sequence[Group], better: str) -> str:
     words = len({piece.address for group in groups for piece in group.pieces})
     turns = ", one after the other" if access.cost > len(groups) else ""
-    passes = _count(access.cost, "pass", "passes")
+    wavefronts = tell_units(access.cost, access.unit)
     requests = f", in {len(groups)} half-warps" if len(groups) > 1 else ""
     read = f"{_lanes(access, 'read')} {_count(words, 'constant', 'constants')}"
-    return f"{read}: {passes}{turns}{requests}; {better}"
+    return f"{read}: {wavefronts}{turns}{requests}; {better}"
 
 
 def _say_banks(access: Access, groups: Sequence[Group], better: str) -> str:
     worst = max(groups, key=lambda group: len(group.crowded))
-    passes = _count(access.cost, "pass", "passes")
+    wavefronts = tell_units(access.cost, access.unit)
     if len(groups) > 1:
         lanes = worst.last + 1 - worst.first
         wide = max(group.word for group in groups) > 0
         one_word = ", each word by itself" if wide else ""
-        passes += f" in {len(groups)} requests of {lanes} lanes{one_word}"
+        wavefronts += f" in {len(groups)} requests of {lanes} lanes{one_word}"
     words = max(len(_shared(group)) for group in groups)
     if len(worst.crowded) < 2 and access.cost > access.ideal and words > 1:
-        return f"lanes share {words} words, and a pass broadcasts one: {passes}, {better}"
+        return f"lanes share {words} words, and a wavefront broadcasts one: {wavefronts}, {better}"
     if len(worst.crowded) < 2:
-        return f"no lanes meet in a bank: {passes}, {better}"
+        return f"no bank conflict: {wavefronts}, {better}"
     lanes_there = sorted({piece.lanes[0] for piece in worst.crowded})
-    meeting = f"lanes {list_lanes(lanes_there)} meet"
+    crowd = f"lanes {list_lanes(lanes_there)} conflict"
     if len(lanes_there) == 1:
-        meeting = f"lane {lanes_there[0]} wants {len(worst.crowded)} words"
-    return f"{meeting} in bank {worst.crowded[0].bank}: {passes}, {better}"
+        crowd = f"lane {lanes_there[0]} takes {len(worst.crowded)} words"
+    return f"{crowd} in bank {worst.crowded[0].bank}: {wavefronts}, {better}"
 
 
 def _shared(group: Group) -> list[int]:
-    """How many lanes want each of the words that several want."""
+    """How many lanes take each of the words that several take."""
     return [len(piece.lanes) for piece in group.pieces if len(piece.lanes) > 1]
 
 
 def _waste(access: Access, groups: Sequence[Group]) -> str:
-    """How many of the bytes that move are wanted."""
+    """How many of the bytes that move are used."""
     pieces = [piece for group in groups for piece in group.pieces]
     moved = sum(piece.size for piece in pieces)
     places = {a + n for a in access.addresses if a is not None for n in range(access.kind.width)}
     share = f"{100 * len(places) / moved:.1f}".removesuffix(".0")
-    return f"of {moved} bytes moved {len(places)} are wanted, {share} %"
+    return f"of {moved} bytes moved {len(places)} are used, {share} %"
 
 
 def _noun(groups: Sequence[Group], capability: Capability) -> tuple[str, str]:

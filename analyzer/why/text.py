@@ -80,7 +80,7 @@ def _names(piece: Piece) -> Iterator[str]:
         yield "bank"
     yield "address"
     if piece.wanted:
-        yield from ("bytes", f"{WANTED} wanted {NOT_WANTED} not")
+        yield from ("bytes", f"{WANTED} used {NOT_WANTED} not")
 
 
 def _cells(piece: Piece, address: str) -> Iterator[str]:

@@ -3,12 +3,12 @@
 // here knows an editor: lines are counted from 1, as in the JSON.
 
 const COUNTERS = [
-  "global_bytes_moved", "global_transactions", "global_ideal_transactions",
-  "shared_passes", "shared_conflicts", "instructions",
+  "global_bytes_transferred", "global_transactions", "global_ideal_transactions",
+  "shared_wavefronts", "shared_conflicts", "instructions",
 ];
 const MEASURES = [
-  ["global_bytes_moved", "bytes moved"],
-  ["shared_passes", "shared memory passes"],
+  ["global_bytes_transferred", "bytes moved"],
+  ["shared_wavefronts", "shared memory passes"],
   ["instructions", "instructions"],
 ];
 const SHOWN = 0.02; // the part of it from which on a line is told of
@@ -25,7 +25,7 @@ function linesOf(profile, path) {
   const lines = new Map();
   for (const launch of profile.launches) {
     for (const row of launch.counters) {
-      if (!row.line || row.vocabulary !== "plain" || !isOf(row.file, path)) continue;
+      if (!row.line || row.vocabulary !== "cutrace" || !isOf(row.file, path)) continue;
       const counts = lines.get(row.line) ?? {};
       const value = Object.values(row.values)[0] ?? 0;
       counts[row.counter] = (counts[row.counter] ?? 0) + value;

@@ -232,8 +232,8 @@ def _widths(measured: Measured) -> str:
 
 
 SHOWN = (
-    *("global_load_requests", "global_load_transactions", "global_load_bytes_asked"),
-    *("global_store_transactions", "bus_utilization", "shared_passes", "instructions"),
+    *("global_load_requests", "global_load_transactions", "global_load_bytes_requested"),
+    *("global_store_transactions", "sector_efficiency", "shared_wavefronts", "instructions"),
     *("thread_instructions", "divergent_branches"),
 )
 

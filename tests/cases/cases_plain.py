@@ -28,9 +28,9 @@ def _global(word: str, access: str) -> dict[str, Formula]:
     return {
         f"global_{word}_requests": lambda c: requests(c, access),
         f"global_{word}_transactions": lambda c: sectors(c, access),
-        f"global_{word}_bytes_moved": lambda c: 32 * sectors(c, access),
-        f"global_{word}_bytes_asked": lambda c: asked(c, access),
-        f"global_{word}_bus_utilization": lambda c: asked(c, access) / (32 * sectors(c, access)),
+        f"global_{word}_bytes_transferred": lambda c: 32 * sectors(c, access),
+        f"global_{word}_bytes_requested": lambda c: asked(c, access),
+        f"global_{word}_sector_efficiency": lambda c: asked(c, access) / (32 * sectors(c, access)),
     }
 
 
@@ -39,8 +39,8 @@ def _local(word: str, access: str) -> dict[str, Formula]:
     return {
         f"local_{word}_requests": lambda c: each(c, access),
         f"local_{word}_transactions": lambda c: 4 * each(c, access),
-        f"local_{word}_bytes_moved": lambda c: 128 * each(c, access),
-        f"local_{word}_bytes_asked": lambda c: 128 * each(c, access),
+        f"local_{word}_bytes_transferred": lambda c: 128 * each(c, access),
+        f"local_{word}_bytes_requested": lambda c: 128 * each(c, access),
     }
 
 
@@ -68,19 +68,19 @@ ON_H200: dict[str, Formula] = {
     **_global("store", "stores"),
     "global_atomic_requests": atomics,
     "global_atomic_transactions": lambda c: 4 * c["stride"] * atomics(c),
-    "global_atomic_bytes_moved": lambda c: 32 * 4 * c["stride"] * atomics(c),
-    "global_atomic_bytes_asked": lambda c: 128 * atomics(c),
+    "global_atomic_bytes_transferred": lambda c: 32 * 4 * c["stride"] * atomics(c),
+    "global_atomic_bytes_requested": lambda c: 128 * atomics(c),
     "global_ideal_transactions": lambda c: _both(ideal, c) + 4 * atomics(c),
     **_local("load", "local_loads"),
     **_local("store", "local_stores"),
     "shared_load_requests": lambda c: each(c, "shared_loads"),
     "shared_store_requests": lambda c: each(c, "shared_stores"),
     "shared_atomic_requests": lambda c: each(c, *SHARED[2:]),
-    "shared_passes": lambda c: passes(c, *SHARED, ways=c["ways"]),
+    "shared_wavefronts": lambda c: passes(c, *SHARED, ways=c["ways"]),
     "shared_conflicts": lambda c: (c["ways"] - 1) * each(c, *SHARED),
     "constant_requests": lambda c: each(c, "const_loads"),
-    "constant_passes": lambda c: c["addresses"] * each(c, "const_loads"),
-    "bus_utilization": lambda c: _both(asked, c) / (32 * _both(sectors, c)),
+    "constant_wavefronts": lambda c: c["addresses"] * each(c, "const_loads"),
+    "sector_efficiency": lambda c: _both(asked, c) / (32 * _both(sectors, c)),
     "memory_requests": _memory_requests,
     "branches": branches,
     "divergent_branches": lambda c: each(c, "divergent"),
@@ -88,7 +88,7 @@ ON_H200: dict[str, Formula] = {
     "instructions": instructions,
     "ptx_instructions": ptx,
     "thread_instructions": lambda c: 32 * ptx(c) - 16 * each(c, "divergent"),
-    "global_bytes_moved": _moved,
+    "global_bytes_transferred": _moved,
     "blocks_launched": lambda c: c["blocks"],
     "warps_launched": warps,
     "threads_launched": lambda c: 32 * warps(c),

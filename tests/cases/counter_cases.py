@@ -163,8 +163,8 @@ CASES = [
             "texture_requests": lambda c: c["blocks"] * c["samples"],
             # 4 floats in a row: a sector
             "texture_transactions": lambda c: c["blocks"] * c["samples"] * QUADS,
-            "texture_bytes_moved": lambda c: c["blocks"] * c["samples"] * QUADS * 32,
-            "texture_bytes_asked": lambda c: c["blocks"] * c["samples"] * 32 * 4,
+            "texture_bytes_transferred": lambda c: c["blocks"] * c["samples"] * QUADS * 32,
+            "texture_bytes_requested": lambda c: c["blocks"] * c["samples"] * 32 * 4,
             # each block on an SM of its own
             "texture_cache_misses": lambda c: c["blocks"] * QUADS,
             "texture_cache_hits": lambda c: c["blocks"] * QUADS * (c["samples"] - 1),
@@ -190,13 +190,13 @@ CASES = [
             "global_transactions": lambda c: c["blocks"] * (4 * c["stride"] + 4),
             "global_ideal_transactions": lambda c: c["blocks"] * 2 * 4,
             "global_excess_transactions": lambda c: c["blocks"] * 4 * (c["stride"] - 1),
-            "global_bytes_moved": lambda c: c["blocks"] * (4 * c["stride"] + 4) * 32,
+            "global_bytes_transferred": lambda c: c["blocks"] * (4 * c["stride"] + 4) * 32,
             # so many lanes meet in a bank, once for the store and once for the load
-            "shared_passes": lambda c: c["blocks"] * 2 * c["stride"],
-            "shared_ideal_passes": lambda c: c["blocks"] * 2,
+            "shared_wavefronts": lambda c: c["blocks"] * 2 * c["stride"],
+            "shared_ideal_wavefronts": lambda c: c["blocks"] * 2,
             "shared_conflicts": lambda c: c["blocks"] * 2 * (c["stride"] - 1),
-            "constant_passes": lambda c: c["blocks"] * 32 // c["same"],
-            "constant_ideal_passes": lambda c: c["blocks"],
+            "constant_wavefronts": lambda c: c["blocks"] * 32 // c["same"],
+            "constant_ideal_wavefronts": lambda c: c["blocks"],
             # in and out, tile twice, table
             "memory_requests": lambda c: c["blocks"] * 5,
         },

@@ -4,14 +4,14 @@ const test = require("node:test");
 const { costs, isOf, problems } = require("../draw");
 
 const counter = (line, name, value, file = "k.cu") =>
-  ({ file, line, text: "", vocabulary: "plain", counter: name, unit: "", values: { h100: value } });
+  ({ file, line, text: "", vocabulary: "cutrace", counter: name, unit: "", values: { h100: value } });
 const profile = (...counters) => ({ launches: [{ counters }] });
 
 test("lines are judged by the bytes that they move", () => {
   const told = costs(profile(
-    counter(7, "global_bytes_moved", 900), counter(7, "global_transactions", 2048),
-    counter(7, "global_ideal_transactions", 256), counter(9, "global_bytes_moved", 100),
-    counter(3, "global_bytes_moved", 0),
+    counter(7, "global_bytes_transferred", 900), counter(7, "global_transactions", 2048),
+    counter(7, "global_ideal_transactions", 256), counter(9, "global_bytes_transferred", 100),
+    counter(3, "global_bytes_transferred", 0),
   ), "/home/me/k.cu");
   assert.deepStrictEqual(told.map(({ line, part, step }) => [line, part, step]), [[7, 0.9, 5], [9, 0.1, 1]]);
   assert.strictEqual(told[0].text, "90 % of the bytes moved; 2,048 transactions, 256 needed");

@@ -9,7 +9,7 @@ const test = require("node:test");
 
 const folder = mkdtempSync(join(tmpdir(), "cutrace-"));
 const program = join(folder, "cutrace");
-const counters = [{ file: "k.cu", line: 2, vocabulary: "plain", counter: "global_bytes_moved", values: { h100: 64 } }];
+const counters = [{ file: "k.cu", line: 2, vocabulary: "cutrace", counter: "global_bytes_transferred", values: { h100: 64 } }];
 const finding = { rule: "uncoalesced", place: "k.cu:2", what: "apart", change: "together", tried: "" };
 writeFileSync(program, `#!/usr/bin/env node
 const advice = process.argv[2] === "advise";

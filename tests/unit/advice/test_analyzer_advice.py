@@ -84,7 +84,7 @@ def test_a_column_of_a_tile_meets_in_one_bank_until_rows_are_a_word_longer(
     best = 2 if device == "8800gtx" else 1  # half-warps
     assert bad.change == (
         f"make rows of 128 bytes one word longer: the same access then takes {best} instead of 32"
-        " passes (tried)"
+        " wavefronts (tried)"
     )
     good = one(tmp_path, warp(stride=132, base=0), "ld.shared.f32", Space.SHARED)
     assert found(good, device) == []

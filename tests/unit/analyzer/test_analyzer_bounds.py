@@ -83,7 +83,9 @@ def test_passes_over_the_banks_of_one_block_are_those_of_one_sm(trace: Path) -> 
     assert times(h200)["shared memory"] == pytest.approx(passes / 1.98)
     assert times(fermi)["shared memory"] == pytest.approx(passes / (0.5 * 1.544))
     assert h200.limited_by == "shared memory"
-    assert h200.verdict.startswith("limited by shared memory: at least 1.03 us for 2,048 passes; ")
+    assert h200.verdict.startswith(
+        "limited by shared memory: at least 1.03 us for 2,048 wavefronts; "
+    )
 
 
 def test_a_bound_is_the_longest_and_the_others_follow(trace: Path) -> None:
@@ -187,7 +189,7 @@ def test_the_line_that_costs_most_is_that_of_what_limits(trace: Path) -> None:
     (sheet,) = (s for s in sheets(analyze(trace, "h200").launches, View()) if s.number == 1)
     (top,) = sheet.costliest
     assert top is not None
-    assert (top.what, top.share) == ("passes over the banks", 0.5)  # the store and the load
+    assert (top.what, top.share) == ("wavefronts of shared memory", 0.5)  # the store and the load
     assert top.text == "tile[threadIdx.x][threadIdx.y] = 1;"
 
 

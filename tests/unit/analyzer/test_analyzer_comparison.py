@@ -23,7 +23,7 @@ from cutrace.traces.writer import TraceWriter
 
 Captured = pytest.CaptureFixture[str]
 SECTORS = "global_load_transactions"
-ASKED = ("global_store_transactions", "global_store_bus_utilization")
+ASKED = ("global_store_transactions", "global_store_sector_efficiency")
 DEVICES = ["gtx280", "h200"]
 
 
@@ -68,11 +68,11 @@ def test_the_table_shows_all_side_by_side_and_narrow_ones_in_pairs() -> None:
         "  tiled: reverse<<<1024, 256>>>(out, in)\n"
         "  padded: reverse<<<1024, 256>>>(out, in)\n"
         "\n"
-        "counter                        naive    tiled  difference    ratio"
+        "counter                          naive    tiled  difference    ratio"
         "   padded  difference    ratio\n"
-        "global_store_transactions         32      4 *         -28  8x less"
+        "global_store_transactions           32      4 *         -28  8x less"
         "      4 *         -28  8x less\n"
-        "global_store_bus_utilization  12.5 %  100 % *     +87.5 %  8x more"
+        "global_store_sector_efficiency  12.5 %  100 % *     +87.5 %  8x more"
         "  100 % *     +87.5 %  8x more\n"
         "\n"
         "* is the best of its row\n"
@@ -91,7 +91,7 @@ def test_programs_read_csv_and_json() -> None:
     assert records[1] == {
         "device": "h200",
         "launch": "0",
-        "counter": "plain.global_store_transactions",
+        "counter": "cutrace.global_store_transactions",
         "unit": "transactions",
         "variant": "tiled",
         "place": "",

@@ -19,7 +19,7 @@ from cutrace.traces.schema import Argument, Event, Resources
 from cutrace.traces.writer import TraceWriter
 
 NUMBER = re.compile(r"^-?\d+(\.\d{6})?(%|GB/s)?$")
-ASKED = ("global_load_transactions", "bus_utilization", "texture_requests")
+ASKED = ("global_load_transactions", "sector_efficiency", "texture_requests")
 KERNEL = 'reverse<"x">(int*, const int*, float)'
 Captured = pytest.CaptureFixture[str]
 
@@ -135,15 +135,15 @@ def test_the_details_page_has_a_row_a_metric_and_leaves_out_what_is_absent(trace
     ]
     assert len(found) == 2 * (3 + 1) + 2 * 3
     assert {r["Section Name"] for r in records} == {"Command line profiler metrics"}
-    assert {r["Metric Unit"] for r in records if r["Metric Name"] == "bus_utilization"} == {"%"}
+    assert {r["Metric Unit"] for r in records if r["Metric Name"] == "sector_efficiency"} == {"%"}
 
 
 def test_without_names_the_profilers_own_counters_are_exported() -> None:
     names = {v.name for v in vocabularies()}
     for profiler, capability in (("nvprof", (3, 5)), ("ncu", (9, 0))):
         found = {c.vocabulary for c in chosen_counters(profiler, capability, ())}
-        assert found == {profiler if profiler in names else "plain"}
-        assert {c.vocabulary for c in chosen_counters(profiler, (1, 0), ())} == {"plain"}
+        assert found == {profiler if profiler in names else "cutrace"}
+        assert {c.vocabulary for c in chosen_counters(profiler, (1, 0), ())} == {"cutrace"}
 
 
 def test_the_verb_writes_each_format(trace: Path, tmp_path: Path, capsys: Captured) -> None:

@@ -61,7 +61,7 @@ def test_a_profile_has_a_table_a_launch_with_a_column_a_device(tmp_path: Path) -
     found = rows(profile._repr_html_())
     # 32 lanes 64 bytes apart: a transaction each
     assert found["global_load_transactions"] == ["32", "32"]
-    assert "shared_passes" not in found
+    assert "shared_wavefronts" not in found
     assert captions(profile._repr_html_()) == [f"k{HOSTILE}<<<1, 32>>>()"]
     alone = rows(profile.launches[1]._repr_html_())
     assert alone["global_load_transactions"] == ["32"]

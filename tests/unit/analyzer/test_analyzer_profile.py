@@ -94,15 +94,15 @@ COPIED: list[tuple[int, str, dict[str, Any], dict[str, float]]] = [
         {
             "global_load_requests": 16,
             "global_load_transactions": 16 * 4,
-            "global_load_bytes_moved": 16 * 4 * 32,
-            "global_load_bytes_asked": 512 * 4,
-            "global_load_bus_utilization": 1.0,
+            "global_load_bytes_transferred": 16 * 4 * 32,
+            "global_load_bytes_requested": 512 * 4,
+            "global_load_sector_efficiency": 1.0,
             "global_store_requests": 16,
             "global_store_transactions": 16 * 4,
-            "global_store_bytes_moved": 16 * 4 * 32,
-            "global_store_bytes_asked": 512 * 4,
-            "global_store_bus_utilization": 1.0,
-            "bus_utilization": 1.0,
+            "global_store_bytes_transferred": 16 * 4 * 32,
+            "global_store_bytes_requested": 512 * 4,
+            "global_store_sector_efficiency": 1.0,
+            "sector_efficiency": 1.0,
             "instructions": 16 * (13 - 2 - 2 - 2),
             "ptx_instructions": 16 * 13,
             "thread_instructions": 512 * 13,
@@ -124,7 +124,12 @@ COPIED: list[tuple[int, str, dict[str, Any], dict[str, float]]] = [
     (1, "gtx280", {"scope": "all"}, {"gld_32b": 32, "gst_32b": 32 * 2, "gld_coherent": 32}),
     (4, "gtx280", {"scope": "all"}, {"gld_64b": 32, "gst_64b": 32 * 4, "gst_coherent": 32 * 4}),
     (8, "gtx280", {"scope": "all"}, {"gld_128b": 32, "gst_128b": 32 * 8, "gld_request": 16}),
-    (8, "gtx280", {"scope": "all"}, {"gst_request": 16, "global_store_bytes_moved": 32 * 128}),
+    (
+        8,
+        "gtx280",
+        {"scope": "all"},
+        {"gst_request": 16, "global_store_bytes_transferred": 32 * 128},
+    ),
 ]
 SPACED: list[tuple[str, dict[str, Any], dict[str, float]]] = [
     # 4 blocks of a warp
@@ -135,22 +140,22 @@ SPACED: list[tuple[str, dict[str, Any], dict[str, float]]] = [
             "shared_store_requests": 4,
             "shared_load_requests": 4,
             "shared_atomic_requests": 4,
-            "shared_passes": 4 * (2 + 2 + 1),  # words 2 apart: two to a bank; one lane alone
+            "shared_wavefronts": 4 * (2 + 2 + 1),  # words 2 apart: two to a bank; one lane alone
             "shared_conflicts": 4 * (1 + 1),
             "local_store_requests": 4,
             "local_store_transactions": 4 * 4,  # neighbours' words lie side by side
-            "local_store_bytes_moved": 4 * 4 * 32,
-            "local_store_bytes_asked": 4 * 32 * 4,
+            "local_store_bytes_transferred": 4 * 4 * 32,
+            "local_store_bytes_requested": 4 * 32 * 4,
             "local_load_requests": 4,
             "local_load_transactions": 4 * 4,
-            "local_load_bytes_moved": 4 * 4 * 32,
-            "local_load_bytes_asked": 4 * 32 * 4,
+            "local_load_bytes_transferred": 4 * 4 * 32,
+            "local_load_bytes_requested": 4 * 32 * 4,
             "constant_requests": 4,
-            "constant_passes": 4 * 32,
+            "constant_wavefronts": 4 * 32,
             "global_atomic_requests": 4,
             "global_atomic_transactions": 4,
-            "global_atomic_bytes_moved": 4 * 32,
-            "global_atomic_bytes_asked": 4 * 16 * 4,
+            "global_atomic_bytes_transferred": 4 * 32,
+            "global_atomic_bytes_requested": 4 * 16 * 4,
             "branches": 4,
             "divergent_branches": 4,
             "barriers": 4,
@@ -168,8 +173,8 @@ SPACED: list[tuple[str, dict[str, Any], dict[str, float]]] = [
             "branch": 4 + 4,  # taken by the even lanes; and the barrier
             "divergent_branch": 4,
             "warp_serialize": 4 * 3,  # the shared store, the shared load, the constant load
-            "shared_passes": 4 * (4 + 4 + 1),  # two half-warps, two lanes to a bank
-            "constant_passes": 4 * (16 + 16),
+            "shared_wavefronts": 4 * (4 + 4 + 1),  # two half-warps, two lanes to a bank
+            "constant_wavefronts": 4 * (16 + 16),
             "cuda-profiler.instructions": 4 * (LISTED - FREE),
             "occupancy": 8 / 24,  # 8 blocks of a warp
         },
@@ -217,14 +222,19 @@ def test_every_counter_is_expected_above_and_not_as_zero() -> None:
 
 def test_lines_arrays_and_instructions_add_up_to_the_launch(tmp_path: Path) -> None:
     launch = analyzed(tmp_path, SPACES, SPACES_LINE, "h200", {})
-    for name in ("global_store_transactions", "shared_passes", "constant_passes", "instructions"):
+    for name in (
+        "global_store_transactions",
+        "shared_wavefronts",
+        "constant_wavefronts",
+        "instructions",
+    ):
         assert launch.instructions[name].sum() == launch.counters[name]
         assert launch.lines[name].sum() == launch.counters[name]
     arrays = {row["array"]: row for row in launch.arrays.iter_rows(named=True)}
     assert arrays["out"]["global_atomic_requests"] == 4
-    assert arrays["table"]["constant_passes"] == 4 * 32
+    assert arrays["table"]["constant_wavefronts"] == 4 * 32
     assert arrays["part"]["shared_conflicts"] == 4 * 2
-    loads = launch.instructions.filter(launch.instructions["constant_passes"] > 0)
+    loads = launch.instructions.filter(launch.instructions["constant_wavefronts"] > 0)
     assert loads["ptx"].to_list() == ["ld.const.u32 %r7, [%rd7];"]
 
 
@@ -238,8 +248,8 @@ def test_the_line_that_costs_most_is_known_from_the_source(tmp_path: Path) -> No
     trace = record(source, [line], tmp_path / "two.cutrace")
     (launch,) = cutrace.analyze(trace, "h200").launches
     lines = {row["text"].strip(): row for row in launch.lines.iter_rows(named=True)}
-    assert lines["int v = in[threadIdx.x];"]["global_load_bytes_moved"] == 4 * 32
-    assert lines["out[threadIdx.x * 32] = v;"]["global_store_bytes_moved"] == 32 * 32
+    assert lines["int v = in[threadIdx.x];"]["global_load_bytes_transferred"] == 4 * 32
+    assert lines["out[threadIdx.x * 32] = v;"]["global_store_bytes_transferred"] == 32 * 32
 
 
 def test_what_a_device_refuses_is_absent_unless_counted_as_if(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from cutrace.analyzer.report import formats, render
 from cutrace.analyzer.sheet.view import View, check_grouping
 from cutrace.errors import CutraceError
 
-ASKED = ("gst_incoherent", "global_store_transactions", "bus_utilization")
+ASKED = ("gst_incoherent", "global_store_transactions", "sector_efficiency")
 
 
 def two_devices(**view: object) -> Profile:
@@ -51,9 +51,9 @@ def test_rows_are_counters_columns_are_devices_and_what_a_device_lacks_is_empty(
         "counter                    8800gtx    h200\n"
         "[cuda-profiler]\n"
         "gst_incoherent                 160\n"
-        "[plain]\n"
+        "[cutrace]\n"
         "global_store_transactions      160     160\n"
-        "bus_utilization             37.5 %  37.5 %\n"
+        "sector_efficiency           37.5 %  37.5 %\n"
         f"\n{told}{sample}"
         "\n"
         "next: cutrace x\n"
@@ -167,7 +167,7 @@ def test_markdown_has_a_table_a_vocabulary() -> None:
     text = render(two_devices(counters=ASKED), "md")
     assert "| cuda-profiler | 8800gtx | h200 |\n| --- | ---: | ---: |\n" in text
     assert "| `gst_incoherent` | 160 |  |\n" in text
-    assert "| `bus_utilization` | 37.5 % | 37.5 % |\n" in text
+    assert "| `sector_efficiency` | 37.5 % | 37.5 % |\n" in text
 
 
 def test_csv_and_json_have_every_digit_and_nothing_for_what_is_absent() -> None:
@@ -175,7 +175,7 @@ def test_csv_and_json_have_every_digit_and_nothing_for_what_is_absent() -> None:
     found = {(r["device"], r["line"], r["counter"]): r["value"] for r in rows}
     assert found["8800gtx", "3", "gst_incoherent"] == "160"
     assert found["h200", "3", "gst_incoherent"] == ""
-    assert found["h200", "3", "bus_utilization"] == "0.25"
+    assert found["h200", "3", "sector_efficiency"] == "0.25"
     (launch,) = json.loads(render(two_devices(counters=ASKED), "json"))["launches"]
     assert launch["devices"][0]["costs_most"]["text"] == "out[n - i] = v;"
     assert [c["values"] for c in launch["counters"]] == [

@@ -44,18 +44,20 @@ def test_actual_ideal_and_excess_stand_beside_the_text_of_a_line() -> None:
     lines = render(paged(), "table").splitlines()
     # 32 + 48 + 80, 4 + 6 + 10, and the difference; 1024 + 1536 + 2560 bytes
     assert lines[2:8] == [
-        "                   global_       global_  global_",
-        "     global_        ideal_       excess_   bytes_",
-        "transactions  transactions  transactions    moved  instructions",
-        "                                                                 reverse.cu",
-        "           4             4             .      128             1  2      int v = in[i];",
-        "         160            20           140    5,120            10  3      out[n - i] = v;",
+        "                   global_       global_      global_",
+        "     global_        ideal_       excess_       bytes_",
+        "transactions  transactions  transactions  transferred  instructions",
+        "                                                                     reverse.cu",
+        "           4             4             .          128             1  "
+        "2      int v = in[i];",
+        "         160            20           140        5,120            10  "
+        "3      out[n - i] = v;",
     ]
 
 
 def test_a_narrow_page_wraps_the_text_a_narrower_one_leaves_columns_out_then_come_blocks() -> None:
-    whole = len("           4             4             .      128             1  ")
-    bytes_alone = len("     128  ") + 24
+    whole = len("           4             4             .          128             1  ")
+    bytes_alone = len("        128  ") + 24
     for width, is_page, is_whole in (
         *((width, True, True) for width in (None, 200, whole + 24)),
         *((width, True, False) for width in (whole + 9, 79, 42)),
@@ -68,7 +70,7 @@ def test_a_narrow_page_wraps_the_text_a_narrower_one_leaves_columns_out_then_com
         for word in ("reverse.cu", "140", "out[n", "v;"):
             assert word in text
         # every counter is there, or is named as left out
-        for word in ("global_bytes_moved", "global_ideal_transactions", "instructions"):
+        for word in ("global_bytes_transferred", "global_ideal_transactions", "instructions"):
             column = word.split("_")[-1]
             assert column in text, (width, word)
 
@@ -126,7 +128,7 @@ def test_the_largest_come_first_and_small_ones_are_left_out_with_a_word() -> Non
         ("line", "reuse", None, "reuse is known by array only"),
         ("line", None, 101.0, "--threshold 101: expected per cent, 0 to 100"),
         ("line", None, -1.0, "--threshold -1: expected per cent, 0 to 100"),
-        ("line", "bus_utilization", 5.0, "bus_utilization is no sum that rows have a part of"),
+        ("line", "sector_efficiency", 5.0, "sector_efficiency is no sum that rows have a part of"),
     ],
 )
 def test_what_cannot_be_sorted_or_sifted_is_said(

@@ -40,14 +40,16 @@ def test_the_counter_is_the_one_asked_for(profile: Profile) -> None:
 
 
 def test_speedscope_reads_a_profile_for_each_counter(profile: Profile) -> None:
-    told = json.loads(render_speedscope(profile, ["global_transactions", "global_bytes_moved"]))
+    told = json.loads(
+        render_speedscope(profile, ["global_transactions", "global_bytes_transferred"])
+    )
     frames = [frame["name"] for frame in told["shared"]["frames"]]
     stacks = [[frames[n] for n in sample] for sample in told["profiles"][0]["samples"]]
     assert stacks == [[ROOT, "k.cu:1"], [ROOT, "k.cu:2", "k.cu:3", "h;x.cuh:7"]]
     weights = {p["name"]: (p["unit"], p["weights"], p["endValue"]) for p in told["profiles"]}
     assert weights == {
         "global_transactions": ("none", [4, 32], 36),
-        "global_bytes_moved": ("bytes", [4 * 32, 32 * 32], 36 * 32),
+        "global_bytes_transferred": ("bytes", [4 * 32, 32 * 32], 36 * 32),
     }
 
 
@@ -59,7 +61,7 @@ def test_callgrind_has_the_file_of_each_line(profile: Profile) -> None:
     ]
 
 
-@pytest.mark.parametrize("ratio", ["bus_utilization", "reuse", "launch__grid_size"])
+@pytest.mark.parametrize("ratio", ["sector_efficiency", "reuse", "launch__grid_size"])
 def test_what_does_not_add_up_is_refused(ratio: str, profile: Profile) -> None:
     with pytest.raises(CutraceError, match=f"^{ratio} is no count that lines have parts of"):
         render_folded(profile, [ratio])

@@ -51,7 +51,7 @@ def test_a_column_of_a_matrix_costs_each_lane_a_transaction_of_its_own(tmp_path:
 def test_a_load_through_l1_of_2_x_counts_lines(tmp_path: Path) -> None:
     found = explained(one(tmp_path, warp(stride=128), "ld.global.f32"), "gtx580")
     assert found.sentence == ("32 lanes touch 32 lines of 128 bytes (stride 128 bytes): 1 needed")
-    assert found.reason == "of 4096 bytes moved 128 are wanted, 3.1 %"
+    assert found.reason == "of 4096 bytes moved 128 are used, 3.1 %"
 
 
 def test_a_row_is_as_good_as_it_gets(tmp_path: Path) -> None:
@@ -63,8 +63,7 @@ def test_a_row_is_as_good_as_it_gets(tmp_path: Path) -> None:
 def test_a_misaligned_half_warp_says_by_how_much(tmp_path: Path) -> None:
     trace = one(tmp_path, warp(base=0x1000_0004))
     assert explained(trace, "8800gtx").reason == (
-        "a half-warp begins 4 bytes past a multiple of 64;"
-        " of 1024 bytes moved 128 are wanted, 12.5 %"
+        "a half-warp begins 4 bytes past a multiple of 64; of 1024 bytes moved 128 are used, 12.5 %"
     )
     # 128 bytes from byte 4: sectors 0 to 4
     assert sentences(trace, ["h200"]) == ["32 lanes touch 5 sectors (stride 4 bytes): 4 needed"]
@@ -87,9 +86,9 @@ def test_a_stride_of_two_words_meets_in_every_second_bank(tmp_path: Path) -> Non
     trace = one(tmp_path, warp(stride=8, base=0), "ld.shared.f32", Space.SHARED)
     # 16 banks for 16 lanes, or 32 for 32: half of them hold two words each
     assert sentences(trace) == [
-        "lanes 0, 8 meet in bank 0: 4 passes in 2 requests of 16 lanes, 2 needed",
-        "lanes 0, 16 meet in bank 0: 2 passes, 1 needed",
-        "lanes 0, 16 meet in bank 0: 2 passes, 1 needed",
+        "lanes 0, 8 conflict in bank 0: 4 wavefronts in 2 requests of 16 lanes, 2 needed",
+        "lanes 0, 16 conflict in bank 0: 2 wavefronts, 1 needed",
+        "lanes 0, 16 conflict in bank 0: 2 wavefronts, 1 needed",
     ]
 
 
@@ -98,16 +97,16 @@ def test_several_shared_words_are_broadcast_one_a_pass_on_1_x(tmp_path: Path) ->
     trace = one(tmp_path, lanes, "ld.shared.f32", Space.SHARED)
     # each half-warp wants 4 words, each for 4 lanes: a pass serves one word and a lane of the rest
     assert sentences(trace) == [
-        "lanes share 4 words, and a pass broadcasts one: 8 passes in 2 requests of 16 lanes,"
-        " 2 needed",
-        "no lanes meet in a bank: 1 pass, as few as possible",
-        "no lanes meet in a bank: 1 pass, as few as possible",
+        "lanes share 4 words, and a wavefront broadcasts one: 8 wavefronts in 2 requests"
+        " of 16 lanes, 2 needed",
+        "no bank conflict: 1 wavefront, as few as possible",
+        "no bank conflict: 1 wavefront, as few as possible",
     ]
 
 
 def test_shared_words_in_banks_of_their_own_need_one_pass(tmp_path: Path) -> None:
     trace = one(tmp_path, warp(stride=132, base=0), "ld.shared.f32", Space.SHARED)
-    assert sentences(trace, ["h200"]) == ["no lanes meet in a bank: 1 pass, as few as possible"]
+    assert sentences(trace, ["h200"]) == ["no bank conflict: 1 wavefront, as few as possible"]
 
 
 def test_atomics_of_all_lanes_on_one_word_are_served_one_after_the_other(tmp_path: Path) -> None:
@@ -124,15 +123,17 @@ def test_constants_are_read_one_after_the_other(tmp_path: Path) -> None:
     trace = one(tmp_path, warp(base=0), "ld.const.f32", Space.CONST)
     # every lane its own word: 32 passes on any device, and at best one a request
     assert sentences(trace) == [
-        "32 lanes read 32 constants: 32 passes, one after the other, in 2 half-warps; 2 needed",
-        "32 lanes read 32 constants: 32 passes, one after the other; 1 needed",
-        "32 lanes read 32 constants: 32 passes, one after the other; 1 needed",
+        "32 lanes read 32 constants: 32 wavefronts, one after the other, in 2 half-warps; 2 needed",
+        "32 lanes read 32 constants: 32 wavefronts, one after the other; 1 needed",
+        "32 lanes read 32 constants: 32 wavefronts, one after the other; 1 needed",
     ]
 
 
 def test_one_constant_for_all_lanes_is_one_pass(tmp_path: Path) -> None:
     trace = one(tmp_path, warp(addresses=[64] * 32), "ld.const.f32", Space.CONST)
-    assert sentences(trace, ["h200"]) == ["32 lanes read 1 constant: 1 pass; as few as possible"]
+    assert sentences(trace, ["h200"]) == [
+        "32 lanes read 1 constant: 1 wavefront; as few as possible"
+    ]
 
 
 def test_local_memory_is_drawn_interleaved(tmp_path: Path) -> None:
@@ -177,9 +178,9 @@ def test_wide_loads_of_pairs_with_one_address_are_one_request_on_7_0_and_later(
 ) -> None:
     lanes = warp(addresses=[8 * (lane // 2) for lane in range(32)])
     trace = one(tmp_path, lanes, "ld.shared.f64", Space.SHARED, 8)
-    assert sentences(trace, ["h200"]) == ["no lanes meet in a bank: 1 pass, as few as possible"]
+    assert sentences(trace, ["h200"]) == ["no bank conflict: 1 wavefront, as few as possible"]
     assert sentences(trace, ["gtx980"]) == [
-        "no lanes meet in a bank: 2 passes in 2 requests of 16 lanes, as few as possible"
+        "no bank conflict: 2 wavefronts in 2 requests of 16 lanes, as few as possible"
     ]
 
 
@@ -257,13 +258,13 @@ def test_the_picture_names_arrays_bytes_and_lanes(tmp_path: Path) -> None:
         "k.cu:1",
         "",
         "h200: 32 lanes touch 8 sectors (stride 8 bytes): 4 needed",
-        "of 256 bytes moved 128 are wanted, 50 %",
+        "of 256 bytes moved 128 are used, 50 %",
         "block (0, 0, 0), warp 0 of k<<<1, 32>>>()",
         "access 0.0.0.0.0: st.global.f32 ...;",
         "",
-        "address   bytes  # wanted . not  lanes",
-        "data+0    32     #.#.#.#.        0 to 3",
-        *(f"data+{32 * n:<4} 32     #.#.#.#.        {4 * n} to {4 * n + 3}" for n in range(1, 8)),
+        "address   bytes  # used . not  lanes",
+        "data+0    32     #.#.#.#.      0 to 3",
+        *(f"data+{32 * n:<4} 32     #.#.#.#.      {4 * n} to {4 * n + 3}" for n in range(1, 8)),
         "",
         "next: x",
     ]
@@ -367,19 +368,19 @@ __global__ void c(float *out)
             5,
             # words 0 and 16 of a half-warp's 16 lie in bank 0 of 16; words 0 and 32 in 0 of 32
             [
-                "lanes 0, 8 meet in bank 0: 4 passes in 2 requests of 16 lanes, 2 needed",
-                "lanes 0, 16 meet in bank 0: 2 passes, 1 needed",
-                "lanes 0, 16 meet in bank 0: 2 passes, 1 needed",
+                "lanes 0, 8 conflict in bank 0: 4 wavefronts in 2 requests of 16 lanes, 2 needed",
+                "lanes 0, 16 conflict in bank 0: 2 wavefronts, 1 needed",
+                "lanes 0, 16 conflict in bank 0: 2 wavefronts, 1 needed",
             ],
         ),
         (
             CONSTANT,
             5,
             [
-                "32 lanes read 32 constants: 32 passes, one after the other, in 2 half-warps;"
+                "32 lanes read 32 constants: 32 wavefronts, one after the other, in 2 half-warps;"
                 " 2 needed",
-                "32 lanes read 32 constants: 32 passes, one after the other; 1 needed",
-                "32 lanes read 32 constants: 32 passes, one after the other; 1 needed",
+                "32 lanes read 32 constants: 32 wavefronts, one after the other; 1 needed",
+                "32 lanes read 32 constants: 32 wavefronts, one after the other; 1 needed",
             ],
         ),
     ],

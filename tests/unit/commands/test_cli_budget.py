@@ -66,7 +66,7 @@ def test_a_tile_that_loses_its_padding_breaks_its_budget_and_one_that_has_it_doe
         # each of 256 columns takes 32 passes, one needed
         f"  shared_conflicts of turn on h200: {REQUESTS * 31}, budget: not more than 0\n"
         "  in launch 0, turn<<<(4, 2), (32, 32)>>>(out, in, width=128, height=64)\n"
-        "  lanes 0 to 31 meet in bank 0: 32 passes, 1 needed\n"
+        "  lanes 0 to 31 conflict in bank 0: 32 wavefronts, 1 needed\n"
     )
 
 
@@ -78,7 +78,9 @@ def test_a_budget_may_be_the_least_time(capsys: Captured) -> None:
     # each of 256 warps stores in one pass and loads in 32, on 8 SMs at 1.98 GHz: 8448 passes
     told = capsys.readouterr().err
     assert f"bound_time of turn on h200: {256 * 33 / 8 / 1.98:.3f}, " in told
-    assert f"  limited by shared memory: at least 533 ns for {256 * 33:,} passes; next: " in told
+    assert (
+        f"  limited by shared memory: at least 533 ns for {256 * 33:,} wavefronts; next: " in told
+    )
 
 
 def test_a_budget_may_be_an_estimate_of_the_time(capsys: Captured) -> None:
@@ -100,12 +102,15 @@ def test_a_budget_may_be_an_estimate_of_the_time(capsys: Captured) -> None:
         (f'shared_conflicts = "< {REQUESTS * 31}"', False),
         (f'shared_conflicts = "== {REQUESTS * 31}"', True),
         ('shared_conflicts = "> 1e6"', False),
-        ('bus_utilization = ">= 1.0"', True),
-        ('bus_utilization = "< 1"', False),
+        ('sector_efficiency = ">= 1.0"', True),
+        ('sector_efficiency = "< 1"', False),
         ('"global_load_transactions / global_load_requests" = 4', True),
         ('"global_load_transactions / global_load_requests" = 3.99', False),
-        ('"shared_passes - shared_conflicts" = 512', True),  # a store and a load for each request
-        ('"constant_passes / constant_requests" = 0', True),  # nothing to divide
+        (
+            '"shared_wavefronts - shared_conflicts" = 512',
+            True,
+        ),  # a store and a load for each request
+        ('"constant_wavefronts / constant_requests" = 0', True),  # nothing to divide
         ('"GREATEST(shared_conflicts, 9000)" = 8999', False),
     ],
 )
@@ -136,21 +141,21 @@ def test_a_line_or_an_array_has_a_budget_of_its_own(place: str, limit: str, hold
 
 
 def test_a_broken_array_names_the_line_that_costs_most(capsys: Captured) -> None:
-    budget('array = "tile"', "shared_passes = 100")
+    budget('array = "tile"', "shared_wavefronts = 100")
     assert check(0) == 1
     err = capsys.readouterr().err
     assert f"\n{READ}  out[y * height" in err
     passes = REQUESTS + REQUESTS * 32
-    assert f"shared_passes of turn in array tile on h200: {passes}, budget: not more" in err
+    assert f"shared_wavefronts of turn in array tile on h200: {passes}, budget: not more" in err
 
 
 def test_a_broken_ratio_names_the_line_that_moves_most(capsys: Captured) -> None:
     Path("turn.cu").write_text(TURN.replace("out[y * height + x]", "out[(y * height + x) / 2 * 2]"))
-    budget('global_store_bus_utilization = ">= 1"')
+    budget('global_store_sector_efficiency = ">= 1"')
     assert check(1) == 1
     err = capsys.readouterr().err
     assert f"{READ}  out[(y * height + x) / 2 * 2]" in err
-    assert "global_store_bus_utilization of turn on h200: 0.5, budget: not less than 1" in err
+    assert "global_store_sector_efficiency of turn on h200: 0.5, budget: not less than 1" in err
 
 
 def test_numbers_may_belong_to_one_device(capsys: Captured) -> None:
@@ -199,15 +204,15 @@ def test_update_renews_numbers_and_keeps_places_and_comments() -> None:
     budget(
         "# as small as can be",
         "shared_conflicts = 5 # was 5",
-        'bus_utilization = ">= 0.5"',
-        '"shared_passes * 2" = 1',
+        'sector_efficiency = ">= 0.5"',
+        '"shared_wavefronts * 2" = 1',
     )
     assert check(0, "--update") == 0
     text = Path("budget.toml").read_text()
     assert "# as small as can be\n" in text
     assert f"shared_conflicts = {REQUESTS * 31} # was 5\n" in text
-    assert 'bus_utilization = ">= 1.0"' in text
-    assert f'"shared_passes * 2" = {2 * REQUESTS * 33}' in text
+    assert 'sector_efficiency = ">= 1.0"' in text
+    assert f'"shared_wavefronts * 2" = {2 * REQUESTS * 33}' in text
     assert check(0) == 0
 
 
@@ -220,7 +225,7 @@ def test_annotations_stand_at_the_line_that_costs_most(
     assert said.out == (
         "::error file=turn.cu,line=11,title=cutrace budget::shared_conflicts of turn on h200:"
         f" {REQUESTS * 31}, budget: not more than 0%0A"
-        "lanes 0 to 31 meet in bank 0: 32 passes, 1 needed\n"
+        "lanes 0 to 31 conflict in bank 0: 32 wavefronts, 1 needed\n"
     )
     assert "1 of 1 limits broken" in said.err
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
@@ -234,25 +239,28 @@ def test_annotations_stand_at_the_line_that_costs_most(
     ("lines", "message"),
     [
         (["shared_conflict = 0"], "no counter `shared_conflict`; nearest: shared_conflicts"),
-        (['arry = "tile"', "shared_passes = 1"], "arry = 'tile'; expected a number, or a comp"),
+        (['arry = "tile"', "shared_wavefronts = 1"], "arry = 'tile'; expected a number, or a comp"),
         (["arry = 1"], "no counter `arry`; nearest: array"),
-        (['"shared_passes +" = 0'], "`shared_passes +` is no expression over counters"),
+        (['"shared_wavefronts +" = 0'], "`shared_wavefronts +` is no expression over counters"),
         (['"1 + 1" = 0'], "`1 + 1` reads no counter"),
-        (["shared_passes = true"], "expected a number"),
-        (['shared_passes = "about 5"'], 'a comparison such as ">= 0.9"'),
+        (["shared_wavefronts = true"], "expected a number"),
+        (['shared_wavefronts = "about 5"'], 'a comparison such as ">= 0.9"'),
         ([], "no counter in it"),
-        (['line = "turn.cu:99"', "shared_passes = 0"], "turn.cu has 12"),
-        (['line = "tun.cu:9"', "shared_passes = 0"], "no such source in the trace; nearest: turn"),
+        (['line = "turn.cu:99"', "shared_wavefronts = 0"], "turn.cu has 12"),
         (
-            ['line = "threadIdx"', "shared_passes = 0"],
+            ['line = "tun.cu:9"', "shared_wavefronts = 0"],
+            "no such source in the trace; nearest: turn",
+        ),
+        (
+            ['line = "threadIdx"', "shared_wavefronts = 0"],
             "that one line of the kernel has; found turn",
         ),
-        (['line = "warp"', "shared_passes = 0"], "found none"),
-        (['array = "tiel"', "shared_passes = 0"], "no array `tiel`; nearest: tile"),
-        (['line = "turn.cu:9"', 'array = "tile"', "shared_passes = 0"], "not both"),
+        (['line = "warp"', "shared_wavefronts = 0"], "found none"),
+        (['array = "tiel"', "shared_wavefronts = 0"], "no array `tiel`; nearest: tile"),
+        (['line = "turn.cu:9"', 'array = "tile"', "shared_wavefronts = 0"], "not both"),
         (['line = "turn.cu:11"', "occupancy = 1"], "belongs to the launch as a whole"),
         (["gld_coherent = 0"], "h200 does not have gld_coherent"),
-        (['device = "h2000"', "shared_passes = 0"], "h2000"),
+        (['device = "h2000"', "shared_wavefronts = 0"], "h2000"),
     ],
 )
 def test_slips_of_the_pen_are_told_by_their_entry(

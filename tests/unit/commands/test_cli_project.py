@@ -90,6 +90,21 @@ def test_a_baseline_is_what_it_cost_and_five_per_cent(capsys: Captured) -> None:
     assert [limit["limit"] for limit in limits if not limit["holds"]] == [4]
 
 
+def test_a_baseline_of_before_has_the_names_of_before(capsys: Captured) -> None:
+    project = PROJECT.replace('"global_transactions"', '"global_bytes_moved"')
+    Path("cutrace.toml").write_text(project.replace("transactions = 4", "transactions = 8"))
+    assert run(["check", "--write-baseline", "before.json"]) == 0
+    text = Path("before.json").read_text()
+    assert '"global_bytes_transferred": 128' in text
+    Path("before.json").write_text(text.replace("bytes_transferred", "bytes_moved"))
+    trace("near", 8)  # twice the sectors; 128 and 5 % are 134.4
+    capsys.readouterr()
+    assert run(["check", "--against", "before.json"]) == 1
+    assert "global_bytes_transferred of k on h200: 256, budget: not more than 134" in (
+        capsys.readouterr().err
+    )
+
+
 def test_a_tolerance_allows_that_much_more() -> None:
     trace("near", 32)  # 32 sectors: a lane each
     text = PROJECT.replace("transactions = 4", "transactions = 40")

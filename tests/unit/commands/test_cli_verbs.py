@@ -210,7 +210,7 @@ def test_the_gallery_is_listed_explained_and_copied(folder: Path, capsys: Captur
 def test_a_part_of_names_lists_the_counters_that_have_it(capsys: Captured) -> None:
     assert run(["counters", "excess_transactions"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in lines[:1]] == ["plain.global_excess_transactions"]
+    assert [line.split()[0] for line in lines[:1]] == ["cutrace.global_excess_transactions"]
     assert run(["counters", "no_such_word"]) == 2
     told = capsys.readouterr().err.partition("nearest: ")[2].partition(";")[0].split(", ")
     assert len(told) == len(set(told)) == 3

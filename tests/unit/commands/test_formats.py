@@ -28,7 +28,7 @@ WORDS: dict[str, list[str]] = {
 SAYS: dict[str, dict[str, object]] = {
     "why": {"place": "scale.cu:6", "cost": 32, "ideal": 4},
     "devices": {"device": "sm_90", "capability": "9.0"},
-    "counters": {"counter": "bus_utilization", "vocabulary": "plain"},
+    "counters": {"counter": "sector_efficiency", "vocabulary": "cutrace"},
     "occupancy": {"blocks": 32, "warps": 64, "occupancy": 1.0},
     "info": {"kernel": "scale", "grid": [2, 1, 1], "threads": 64},
 }
@@ -61,6 +61,18 @@ def test_a_verb_prints_its_frame_as_json_and_as_csv(
         assert cells[key] == (" ".join(map(str, value)) if isinstance(value, list) else str(value))
 
 
+def test_a_part_of_names_lists_counters_in_every_format(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for word in ("load_bytes_requested", "load_bytes_asked"):
+        rows = json.loads(said(["counters", word, "--format", "json"], capsys))["rows"]
+        assert [row["counter"] for row in rows] == [
+            "global_load_bytes_requested",
+            "local_load_bytes_requested",
+        ]
+        assert said(["counters", word], capsys).count("load_bytes_requested") == 2
+
+
 @pytest.mark.parametrize("verb", WORDS)
 def test_a_format_that_is_not_there_is_refused(
     verb: str, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -81,3 +93,32 @@ def test_advise_is_a_verb_of_its_own(
         "launches"
     ]
     assert launch["findings"][0]["rule"] == "uncoalesced"
+
+
+@pytest.mark.parametrize(
+    ("words", "parts"),
+    [
+        (["analyze", "scale.cutrace", "--by", "line"], ("launches", "devices", "counters")),
+        (["compare", "a=scale.cutrace", "b=scale.cutrace"], ("variants", "values")),
+        (["advise", "scale.cutrace"], ("launches", "findings")),
+        (["check", "scale.cutrace", "--budget", "budget.toml"], ("limits",)),
+    ],
+)
+def test_what_json_has_is_documented(
+    words: list[str],
+    parts: tuple[str, ...],
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(folder)
+    Path("budget.toml").write_text('[[budget]]\nkernel = "scale"\nshared_conflicts = 0\n')
+    told = json.loads(said([*words, "-d", "h100", "--format", "json"], capsys))
+    page = (Path(__file__).parents[3] / "docs" / "check.md").read_text(encoding="utf-8")
+    (row,) = (line for line in page.splitlines() if f"| `{told['format']}` |" in line)
+    (launch, *_) = told.get("launches", [{}])
+    found = {*told} - {"format"} | {*launch}
+    for part in parts:
+        (first, *_) = told.get(part, []) or launch.get(part, [])
+        found |= {*first} if isinstance(first, dict) else {part}
+    assert [key for key in sorted(found) if f"`{key}`" not in row] == []

@@ -42,7 +42,7 @@ def turn(gpu, pad):
 
 def test_padded(cutrace_session):
     gpu = turn(cutrace_session, 1)
-    gpu.assert_budget("turn", {"shared_conflicts": 0, "bus_utilization": ">= 1"}, device="h200")
+    gpu.assert_budget("turn", {"shared_conflicts": 0, "sector_efficiency": ">= 1"}, device="h200")
     gpu.assert_budget("turn", {"shared_conflicts": 0}, ["gtx580", "h200"])
 
 
@@ -101,7 +101,7 @@ def test_tests_are_held_to_numbers(
             "_* test_plain _*",
             "E *turn.cu:10  out[[]y [*] height + x[]] = tile[[]threadIdx.x[]][[]threadIdx.y[]];",
             "E *shared_conflicts of turn on h200: 7936, budget: not more than 0",
-            "E *lanes 0 to 31 meet in bank 0: 32 passes, 1 needed",
+            "E *lanes 0 to 31 conflict in bank 0: 32 wavefronts, 1 needed",
             "_* test_parts _*",
             "E *shared_conflicts of turn in array tile on h200: 7936, *",
             "_* test_ended _*",

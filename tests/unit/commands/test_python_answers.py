@@ -99,7 +99,7 @@ def test_devices_and_counters_are_frames() -> None:
     boards = cutrace.devices("sm_9*")
     assert boards["device"].to_list() == ["sm_90"]
     known = cutrace.counters()
-    assert {"plain", "ncu", "nvprof"} <= {*known["vocabulary"]}
+    assert {"cutrace", "ncu", "nvprof"} <= {*known["vocabulary"]}
     assert known.filter(counter="global_transactions")["unit"].to_list() == ["transactions"]
 
 
@@ -123,12 +123,18 @@ def test_an_option_that_is_not_there_is_named(trace: Path) -> None:
         cutrace.why(trace, devise="h100")
 
 
-def test_words_of_nsight_compute_are_taken_for_counters(trace: Path) -> None:
+def test_counters_have_the_words_of_nsight_compute_and_answer_to_their_old_names(
+    trace: Path,
+) -> None:
     (launch,) = cutrace.analyze(trace, "h100").launches
-    assert launch.counters["global_bytes_transferred"] == launch.counters["global_bytes_moved"]
     # 4 warps, 32 lanes, 4 bytes, to load and to store
-    assert launch.counters["global_load_bytes_requested"] == 4 * 32 * 4
-    # of 64 bytes between lanes a sector of 32 is moved and 4 bytes are wanted: an eighth
-    assert cutrace.check(trace, {"scale": {"sector_efficiency": "== 0.125"}})
-    ratio = {"global_bytes_moved / global_load_bytes_asked": "<= 16"}
-    assert cutrace.check(trace, {"scale": ratio})
+    for name in ("global_load_bytes_requested", "global_load_bytes_asked"):
+        assert launch.counters[name] == 4 * 32 * 4
+    # of 64 bytes between lanes a sector of 32 is moved and 4 bytes are used: an eighth
+    for name in ("sector_efficiency", "bus_utilization"):
+        limits = cutrace.check(trace, {"scale": {name: "== 0.125"}}).frame()
+        assert limits.select("expression", "holds").rows() == [("sector_efficiency", True)]
+    # 2 x 4 x 32 sectors of 32 bytes, for 512 bytes that loads ask for
+    for moved, asked in (("transferred", "requested"), ("moved", "asked")):
+        ratio = {f"global_bytes_{moved} / global_load_bytes_{asked}": "== 16"}
+        assert cutrace.check(trace, {"scale": ratio})

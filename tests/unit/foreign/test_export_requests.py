@@ -46,7 +46,7 @@ def test_there_is_a_row_for_each_transaction(trace: Path, tmp_path: Path, device
     found = Counter(rows["op"].to_list())
     assert found["load"] == counters["global_load_transactions"]
     assert found["store"] == counters["global_store_transactions"]
-    assert rows["bytes"].sum() == counters["global_bytes_moved"]
+    assert rows["bytes"].sum() == counters["global_bytes_transferred"]
 
 
 def test_an_lru_of_ones_own_over_the_stream_hits_as_the_model_does(

@@ -76,7 +76,7 @@ def test_its_counters_are_empty_but_for_what_the_launch_says(tmp_path: Path) -> 
     found = counters(tmp_path, only={"launches": 1})
     assert found["blocks_launched"] == BLOCKS
     assert found["occupancy"] is not None
-    for name in ("global_load_requests", "shared_passes", "instructions", "flops", "l2_reads"):
+    for name in ("global_load_requests", "shared_wavefronts", "instructions", "flops", "l2_reads"):
         assert found[name] is None
 
 

@@ -79,8 +79,8 @@ def test_like_blocks_are_scaled_up_exactly_with_the_odd_one_at_the_end(tmp_path:
     # 782 blocks, the last with 32 of its 128 threads; 1 % and the two ends
     assert len(launch.launch.kept.sample.blocks) == 8 + 2
     assert launch.counters["global_store_requests"] == 100_000 // 32
-    assert launch.counters["global_store_bytes_asked"] == 400_000
-    assert launch.intervals["global_store_bytes_asked"] == Interval(400_000, 400_000)
+    assert launch.counters["global_store_bytes_requested"] == 400_000
+    assert launch.intervals["global_store_bytes_requested"] == Interval(400_000, 400_000)
     assert launch.counters["threads_launched"] == 782 * 128
     assert launch.intervals["threads_launched"] is None  # known without a sample
 

@@ -153,7 +153,7 @@ def test_lines_and_sectors_of_2_x(lanes: Warp, lines: int, sectors: int, distinc
         (SCATTERED, 128 / (32 * 128), 128 / (32 * 32)),
     ],
 )
-def test_the_published_table_of_bus_utilization(
+def test_the_published_table_of_sector_efficiency(
     lanes: Warp, caching: float, bypassing: float
 ) -> None:
     for cache, expected in (("ca", caching), ("cg", bypassing)):

@@ -318,7 +318,7 @@ def test_every_verb_that_replays_takes_them(tmp_path: Path, capsys: Captured) ->
     assert run(["analyze", name, *asked, "--advice"]) == 0
     assert "nothing to advise" in capsys.readouterr().out
     assert run(["why", name, "k.cu:1", *asked]) == 0
-    assert "no lanes meet in a bank: 1 pass" in capsys.readouterr().out
+    assert "no bank conflict: 1 wavefront" in capsys.readouterr().out
     assert run(["occupancy", name, *asked, "--no-curves"]) == 0
     assert run(["analyze", name, "--pad", "tile"]) == 2
     assert "--pad tile: expected ARRAY=[ROW+]N" in capsys.readouterr().err

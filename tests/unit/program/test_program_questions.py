@@ -90,7 +90,7 @@ def test_many_launches_are_shown_by_kernel_and_one_by_its_number(folder: Path) -
     assert shown[0].startswith("20 launches of 2 kernels, the costliest first")
     cells = [re.split("  +", line) for line in shown[2:6] if line]
     table = {row[0]: row for row in cells}
-    at = table["h200"].index("global_bytes_moved")
+    at = table["h200"].index("global_bytes_transferred")
     # a read moves 128 bytes in and 128 out, a write 128 out: 10 of each
     assert (table["read"][:3], table["read"][at]) == (["read", "10", "1"], "2,560")
     assert (table["write"][:3], table["write"][at]) == (["write", "10", "2"], "1,280")

@@ -25,5 +25,8 @@ def test_its_counters_are_what_the_kernel_does() -> None:
     assert first.counters["global_store_transactions"] == 6 * 4 + 1
     assert last.counters["global_store_transactions"] == 8 * 4
     # stores and loads of shared memory, a pass each: 7 warps of the first launch read
-    assert (first.counters["shared_passes"], last.counters["shared_passes"]) == (8 + 7, 8 + 8)
+    assert (first.counters["shared_wavefronts"], last.counters["shared_wavefronts"]) == (
+        8 + 7,
+        8 + 8,
+    )
     assert first.counters["shared_conflicts"] == 0
