@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .options.complete import counters, starting
+from .options.screen import fitted, width
 from .options.tabular import Format, check_format, render_frame
 
 if TYPE_CHECKING:
@@ -30,7 +31,6 @@ def command(
 ) -> str:
     """List the counters, or print the definition of one."""
     from ..analyzer.counting.vocabulary import containing, find_counters, vocabularies
-    from ..analyzer.text.align import align
 
     check_format(format)
     if format != "table":
@@ -43,15 +43,24 @@ def command(
         return render_frame("counters", known, format)
     if name is not None and (some := containing(name)):
         rows = [(c.qualified, c.devices, c.unit) for c in some]
-        return "\n".join((*align(rows), "\nnext: cutrace counters NAME"))
+        return "\n".join((*_list(rows), "\nnext: cutrace counters NAME"))
     if name is not None:
         found = "\n\n".join(_definition(counter) for counter in find_counters([name]))
-        return f"{found}\n\nnext: cutrace analyze TRACE --counters {name}"
+        return fitted(f"{found}\n\nnext: cutrace analyze TRACE --counters {name}")
     parts = []
     for vocabulary in vocabularies():
         rows = [(c.name, c.devices, c.unit) for c in vocabulary.counters]
-        parts.append(f"{vocabulary.name}: {vocabulary.doc}\n" + "\n".join(align(rows)))
+        parts.append("\n".join((fitted(f"{vocabulary.name}: {vocabulary.doc}"), *_list(rows))))
     return "\n\n".join((*parts, "next: cutrace counters NAME"))
+
+
+def _list(rows: list[tuple[str, ...]]) -> list[str]:
+    """The rows; without units, and without devices, where they have no room."""
+    from ..analyzer.text.align import align
+
+    whole, *narrower = (align([row[:columns] for row in rows]) for columns in (3, 2, 1))
+    room = width() or len(max(whole, key=len))
+    return next((n for n in (whole, *narrower) if len(max(n, key=len)) <= room), narrower[-1])
 
 
 def _definition(counter: "Counter") -> str:

@@ -10,6 +10,7 @@ from ..errors import CutraceError, nearest
 from .options.complete import gallery, starting
 from .options.gallery import folders, headline
 from .options.quote import quote
+from .options.screen import fitted, width
 
 PANEL = "Look up"
 EXAMPLES = (
@@ -45,8 +46,17 @@ def command(
 def _explain(folder: Path) -> str:
     """What the family shows, and its files."""
     text = (folder / "why.md").read_text(encoding="utf-8")
+    if width():
+        text = "\n\n".join(map(_unbroken, text.split("\n\n")))
     files = "\n".join(f"  {path.name}" for path in sorted(folder.iterdir()) if path.is_file())
-    return f"{text}\nfiles:\n{files}\n\nnext: cutrace gallery {folder.name} --copy ."
+    return fitted(f"{text}\nfiles:\n{files}\n\nnext: cutrace gallery {folder.name} --copy .")
+
+
+def _unbroken(paragraph: str) -> str:
+    """A paragraph as one line, for a terminal to break; tables, lists and code as they are."""
+    lines = paragraph.split("\n")
+    is_text = not any(line.startswith(("|", "-", "#", "```", " ")) for line in lines)
+    return " ".join(lines) if is_text else paragraph
 
 
 def _copy(folder: Path, to: Path) -> str:

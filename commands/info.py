@@ -8,6 +8,7 @@ import typer
 from ..errors import CheckFailed
 from ._trace_text import MANY, kernel_rows, launch_rows, session_rows
 from .options.quote import quote
+from .options.screen import fitted
 from .options.tabular import Format, check_format, render_frame
 from .running.asked import launches_asked
 
@@ -53,7 +54,7 @@ def command(
             rows += [("",), *launch_rows(launch)]
     if verify:
         rows += [("",), ("sound", _verdict(opened))]
-    return "\n".join((*align(rows), "", f"next: cutrace analyze {quote(trace)}"))
+    return fitted("\n".join((*align(rows), "", f"next: cutrace analyze {quote(trace)}")))
 
 
 def _verdict(trace: "Trace") -> str:

@@ -40,7 +40,9 @@ def check_format(name: str) -> None:
 
 
 def render_table(comparison: Comparison, view: View) -> str:
-    """Plain text; where it is too wide, a block for each variant against the baseline."""
+    """Plain text; where it is too wide, a block for each variant against the baseline, and where
+    that is, without the differences.
+    """
     lines = [*_wrapped(view.first, view), ""] if view.first else []
     every = range(len(comparison.variants))
     alike = 0
@@ -53,15 +55,16 @@ def render_table(comparison: Comparison, view: View) -> str:
         if len(rows) == 1:
             lines += [*told, *([] if all(table.refusals) else [ALIKE]), ""]
             continue
-        columns = widths(rows)
-        width = sum(columns) + len(GAP) * (len(columns) - 1)
         lines += [*told, ""]
-        if view.width is None or width <= view.width:
+        if _fits(rows, view):
             lines += [*align(rows, numbers=True), ""]
             continue
         for other in (n for n in every if n != comparison.baseline):
             pair = (comparison.baseline, other)
-            lines += [*align([*_entries(comparison, table, pair, view)], numbers=True), ""]
+            rows = [*_entries(comparison, table, pair, view)]
+            if not _fits(rows, view):
+                rows = [(*row[:-2], row[-1]) for row in rows]
+            lines += [*align(rows, numbers=True), ""]
     if alike:
         lines += [f"{alike} more line{'s' * (alike > 1)}:{ALIKE.removeprefix(' ')}", ""]
     if same := _same(comparison, view):
@@ -71,6 +74,12 @@ def render_table(comparison: Comparison, view: View) -> str:
     if _has_best(comparison):
         lines += _wrapped(LEGEND, view)
     return "\n".join((*lines, f"next: {view.last}")) + "\n"
+
+
+def _fits(rows: Sequence[tuple[str, ...]], view: View) -> bool:
+    """Whether a table is no wider than the terminal, if that has a width."""
+    columns = widths(rows)
+    return view.width is None or sum(columns) + len(GAP) * (len(columns) - 1) <= view.width
 
 
 def render_csv(comparison: Comparison, view: View) -> str:

@@ -77,7 +77,7 @@ def _brief(profile: Profile, width: int) -> Iterator[tuple[str, str]]:
         yield f"{heading[0]}  ({times} launches)" if times > 1 else heading[0], heading[1]
         for text, style in others:
             if style:
-                yield text, style
+                yield from ((part, style) for part in _source_line(text, profile.view.width))
             else:
                 yield from _sentence(text, width)
         yield "", ""
@@ -152,6 +152,11 @@ def _launches(profile: Profile, width: int) -> Iterator[tuple[str, str]]:
         yield f"next: {view.last}", "green"
 
 
+def _source_line(text: str, width: int | None) -> list[str]:
+    """A sentence with a line of source, whole unless a terminal is narrower."""
+    return wrap(text, width, subsequent_indent="  ") if width else [text]
+
+
 def _tables(sheet: Sheet, profile: Profile) -> Iterator[tuple[str, str]]:
     """Counters in rows and devices in columns; where that is too wide, the other way round, or
     as many devices at a time as have room.
@@ -165,8 +170,21 @@ def _tables(sheet: Sheet, profile: Profile) -> Iterator[tuple[str, str]]:
     for number, devices in enumerate(_columns(sheet, profile)):
         if number:
             yield "", ""
-        cells, styles = zip(*_entries(sheet, devices, profile), strict=True)
+        entries = [*_entries(sheet, devices, profile)]
+        cells, styles = zip(*_below_long_names(entries, profile.view.width), strict=True)
         yield from zip(align(cells, numbers=True), styles, strict=True)
+
+
+def _below_long_names(entries: Sequence[Entry], room: int | None) -> Iterator[Entry]:
+    """The rows; values of a name that leaves them no room stand below it."""
+    _, *columns = widths([cells for cells, _ in entries])
+    longest = None if room is None else room - sum(columns) - len(GAP) * len(columns)
+    for (name, *values), style in entries:
+        if values and longest is not None and len(name) > longest:
+            yield (name,), style
+            yield ("", *values), style
+        else:
+            yield (name, *values), style
 
 
 def _wide(entries: Sequence[Entry]) -> int:
@@ -252,7 +270,8 @@ def _words(sheet: Sheet, profile: Profile, width: int) -> Iterator[Part]:
     costly = []
     for line in costs(sheet):
         is_source = not line.startswith("  ")
-        parts = [line] if is_source else wrap(line, width, subsequent_indent="  ")
+        room = profile.view.width if is_source else width
+        parts = _source_line(line, room)
         costly += [(part, "yellow") for part in parts]
     if costly:
         yield costly

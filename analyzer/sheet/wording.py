@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 
 from ...inert import one_line
-from ..counting.bounds import sampled_text, verdict
+from ..counting.bounds import Bound, sampled_text, time_text, verdict
 from ..counting.vocabulary import OURS
 from ..launch_profile import LaunchProfile
+from ..text.align import align
 from ..text.number import bracket
 from ..time.estimate_text import estimate_text
 from .block import Block, Row, Section
@@ -20,6 +21,8 @@ PTX_IS_NOT_SASS = (
 IN_FULL = frozenset({"cuda-profiler"})
 """Vocabularies that show their zeros."""
 FEW = 8
+SENTENCES = 6
+"""Devices of which each is told what limits it in a sentence, at most; more are a table."""
 """Zeros of other vocabularies that are named; of more the number is told."""
 
 
@@ -81,18 +84,34 @@ def absent(sheet: Sheet, view: View) -> str:
 
 
 def limits(sheet: Sheet) -> list[str]:
-    """What limits the launch on each device that is known well enough, a sentence each."""
-    told = [(d, verdict(b)) for d, b in zip(sheet.devices, sheet.bounds, strict=True) if b]
+    """What limits the launch on each device that is known well enough, a sentence or row each."""
+    known = [(d, b) for d, b in zip(sheet.devices, sheet.bounds, strict=True) if b]
+    if len(sheet.devices) > SENTENCES:
+        return _limit_rows(known)
+    told = [(device, verdict(bounds)) for device, bounds in known]
     return [f"{device}: {text}" if len(sheet.devices) > 1 else text for device, text in told]
 
 
 def limit_sentences(on: Sequence[LaunchProfile]) -> list[str]:
-    """What limits a launch on each device, or why nobody knows, a sentence each.
+    """What limits a launch on each device, or why nobody knows, a sentence or row each.
 
-    Where latencies were not measured it says that there is no estimate of the time.
+    Where latencies were not measured a sentence says that there is no estimate of the time.
     """
+    if len(on) > SENTENCES:
+        unknown = (f"{p.device}: {p.refusal or _why_unknown(p)}" for p in on if not p.bounds)
+        return [*_limit_rows([(p.device, p.bounds) for p in on if p.bounds]), *unknown]
     told = [(p.device, p.refusal or _verdict(p) or _why_unknown(p)) for p in on]
     return [f"{device}: {text}" if len(on) > 1 else text for device, text in told]
+
+
+def _limit_rows(known: Sequence[tuple[str, Sequence[Bound]]]) -> list[str]:
+    """What limits a launch on many devices: a row each, under a heading."""
+    rows = [
+        (device, *(f"{b.resource}, {time_text(b.ns)}" for b in bounds[:2]))
+        for device, bounds in known
+    ]
+    head = [("device", "limited by, at least", "next")] if rows else []
+    return align([*head, *((*row, "")[:3] for row in rows)])
 
 
 def _verdict(profile: LaunchProfile) -> str:

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from textwrap import wrap
 
 from ...errors import CutraceError
 
@@ -69,6 +70,24 @@ def read_screen(arguments: Sequence[str]) -> tuple[Screen, list[str]]:
 def is_quiet() -> bool:
     """Whether only the answer is wanted."""
     return _SCREEN.get().quiet
+
+
+def fitted(text: str) -> str:
+    """Lines that are wider than the terminal, broken between words; tables and commands are not."""
+    columns = width()
+    if columns is None:
+        return text
+    return "\n".join(part for line in text.split("\n") for part in _fitted(line, columns))
+
+
+def _fitted(line: str, columns: int) -> list[str]:
+    if len(line) <= columns or line.startswith(("next: ", "|", "    ")):
+        return [line]
+    gaps = [gap.end() for gap in re.finditer(r"\s{2,}", line[: columns // 2])]
+    indent = " " * (gaps[-1] if gaps else 0)
+    return wrap(
+        line, columns, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )
 
 
 def width() -> int | None:

@@ -82,6 +82,9 @@ def test_the_table_shows_all_side_by_side_and_narrow_ones_in_pairs() -> None:
     assert max(map(len, narrow.splitlines())) <= 70
     assert narrow.count("global_store_transactions") == 2
     assert set(wide.split()) == set(narrow.split())
+    narrower = render(three(), "table", View(counters=ASKED, last="x", width=60))
+    assert max(map(len, narrower.splitlines())) <= 60
+    assert set(wide.split()) - set(narrower.split()) == {"difference", "-28", "+87.5"}
 
 
 def test_programs_read_csv_and_json() -> None:

@@ -153,7 +153,7 @@ def test_devices_and_counters_are_listed_and_explained(capsys: Captured) -> None
     assert "sms = 16  # SMs: CUDA C Programming Guide 4.2, table A-1\n" in files
     assert "gst_incoherent    1.0-1.3  2 a transaction\n" in printed(capsys, "counters")
     told = printed(capsys, "counters", "instructions")
-    assert "instructions (plain)\n" in told
+    assert "instructions (cutrace)\n" in told
     assert "instructions (cuda-profiler)\n" in told
     assert "  formula  SUM(instructions)\n" in told
 

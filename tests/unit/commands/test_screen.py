@@ -47,13 +47,53 @@ def test_many_devices_stand_in_rows_where_they_have_no_room_in_columns(
     counters = "memory_requests,global_transactions"
     asked = ["analyze", "scale.cutrace", "--no-caches", "-d", MANY, "--counters", counters]
     lines = printed(capsys, *asked).splitlines()
-    head = next(n for n, line in enumerate(lines) if line.startswith("device "))
+    head = next(n for n, line in enumerate(lines) if line.startswith("device  "))
+    head += next(n for n, line in enumerate(lines[head:]) if line.endswith("transactions"))
     assert lines[head].split() == ["device", *counters.split(",")]
     rows = {line.split()[0]: line.split()[1:] for line in lines[head + 1 : head + 12]}
     assert set(rows) == set(MANY.split(","))
     # 4 warps load once and store once: 8; each of 128 lanes touches 64 bytes of its own: a sector
     # for each lane to load and one to store
     assert rows["h100"] == ["8", "256"]
+
+
+def test_of_many_devices_a_table_says_what_limits_the_launch(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = printed(capsys, "analyze", "scale.cutrace", "-d", MANY).splitlines()
+    assert lines[1].split("  ")[0::2][:1] == ["device"]
+    rows = dict(line.split(maxsplit=1) for line in lines[2 : 2 + MANY.count(",") + 1])
+    assert [*rows] == MANY.split(",")
+    # 128 lanes load and store in 32 bytes of memory each: 8192 bytes at 86.4 GB/s, 94.8 ns
+    assert rows["8800gtx"].startswith("DRAM, 94.8 ns")
+    few = printed(capsys, "analyze", "scale.cutrace", "-d", "8800gtx,h100")
+    assert "\n8800gtx: limited by DRAM: at least 94.8 ns" in few
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("counters",),
+        ("counters", "bytes"),
+        ("counters", "sector_efficiency"),
+        ("info", "scale.cutrace"),
+        ("gallery", "transpose"),
+        ("analyze", "scale.cutrace", "-d", "h100", "--all"),
+        ("compare", "a=scale.cutrace", "b=scale.cutrace", "--counters", "l1_hit_rate"),
+    ],
+)
+def test_tables_and_texts_fit_80_columns(
+    words: tuple[str, ...],
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    whole = printed(capsys, *words)
+    monkeypatch.setenv("COLUMNS", "80")
+    fits = printed(capsys, *words)
+    lines = [line for line in fits.splitlines() if not line.startswith(("|", "next: "))]
+    assert max(map(len, lines)) <= 80
+    assert {*fits.split()} <= {*whole.split()}
 
 
 def test_devices_that_have_no_room_follow_below(
@@ -75,7 +115,7 @@ def test_a_source_page_fits_80_columns_by_leaving_columns_out(
     text = printed(capsys, "analyze", "scale.cutrace", "--by", "line", "-q")
     assert max(map(len, text.splitlines())) <= 80
     assert len(text.splitlines()) < 40
-    assert "no room at this width for instructions, global_ideal_transactions" in text
+    assert "no room at this width for global_bytes_transferred, instructions," in text
 
 
 def test_quiet_leaves_notes_and_the_next_command_out(
