@@ -1,5 +1,6 @@
 """`cutrace counters`: what can be counted, and how each counter is defined."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -54,7 +55,7 @@ def command(
     return "\n\n".join((*parts, "next: cutrace counters NAME"))
 
 
-def _list(rows: list[tuple[str, ...]]) -> list[str]:
+def _list(rows: Sequence[tuple[str, ...]]) -> list[str]:
     """The rows; without units, and without devices, where they have no room."""
     from ..analyzer.text.align import align
 
