@@ -114,10 +114,10 @@ def _finalize(value: object) -> object:
 
 
 def digits(text: str) -> Markup:
-    """A written number with room between its thousands, which copying leaves out."""
+    """A written number with commas between its thousands, which copying leaves out."""
     whole, point, rest = text.partition(".")
     head, *tail = whole.replace(",", "").split(" ")
-    if not head.isdecimal() or len(head) < 5:
+    if not head.isdecimal() or len(head) < 4:
         return Markup.escape(text.replace(",", "") if head.isdecimal() else text)
     first = len(head) % 3 or 3
     groups = [head[:first], *(head[n : n + 3] for n in range(first, len(head), 3))]

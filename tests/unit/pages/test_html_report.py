@@ -295,7 +295,8 @@ def test_variants_stand_side_by_side_with_the_best_marked(tmp_path: Path) -> Non
 def test_digits_are_parted_for_the_eye_only() -> None:
     assert parse(str(digits("1234567.25 %"))).text == "1234567.25 %"
     assert str(digits("1234567")) == '1<span class="t"></span>234<span class="t"></span>567'
-    assert str(digits("1234")) == "1234"
+    assert str(digits("1234")) == '1<span class="t"></span>234'
+    assert str(digits("123")) == "123"
     assert str(digits("<b>")) == "&lt;b&gt;"
 
 
