@@ -17,6 +17,7 @@ import time
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import lru_cache
 from pathlib import Path
 
 try:
@@ -33,6 +34,8 @@ DRAFT = ".lock.new"
 SCRATCH = "cutrace-"
 """How the names of folders for a moment begin, in the system's own folder for such."""
 
+OFTEN = 60.0
+"""Seconds after which a process looks again for what was left."""
 PATIENCE = 1.0
 """Seconds that a new folder waits for others that look for leftovers beside it."""
 
@@ -74,8 +77,14 @@ def scratch_folder() -> Iterator[Path]:
 
 
 def sweep_scratch() -> None:
-    """Remove folders for a moment whose process was killed."""
-    for folder in _own_folders(Path(tempfile.gettempdir())):
+    """Remove folders for a moment whose process was killed; a process looks once a minute."""
+    _sweep_scratch(tempfile.gettempdir(), int(time.monotonic() / OFTEN))
+
+
+@lru_cache(maxsize=1)
+def _sweep_scratch(place: str, when: int) -> None:
+    """Look through a folder, once for each time: of many who live each one's lock is tried."""
+    for folder in _own_folders(Path(place)):
         if _SCRATCH.fullmatch(folder.name):
             _sweep(folder)
 

@@ -139,8 +139,28 @@ def test_a_folder_in_the_making_stays(places: tuple[Path, Path]) -> None:
         young.mkdir()
         assert run(["devices", "h100"]) == 0
         assert young.is_dir()
+    _another_process()
     assert run(["devices", "h100"]) == 0
     assert not young.exists()
+
+
+def _another_process() -> None:
+    """From here on as in a process that has not looked yet."""
+    leftover._sweep_scratch.cache_clear()
+
+
+def test_a_process_does_not_look_for_leftovers_each_time(
+    places: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(leftover, "OFTEN", 1e9)
+    leftover.claim_scratch().release()
+    left = places[1] / "cutrace-abcdefgh"
+    left.mkdir()
+    leftover.claim_scratch().release()
+    assert left.is_dir()
+    _another_process()
+    leftover.claim_scratch().release()
+    assert not left.exists()
 
 
 def test_what_is_not_ours_stays(places: tuple[Path, Path]) -> None:
