@@ -17,7 +17,13 @@ EVERY = "all"
 
 def device_names() -> list[str]:
     """Return the names of the devices that come with cutrace, sorted."""
-    return sorted(path.stem for path in FOLDER.glob("*.toml"))
+    return [*_stems().values()]
+
+
+@cache
+def _stems() -> Mapping[str, str]:
+    """Map the plain spelling of each device file's stem to the stem, in the stems' order."""
+    return {_plain(stem): stem for stem in sorted(path.stem for path in FOLDER.glob("*.toml"))}
 
 
 def every_name() -> list[str]:
@@ -38,8 +44,7 @@ def find_device(name: str) -> Path:
     if is_path(name):
         return Path(name)
     plain = _plain(name)
-    known: Mapping[str, str] = {_plain(stem): stem for stem in device_names()}
-    found = known.get(plain) or _spellings().get(plain)
+    found = _stems().get(plain) or _spellings().get(plain)
     if found is None and (own := [n for n in extension_names(DEVICES) if _plain(n) == plain]):
         return Path(load_extension(DEVICES, own[0]))
     if found is None:

@@ -8,12 +8,13 @@ A file has `name`, `capability`, `aliases`, perhaps `counters`, and the tables `
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import cache
 from pathlib import Path
 
 from ....errors import CutraceError
 from ....strict_toml import Where, make
 from ..schedule.place import Chip
-from .catalog import FOLDER, find_device, match_devices
+from .catalog import FOLDER, find_device, is_path, match_devices
 from .layers import Table, Tables, join_layers, read_layers
 from .model_class import find_model
 from .rates import Rates
@@ -122,11 +123,18 @@ def load_device(name: str, settings: Mapping[str, object] | None = None) -> Devi
     Raises `CutraceError` for a device, key or value that does not exist.
     """
     path = find_device(name)
+    if not settings and not is_path(name) and path.parent == FOLDER:
+        return _load_shipped(path)
     tables = join_layers(read_layers(path))
-    apply_settings(
-        tables, settings or {}, {"chip": Chip, "limits": Limits, "rates": Rates}, path.name
-    )
+    made = {"chip": Chip, "limits": Limits, "rates": Rates}
+    apply_settings(tables, settings or {}, made, path.name)
     return _read(tables, path)
+
+
+@cache
+def _load_shipped(path: Path) -> Device:
+    """Read a device that comes with cutrace: its files stay as they are while a process runs."""
+    return _read(join_layers(read_layers(path)), path)
 
 
 def load_devices(

@@ -7,7 +7,7 @@ else a model can be called.
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 
 from ....errors import CutraceError, nearest
 from ....strict_toml import Where, make
@@ -105,7 +105,12 @@ def wire(stages: Sequence[Stage], file: str) -> tuple[Wire, ...]:
 
 def model_keys(name: str, where: str) -> tuple[str, ...]:
     """Return the keys that the stages of a model have beside STAGE_KEYS."""
-    return tuple(inspect.signature(find_model(name, where)).parameters)
+    return _parameters(find_model(name, where))
+
+
+@cache
+def _parameters(model: Callable[..., Model]) -> tuple[str, ...]:
+    return tuple(inspect.signature(model).parameters)
 
 
 def _wire(stage: Stage, wires: dict[str, Wire], file: str) -> Wire:
