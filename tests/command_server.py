@@ -94,7 +94,8 @@ def serve(asked: socket.socket) -> bool:
         process = os.fork()
         if not process:
             asked.close()
-            _become(*json.loads(request), files)
+            words, folder, environment = json.loads(request)
+            _become(words, folder, environment, files)
             return True
         for file in files:
             os.close(file)

@@ -1,11 +1,10 @@
 """Whole CUDA programs for tests: written to a folder, built, recorded as a user would."""
 
-import signal
-import subprocess
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+from command_server import server
 
 from cutrace.traces.reader import Trace, read_trace
 
@@ -52,22 +51,8 @@ class Done:
 
 def cutrace(folder: Path, *words: str, text: str = "") -> Done:
     """Run a command line of cutrace in a folder."""
-    command = [sys.executable, "-m", "cutrace", *words]
-    done = subprocess.run(
-        command,
-        capture_output=True,
-        text=True,
-        cwd=folder,
-        input=text,
-        preexec_fn=_hear_ctrl_c,
-        timeout=SECONDS,
-    )
+    done = server().run(words, folder, text, SECONDS)
     return Done(done.returncode, done.stdout, done.stderr, folder / "app.cutrace")
-
-
-def _hear_ctrl_c() -> None:
-    """What a shell starts in the background does not."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def record(
