@@ -147,6 +147,18 @@ def test_the_example_fits_types_two_dimensions_and_open_shared_memory() -> None:
     assert eight.startswith("k<<<4, 256>>>(p:u8[1024,32])")
 
 
+def test_a_second_integer_of_the_example_is_the_length_of_a_row(tmp_path: Path) -> None:
+    text = (
+        "__global__ void k(const float *a, float *b, int rows, int columns, float f)\n{\n"
+        "    int row = blockIdx.x * blockDim.x + threadIdx.x;\n    if (row >= rows) return;\n"
+        "    for (int c = 0; c < columns; ++c) b[row] += f * a[row * columns + c];\n}\n"
+    )
+    # 1024 rows of 64 are 65536 elements
+    wanted = "k<<<4, 256>>>(a:f32[65536]=arange, b:f32[65536], 1024, 64, 1.0)"
+    assert example(text).startswith(wanted)
+    assert record(Path("a.cu"), [wanted], out=tmp_path / "a.cutrace").is_dir()
+
+
 def test_the_example_is_the_programs_own_launch_where_its_numbers_are_constants() -> None:
     program = (
         "#include <cstdio>\n#define BLOCK 128\nstruct P { float x, y; };\n"

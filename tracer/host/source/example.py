@@ -146,6 +146,7 @@ def example_line(
 
     Else a launch of 1024 threads: arrays of 1024 elements, inputs counting from 0.
 
+    A second integer is taken for the length of a row: it is 64, and arrays are as much longer.
     Of 64 by 64 threads and elements where the kernel, as `text` has it, asks for its place in y;
     with shared memory where it leaves the size of that open, and in blocks that its launch bounds
     allow. One of several of its name among `kernels` is called by its PTX name. `sizes` are the
@@ -158,16 +159,30 @@ def example_line(
     body = _body(kernel, text)
     is_flat = _FLAT.search(body) is not None
     count, shape = (_SIDE, f"{_SIDE},{_SIDE}") if is_flat else (_COUNT, f"{_COUNT}")
+    sizes_of = _sizes(kernel, text, count)
+    if not is_flat and len({*sizes_of}) > 1:
+        shape = f"{_COUNT * _SIDE}"
     launch = _launch_shape(is_flat, min(_THREADS, kernel.max_threads or _THREADS))
     if "extern __shared__" in body:
         launch += f", {_SHARED}"
     arguments = (
         f"{name or f'p{number}'}:u8[{shape},{sizes.get(_base(c_type), _STRUCTURE)}]"
         if _is_structure(c_type, kernel.name, text)
-        else _argument(name or f"p{number}", c_type, count, shape, text)
+        else _argument(name or f"p{number}", c_type, sizes_of[number - 1], shape, text)
         for number, (c_type, name) in enumerate(kernel.parameters, 1)
     )
     return f"{name}<<<{launch}>>>({', '.join(arguments)})"
+
+
+def _sizes(kernel: KernelSignature, text: str, count: int) -> list[int]:
+    """What stands for each parameter if it is an integer: `count`, of later ones the side."""
+    sizes, known = [], 0
+    for c_type, _ in kernel.parameters:
+        element = _TYPES.get(_meaning(_base(c_type), text), "f32")
+        is_integer = not _points(c_type) and not element.startswith("f")
+        sizes.append(_SIDE if is_integer and known else count)
+        known += is_integer
+    return sizes
 
 
 def _own_line(kernel: KernelSignature, text: str, sizes: Mapping[str, int]) -> str:
