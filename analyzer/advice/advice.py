@@ -351,13 +351,13 @@ def gain_text(finding: Finding, launch: LaunchProfile) -> str:
 
 def _head(finding: Finding) -> str:
     place = f"{finding.place}: " if finding.place else ""
-    more = f", and {_accesses(finding.others)} alike" if finding.others else ""
+    more = f"; the same for {_accesses(finding.others)}" if finding.others else ""
     part = "" if finding.share is None else f", {100 * finding.share:.0f} % of its traffic"
     return f"{place}{finding.what}{more} ({finding.rule}{part})"
 
 
 def _accesses(others: int) -> str:
-    return "another access of this line" if others == 1 else f"{others} others of this line"
+    return "another access of this line" if others == 1 else f"{others} other accesses of this line"
 
 
 def _wrapped(text: str, width: int | None, indent: str) -> list[str]:

@@ -13,6 +13,7 @@ from itertools import takewhile
 from ...traces.schema import LANES
 from ..advice.advice import Evidence, Finding
 from ..counting.splits import find_splits, path_times
+from ..why.sentence import list_lanes
 
 PERIODS = (2, 4, 8, 16)
 FULL = (1 << 32) - 1
@@ -39,10 +40,11 @@ def find(evidence: Evidence) -> Iterator[Finding]:
         )
         if told:
             taken, pattern = told
+            on = [lane for lane in range(LANES) if taken >> lane & 1]
             yield Finding(
                 f"{row['divergent_branches']:,} of {row['branches']:,} branches split their warp,"
                 f" {pattern}",
-                f"lanes {taken:#010x} of a full warp take the branch",
+                f"lanes {list_lanes(on)} of a full warp take the branch, the others do not",
                 "number the work so that the threads of a warp go one way: whole warps for each"
                 " case, not every other thread",
                 int(row["pc"]),

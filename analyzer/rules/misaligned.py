@@ -56,7 +56,7 @@ def find(evidence: Evidence) -> Iterator[Finding]:
         else:
             continue
         yield Finding(
-            f"{kind.access}s begin beside a boundary: {cost:,} transactions, {ideal:,} needed",
+            f"misaligned {kind.access}s: {cost:,} transactions, {ideal:,} needed",
             evidence.describe(access),
             change,
             access.pc,

@@ -52,7 +52,7 @@ def find(evidence: Evidence) -> Iterator[Finding]:
     if not loads or evidence.trace.supposed or not evidence.profile.bounds:
         return
     pcs = tuple(sorted(access.pc for access in loads))
-    supposed = (f"supposed: the loads at {', '.join(map(str, pcs))} are read-only",)
+    supposed = (f"what-if: the loads at {', '.join(map(str, pcs))} are read-only",)
     own = evidence.trace
     launch = ReadOnlyLaunch(own.number, own.launch, own.folder, supposed, pcs=pcs)
     least, proof = _least(evidence, launch)

@@ -28,9 +28,10 @@ def find(evidence: Evidence) -> Iterator[Finding]:
     if busy < 1 and (_gain(evidence, busy) >= LEAST_NS or _wait(evidence, busy) >= LONG_NS):
         yield Finding(
             f"{sms - blocks} of {sms} SMs have no block",
-            f"the grid has {blocks:,} of {evidence.profile.launch.threads} threads",
-            f"if this is the size that counts, launch at least {sms} blocks: smaller ones, or the"
-            " work of each shared out to more",
+            f"the grid has {blocks:,} block{'s' * (blocks > 1)} of"
+            f" {evidence.profile.launch.threads} threads",
+            f"if the real size is this small, launch at least {sms} blocks: make them smaller, or"
+            " split the work of each",
         )
     room = sms * resident
     rounds = -(-blocks // room)

@@ -36,8 +36,7 @@ def find(evidence: Evidence) -> Iterator[Finding]:
             continue
         if ideal and cost >= EXCESS * ideal and texture.helps(evidence, access) is None:
             yield Finding(
-                f"{kind.access}s of neighbouring lanes lie apart: {cost:,} transactions,"
-                f" {ideal:,} needed",
+                f"uncoalesced {kind.access}s: {cost:,} transactions, {ideal:,} needed",
                 evidence.describe(access),
                 _change(evidence.device, access, found),
                 access.pc,

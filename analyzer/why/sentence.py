@@ -61,9 +61,10 @@ def give_old_reason(access: Access, lanes: int) -> str:
         start = found[0][1] if found else 0
         for n, own in found:
             if own != start:
+                side = "after" if own > start else "before"
                 return (
-                    f"lane {first + n} must take word {n} of its half-warp's segment, but is"
-                    f" {own - start:+} bytes off"
+                    f"to be coalesced lane {first + n} must access word {n} of its half-warp's"
+                    f" segment, but it accesses {abs(own - start)} bytes {side} that"
                 )
         if start % segment:
             return f"a half-warp begins {start % segment} bytes past a multiple of {segment}"

@@ -143,13 +143,13 @@ def _check_alignment(plan: _Plan, layout: Layout) -> None:
 
 
 def _tell(plan: _Plan, layout: Layout | None) -> Iterator[str]:
-    """Yield what is supposed."""
+    """Yield what the what-if changes."""
     for name, rows in plan.rows.items():
-        yield f"supposed: rows of `{name}`, {rows.row} bytes, {rows.pad} bytes longer"
+        yield f"what-if: rows of `{name}` padded from {rows.row} to {rows.row + rows.pad} bytes"
     for name in plan.lacking:
         yield f"`{name}` is as recorded: accesses of this launch do not tell how long its rows are"
     for name, alignment in plan.alignments.items():
         past = f"{alignment.beyond} bytes past " if alignment.beyond else "at "
-        yield f"supposed: `{name}` begins {past}a multiple of {alignment.bytes} bytes"
+        yield f"what-if: `{name}` begins {past}a multiple of {alignment.bytes} bytes"
     if layout and any(layout.added):
-        yield f"supposed: {sum(layout.added)} bytes more of shared memory a block"
+        yield f"what-if: {sum(layout.added)} bytes more of shared memory a block"

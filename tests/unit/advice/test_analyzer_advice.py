@@ -70,7 +70,7 @@ def test_a_misaligned_row_is_told_apart_from_lanes_that_lie_apart(tmp_path: Path
     # 5 sectors for 4
     assert (bad.rule, bad.what) == (
         "misaligned",
-        "loads begin beside a boundary: 5 transactions, 4 needed",
+        "misaligned loads: 5 transactions, 4 needed",
     )
     assert rules(trace, "8800gtx") == {"misaligned"}
 
@@ -326,7 +326,7 @@ def test_the_verb_prints_advice_and_what_to_type(tmp_path: Path, capsys: Capture
     joined = " ".join(said.split())
     assert joined.startswith(
         "h200 k<<<1, 32>>>()"
-        " - k.cu:1: stores of neighbouring lanes lie apart: 32 transactions, 4 needed"
+        " - k.cu:1: uncoalesced stores: 32 transactions, 4 needed"
         " (uncoalesced, 100 % of its traffic)"
         " seen: 32 lanes touch 32 sectors (stride 64 bytes): 4 needed; of 1024 bytes moved 128"
     )

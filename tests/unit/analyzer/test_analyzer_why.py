@@ -71,8 +71,9 @@ def test_a_misaligned_half_warp_says_by_how_much(tmp_path: Path) -> None:
 
 def test_swapped_lanes_name_the_first_out_of_place_on_1_0_only(tmp_path: Path) -> None:
     trace = one(tmp_path, warp(addresses=[0x1000_0000 + 4 * (lane ^ 1) for lane in range(32)]))
-    assert "lane 1 must take word 1 of its half-warp's segment, but is -8 bytes off" in (
-        explained(trace, "8800gtx").reason
+    assert (
+        "to be coalesced lane 1 must access word 1 of its half-warp's segment, but it accesses 8"
+        " bytes before that" in (explained(trace, "8800gtx").reason)
     )
     assert explained(trace, "gtx280").sentence.endswith("as few as possible")
 

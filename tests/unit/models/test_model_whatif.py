@@ -84,8 +84,8 @@ def test_a_padded_tile_counts_as_the_kernel_that_really_has_it(device: str, tmp_
 def test_rows_that_one_pads_are_said_with_the_memory_that_they_take(tmp_path: Path) -> None:
     said = counted(shared(tmp_path, column(32)), pad={"tile": 1}).remarks
     assert said[:2] == (
-        "supposed: rows of `tile`, 128 bytes, 4 bytes longer",
-        "supposed: 128 bytes more of shared memory a block",
+        "what-if: rows of `tile` padded from 128 to 132 bytes",
+        "what-if: 128 bytes more of shared memory a block",
     )
 
 
@@ -168,10 +168,10 @@ def test_rows_are_those_of_the_launch_where_each_has_its_own(tmp_path: Path) -> 
         record(GALLERY / "transpose/transpose_shared.cu", [], tmp_path / "t.cutrace")
     )
     told = [one.supposed[0] for one in suppose(trace, {"tile": 1}).launches]
-    assert [re.search(r"\d+ bytes,", text)[0] for text in told] == [  # type: ignore[index]
-        "64 bytes,",
-        "128 bytes,",
-        "128 bytes,",
+    assert [text.partition("padded ")[2] for text in told] == [
+        "from 64 to 68 bytes",
+        "from 128 to 132 bytes",
+        "from 128 to 132 bytes",
     ]
 
 
