@@ -151,20 +151,37 @@ class Evidence:
     def array_of(self, access: Access) -> str:
         """The array that an instruction goes to, mostly; empty where it goes to none."""
         counter = f"{access.kind.prefix}requests"
-        rows = self.profile.raw.counts.filter(pl.col("pc") == access.pc, pl.col("array") != "")
-        if not rows.height or counter not in rows.columns:
-            return ""
-        by_array = rows.group_by("array").agg(pl.col(counter).sum()).sort(counter, "array")
-        name: str = by_array["array"][-1]
-        return name if by_array[counter][-1] and name in self.trials.arrays else ""
+        if counter not in self._mostly:
+            self._mostly[counter] = self._find_mostly(counter)
+        name = self._mostly[counter].get(access.pc, "")
+        return name if name in self.trials.arrays else ""
+
+    @cached_property
+    def _mostly(self) -> dict[str, Mapping[int, str]]:
+        """By a counter of requests, what `_find_mostly` found."""
+        return {}
+
+    def _find_mostly(self, counter: str) -> Mapping[int, str]:
+        """The array that most requests of each pc go to, the last by name of several."""
+        counts = self.profile.raw.counts
+        if counter not in counts.columns:
+            return {}
+        rows = counts.filter(pl.col("array") != "", pl.col(counter) > 0)
+        by_array = rows.group_by("pc", "array").agg(pl.col(counter).sum()).sort(counter, "array")
+        return dict(by_array.select("pc", "array").rows())
 
     def is_written(self, name: str) -> bool:
         """Whether the launch stores to an array, or does atomics on it."""
+        return name in self._written
+
+    @cached_property
+    def _written(self) -> frozenset[str]:
+        """The arrays that are written."""
         counts = self.profile.raw.counts
         names = [f"global_{what}_requests" for what in ("store", "atomic", "reduction")]
-        there = [each for each in names if each in counts.columns]
-        rows = counts.filter(pl.col("array") == name).select(there)
-        return bool(rows.height and sum(rows.sum().row(0)))
+        there = [pl.col(each) > 0 for each in names if each in counts.columns]
+        rows = counts.filter(pl.any_horizontal(there)) if there else counts.clear()
+        return frozenset(rows["array"].to_list())
 
     def share(self, access: Access, what: str) -> float:
         """An access's part of all that its space counts: `bytes_moved`, `passes`."""
