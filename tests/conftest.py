@@ -28,8 +28,8 @@ UNIT = Path(__file__).parent / "unit"
 SLOW_FOLDERS = {"advice", "commands", "program", "python"}
 """These record whole kernels, run the command line, or build programs with a host compiler."""
 SLOW_FILES = {
-    *("test_analyzer_bounds", "test_analyzer_idle", "test_counter_twins", "test_html_report"),
-    *("test_html_browser", "test_figure", "test_editor"),
+    *("test_analyzer_bounds", "test_analyzer_idle", "test_counter_twins", "test_miss_ratios"),
+    *("test_html_report", "test_html_browser", "test_figure", "test_editor"),
     *("test_engine_compiled", "test_engine_compiled_calls", "test_engine_compiled_generic"),
     *("test_engine_escape", "test_engine_small_launch"),
     *("test_bounds", "test_engine_control", "test_engine_divergence", "test_engine_heap"),
