@@ -53,6 +53,7 @@ REASONS = (
     (r"fresh.cu small_products|fresh_tensor.cu staged", HIT_RATE, ON_THE_WAY),
     (r"fresh2_types.cu (drift|invert_4)", HIT_RATE, ON_THE_WAY),
     (r"fresh2.cu split_by_bit", HIT_RATE, TIMING),
+    (r"ways.cu (.*_or_else|jump_past_the_tail|two_or_the_third)", HIT_RATE, ON_THE_WAY),
     (r"(lines.cu store_|kernels.cu transpose|transpose_naive.cu)", HIT_RATE, ON_THE_WAY),
     (r"(by_warp|ways_by_warp|occupancy|global).cu|lines.cu shift", HIT_RATE, TIMING),
     (r"kernels.cu product ", "op_read", "which blocks share an SM follows no published rule"),

@@ -301,6 +301,10 @@ class Module:
     warnings: tuple[str, ...] = ()
 
 
+NOWHERE = -1
+"""No block."""
+
+
 @dataclass(frozen=True, slots=True)
 class BasicBlock:
     """Instructions `first` to `last` (exclusive) that run together.
@@ -311,6 +315,9 @@ class BasicBlock:
     a guarded ret, exit or trap has the fall-through only.
     `join` is the immediate post-dominator: the number of a block of this function, or the
     function's `exit` (a virtual block that holds nothing).
+    Where some lanes go another way (see reconvergence) those meet at `join` that do not. `behind`
+    are the blocks where those meet who do, outermost first; `leaving` is the successor on such a
+    way, whose lanes meet at `join`.
     """
 
     number: int
@@ -320,6 +327,8 @@ class BasicBlock:
     successors: tuple[int, ...]
     join: int
     rank: int
+    behind: tuple[int, ...] = ()
+    leaving: int = NOWHERE
 
 
 @dataclass(frozen=True, slots=True)

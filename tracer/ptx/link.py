@@ -6,6 +6,7 @@ from ...errors import CutraceError, nearest
 from .block import Cut, cut_at_meetings, cut_blocks
 from .graph import immediate_post_dominators, run_order
 from .kernel import (
+    NOWHERE,
     BasicBlock,
     CallTarget,
     Function,
@@ -20,6 +21,7 @@ from .kernel import (
 )
 from .landing import separate_returns
 from .liveness import find_live
+from .reconvergence import Kinds, Parting, partings
 
 _Live = list[frozenset[tuple[int, str]]]
 
@@ -56,7 +58,7 @@ def link_kernel(module: Module, entry_name: str, meetings: frozenset[int] = froz
     for index, (function, own) in enumerate(zip(functions, cuts, strict=True)):
         spans.append(FunctionSpan(function, len(blocks), count + index))
         _append_live(live_in, live_out, index, function, own)
-        blocks += _place(own, index, len(blocks), len(instructions), count + index)
+        blocks += _place(function, own, index, len(blocks), len(instructions), count + index)
         found.update(len(instructions) + k for k in parted[index][1])
         instructions += function.instructions
     return Kernel(
@@ -161,24 +163,34 @@ def _is_not_reached(number: int, cut: Cut) -> bool:
     return cut.last - cut.first == 1 and cut.successors == (number,)
 
 
-def _place(cuts: list[Cut], function: int, block: int, pc: int, exit_: int) -> Iterator[BasicBlock]:
+def _place(
+    code: Function, cuts: list[Cut], function: int, block: int, pc: int, exit_: int
+) -> Iterator[BasicBlock]:
     """Number a function's blocks from `block` on, its instructions from `pc` on."""
+    endings = (code.instructions[cut.last - 1].opcode for cut in cuts)
+    switches = frozenset(number for number, opcode in enumerate(endings) if opcode == "brx")
     after = {number: cut.successors for number, cut in enumerate(cuts)}
     leaving = [number for number, cut in enumerate(cuts) if cut.leaves]
     ending = {number: () if _is_not_reached(number, cut) else cut.successors
               for number, cut in enumerate(cuts)}  # fmt: skip
     joins = immediate_post_dominators(ending, leaving, len(cuts))
     ranks = {number: rank for rank, number in enumerate(run_order(after, 0))}
+    returns = [number for number in leaving if cuts[number].last - cuts[number].first == 1]
+    kinds = Kinds(switches, returns, is_entry=not function)
+    sooner = partings(ending, leaving, joins, ranks, len(cuts), kinds)
+    place = {number: block + number for number in range(len(cuts))} | {len(cuts): exit_}
     for number, cut in enumerate(cuts):
-        join = joins[number]
+        parting = sooner.get(number) or Parting(joins[number], ())
         yield BasicBlock(
             block + number,
             function,
             pc + cut.first,
             pc + cut.last,
             tuple(block + successor for successor in cut.successors),
-            exit_ if join == len(cuts) else block + join,
+            place[parting.join],
             block + ranks[number],
+            tuple(place[behind] for behind in parting.behind),
+            place.get(parting.leaving, NOWHERE),
         )
 
 

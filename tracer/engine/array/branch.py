@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from ....errors import KernelFault
 from ...isa.table import BARRIERS, MOST_THREADS
-from ...ptx.kernel import BasicBlock, CallTarget, FunctionSpan, Instruction, Register
+from ...ptx.kernel import NOWHERE, BasicBlock, CallTarget, FunctionSpan, Instruction, Register
 from ..call.argument_passing import frame_slots, pass_arguments, returned
 from ..call.recursion import save_frame
 from ..kernel.function_pointer import callees, function_address
@@ -77,13 +77,24 @@ def _branch(decoder: Decoder) -> Terminator:
             return group.active
 
         return jump
-    return _divide(guard, target, block.successors[1], block.join)
+    return _divide(guard, block)
 
 
-def _divide(guard: Fetch, target: int, other: int, join: int) -> Terminator:
+def _divide(guard: Fetch, block: BasicBlock) -> Terminator:
+    """A branch that some lanes may take."""
+    (target, other), join, behind = block.successors, block.join, block.behind
+
     def divide(group: Group) -> Bits:
-        taken = group.pack(guard(group.frame))
-        group.wave.stacks.divide(group.warps, taken, target, other, join)
+        taken, stacks, warps = group.pack(guard(group.frame)), group.wave.stacks, group.warps
+        if behind:
+            mixed = (taken != 0) & (taken != group.active)
+            stacks.wait_behind(warps[mixed], behind)
+        if block.leaving == NOWHERE:
+            stacks.divide(warps, taken, target, other, join)
+        elif block.leaving == target:
+            stacks.go_another_way(warps, taken, target, other, join)
+        else:
+            stacks.go_another_way(warps, group.active & ~taken, other, target, join)
         return taken
 
     return divide
@@ -230,7 +241,7 @@ def _switch(decoder: Decoder, instruction: Instruction) -> Terminator:
         sides = [(t, taken & group.pack(place == t)) for t in distinct]
         if guard is not None:
             sides.append((other, group.active & ~taken))
-        group.wave.stacks.spread(group.warps, sides, join)
+        group.wave.stacks.spread(group.warps, sides, join, block.behind)
         first: Bits = sides[0][1]
         for _, lanes in sides[1:]:
             first = np.where(first != 0, first, lanes)

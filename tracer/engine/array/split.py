@@ -16,7 +16,7 @@ from ..lanes import Array, Bits, Mask, pack
 from .barrier import Barriers
 from .invariant import asserted, require_tree
 from .meeting import Meetings
-from .turn import DONE, READY, Split, next_turn, part_arrived, unite
+from .turn import DONE, READY, Split, go_alone, next_turn, part_arrived, unite
 
 _NEVER = np.iinfo(np.int32).max
 BEHIND = 1 << 30
@@ -121,9 +121,53 @@ class SplitStacks:
                 self._stack_sides(warps[chosen], here, join, replaces)
         self.pop(warps)
 
-    def spread(self, warps: NDArray[np.intp], sides: list[tuple[int, Bits]], join: int) -> None:
+    def wait_behind(self, warps: NDArray[np.intp], behind: tuple[int, ...]) -> None:
+        """Let warps that are about to divide wait for lanes that go another way."""
+        for block in behind:
+            first = warps[~self._is_inside(warps, block)]
+            if first.size:
+                here, lanes = self.block[first], self.mask[first]
+                self.block[first] = block
+                self.push(first, 0, block, lanes)
+                self.block[first] = here
+
+    def _is_inside(self, warps: NDArray[np.intp], behind: int) -> Mask:
+        """Return which warps have a top split, or one below of the same call, that joins where
+        others wait for it."""
+        inside: Mask = self.join[warps] == behind
+        looks = ~inside & ~self.called[warps]
+        for level in range(len(self._below) - 1, -1, -1):
+            _, join, _, called = self._below[level]
+            here = looks & (self.depth[warps] > level)
+            found = here & (join[warps] == behind)
+            inside |= found
+            looks &= ~(found | (here & called[warps]))
+        return inside
+
+    def go_another_way(
+        self, warps: NDArray[np.intp], lanes: Bits, leaving: int, stay: int, behind: int
+    ) -> None:
+        """Send lanes (a mask a warp) to `leaving`, another way, and the others on to `stay`.
+
+        They are taken out of all splits that wait for them on this way, and go on by themselves
+        until they are `behind` both.
+        """
+        self.block[warps] = np.where(lanes == self.mask[warps], leaving, stay)
+        leaves = (lanes != 0) & self._is_inside(warps, behind)
+        for warp, mask in zip(warps[leaves].tolist(), lanes[leaves].tolist(), strict=True):
+            self._restore(warp, go_alone(self._stack_of(warp), mask, leaving, behind))
+        self.pop(warps)
+
+    def spread(
+        self,
+        warps: NDArray[np.intp],
+        sides: list[tuple[int, Bits]],
+        join: int,
+        behind: tuple[int, ...] = (),
+    ) -> None:
         """Send disjoint lanes (a mask a warp) to several blocks; they meet at `join`."""
         several = np.sum([lanes != 0 for _, lanes in sides], axis=0) > 1
+        self.wait_behind(warps[several], behind)
         for block, lanes in sides:
             self.block[warps[~several & (lanes != 0)]] = block
         self.block[warps[several]] = join

@@ -122,3 +122,18 @@ def _above(stack: list[Split], place: int) -> int:
     """Return the place of the split that waits for the one at `place`, -1 if none does."""
     mask = stack[place].mask
     return max((k for k in range(place) if not mask & ~stack[k].mask), default=-1)
+
+
+def go_alone(stack: list[Split], lanes: int, block: int, behind: int) -> list[Split]:
+    """Take lanes of the last split that go another way out of all that wait for them, up to the one
+    that joins `behind` both ways; unless they are there, they come last and go on at `block`.
+
+    Splits that they leave empty go, but for the last one if nothing comes after it.
+    """
+    outer = max(place for place, split in enumerate(stack) if split.join == behind)
+    waiting = [split._replace(mask=split.mask & ~lanes) for split in stack[outer:]]
+    if block == behind:
+        return [*stack[:outer], *waiting]
+    while waiting and not waiting[-1].mask:
+        waiting.pop()
+    return [*stack[:outer], *waiting, Split(block, behind, lanes, 0)]

@@ -197,6 +197,10 @@ class CompiledKernel:
         self.branches = np.array(branches, dtype=np.int32)
         self._arrange_sides(kernel)
         self.joins = np.array([block.join for block in kernel.blocks], dtype=np.int32)
+        self.leaving = np.array([block.leaving for block in kernel.blocks], dtype=np.int32)
+        behind = [block.behind for block in kernel.blocks]
+        self.first_behind = np.cumsum([0, *map(len, behind)]).astype(np.int32)
+        self.behind = np.array([each for of_block in behind for each in of_block], dtype=np.int32)
         self.lengths = np.array([b.last - b.first for b in kernel.blocks], dtype=np.int32)
         self.first_site = np.array(self.made.first_site, dtype=np.int32)
         made = self.made.sites
@@ -224,7 +228,8 @@ class CompiledKernel:
         self.side_entry = np.array([entry for entry, _ in pairs], dtype=np.int32)
         self.side_exit = np.array([exit_ for _, exit_ in pairs], dtype=np.int32)
         self.most_sides = max(map(len, sides))
-        self.spare = max(self.most_sides, 2) + 1
+        loops = max(len(block.behind) for block in kernel.blocks)
+        self.spare = max(self.most_sides, 2) + loops + 1
 
     def _sides(self, kernel: Kernel, block: BasicBlock) -> list[tuple[int, int]]:
         """Return where lanes may go at the end of a block, and where functions there end."""

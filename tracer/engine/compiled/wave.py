@@ -121,6 +121,7 @@ class CompiledWave(ArrayWave):
         m.ranks, m.codes, m.lengths = self.program.ranks, code.codes, code.lengths
         m.endings, m.targets, m.others = code.endings, code.targets, code.others
         m.joins, m.branches = code.joins, code.branches
+        m.leaving, m.first_behind, m.behind = code.leaving, code.first_behind, code.behind
         m.waits, m.may_wait = self.program.waits.view(np.uint8), int(bool(self.program.waiting))
         m.first_site, m.site_count = code.first_site, code.site_count
         m.first_side, m.side_entry = code.first_side, code.side_entry

@@ -105,12 +105,13 @@ def _deciding(kernel: Kernel, loop: set[int], writers: _Writers) -> list[Instruc
 def _region(kernel: Kernel, branch: BasicBlock) -> set[int]:
     """Return the basic blocks that run or not as a branch decides: those before its sides join."""
     region: set[int] = set()
-    waiting = [s for s in branch.successors if s != branch.join]
+    join = branch.behind[0] if branch.behind else branch.join
+    waiting = [s for s in branch.successors if s != join]
     while waiting:
         number = waiting.pop()
         if number not in region:
             region.add(number)
-            waiting += [s for s in kernel.blocks[number].successors if s != branch.join]
+            waiting += [s for s in kernel.blocks[number].successors if s != join]
     return region
 
 

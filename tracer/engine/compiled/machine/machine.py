@@ -34,6 +34,8 @@ class Machine(Struct):
     The functions that a call enters, and the targets of a switch, are `first_side` and those after
     it, up to the next block's; `sides` has which lanes of each warp of the group go to the first,
     then the second, and so on.
+    `leaving` is the successor of a branch that leaves a loop (-1: neither), which others stay in;
+    the blocks where lanes wait for those that leave are `behind`, from `first_behind` on.
     Splits are `most_depth` deep, and `spare` more may come with one block. What a recursion puts
     aside lies in `aside`, a level of all warps after the other, with room for `aside_levels`.
     Basic blocks of loops that wait have `waits`, if `may_wait`; `spins` and `patience` are those of
@@ -83,6 +85,9 @@ class Machine(Struct):
     targets: I32
     others: I32
     joins: I32
+    leaving: I32
+    first_behind: I32
+    behind: I32
     branches: I32
     waits: U8
     first_side: I32

@@ -142,18 +142,12 @@ def settle(m: Machine, warp: int) -> None:
     wait on if the top one waits at a barrier, or for other lanes of its warp."""
     popped = 0
     while m.block[warp] == m.join[warp] or m.mask[warp] == 0:
-        depth = m.depth[warp]
-        if depth == 0:
+        if m.depth[warp] == 0:
             m.state[warp] = DONE
             m.has_ended = 1
             break
-        below = (depth - 1) * m.warps + warp
-        m.depth[warp] = depth - 1
+        drop(m, warp)
         popped = 1
-        m.block[warp] = m.below_block[below]
-        m.join[warp] = m.below_join[below]
-        m.mask[warp] = m.below_mask[below]
-        m.called[warp] = m.below_called[below]
     if popped and m.mask[warp] & (m.parked[warp] | m.meeting[warp]):
         m.has_ended = 1
         m.waiting = 1
@@ -175,13 +169,80 @@ def push(m: Machine, warp: int, block: int, join: int, lanes: int) -> None:
     m.most_depth = max(m.most_depth, m.depth[warp])
 
 
+def drop(m: Machine, warp: int) -> None:
+    """Take the top split off."""
+    depth = m.depth[warp] - 1
+    below = depth * m.warps + warp
+    m.depth[warp] = depth
+    m.block[warp] = m.below_block[below]
+    m.join[warp] = m.below_join[below]
+    m.mask[warp] = m.below_mask[below]
+    m.called[warp] = m.below_called[below]
+
+
+def is_inside(m: Machine, warp: int, behind: int) -> int:
+    """Whether the top split, or one below of the same call, joins where others wait for it."""
+    if m.join[warp] == behind:
+        return 1
+    called = m.called[warp]
+    level = m.depth[warp] - 1
+    while level >= 0 and called == 0:
+        below = level * m.warps + warp
+        if m.below_join[below] == behind:
+            return 1
+        called = m.below_called[below]
+        level -= 1
+    return 0
+
+
+def wait_behind(m: Machine, warp: int) -> None:
+    """Let a warp that is about to divide wait for lanes that go another way."""
+    for which in range(m.first_behind[m.number], m.first_behind[m.number + 1]):
+        behind = m.behind[which]
+        if is_inside(m, warp, behind) == 0:
+            here = m.block[warp]
+            m.block[warp] = behind
+            push(m, warp, here, behind, m.mask[warp])
+
+
+def go_another_way(m: Machine, warp: int, lanes: int, stay: int) -> None:
+    """Send lanes another way, and the others on to `stay`; see go_alone of array/turn.py."""
+    leaving = m.leaving[m.number]
+    behind = m.joins[m.number]
+    m.block[warp] = leaving if lanes == m.mask[warp] else stay
+    if lanes and is_inside(m, warp, behind):
+        m.mask[warp] = m.mask[warp] & ~lanes
+        level = m.depth[warp]
+        join = m.join[warp]
+        while join != behind:
+            level -= 1
+            below = level * m.warps + warp
+            m.below_mask[below] = m.below_mask[below] & ~lanes
+            join = m.below_join[below]
+        if leaving != behind:
+            while m.mask[warp] == 0 and m.depth[warp] > 0:
+                drop(m, warp)
+            if m.mask[warp]:
+                push(m, warp, leaving, behind, lanes)
+            else:
+                m.block[warp] = leaving
+                m.join[warp] = behind
+                m.mask[warp] = lanes
+
+
 def divide(m: Machine, warp: int, active: int, taken: int) -> None:
     """Send lanes `taken` to the block's target, the rest to the other one."""
     target = m.targets[m.number]
     other = m.others[m.number]
     join = m.joins[m.number]
     rest = active & ~taken
-    if rest == 0:
+    if rest and taken:
+        wait_behind(m, warp)
+    if m.leaving[m.number] == target:
+        go_another_way(m, warp, taken, other)
+    elif m.leaving[m.number] == other:
+        go_another_way(m, warp, rest, target)
+    elif rest == 0:
         m.block[warp] = target
     elif taken == 0:
         m.block[warp] = other
@@ -240,13 +301,20 @@ def enter_functions(m: Machine, warp: int, place: int) -> None:
     place_order(m, warp)
 
 
+def live(m: Machine, warp: int) -> int:
+    """Return the lanes of a warp that have not exited: those of all its splits."""
+    lanes = m.mask[warp]
+    for level in range(m.depth[warp]):
+        lanes = lanes | m.below_mask[level * m.warps + warp]
+    return int(lanes)
+
+
 def all_have_come(m: Machine) -> int:
     """Whether every warp of the wave is in the group, with all its lanes."""
     if m.count != m.warps:
         return 0
     for warp in range(m.warps):
-        live = m.below_mask[warp] if m.depth[warp] > 0 else m.mask[warp]
-        if m.mask[warp] != live:
+        if m.mask[warp] != live(m, warp):
             return 0
     return 1
 
@@ -255,8 +323,7 @@ def some_are_elsewhere(m: Machine) -> int:
     """Whether lanes of a warp of the group live that are not in it."""
     for place in range(m.count):
         warp = m.chosen[place]
-        live = m.below_mask[warp] if m.depth[warp] > 0 else m.mask[warp]
-        if m.active[place] != live:
+        if m.active[place] != live(m, warp):
             return 1
     return 0
 
@@ -275,6 +342,7 @@ def spread(m: Machine, warp: int, place: int) -> None:
             if several == 1:
                 m.taken[place] = lanes
     if several > 1:
+        wait_behind(m, warp)
         m.block[warp] = join
         replaces = 1 if m.join[warp] == join else 0
         for back in range(sides):
