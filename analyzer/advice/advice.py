@@ -35,7 +35,7 @@ from ..why.sentence import give_reason, say
 from .address_use import AddressUse, Key, read_address_use
 from .gain import find_gain
 from .repeated import digest
-from .trial import Trials
+from .trial import Rows, Trials
 
 LEAST = 0.05
 """The share of its traffic from which on an access is worth a word."""
@@ -224,6 +224,7 @@ def advise(
     devices: dict[str, Device] = {}
     known: dict[tuple[str, bytes], list[Finding]] = {}
     found: list[tuple[LaunchProfile, list[Finding]]] = []
+    read: Rows | None = None
     times = Counter((launch.device, launch.launch.kernel) for launch in profile.launches)
     for launch in profile.launches:
         if launch.refusal:
@@ -232,10 +233,11 @@ def advise(
         if name not in devices:
             devices[name] = load_device(name, options.set)
         opened = trace.launches[launch.number]
+        read = read if read and read.trace is opened else Rows(opened)
         same = name, digest(opened)
         if same not in known:
             often = times[launch.device, launch.launch.kernel]
-            asked = _ask(trace, launch, devices[name], options, often)
+            asked = _ask(trace, launch, Trials(read, devices[name], options.dlcm), options, often)
             known[same] = sorted(asked, key=_order)
         found.append((launch, [_move(finding, launch.number) for finding in known[same]]))
     return found
@@ -253,13 +255,12 @@ def _order(finding: Finding) -> tuple[float, float]:
 
 
 def _ask(
-    trace: Trace, launch: LaunchProfile, device: Device, options: ReplayOptions, launches: int
+    trace: Trace, launch: LaunchProfile, trials: Trials, options: ReplayOptions, launches: int
 ) -> Iterator[Finding]:
-    opened = trace.launches[launch.number]
+    opened, device = trials.trace, trials.device
     worst = Searcher(opened, device, options.dlcm).worst(None)
     numbers = [c for c, t in launch.raw.counts.schema.items() if t == pl.Int64]
     sums = launch.raw.counts.group_by("pc").agg(pl.col(numbers).sum()).sort("pc")
-    trials = Trials(opened, device, options.dlcm)
     evidence = Evidence(launch, opened, device, worst, sums, trials, trace, options, launches)
     places = opened.instructions().select(["file", "line"]).to_pylist()
     found: dict[tuple[str, str], list[Finding]] = {}

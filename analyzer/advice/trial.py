@@ -4,7 +4,7 @@ Each is a replay of the whole launch, with the stages alone that see the accesse
 count depends on no cache.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -33,7 +33,30 @@ ENOUGH = 1 << 14
 """Rows of an instruction from which the rest may be told."""
 ASKED = 1 << 12
 MOVED, SECTOR = "bytes_moved", 32
-COLUMNS = ("pc", "space", "base", "block")
+COLUMNS = ("pc", "space", "base", "block", "pattern")
+HELD = 1 << 18
+"""Rows of a launch up to which they are read once for all rules and devices: 10 MB."""
+
+Columns = Mapping[str, Ints]
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The accesses of a launch as rules read them, again and again."""
+
+    trace: LaunchTrace
+
+    def batches(self) -> Iterable[Columns]:
+        """Read the accesses of a launch, or take those that were read before."""
+        return self._held if self.trace.count("accesses") <= HELD else self._read()
+
+    @cached_property
+    def _held(self) -> Sequence[Columns]:
+        return [*self._read()]
+
+    def _read(self) -> Iterator[Columns]:
+        for batch in self.trace.access_batches(COLUMNS):
+            yield {name: batch[name].to_numpy().astype(np.int64) for name in COLUMNS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +75,16 @@ class Trial:
 class Trials:
     """Trials of one launch on one device, each made once."""
 
-    trace: LaunchTrace
+    read: Rows
     device: Device
     dlcm: str
     _made: dict[str, Trial | None] = field(default_factory=dict)
     _textured: dict[tuple[int, str], tuple[int, int]] = field(default_factory=dict)
+
+    @property
+    def trace(self) -> LaunchTrace:
+        """The launch."""
+        return self.read.trace
 
     @cached_property
     def usage(self) -> Mapping[str, Usage]:
@@ -149,15 +177,14 @@ class Trials:
         kinds = adapt_kinds(sites.kinds, self.device.capability, self.dlcm)
         shapes = Shapes(self.trace.pattern_store())
         seen = 0
-        for batch in self.trace.access_batches():
-            columns = {n: batch[n].to_numpy().astype(np.int64) for n in COLUMNS}
-            pattern = batch["pattern"].to_numpy().astype(np.int64)
+        for columns in self.read.batches():
             rows = np.flatnonzero((columns["pc"] == pc) & (columns["space"] == Space.GLOBAL))
             for start in range(0, len(rows), ASKED):
                 part = rows[start : start + ASKED]
                 site = sites.locate(columns["pc"][part], columns["space"][part])
                 base, kind = columns["base"][part], sites.kind[site]
-                yield shapes.rebuild(kinds, kind, base, pattern[part]), columns["block"][part]
+                pattern, block = columns["pattern"][part], columns["block"][part]
+                yield shapes.rebuild(kinds, kind, base, pattern), block
                 seen += len(part)
                 if seen >= ENOUGH:
                     return
