@@ -16,6 +16,22 @@ WIDTH = 100
 UNITS = ("bytes", "KB", "MB", "GB")
 SCOPES = {"sm": "one an SM", "cluster": "one a cluster", "gpu": "one"}
 NO_BREAK = "\xa0"
+MEANINGS = {
+    "carveout_fallback": "which size of shared memory is taken where a block does not fit",
+    "carveout_roomy": "up to how many bytes the driver takes a larger one than it must; 0: never",
+    "idc": "the constant cache of an SM",
+    "l15": "the constant cache of level 1.5, behind that of an SM",
+    "lrc": "reads once what several SMs read at the same time, before L2",
+    "pair_merge": "pairs of lanes that load 8 or 16 bytes from one address count as one lane",
+    "wavers": "the line that makes room may be the second oldest",
+    "on_the_way": "cycles until a store has reached the next level, at least and at most",
+    "dirty_bytes": "the most that may wait to be written",
+    "partial_bytes": "the same, of lines that are stored in part",
+    "fetch": "bytes that a miss fetches together",
+    "merge_lanes": "lanes of 4, 8 and 16 bytes whose transactions are joined",
+    "request_lanes": "lanes of 4, 8 and 16 bytes that are served at a time",
+}
+"""Keys and stages of devices that their names do not tell."""
 LIST_HEAD = ("name", "maker's name", "cc", "SMs", "GB/s")
 
 
@@ -45,7 +61,18 @@ def describe_device(device: Device, files: Sequence[str], width: int | None) -> 
         "",
         *draw(wiring(device), dict(_sizes(device))),
         *(line for stage in device.stages for line in _stage(stage, columns)),
+        "",
+        *_meanings(device, columns),
     ]
+
+
+def _meanings(device: Device, columns: int) -> Iterator[str]:
+    """What the keys and stages of a device mean that their names do not tell."""
+    stages = {name for stage in device.stages for name in (stage.name, *stage.keys)}
+    limits = {field.name for field in fields(device.limits)}
+    for name, meaning in MEANINGS.items():
+        if name in stages | limits:
+            yield from wrap(f"{name}: {meaning}", columns, subsequent_indent="  ")
 
 
 def wiring(device: Device) -> Any:

@@ -47,6 +47,10 @@ def test_the_wiring_of_an_h200_is_drawn_with_the_sizes_of_its_file() -> None:
     # 253952, 48758784 and 141 << 30 bytes
     assert "248 KB          │  46.5 MB    141 GB" in drawn
     assert "shared ─── banks" in drawn
+    for key in ("wavers", "on_the_way", "carveout_roomy", "lrc", "idc", "l15", "pair_merge"):
+        assert f"\n{key}: " in drawn
+    old = describe_device(load_device("8800gtx"), ["8800gtx.toml"], 60)
+    assert not any(line.startswith("wavers: ") for line in old)
 
 
 @pytest.mark.parametrize("name", device_names())
