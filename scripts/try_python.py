@@ -138,8 +138,9 @@ def write_page(page: Path, outcomes: list[Outcome]) -> None:
     """Write the table as the last part of a page."""
     text = page.read_text().partition(HEAD)[0].rstrip("\n")
     listed = tomllib.loads(LIST.read_text())
+    order = list(listed)
+    outcomes = sorted((o for o in outcomes if o.tried), key=lambda o: order.index(o.package))
     parts = [f"{text}\n\n{HEAD}", _sentence(outcomes)]
-    outcomes = [each for each in outcomes if each.tried]
     for package in dict.fromkeys(each.package for each in outcomes):
         known = listed[package].get("why", {})
         parts.append(_table([each for each in outcomes if each.package == package], known))
@@ -151,18 +152,25 @@ def write_page(page: Path, outcomes: list[Outcome]) -> None:
 
 
 def _sentence(outcomes: list[Outcome]) -> str:
-    passed, tried = (sum(getattr(o, name) for o in outcomes) for name in ("passed", "tried"))
-    return (
+    """What all of it is, and how many pass of each package."""
+    rows = [
         "`scripts/try_python.py` runs what these packages publish, unchanged but for loops of "
-        f"timing. Of the {tried:,}\ntests and examples of these tables, without those that skip "
-        f"themselves, {passed:,} pass, {100 * passed / tried:.0f} %; many of cuda-python's launch "
-        "nothing.\n"
-    )
+        "timing and what\nremarks say. Of tests and examples, without those that skip "
+        "themselves, these pass; many of cuda-python's\nlaunch nothing.\n",
+        "| | passed | of | |",
+        "|---|---|---|---|",
+    ]
+    packages = dict.fromkeys(each.package for each in outcomes)
+    for name in (*packages, "together"):
+        own = [each for each in outcomes if name in (each.package, "together")]
+        passed, tried = (sum(getattr(o, count) for o in own) for count in ("passed", "tried"))
+        rows.append(f"| {name} | {passed:,} | {tried:,} | {100 * passed / tried:.1f} % |")
+    return "\n".join((*rows, ""))
 
 
 def _table(outcomes: list[Outcome], known: Mapping[str, str]) -> str:
     rows = [
-        f"| {outcomes[0].package} | passed | of | launches | why not |",
+        f"| {outcomes[0].package} | passed | of | launches | remarks |",
         "|---|---|---|---|---|",
     ]
     for each in _joined(outcomes):

@@ -66,6 +66,7 @@ def test_only_a_program_that_names_a_library_gets_ours(tmp_path: Path) -> None:
 
 MANAGED = r"""
 #include <nvml.h>
+#include <unistd.h>
 int main() {
     nvmlDevice_t device; nvmlMemory_t memory; unsigned count, clock, power; char name[64];
     int early = nvmlDeviceGetCount(&count);
@@ -78,6 +79,15 @@ int main() {
     nvmlDeviceGetName(device, name, 64);
     printf("%d %d %d: %u x %s, %u MHz, %llu; power %d", early, few, other, count, name, clock,
            memory.total, nvmlDeviceGetPowerUsage(device, &power));
+    int version, newer; nvmlMemory_v2_t more; nvmlProcessInfo_t process; nvmlComputeMode_t mode;
+    unsigned none = 0, one = 1, drawing = 9;
+    nvmlSystemGetCudaDriverVersion(&version); nvmlSystemGetCudaDriverVersion_v2(&newer);
+    int asked = nvmlDeviceGetComputeRunningProcesses(device, &none, NULL);
+    nvmlDeviceGetComputeRunningProcesses(device, &one, &process);
+    nvmlDeviceGetGraphicsRunningProcesses(device, &drawing, NULL);
+    nvmlDeviceGetMemoryInfo_v2(device, &more); nvmlDeviceGetComputeMode(device, &mode);
+    printf("; %d %d %u %u %d %u %d %d", version == newer, asked, none, one,
+           process.pid == (unsigned)getpid(), drawing, more.total == memory.total, mode);
     nvmlShutdown();
 }
 """
@@ -89,7 +99,8 @@ def test_a_program_reads_names_and_clocks_but_no_power(tmp_path: Path) -> None:
     assert built.status == 0, built.err
     done = cutrace(tmp_path, "record", "-d", "h200", "--", "./app")
     # errors: 1 uninitialized, 7 insufficient size, 2 invalid argument, 3 not supported
-    shown = "1 x H200 SXM, 1980 MHz, 151397597184; power 3"
+    # no room for 1 process: 7; with room it is this one, none draws, its mode is the default, 0
+    shown = "1 x H200 SXM, 1980 MHz, 151397597184; power 3; 1 7 1 1 1 0 1 0"
     assert done.out == f"0 0 0 0 0 0 1 7 2: {shown}", done.err
 
 

@@ -3,6 +3,7 @@
 from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from program_run import cutrace
@@ -109,6 +110,23 @@ def test_torch_is_told_that_there_is_no_gpu_and_why(capsys: pytest.CaptureFixtur
     torch_host.keep_on_host(torch)
     assert (torch.cuda.is_available(), torch.cuda.device_count()) == (False, 0)
     assert capsys.readouterr().err.count("torch is told that there is no GPU") == 1
+
+
+def test_torch_knows_the_capability_that_kernels_of_triton_are_compiled_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Driver:
+        def cuInit(self, flags: int) -> int:
+            return 0
+
+        def cuDeviceComputeCapability(self, major: Any, minor: Any, device: int) -> int:
+            major._obj.value, minor._obj.value = 8, 6
+            return 0
+
+    monkeypatch.setattr("ctypes.CDLL", lambda name: Driver())
+    torch = SimpleNamespace(cuda=SimpleNamespace())
+    torch_host.keep_on_host(torch)
+    assert torch.cuda.get_device_capability() == torch.cuda.get_device_capability(0) == (8, 6)
 
 
 def test_what_10_0_alone_has_is_found_in_ptx() -> None:

@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "include/nvml.h"
 #include "library.h"
@@ -70,6 +71,11 @@ API nvmlReturn_t nvmlSystemGetCudaDriverVersion_v2(int *version)
 {
     *version = CUDART_VERSION;
     return NVML_SUCCESS;
+}
+
+API nvmlReturn_t nvmlSystemGetCudaDriverVersion(int *version)
+{
+    return nvmlSystemGetCudaDriverVersion_v2(version);
 }
 
 API nvmlReturn_t nvmlDeviceGetCount_v2(unsigned *count)
@@ -163,6 +169,62 @@ API nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t handle, nvmlMemory_t *memo
     memory->free = left;
     memory->used = total - left;
     return NVML_SUCCESS;
+}
+
+API nvmlReturn_t nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t handle, nvmlMemory_v2_t *memory)
+{
+    nvmlMemory_t all;
+    nvmlReturn_t result = check(handle, memory);
+    if (result || (result = nvmlDeviceGetMemoryInfo(handle, &all)))
+        return result;
+    memory->total = all.total;
+    memory->reserved = 0;
+    memory->free = all.free;
+    memory->used = all.used;
+    return NVML_SUCCESS;
+}
+
+API nvmlReturn_t nvmlDeviceGetComputeMode(nvmlDevice_t handle, nvmlComputeMode_t *mode)
+{
+    nvmlReturn_t result = check(handle, mode);
+    if (!result)
+        *mode = NVML_COMPUTEMODE_DEFAULT;
+    return result;
+}
+
+API nvmlReturn_t nvmlDeviceGetDisplayActive(nvmlDevice_t handle, nvmlEnableState_t *active)
+{
+    nvmlReturn_t result = check(handle, active);
+    if (!result)
+        *active = NVML_FEATURE_DISABLED;
+    return result;
+}
+
+/* The one process that is known to use the device is the one that asks. */
+API nvmlReturn_t nvmlDeviceGetComputeRunningProcesses_v3(nvmlDevice_t handle, unsigned *count,
+                                                         nvmlProcessInfo_t *processes)
+{
+    nvmlMemory_t memory;
+    nvmlReturn_t result = check(handle, count);
+    if (result || (result = nvmlDeviceGetMemoryInfo(handle, &memory)))
+        return result;
+    unsigned room = *count;
+    *count = 1;
+    if (!room || !processes)
+        return NVML_ERROR_INSUFFICIENT_SIZE;
+    const unsigned whole_device = ~0u; /* no instance of one that is partitioned */
+    *processes = (nvmlProcessInfo_t){getpid(), memory.used, whole_device, whole_device};
+    return NVML_SUCCESS;
+}
+
+API nvmlReturn_t nvmlDeviceGetGraphicsRunningProcesses_v3(nvmlDevice_t handle, unsigned *count,
+                                                          nvmlProcessInfo_t *processes)
+{
+    (void)processes;
+    nvmlReturn_t result = check(handle, count);
+    if (!result)
+        *count = 0;
+    return result;
 }
 
 API nvmlReturn_t nvmlDeviceGetCudaComputeCapability(nvmlDevice_t handle, int *major, int *minor)

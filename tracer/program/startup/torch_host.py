@@ -1,8 +1,9 @@
 """torch stays on the CPU: its own kernels for GPUs are machine code, which is not recorded.
 
-Kernels of Triton take its tensors there.
+Kernels of Triton take its tensors there, and ask it for the capability that they are compiled for.
 """
 
+import ctypes
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -25,6 +26,16 @@ def keep_on_host(torch: Any) -> None:
 
     torch.cuda.is_available = is_available
     torch.cuda.device_count = lambda: int(is_available())
+    torch.cuda.get_device_capability = lambda device=None: _capability()
+
+
+def _capability() -> tuple[int, int]:
+    """That of the device of `-d`."""
+    driver = ctypes.CDLL("libcuda.so.1")
+    major, minor = ctypes.c_int(), ctypes.c_int()
+    driver.cuInit(0)
+    driver.cuDeviceComputeCapability(ctypes.byref(major), ctypes.byref(minor), 0)
+    return major.value, minor.value
 
 
 CHANGES: dict[str, Callable[[Any], None]] = {"torch": keep_on_host}

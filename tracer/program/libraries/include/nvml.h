@@ -58,6 +58,12 @@ typedef enum {
     NVML_VALUE_TYPE_UNSIGNED_LONG,
     NVML_VALUE_TYPE_UNSIGNED_LONG_LONG
 } nvmlValueType_t;
+typedef enum {
+    NVML_COMPUTEMODE_DEFAULT,
+    NVML_COMPUTEMODE_EXCLUSIVE_THREAD,
+    NVML_COMPUTEMODE_PROHIBITED,
+    NVML_COMPUTEMODE_EXCLUSIVE_PROCESS
+} nvmlComputeMode_t;
 typedef enum { NVML_PSTATE_0, NVML_PSTATE_UNKNOWN = 32 } nvmlPstates_t;
 
 typedef struct nvmlDevice_st *nvmlDevice_t;
@@ -68,6 +74,15 @@ typedef struct {
 } nvmlPciInfo_t;
 typedef struct { unsigned version; char branch[80]; } nvmlSystemDriverBranchInfo_t;
 typedef struct { unsigned long long total, free, used; } nvmlMemory_t;
+typedef struct {
+    unsigned version;
+    unsigned long long total, reserved, free, used;
+} nvmlMemory_v2_t;
+typedef struct {
+    unsigned pid;
+    unsigned long long usedGpuMemory;
+    unsigned gpuInstanceId, computeInstanceId;
+} nvmlProcessInfo_t;
 typedef struct { unsigned gpu, memory; } nvmlUtilization_t;
 typedef union {
     double dVal;
@@ -84,6 +99,7 @@ const char *nvmlErrorString(nvmlReturn_t result);
 nvmlReturn_t nvmlSystemGetDriverVersion(char *version, unsigned length);
 nvmlReturn_t nvmlSystemGetDriverBranch(nvmlSystemDriverBranchInfo_t *branch, unsigned length);
 nvmlReturn_t nvmlSystemGetNVMLVersion(char *version, unsigned length);
+nvmlReturn_t nvmlSystemGetCudaDriverVersion(int *version);
 nvmlReturn_t nvmlSystemGetCudaDriverVersion_v2(int *version);
 nvmlReturn_t nvmlDeviceGetCount_v2(unsigned *count);
 nvmlReturn_t nvmlDeviceGetHandleByIndex_v2(unsigned index, nvmlDevice_t *device);
@@ -94,6 +110,13 @@ nvmlReturn_t nvmlDeviceGetName(nvmlDevice_t device, char *name, unsigned length)
 nvmlReturn_t nvmlDeviceGetUUID(nvmlDevice_t device, char *uuid, unsigned length);
 nvmlReturn_t nvmlDeviceGetPciInfo_v3(nvmlDevice_t device, nvmlPciInfo_t *pci);
 nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t *memory);
+nvmlReturn_t nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device, nvmlMemory_v2_t *memory);
+nvmlReturn_t nvmlDeviceGetComputeMode(nvmlDevice_t device, nvmlComputeMode_t *mode);
+nvmlReturn_t nvmlDeviceGetDisplayActive(nvmlDevice_t device, nvmlEnableState_t *active);
+nvmlReturn_t nvmlDeviceGetComputeRunningProcesses_v3(nvmlDevice_t device, unsigned *count,
+                                                     nvmlProcessInfo_t *processes);
+nvmlReturn_t nvmlDeviceGetGraphicsRunningProcesses_v3(nvmlDevice_t device, unsigned *count,
+                                                      nvmlProcessInfo_t *processes);
 nvmlReturn_t nvmlDeviceGetCudaComputeCapability(nvmlDevice_t device, int *major, int *minor);
 nvmlReturn_t nvmlDeviceGetMemoryBusWidth(nvmlDevice_t device, unsigned *bits);
 nvmlReturn_t nvmlDeviceGetClockInfo(nvmlDevice_t device, nvmlClockType_t type, unsigned *megahertz);
@@ -119,6 +142,7 @@ nvmlReturn_t nvmlDeviceGetApplicationsClock(nvmlDevice_t device, nvmlClockType_t
     CUTRACE_REFUSED(nvmlDeviceGetPowerState) \
     CUTRACE_REFUSED(nvmlDeviceGetPerformanceState) \
     CUTRACE_REFUSED(nvmlDeviceGetTemperature) \
+    CUTRACE_REFUSED(nvmlDeviceGetTemperatureV) \
     CUTRACE_REFUSED(nvmlDeviceGetTemperatureThreshold) \
     CUTRACE_REFUSED(nvmlDeviceGetFanSpeed) \
     CUTRACE_REFUSED(nvmlDeviceGetUtilizationRates) \
@@ -135,7 +159,8 @@ nvmlReturn_t nvmlDeviceGetApplicationsClock(nvmlDevice_t device, nvmlClockType_t
     CUTRACE_REFUSED(nvmlDeviceResetGpuLockedClocks) \
     CUTRACE_REFUSED(nvmlDeviceGetCurrentClocksThrottleReasons) \
     CUTRACE_REFUSED(nvmlDeviceGetCurrentClocksEventReasons) \
-    CUTRACE_REFUSED(nvmlDeviceGetComputeRunningProcesses) \
+    CUTRACE_REFUSED(nvmlDeviceGetMigMode) \
+    CUTRACE_REFUSED(nvmlDeviceGetEccMode) \
     CUTRACE_REFUSED(nvmlDeviceGetP2PStatus) \
     CUTRACE_REFUSED(nvmlDeviceGetNvLinkState) \
     CUTRACE_REFUSED(nvmlDeviceGetTopologyCommonAncestor)
@@ -143,11 +168,12 @@ CUTRACE_NVML_REFUSED
 #undef CUTRACE_REFUSED
 
 #define nvmlInit nvmlInit_v2
-#define nvmlSystemGetCudaDriverVersion nvmlSystemGetCudaDriverVersion_v2
 #define nvmlDeviceGetCount nvmlDeviceGetCount_v2
 #define nvmlDeviceGetHandleByIndex nvmlDeviceGetHandleByIndex_v2
 #define nvmlDeviceGetHandleByPciBusId nvmlDeviceGetHandleByPciBusId_v2
 #define nvmlDeviceGetPciInfo nvmlDeviceGetPciInfo_v3
+#define nvmlDeviceGetComputeRunningProcesses nvmlDeviceGetComputeRunningProcesses_v3
+#define nvmlDeviceGetGraphicsRunningProcesses nvmlDeviceGetGraphicsRunningProcesses_v3
 
 #ifdef __cplusplus
 }
