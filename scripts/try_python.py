@@ -111,7 +111,7 @@ def try_case(case: Case, seconds: float) -> Outcome:
 
 
 def _judge(outcome: Outcome, status: int, printed: str) -> None:
-    if _NO_DEVICE in printed:
+    if _NO_DEVICE in printed and "Traceback" not in printed:
         return
     summary = printed[max(0, printed.rfind("\nRan ")) :]  # unittest's; else all, of pytest
     found = {name: _sum(pattern, summary) for name, pattern in _COUNTS.items()}
