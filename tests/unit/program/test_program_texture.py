@@ -120,10 +120,10 @@ int main()
 
 
 # Level n of 8 x 8 texels is 10 n. Gradients of 1/4, 3/8 and 1/16 in y are 2, 3 and 0.5 texels, that
-# of 0.01 in x is 0.08: levels of detail 1, log2(3) = 1.585 = 406/256, and less than 0. The bias of
-# 0.5 stops at the clamp of 1. From level 1 on there are three levels, of which the first has 4 x 4
-# texels: gradients of 1, 1.5 and 0.25 texels are levels of detail 0, 0.585 and less than 0.
-LEVELS = """ 0 5 12.5 30 0 10 15.8594 0
+# of 0.01 in x is 0.08: levels of detail 1, log2(3) = 1.585, cut to 405/256, and less than 0. The
+# bias of 0.5 stops at the clamp of 1. From level 1 on there are three levels, of which the first
+# has 4 x 4 texels: gradients of 1, 1.5 and 0.25 texels are levels of detail 0, 0.585, less than 0.
+LEVELS = """ 0 5 12.5 30 0 10 15.8203 0
  0 0 10 30 0 10 20 0
  5 10 10 10 0 10 10 0
  10 10 20 30 10 10 20 10

@@ -31,11 +31,16 @@ ONE = 256
 """The weights of all taps together."""
 
 
-def split_weight(fractions: Sequence[Array]) -> Iterator[tuple[Step, Array]]:
-    """Yield the taps and their weights; `fractions` (n,) are those of x, y, z, 0 to 255."""
+def split_weight(
+    fractions: Sequence[Array], whole: Array | None = None
+) -> Iterator[tuple[Step, Array]]:
+    """Yield the taps and their weights; `fractions` (n,) are those of x, y, z, 0 to 255.
+
+    Of a mipmapped texture's level the `whole` (n,) is its part: the level is split before z.
+    """
     x, *rest = (f.astype(np.int64) for f in fractions)
     y, z = rest[0] if rest else None, rest[1] if len(rest) > 1 else None
-    for k, layer in enumerate(_halves(np.full_like(x, ONE), z)):
+    for k, layer in enumerate(_halves(np.full_like(x, ONE) if whole is None else whole, z)):
         for i, column in enumerate(_halves(layer, x)):
             if y is None:
                 yield (i,), column

@@ -123,7 +123,7 @@ def decode_sample(decoder: Decoder, instruction: Instruction) -> Step | None:
             if form.is_cubemap:
                 at = _on_faces(at, texture.description.layers // FACES)
             asked = [[*map(chosen, each)] for each in levels] if texture.mipmap else []
-            found = _take(group, index, at, _detail(texture, asked, count), form.channel)
+            found = _take(group, index, at, _detail(texture, asked), form.channel)
             for output, values in zip(outputs, _written(form, found.values), strict=False):
                 output.reshape(-1)[slice(None) if every else taking] = values
             for part in found.parts:
@@ -216,20 +216,22 @@ class _Found:
     parts: list[_Part]
 
 
-def _take(group: Group, index: int, at: Places, detail: Array, channel: int) -> _Found:
+def _take(group: Group, index: int, at: Places, detail: Array | None, channel: int) -> _Found:
     """Sample or gather at places, of a mipmapped texture the levels that `detail` (n,) asks for."""
     textures = group.wave.program.memory.textures
     mipmap = textures[index].mipmap
     if mipmap is None:
         found = _look(textures[index], at, channel)
         return _Found(found.values, [_Part(index, None, found.corner)])
-    values, parts = np.zeros((len(detail), 0)), []
-    for level, lanes, weights in split_levels(mipmap, detail):
-        found = _look(textures[index + level], at.some(lanes), channel)
+    count = len(at.layer)
+    asked = np.zeros(count) if detail is None else detail
+    values, parts = np.zeros((count, 0)), []
+    for level, lanes, weights in split_levels(mipmap, asked, detail is not None):
+        share = weights if (weights < ONE).any() else None
+        found = _look(textures[index + level], at.some(lanes, share), channel)
         if not values.shape[1]:
-            values = np.zeros((len(detail), found.values.shape[1]), found.values.dtype)
-        part = found.values * weights[:, None] / ONE if (weights < ONE).any() else found.values
-        values[lanes] += part
+            values = np.zeros((count, found.values.shape[1]), found.values.dtype)
+        values[lanes] += found.values
         parts.append(_Part(index + level, lanes, found.corner))
     return _Found(values, parts)
 
@@ -238,11 +240,11 @@ def _look(texture: Texture, at: Places, channel: int) -> Sample:
     return sample(texture, at) if channel < 0 else gather(texture, at, channel)
 
 
-def _detail(texture: Texture, asked: Sequence[Sequence[Array]], count: int) -> Array:
-    """Return the level of detail that each of `count` samples asks for."""
+def _detail(texture: Texture, asked: Sequence[Sequence[Array]]) -> Array | None:
+    """Return the levels of detail (n,) that samples ask for; None where they ask for none."""
     if len(asked) == 2:
         return detail_of(texture.description.extent, asked)
-    return asked[0][0].astype(np.float64) if asked else np.zeros(count)
+    return asked[0][0] if asked else None
 
 
 def _only(shape: tuple[int, ...], lanes: NDArray[np.intp]) -> Mask:

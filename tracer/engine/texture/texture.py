@@ -92,19 +92,21 @@ class Places:
     """Where n lanes sample: `coordinates`, one (n,) array a dimension, x first; `layer` is (n,).
 
     With `fetch` the coordinates are integers that name texels (tex1Dfetch): neither normalised
-    nor filtered. `offsets` are whole texels to add, an array (n,) a dimension, or none.
+    nor filtered. `offsets` are whole texels to add, an array (n,) a dimension, or none. `share` is
+    the weight (n,) in 1/256 that these texels have beside another level's, or none: all.
     """
 
     coordinates: Sequence[Array]
     layer: Array
     fetch: bool = False
     offsets: Sequence[Array] = ()
+    share: Array | None = None
 
-    def some(self, lanes: NDArray[np.intp]) -> "Places":
-        """Those of some lanes only."""
+    def some(self, lanes: NDArray[np.intp], share: Array | None) -> "Places":
+        """Those of some lanes only, with their share."""
         coordinates = [each[lanes] for each in self.coordinates]
         offsets = [each[lanes] for each in self.offsets]
-        return Places(coordinates, self.layer[lanes], self.fetch, offsets)
+        return Places(coordinates, self.layer[lanes], self.fetch, offsets, share)
 
 
 def sample(texture: Texture, at: Places) -> Sample:
@@ -118,12 +120,15 @@ def sample(texture: Texture, at: Places) -> Sample:
         values = _taps(texture, texels, lower, layer, at.fetch)
         if at.fetch:
             values[at.layer != layer] = 0
-        return Sample(_as_read(texture, values), _corners(lower, layer))
+        read = _as_read(texture, values)
+        return Sample(
+            read if at.share is None else read * at.share[:, None] / ONE, _corners(lower, layer)
+        )
     fixed = _fixed(places)
     held = [_held(texture, each, extent[axis], axis) for axis, each in enumerate(fixed)]
     taps = [
         (weight, _taps(texture, texels, _moved(held, step), layer, False))
-        for step, weight in split_weight([each & (ONE - 1) for each in held])
+        for step, weight in split_weight([each & (ONE - 1) for each in held], at.share)
     ]
     lower = [each // ONE for each in fixed]
     alone = sum((each % ONE == 0) << (ALONE + axis) for axis, each in enumerate(fixed))
