@@ -119,6 +119,8 @@ class _Reader:
                 continue
             elif not name and self.take("T"):
                 name = self.argument()
+            elif self.take("Ul"):
+                name, arguments = _join(name, self.closure()), None
             else:
                 is_standard = self.take("St")
                 name = _join(name, "std" if is_standard else self.identifier())
@@ -136,6 +138,30 @@ class _Reader:
             return name, None
         self.seen.append(name)
         return name, self.template_arguments()
+
+    def local(self) -> str:
+        """After `Z`: the function in which a type is, `E`, and what the type is called there."""
+        packs = self.packs
+        scope, arguments = self.nested() if self.take("N") else self.unscoped()
+        if arguments is not None:
+            self.packs = self.last
+            self.type()
+        while not self.take("E"):
+            self.types()
+        self.packs = packs
+        part = self.closure() if self.take("Ul") else self.identifier()
+        if self.take("__") or self.take("_"):  # which of several of that name
+            self.number()
+            self.take("_")
+        return f"{scope}{_angle(arguments)}::{part}"
+
+    def closure(self) -> str:
+        """After `Ul`: what a lambda takes, `E`, and which of its function's it is."""
+        taken: list[str] = []
+        while not self.take("E"):
+            taken += map(plain, self.types())
+        told = ", ".join(taken if taken != ["void"] else [])
+        return f"{{lambda({told})#{self.sequence() + 1}}}"
 
     def identifier(self) -> str:
         """`<length><characters>`; what the compiler wraps around a file's own names is dropped.
@@ -255,6 +281,8 @@ class _Reader:
             return self.function()
         if self.take("T"):
             return f"{self.argument()} @"
+        if self.take("Z"):
+            return f"{self.local()} @"
         if self.take("N"):
             name, arguments = self.nested()
             return f"{name}{_angle(arguments)} @"

@@ -28,6 +28,13 @@ from cutrace.tracer.front.syntax.syntax import written_kernels
         ),
         ("_ZN1a1kINS_1bILi3EEEEEvNT_1cE", "a::k<a::b<3>>(a::b<3>::c)"),
         ("_ZN34_GLOBAL__N__00000000_4_s_cu__Z1kPf4anonIiEEvPT_", "anon<int>(int *)"),
+        ("_Z3runIZ4mainEUliE_EvT_", "run<main::{lambda(int)#1}>(main::{lambda(int)#1})"),
+        (  # the second lambda of S::go<float>, as binutils' c++filt has it
+            "_Z1kIZN1S2goIfEEvT_EUlRfE0_N1a1bIS0_EEEvT0_",
+            "k<S::go<float>::{lambda(float &)#2}, a::b<S>>(a::b<S>)",
+        ),
+        ("_Z1kIZ4mainE5Local_0Evv", "k<main::Local>()"),
+        ("_Z1kIN1SUlvE_EEvv", "k<S::{lambda()#1}>()"),
         ("__nv_static_25__d6e9c21f_8_clock_cu_main__Z1kPfS_", "k(float *, float *)"),
     ],
 )
