@@ -14,9 +14,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from ...errors import CutraceError
-from ...models.analyses.occupancy import Need, Occupancy, launch_occupancy, occupancy, refuse_launch
+from ...models.analyses.occupancy import Need, Occupancy, occupancy, refuse_launch
 from ...models.replay.device.device import Device, Limits
 from ...models.replay.options import ReplayOptions
+from ...models.replay.replay import fit_launch
 from ...traces.reader import LaunchTrace
 from ...traces.schema import LANES
 from ..text.launch_text import launch_text
@@ -116,8 +117,7 @@ def from_launch(
     trace: LaunchTrace, device: Device, options: ReplayOptions, wanted: int | None = None
 ) -> Resident:
     """Answer for a launch of a trace."""
-    numbers = {n for n in trace.instructions()["barrier"].to_pylist() if n is not None}
-    found = launch_occupancy(device, trace.launch, max(1, len(numbers)), options)
+    found = fit_launch(device, trace.launch, trace.instructions(), options)
     return Resident(
         device.key,
         device.name,

@@ -125,18 +125,22 @@ def choose_carveout(limits: Limits, need: Need, cache_config: str | None = None)
     the smallest size that holds the blocks that threads, registers and shared memory leave room
     for; twice as many, up to `carveout_roomy` bytes and to as many blocks as an SM may hold, less
     one for each warp of a block. Without shared memory it is the reserved bytes of 32 blocks,
-    halved for each 256 threads of a block beyond the first. Other devices have all that there is.
+    halved for each 256 threads of a block beyond the first. Where barriers leave room for fewer
+    blocks, these count as what an SM may hold. Other devices have all that there is.
     """
     sizes, taken = limits.shared_carveouts, _taken(limits, need)
     if cache_config is not None or not limits.carveout_roomy:
         return _carveout(limits, taken, cache_config)
-    most = min(limits.blocks_per_sm, limits.warps_per_sm // need.warps)
+    held = limits.blocks_per_sm
+    if limits.barriers_per_sm:
+        held = min(held, limits.barriers_per_sm // need.barriers)
+    most = min(held, limits.warps_per_sm // need.warps)
     if need.registers:
         most = min(most, max(1, _CALCULATORS[limits.calculator](limits, need)))
     if not need.shared:
-        wanted = limits.shared_reserved * 32 >> max(0, need.threads // 256 - 1)
+        wanted = limits.shared_reserved * min(32, held) >> max(0, need.threads // 256 - 1)
     else:
-        room = max(most, min(2 * most, limits.blocks_per_sm - need.warps)) * taken
+        room = max(most, min(2 * most, held - need.warps)) * taken
         fitting = min(most, limits.shared_per_sm // taken) * taken
         wanted = max(fitting, min(room, limits.carveout_roomy))
     return next((size for size in sizes if size >= wanted), sizes[-1])

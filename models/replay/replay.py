@@ -131,9 +131,12 @@ class LaunchReplay:
 def fit_launch(
     device: Device, launch: Launch, instructions: pa.Table, options: ReplayOptions
 ) -> Occupancy:
-    """How many blocks of a launch an SM of a device holds at once, and what limits them."""
-    named = {n for n in instructions["barrier"].to_pylist() if n is not None}
-    return launch_occupancy(device, launch, max(1, len(named)), options)
+    """How many blocks of a launch an SM of a device holds at once, and what limits them.
+
+    A block takes the barriers from 0 to the highest that its code names.
+    """
+    named = (n for n in instructions["barrier"].to_pylist() if n is not None)
+    return launch_occupancy(device, launch, 1 + max(named, default=0), options)
 
 
 def launch_counts(

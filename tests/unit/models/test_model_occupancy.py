@@ -33,6 +33,14 @@ def made_for(arch: str, registers: int) -> Resources:
     return Resources(arch, registers, 0, 0, 0)
 
 
+def test_barriers_leave_room_for_fewer_blocks_and_less_shared_memory() -> None:
+    # what Nsight Compute said of an H100: blocks of 64 threads with 16 registers, of which one has
+    # 8 bytes and barriers 0 to 2 (64 / 3 = 21), one has no bytes and barriers 0 to 4 (64 / 5 = 12)
+    limits = load_device("h100").limits
+    found = [occupancy(limits, Need(64, 16, *each)) for each in ((8, 3), (0, 5))]
+    assert [(one.limits["barriers"], one.carveout) for one in found] == [(21, 32768), (12, 16384)]
+
+
 def test_nvidias_own_header_gives_the_same_limits_for_recorded_launches() -> None:
     with RECORDED.open(newline="") as file:
         rows = list(csv.DictReader(file))
