@@ -1,10 +1,11 @@
 """Record the programs of scripts/capture/pack_unseen.py, and compare them with what a chip did.
 
-    python scripts/compare_unseen.py FOLDER PROGRAMS.jsonl.gz... [--seconds N]
+    python scripts/compare_unseen.py FOLDER PROGRAMS.jsonl.gz... [--seconds N] [--draw NAME]
 
 FOLDER is what was packed; the lines are what scripts/capture/programs.py brought back, a later file
 in place of an earlier one. Recordings are kept in FOLDER/traces: a second run records what is
-missing alone. How each program ended, the counts and the pairs go to tests/validate/programs, and
+missing alone. A draw has its own files and its own text (tests/silicon/unseen.py). How each program
+ended, the counts and the pairs go to tests/validate/programs, and
 `python scripts/write/validation.py --programs` writes the section of docs/validation.md.
 """
 
@@ -26,11 +27,14 @@ sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "scripts" / "capture")]
 
 from keep_programs import launches as table_of  # noqa: E402
 from silicon.programs_page import keep_pairs  # noqa: E402
-from silicon.unseen import COMPARED, LAUNCHES, OUTCOMES, Ended, compare_captured  # noqa: E402
+from silicon.unseen import DRAWS, Ended, compare_captured  # noqa: E402
 
 import cutrace  # noqa: E402
 from cutrace.errors import CutraceError  # noqa: E402
 
+NOTHING = "it called nothing of CUDA"
+WHY = {"it was ended after": "it was cut off by time", NOTHING: NOTHING}
+"""Why a program has no whole trace, by what cutrace says then."""
 PRINTED = 60_000
 """Characters that are compared."""
 OF_TIME = re.compile(
@@ -62,7 +66,7 @@ def record(said: dict[str, Any], folder: Path, seconds: float) -> dict[str, Any]
             cwd=folder / said["folder"], stdin=subprocess.DEVNULL, capture_output=True,
         )  # fmt: skip
         err = done.stderr.decode(errors="replace")
-        why = "it was cut off by time" if "it was ended after" in err else ""
+        why = next((told for word, told in WHY.items() if word in err), "")
         refused = re.search(r"cutrace: (.* is not supported)", err)
         told.write_text(json.dumps({
             "status": done.returncode,
@@ -92,6 +96,8 @@ def ends(
             yield Ended(said["collection"], said["name"], run["status"], -1, 0, False, why), []
             continue
         done = record(said, place, seconds)
+        if done["why"] == NOTHING:
+            continue  # a program of the host's alone
         found, count = [], 0
         try:
             trace = cutrace.read_trace(done["trace"])
@@ -117,14 +123,16 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("captured", nargs="+", type=Path)
     parser.add_argument("--seconds", type=float, default=150)
+    parser.add_argument("--draw", choices=[each.name for each in DRAWS], default=DRAWS[-1].name)
     asked = parser.parse_args()
+    kept_in = next(each for each in DRAWS if each.name == asked.draw)
     place = asked.folder.resolve()
     (place / "traces").mkdir(exist_ok=True)
     packed = json.loads((place / "programs.json").read_text())
     both = list(ends(packed, captured(asked.captured), place, asked.seconds))
-    pl.DataFrame([asdict(how) for how, _ in both]).write_parquet(OUTCOMES)
+    pl.DataFrame([asdict(how) for how, _ in both]).write_parquet(kept_in.outcomes)
     pairs = [beside for _, found in both for beside in found]
-    keep_pairs(pairs, COMPARED)
+    keep_pairs(pairs, kept_in.compared)
     names = {how.program for how, _ in both}
     tables = [table_of(file).filter(pl.col("program").is_in(names)) for file in asked.captured]
     every = pl.concat(tables, how="diagonal_relaxed")
@@ -132,7 +140,7 @@ def main() -> None:
     facts = ["size", "collection", "program", "number", "kernel", "grid", "block"]
     times = ["gpu__time_duration.sum", "gpc__cycles_elapsed.max"]
     every.select(*facts, *times, *(name for name in kept if name not in times)).write_parquet(
-        LAUNCHES, compression="zstd", compression_level=19
+        kept_in.launches, compression="zstd", compression_level=19
     )
 
 

@@ -46,7 +46,8 @@ def launches(file: Path) -> pl.DataFrame:
     rows = []
     for line in gzip.decompress(file.read_bytes()).decode().splitlines():
         run = json.loads(line)
-        for number, launch in enumerate(run["launches"]):
+        counted_ones = [each for each in run["launches"] if each["counters"]]
+        for number, launch in enumerate(counted_ones):
             counted = launch["counters"]
             rows.append({
                 "size": run["size"],

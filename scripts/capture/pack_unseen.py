@@ -60,12 +60,12 @@ def _is_skipped(program: Program, said: Mapping[str, Any]) -> bool:
     if "skip" in said and re.search(said["skip"], program.name):
         return True
     texts = ((program.folder / name).read_text(errors="replace") for name in program.sources)
-    return "skip_text" in said and any(said["skip_text"] in text for text in texts)
+    return "skip_text" in said and any(re.search(said["skip_text"], text) for text in texts)
 
 
 def _with(program: Program, checkout: Path, said: Mapping[str, Any]) -> Program:
     own = said.get("programs", {}).get(program.name, {})
-    flags = [*program.flags, *said.get("flags", ()), "-I{home}"]
+    flags = [*program.flags, *said.get("flags", ()), *own.get("flags", ()), "-I{home}"]
     places = {"{root}": str(checkout), "{home}": str(program.folder)}
     for word, place in places.items():
         flags = [flag.replace(word, place) for flag in flags]

@@ -112,6 +112,21 @@ REASONS = (
     ("02.04-euclidean", "registers", "the program's nvcc 13.0 makes 103 registers of it, 13.5 101"),
     ("heartwall", "", "nvcc 13.5 makes 32 registers of it, nvcc 13.0 the chip's 40"),
     (
+        "src/001-basic|empty/empty|Chapter09/multiGPU|GPGPU_basic/12|misc/cuda_hello",
+        "",
+        "`printf` is the driver's code on the chip",
+    ),
+    (
+        "ProfilingExamples/global_vs_shared",
+        "conflicts",
+        "the chip counts turns in which atomics wait, too",
+    ),
+    (
+        "day023/genetic",
+        "tag_requests",
+        "which rivals a thread draws by `curand_kernel.h` is by the time of day",
+    ),
+    (
         "ch12",
         "registers",
         "`free` is the driver's code on the chip, which takes 32 registers",
@@ -194,12 +209,13 @@ def section() -> Iterator[str]:
     yield NOT_NEAR.rstrip("\n")
     yield from _far([b for b in compared if b.kind == "cache"])
     yield from _others([b for b in kept(OTHERS) if b.kind == "count"])
-    yield from _unseen([b for b in kept(unseen.COMPARED) if b.kind == "count"])
+    for draw in unseen.DRAWS:
+        yield from _unseen(draw, [b for b in kept(draw.compared) if b.kind == "count"])
 
 
-def _unseen(counts: Sequence[Beside]) -> Iterator[str]:
+def _unseen(draw: unseen.Draw, counts: Sequence[Beside]) -> Iterator[str]:
     """The part about programs that were never run before."""
-    yield unseen.head(counts, shares, _percent)
+    yield unseen.head(draw, counts, shares, _percent)
     yield from _left_out(counts)
     yield FAR.rstrip("\n")
     yield from _far(counts)
