@@ -1,8 +1,9 @@
 """Accel-Sim: a trace as the files that its tracer writes, `kernelslist.g` and `kernel-N.traceg`.
 
 Instructions are PTX with the nearest SASS name; what an assembler turns into nothing is left out.
-The addresses of global memory are those of the trace, shared and local ones lie in windows. Lines
-are of tracer version 3, which has no immediates.
+The addresses of global memory are those of the trace, which caches' sets follow; shared and local
+ones lie in windows. Lines are of tracer version 3, which has no immediates. The simulator takes
+address 0 for no access: it misses a lane that is alone in the first sector of all.
 
 What the format has no room for: constants' and texels' addresses; the shared side of an
 asynchronous copy; source files; lanes off under a predicate, but in all warps of a block; names.
@@ -30,10 +31,13 @@ from .machine_names import machine_name
 from .steps import Paths, Steps, read_columns, read_paths
 
 DEVICE = ""
-SHARED_WINDOW, LOCAL_WINDOW = 0x7FFE00000000, 0x7FFD00000000
+SHARED_WINDOW, LOCAL_WINDOW = 0x7FFD00000000, 0x7FFE00000000
+"""The simulator takes a generic address for shared only from the one up to the other."""
 WINDOWS = {Space.SHARED: SHARED_WINDOW, Space.LOCAL: LOCAL_WINDOW}
 ADDRESSED = (Space.GLOBAL, Space.SHARED, Space.LOCAL)
 """Spaces of which the format has addresses."""
+BINARIES = (60, 61, 70, 75, 80, 86)
+"""Machine codes whose opcodes the simulator knows (gpu-simulator/ISA_Def); it stops at others."""
 REGISTERS = 254
 SOURCES = 4
 FORMAT = (
@@ -138,14 +142,14 @@ class _Kernel:
 
     def _headers(self) -> Iterator[str]:
         launch = self.launch
-        newest = max(launch.resources, key=lambda r: r.arch, default=None)
+        binary, registers = _binary(launch)
         yield f"-kernel name = {launch.kernel}"
         yield f"-kernel id = {self.trace.number + 1}"
         yield f"-grid dim = ({','.join(map(str, launch.grid))})"
         yield f"-block dim = ({','.join(map(str, launch.block))})"
         yield f"-shmem = {launch.shared_static + launch.shared_dynamic}"
-        yield f"-nregs = {newest.registers if newest else 32}"
-        yield f"-binary version = {newest.arch.removeprefix('sm_').rstrip('af') if newest else 80}"
+        yield f"-nregs = {registers}"
+        yield f"-binary version = {binary}"
         yield "-cuda stream id = 0"
         yield f"-shmem base_addr = 0x{SHARED_WINDOW:016x}"
         yield f"-local mem base_addr = 0x{LOCAL_WINDOW:016x}"
@@ -235,6 +239,13 @@ class _Kernel:
             place = int(np.searchsorted(template.step, step))
             lines[place] = f"{before}{mask:08x} {behind} {self.rows[pc]['bytes']} {text} \n"
         return lines
+
+
+def _binary(launch: Launch) -> tuple[int, int]:
+    """The newest machine code of a launch that the simulator knows, and the registers of it."""
+    arch = {int(r.arch.removeprefix("sm_").rstrip("af")): r.registers for r in launch.resources}
+    known = max((binary for binary in BINARIES if binary in arch), default=BINARIES[-2])
+    return known, arch.get(known, max(arch.values(), default=32))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
