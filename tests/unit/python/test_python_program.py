@@ -158,6 +158,7 @@ def test_what_numba_offers_is_there(tmp_path: Path) -> None:
 
 LINKED = """
 import numpy as np
+from cuda.bindings import driver
 from numba import cuda
 
 source = '''
@@ -173,9 +174,14 @@ plus = cuda.declare_device("plus", "int32(int32, int32)", link=cuda.CUSource(sou
 def add(out):
     out[cuda.threadIdx.x] = plus(cuda.threadIdx.x, 40)
 
-out = np.zeros(3, np.int32)
+out = cuda.to_device(np.zeros(3, np.float32))
 add[1, 3](out)
-print(out, "call" in next(iter(add.inspect_lto_ptx().values())))  # it is inlined
+module = driver.cuModuleLoadData(open("scale.ptx", "rb").read() + b"\\0")[1]
+scale = driver.cuModuleGetFunction(module, b"scale")[1]
+place = np.array([out.__cuda_array_interface__["data"][0]], np.uint64)
+pointers = np.array([place.ctypes.data], np.uint64)
+driver.cuLaunchKernel(scale, 1, 1, 1, 3, 1, 1, 0, 0, pointers.ctypes.data, 0)  # of cuda-python
+print(out.copy_to_host(), "call" in next(iter(add.inspect_lto_ptx().values())))  # it is inlined
 try:
     cuda.jit("void()", link=[cuda.CUSource("wrong", name="wrong.cu")])(lambda: None)
 except Exception as error:
@@ -184,10 +190,16 @@ except Exception as error:
 
 
 @has_numba_cuda
-def test_kernels_of_numba_are_linked_to_cuda_c(tmp_path: Path) -> None:
+def test_kernels_of_numba_are_linked_to_cuda_c_and_share_arrays_with_another_package(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "scale.ptx").write_text(SCALE)
     done = run(tmp_path, LINKED)
     assert done.status == 0, done.err
-    assert done.out.splitlines() == ["[40 41 42] False", "True False"]
+    assert done.out.splitlines() == ["[80. 82. 84.] False", "True False"]  # twice 40 + 0, 1, 2
+    kernels = [each.launch.kernel for each in done.trace.launches]
+    assert len(kernels) == 2
+    assert kernels[1] == "scale"
     sources = done.trace.manifest.sources
     assert any("*sum = a + b;" in text for text in sources.values())
 
