@@ -16,8 +16,9 @@ request. A tap of weight zero is left out, and one beyond the border reads what 
 the lowest, `x` from the byte's place in its row and `y` from the row's. Tiles follow one another
 in rows of tiles.
 
-What is not: how many turns two levels of a mipmapped texture take; each is counted as a texture of
-its own.
+What is not: a sample of two levels of a mipmapped texture is one request, whose sectors are those
+of both levels (measured on 9.0); here each level is counted as a texture of its own, so that its
+requests are two.
 
 Source: CUDA C Programming Guide 7.5, appendix F; Tegra X1 Technical Reference Manual (tiles since
 2.x); envytools, G80 surface formats (tiles of 1.x); docs/validation.md for requests, which were
