@@ -129,6 +129,9 @@ class Held:
             told = as_lists(told)
         start = int(loops.hold(*told, table, head, held, start))
         groups.many, self.lowest = int(head[0]), int(head[2])
+        if reaches.are_places:
+            pattern = held[plain.FIELDS.index("pattern")][: int(head[1])]
+            pattern[:] = reaches.patterns[pattern]
         self.many += int(head[1])
         return start
 

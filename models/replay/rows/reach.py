@@ -20,12 +20,14 @@ Named: TypeAlias = tuple[NDArray[np.uint32], int, NDArray[np.int32]]
 @dataclass(slots=True)
 class Reaches:
     """The patterns that rows had lately, `patterns` (shapes,), and their lowest and highest offset,
-    both (shapes,): `ends`.
+    both (shapes,): `ends`. `are_places` says whether rows were last named by their place in these,
+    not by their pattern.
     """
 
     shapes: Shapes
     patterns: Ints = field(default_factory=_NOTHING.copy, init=False)
     ends: tuple[Ints, Ints] = field(default=(_NOTHING, _NOTHING), init=False)
+    are_places: bool = field(default=False, init=False)
     _known: tuple[int, NDArray[np.int32]] = field(default=_NO_SHAPES, init=False)
 
     def name(self, loops: ModuleType | None, pattern: NDArray[np.uint32]) -> Named:
@@ -33,6 +35,7 @@ class Reaches:
 
         `loops` are those of `counting.py`, if they are compiled.
         """
+        self.are_places = loops is None
         if loops is None:
             self._known = _NO_SHAPES
             self.patterns, number = self.shapes.number(pattern.astype(np.int64))
@@ -46,6 +49,7 @@ class Reaches:
             distinct, number = np.unique(pattern, return_inverse=True)
             self._known, self.patterns = _NO_SHAPES, distinct.astype(np.int64)
             named = number.astype(np.uint32), 0, np.arange(len(distinct), dtype=np.int32)
+            self.are_places = True
         else:
             seen, shape = np.zeros(span, np.bool_), np.full(span, -1, np.int32)
             loops.mark_patterns(pattern, first, seen)

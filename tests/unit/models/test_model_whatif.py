@@ -81,6 +81,20 @@ def test_a_padded_tile_counts_as_the_kernel_that_really_has_it(device: str, tmp_
         assert one.launch.shared_static == other.launch.shared_static
 
 
+def test_rows_for_caches_keep_their_pattern_where_loops_are_not_compiled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cutrace.models.replay.ordered.ordered.counting_loops", lambda rows: None)
+    source = GALLERY / "transpose" / "transpose_shared.cu"
+    trace = record(source, [], tmp_path / "t.cutrace")
+    # patterns 1 and 2, those of the tile, are not used once it is padded: global ones are 0 and 3
+    padded = cutrace.analyze(trace, "gtx580", pad={"tile": 1}, as_if=True).launches[0]
+    moved = cutrace.analyze(trace, "gtx580", align={"tile": 512}, as_if=True).launches[0]
+    hits = [launch.counters["l2_write_hits"] for launch in (padded, moved)]
+    # of the 64 bytes that a half-warp stores the first of two sectors misses: 1024 / 2
+    assert hits == [512, 512]
+
+
 def test_rows_that_one_pads_are_said_with_the_memory_that_they_take(tmp_path: Path) -> None:
     said = counted(shared(tmp_path, column(32)), pad={"tile": 1}).remarks
     assert said[:2] == (
