@@ -58,4 +58,5 @@ def explain_missing(source: str, name: str, kernels: tuple[KernelSignature, ...]
     else:
         reason = nearest(name, [each.name for each in kernels])
     listed = "".join(f"\n  {each}" for each in kernels) or " none"
-    return f"{source} has no kernel `{name}`{reason}; its kernels:{listed}"
+    place = source or "a module from memory"
+    return f"{place} has no kernel `{name}`{reason}; its kernels:{listed}"

@@ -176,7 +176,7 @@ def test_what_the_driver_has_not_is_an_error_of_its_own(tmp_path: Path) -> None:
     done = drive(tmp_path, source)
     # cuda.h: not found 500, no image 209, invalid value 1, invalid context 201, not supported 801
     assert (done.status, done.out) == (0, "1 1 1 500 209 1 0 201 801\n"), done.err
-    assert "has no kernel `absent`" in done.err
+    assert "cutrace: a module from memory has no kernel `absent`" in done.err
     assert "a module has machine code alone (a cubin), no PTX" in done.err
     assert "cuIpcGetMemHandle is not supported; the program gets CUDA_ERROR_NOT_SUPPO" in done.err
 
