@@ -234,15 +234,21 @@ def _between(owner: int, ways: Iterable[int], before: Graph) -> frozenset[int]:
 
 def _is_kept(region: _Region, loops: list[_Region], kinds: Kinds) -> bool:
     """Whether the assembler has a barrier for a region: not if a switch leaves it, or a loop inside
-    has a way out to its end and another one to somewhere else, but to the end of the function."""
+    has a way out to its end and another one to somewhere else, but to the end of the function; nor
+    for `if (a || b)` without an `else`, with branches alone whose other way is the next barrier."""
     inside = [loop.blocks for loop in loops if loop.blocks < region.blocks and not region.is_loop]
-    return all(
-        region.leads(after)
-        for block in region.blocks
-        for after in region.flow[block]
-        if block in kinds.switches
-        or (after not in kinds.returns and any(block in blocks for blocks in inside))
+    left = [(b, o) for b in region.blocks for o in region.flow[b] if not region.leads(o)]
+    by_switch = any(block in kinds.switches for block, _ in left)
+    of_loops = any(
+        after not in kinds.returns and any(block in blocks for blocks in inside)
+        for block, after in left
     )
+    conditions = (
+        not region.is_loop
+        and {after for _, after in left} == {region.last}
+        and all(len(set(region.flow[block])) > 1 for block in region.blocks)
+    )
+    return not (by_switch or of_loops or conditions)
 
 
 def _size(region: _Region) -> int:

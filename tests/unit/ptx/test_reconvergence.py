@@ -69,6 +69,11 @@ def test_both_conditions_or_else() -> None:
     }
 
 
+def test_either_condition_without_else_has_no_barrier() -> None:
+    # if (0 || 1) 2; 3
+    assert found({0: [2, 1], 1: [3, 2], 2: [3], 3: []}, 3) == {}
+
+
 def test_a_return_in_one_side_does_not_part_the_rest() -> None:
     # if (0) { 1: if (..) return; 2 } else 3; 4; 5: ret
     graph = {0: [3, 1], 1: [5, 2], 2: [4], 3: [4], 4: [5], 5: []}
