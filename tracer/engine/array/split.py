@@ -1,8 +1,10 @@
 """The splits of each warp: a stack of (next block, joining block, lanes), as arrays over warps.
 
-A branch that divides a warp leaves its parent waiting at the immediate post-dominator and stacks
-the two sides, the taken one on top; a split that reaches its joining block is popped. A call stacks
-a split that joins at the callee's exit. A warp whose stack is empty has ended.
+A branch that divides a warp leaves its parent waiting where the lanes meet and stacks the two
+sides, the taken one on top; a split that reaches its joining block is popped. That is the immediate
+post-dominator; where some lanes go another way (tracer/ptx/reconvergence.py), another parent waits
+for these, further on. A call stacks a split that joins at the callee's exit. A warp whose stack is
+empty has ended.
 """
 
 from collections.abc import Iterator
