@@ -71,7 +71,7 @@ def test_a_narrow_terminal_gets_a_block_a_device_and_no_cell_is_cut() -> None:
 
 def test_the_devices_of_a_costly_line_take_the_lines_that_they_need() -> None:
     text = render(two_devices(width=40), "table")
-    assert "\ncosts most: reverse.cu:3  out[n - i] = v;\n" in text
+    assert "\ncosts most: reverse.cu:3  out[n - i] =\n  v;\n" in text
     assert "\n  83 % of the bytes moved on 8800gtx,\n  h200\n" in text
 
 
