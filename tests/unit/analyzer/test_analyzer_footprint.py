@@ -55,6 +55,7 @@ def test_constants_are_counted_and_inactive_lanes_are_not(tmp_path: Path) -> Non
 
 
 @given(st.lists(st.integers(0, 255), min_size=1, max_size=32), st.sampled_from([4, 8, 16]))
+@pytest.mark.slow
 def test_any_words_are_counted_as_a_set_of_bytes_would(
     tmp_path_factory: pytest.TempPathFactory, words: list[int], width: int
 ) -> None:

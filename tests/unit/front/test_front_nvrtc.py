@@ -95,6 +95,7 @@ def test_ctrl_c_ends_a_compilation_and_not_the_next(compiler: nvrtc._Process) ->
     assert nvrtc.compile_program(KERNEL, "k.cu", "compute_75").ptx
 
 
+@pytest.mark.slow
 def test_the_process_ends_with_the_one_that_asks(tmp_path: Path) -> None:
     read, write = os.pipe()
     child = os.fork()

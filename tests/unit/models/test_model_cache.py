@@ -356,6 +356,7 @@ def test_a_cache_that_there_cannot_be_is_refused(keys: dict[str, Any], said: str
 
 @given(st.data())
 @settings(max_examples=60, deadline=None)
+@pytest.mark.slow
 def test_counts_do_not_depend_on_batches_nor_on_the_compiler(data: st.DataObject) -> None:
     keys = data.draw(st.sampled_from(GEOMETRIES))
     kinds = (

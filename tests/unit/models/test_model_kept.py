@@ -50,6 +50,7 @@ def same(ours: Profile, theirs: Profile) -> bool:
     )
 
 
+@pytest.mark.slow
 def test_a_second_question_is_answered_without_a_replay(trace: Trace, replayed: list[str]) -> None:
     first = analyze(trace, device="h200")
     assert replayed == ["h200"]
@@ -82,6 +83,7 @@ def test_what_else_is_asked_is_another_replay(
     assert replayed == ["h200", "h200"]
 
 
+@pytest.mark.slow
 def test_a_trace_that_was_recorded_again_is_replayed(trace: Trace, replayed: list[str]) -> None:
     (before,) = analyze(trace, device="h200").launches
     again = hand_trace(trace.path.with_name("b.cutrace"), [Access(warp(stride=4))])

@@ -331,6 +331,7 @@ def by_hand(history: History) -> Counter[tuple[int, int]]:
 @given(
     st.lists(st.tuples(WARPS, WARPS, WARPS), min_size=1, max_size=3), st.booleans(), st.booleans()
 )
+@pytest.mark.slow
 def test_pairs_are_those_that_plain_python_finds(
     blocks: list[tuple[Sequence[Event], ...]], tight: bool, collide: bool
 ) -> None:

@@ -253,6 +253,7 @@ def test_a_declared_size_is_refused_before_memory_is_taken(trace: Trace) -> None
         list(trace.launches[0].access_batches())
 
 
+@pytest.mark.slow
 def test_damage_is_a_message_and_never_a_crash(trace: Trace) -> None:
     chance = random.Random(7)
     copy = trace.path.parent / "copy.cutrace"

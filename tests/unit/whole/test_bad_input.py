@@ -176,6 +176,7 @@ def test_recursion_without_end_is_a_fault_that_names_the_line() -> None:
         gpu.compile(source).get_function("k")[4, 256](gpu.device_array(4, np.int32))
 
 
+@pytest.mark.slow
 def test_recursion_with_large_arrays_has_the_local_memory_of_a_device() -> None:
     # 100000 integers a level, 400000 bytes and some registers: two levels are over 524288
     source = """

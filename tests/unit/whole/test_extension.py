@@ -105,6 +105,7 @@ def test_counters_of_ones_own_stand_among_the_plain_ones(
         fresh()
 
 
+@pytest.mark.slow
 def test_a_devices_file_names_its_counters_for_one_command(
     tmp_path: Path, trace: Trace, capsys: pytest.CaptureFixture[str]
 ) -> None:

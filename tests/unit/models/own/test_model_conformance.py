@@ -99,6 +99,7 @@ def test_models_of_cutrace_keep_the_contract(stage: str) -> None:
 
 
 @pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.slow
 def test_what_breaks_the_contract_is_named_with_the_row(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], fault: str
 ) -> None:
@@ -125,6 +126,7 @@ def test_a_model_that_keeps_the_contract_passes(
     assert "it has keys without a default, room: name a device's" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_the_template_runs_and_its_own_tests_pass(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
