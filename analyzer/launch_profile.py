@@ -96,11 +96,6 @@ class LaunchProfile(Packing):
         vars(again).update(number=number, launch=launch, same=self.origin)
         return again
 
-    def pack(self) -> None:
-        """Hold what the models counted packed."""
-        self.raw.pack()
-        super().pack()
-
     @property
     def limited_by(self) -> str:
         """The resource that needs the longest; empty where nobody knows."""

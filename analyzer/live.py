@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from ..errors import CutraceError
 from ..models.replay.live import LiveTrace
 from ..models.replay.options import ReplayOptions
-from .profile import Profile, Question, find_places, launch_profile, read_question
+from .counted import Counted, Question, profile_counted, read_question
+from .profile import Profile
 
 SAID = (
     "counted while it ran, without a trace: what caches hold is not counted, and loads and stores"
@@ -23,13 +24,12 @@ class Listener:
     def profile(self) -> Profile:
         """Return the profile of all launches, once the session has ended."""
         manifest = self.trace.manifest
-        launches = (
-            launch_profile(self.question, counts, launch.table, places, None, (SAID,))
+        counted = [
+            Counted(counts, launch.table, supposed=(SAID,))
             for launch, by_device in self.trace.results()
-            for places in [find_places(launch.table, manifest)]
             for counts in by_device
-        )
-        return Profile(tuple(launches), manifest)
+        ]
+        return Profile(tuple(profile_counted(self.question, manifest, counted)), manifest)
 
 
 def listen(options: ReplayOptions) -> Listener:

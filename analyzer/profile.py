@@ -3,42 +3,25 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, partial
-from os import PathLike, environ
+from os import PathLike
 from pathlib import Path
 from time import monotonic
-from typing import Any
 
 import polars as pl
-import pyarrow as pa
 
-from ..models.replay.count.counts import LaunchCounts
-from ..models.replay.device.device import Device, load_devices
-from ..models.replay.device.measured import load_measured
 from ..models.replay.jobs import cores, replay_in_jobs, run_beside
-from ..models.replay.options import DEFAULT_DEVICE, ReplayOptions, tell_nobody
+from ..models.replay.options import ReplayOptions, tell_nobody
 from ..models.replay.whatif.suppose import suppose
 from ..option import taking
 from ..traces.reader import LaunchTrace, Trace, read_trace
 from ..traces.schema import Launch, Manifest
-from .counting.arithmetic import with_flops, with_lanes, without_flops
-from .counting.bounds import Bound, find_bounds, sampled_bounds
-from .counting.evaluate import Raw
+from .counted import Counted, Question, profile_counted, read_question
 from .counting.footprint import Touched
-from .counting.idle import NOTHING, did_nothing
-from .counting.instruction_mix import with_mix, without_mix
-from .counting.launch_facts import launch_facts
-from .counting.left_out import find_left_out
-from .counting.levels import with_levels
-from .counting.lsu_exclusions import with_apart
-from .counting.roofline import find_roof
-from .counting.turns import Turns, count_turns
-from .counting.with_columns import Added, widen
+from .counting.packed import pack_together
+from .counting.turns import count_turns
 from .launch_profile import LaunchProfile, count_totals
 from .sheet.view import View
-from .text.kept_text import kept_text
-from .time.estimate import Asked, Estimate, estimate
-from .time.sample_warps import Ran, sample_warps
-from .time.throughput import PROFILED
+from .time.sample_warps import sample_warps
 
 FRAME = {
     "launch": pl.Int64,
@@ -49,7 +32,7 @@ FRAME = {
 }
 """Columns of `Profile.frame`."""
 TOGETHER = 64
-"""Launches whose totals are worked out at once; of a trace of more the frames are packed."""
+"""Launches whose profiles are made at once; of a trace of more the frames are packed."""
 WORTH_PROCESSES = 3.0
 """Seconds of replay that are worth starting processes for: each takes about one to load."""
 
@@ -141,7 +124,7 @@ def count_supposed(trace: Trace, options: ReplayOptions) -> Profile:
     return Profile(tuple(_each_launch(read_question(options), trace)), trace.manifest)
 
 
-def _each_launch(question: "Question", trace: Trace) -> Iterator[LaunchProfile]:
+def _each_launch(question: Question, trace: Trace) -> Iterator[LaunchProfile]:
     """Replay every launch on every device; what repeats an earlier one is not replayed again."""
     first = first_alike(trace.launches)
     profiles = dict(_profile_part(question, trace, list(dict.fromkeys(first))))
@@ -165,29 +148,44 @@ def first_alike(launches: Sequence[LaunchTrace]) -> list[int]:
 
 
 def _profile_launches(
-    question: "Question", trace: Trace, numbers: Sequence[int]
+    question: Question, trace: Trace, numbers: Sequence[int]
 ) -> dict[int, list[LaunchProfile]]:
     """Replay launches on every device, in several processes once the rest would take seconds."""
-    began, found = monotonic(), dict[int, list[LaunchProfile]]()
+    began, jobs, rest = monotonic(), 1, numbers
+    found, counted = dict[int, list[LaunchProfile]](), dict[int, list[Counted]]()
     for done, number in enumerate(numbers):
-        if done and done % TOGETHER == 0:
-            _settle(trace, {n: found[n] for n in numbers[done - TOGETHER : done]})
+        if len(counted) == TOGETHER:
+            found |= _settle(trace, _profile(question, trace, counted))
+            counted.clear()
         part = partial(_tell_part, question.options.tell, done, len(numbers))
-        found[number] = [*_on_devices(question, trace.launches[number], trace.manifest, part)]
+        is_ptx = not trace.manifest.is_machine_code
+        counted[number] = [*_on_devices(question, trace.launches[number], is_ptx, part)]
         rest = numbers[done + 1 :]
         left = (monotonic() - began) / (done + 1) * len(rest)
         if (jobs := _jobs(question.options.jobs, len(rest), left)) > 1:
-            return found | _spread(question, trace, rest, jobs)
-    return found
+            break
+    found |= _profile(question, trace, counted)
+    return found | _spread(question, trace, rest, jobs) if jobs > 1 else found
 
 
-def _settle(trace: Trace, found: Mapping[int, Sequence[LaunchProfile]]) -> None:
+def _profile(
+    question: Question, trace: Trace, counted: Mapping[int, Sequence[Counted]]
+) -> dict[int, list[LaunchProfile]]:
+    """Make profiles of launches that were counted on devices."""
+    every = [one for each in counted.values() for one in each]
+    profiles = iter(profile_counted(question, trace.manifest, every))
+    return {number: [next(profiles) for _ in each] for number, each in counted.items()}
+
+
+def _settle(trace: Trace, found: dict[int, list[LaunchProfile]]) -> dict[int, list[LaunchProfile]]:
     """Work out totals, and hold as little as can be of launches that may be thousands."""
-    count_totals(profile for profiles in found.values() for profile in profiles)
-    for number, profiles in found.items():
+    profiles = [profile for each in found.values() for profile in each]
+    count_totals(profiles)
+    pack_together(profiles)
+    pack_together([profile.raw for profile in profiles])
+    for number in found:
         trace.launches[number].forget()
-        for profile in profiles:
-            profile.pack()
+    return found
 
 
 def _jobs(asked: int | None, launches: int, seconds: float) -> int:
@@ -196,7 +194,7 @@ def _jobs(asked: int | None, launches: int, seconds: float) -> int:
 
 
 def _spread(
-    question: "Question", trace: Trace, numbers: Sequence[int], jobs: int
+    question: Question, trace: Trace, numbers: Sequence[int], jobs: int
 ) -> dict[int, list[LaunchProfile]]:
     """Replay launches in several processes."""
     alone = replace(question, options=replace(question.options, jobs=1))
@@ -211,7 +209,7 @@ def _spread(
 
 
 def _profile_part(
-    question: "Question", trace: Trace, numbers: Sequence[int]
+    question: Question, trace: Trace, numbers: Sequence[int]
 ) -> list[tuple[int, list[LaunchProfile]]]:
     """What one process replays; the totals are worked out there, too."""
     found = _profile_launches(question, trace, numbers)
@@ -235,171 +233,12 @@ def _repeats(launch: LaunchTrace, first: Launch) -> bool:
 
 
 def _on_devices(
-    question: "Question",
-    launch: LaunchTrace,
-    manifest: Manifest,
-    tell: Callable[[float], None],
-) -> Iterator[LaunchProfile]:
+    question: Question, launch: LaunchTrace, is_ptx: bool, tell: Callable[[float], None]
+) -> Iterator[Counted]:
     """Replay a launch on every device."""
-    instructions = launch.instructions()
-    places = find_places(instructions, manifest)
-    touched = Touched(launch)
+    instructions, touched = launch.instructions(), Touched(launch)
     turns = cache(partial(count_turns, launch))
-    ran = None if manifest.is_machine_code else cache(partial(sample_warps, launch))
+    ran = cache(partial(sample_warps, launch)) if is_ptx else None
     devices = list(question.devices.values())
     for counts in replay_in_jobs(launch, devices, question.options, tell):
-        yield launch_profile(
-            question, counts, instructions, places, touched, launch.supposed, turns, ran
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """What is asked of every launch: the devices by key, and how to replay and count."""
-
-    devices: Mapping[str, Device]
-    options: ReplayOptions
-
-
-def read_question(options: ReplayOptions) -> Question:
-    """Read the devices that the options name, else the default. `CutraceError` if unknown."""
-    names = options.devices or (environ.get("CUTRACE_DEVICE") or DEFAULT_DEVICE,)
-    return Question({found.key: found for found in load_devices(names, options.set)}, options)
-
-
-def _with_computing(counts: LaunchCounts, instructions: pa.Table) -> pl.DataFrame:
-    """The models' counts, and beside them what the instructions computed."""
-    lanes = with_lanes(counts, instructions)
-    return with_levels(with_mix(with_flops(lanes, instructions), instructions).drop("lanes"))
-
-
-def launch_profile(
-    question: Question,
-    counts: LaunchCounts,
-    instructions: pa.Table,
-    places: pl.DataFrame,
-    touched: Callable[[], pl.DataFrame] | None,
-    supposed: tuple[str, ...],
-    turns: Callable[[], Turns] | None = None,
-    ran: Callable[[], Ran] | None = None,
-) -> LaunchProfile:
-    """One launch on one device, its counts joined with the places of its instructions.
-
-    What is `supposed` of the launch is said before all else. `touched`, `turns` and `ran`
-    read the trace once more, if there is one.
-    """
-    device, as_if = question.devices[counts.device], question.options.as_if
-    told = with_apart(_with_computing(counts, instructions), instructions, device.capability)
-    mixed = with_levels(without_mix(without_flops(counts.mixed)))
-    mixed = with_apart(mixed, instructions, device.capability)
-    counts = replace(counts, counts=told)
-    refusal = "" if as_if else counts.refusal
-    bounds = () if refusal else find_bounds(told, device, counts.launch, turns)
-    facts = {**launch_facts(counts, device), "bound_ps": _picoseconds(bounds)}
-    estimated = _estimate(counts, instructions, bounds, device, turns, ran)
-    facts["estimated_ps"] = round(estimated.ns * 1000) if estimated else None
-    for unit in PROFILED:
-        facts[f"busy_{unit.lower()}"] = round(estimated.busy[unit] * 10**6) if estimated else None
-    facts["millionths"] = 10**6
-    facts["ps_of_ns"] = 1000  # a column, as polars divides many launches by a number otherwise
-    around = Added(pl.col(name) for name in places.columns if name != "pc")
-    warnings = (*kept_text(counts.launch), *supposed, *_warnings(counts, as_if))
-    left_out = find_left_out(counts.launch, instructions, counts.counts.columns, places)
-    raw = Raw(
-        widen(counts.counts, places, around),
-        facts,
-        whole=question.options.scope == "all",
-        left_out=left_out,
-    )
-    return LaunchProfile(
-        number=counts.number,
-        launch=counts.launch,
-        device=device.key,
-        device_name=device.name,
-        capability=device.capability,
-        raw=raw,
-        mixed=widen(mixed, places, around),
-        blocks={"sm": counts.blocks_of_sm, "cluster": counts.blocks_of_cluster},
-        refusal=refusal,
-        substitutions=counts.substitutions,
-        remarks=(*warnings, *_remarks(counts, device, as_if)),
-        warnings=warnings,
-        device_file=str(device.path),
-        bounds=bounds,
-        bounds_between=() if refusal else sampled_bounds(raw, device, counts.launch),
-        estimate=estimated,
-        touched=touched if counts.launch.kept.has_accesses else None,
-    )
-
-
-def _estimate(
-    counts: LaunchCounts,
-    instructions: pa.Table,
-    bounds: Sequence[Bound],
-    device: Device,
-    turns: Callable[[], Turns] | None,
-    ran: Callable[[], Ran] | None,
-) -> Estimate | None:
-    """The time of a launch that has bounds, on a device of which latencies were measured."""
-    measured = load_measured(device)
-    if not bounds or not ran or not measured or not device.chip.clock_mhz:
-        return None
-    mhz = min(measured.profiler_mhz, device.chip.clock_mhz)
-    resident = counts.occupancy.blocks
-    asked = Asked(counts.counts, instructions, bounds, counts.launch, resident, device, mhz, turns)
-    return estimate(asked, ran(), measured)
-
-
-def _picoseconds(bounds: Sequence[Bound]) -> int | None:
-    return round(bounds[0].ns * 1000) if bounds else None
-
-
-def _warnings(counts: LaunchCounts, as_if: bool) -> Iterator[str]:
-    """What the numbers of a launch on a device must not be read without, if there are any."""
-    if counts.refusal and not as_if:
-        return
-    if counts.refusal:
-        yield f"{counts.refusal}; counted as if it could"
-    if counts.launch.kept.is_whole and did_nothing(counts.counts):
-        yield NOTHING
-
-
-def _remarks(counts: LaunchCounts, device: Device, as_if: bool) -> Iterator[str]:
-    """What else is to be said about one launch on one device, if there are any numbers."""
-    if counts.refusal and not as_if:
-        return
-    resident = counts.occupancy
-    registers = "an unknown number of" if resident.registers is None else resident.registers
-    fit = "1 block fits" if resident.blocks == 1 else f"{resident.blocks} blocks fit"
-    yield (
-        f"{fit} on an SM, limited by {', '.join(resident.limited_by)},"
-        f" with {registers} registers a thread ({resident.registers_from})"
-    )
-    if (roof := find_roof(counts.counts, device)) and counts.launch.kept.is_whole:
-        yield str(roof)
-
-
-def find_places(instructions: pa.Table, manifest: Manifest) -> pl.DataFrame:
-    """For each pc the source line that it came from: `file`, `line`, `text`, and the PTX `ptx`.
-
-    `stack` has it and those into which it was inlined, outermost first: `FILE:LINE` a line of text.
-    """
-    chosen = instructions.select(["pc", "file", "line", "text"])
-    table = pl.DataFrame(chosen).rename({"text": "ptx"})
-    lines = {
-        name: text.encode(errors="replace").decode().splitlines()  # no table holds half a pair
-        for name, text in manifest.sources.items()
-    }
-    found = [
-        lines[file][line - 1] if 0 < line <= len(lines.get(file, ())) else ""
-        for file, line in table.select("file", "line").iter_rows()
-    ]
-    stacks = map(_stack, instructions.select(["file", "line", "inlined_at"]).to_pylist())
-    return table.with_columns(
-        text=pl.Series(found, dtype=pl.String), stack=pl.Series([*stacks], dtype=pl.String)
-    )
-
-
-def _stack(row: Mapping[str, Any]) -> str:
-    chain = [f"{place['file']}:{place['line']}" for place in (row, *row["inlined_at"])]
-    return "\n".join(reversed(chain))
+        yield Counted(counts, instructions, touched, launch.supposed, turns, ran)

@@ -25,7 +25,7 @@ from .table.dictionary import Dictionary
 from .table.pattern_store import Patterns, StoredPatterns
 from .table.structure import check_instructions, check_paths
 from .table.table_html import render_table
-from .table.table_reader import Check, TableReader, check_whole
+from .table.table_reader import Check, TableReader, check_whole, read_once
 
 MANIFEST_BYTES = 1 << 28
 """A manifest larger than this is refused."""
@@ -69,8 +69,13 @@ class LaunchTrace:
         return self._instructions
 
     def forget(self) -> None:
-        """Forget the instructions until they are asked for again."""
+        """Forget what was read of the tables until it is asked for again."""
         vars(self).pop("_instructions", None)
+        vars(self).pop("_readers", None)
+
+    def __getstate__(self) -> dict[str, object]:
+        """What a pickle takes along: no open reader."""
+        return {name: value for name, value in vars(self).items() if name != "_readers"}
 
     def paths(self) -> pa.Table:
         """Return the paths that `control` refers to."""
@@ -133,7 +138,7 @@ class LaunchTrace:
 
     @cached_property
     def _instructions(self) -> pa.Table:
-        table = self._table("instructions")
+        table = read_once(self._reader("instructions"))
         if any(outside.pc >= table.num_rows for outside in self.launch.outside):
             raise CutraceError(
                 f"{self.folder}: the manifest has accesses outside of arrays of instructions that "
@@ -167,10 +172,18 @@ class LaunchTrace:
             yield batch
 
     def _table(self, name: str) -> pa.Table:
-        return pa.Table.from_batches(self._reader(name).batches(), TABLES[name])
+        return self._reader(name).table()
 
     def _reader(self, name: str) -> TableReader:
-        return TableReader(self.folder / f"{name}.arrow", TABLES[name], self._check_of(name))
+        if name not in self._readers:
+            path = self.folder / f"{name}.arrow"
+            self._readers[name] = TableReader(path, TABLES[name], self._check_of(name))
+        return self._readers[name]
+
+    @cached_property
+    def _readers(self) -> dict[str, TableReader]:
+        """Those of the tables that were asked for."""
+        return {}
 
     def _check_of(self, name: str) -> Check | None:
         if name == "paths":

@@ -319,9 +319,10 @@ def render_advice(
 def _idle(launch: LaunchProfile) -> str:
     """Why there may be nothing to advise: the launch did nothing, or keeps nothing of it."""
     counts = launch.raw.counts
-    if not launch.launch.kept.is_whole or not kept_nothing(counts):
+    sums = {name: int(counts[name].sum()) for name in counts.columns if name.endswith("_requests")}
+    if not launch.launch.kept.is_whole or not kept_nothing(sums):
         return ""
-    return f": {NOTHING if did_nothing(counts) else NOT_KEPT}"
+    return f": {NOTHING if did_nothing(sums) else NOT_KEPT}"
 
 
 def _count_repeats(

@@ -12,13 +12,14 @@ nvprof's flop_count metrics (Profiler User's Guide 7.5).
 import polars as pl
 import pyarrow as pa
 
-from ...models.replay.count.counts import LaunchCounts
-from .with_columns import Added, widen, zeros
+from ...traces.table.remembered import remembered
+from .with_columns import WHOSE, Added, widen, zeros
 
 COLUMNS = tuple(f"flops_{name}" for name in ("half", "single", "double"))
 FLOPS = Added((pl.col(name).fill_null(0) * pl.col("lanes")).alias(name) for name in COLUMNS)
 
 
+@remembered
 def flops_of(instructions: pa.Table) -> pl.DataFrame:
     """The instructions that compute: `pc`, `predicated`, and COLUMNS, operations of one lane."""
     table = pl.DataFrame(instructions.select(["pc", "predicate", "class", "flops"]))
@@ -34,26 +35,29 @@ def flops_of(instructions: pa.Table) -> pl.DataFrame:
     return table.filter(pl.col("flops") > 0).select("pc", predicated, *each)
 
 
-def with_lanes(counts: LaunchCounts, instructions: pa.Table) -> pl.DataFrame:
-    """The counts of a launch with `lanes` beside them: those that ran an instruction.
+def with_lanes(
+    counts: pl.DataFrame, lanes_on: pl.DataFrame, instructions: pa.Table
+) -> pl.DataFrame:
+    """The counts of launches with `lanes` beside them: those that ran an instruction.
 
     They are the models' `thread_instructions`, or for predicated instructions (other than those of
-    memory and branches, which have 0) the lanes whose predicate was on.
+    memory and branches, which have 0) the lanes whose predicate was on: `lanes_on`. Both frames
+    tell the launches apart by WHOSE.
     """
     predicated = (
         pl.DataFrame(instructions.select(["pc", "predicate"]))
         .filter(pl.col("predicate") != "")
         .select("pc", predicated=pl.lit(True))
     )
-    lanes = counts.lanes_on.join(predicated, on="pc").select("pc", "scope", "lanes")
+    lanes = lanes_on.join(predicated, on="pc").select(WHOSE, "pc", "scope", "lanes")
     joined = (
-        counts.counts.select("pc", "array", "scope", "thread_instructions")
+        counts.select(WHOSE, "pc", "array", "scope", "thread_instructions")
         .join(predicated, on="pc", how="left", maintain_order="left")
-        .join(lanes, on=["pc", "scope"], how="left", maintain_order="left")
+        .join(lanes, on=[WHOSE, "pc", "scope"], how="left", maintain_order="left")
     )
     on = pl.when("predicated").then(pl.col("lanes").fill_null(0)).otherwise("thread_instructions")
     own = pl.when(pl.col("array") == "").then(on).otherwise(0)
-    return counts.counts.hstack(joined.select(lanes=own))
+    return counts.hstack(joined.select(lanes=own))
 
 
 def with_flops(counts: pl.DataFrame, instructions: pa.Table) -> pl.DataFrame:

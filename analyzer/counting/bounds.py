@@ -16,8 +16,6 @@ Rates and their sources are in the device's file, [rates] and [chip].
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-import polars as pl
-
 from ...models.replay.device.device import Device
 from ...traces.schema import Launch
 from .evaluate import Raw
@@ -55,27 +53,28 @@ class Bound:
 
 
 def find_bounds(
-    counts: pl.DataFrame, device: Device, launch: Launch, turns: Callable[[], Turns] | None = None
+    sums: Mapping[str, int],
+    device: Device,
+    launch: Launch,
+    turns: Callable[[], Turns] | None = None,
 ) -> tuple[Bound, ...]:
-    """The bounds of a launch from its raw counts, the longest first; without what is not asked for.
+    """The bounds of a launch from the sums of its raw counts, the longest first.
 
     `turns` tells how many atomics meet at one address (`counting.turns`), where somebody can.
     Empty without caches, and for a trace that has not all of the launch: what is not counted would
     be missing.
     """
-    if not launch.kept.is_whole or "dram_bytes_read" not in counts.columns:
+    if not launch.kept.is_whole or "dram_bytes_read" not in sums:
         return ()
-    names = [name for name, kind in counts.schema.items() if kind == pl.Int64]
-    (sums,) = counts.select(pl.col(names).sum()).iter_rows(named=True)
     found = [bound for bound in _bounds(sums, device, launch) if bound.amount]
     if turns and device.rates.atomic and any(sums.get(name) for name in ATOMICS):
         found.extend(_atomics(turns(), device))
     return tuple(sorted(found, key=lambda bound: -bound.ns))
 
 
-def _bounds(sums: Mapping[str, int | None], device: Device, launch: Launch) -> Iterator[Bound]:
+def _bounds(sums: Mapping[str, int], device: Device, launch: Launch) -> Iterator[Bound]:
     def total(names: Sequence[str]) -> int:
-        return sum(sums.get(name) or 0 for name in names)
+        return sum(sums.get(name, 0) for name in names)
 
     moved = total(["dram_bytes_read", "dram_bytes_written"])
     yield Bound("DRAM", moved / device.chip.memory_gb_per_s, moved, "bytes")

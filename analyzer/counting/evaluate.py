@@ -10,19 +10,16 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import ClassVar
 
-import numpy as np
 import polars as pl
 
 from .left_out import LeftOut
 from .packed import Packing
 from .vocabulary import SCOPES, Counter
+from .with_columns import WHOSE
 
 KEYS = ("pc", "array", "scope")
 INSIDE = {"sm": ("sm",), "cluster": ("sm", "cluster"), "all": ("sm", "cluster", "rest")}
 """For each scope of a counter, the scopes of the rows that it adds up."""
-
-_WHOSE = " launch"
-"""The column that tells several launches apart."""
 
 Value = int | float | None
 Definitions = Mapping[str, Counter | None]
@@ -93,7 +90,8 @@ def _totals_of_alike(raws: Sequence[Raw], definitions: Definitions) -> list[dict
     """For each scope the values of each launch, one after another."""
     tables = [_with_zeros(raw.counts) for raw in raws]
     counts = pl.concat(tables, rechunk=True)
-    whose = np.repeat(np.arange(len(raws), dtype=np.uint32), [table.height for table in tables])
+    numbers = [number for number, table in enumerate(tables) for _ in range(table.height)]
+    whose = pl.Series(WHOSE, numbers, pl.UInt32)
     known = {name: pl.Int64 for name in raws[0].facts}
     facts = pl.DataFrame([list(raw.facts.values()) for raw in raws], known, orient="row")
     unknown, rows = raws[0].left_out.anywhere(), []
@@ -106,10 +104,10 @@ def _totals_of_alike(raws: Sequence[Raw], definitions: Definitions) -> list[dict
         if not wanted:
             continue
         table = _masked(replace(raws[0], counts=counts), scope)
-        table = table.with_columns(pl.Series(_WHOSE, whose), *facts[whose].get_columns())
-        summed = table.group_by(_WHOSE, maintain_order=True).agg(_expressions(wanted, table))
+        table = table.with_columns(whose, *facts[whose].get_columns())
+        summed = table.group_by(WHOSE, maintain_order=True).agg(_expressions(wanted, table))
         facts_alone = pl.col(pl.List).list.last()  # a formula of facts has them in every row
-        rows += summed.drop(_WHOSE).with_columns(facts_alone).rows(named=True)
+        rows += summed.drop(WHOSE).with_columns(facts_alone).rows(named=True)
     return rows
 
 

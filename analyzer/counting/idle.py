@@ -1,6 +1,6 @@
 """Launches that did nothing: no thread passed the bounds check, or none stored a result."""
 
-import polars as pl
+from collections.abc import Mapping
 
 NOTHING = (
     "no thread loaded or stored anything; if the kernel checks its bounds, none passed: give other"
@@ -13,20 +13,16 @@ READING = ("const_",)
 """What a bounds check itself may read."""
 
 
-def did_nothing(counts: pl.DataFrame) -> bool:
-    """Whether no thread of a launch accessed memory, constants aside."""
-    return not any(not name.startswith(READING) for name in _used(counts))
+def did_nothing(sums: Mapping[str, int]) -> bool:
+    """Whether no thread of a launch with these sums accessed memory, constants aside."""
+    return not any(not name.startswith(READING) for name in _used(sums))
 
 
-def kept_nothing(counts: pl.DataFrame) -> bool:
+def kept_nothing(sums: Mapping[str, int]) -> bool:
     """Whether no thread changed memory that outlives the launch."""
-    return not any(name.startswith(KEEPING) for name in _used(counts))
+    return not any(name.startswith(KEEPING) for name in _used(sums))
 
 
-def _used(counts: pl.DataFrame) -> list[str]:
+def _used(sums: Mapping[str, int]) -> list[str]:
     """The raw counters of requests that are not zero."""
-    names = [name for name in counts.columns if name.endswith("_requests")]
-    if not counts.height or not names:
-        return []
-    sums = counts.select(pl.col(names).sum()).row(0, named=True)
-    return [name for name, requests in sums.items() if requests]
+    return [name for name, many in sums.items() if many and name.endswith("_requests")]

@@ -14,6 +14,7 @@ import polars as pl
 import pyarrow as pa
 
 from ...models.replay.seam import ACCESSES
+from ...traces.table.remembered import remembered
 from .with_columns import Added, widen, zeros
 
 WIDTHS = (1, 2, 4, 8, 16)
@@ -95,6 +96,7 @@ def without_mix(counts: pl.DataFrame) -> pl.DataFrame:
     return counts.with_columns(zeros(COLUMNS))
 
 
+@remembered
 def _kinds(instructions: pa.Table) -> pl.DataFrame:
     """For each pc its role, kind, operation and number of values, bytes, and whether it compares.
 

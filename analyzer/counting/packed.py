@@ -1,41 +1,58 @@
 """Frames held as few bytes until they are asked for: launches may be thousands.
 
 Each of the hundreds of columns of a launch's counts takes a thousand bytes of memory, however few
-rows there are.
+rows there are: so frames of many launches are packed below one another.
 """
 
 import io
 import zlib
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar
 
 import polars as pl
 
-UNPACKED = 16
-"""Frames that stay unpacked: those asked for last."""
+UNPACKED = 4
+"""Packs that stay unpacked: those asked for last."""
 
 
 class Packing:
-    """An object of which the attributes `packed` are frames that it can hold packed."""
+    """An object of which the attributes `packed` are frames that `pack_together` packs.
+
+    Asked for, they are unpacked and not held.
+    """
 
     packed: ClassVar[tuple[str, ...]]
-
-    def pack(self) -> None:
-        """Pack the frames; asked for, they are unpacked and not held."""
-        state = vars(self)
-        for name in self.packed:
-            if name in state:
-                file = io.BytesIO()
-                state.pop(name).write_ipc(file)
-                state[f"_{name}"] = zlib.compress(file.getvalue(), 1)
 
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> pl.DataFrame:
             """Unpack a frame."""
-            if name in self.packed and (data := vars(self).get(f"_{name}")):
-                return _unpack(data)
+            if name in self.packed and (found := vars(self).get(f"_{name}")):
+                data, start, rows = found
+                return _unpack(data).slice(start, rows)
             raise AttributeError(f"{type(self).__name__!r} has no attribute {name!r}")
+
+
+def pack_together(some: Sequence[Packing]) -> None:
+    """Pack the frames of objects of one class, those with the same columns together."""
+    for name in some[0].packed if some else ():
+        alike: dict[tuple[str, ...], list[Packing]] = {}
+        for one in some:
+            if name in vars(one):
+                alike.setdefault(tuple(vars(one)[name].columns), []).append(one)
+        for members in alike.values():
+            _pack(name, members)
+
+
+def _pack(name: str, members: Sequence[Packing]) -> None:
+    frames = [vars(one).pop(name) for one in members]
+    file = io.BytesIO()
+    pl.concat(frames).write_ipc(file)
+    data, start = zlib.compress(file.getvalue(), 1), 0
+    for one, frame in zip(members, frames, strict=True):
+        vars(one)[f"_{name}"] = data, start, frame.height
+        start += frame.height
 
 
 @lru_cache(UNPACKED)

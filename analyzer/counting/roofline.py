@@ -8,9 +8,8 @@ Source: textbook chapter on CUDA memories (200 GB/s and one operation for each w
 50 GFLOPS).
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-
-import polars as pl
 
 from ...models.replay.device.device import Device
 from .arithmetic import COLUMNS
@@ -66,13 +65,11 @@ def roofline(flops: int, bytes_moved: int, gb_per_s: float, peak_gflops: float |
     return Roof(intensity, gb_per_s, flops * gb_per_s / bytes_moved, peak_gflops)
 
 
-def find_roof(counts: pl.DataFrame, device: Device) -> Roof | None:
-    """The roof over a launch's raw counts; None where it computes or moves nothing.
+def find_roof(sums: Mapping[str, int], device: Device) -> Roof | None:
+    """The roof over the sums of a launch's raw counts; None where it computes or moves nothing.
 
     What the cores can do is asked of kernels that compute in single precision only.
     """
-    names = [name for name in (*COLUMNS, *MOVED) if name in counts.columns]
-    sums = {name: int(counts[name].sum()) for name in names}
     flops, moved = (sum(sums.get(name, 0) for name in names) for names in (COLUMNS, MOVED))
     if not flops or not moved:
         return None

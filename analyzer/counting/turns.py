@@ -16,6 +16,7 @@ from ...models.replay.rows.sites import read_sites
 from ...models.replay.seam import Bools, Ints
 from ...traces.reader import LaunchTrace
 from ...traces.schema import Space
+from ...traces.table.unique import sorted_places
 
 ACCESSES = ("atomic", "reduction")
 ALONE = ("serial", "compared")
@@ -117,5 +118,5 @@ class _Wanted:
         every = np.concatenate((self.places, wanted))
         more = np.ones(len(wanted), np.int64) if turns is None else turns
         weights = np.concatenate((self.times, more))
-        self.places, number = np.unique(every, return_inverse=True)
+        self.places, _, number = sorted_places(every)
         self.times = np.bincount(number, weights, len(self.places)).astype(np.int64)

@@ -1,10 +1,13 @@
 """Further columns for the counts of a launch, of which there are hundreds: only what the new ones
 read is touched, and their expressions are made once for all launches."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 
 import polars as pl
+
+WHOSE = " launch"
+"""The column that tells several launches apart."""
 
 
 class Added(tuple[pl.Expr, ...]):
@@ -30,3 +33,12 @@ def widen(counts: pl.DataFrame, by_pc: pl.DataFrame, added: Added) -> pl.DataFra
 def zeros(names: tuple[str, ...]) -> Added:
     """Columns of zeros."""
     return Added(pl.lit(0, pl.Int64).alias(name) for name in names)
+
+
+def sums_of_each(counts: pl.DataFrame, launches: int) -> Sequence[Mapping[str, int]]:
+    """The sum of each raw counter over the rows of each launch, numbered in WHOSE."""
+    names = [name for name, kind in counts.schema.items() if kind == pl.Int64]
+    sums = counts.group_by(WHOSE).agg(pl.col(names).sum())
+    whose = sums.drop_in_place(WHOSE).to_list()
+    found = dict(zip(whose, sums.iter_rows(named=True), strict=True))
+    return [found.get(number) or dict.fromkeys(names, 0) for number in range(launches)]

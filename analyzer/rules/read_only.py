@@ -16,7 +16,7 @@ from ...traces.reader import LaunchTrace
 from ..advice.advice import Evidence, Finding
 from ..counting.bounds import time_text
 from ..counting.turns import count_turns
-from ..time.estimate import Asked, estimate
+from ..time.estimate import Asked, estimate, sums_of_one
 from ..time.sample_warps import sample_warps
 from ..why.search import Access
 
@@ -116,7 +116,7 @@ def _estimated(evidence: Evidence, launch: ReadOnlyLaunch) -> float:
     assert now
     assert measured
     asked = Asked(
-        profile.raw.counts,
+        sums_of_one(profile.raw.counts),
         launch.instructions(),
         profile.bounds,
         launch.launch,

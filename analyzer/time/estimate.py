@@ -24,8 +24,10 @@ import pyarrow as pa
 from ...models.replay.device.device import Device
 from ...models.replay.device.measured import Measured
 from ...traces.schema import Launch
+from ...traces.table.remembered import remembered, rows_of
 from ..counting.bounds import ATOMICS, Bound
 from ..counting.turns import Turns
+from ..counting.with_columns import WHOSE
 from .chain import Chain, Step, run_chain
 from .first_touches import Touches
 from .operands import read_address, read_operands
@@ -54,6 +56,11 @@ NEEDED = (
     *("_dram_bytes_read", "_dram_bytes_written"),
 )
 """How the raw counts end that latencies and the first level's time need."""
+READ = (
+    *("pc", "block", "class", "mnemonic", "operation", "access", "barrier", "text"),
+    *("space", "cache"),
+)
+"""The columns of the instructions that a step is made of."""
 STALLS = {
     **{"memory": "long_scoreboard", "L2": "long_scoreboard", "L1": "long_scoreboard"},
     **{"shared memory": "short_scoreboard", "barriers": "barrier", "atomics": "long_scoreboard"},
@@ -130,7 +137,7 @@ def _together(
     `beside` each other are so many warps of an SM, and of the chip.
     """
     told: dict[int, tuple[float, float]] = {}
-    for pc in instructions["pc"].to_pylist():
+    for pc in range(instructions.num_rows):
         counted = counts.get(pc, {})
         if space := _space(counted):
             far, farther = _shares(counted, space, touches.anew.get(pc, 1.0))
@@ -142,9 +149,12 @@ def _together(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Asked:
-    """A launch of which all was counted, on a device; `resident` blocks fit on an SM."""
+    """A launch of which all was counted, on a device; `resident` blocks fit on an SM.
 
-    counts: pl.DataFrame
+    `sums` are those of raw counts by pc (`sum_by_pc`).
+    """
+
+    sums: Mapping[int, Mapping[str, int]]
     instructions: pa.Table
     bounds: Sequence[Bound]
     launch: Launch
@@ -157,7 +167,7 @@ class Asked:
 def estimate(asked: Asked, ran: Ran, measured: Measured) -> Estimate:
     """Estimate a launch from what its warps ran."""
     ns = 1000 / asked.mhz
-    sums = _by_pc(asked.counts)
+    sums = asked.sums
     code = _code(asked, sums, measured, ran)
     chains = [(run_chain(history, code), weight) for history, weight in ran.histories]
     whole = sum(weight for _, weight in chains) or 1
@@ -172,12 +182,18 @@ def estimate(asked: Asked, ran: Ran, measured: Measured) -> Estimate:
     start = measured.launch_ns(asked.mhz)
     if any(_space(row) for row in sums.values()):
         start += measured.dram_cycles(asked.mhz) * ns
-    if any(PRINTS in text for text in asked.instructions["text"].to_pylist()):
+    if _prints(asked.instructions):
         start += measured.print_ns
     sms = asked.device.chip.sms
     took, waits = met + start, _waits(chains, whole * cycles)
     busy = {name: each / took for name, each in busy_ns(work, parts, measured, sms).items()}
     return Estimate(took, asked.mhz, tuple(parts), *waits, busy)
+
+
+@remembered
+def _prints(instructions: pa.Table) -> bool:
+    """Whether a kernel prints."""
+    return any(PRINTS in text for text in instructions["text"].to_pylist())
 
 
 def _work(asked: Asked, sums: Mapping[int, Mapping[str, int]], ran: Ran) -> Work:
@@ -223,9 +239,7 @@ def _code(
     shares = _together(sums, asked.instructions, beside, ran.touches)
     served = Served(sums, shares, ran.touches.passes)
     found: dict[int, list[Step]] = {}
-    columns = ["pc", "block", "class", "mnemonic", "operation", "access", "barrier", "text"]
-    columns += ["space", "cache"]
-    for row in asked.instructions.select(columns).to_pylist():
+    for row in rows_of(asked.instructions, *READ):
         step = _step(row, served, measured, asked.launch, asked.mhz)
         found.setdefault(row["block"], []).append(step)
     return found
@@ -291,10 +305,19 @@ def _beyond_one(row: Mapping[str, int], over: str, under: str) -> float:
     return (row.get(over) or 0) / below - 1 if below else 0.0
 
 
-def _by_pc(counts: pl.DataFrame) -> Mapping[int, Mapping[str, int]]:
-    """Sums of what the latencies need, by pc."""
+def sum_by_pc(counts: pl.DataFrame) -> Mapping[int, Mapping[int, Mapping[str, int]]]:
+    """Sums of what the latencies need by pc, of each launch in WHOSE."""
     wanted = [
         name for name in counts.columns if name.endswith(NEEDED) and not name.startswith("surface")
     ]
-    sums = counts.group_by("pc").agg(pl.col([*wanted, "instructions"]).sum())
-    return {int(row["pc"]): row for row in sums.iter_rows(named=True)}
+    keys = counts.select(WHOSE, "pc", *wanted, "instructions").group_by(WHOSE, "pc")
+    found: dict[int, dict[int, Mapping[str, int]]] = {}
+    for row in keys.agg(pl.all().sum()).iter_rows(named=True):
+        found.setdefault(row.pop(WHOSE), {})[row["pc"]] = row
+    return found
+
+
+def sums_of_one(counts: pl.DataFrame) -> Mapping[int, Mapping[str, int]]:
+    """The same of one launch, without WHOSE."""
+    alone = counts.with_columns(pl.lit(0, pl.UInt32).alias(WHOSE))
+    return sum_by_pc(alone).get(0, {})

@@ -14,12 +14,12 @@ from ...models.replay.rows.lanes import NONE, count_distinct, sort_distinct, unp
 from ...models.replay.seam import Ints
 from ...traces.reader import LaunchTrace
 from ...traces.schema import Space
-from ...traces.table.unique import sorted_unique
+from ...traces.table.unique import sorted_places, sorted_unique
 
 PLACE = 6
 """Bits of an address within what memory hands out at a time: 64 bytes."""
-WHO, PLACES = 10, 38
-"""Bits for the warps of the sampled blocks, and for places."""
+WHO, PLACES, PATTERNS = 10, 38, 32
+"""Bits for the warps of the sampled blocks, for places, and for patterns."""
 MOST = 1 << 19
 """Rows of the sampled blocks that are looked at."""
 
@@ -75,7 +75,7 @@ def first_touches(trace: LaunchTrace, wanted: Ints) -> Touches:
     touches, firsts = np.bincount(pcs), np.bincount(distinct >> WHO + PLACES)
     shares = {pc: float(firsts[pc] / touches[pc]) for pc in np.flatnonzero(touches).tolist()}
     some = every[:: max(1, rows // ROWS)]
-    kinds = np.bincount(np.unique(some[:, (0, 3)], axis=0)[:, 0])
+    kinds = np.bincount(sorted_unique((some[:, 0] << PATTERNS) + some[:, 3]) >> PATTERNS)
     times = np.bincount(some[:, 0])
     any_order = np.flatnonzero((times > FEW) & (2 * kinds > times))
     passes, anew = _passes(trace, some), _anew(trace, every)
@@ -94,7 +94,7 @@ def _anew(trace: LaunchTrace, rows: Ints) -> Mapping[int, float]:
     row, lane = np.nonzero(unpack_masks(masks))
     places = some[row, 2] + offsets[row, lane] >> SECTOR & (1 << PLACES) - 1
     who = (some[row, 0] << WHO) + some[row, 1]
-    _, first = np.unique((who << PLACES) + places, return_index=True)
+    _, first, _ = sorted_places((who << PLACES) + places)
     is_new = np.zeros(len(some), np.bool_)
     is_new[row[first]] = True
     times = np.bincount(some[:, 0])

@@ -17,6 +17,7 @@ read from the profiler's counters of *programs* on an H200 (docs/time.md).
 from collections.abc import Mapping, Sequence
 
 from ...models.replay.device.measured import Measured
+from ...traces.table.remembered import rows_of
 from .units import LOADS, SECTOR, STORES, Counts, Part, Work, is_scattered
 
 UNIT = {
@@ -69,7 +70,7 @@ def is_own(part: Part) -> bool:
 
 def _load_store(work: Work) -> int:
     """Instructions of the load-store units."""
-    rows = work.instructions.select(["pc", "class", "mnemonic"]).to_pylist()
+    rows = rows_of(work.instructions, "pc", "class", "mnemonic")
     mine = (row["pc"] for row in rows if row["class"] == "memory")
     return sum(work.sums[pc]["instructions"] for pc in mine if pc in work.sums)
 

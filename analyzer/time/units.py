@@ -15,6 +15,7 @@ import pyarrow as pa
 from ...models.replay.device.measured import Measured
 from ...models.replay.seam import ACCESSES, Ints
 from ...traces.schema import Launch
+from ...traces.table.remembered import rows_of
 from ..counting.bounds import Bound
 from ..counting.turns import Turns
 from .first_touches import Touches
@@ -93,7 +94,7 @@ def _sm_times(work: Work, measured: Measured) -> Iterator[Part]:
     ns = work.share * 1000 / work.mhz
     issue, pipes, data = 0.0, defaultdict[str, float](float), 0.0
     texture, constant = 0.0, 0.0
-    for row in work.instructions.select(["pc", "class", "mnemonic"]).to_pylist():
+    for row in rows_of(work.instructions, "pc", "class", "mnemonic"):
         counted = work.sums.get(row["pc"])
         if not counted or row["class"] == "free":
             continue

@@ -16,6 +16,7 @@ from ...models.replay.rows.sites import Sites
 from ...models.replay.seam import Bools, Ints
 from ...traces.reader import LaunchTrace
 from ...traces.schema import ACCESSES
+from ...traces.table.unique import sorted_places
 
 Columns = Mapping[str, Ints]
 """Rows of ACCESSES by column, (n,) each."""
@@ -46,7 +47,7 @@ def distinct_rows(
         return
     for batch in trace.access_batches():
         mine = take(columns_of(batch), _is_wanted(batch["pc"].to_numpy(), wanted))
-        _, first = np.unique(_keys(mine, sites, period, many), return_index=True)
+        _, first, _ = sorted_places(_keys(mine, sites, period, many))
         yield take(mine, np.sort(first))
 
 
@@ -80,7 +81,7 @@ class _Seen:
             place = np.searchsorted(self._sorted, keys)
             ends = np.append(self._sorted, -1)
             fresh = np.flatnonzero(ends[place] != keys)
-        new, first = np.unique(keys[fresh], return_index=True)
+        new, first, _ = sorted_places(keys[fresh])
         self.many += len(new)
         if self._table is not None:
             self._table[new] = True

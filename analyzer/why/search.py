@@ -14,7 +14,7 @@ from ...models.replay.rows.patterns import Shapes
 from ...models.replay.rows.sites import Sites, read_sites
 from ...models.replay.seam import Batch, Ints, Kind, Model
 from ...traces.reader import LaunchTrace
-from ...traces.table.unique import sorted_unique
+from ...traces.table.unique import sorted_places, sorted_unique
 from .distinct_rows import Columns, column, columns_of, distinct_rows, take
 
 ASKED = 1 << 13
@@ -118,7 +118,7 @@ class Searcher:
                 cost[part], ideal[part] = (counts[name] for name in names)
             order = np.lexsort((-mine, cost, cost - ideal))[::-1]
             if by is not None:
-                order = order[np.unique(by[mine][order], return_index=True)[1]]
+                order = order[sorted_places(by[mine][order])[1]]
             for row in order.tolist():
                 yield self._access(columns, kinds, mine[row], cost[row], ideal[row])
 

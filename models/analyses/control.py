@@ -27,6 +27,7 @@ import pyarrow as pa
 
 from ...traces.schema import Launch
 from ...traces.table.nested import list_lengths, list_values
+from ...traces.table.remembered import remembered
 from ..replay.rows.lanes import count_lanes
 from ..replay.seam import Bools, Ints
 
@@ -102,10 +103,7 @@ def sum_paths(paths: pa.RecordBatch, times: Sequence[Ints], blocks: int) -> list
 
 def count_control(instructions: pa.Table, runs: Runs) -> Mapping[str, Ints]:
     """Return each counter by pc, (pcs,); those of the launch are `count_launched`'s."""
-    free = np.array(instructions["class"].to_pylist(), object) == "free"
-    branch = np.array(instructions["operation"].to_pylist(), object) == "branch"
-    conditional = branch & ~free
-    block = instructions["block"].to_numpy()
+    free, conditional, is_barrier, block = _roles(instructions)
     warps = runs.warps[block]
     return {
         "instructions": warps * ~free,
@@ -115,9 +113,17 @@ def count_control(instructions: pa.Table, runs: Runs) -> Mapping[str, Ints]:
         "branches_taken": runs.taken[block] * conditional,
         "divergent_branches": runs.split[block] * conditional,
         "lanes_taken": runs.lanes_taken[block] * conditional,
-        "barriers": warps
-        * [barrier is not None for barrier in instructions["barrier"].to_pylist()],
+        "barriers": warps * is_barrier,
     }
+
+
+@remembered
+def _roles(instructions: pa.Table) -> tuple[Bools, Bools, Bools, Ints]:
+    """Return by pc whether it is free, a conditional branch, a barrier; and its basic block."""
+    free = np.array(instructions["class"].to_pylist(), object) == "free"
+    branch = np.array(instructions["operation"].to_pylist(), object) == "branch"
+    is_barrier = np.array([each is not None for each in instructions["barrier"].to_pylist()], bool)
+    return free, branch & ~free, is_barrier, instructions["block"].to_numpy()
 
 
 def count_launched(launch: Launch, blocks: int) -> Mapping[str, Ints]:

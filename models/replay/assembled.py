@@ -14,6 +14,7 @@ Spills, which PTX has not. Other architectures than the one that the trace tells
 Source: `tracer/host/launch/assembled.py`; how near it comes: docs/validation.md.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -26,6 +27,7 @@ import pyarrow as pa
 from ...traces.reader import LaunchTrace
 from ...traces.schema import AssembledAccess, Launch
 from ...traces.table.pattern_store import Patterns
+from ...traces.table.remembered import remembered, rows_of
 from .seam import Ints
 
 EMPTY = tuple(
@@ -96,13 +98,18 @@ class AssembledLaunch(LaunchTrace):
 
     @cached_property
     def _widened(self) -> pa.Table:
-        table = self.before.instructions()
-        width = table["bytes"].to_numpy().copy()
-        for pc, access in self.made.items():
-            if access.pieces:
-                width[pc] = access.pieces[0][1]
-        place = table.schema.get_field_index("bytes")
-        return table.set_column(place, table.schema.field(place), pa.array(width))
+        return _widen(self.before.instructions(), tuple(self.made.values()))
+
+
+@remembered
+def _widen(table: pa.Table, made: tuple[AssembledAccess, ...]) -> pa.Table:
+    """Return instructions with the bytes that the pieces of each access move."""
+    width = table["bytes"].to_numpy().copy()
+    for access in made:
+        if access.pieces:
+            width[access.pc] = access.pieces[0][1]
+    place = table.schema.get_field_index("bytes")
+    return table.set_column(place, table.schema.field(place), pa.array(width))
 
 
 def assembled(trace: LaunchTrace, made: Sequence[AssembledAccess]) -> LaunchTrace:
@@ -123,32 +130,53 @@ def count_empty(
     counts: pl.DataFrame, made: Sequence[AssembledAccess], instructions: pa.Table
 ) -> pl.DataFrame:
     """Return raw counts with what warps issued of each access without a lane in it."""
-    rows = [
-        row for access in made if access.issued >= 0 for row in _empty(counts, access, instructions)
-    ]
-    if not rows:
+    issued = [access for access in made if access.issued >= 0]
+    found = _empty(counts, issued, instructions) if issued else {}
+    if not found:
         return counts
-    added = pl.from_dicts(rows, {n: counts.schema[n] for n in (*_KEYS, *EMPTY, SPARE)})
-    numbers = [name for name in counts.columns if name not in _KEYS]
-    both = pl.concat([counts, added], how="diagonal").with_columns(pl.col(numbers).fill_null(0))
-    return both.group_by(_KEYS, maintain_order=True).agg(pl.col(numbers).sum())
+    keys = [(pc, "", scope) for pc, scope, _ in found]
+    row = {key: number for number, key in enumerate(counts.select(_KEYS).iter_rows())}
+    if absent := [key for key in dict.fromkeys(keys) if key not in row]:
+        row |= {key: counts.height + number for number, key in enumerate(absent)}
+        types = {name: counts.schema[name] for name in _KEYS}
+        added = pl.DataFrame(absent, types, orient="row")
+        numbers = [name for name in counts.columns if name not in _KEYS]
+        both = pl.concat([counts, added], how="diagonal")
+        counts = both.with_columns(pl.col(numbers).fill_null(0))
+    columns = {name: counts[name].to_list() for name in {name for _, _, name in found}}
+    for key, ((_, _, name), times) in zip(keys, found.items(), strict=True):
+        columns[name][row[key]] += times
+    return counts.with_columns(pl.Series(name, column) for name, column in columns.items())
 
 
 def _empty(
-    counts: pl.DataFrame, made: AssembledAccess, instructions: pa.Table
-) -> Iterator[dict[str, object]]:
-    """Yield rows of raw counts, one for each scope in which warps issued an access in vain."""
-    space, access = (instructions[name][made.pc].as_py() for name in ("space", "access"))
-    name, asked = f"{space}_{access}_empty", f"{space}_{access}_requests"
-    if name not in EMPTY and not made.spare:
-        return
-    here = {pc: counts.filter(pl.col("pc") == pc) for pc in (made.pc, made.issued)}
-    ran = here[made.issued].group_by("scope").agg(pl.col("ptx_instructions").sum())
-    for scope, times in ran.iter_rows():
-        found = dict.fromkeys((*EMPTY, SPARE), 0) | {SPARE: times * made.spare}
-        if not made.spare:
-            with_lanes = here[made.pc].filter(pl.col("scope") == scope)
-            done = with_lanes[asked].sum() if asked in counts else 0
-            found[name] = max(0, times * len(made.pieces) - done)
-        if any(found.values()):
-            yield {"pc": made.pc, "array": "", "scope": scope, **found}
+    counts: pl.DataFrame, made: Sequence[AssembledAccess], instructions: pa.Table
+) -> Mapping[tuple[int, str, str], int]:
+    """How often warps issued an access in vain: by pc, scope and raw counter, where they did."""
+    kinds = rows_of(instructions, "space", "access")
+    pcs, scopes = counts["pc"].to_list(), counts["scope"].to_list()
+    sums: dict[str, Counter[tuple[int, str]]] = {}
+
+    def by_pc(name: str) -> Counter[tuple[int, str]]:
+        """A raw counter by pc and scope; nothing if it is not counted."""
+        if name not in sums:
+            sums[name] = Counter()
+            values = counts[name].to_list() if name in counts.columns else ()
+            for pc, scope, value in zip(pcs, scopes, values, strict=False):
+                sums[name][pc, scope] += value
+        return sums[name]
+
+    found: Counter[tuple[int, str, str]] = Counter()
+    for access in made:
+        prefix = "{space}_{access}".format(**kinds[access.pc])
+        if f"{prefix}_empty" not in EMPTY and not access.spare:
+            continue
+        for scope in dict.fromkeys(scopes):
+            times = by_pc("ptx_instructions")[access.issued, scope]
+            if access.spare:
+                found[access.pc, scope, SPARE] += times * access.spare
+            else:
+                done = by_pc(f"{prefix}_requests")[access.pc, scope]
+                lacking = times * len(access.pieces) - done
+                found[access.pc, scope, f"{prefix}_empty"] += max(0, lacking)
+    return {key: times for key, times in found.items() if times}

@@ -2,13 +2,14 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import polars as pl
 import pyarrow as pa
 
 from ...errors import CutraceError
 from ...traces.schema import AssembledAccess, Launch
+from ...traces.table.remembered import remembered, rows_of
 from ..analyses.control import COUNTERS
 from ..analyses.occupancy import Occupancy, launch_occupancy, refuse_launch
 from .assembled import EMPTY, SPARE, accesses_on, assembled, count_empty
@@ -19,7 +20,8 @@ from .count.samples import SampleCounter
 from .count.tally import READ
 from .device.device import Device
 from .device.fallback import adapt_kinds, substitute
-from .device.wiring import wire
+from .device.model_class import is_foreign
+from .device.wiring import Wire, wire
 from .kept import Frames
 from .options import CODE, ReplayOptions, tell_nobody
 from .ordered.ordered import count_ordered
@@ -36,6 +38,8 @@ from .stages import split_wires, with_sources
 if TYPE_CHECKING:
     from ...traces.reader import LaunchTrace
 
+
+Wires: TypeAlias = tuple[tuple[Wire, ...], tuple[Wire, ...], tuple[Wire, ...]]
 
 LOCAL_BYTES = 1 << 20
 """Local memory of a thread where the launch does not say how much it has."""
@@ -108,10 +112,7 @@ class LaunchReplay:
     ) -> Track:
         """Set up one device."""
         options = self._options
-        wires = wire([stage.without(fit.carveout) for stage in device.stages], device.file)
-        repeating, lasting = split_wires(wires)
-        if not options.caches:
-            wires, lasting = repeating, ()
+        wires, repeating, lasting = _wires(device, fit.carveout, options.caches)
         placement = place(device.chip, launch.blocks, options.profiled_blocks, launch.kept.sample)
         names = [*COUNTERS, *EMPTY, SPARE, *(name for w in wires for name in w.names())]
         ordered = placement if lasting else place(device.chip, 0)
@@ -128,6 +129,21 @@ class LaunchReplay:
         )
 
 
+def _wires(device: Device, carveout: int, caches: bool) -> Wires:
+    """Return all stages of a device, those whose answers repeat, and those that keep state."""
+    is_own = not any(is_foreign(stage.model) for stage in device.stages)
+    return (_wire_once if is_own else _wire_anew)(device, carveout, caches)
+
+
+def _wire_anew(device: Device, carveout: int, caches: bool) -> Wires:
+    wires = wire([stage.without(carveout) for stage in device.stages], device.file)
+    repeating, lasting = split_wires(wires)
+    return (wires, repeating, lasting) if caches else (repeating, repeating, ())
+
+
+_wire_once = remembered(_wire_anew)
+
+
 def fit_launch(
     device: Device, launch: Launch, instructions: pa.Table, options: ReplayOptions
 ) -> Occupancy:
@@ -135,8 +151,9 @@ def fit_launch(
 
     A block takes the barriers from 0 to the highest that its code names.
     """
-    named = (n for n in instructions["barrier"].to_pylist() if n is not None)
-    return launch_occupancy(device, launch, 1 + max(named, default=0), options)
+    named = (row["barrier"] for row in rows_of(instructions, "barrier"))
+    highest = max((number for number in named if number is not None), default=0)
+    return launch_occupancy(device, launch, 1 + highest, options)
 
 
 def launch_counts(

@@ -30,7 +30,7 @@ import polars as pl
 from cutrace.analyzer.counting.turns import count_turns
 from cutrace.analyzer.launch_profile import LaunchProfile
 from cutrace.analyzer.profile import analyze
-from cutrace.analyzer.time.estimate import Asked, Estimate, estimate
+from cutrace.analyzer.time.estimate import Asked, Estimate, estimate, sums_of_one
 from cutrace.analyzer.time.sample_warps import sample_warps
 from cutrace.analyzer.time.throughput import PROFILED
 from cutrace.errors import CutraceError
@@ -87,10 +87,10 @@ def at_clock(device: str, profile: LaunchProfile, launch: LaunchTrace, mhz: floa
     known = load_device(device)
     measured, resident = load_measured(known), profile.raw.facts["resident_blocks"]
     assert measured
-    counts, instructions = profile.raw.counts, launch.instructions()
+    sums, instructions = sums_of_one(profile.raw.counts), launch.instructions()
     turns = partial(count_turns, launch)
     asked = Asked(
-        counts, instructions, profile.bounds, launch.launch, int(resident or 1), known, mhz, turns
+        sums, instructions, profile.bounds, launch.launch, int(resident or 1), known, mhz, turns
     )
     return estimate(asked, sample_warps(launch), measured)
 

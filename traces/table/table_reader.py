@@ -7,9 +7,10 @@ count as the process's memory.
 """
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from io import BufferedReader
 from pathlib import Path
@@ -26,8 +27,10 @@ from .table_file import BATCH_BYTES, BROKEN
 MAGIC = b"ARROW1"
 MOST_ROWS = 1 << 30
 """Rows of a record batch at most: each has a byte of each column, and a batch BATCH_BYTES."""
-SURVEYS = 1 << 6
+SURVEYS = 1 << 7
 """Tables of which it is remembered where their record batches are: those of a few launches."""
+SMALL_BYTES, SMALL_ROWS = 1 << 16, 1 << 11
+"""Bytes in the file and rows of a record batch up to which a table of one is read once."""
 START = 8
 """Where the first message begins: behind the magic and its padding."""
 
@@ -71,26 +74,46 @@ class TableReader:
         self.path = path
         self._schema = schema
         self._check = check
-        self._begins, self.pieces = _survey(path, schema, _stamp(path))
+        self.file = _File(path, schema, (id(schema), *_stamp(path)))
+        self._begins, self.pieces = _survey(self.file)
+        self._whole: pa.RecordBatch | None = None
 
     @property
     def rows(self) -> int:
         """All rows of the table."""
         return sum(piece.rows for piece in self.pieces)
 
+    @property
+    def _is_small(self) -> bool:
+        few = len(self.pieces) == 1 and self.pieces[0].rows <= SMALL_ROWS
+        return few and self.pieces[0].size <= SMALL_BYTES
+
     def batches(self, columns: Sequence[str] = ()) -> Iterator[pa.RecordBatch]:
         """Yield the record batches one by one, each checked; of some columns, if any are named."""
+        if self._is_small:
+            yield self.read(self.pieces[0], columns)
+            return
         with _opened(self.path) as file:
             for piece in self.pieces:
                 yield self._read(file, piece, columns)
 
+    def table(self) -> pa.Table:
+        """Return all rows, each record batch checked."""
+        return pa.Table.from_batches(self.batches(), self._schema)
+
     def read(self, piece: Piece, columns: Sequence[str] = ()) -> pa.RecordBatch:
         """Return one record batch. CutraceError if it lies about its sizes, or is damaged.
 
-        Columns that are not among those named, if any are, are not unpacked.
+        Columns that are not among those named, if any are, are not unpacked. A small table is
+        unpacked once, and held.
         """
-        with _opened(self.path) as file:
-            return self._read(file, piece, columns)
+        if self._whole is None:
+            with _opened(self.path) as file:
+                batch = self._read(file, piece, () if self._is_small else columns)
+            if not self._is_small:
+                return batch
+            self._whole = batch
+        return self._whole.select(list(columns)) if columns else self._whole
 
     def _read(self, file: BufferedReader, piece: Piece, columns: Sequence[str]) -> pa.RecordBatch:
         """Read a message behind the schema's, and unpack it as a stream of one record batch."""
@@ -119,20 +142,32 @@ class TableReader:
             return reader.read_next_batch()
 
 
-def _stamp(path: Path) -> tuple[float, ...]:
-    """Return what tells a file from what was there before; nothing where there is none."""
+@dataclass(frozen=True, slots=True)
+class _File:
+    """A file that should have a schema; `key` tells it from others, and from what was there."""
+
+    path: Path = field(compare=False)
+    schema: pa.Schema = field(compare=False)
+    key: tuple[Hashable, ...]
+
+
+def _stamp(path: Path) -> tuple[Hashable, ...]:
+    """Return what tells a file from others and from what was there before; all its links are one.
+
+    Only the path, where there is none.
+    """
     try:
         found = path.stat()
     except OSError:
-        return ()
-    return found.st_ino, found.st_size, found.st_mtime_ns or found.st_mtime
+        return (path,)
+    place = path if found.st_nlink < 2 else found.st_dev
+    return place, found.st_ino, found.st_size, found.st_mtime_ns or found.st_mtime
 
 
 @lru_cache(SURVEYS)
-def _survey(
-    path: Path, schema: pa.Schema, stamp: tuple[float, ...]
-) -> tuple[bytes, tuple[Piece, ...]]:
+def _survey(table: _File) -> tuple[bytes, tuple[Piece, ...]]:
     """Return the message that begins a table, its schema's, and where its record batches are."""
+    path, schema = table.path, table.schema
     check_whole(path)
     with _opened(path) as file:
         length, first = file.seek(0, os.SEEK_END), 0
@@ -157,6 +192,20 @@ def _read_schema(
         _check_schema(pa.ipc.read_message(pa.py_buffer(begins)), schema)
         return begins
     return b""
+
+
+_READ: OrderedDict[tuple[Hashable, ...], pa.Table] = OrderedDict()
+"""What `read_once` read lately."""
+
+
+def read_once(reader: TableReader) -> pa.Table:
+    """Return a whole table, the same one for all launches that share its file."""
+    key = reader.file.key
+    if key not in _READ:
+        _READ[key] = reader.table()
+        if len(_READ) > SURVEYS:
+            _READ.popitem(last=False)
+    return _READ[key]
 
 
 @contextmanager

@@ -22,3 +22,20 @@ def sorted_unique(numbers: "npt.NDArray[Number]") -> "npt.NDArray[Number]":
     is_new = np.ones(len(ordered), np.bool_)
     np.not_equal(ordered[1:], ordered[:-1], out=is_new[1:])
     return ordered[is_new]
+
+
+def sorted_places(
+    numbers: "npt.NDArray[Number]",
+) -> tuple["npt.NDArray[Number]", "npt.NDArray[np.int64]", "npt.NDArray[np.int64]"]:
+    """Return each of the numbers (n,) once, rising, where it first stands, and which each is, (n,).
+
+    >>> [found.tolist() for found in sorted_places(np.array([3, 1, 3]))]
+    [[1, 3], [1, 0], [1, 0, 1]]
+    """
+    order = np.argsort(numbers, kind="stable")
+    ordered = numbers[order]
+    is_new = np.ones(len(ordered), np.bool_)
+    np.not_equal(ordered[1:], ordered[:-1], out=is_new[1:])
+    which = np.empty(len(order), np.int64)
+    which[order] = np.cumsum(is_new) - 1
+    return ordered[is_new], order[is_new], which

@@ -2,10 +2,12 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import polars as pl
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from ....traces.schema import Launch
 from ....traces.table.unique import sorted_unique
@@ -123,6 +125,9 @@ class Ledger:
         self._scopes = tuple(scopes)
         self._counters = tuple(counters)
         self._column = {name: number for number, name in enumerate(counters)}
+        first: dict[str, int] = {}
+        kinds = (first.setdefault(kind.prefix, n) for n, kind in enumerate(sites.kinds))
+        self._first = np.array([*kinds], np.int64)  # kind that has the same prefix
         self._names = sorted({"", *zones.names})
         self._name = np.array([self._names.index(name) for name in zones.names], np.int64)
         self._entries: dict[bool, list[_Entry]] = {False: [], True: []}
@@ -177,12 +182,9 @@ class Ledger:
 
     def _by_prefix(self, site: Ints) -> Iterator[tuple[Kind, Ints]]:
         """Yield the indices of sites, (g,), together where their counters have one prefix."""
-        kinds = self._sites.kind[site]
-        prefixes: dict[str, list[int]] = {}
-        for number in sorted_unique(kinds).tolist():
-            prefixes.setdefault(self._sites.kinds[number].prefix, []).append(number)
-        for numbers in prefixes.values():
-            yield self._sites.kinds[numbers[0]], np.flatnonzero(np.isin(kinds, numbers))
+        firsts = self._first[self._sites.kind[site]]
+        for first in sorted_unique(firsts).tolist():
+            yield self._sites.kinds[first], np.flatnonzero(firsts == first)
 
     def _enter(self, entry: _Entry, mixed: bool) -> None:
         self._entries[mixed].append(entry)
@@ -207,11 +209,16 @@ class Ledger:
         rows, table = self._sums[mixed].rows, np.ascontiguousarray(self._sums[mixed].sums.T)
         rest, scope = np.divmod(rows, len(self._scopes))
         pc, name = np.divmod(rest, len(self._names))
-        flat, size = pa.array(table.reshape(-1)), len(rows)
+        flat, size = _column(pa.int64(), table.reshape(-1)), len(rows)
         columns = [
-            pa.array(pc.astype(np.uint32)),
+            _column(pa.uint32(), pc.astype(np.uint32)),
             pa.array([self._names[n] for n in name.tolist()], pa.string()),
             pa.array([self._scopes[n] for n in scope.tolist()], pa.string()),
             *(flat.slice(size * number, size) for number in range(len(self._counters))),
         ]
         return pl.DataFrame(pa.RecordBatch.from_arrays(columns, [*KEYS, *self._counters]))
+
+
+def _column(kind: pa.DataType, values: NDArray[Any]) -> pa.Array:
+    """Return numbers that lie together as a column: `pa.array` imports `numpy.ma` first."""
+    return pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(values)])

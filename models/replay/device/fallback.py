@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
+from ....traces.table.remembered import remembered
 from ..rows.sites import Instruction
 from ..seam import Kind
 
@@ -92,6 +93,7 @@ _FEATURES: Sequence[_Feature] = (
 """CUDA C Programming Guide 4.2, table F-1 (1.x, 2.x); 7.5, G.4 (3.5); 13, 10.26 and PTX ISA."""
 
 
+@remembered
 def substitute(instructions: pa.Table, capability: tuple[int, int]) -> tuple[str, ...]:
     """List what a kernel uses and a device lacks, with what is counted instead."""
     rows = instructions.select(["opcode", "access", "space", "bytes", "cache"]).to_pylist()

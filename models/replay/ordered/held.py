@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from ....traces.table.unique import sorted_places
 from ..count.accesses import Track
 from ..count.counting import FAR, NONE
 from ..native.compiled import as_lists
@@ -53,7 +54,7 @@ class Groups:
 
     def number(self, keys: Ints) -> Ints:
         """Return the number of the group of each key, (n,)."""
-        distinct, which = np.unique(keys, return_inverse=True)
+        distinct, _, which = sorted_places(keys)
         while self.many + len(distinct) > len(self.keys):
             self.grow()
         table = self.slots.tolist(), self.keys.tolist(), self.near.tolist()

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ....traces.table.unique import sorted_places
 from ..seam import Ints
 
 DENSE = 1 << 20
@@ -13,7 +14,7 @@ def number_rows(keys: Ints, size: int) -> tuple[Ints, Ints]:
     if size > max(DENSE, 4 * len(keys)):
         if (keys[1:] > keys[:-1]).all():
             return keys, np.arange(len(keys))
-        distinct, number = np.unique(keys, return_inverse=True)
+        distinct, _, number = sorted_places(keys)
         return distinct, number
     seen = np.zeros(size, np.bool_)
     seen[keys] = True

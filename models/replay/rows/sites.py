@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from ....errors import CutraceError
 from ....traces.schema import STRONG_LOADS, Space
+from ....traces.table.remembered import remembered
 from ..seam import ACCESSES, Ints, Kind
 
 SPACES = 8
@@ -51,6 +52,7 @@ class Sites:
         )
 
 
+@remembered
 def read_sites(instructions: pa.Table, dlcm: str) -> Sites:
     """Return the sites of a kernel; `dlcm` is the operator of global loads that name none."""
     kinds: dict[Kind, int] = {}

@@ -1,0 +1,248 @@
+"""Launches that were counted on a device, made into profiles: many of a kernel in one go.
+
+Each query over frames costs a fraction of a millisecond, however few rows there are. So the counts
+of launches of one kernel are put below one another, and columns added to all of them at once.
+"""
+
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from os import environ
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+
+from ..models.replay.count.counts import LaunchCounts
+from ..models.replay.device.device import Device, load_devices
+from ..models.replay.device.measured import load_measured
+from ..models.replay.options import DEFAULT_DEVICE, ReplayOptions
+from ..traces.schema import Manifest
+from .counting.arithmetic import with_flops, with_lanes, without_flops
+from .counting.bounds import Bound, find_bounds, sampled_bounds
+from .counting.evaluate import Raw
+from .counting.idle import NOTHING, did_nothing
+from .counting.instruction_mix import with_mix, without_mix
+from .counting.launch_facts import launch_facts
+from .counting.left_out import find_left_out
+from .counting.levels import with_levels
+from .counting.lsu_exclusions import with_apart
+from .counting.roofline import find_roof
+from .counting.turns import Turns
+from .counting.with_columns import WHOSE, Added, sums_of_each, widen
+from .launch_profile import LaunchProfile
+from .text.kept_text import kept_text
+from .time.estimate import Asked, Estimate, estimate, sum_by_pc
+from .time.sample_warps import Ran
+from .time.throughput import PROFILED
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked of every launch: the devices by key, and how to replay and count."""
+
+    devices: Mapping[str, Device]
+    options: ReplayOptions
+
+
+def read_question(options: ReplayOptions) -> Question:
+    """Read the devices that the options name, else the default. `CutraceError` if unknown."""
+    names = options.devices or (environ.get("CUTRACE_DEVICE") or DEFAULT_DEVICE,)
+    return Question({found.key: found for found in load_devices(names, options.set)}, options)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Counted:
+    """A launch counted on a device, and what reads its trace once more, if there is one.
+
+    What is `supposed` of the launch is said before all else.
+    """
+
+    counts: LaunchCounts
+    instructions: pa.Table
+    touched: Callable[[], pl.DataFrame] | None = None
+    supposed: tuple[str, ...] = ()
+    turns: Callable[[], Turns] | None = None
+    ran: Callable[[], Ran] | None = None
+
+
+def profile_counted(
+    question: Question, manifest: Manifest, counted: Sequence[Counted]
+) -> list[LaunchProfile]:
+    """The profile of each launch, its counts joined with the places of its instructions."""
+    kernels: list[pa.Table] = []
+    alike: dict[tuple[int, str, Hashable], list[int]] = {}
+    for number, one in enumerate(counted):
+        known = (n for n, table in enumerate(kernels) if table.equals(one.instructions))
+        if (kernel := next(known, len(kernels))) == len(kernels):
+            kernels.append(one.instructions)
+        key = kernel, one.counts.device, tuple(one.counts.counts.columns)
+        alike.setdefault(key, []).append(number)
+    places = [find_places(table, manifest) for table in kernels]
+    found: dict[int, LaunchProfile] = {}
+    for (kernel, *_), numbers in alike.items():
+        some = [counted[number] for number in numbers]
+        found |= zip(numbers, _profile_alike(question, places[kernel], some), strict=True)
+    return [found[number] for number in range(len(counted))]
+
+
+def _profile_alike(
+    question: Question, places: pl.DataFrame, counted: Sequence[Counted]
+) -> Iterator[LaunchProfile]:
+    """The profiles of launches of one kernel that one device counted."""
+    first = counted[0]
+    device, instructions = question.devices[first.counts.device], first.instructions
+    told = _together([one.counts.counts for one in counted])
+    lanes_on = _together([one.counts.lanes_on for one in counted])
+    told = with_mix(
+        with_flops(with_lanes(told, lanes_on, instructions), instructions), instructions
+    )
+    told = with_apart(with_levels(told.drop("lanes")), instructions, device.capability)
+    mixed = with_levels(
+        without_mix(without_flops(_together([one.counts.mixed for one in counted])))
+    )
+    mixed = with_apart(mixed, instructions, device.capability)
+    sums, by_pc = sums_of_each(told, len(counted)), sum_by_pc(told)
+    around = Added(pl.col(name) for name in places.columns if name != "pc")
+    all_counts = _apart(widen(told, places, around), len(counted))
+    all_mixed = _apart(widen(mixed, places, around), len(counted))
+    for number, (one, counts, mix) in enumerate(zip(counted, all_counts, all_mixed, strict=True)):
+        yield _profile(question, one, counts, mix, places, sums[number], by_pc.get(number, {}))
+
+
+def _together(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    """Frames below one another, with the number of each in WHOSE."""
+    whose = [number for number, frame in enumerate(frames) for _ in range(frame.height)]
+    return pl.concat(frames, rechunk=True).with_columns(pl.Series(WHOSE, whose, pl.UInt32))
+
+
+def _apart(together: pl.DataFrame, frames: int) -> Iterator[pl.DataFrame]:
+    """The frames that were put together; empty ones are one."""
+    heights = np.bincount(together[WHOSE].to_numpy(), minlength=frames).tolist()
+    every = together.drop(WHOSE)
+    start, empty = 0, every.clear()
+    for height in heights:
+        yield every.slice(start, height) if height else empty
+        start += height
+
+
+def _profile(
+    question: Question,
+    one: Counted,
+    counts: pl.DataFrame,
+    mixed: pl.DataFrame,
+    places: pl.DataFrame,
+    sums: Mapping[str, int],
+    by_pc: Mapping[int, Mapping[str, int]],
+) -> LaunchProfile:
+    """One launch on one device, from its counts, their sums, and those of each pc."""
+    counted, as_if = one.counts, question.options.as_if
+    launch, device = counted.launch, question.devices[counted.device]
+    refusal = "" if as_if else counted.refusal
+    bounds = () if refusal else find_bounds(sums, device, launch, one.turns)
+    facts = {**launch_facts(counted, device), "bound_ps": _picoseconds(bounds)}
+    estimated = _estimate(one, by_pc, bounds, device)
+    facts["estimated_ps"] = round(estimated.ns * 1000) if estimated else None
+    for unit in PROFILED:
+        facts[f"busy_{unit.lower()}"] = round(estimated.busy[unit] * 10**6) if estimated else None
+    facts["millionths"] = 10**6
+    facts["ps_of_ns"] = 1000  # a column, as polars divides many launches by a number otherwise
+    warnings = (*kept_text(launch), *one.supposed, *_warnings(counted, sums, as_if))
+    raw = Raw(
+        counts,
+        facts,
+        whole=question.options.scope == "all",
+        left_out=find_left_out(launch, one.instructions, [*sums], places),
+    )
+    return LaunchProfile(
+        number=counted.number,
+        launch=launch,
+        device=device.key,
+        device_name=device.name,
+        capability=device.capability,
+        raw=raw,
+        mixed=mixed,
+        blocks={"sm": counted.blocks_of_sm, "cluster": counted.blocks_of_cluster},
+        refusal=refusal,
+        substitutions=counted.substitutions,
+        remarks=(*warnings, *_remarks(counted, sums, device, as_if)),
+        warnings=warnings,
+        device_file=str(device.path),
+        bounds=bounds,
+        bounds_between=() if refusal else sampled_bounds(raw, device, launch),
+        estimate=estimated,
+        touched=one.touched if launch.kept.has_accesses else None,
+    )
+
+
+def _estimate(
+    one: Counted,
+    by_pc: Mapping[int, Mapping[str, int]],
+    bounds: Sequence[Bound],
+    device: Device,
+) -> Estimate | None:
+    """The time of a launch that has bounds, on a device of which latencies were measured."""
+    measured = load_measured(device)
+    if not bounds or not one.ran or not measured or not device.chip.clock_mhz:
+        return None
+    launch, resident = one.counts.launch, one.counts.occupancy.blocks
+    mhz = min(measured.profiler_mhz, device.chip.clock_mhz)
+    asked = Asked(by_pc, one.instructions, bounds, launch, resident, device, mhz, one.turns)
+    return estimate(asked, one.ran(), measured)
+
+
+def _picoseconds(bounds: Sequence[Bound]) -> int | None:
+    return round(bounds[0].ns * 1000) if bounds else None
+
+
+def _warnings(counts: LaunchCounts, sums: Mapping[str, int], as_if: bool) -> Iterator[str]:
+    """What the numbers of a launch on a device must not be read without, if there are any."""
+    if counts.refusal and not as_if:
+        return
+    if counts.refusal:
+        yield f"{counts.refusal}; counted as if it could"
+    if counts.launch.kept.is_whole and did_nothing(sums):
+        yield NOTHING
+
+
+def _remarks(
+    counts: LaunchCounts, sums: Mapping[str, int], device: Device, as_if: bool
+) -> Iterator[str]:
+    """What else is to be said about one launch on one device, if there are any numbers."""
+    if counts.refusal and not as_if:
+        return
+    resident = counts.occupancy
+    registers = "an unknown number of" if resident.registers is None else resident.registers
+    fit = "1 block fits" if resident.blocks == 1 else f"{resident.blocks} blocks fit"
+    yield (
+        f"{fit} on an SM, limited by {', '.join(resident.limited_by)},"
+        f" with {registers} registers a thread ({resident.registers_from})"
+    )
+    if (roof := find_roof(sums, device)) and counts.launch.kept.is_whole:
+        yield str(roof)
+
+
+def find_places(instructions: pa.Table, manifest: Manifest) -> pl.DataFrame:
+    """For each pc the source line that it came from: `file`, `line`, `text`, and the PTX `ptx`.
+
+    `stack` has it and those into which it was inlined, outermost first: `FILE:LINE` a line of text.
+    """
+    chosen = instructions.select(["pc", "file", "line", "text"])
+    table = pl.DataFrame(chosen).rename({"text": "ptx"})
+    lines = {
+        name: text.encode(errors="replace").decode().splitlines()  # no table holds half a pair
+        for name, text in manifest.sources.items()
+    }
+    found = [
+        lines[file][line - 1] if 0 < line <= len(lines.get(file, ())) else ""
+        for file, line in table.select("file", "line").iter_rows()
+    ]
+    stacks = map(_stack, instructions.select(["file", "line", "inlined_at"]).to_pylist())
+    return table.with_columns(
+        text=pl.Series(found, dtype=pl.String), stack=pl.Series([*stacks], dtype=pl.String)
+    )
+
+
+def _stack(row: Mapping[str, Any]) -> str:
+    chain = [f"{place['file']}:{place['line']}" for place in (row, *row["inlined_at"])]
+    return "\n".join(reversed(chain))
