@@ -1,6 +1,7 @@
 """Record what Nsight Compute counts for whole programs on this GPU, launch by launch.
 
-    python programs.py FOLDER OUT [--code] [--seconds N] [--at-once N] [--skip FILE.jsonl.gz]
+    python programs.py FOLDER OUT [--code] [--seconds N] [--at-once N] [--each N]
+                       [--skip FILE.jsonl.gz]
 
 FOLDER is what scripts/capture/pack_programs.py made; this file, counters.py and try_inputs.py lie
 in it. Every program that has no binary there is built by this machine's nvcc for its GPU. It is run
@@ -194,6 +195,7 @@ class Asked:
 
     metrics: list[str]
     code: bool
+    seconds: float = RUN_SECONDS
 
     def options(self, work: Work) -> list[str]:
         """The profiler's options for a program."""
@@ -325,7 +327,7 @@ def capture(work: Work, asked: Asked, report: Path, end: float) -> dict[str, Any
         return {"problem": problem or "no time was left", "seconds": 0, "launches": []}
     found = plain(work) if work.said.get("unseen") else {}
     start = time.time()
-    printed = profile(work, asked, report, min(RUN_SECONDS, max(5, end + 10 - start)))
+    printed = profile(work, asked, report, min(asked.seconds, max(5, end + 10 - start)))
     return {**found, "problem": printed[-400:], "seconds": time.time() - start}
 
 
@@ -364,6 +366,7 @@ def main() -> None:
     parser.add_argument("out", type=Path)
     parser.add_argument("--seconds", type=float, default=500)
     parser.add_argument("--at-once", type=int, default=4)
+    parser.add_argument("--each", type=float, default=RUN_SECONDS, help="seconds for a program")
     parser.add_argument("--skip", type=Path, help="a programs.jsonl.gz: those are done")
     parser.add_argument("--code", action="store_true", help="patched machine code, too")
     asked = parser.parse_args()
@@ -391,6 +394,7 @@ def main() -> None:
         for work in works:
             work.built = builders.submit(build, work)
         wanted = what_to_ask(next(w for w in works if not w.built.result()), made, asked.code)
+        wanted.seconds = asked.each
         with ThreadPoolExecutor(asked.at_once) as pool:
             for work in works:
                 pool.submit(_tried, work, wanted, made, end, readers, book)
