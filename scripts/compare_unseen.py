@@ -3,19 +3,24 @@
     python scripts/compare_unseen.py FOLDER PROGRAMS.jsonl.gz... [--seconds N] [--draw NAME]
 
 FOLDER is what was packed; the lines are what scripts/capture/programs.py brought back, a later file
-in place of an earlier one. Recordings are kept in FOLDER/traces: a second run records what is
-missing alone. A draw has its own files and its own text (tests/silicon/unseen.py). How each program
-ended, the counts and the pairs go to tests/validate/programs, and
-`python scripts/write/validation.py --programs` writes the section of docs/validation.md.
+in place of an earlier one. Each program is recorded and judged in processes of its own, some at a
+time; what became of it is in FOLDER/judged as soon as it is known, and its recording in
+FOLDER/traces: a second run does what is missing alone. `--rejudge` compares again what is recorded.
+A draw has its own files and its own text (tests/silicon/unseen.py). How each program ended, the
+counts, the pairs and the times go to tests/validate, and `python scripts/write/validation.py
+--programs` writes the section of docs/validation.md. `--chip` keeps what the chip counted, and no
+more.
 """
 
 import argparse
+import csv
 import gzip
 import json
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -23,15 +28,18 @@ from typing import Any
 import polars as pl
 
 ROOT = Path(__file__).parents[1]
-sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "scripts" / "capture")]
+sys.path[:0] = [str(ROOT / "tests"), *(str(ROOT / "scripts" / f) for f in ("capture", "measure"))]
 
+import compare_times  # noqa: E402
 from keep_programs import launches as table_of  # noqa: E402
+from silicon.programs import Beside  # noqa: E402
 from silicon.programs_page import keep_pairs  # noqa: E402
-from silicon.unseen import DRAWS, Ended, compare_captured  # noqa: E402
+from silicon.unseen import DRAWS, WAITING, Draw, Ended, Matched, compare_matched, matches  # noqa: E402
 
 import cutrace  # noqa: E402
 from cutrace.errors import CutraceError  # noqa: E402
 
+EVERY = (*DRAWS, WAITING)
 NOTHING = "it called nothing of CUDA"
 WHY = {"it was ended after": "it was cut off by time", NOTHING: NOTHING}
 """Why a program has no whole trace, by what cutrace says then."""
@@ -42,9 +50,11 @@ OF_TIME = re.compile(
     r"|elapsed|overhead|clock|driver|memory|H100|H200|artifact dir|utiliz|ratio|/s"
 )
 """Lines that tell times, or what the device is called."""
+Said = Mapping[str, Any]
+"""What is known of a program that was packed, or of its run on the chip."""
 
 
-def captured(files: list[Path]) -> dict[tuple[str, str], dict[str, Any]]:
+def captured(files: list[Path]) -> dict[tuple[str, str], Said]:
     """What was captured of each program."""
     found = {}
     for file in files:
@@ -54,27 +64,40 @@ def captured(files: list[Path]) -> dict[tuple[str, str], dict[str, Any]]:
     return found
 
 
-def record(said: dict[str, Any], folder: Path, seconds: float) -> dict[str, Any]:
-    """Record a program; return its exit status, what it printed, why it did not end."""
-    name = Path(said["binary"]).name
-    trace, told = folder / "traces" / f"{name}.cutrace", folder / "traces" / f"{name}.json"
-    if not told.exists():
-        limits = ["-d", "h200", "--timeout", str(seconds), "-o", str(trace)]
-        command = ["-m", "cutrace", "record", *limits, "--", str(folder / said["binary"])]
+def _name(said: Said) -> str:
+    return Path(said["binary"]).name
+
+
+def record(said: Said, folder: Path, seconds: float) -> None:
+    """Record a program; keep its exit status, what it printed, why it did not end."""
+    trace, told = (folder / "traces" / f"{_name(said)}.{end}" for end in ("cutrace", "json"))
+    if told.exists():
+        return
+    limits = ["-d", "h100", "--timeout", str(seconds), "-o", str(trace)]
+    command = [sys.executable, "-m", "cutrace", "record", *limits, "--"]
+    try:
         done = subprocess.run(
-            [sys.executable, *command, *said["arguments"].split()],
+            ["nice", *command, str(folder / said["binary"]), *said["arguments"].split()],
             cwd=folder / said["folder"], stdin=subprocess.DEVNULL, capture_output=True,
+            timeout=3 * seconds,
         )  # fmt: skip
-        err = done.stderr.decode(errors="replace")
-        why = next((told for word, told in WHY.items() if word in err), "")
-        refused = re.search(r"cutrace: (.* is not supported)", err)
-        told.write_text(json.dumps({
-            "status": done.returncode,
-            "printed": done.stdout.decode(errors="replace"),
-            "why": why or (refused[1] if refused and done.returncode else ""),
-        }))  # fmt: skip
-    found: dict[str, Any] = json.loads(told.read_text())
-    return {**found, "trace": trace}
+    except subprocess.TimeoutExpired:
+        found = {"status": -1, "printed": "", "why": "it did not stop when its time was up"}
+    else:
+        found = _told(done)
+    told.write_text(json.dumps(found))
+
+
+def _told(done: subprocess.CompletedProcess[bytes]) -> dict[str, object]:
+    err = done.stderr.decode(errors="replace")
+    why = next((told for word, told in WHY.items() if word in err), "")
+    refused = re.search(r"cutrace: (.* is not supported)", err)
+    return {
+        "status": done.returncode,
+        "printed": done.stdout.decode(errors="replace"),
+        "why": why or (refused[1] if refused and done.returncode else ""),
+        "stderr": err[-2000:],
+    }
 
 
 def lines_of(printed: str) -> list[str]:
@@ -82,66 +105,140 @@ def lines_of(printed: str) -> list[str]:
     return [line for line in printed[:PRINTED].splitlines() if not OF_TIME.search(line)]
 
 
-def ends(
-    packed: list[dict[str, Any]], chip: dict[tuple[str, str], dict[str, Any]], place: Path,
-    seconds: float,
-) -> Iterator[tuple[Ended, list[Any]]]:  # fmt: skip
-    """How each program ended that was built, and its pairs."""
-    for said in packed:
-        run = chip.get((said["collection"], said["name"]))
-        if run is None or "status" not in run:
-            continue  # it was not built there, or there was no time
-        if not (place / said["binary"]).is_file():
-            why = "it was not built"
-            yield Ended(said["collection"], said["name"], run["status"], -1, 0, False, why), []
-            continue
-        done = record(said, place, seconds)
-        if done["why"] == NOTHING:
-            continue  # a program of the host's alone
-        found, count = [], 0
+def judge(said: Said, run: Said, folder: Path) -> None:
+    """Compare a recorded program with the chip's run; keep what is found as it is found."""
+    done = json.loads((folder / "traces" / f"{_name(said)}.json").read_text())
+    matched: list[Matched] = []
+    count, problem = 0, ""
+    try:
+        trace = cutrace.read_trace(folder / "traces" / f"{_name(said)}.cutrace")
+        count = len(trace.launches)
+        matched = matches(run["launches"], trace)
+    except CutraceError as error:
+        problem = str(error)
+    same = lines_of(run["printed"]) == lines_of(done["printed"])
+    which = said["collection"], said["name"]
+    ended = Ended(*which, run["status"], done["status"], count, same, done["why"])
+    pairs = compare_matched(("small", *which), matched)
+    times: list[list[object]] = []
+    found = {
+        "ended": asdict(ended),
+        "captured": sum(bool(each["counters"]) for each in run["launches"]),
+        "matched": len(matched),
+        "problem": problem,
+        "pairs": [asdict(beside) for beside in pairs],
+        "times": times,
+    }
+    place = folder / "judged" / f"{_name(said)}.json"
+    place.write_text(json.dumps(found))
+    for each in matched:
+        if each.trace.launch.kept.is_whole:
+            times.append(_time(said, each))
+            place.write_text(json.dumps(found))
+
+
+def _time(said: Said, matched: Matched) -> list[object]:
+    """A line of the table of times."""
+    told = matched.captured["counters"]
+    mhz = told["gpc__cycles_elapsed.avg.per_second"] / 1e6
+    name = "drawn programs", _name(said)
+    return compare_times.line("h100", name, matched.trace, matched.profile, told, mhz)
+
+
+def one(said: Said, asked: argparse.Namespace) -> dict[str, Any]:
+    """Record and judge a program; return what is kept of it."""
+    place = asked.folder / "judged" / f"{_name(said)}.json"
+    record(said, asked.folder, asked.seconds)
+    if not place.exists():
+        command = [sys.executable, __file__, str(asked.folder), *map(str, asked.captured)]
+        problem = ""
         try:
-            trace = cutrace.read_trace(done["trace"])
-            count = len(trace.launches)
-            found = compare_captured(
-                ("small", said["collection"], said["name"]), run["launches"], trace
-            )
-        except CutraceError as problem:
-            print(said["name"], problem, file=sys.stderr)
-        same = lines_of(run["printed"]) == lines_of(done["printed"])
-        near = sum(beside.is_near for beside in found)
-        print(said["name"], run["status"], done["status"], f"{near} of {len(found)}", flush=True)
-        how = Ended(
-            said["collection"], said["name"], run["status"], done["status"], count, same,
-            done["why"],
-        )  # fmt: skip
-        yield how, found
+            done = subprocess.run(
+                ["nice", *command, "--only", _name(said)],
+                capture_output=True, timeout=3 * asked.seconds,
+            )  # fmt: skip
+            problem = done.stderr.decode(errors="replace")[-1000:] if done.returncode else ""
+        except subprocess.TimeoutExpired:
+            problem = "comparing took too long"
+        if problem:
+            so_far = json.loads(place.read_text()) if place.exists() else {}
+            place.write_text(json.dumps({**so_far, "problem": problem}))
+    found: dict[str, Any] = json.loads(place.read_text())
+    near = sum(Beside(**_run(each)).is_near for each in found.get("pairs", ()))
+    print(
+        _name(said), *(found.get("ended", {}).get(key) for key in ("on_chip", "recorded")),
+        f"{near} of {len(found.get('pairs', ()))}", found.get("problem", ""), flush=True,
+    )  # fmt: skip
+    return found
 
 
-def main() -> None:
-    """Record, compare, keep."""
+def _run(pair: dict[str, Any]) -> dict[str, Any]:
+    return {**pair, "run": tuple(pair["run"])}
+
+
+def keep_chip(files: list[Path], draw: Draw) -> None:
+    """Keep what the chip counted, and how often each opcode that touches memory ran."""
+    every = pl.concat([table_of(file) for file in files], how="diagonal_relaxed")
+    names = ["collection", "program", "number"]
+    every.unique(names, keep="last").sort(names).write_parquet(
+        draw.launches, compression="zstd", compression_level=19
+    )
+    rows = [
+        {**dict(zip(names, (*key, n), strict=True)), "opcode": op, "instructions": times}
+        for key, run in sorted(captured(files).items())
+        for n, launch in enumerate(each for each in run["launches"] if each["counters"])
+        for op, times in sorted(launch.get("sass", {}).items())
+    ]
+    pl.DataFrame(rows).write_parquet(draw.code, compression="zstd", compression_level=19)
+
+
+def keep(found: list[dict[str, Any]], draw: Draw) -> None:
+    """Keep how the programs ended, the pairs and the times."""
+    ended = [each["ended"] for each in found if "ended" in each]
+    pl.DataFrame([each for each in ended if each["why"] != NOTHING]).write_parquet(draw.outcomes)
+    keep_pairs([Beside(**_run(p)) for each in found for p in each.get("pairs", ())], draw.compared)
+    with draw.times.open("w", newline="") as opened:
+        writer = csv.writer(opened, lineterminator="\n")
+        writer.writerow(compare_times.COLUMNS)
+        writer.writerows(row for each in found for row in each.get("times", ()) if row)
+
+
+def options() -> argparse.Namespace:
+    """What is asked for."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("captured", nargs="+", type=Path)
     parser.add_argument("--seconds", type=float, default=150)
-    parser.add_argument("--draw", choices=[each.name for each in DRAWS], default=DRAWS[-1].name)
+    parser.add_argument("--at-once", type=int, default=2)
+    parser.add_argument("--draw", choices=[each.name for each in EVERY], default=WAITING.name)
+    parser.add_argument("--chip", action="store_true")
+    parser.add_argument("--rejudge", action="store_true")
+    parser.add_argument("--only", default="", help="judge this program, which is recorded")
     asked = parser.parse_args()
-    kept_in = next(each for each in DRAWS if each.name == asked.draw)
-    place = asked.folder.resolve()
-    (place / "traces").mkdir(exist_ok=True)
-    packed = json.loads((place / "programs.json").read_text())
-    both = list(ends(packed, captured(asked.captured), place, asked.seconds))
-    pl.DataFrame([asdict(how) for how, _ in both]).write_parquet(kept_in.outcomes)
-    pairs = [beside for _, found in both for beside in found]
-    keep_pairs(pairs, kept_in.compared)
-    names = {how.program for how, _ in both}
-    tables = [table_of(file).filter(pl.col("program").is_in(names)) for file in asked.captured]
-    every = pl.concat(tables, how="diagonal_relaxed")
-    kept = sorted({beside.metric for beside in pairs} & set(every.columns))
-    facts = ["size", "collection", "program", "number", "kernel", "grid", "block"]
-    times = ["gpu__time_duration.sum", "gpc__cycles_elapsed.max"]
-    every.select(*facts, *times, *(name for name in kept if name not in times)).write_parquet(
-        kept_in.launches, compression="zstd", compression_level=19
-    )
+    asked.folder = asked.folder.resolve()
+    return asked
+
+
+def main() -> None:
+    """Record, compare, keep."""
+    asked = options()
+    draw = next(each for each in EVERY if each.name == asked.draw)
+    packed = json.loads((asked.folder / "programs.json").read_text())
+    chip = captured(asked.captured)
+    if asked.only:
+        said = next(each for each in packed if _name(each) == asked.only)
+        judge(said, chip[said["collection"], said["name"]], asked.folder)
+        return
+    keep_chip(asked.captured, draw)
+    if asked.chip:
+        return
+    for name in ("traces", "judged"):
+        (asked.folder / name).mkdir(exist_ok=True)
+    for old in (asked.folder / "judged").glob("*.json") if asked.rejudge else ():
+        old.unlink()
+    ran = [each for each in packed if "status" in chip.get((each["collection"], each["name"]), {})]
+    with ThreadPoolExecutor(asked.at_once) as pool:
+        keep(list(pool.map(lambda said: one(said, asked), ran)), draw)
 
 
 if __name__ == "__main__":

@@ -60,6 +60,18 @@ def compared(
 ) -> list[object]:
     """A line of the table for a set's program; empty without bounds."""
     profile = analyze(replace(trace, launches=(launch,)), device).launches[0]
+    return line(device, name, launch, profile, told, mhz)
+
+
+def line(
+    device: str,
+    name: tuple[str, str],
+    launch: LaunchTrace,
+    profile: LaunchProfile,
+    told: Mapping[str, Any],
+    mhz: float,
+) -> list[object]:
+    """The same of a launch that is analyzed."""
     if not profile.bounds:
         return []
     found, bound = at_clock(device, profile, launch, mhz), profile.bounds[0]

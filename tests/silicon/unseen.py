@@ -20,8 +20,9 @@ from silicon.programs import (
 )
 
 import cutrace
+from cutrace.analyzer.launch_profile import LaunchProfile
 from cutrace.analyzer.profilers.exported_names import demangled
-from cutrace.traces.reader import Trace
+from cutrace.traces.reader import LaunchTrace, Trace
 
 FIRST_TOLD = """
 {programs} programs of {collections} were drawn by a hash of their names from collections that
@@ -104,6 +105,16 @@ class Draw:
         """What the chip counted."""
         return FOLDER / f"{self.name}_launches.parquet"
 
+    @property
+    def code(self) -> Path:
+        """How often each opcode that touches memory ran there."""
+        return FOLDER / f"{self.name}_code.parquet"
+
+    @property
+    def times(self) -> Path:
+        """How long each launch took, and the estimates."""
+        return FOLDER.parent / "time" / f"h100_{self.name}_draw.csv"
+
     def ended(self) -> list["Ended"]:
         """How the programs ended, as it was kept."""
         return [Ended(**row) for row in pl.read_parquet(self.outcomes).iter_rows(named=True)]
@@ -113,6 +124,8 @@ DRAWS = (
     Draw("unseen", "Programs that were never run before", FIRST_TOLD, FIRST_PRINTED),
     Draw("again", "A second draw", AGAIN_TOLD, AGAIN_PRINTED),
 )
+WAITING = Draw("third", "A third draw", "", "")
+"""What the chip counted of these is kept; nothing was compared yet."""
 
 
 @dataclass(frozen=True)
@@ -133,8 +146,18 @@ class Ended:
         return self.on_chip == self.recorded and not self.why
 
 
-def compare_captured(run: Run, captured: Sequence[Mapping[str, Any]], trace: Trace) -> list[Beside]:
-    """Compare each launch that was captured with its like: of its name and shape, in order."""
+@dataclass(frozen=True)
+class Matched:
+    """A launch that was captured, and its like in a trace."""
+
+    captured: Mapping[str, Any]
+    number: int
+    trace: LaunchTrace
+    profile: LaunchProfile
+
+
+def matches(captured: Sequence[Mapping[str, Any]], trace: Trace) -> list[Matched]:
+    """Find each launch's like, of its name and shape, in order; analyze those together."""
     like: dict[int, Mapping[str, Any]] = {}
     for launch in captured:
         if not launch["counters"]:
@@ -150,17 +173,25 @@ def compare_captured(run: Run, captured: Sequence[Mapping[str, Any]], trace: Tra
     numbers = sorted(like)
     part = replace(trace, launches=tuple(trace.launches[n] for n in numbers))
     profiles = list(cutrace.analyze(part, "h100").launches) if numbers else []
+    return [
+        Matched(like[number], number, trace.launches[number], profile)
+        for number, profile in zip(numbers, profiles, strict=True)
+    ]
+
+
+def compare_matched(run: Run, matched: Sequence[Matched]) -> list[Beside]:
+    """The pairs of counts of launches."""
     found: list[Beside] = []
-    for number, profile in zip(numbers, profiles, strict=True):
-        launch = like[number]
+    for each in matched:
+        launch = each.captured
         code = {op: n for op, n in launch.get("sass", {}).items() if SASS.match(op)}
-        agreed = agreements(accesses(profile, trace.launches[number]), machine(code))
-        called = trace.launches[number].instructions()["text"].to_pylist()
+        agreed = agreements(accesses(each.profile, each.trace), machine(code))
+        called = each.trace.instructions()["text"].to_pylist()
         if any("vprintf" in text for text in called):
             agreed = dict.fromkeys({*agreed, *OPS.values()}, PRINTS)
         counters = {m: v for m, v in launch["counters"].items() if "__" in m or "memory_" in m}
-        counted = Counted(launch["Kernel Name"], number, *_shape(launch), counters, True)
-        found += pairs_of(run, counted, number, profile, agreed)
+        counted = Counted(launch["Kernel Name"], each.number, *_shape(launch), counters, True)
+        found += pairs_of(run, counted, each.number, each.profile, agreed)
     return found
 
 
