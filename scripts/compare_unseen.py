@@ -118,13 +118,14 @@ def judge(said: Said, run: Said, folder: Path) -> None:
         problem = str(error)
     same = lines_of(run["printed"]) == lines_of(done["printed"])
     which = said["collection"], said["name"]
-    ended = Ended(*which, run["status"], done["status"], count, same, done["why"])
+    ended = Ended(
+        *which, run["status"], done["status"], count, same, done["why"],
+        sum(bool(each["counters"]) for each in run["launches"]), len(matched),
+    )  # fmt: skip
     pairs = compare_matched(("small", *which), matched)
     times: list[list[object]] = []
     found = {
         "ended": asdict(ended),
-        "captured": sum(bool(each["counters"]) for each in run["launches"]),
-        "matched": len(matched),
         "problem": problem,
         "pairs": [asdict(beside) for beside in pairs],
         "times": times,

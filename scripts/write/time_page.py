@@ -16,7 +16,7 @@ CALIBRATION = {
 }
 """Launches that parameters come from: few_threads in one block, the empty kernels, and a printf."""
 DEVICES = {"h200": "H200", "h100": "H100"}
-SETS = ("ours", "programs", "others", "fresh kernels", "fresh programs")
+SETS = ("ours", "programs", "others", "fresh kernels", "fresh programs", "drawn programs")
 UNITS = ("sm", "l1tex", "lts", "dram")
 BUSY = 60
 """Percent of its best below which the profiler says of all units that latency limits."""

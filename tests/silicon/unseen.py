@@ -128,6 +128,10 @@ WAITING = Draw("third", "A third draw", "", "")
 """What the chip counted of these is kept; nothing was compared yet."""
 
 
+CUT_OFF = -1
+"""The exit status on the chip of a program that took more than its time there."""
+
+
 @dataclass(frozen=True)
 class Ended:
     """How a program ended: on the chip, and recorded."""
@@ -139,6 +143,14 @@ class Ended:
     launches: int
     prints_same: bool
     why: str
+    captured: int = 0
+    matched: int = 0
+    """Launches that the profiler took, and those of them that the recording has, too."""
+
+    @property
+    def is_judged(self) -> bool:
+        """Whether the chip ran it to an end in its time."""
+        return self.on_chip != CUT_OFF
 
     @property
     def is_whole(self) -> bool:
@@ -206,7 +218,8 @@ def _shape(launch: Mapping[str, Any]) -> tuple[tuple[int, ...], tuple[int, ...]]
 
 def head(draw: Draw, counts: Sequence[Beside], shares: Any, percent: Any) -> str:
     """The section without its tables of what is left out."""
-    ended = draw.ended()
+    every = draw.ended()
+    ended = [each for each in every if each.is_judged]
     whole = [each for each in ended if each.is_whole]
     told = whole
     same = sum(each.prints_same for each in told)
@@ -215,7 +228,7 @@ def head(draw: Draw, counts: Sequence[Beside], shares: Any, percent: Any) -> str
     return PAGE.format(
         heading=draw.heading,
         told=_filled(draw.told.format(
-            programs=len(ended), collections=", ".join(sorted({e.collection for e in ended})),
+            programs=len(every), collections=", ".join(sorted({e.collection for e in ended})),
         )),
         ran=len(ended), whole=len(whole), whole_percent=percent(len(whole), len(ended)),
         same=same, ended=len(told), same_percent=percent(same, len(told)),
