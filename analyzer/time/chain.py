@@ -1,4 +1,6 @@
-"""A warp's chain: how long it runs alone, its instructions waiting for what they read.
+"""A warp's chain in PTX: how long it runs alone, its instructions waiting for what they read.
+
+This is for launches of whose machine code the trace does not tell; see `machine_chain.py`.
 
 Inside a basic block an instruction starts when its registers are there and the one WINDOW before
 it has started, since the assembler puts loads first; those that come of loads are a stream of their

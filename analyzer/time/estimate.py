@@ -1,7 +1,9 @@
 """The estimate: how long a launch takes, from what its warps wait for and what its units do.
 
-1. Some blocks' longest warps are run alone (`chain.py`), each load with the latency of what served
-   it: of the first level, the second and memory in the shares that the caches' replay counted.
+1. Some blocks' longest warps are run alone, in the machine code that the assembler made for this
+   architecture (`machine_chain.py`) or, where the trace has none, in PTX (`chain.py`), each load
+   with the latency of what served it: of the first level, the second and memory in the shares that
+   the caches' replay counted.
 2. Blocks come in rounds: as many as fit on the SMs at a time, the last round as long as the others.
 3. Beside that time stand those of the units: the pipes, issue, shared memory, L1, L2, DRAM, atomics
    on one address and the launching of blocks, with bandwidths and rates that were measured.
@@ -17,6 +19,7 @@ device says another. Nothing is fitted to a kernel.
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import polars as pl
 import pyarrow as pa
@@ -30,6 +33,7 @@ from ..counting.turns import Turns
 from ..counting.with_columns import WHOSE
 from .chain import Chain, Step, run_chain
 from .first_touches import Touches
+from .machine_warp import runs_in_machine_code
 from .operands import read_address, read_operands
 from .sample_warps import Ran
 from .throughput import busy_ns
@@ -169,7 +173,9 @@ def estimate(asked: Asked, ran: Ran, measured: Measured) -> Estimate:
     ns = 1000 / asked.mhz
     sums = asked.sums
     code = _code(asked, sums, measured, ran)
-    chains = [(run_chain(history, code), weight) for history, weight in ran.histories]
+    run = runs_in_machine_code(asked.launch, asked.device, code, measured)
+    run = run or partial(run_chain, code=code)
+    chains = [(run(history), weight) for history, weight in ran.histories]
     whole = sum(weight for _, weight in chains) or 1
     cycles = sum(chain.cycles * weight for chain, weight in chains) / whole
     last = max((chain.cycles for chain, _ in chains), default=0.0)

@@ -15,11 +15,12 @@ from pathlib import Path
 
 from ...cache import keep, key_of, load
 from ...errors import CutraceError
+from ...traces.schedule import pack_schedule, unpack_schedule
 from ...traces.schema import Resources
 from .assembler import assemble, assemblers
 from .machine_code.decode import MachineInstruction
 from .machine_code.elf import sections
-from .machine_code.facts import ByLine, by_line
+from .machine_code.facts import Facts, read_facts
 from .machine_code.mark import mark_lines
 from .signature import entries
 
@@ -48,7 +49,7 @@ class Measured:
     """
 
     resources: tuple[Resources, ...] = ()
-    facts: ByLine = field(default_factory=dict)
+    facts: Facts = field(default_factory=Facts)
 
 
 def resources(
@@ -82,15 +83,20 @@ def _kept(ptx: str, kernel: str, archs: tuple[str, ...], options: tuple[str, ...
     kept = load(KIND, key)
     if kept is not None:
         return _read(kept)
-    facts: ByLine = {}
+    facts = Facts()
     found: list[Resources] = []
     for arch in archs:
         text, more = (mark_lines(ptx), ("-lineinfo",)) if arch == SEEN else (ptx, ())
         if answer := _assemble(text, kernel, arch, (*options, *more)):
             found.append(answer[0])
-            facts = by_line(answer[1], kernel) if arch == SEEN else facts
+            facts = read_facts(answer[1], kernel) if arch == SEEN else facts
     measured = Measured(tuple(found), facts)
-    keep(KIND, key, json.dumps(asdict(measured)).encode())
+    told = {
+        "resources": [asdict(each) for each in found],
+        "facts": {line: [asdict(one) for one in made] for line, made in facts.by_line.items()},
+        "schedule": pack_schedule(facts.schedule),
+    }
+    keep(KIND, key, json.dumps(told).encode())
     return measured
 
 
@@ -102,7 +108,7 @@ def _read(kept: bytes) -> Measured:
         for line, made in said["facts"].items()
     }
     known = (Resources(**{**each, "accesses": ()}) for each in said["resources"])
-    return Measured(tuple(known), facts)
+    return Measured(tuple(known), Facts(facts, unpack_schedule(said["schedule"])))
 
 
 @cache

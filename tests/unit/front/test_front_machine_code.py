@@ -5,7 +5,9 @@ import pytest
 from cutrace.tracer.front.machine_code.decode import MachineInstruction, decode
 from cutrace.tracer.front.machine_code.line_table import read_lines
 from cutrace.tracer.front.machine_code.mark import mark_lines
+from cutrace.tracer.front.machine_code.schedule import read_schedule
 from cutrace.tracer.front.resources import measure
+from cutrace.traces.schedule import NO_SCOREBOARD, Scheduled
 
 PTX = """.version 8.8
 .target sm_90
@@ -50,7 +52,9 @@ def test_statements_say_their_own_lines_and_no_other() -> None:
 
 def test_an_assembled_kernel_tells_its_accesses_by_line() -> None:
     facts = measure(PTX, "k", archs=("sm_90",)).facts
-    found = [(line, m.operation, m.bytes) for line in (11, 12) for m in facts[line] if m.bytes]
+    found = [
+        (line, m.operation, m.bytes) for line in (11, 12) for m in facts.by_line[line] if m.bytes
+    ]
     assert found == [(11, "LDG", 1), (12, "STG", 16)]
 
 
@@ -62,3 +66,50 @@ def test_lines_of_several_functions_are_not_told_apart(ends: int, known: dict[in
     program = rows * ends
     body = (2).to_bytes(2, "little") + len(header).to_bytes(4, "little") + header + program
     assert read_lines(len(body).to_bytes(4, "little") + body) == known
+
+
+def test_a_schedule_is_read_as_nvdisasm_and_the_paper_read_it() -> None:
+    # of a cubin for sm_90: `LDG.E R2, [R2]` that sets scoreboard 2, `FADD` that waits for it, and
+    # `@P0 BRA` back to the first; the control bits are those of Jia et al., 2.1
+    load = 0x0000_0000_0000_0981 | 7 << 12, (1 | 1 << 4 | 2 << 5 | 7 << 8) << 41
+    add = 0x0000_0000_0000_0221 | 7 << 12, (4 | 7 << 5 | 7 << 8 | 1 << 2 << 11) << 41
+    back = -12 & (1 << 38) - 1  # words of four bytes: three instructions
+    low = 0x147 | 4 << 9 | 0 << 12 | (back & 0xFF) << 16 | (back >> 8 & (1 << 30) - 1) << 34
+    branch = low & (1 << 64) - 1, (low >> 64) | (5 | 7 << 5 | 7 << 8) << 41
+    found = [
+        *read_schedule(b"".join(word(*each) for each in (load, add, branch)), {0: 8, 16: 9, 32: 10})
+    ]
+    none = NO_SCOREBOARD
+    assert found == [
+        Scheduled(8, 0x181, 1, 2, none, 0, 0, -1),
+        Scheduled(9, 0x021, 4, none, none, 0b100, 0, -1),
+        Scheduled(10, 0x147, 5, none, none, 0, 1, 0),
+    ]
+
+
+LOOP = """.version 8.8
+.target sm_90
+.address_size 64
+.visible .entry k(.param .u64 p, .param .u32 n)
+{
+.reg .b32 %r<9>; .reg .b64 %rd<3>; .reg .f32 %f<3>; .reg .pred %p<3>;
+ld.param.u64 %rd1, [p];
+ld.param.u32 %r1, [n];
+mov.u32 %r2, 0;
+mov.f32 %f1, 0f3F800000;
+L1: .pragma "nounroll";
+fma.rn.f32 %f1, %f1, 0f3F000000, 0f3F800000;
+add.s32 %r2, %r2, 1;
+setp.lt.s32 %p1, %r2, %r1;
+@%p1 bra L1;
+st.global.f32 [%rd1], %f1;
+ret;
+}
+"""
+
+
+def test_the_loop_that_was_measured_waits_24_cycles_a_round() -> None:
+    """That of tests/validate/time/empty.cu: 31 cycles were measured, taken_cycles is the rest."""
+    schedule = measure(LOOP, "k", archs=("sm_90",)).facts.schedule
+    (end,) = (place for place, each in enumerate(schedule) if 0 <= each.target < place)
+    assert sum(each.stall for each in schedule[schedule[end].target : end + 1]) == 24

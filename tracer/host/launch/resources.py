@@ -7,7 +7,9 @@ from dataclasses import replace
 from functools import cache
 
 from ....errors import CutraceError
+from ....traces.schedule import pack_schedule
 from ....traces.schema import Resources
+from ...front.machine_code.facts import Facts
 from ...front.resources import SEEN, measure
 from ...ptx.kernel import Kernel
 from .assembled import assembled_accesses
@@ -40,5 +42,16 @@ def _resources_if_any(ptx: str, kernel: Kernel, options: Sequence[str]) -> tuple
 def _with_accesses(ptx: str, kernel: Kernel, options: Sequence[str]) -> Iterator[Resources]:
     measured = measure(ptx, kernel.name, options=options)
     for each in measured.resources:
-        seen = each.arch == SEEN and measured.facts
-        yield replace(each, accesses=assembled_accesses(kernel, seen)) if seen else each
+        if each.arch == SEEN:
+            accesses = assembled_accesses(kernel, measured.facts.by_line)
+            yield replace(each, accesses=accesses, schedule=_schedule(kernel, measured.facts))
+        else:
+            yield each
+
+
+def _schedule(kernel: Kernel, facts: Facts) -> str:
+    """The schedule with the kernel's pcs; what comes before them all is the first one's."""
+    pcs: dict[int, int] = {}
+    for pc, instruction in enumerate(kernel.instructions):
+        pcs.setdefault(instruction.ptx_line, pc)
+    return pack_schedule([replace(each, pc=pcs.get(each.pc, 0)) for each in facts.schedule])

@@ -1,0 +1,163 @@
+"""A warp's chain in machine code: what the assembler's schedule lets it start, and when.
+
+An instruction starts when the one before allows it, and the scoreboards that it waits for are done:
+what set them had its latency. Blocks run in the order of the code, loops as often as the warp ran
+them: a few rounds are run, and the last one stands for the rest; what runs at times takes its share
+of the time.
+"""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+
+from .chain import ROUNDS, Chain, Step
+from .machine_code import Loop, MachineCode
+
+BARRIER, COPY, COPIED, EXIT = 0x11D, 0x1AE, 0x1AF, 0x14D
+"""Operations: BAR; LDGSTS; LDGDEPBAR, done when the copies before it are; EXIT, which is in what
+an empty kernel takes."""
+MOST = 60_000
+"""Instructions after which a loop's first round stands for all."""
+Latency = Callable[[int, int], tuple[float, str]]
+"""Cycles of an operation of a pc that sets a scoreboard, and what its reader waits for."""
+
+
+def run_machine(
+    code: MachineCode,
+    times: Mapping[int, float],
+    entries: Mapping[int, float],
+    steps: Mapping[int, Step],
+    latency: Latency,
+    taken: float,
+) -> Chain:
+    """Run a warp that ran machine blocks so many times; a branch that is taken costs `taken`."""
+    run = _Run(code, times, entries, steps, latency, taken)
+    run.once(code.outer, 1.0)
+    return run.chain
+
+
+class _Run:
+    """A warp under way: when its scoreboards are done, and what each waits for."""
+
+    def __init__(
+        self,
+        code: MachineCode,
+        times: Mapping[int, float],
+        entries: Mapping[int, float],
+        steps: Mapping[int, Step],
+        latency: Latency,
+        taken: float,
+    ) -> None:
+        self.code, self.times, self.entries = code, times, entries
+        self.steps, self.latency, self.taken = steps, latency, taken
+        self.chain = Chain()
+        self.done = [(0.0, "")] * 8
+        self.copied = (0.0, "")
+        self.ran, self.next = 0, 0
+
+    def once(self, loop: Loop, rounds: float) -> None:
+        """Run a loop's blocks once, of so many rounds that it has in all."""
+        inner = {each.first: each for each in loop.inner}
+        place = loop.first
+        while place <= loop.last:
+            if place in inner and inner[place] is not loop:
+                self._loop(inner[place], rounds)
+                place = inner[place].last + 1
+                continue
+            block = self.code.blocks[place]
+            share = min(1.0, self._times(place, rounds) / rounds) if block.runs else 0.0
+            if share and not block.calls:
+                self._part(share, partial(self.block, place))
+            place += 1
+
+    def _times(self, place: int, otherwise: float) -> float:
+        return self.times.get(place, otherwise)
+
+    def _loop(self, loop: Loop, rounds: float) -> None:
+        """Run an inner loop, in all as often as its first block that is told of ran."""
+        told = [self.times[p] for p in range(loop.first, loop.last + 1) if p in self.times]
+        total = self._times(loop.first, max(told, default=rounds))
+        if total <= 0:
+            return
+        alone = loop.first == loop.last and loop.first in self.entries
+        entered = self.entries[loop.first] if alone else min(total, self._before(loop, rounds))
+        if entered <= 0:
+            return
+        turns = total / entered
+        self._part(entered / rounds, lambda: self._turns(loop, turns, total))
+
+    def _before(self, loop: Loop, rounds: float) -> float:
+        """How often the block before a loop ran."""
+        return min(rounds, self._times(loop.first - 1, rounds)) or rounds
+
+    def _turns(self, loop: Loop, turns: float, total: float) -> None:
+        run = min(turns, ROUNDS) if self.ran < MOST else 1.0
+        before = self._now()
+        for _ in range(int(run)):
+            before = self._now()
+            self.once(loop, total)
+        more = turns - int(run)
+        if more > 0 and int(run):
+            self._scale(before, 1 + more)
+        elif more > 0:
+            self._part(more, lambda: self.once(loop, total))
+
+    def _now(self) -> tuple[float, dict[str, float], dict[tuple[int, str], float]]:
+        return self.chain.cycles, dict(self.chain.waited), dict(self.chain.at)
+
+    def _part(self, share: float, work: Callable[[], None]) -> None:
+        """Do what is done in a share of the rounds."""
+        before = self._now()
+        work()
+        self._scale(before, share)
+
+    def _scale(
+        self,
+        before: tuple[float, Mapping[str, float], Mapping[tuple[int, str], float]],
+        factor: float,
+    ) -> None:
+        """Let what came since take so many times as long."""
+        if factor == 1:
+            return
+        chain, (cycles, waited, at) = self.chain, before
+        moved = (chain.cycles - cycles) * (factor - 1)
+        chain.cycles += moved
+        self.done = [(when + moved, why) for when, why in self.done]
+        for name, value in chain.waited.items():
+            chain.waited[name] = value + (value - waited.get(name, 0.0)) * (factor - 1)
+        for key, value in chain.at.items():
+            chain.at[key] = value + (value - at.get(key, 0.0)) * (factor - 1)
+
+    def block(self, place: int) -> None:
+        """Run a block once."""
+        block = self.code.blocks[place]
+        if place != self.next and self.ran:
+            self._wait(self.taken, "branch", block.start)
+        self.next = place + 1
+        for at in range(block.start, block.end):
+            each = self.code.schedule[at]
+            self.ran += 1
+            for board in range(6):
+                if each.waits >> board & 1:
+                    when, why = self.done[board]
+                    self._wait(when - self.chain.cycles, why, at)
+            if each.sets != 7 or each.operation == COPY:
+                cycles, why = self.latency(each.operation, each.pc)
+                done = self.chain.cycles + cycles, why
+                if each.operation == COPIED:
+                    done = max(done, self.copied)
+                if each.operation == COPY:
+                    self.copied = max(self.copied, done)
+                else:
+                    self.done[each.sets] = max(self.done[each.sets], done)
+            if each.operation == BARRIER and (step := self.steps.get(each.pc)) and step.is_barrier:
+                self._wait(step.latency, "barrier", at)
+            if each.operation != EXIT:
+                self.chain.cycles += 1
+                self._wait(each.stall - 1, "pipe", at)
+
+    def _wait(self, cycles: float, why: str, at: int) -> None:
+        """Let time pass, and book it to the instruction that waits."""
+        if cycles > 0:
+            self.chain.cycles += cycles
+            self.chain.waited[why] += cycles
+            self.chain.at[self.code.schedule[at].pc, why] += cycles

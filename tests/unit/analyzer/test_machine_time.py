@@ -1,0 +1,97 @@
+"""A warp's time in machine code: blocks, loops and scoreboards by hand."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from cutrace.analyzer.time.machine_chain import run_machine
+from cutrace.analyzer.time.machine_code import MachineCode, count_runs, read_machine_code
+from cutrace.traces.schedule import NO_SCOREBOARD, Scheduled, pack_schedule
+
+LOAD, ADD, BRANCH, EXIT = 0x181, 0x021, 0x147, 0x14D
+LATENCY, TAKEN = 30.0, 7.0
+
+
+def one(
+    pc: int, operation: int, stall: int, sets: int = NO_SCOREBOARD, waits: int = 0, target: int = -1
+) -> Scheduled:
+    guarded = int(target >= 0)
+    return Scheduled(pc, operation, stall, sets, NO_SCOREBOARD, waits, guarded, target)
+
+
+def made(code: Sequence[Scheduled]) -> MachineCode:
+    found = read_machine_code(pack_schedule(code))
+    assert found
+    return found
+
+
+def cycles(
+    code: MachineCode, history: Sequence[tuple[int, int]], block_of: dict[int, int]
+) -> float:
+    times, entries = count_runs(code, history, block_of)
+    return run_machine(code, times, entries, {}, lambda *_: (LATENCY, "l1"), TAKEN).cycles
+
+
+def test_a_reader_waits_for_the_scoreboard_of_what_it_reads() -> None:
+    """The load starts at 0 and is there at 30; the sum waits for it and takes 4."""
+    code = made([one(0, LOAD, 2, sets=1), one(1, ADD, 4, waits=0b10), one(2, EXIT, 5)])
+    assert cycles(code, [(0, 1)], {0: 0, 1: 0, 2: 0}) == 30 + 4
+
+
+def test_one_that_waits_for_nothing_starts_when_the_one_before_lets_it() -> None:
+    code = made([one(0, LOAD, 2, sets=1), one(1, ADD, 4), one(2, EXIT, 5)])
+    assert cycles(code, [(0, 1)], {0: 0, 1: 0, 2: 0}) == 2 + 4
+
+
+@pytest.mark.parametrize("times", [1, 2, 3, 10, 1000])
+def test_a_loop_takes_its_rounds(times: int) -> None:
+    """Each of its rounds waits for its own load; all but the last go back."""
+    code = made([
+        one(0, ADD, 6),
+        one(1, LOAD, 1, sets=0),
+        one(2, ADD, 4, waits=1),
+        one(3, BRANCH, 5, target=1),
+        one(4, EXIT, 5),
+    ])  # fmt: skip
+    whole = 6 + times * (30 + 4 + 5) + (times - 1) * TAKEN
+    history = [(0, 1), (1, times), (2, 1)]
+    assert cycles(code, history, {0: 0, 1: 1, 2: 1, 3: 1, 4: 2}) == whole
+
+
+def test_a_loop_that_was_unrolled_takes_the_rounds_that_it_can() -> None:
+    """Of ten rounds four at a time run twice, the other two in the loop behind."""
+    code = made([
+        *(one(0, LOAD, 1, sets=0), one(0, LOAD, 1, sets=0)),
+        *(one(0, LOAD, 1, sets=0), one(0, LOAD, 1, sets=0)),
+        *(one(1, ADD, 4, waits=1), one(1, ADD, 4), one(1, ADD, 4), one(1, ADD, 4)),
+        one(2, BRANCH, 5, target=0),
+        *(one(0, LOAD, 1, sets=0), one(1, ADD, 4, waits=1), one(2, BRANCH, 5, target=9)),
+        one(3, EXIT, 5),
+    ])  # fmt: skip
+    times, _ = count_runs(code, [(0, 10), (1, 1)], {0: 0, 1: 0, 2: 0, 3: 1})
+    assert times == {0: 2, 1: 2, 2: 1}
+    four = 3 + 30 + 4 * 4 + 5  # the last load starts after 3 cycles
+    whole = 2 * four + TAKEN + 2 * (30 + 4 + 5) + TAKEN
+    assert cycles(code, [(0, 10), (1, 1)], {0: 0, 1: 0, 2: 0, 3: 1}) == whole
+
+
+def test_a_block_that_runs_at_times_takes_its_share() -> None:
+    """Eight of sixteen rounds go through the block in the midst."""
+    code = made([
+        one(0, ADD, 4),
+        one(1, BRANCH, 5, target=3),
+        one(2, ADD, 10),
+        one(3, BRANCH, 5, target=0),
+        one(4, EXIT, 5),
+    ])  # fmt: skip
+    history = [(0, 1), (1, 1), (2, 1), (0, 1), (2, 1)] * 8 + [(3, 1)]
+    times, _ = count_runs(code, history, {0: 0, 1: 0, 2: 1, 3: 2, 4: 3})
+    assert times == {0: 16, 1: 8, 2: 16, 3: 1}
+    round_ = 4 + 5 + 10 / 2 + 5
+    found = cycles(code, history, {0: 0, 1: 0, 2: 1, 3: 2, 4: 3})
+    assert found == pytest.approx(16 * round_ + 15 * TAKEN)
+
+
+def test_code_that_jumps_anywhere_is_left_to_the_ptx() -> None:
+    assert read_machine_code("") is None
+    assert read_machine_code(pack_schedule([one(0, 0x149, 5), one(1, EXIT, 5)])) is None
