@@ -32,8 +32,13 @@ measured on an H200 and an H100 (`scripts/measure/latencies.py`, `contention.py`
 
 ## What it is made of
 
-Some blocks' longest warps are run alone, each instruction waiting for what it reads, each load with
-the latency of the caches that served it. Warps that go side by side to the same place for the first
+Some blocks' longest warps are run alone, each load with the latency of the caches that served it.
+They run in the machine code that ptxas made for 9.0 (`analyzer/time/machine_chain.py`): the trace
+has its schedule, which says of each instruction how many cycles later the next may start, and for
+what it waits. How often a machine block ran follows from the basic blocks of the PTX that the warp
+ran, and from how many copies of their instructions stand in it. Where there is no such schedule
+(functions that are called, jumps through a register, traces without an assembler) they run in PTX,
+and what the assembler does is guessed (`analyzer/time/chain.py`). Warps that go side by side to the same place for the first
 time all wait as long as the first, and a load of many places as long as its slowest lane
 (`analyzer/time/first_touches.py`). What an SM holds at a time makes rounds of that, and the longest
 block ends them: this is the *latency*. Beside it stand the times of the units
@@ -52,7 +57,9 @@ those of launches.cu, more.cu and *programs* that were off by a factor of 2 on t
 *others*, of other collections, printing alone was added; no time was chosen on the H100, but that
 the slowest lane is waited for was seen on *fresh kernels* of both, which are below with it and
 without it ("never seen before"). A branch costs what was measured, 22.7 cycles; 0, 6 and 12 were
-compared on all launches of the H200, too.
+compared on all launches of the H200, too; in machine code what a branch waits is told, and one that
+is taken adds the 7 cycles by which a loop that counts is longer. How machine blocks are matched with
+those of the PTX was worked out on *ours* and *fresh kernels*, which are no longer unseen for it.
 
 `sm_90.csv` has the results that parameters come from. Left out of the first run's are those of
 instructions that the assembler had folded away and an atomic on floats of shared memory. Constants
@@ -67,7 +74,8 @@ PacktPublishing/Learn-CUDA-Programming, brucefan1983/CUDA-Programming, olcf/cuda
 NVIDIA-developer-blog/code-samples, siboehm/SGEMM_CUDA, CUDA by Example) as they are, clocks as the
 profiler sets them. Caches are flushed before each launch. *Fresh kernels* are `fresh2*.cu` of
 tests/validate/counters, at the clocks of the chip. Rows of *programs*, and those of *others* but
-for most on the H100 above 20 us, are as they were before the slowest lane was waited for.
+for most on the H100 above 20 us, are as they were before the slowest lane was waited for; both, and
+those of `fresh2_images.cu`, are of warps in PTX.
 
 """
 TAIL = """
@@ -89,7 +97,9 @@ elsewhere.
 
 ## What it does not know
 
-- The assembler's code: what it unrolls, hoists or keeps in registers is guessed.
+- Which of two equal copies of its code a warp took, and when the operands of stores are read. What
+  calls functions runs in PTX: what the assembler unrolls, hoists or keeps is guessed there.
+- The first run of code: the caches of instructions are empty then.
 - Lines at one slice of L2 that all SMs want at a time (`nearest`), and code that no cache of
   instructions holds (`myocyte`).
 - Schedulers of an SM whose warps are longer than the others' (`apart<0>`).
