@@ -4,7 +4,7 @@ from ..counting.bounds import time_text
 from .estimate import STALLS, Estimate
 from .throughput import PROFILED
 
-ERROR = "4 of 5 launches within 25 %"
+ERROR = "9 of 10 launches within 25 %"
 """What docs/time.md found of launches that chose no parameter."""
 LEAST = 0.05
 """The share of the time from which on something is told."""
@@ -18,7 +18,7 @@ def estimate_text(estimate: Estimate) -> str:
 
     >>> from cutrace.analyzer.time.estimate import Part
     >>> estimate_text(Estimate(14000.0, 1500.0, (Part("DRAM", 9900.0),), {}))
-    'about 14 us at 1,500 MHz (4 of 5 launches within 25 %): DRAM 9.9 us'
+    'about 14 us at 1,500 MHz (9 of 10 launches within 25 %): DRAM 9.9 us'
     """
     parts = [part for part in estimate.parts if part.ns >= LEAST * estimate.ns][:2]
     said = ", ".join(f"{part.what} {time_text(part.ns)}" for part in parts) or "launching"

@@ -38,16 +38,17 @@ has its schedule, which says of each instruction how many cycles later the next 
 what it waits. How often a machine block ran follows from the basic blocks of the PTX that the warp
 ran, and from how many copies of their instructions stand in it. Where there is no such schedule
 (functions that are called, jumps through a register, traces without an assembler) they run in PTX,
-and what the assembler does is guessed (`analyzer/time/chain.py`). Warps that go side by side to the same place for the first
-time all wait as long as the first, and a load of many places as long as its slowest lane
-(`analyzer/time/first_touches.py`). What an SM holds at a time makes rounds of that, and the longest
-block ends them: this is the *latency*. Beside it stand the times of the units
-(`analyzer/time/units.py`): issue, pipes, L1 and shared memory, textures and constants of the SM
-whose blocks run most; L2, DRAM, atomics; the launching of blocks. Times meet as the third root of
-the sum of their cubes, as bandwidth and latency do in the measurements; what an empty kernel takes
-is added, and one way to memory where it loads. The clock is what the profiler sets, 1,500 MHz on
-the H200 and 1,580 on the H100; free, both run at up to 1,980 MHz, and compute up to a quarter
-faster.
+and what the assembler does is guessed (`analyzer/time/chain.py`).
+
+Warps that go side by side to the same place for the first time all wait as long as the first, and a
+load of many places as long as its slowest lane (`analyzer/time/first_touches.py`). What an SM holds
+at a time makes rounds of that, and the longest block ends them: this is the *latency*. Beside it
+stand the times of the units (`analyzer/time/units.py`): issue, pipes, L1 and shared memory,
+textures and constants of the SM whose blocks run most; L2, DRAM, atomics; the launching of blocks.
+Times meet as the third root of the sum of their cubes, as bandwidth and latency do in the
+measurements; what an empty kernel takes is added, and one way to memory where it loads. The clock
+is what the profiler sets, 1,500 MHz on the H200 and 1,580 on the H100; free, both run at up to
+1,980 MHz, and compute up to a quarter faster.
 
 No parameter is of a kernel below but the empty ones, one block of dependent loads, and one that
 prints, which are not counted. The structure was chosen on some: what the assembler may do on
@@ -58,8 +59,8 @@ those of launches.cu, more.cu and *programs* that were off by a factor of 2 on t
 the slowest lane is waited for was seen on *fresh kernels* of both, which are below with it and
 without it ("never seen before"). A branch costs what was measured, 22.7 cycles; 0, 6 and 12 were
 compared on all launches of the H200, too; in machine code what a branch waits is told, and one that
-is taken adds the 7 cycles by which a loop that counts is longer. How machine blocks are matched with
-those of the PTX was worked out on *ours* and *fresh kernels*, which are no longer unseen for it.
+is taken adds the 7 cycles by which a loop that counts is longer. How machine blocks are matched
+with those of the PTX was worked out on *ours* and *fresh kernels*, which are no longer unseen.
 
 `sm_90.csv` has the results that parameters come from. Left out of the first run's are those of
 instructions that the assembler had folded away and an atomic on floats of shared memory. Constants
