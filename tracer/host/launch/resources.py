@@ -11,8 +11,15 @@ from ....traces.schedule import pack_schedule
 from ....traces.schema import Resources
 from ...front.machine_code.facts import Facts
 from ...front.resources import SEEN, measure
-from ...ptx.kernel import Kernel
+from ...ptx.kernel import CallTarget, Kernel, Symbol
 from .assembled import assembled_accesses
+
+DRIVER_CALLS = frozenset({"vprintf", "__assertfail", "malloc", "free"})
+"""Functions that the driver links to a kernel when it loads it."""
+DRIVER_REGISTERS = 32
+"""What their code takes of a thread on 9.0: a kernel has the most of all that it may call.
+
+Source: eight kernels on an H100, tests/validate/counters/print.cu; others were not measured."""
 
 
 def ask_resources(
@@ -43,10 +50,21 @@ def _with_accesses(ptx: str, kernel: Kernel, options: Sequence[str]) -> Iterator
     measured = measure(ptx, kernel.name, options=options)
     for each in measured.resources:
         if each.arch == SEEN:
-            accesses = assembled_accesses(kernel, measured.facts.by_line)
-            yield replace(each, accesses=accesses, schedule=_schedule(kernel, measured.facts))
+            yield replace(
+                each,
+                registers=max(each.registers, DRIVER_REGISTERS * _calls_driver(kernel)),
+                accesses=assembled_accesses(kernel, measured.facts.by_line),
+                schedule=_schedule(kernel, measured.facts),
+            )
         else:
             yield each
+
+
+def _calls_driver(kernel: Kernel) -> bool:
+    """Whether a kernel calls a function whose code is the driver's."""
+    operands = (operand for one in kernel.instructions for operand in one.operands)
+    calls = (operand.callee for operand in operands if isinstance(operand, CallTarget))
+    return any(isinstance(callee, Symbol) and callee.name in DRIVER_CALLS for callee in calls)
 
 
 def _schedule(kernel: Kernel, facts: Facts) -> str:
