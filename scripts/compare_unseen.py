@@ -34,12 +34,11 @@ import compare_times  # noqa: E402
 from keep_programs import launches as table_of  # noqa: E402
 from silicon.programs import Beside  # noqa: E402
 from silicon.programs_page import keep_pairs  # noqa: E402
-from silicon.unseen import DRAWS, WAITING, Draw, Ended, Matched, compare_matched, matches  # noqa: E402
+from silicon.unseen import DRAWS, Draw, Ended, Matched, compare_matched, matches  # noqa: E402
 
 import cutrace  # noqa: E402
 from cutrace.errors import CutraceError  # noqa: E402
 
-EVERY = (*DRAWS, WAITING)
 NOTHING = "it called nothing of CUDA"
 WHY = {"it was ended after": "it was cut off by time", NOTHING: NOTHING}
 """Why a program has no whole trace, by what cutrace says then."""
@@ -211,7 +210,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("captured", nargs="+", type=Path)
     parser.add_argument("--seconds", type=float, default=150)
     parser.add_argument("--at-once", type=int, default=2)
-    parser.add_argument("--draw", choices=[each.name for each in EVERY], default=WAITING.name)
+    parser.add_argument("--draw", choices=[each.name for each in DRAWS], default=DRAWS[-1].name)
     parser.add_argument("--chip", action="store_true")
     parser.add_argument("--rejudge", action="store_true")
     parser.add_argument("--only", default="", help="judge this program, which is recorded")
@@ -223,7 +222,7 @@ def options() -> argparse.Namespace:
 def main() -> None:
     """Record, compare, keep."""
     asked = options()
-    draw = next(each for each in EVERY if each.name == asked.draw)
+    draw = next(each for each in DRAWS if each.name == asked.draw)
     packed = json.loads((asked.folder / "programs.json").read_text())
     chip = captured(asked.captured)
     if asked.only:

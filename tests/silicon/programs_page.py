@@ -103,6 +103,31 @@ UNLIKE = (
     "were recorded as fit into minutes; a graph's branches may run in any order."
 )
 REASONS = (
+    (
+        "exercises/compiling|example/dynamic_par|examples/2.02_Hello|topics/cuda/sol|.*06_debug",
+        "registers",
+        "`printf` is the driver's code on the chip, which takes 32 registers; mended since",
+    ),
+    (
+        ".*03_kernel_opt|23_load_bal|.*04_reduction_cuda|02_use_warp",
+        "conflicts_pipe_lsu_mem_shared.sum",
+        "the chip counts turns in which shuffles and copies wait, too",
+    ),
+    (
+        ".*03_histogram_cuda|solutions/lab10/histogram",
+        "op_red",
+        "atomics on random words further apart than 512 bytes move up to 4 % more sectors",
+    ),
+    (
+        ".*03_histogram_cuda",
+        "op_ld",
+        "ptxas moves the load into the branch of the only lane that needs it",
+    ),
+    (
+        ".*module7/examples/01_sorting",
+        "",
+        "the program sorts numbers of `std::random_device`: others in each run",
+    ),
     ("0_hello_world", "", "`printf` is the driver's code on the chip"),
     (
         "01.04-feature",
