@@ -6,7 +6,7 @@ it is worth that a load may be begun before a store through another pointer.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import pyarrow as pa
@@ -90,7 +90,7 @@ def _least(evidence: Evidence, launch: ReadOnlyLaunch) -> tuple[float, str]:
     now = evidence.profile.estimate
     if not now or not _stores(evidence):
         return before, ""
-    then = _estimated(evidence, launch)
+    then = now.ns * _estimated(evidence, launch) / _estimated(evidence, evidence.trace)
     told = f"estimated with read-only loads: {time_text(then)} instead of {time_text(now.ns)}"
     return before, told if then <= REMAINING * now.ns else ""
 
@@ -109,17 +109,18 @@ def _stores(evidence: Evidence) -> bool:
     return evidence.total("global_store_requests") > 0
 
 
-def _estimated(evidence: Evidence, launch: ReadOnlyLaunch) -> float:
-    """The estimate with other instructions, in nanoseconds."""
+def _estimated(evidence: Evidence, launch: LaunchTrace) -> float:
+    """The estimate with a launch's instructions in PTX, in nanoseconds: nobody assembled others."""
     profile, now = evidence.profile, evidence.profile.estimate
     measured = load_measured(evidence.device)
     assert now
     assert measured
+    resources = tuple(replace(each, schedule="") for each in launch.launch.resources)
     asked = Asked(
         sums_of_one(profile.raw.counts),
         launch.instructions(),
         profile.bounds,
-        launch.launch,
+        replace(launch.launch, resources=resources),
         int(profile.raw.facts.get("resident_blocks") or 1),
         evidence.device,
         now.mhz,

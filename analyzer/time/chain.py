@@ -59,11 +59,15 @@ class Step:
 
 @dataclass(slots=True)
 class Chain:
-    """Cycles of a warp, and those that it waited, by what for and by the pc that waited."""
+    """Cycles of a warp, and those that it waited, by what for and by the pc that waited.
+
+    `issued` are its machine instructions by operation, if it ran in machine code.
+    """
 
     cycles: float = 0.0
     waited: dict[str, float] = field(default_factory=lambda: defaultdict(float))
     at: dict[tuple[int, str], float] = field(default_factory=lambda: defaultdict(float))
+    issued: Mapping[int, float] = field(default_factory=dict)
 
 
 def run_chain(history: Sequence[tuple[int, int]], code: Mapping[int, Sequence[Step]]) -> Chain:

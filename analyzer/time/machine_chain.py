@@ -64,18 +64,14 @@ class _Run:
                 place = inner[place].last + 1
                 continue
             block = self.code.blocks[place]
-            share = min(1.0, self._times(place, rounds) / rounds) if block.runs else 0.0
+            share = self.times[place] / rounds if block.runs else 0.0
             if share and not block.calls:
                 self._part(share, partial(self.block, place))
             place += 1
 
-    def _times(self, place: int, otherwise: float) -> float:
-        return self.times.get(place, otherwise)
-
     def _loop(self, loop: Loop, rounds: float) -> None:
-        """Run an inner loop, in all as often as its first block that is told of ran."""
-        told = [self.times[p] for p in range(loop.first, loop.last + 1) if p in self.times]
-        total = self._times(loop.first, max(told, default=rounds))
+        """Run an inner loop, in all as often as its first block ran."""
+        total = self.times[loop.first]
         if total <= 0:
             return
         alone = loop.first == loop.last and loop.first in self.entries
@@ -87,7 +83,7 @@ class _Run:
 
     def _before(self, loop: Loop, rounds: float) -> float:
         """How often the block before a loop ran."""
-        return min(rounds, self._times(loop.first - 1, rounds)) or rounds
+        return min(rounds, self.times.get(loop.first - 1, rounds)) or rounds
 
     def _turns(self, loop: Loop, turns: float, total: float) -> None:
         run = min(turns, ROUNDS) if self.ran < MOST else 1.0

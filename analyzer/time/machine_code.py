@@ -169,7 +169,8 @@ def count_runs(
 ) -> tuple[Mapping[int, float], Mapping[int, float]]:
     """How often a warp ran each machine block, and how often it came there from elsewhere.
 
-    `block_of` each pc is its basic block. Blocks of which the history says nothing are left out.
+    `block_of` each pc is its basic block. Blocks of which the history says nothing run as often as
+    their loop, and have no entries.
     """
     runs = _runs(history)
     shares = dict[tuple[int, tuple[tuple[int, int], ...]], Mapping[int, tuple[float, float]]]()
@@ -187,7 +188,19 @@ def count_runs(
                 fixed[place].append(vote)
     told = {place: median_low(fixed[place] or each) for place, each in votes.items()}
     times = {place: ran for place, (ran, _) in told.items()}
+    _settle(code.outer, 1.0, times)
     return times, {place: entered for place, (_, entered) in told.items()}
+
+
+def _settle(loop: Loop, rounds: float, times: dict[int, float]) -> None:
+    """Let no block run more often than the rounds of its loop, and those not told of as often."""
+    inner = {place for each in loop.inner for place in range(each.first, each.last + 1)}
+    for place in range(loop.first, loop.last + 1):
+        if place not in inner:
+            times[place] = min(rounds, times.get(place, rounds))
+    for each in loop.inner:
+        told = [times[p] for p in range(each.first, each.last + 1) if p in times]
+        _settle(each, times.get(each.first, max(told, default=rounds)), times)
 
 
 def _runs(history: History) -> Mapping[int, Counter[int]]:

@@ -14,6 +14,7 @@ from ...traces.schema import Launch
 from .chain import Chain, Step
 from .machine_chain import run_machine
 from .machine_code import MachineCode, count_runs, read_machine_code
+from .machine_pipes import machine_mix
 
 MEMORY = frozenset(range(0x160, 0x170)) | frozenset(range(0x180, 0x1B0)) | {0x03B}
 """Operations of machine code that access memory, textures and surfaces among them."""
@@ -49,7 +50,9 @@ def runs_in_machine_code(
 
     def run(history: Sequence[tuple[int, int]]) -> Chain:
         times, entries = count_runs(machine, history, block_of)
-        return run_machine(machine, times, entries, steps, latency, measured.taken_cycles)
+        chain = run_machine(machine, times, entries, steps, latency, measured.taken_cycles)
+        chain.issued = machine_mix(machine, times)
+        return chain
 
     return run
 

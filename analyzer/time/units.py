@@ -7,7 +7,7 @@ The SMs' own units are as slow as that SM whose blocks ran most instructions.
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from heapq import heappop, heappush
 
 import pyarrow as pa
@@ -26,6 +26,8 @@ SECTOR, HANDED_OUT = 32, 64
 """Bytes of a sector, and those that memory hands out at a time."""
 ROUNDS = 8
 """Rounds of blocks from which on the SMs are taken to end together."""
+PIPED = ("integer", "single", "half", "double", "conversion")
+"""Classes whose time the pipes of the machine code have."""
 LOADS = ("global_load", "local_load")
 STORES = ("global_store", "local_store")
 Counts = Mapping[str, int]
@@ -44,7 +46,7 @@ class Work:
     """What a launch's units have to do: sums of raw counts by pc, and what was seen of the trace.
 
     `share` is the part of all instructions that the busiest SM runs; `touches` say where
-    accesses went.
+    accesses went; `pipes` are the cycles of each, by the machine code, for an instruction of PTX.
     """
 
     sums: Mapping[int, Counts]
@@ -55,6 +57,7 @@ class Work:
     mhz: float
     turns: Turns
     touches: Touches
+    pipes: Mapping[str, float] = field(default_factory=dict)
 
 
 def sm_share(sizes: Ints, blocks: int, sms: int, resident: int) -> float:
@@ -92,20 +95,23 @@ def unit_times(work: Work, measured: Measured) -> Iterator[Part]:
 def _sm_times(work: Work, measured: Measured) -> Iterator[Part]:
     """The units that every SM has for itself."""
     ns = work.share * 1000 / work.mhz
-    issue, pipes, data = 0.0, defaultdict[str, float](float), 0.0
+    issued, pipes, data = 0, defaultdict[str, float](float), 0.0
     texture, constant = 0.0, 0.0
     for row in rows_of(work.instructions, "pc", "class", "mnemonic"):
         counted = work.sums.get(row["pc"])
         if not counted or row["class"] == "free":
             continue
-        issue += counted["instructions"] / ISSUED
+        issued += counted["instructions"]
         data += _l1_cycles(counted, work.touches.passes.get(row["pc"], 1.0))
         texture += _texture_cycles(counted, row["mnemonic"], measured)
         constant += max(0, _of(counted, "const_load_passes") - _of(counted, "const_load_requests"))
-        if row["class"] not in ("memory", "control"):
+        if row["class"] not in ("memory", "control", *(PIPED if work.pipes else ())):
             rate = measured.costs(row["mnemonic"], row["class"])[1]
             pipes[row["class"]] += counted["instructions"] * rate
-    yield Part("issue slots", issue * ns)
+    if not work.pipes:
+        yield Part("issue slots", issued / ISSUED * ns)
+    for name, cycles in work.pipes.items():
+        yield Part(name, issued * cycles * ns)
     for name, cycles in pipes.items():
         yield Part(f"{name} arithmetic", cycles * ns)
     yield Part("L1 and shared memory", data * ns)

@@ -43,12 +43,13 @@ and what the assembler does is guessed (`analyzer/time/chain.py`).
 Warps that go side by side to the same place for the first time all wait as long as the first, and a
 load of many places as long as its slowest lane (`analyzer/time/first_touches.py`). What an SM holds
 at a time makes rounds of that, and the longest block ends them: this is the *latency*. Beside it
-stand the times of the units (`analyzer/time/units.py`): issue, pipes, L1 and shared memory,
-textures and constants of the SM whose blocks run most; L2, DRAM, atomics; the launching of blocks.
-Times meet as the third root of the sum of their cubes, as bandwidth and latency do in the
-measurements; what an empty kernel takes is added, and one way to memory where it loads. The clock
-is what the profiler sets, 1,500 MHz on the H200 and 1,580 on the H100; free, both run at up to
-1,980 MHz, and compute up to a quarter faster.
+stand the times of the units (`analyzer/time/units.py`): issue and pipes, by the machine
+instructions that the sampled warps ran where there is a schedule
+(`analyzer/time/machine_pipes.py`), L1 and shared memory, textures and constants of the SM whose
+blocks run most; L2, DRAM, atomics; the launching of blocks. Times meet as the third root of the sum
+of their cubes, as bandwidth and latency do in the measurements; what an empty kernel takes is
+added, and one way to memory where it loads. The clock is what the profiler sets, 1,500 MHz on the
+H200 and 1,580 on the H100; free, both run at up to 1,980 MHz, and compute up to a quarter faster.
 
 No parameter is of a kernel below but the empty ones, one block of dependent loads, and one that
 prints, which are not counted. The structure was chosen on some: what the assembler may do on
@@ -256,8 +257,9 @@ memory page by page, two that race or add to one word, scans of one block, one i
 chip keeps lanes together that part here, and one that polls a flag with atomics, at its own pace
 here. The last two are the only ones with a bound above the time: it counts atomics that the chip
 does not run. The busiest unit is not what was asked for: between SM and L1 in products of matrices,
-where issue slots are counted in PTX, and between L2 and memory in streams, which are within 10 % of
-each other.
+where issue slots were counted in PTX then, and between L2 and memory in streams, which are within
+10 % of each other. With issue and pipes of the machine code, which came after it, 58 of 73 are
+right (46 before), and as many launches are within 25 % but two.
 
 """
 

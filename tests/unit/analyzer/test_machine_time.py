@@ -6,6 +6,9 @@ import pytest
 
 from cutrace.analyzer.time.machine_chain import run_machine
 from cutrace.analyzer.time.machine_code import MachineCode, count_runs, read_machine_code
+from cutrace.analyzer.time.machine_pipes import machine_mix, pipe_cycles
+from cutrace.models.replay.device.device import load_device
+from cutrace.models.replay.device.measured import load_measured
 from cutrace.traces.schedule import NO_SCOREBOARD, Scheduled, pack_schedule
 
 LOAD, ADD, BRANCH, EXIT = 0x181, 0x021, 0x147, 0x14D
@@ -95,3 +98,22 @@ def test_a_block_that_runs_at_times_takes_its_share() -> None:
 def test_code_that_jumps_anywhere_is_left_to_the_ptx() -> None:
     assert read_machine_code("") is None
     assert read_machine_code(pack_schedule([one(0, 0x149, 5), one(1, EXIT, 5)])) is None
+
+
+def test_pipes_take_what_their_operations_take() -> None:
+    """On an H200: 64 lanes a cycle in the ALU, 128 in both halves of FMA, 16 in XU, 4 issued."""
+    measured = load_measured(load_device("h200"))
+    assert measured
+    mix = {0x023: 8.0, 0x024: 2.0, 0x012: 6.0, 0x108: 1.0, 0x181: 3.0}
+    found = dict(pipe_cycles(mix, measured))
+    assert found["issue slots"] == (8 + 2 + 6 + 1 + 3) / 4
+    assert found["FMA pipe"] == pytest.approx((8 + 2) * 32 / 128, rel=0.03)
+    assert found["ALU pipe"] == pytest.approx(6 * 32 / 64, rel=0.03)
+    assert found["XU pipe"] == pytest.approx(1 * 32 / 16, rel=0.03)
+    assert found["FP64 pipe"] == 0
+
+
+def test_a_warp_issues_what_stands_in_the_blocks_that_it_ran() -> None:
+    code = made([one(0, ADD, 4), one(1, BRANCH, 5, target=0), one(2, EXIT, 5), one(2, 0x118, 0)])
+    times, _ = count_runs(code, [(0, 7), (1, 1)], {0: 0, 1: 0, 2: 1})
+    assert machine_mix(code, times) == {ADD: 7, BRANCH: 7, EXIT: 1}
