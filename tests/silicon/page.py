@@ -183,10 +183,12 @@ device files say:
   exchange and compare and swap. In a turn one lane of each bank is served; of 8 bytes one lane of
   each half-warp, unless they want one address. So a warp alone takes as many turns as most of its
   lanes want one bank, and each is a load of the lanes that are left and two wavefronts (four of 8
-  bytes, while both half-warps have lanes): so it was in all of 108 launches. Adds of one half to
-  shared or global memory are loops of compare and swap on its 32-bit word: one load, and as many
-  turns as most lanes want one word, in all of 90 launches. Warps that meet take up to three times
-  as many, another number each time. cutrace counts one atomic.
+  bytes, while both half-warps have lanes): so it was in all of 108 launches, and in 26 more on an
+  H100, where pairs of halves took one wavefront more in all (`tests/validate/test_retries.py`).
+  Adds of one half to shared or global memory are loops of compare and swap on its 32-bit word: one
+  load, and as many turns as most lanes want one word, in all of 90 launches. Warps with words of
+  their own took up to three wavefronts more than their turns, warps that meet up to three times as
+  many turns, another number each time. cutrace counts one atomic.
 - *Stores that meet.* Where 32 or more warps of an SM store to shared memory at once, right after
   one another or behind a barrier, the hardware may take more wavefronts than the addresses account
   for: up to 29 % more of all, in 28 of 180 launches on an H100. Loads took none more, nor four
