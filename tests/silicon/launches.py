@@ -147,7 +147,7 @@ def _launches(
     ask = partial(measure, archs=(ARCH,))  # nobody here asks for the other architectures'
     with (
         patch("cutrace.tracer.host.launch.resources.measure", ask),
-        patch("cutrace.analyzer.profile.load_measured", return_value=None),  # nor for a time
+        patch("cutrace.analyzer.counted.load_measured", return_value=None),  # nor for a time
         tempfile.TemporaryDirectory() as folder,
     ):
         trace = cutrace.read_trace(_record(source, Path(folder) / "t.cutrace"))
