@@ -7,8 +7,10 @@ of the time.
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import partial
 
+from ...traces.schedule import NO_SCOREBOARD
 from .chain import ROUNDS, Chain, Step
 from .machine_code import Loop, MachineCode
 
@@ -17,55 +19,49 @@ BARRIER, COPY, COPIED, EXIT = 0x11D, 0x1AE, 0x1AF, 0x14D
 an empty kernel takes."""
 MOST = 60_000
 """Instructions after which a loop's first round stands for all."""
+BOARDS = 6
+"""Scoreboards of a warp."""
 Latency = Callable[[int, int], tuple[float, str]]
 """Cycles of an operation of a pc that sets a scoreboard, and what its reader waits for."""
 
 
-def run_machine(
-    code: MachineCode,
-    times: Mapping[int, float],
-    entries: Mapping[int, float],
-    steps: Mapping[int, Step],
-    latency: Latency,
-    taken: float,
-) -> Chain:
-    """Run a warp that ran machine blocks so many times; a branch that is taken costs `taken`."""
-    run = _Run(code, times, entries, steps, latency, taken)
-    run.once(code.outer, 1.0)
-    return run.chain
+@dataclass(slots=True)
+class MachineWarp:
+    """A warp that ran machine blocks so many `times`, and entered them from elsewhere so often.
 
+    `steps` are those of the PTX by pc; a branch that is `taken` costs so many cycles. Under way:
+    when its scoreboards are done, and what each waits for.
+    """
 
-class _Run:
-    """A warp under way: when its scoreboards are done, and what each waits for."""
+    code: MachineCode
+    times: Mapping[int, float]
+    entries: Mapping[int, float]
+    steps: Mapping[int, Step]
+    latency: Latency
+    taken: float
+    chain: Chain = field(default_factory=Chain, init=False)
+    done: list[tuple[float, str]] = field(default_factory=lambda: [(0.0, "")] * BOARDS, init=False)
+    copied: tuple[float, str] = field(default=(0.0, ""), init=False)
+    ran: int = field(default=0, init=False)
+    next: int = field(default=0, init=False)
 
-    def __init__(
-        self,
-        code: MachineCode,
-        times: Mapping[int, float],
-        entries: Mapping[int, float],
-        steps: Mapping[int, Step],
-        latency: Latency,
-        taken: float,
-    ) -> None:
-        self.code, self.times, self.entries = code, times, entries
-        self.steps, self.latency, self.taken = steps, latency, taken
-        self.chain = Chain()
-        self.done = [(0.0, "")] * 8
-        self.copied = (0.0, "")
-        self.ran, self.next = 0, 0
+    def run(self) -> Chain:
+        """Run it from its start to its end."""
+        self.once(self.code.outer, 1.0)
+        return self.chain
 
     def once(self, loop: Loop, rounds: float) -> None:
         """Run a loop's blocks once, of so many rounds that it has in all."""
         inner = {each.first: each for each in loop.inner}
         place = loop.first
         while place <= loop.last:
-            if place in inner and inner[place] is not loop:
+            if place in inner:
                 self._loop(inner[place], rounds)
                 place = inner[place].last + 1
                 continue
             block = self.code.blocks[place]
-            share = self.times[place] / rounds if block.runs else 0.0
-            if share and not block.calls:
+            share = self.times[place] / rounds if block.operations else 0.0
+            if share:
                 self._part(share, partial(self.block, place))
             place += 1
 
@@ -132,11 +128,11 @@ class _Run:
         for at in range(block.start, block.end):
             each = self.code.schedule[at]
             self.ran += 1
-            for board in range(6):
+            for board in range(BOARDS):
                 if each.waits >> board & 1:
                     when, why = self.done[board]
                     self._wait(when - self.chain.cycles, why, at)
-            if each.sets != 7 or each.operation == COPY:
+            if each.sets != NO_SCOREBOARD or each.operation == COPY:
                 cycles, why = self.latency(each.operation, each.pc)
                 done = self.chain.cycles + cycles, why
                 if each.operation == COPIED:

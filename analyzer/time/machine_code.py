@@ -1,7 +1,7 @@
 """The machine code of a kernel in blocks and loops, and how often a warp ran each.
 
 The trace says which basic blocks of the PTX a warp ran; the assembler moves, copies and joins their
-instructions. A machine block runs as often as the PTX block of which most stands in it. Of a loop
+instructions. A machine block runs as often as most of its instructions ran in PTX. Of a loop
 that was unrolled there are blocks with several copies of its instructions: the one with most copies
 takes the rounds that it can, the others the rest.
 
@@ -30,12 +30,15 @@ FEW = 3
 
 @dataclass(frozen=True, slots=True)
 class MachineBlock:
-    """Instructions from `start` to before `end`. What is reached by calls alone never runs."""
+    """Instructions from `start` to before `end`, of which `operations` are issued.
+
+    Those of blocks that call, and of those that are reached by calls alone, are taken never to be.
+    """
 
     start: int
     end: int
     runs: bool
-    calls: bool
+    operations: Mapping[int, int]
 
 
 @dataclass(slots=True)
@@ -116,9 +119,9 @@ def _reachable(
 
 
 def _block(schedule: Sequence[Scheduled], start: int, end: int, runs: bool) -> MachineBlock:
-    code = schedule[start:end]
-    calls = any(each.operation in CALLS for each in code)
-    return MachineBlock(start, end, runs, calls)
+    operations = Counter(each.operation for each in schedule[start:end])
+    issued = runs and operations.keys().isdisjoint(CALLS)
+    return MachineBlock(start, end, runs, operations if issued else {})
 
 
 def _places(
@@ -129,7 +132,7 @@ def _places(
     left_out = set[tuple[int, int]]()
     for place, block in enumerate(blocks):
         made = defaultdict[int, Counter[int]](Counter)
-        for each in () if block.calls or not block.runs else schedule[block.start : block.end]:
+        for each in schedule[block.start : block.end] if block.operations else ():
             if not each.guarded or each.operation == BRANCH:
                 made[each.pc][each.operation] += 1
         copies = {pc: min(operations.values()) for pc, operations in made.items()}

@@ -7,11 +7,12 @@ rates were measured (models/devices/measured/sm_90.csv: add.f32, mad.lo.s32, prm
 tanh.approx.f32).
 """
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
 from ...models.replay.device.measured import Measured
 from .machine_code import MachineCode
+from .units import ISSUED
 
 HEAVY = frozenset({0x024, 0x025, 0x026, 0x027})
 """IMAD and IDP."""
@@ -28,20 +29,15 @@ ALU = frozenset({
 """MOV, VOTE, SEL, FMNMX, FSETP, ISETP, VIMNMX3, IADD3, LEA, LOP3, IABS, PRMT; SHF, SGXT, PLOP3,
 VIADD, F2FP, I2FP, VIMNMX."""
 NOP = 0x118
-ISSUED = 4
-"""Warp instructions that an SM issues in a cycle."""
 
 
-def machine_mix(code: MachineCode, times: Mapping[int, float]) -> Counter[int]:
+def machine_mix(code: MachineCode, times: Mapping[int, float]) -> Mapping[int, float]:
     """How often a warp issued each operation that ran machine blocks so many times."""
-    found = Counter[int]()
+    found = defaultdict[int, float](float)
     for place, often in times.items():
-        block = code.blocks[place]
-        if block.runs and not block.calls and often:
-            mine = Counter(each.operation for each in code.schedule[block.start : block.end])
-            for operation, many in mine.items():
-                found[operation] += many * often  # type: ignore[assignment] # a mean
-    del found[NOP]
+        for operation, many in code.blocks[place].operations.items() if often else ():
+            found[operation] += many * often
+    found.pop(NOP, None)
     return found
 
 

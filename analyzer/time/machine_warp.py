@@ -12,7 +12,7 @@ from ...models.replay.device.device import Device
 from ...models.replay.device.measured import Measured
 from ...traces.schema import Launch
 from .chain import Chain, Step
-from .machine_chain import run_machine
+from .machine_chain import MachineWarp
 from .machine_code import MachineCode, count_runs, read_machine_code
 from .machine_pipes import machine_mix
 
@@ -50,7 +50,8 @@ def runs_in_machine_code(
 
     def run(history: Sequence[tuple[int, int]]) -> Chain:
         times, entries = count_runs(machine, history, block_of)
-        chain = run_machine(machine, times, entries, steps, latency, measured.taken_cycles)
+        warp = MachineWarp(machine, times, entries, steps, latency, measured.taken_cycles)
+        chain = warp.run()
         chain.issued = machine_mix(machine, times)
         return chain
 

@@ -235,8 +235,7 @@ def head(draw: Draw, counts: Sequence[Beside], shares: Any, percent: Any) -> str
     every = draw.ended()
     ended = [each for each in every if each.is_judged]
     whole = [each for each in ended if each.is_whole]
-    told = whole
-    same = sum(each.prints_same for each in told)
+    same = sum(each.prints_same for each in whole)
     pairs, near, equal = shares(counts)
     comparable, close, _ = shares(b for b in counts if not b.why_not)
     return PAGE.format(
@@ -245,7 +244,7 @@ def head(draw: Draw, counts: Sequence[Beside], shares: Any, percent: Any) -> str
             programs=len(every), collections=", ".join(sorted({e.collection for e in ended})),
         )),
         ran=len(ended), whole=len(whole), whole_percent=percent(len(whole), len(ended)),
-        same=same, ended=len(told), same_percent=percent(same, len(told)),
+        same=same, ended=len(whole), same_percent=percent(same, len(whole)),
         others=_filled(" ".join((*_others(ended), draw.printed))),
         launches=len({(b.run, b.launch) for b in counts}), counted=len({b.run for b in counts}),
         pairs=pairs, near=near, equal=equal, comparable=comparable, close=close,

@@ -7,7 +7,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import pyarrow as pa
 
 KEPT = 64
-"""Answers of each function that are kept: those asked for last."""
+"""Answers of each function that are kept: those found last."""
 
 First = TypeVar("First")
 P = ParamSpec("P")

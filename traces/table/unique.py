@@ -19,9 +19,7 @@ def sorted_unique(numbers: "npt.NDArray[Number]") -> "npt.NDArray[Number]":
     [1, 2, 3]
     """
     ordered: npt.NDArray[Any] = np.sort(numbers, axis=None)
-    is_new = np.ones(len(ordered), np.bool_)
-    np.not_equal(ordered[1:], ordered[:-1], out=is_new[1:])
-    return ordered[is_new]
+    return ordered[_is_new(ordered)]
 
 
 def sorted_places(
@@ -34,8 +32,14 @@ def sorted_places(
     """
     order = np.argsort(numbers, kind="stable")
     ordered = numbers[order]
-    is_new = np.ones(len(ordered), np.bool_)
-    np.not_equal(ordered[1:], ordered[:-1], out=is_new[1:])
+    is_new = _is_new(ordered)
     which = np.empty(len(order), np.int64)
     which[order] = np.cumsum(is_new) - 1
     return ordered[is_new], order[is_new], which
+
+
+def _is_new(ordered: "npt.NDArray[Number]") -> "npt.NDArray[np.bool_]":
+    """Whether each of some numbers in order is another than the one before."""
+    is_new = np.ones(len(ordered), np.bool_)
+    np.not_equal(ordered[1:], ordered[:-1], out=is_new[1:])
+    return is_new

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from cutrace.analyzer.time.machine_chain import run_machine
+from cutrace.analyzer.time.machine_chain import MachineWarp
 from cutrace.analyzer.time.machine_code import MachineCode, count_runs, read_machine_code
 from cutrace.analyzer.time.machine_pipes import machine_mix, pipe_cycles
 from cutrace.models.replay.device.device import load_device
@@ -32,7 +32,7 @@ def cycles(
     code: MachineCode, history: Sequence[tuple[int, int]], block_of: dict[int, int]
 ) -> float:
     times, entries = count_runs(code, history, block_of)
-    return run_machine(code, times, entries, {}, lambda *_: (LATENCY, "l1"), TAKEN).cycles
+    return MachineWarp(code, times, entries, {}, lambda *_: (LATENCY, "l1"), TAKEN).run().cycles
 
 
 def test_a_reader_waits_for_the_scoreboard_of_what_it_reads() -> None:

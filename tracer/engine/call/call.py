@@ -72,7 +72,7 @@ def _move(
 def _runtime_call(decoder: Decoder, instruction: Instruction) -> Step:
     target = next(o for o in instruction.operands if isinstance(o, CallTarget))
     name = target.callee.name
-    make = _BROUGHT.get(name)
+    make = BROUGHT.get(name)
     if make is None:
         if (step := make_launch_step(decoder, target, name)) is not None:
             return step
@@ -161,7 +161,7 @@ def _heap(decoder: Decoder) -> Heap:
     return decoder.memory.heap
 
 
-_BROUGHT: Mapping[str, Callable[[Decoder, CallTarget], Step]] = {
+BROUGHT: Mapping[str, Callable[[Decoder, CallTarget], Step]] = {
     "vprintf": _printf,
     "__assertfail": _assert,
     "malloc": _malloc,

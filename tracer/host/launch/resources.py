@@ -9,15 +9,14 @@ from functools import cache
 from ....errors import CutraceError
 from ....traces.schedule import pack_schedule
 from ....traces.schema import Resources
+from ...engine.call.call import BROUGHT
 from ...front.machine_code.facts import Facts
 from ...front.resources import SEEN, measure
 from ...ptx.kernel import CallTarget, Kernel, Symbol
 from .assembled import assembled_accesses
 
-DRIVER_CALLS = frozenset({"vprintf", "__assertfail", "malloc", "free"})
-"""Functions that the driver links to a kernel when it loads it."""
 DRIVER_REGISTERS = 32
-"""What their code takes of a thread on 9.0: a kernel has the most of all that it may call.
+"""What the driver's functions take of a thread on 9.0: a kernel has the most of all it may call.
 
 Source: eight kernels on an H100, tests/validate/counters/print.cu; others were not measured."""
 
@@ -64,7 +63,7 @@ def _calls_driver(kernel: Kernel) -> bool:
     """Whether a kernel calls a function whose code is the driver's."""
     operands = (operand for one in kernel.instructions for operand in one.operands)
     calls = (operand.callee for operand in operands if isinstance(operand, CallTarget))
-    return any(isinstance(callee, Symbol) and callee.name in DRIVER_CALLS for callee in calls)
+    return any(isinstance(callee, Symbol) and callee.name in BROUGHT for callee in calls)
 
 
 def _schedule(kernel: Kernel, facts: Facts) -> str:
