@@ -12,11 +12,15 @@ from cutrace import cache
 from cutrace.cache import keep, key_of, load
 from cutrace.errors import CutraceError
 from cutrace.strict_toml import read_toml
+from cutrace.tracer.host.launch import resources
 
 
 @pytest.fixture(autouse=True)
-def nothing_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As at the start of a process."""
+def as_at_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing was told, and no kernel of an earlier test is being assembled and kept."""
+    if resources.assembler.cache_info().currsize:
+        resources.assembler().shutdown()
+        resources.assembler.cache_clear()
     monkeypatch.setattr(cache, "_TOLD", set())
 
 

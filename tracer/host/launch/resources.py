@@ -29,11 +29,12 @@ def ask_resources(
     `options` are the assembler's. Without an assembler (macOS) there are none: the trace then says
     nothing of registers.
     """
-    return _assembler().submit(_resources_if_any, ptx, kernel, options)
+    return assembler().submit(_resources_if_any, ptx, kernel, options)
 
 
 @cache
-def _assembler() -> ThreadPoolExecutor:
+def assembler() -> ThreadPoolExecutor:
+    """The threads that ask, one pool a process; a launch that fails leaves its question to them."""
     workers = min(4, os.cpu_count() or 1)
     return ThreadPoolExecutor(workers, thread_name_prefix="cutrace-assembler")
 
