@@ -51,7 +51,7 @@ BEHIND_A_LOOP = """.visible .entry k(.param .u64 out)
 mov.u32 %r0, %tid.x; ld.param.u64 %rd0, [out]; mul.wide.u32 %rd1, %r0, 4; add.s64 %rd2, %rd0, %rd1;
 mul.lo.u32 %r1, %r0, 16; mov.u32 %r2, 0;
 LOOP: setp.ge.u32 %p0, %r2, %r1; @%p0 bra DONE;
-atom.global.add.u32 %r3, [%rd2], 1; setp.gt.u32 %p1, %r3, 4000000000; @%p1 bra DONE;
+atom.global.max.u32 %r3, [%rd2], 1; setp.gt.u32 %p1, %r3, 4000000000; @%p1 bra DONE;
 add.u32 %r2, %r2, 1; bra LOOP;
 DONE: shfl.sync.down.b32 %r4, %r2, 1, 31, -1;
 st.global.u32 [%rd2], %r4; ret;

@@ -1,9 +1,12 @@
 """Warps that wait for one another: locks, flags, last blocks; and waiting that has no end."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from cuda_run import run_kernel, run_under_both
 
+import cutrace
 from cutrace.errors import KernelFault
 from cutrace.tracer.engine.kernel.spin_loop import waiting_blocks
 from cutrace.tracer.engine.launch import Watch
@@ -70,6 +73,54 @@ def test_a_loop_that_takes_work_for_its_block_waits_for_nobody() -> None:
     assert not waiting_blocks(link_kernel(parse_module(compiled.ptx), "k"))
     _, out = run_under_both(ASKED_FOR_A_BLOCK % take, 7, 64, *np.zeros((2, 100), np.int32))
     assert out.tolist() == list(range(100))
+
+
+EACH_TAKES = """
+extern "C" __global__ void k(int *word, int *sum, int *loops) {
+    for (int turn = 0; turn < 1000; turn += 0) {
+        int got = atomicAdd(word, %s);
+        if (%s) break;
+        for (int i = 0; i < loops[got %% 64]; i++) atomicAdd(sum, 1);
+        %s
+    }
+}"""
+
+
+@pytest.mark.parametrize(
+    ("amount", "leaves", "release", "waits"),
+    [
+        ("1", "got >= 100", "", False),
+        ("blockDim.x", "got >= 100", "", False),
+        ("1", "got == 0", "atomicAdd(word, -1);", True),
+        ("0", "got >= 100", "atomicAdd(word, 1);", True),
+        ("loops[0]", "got >= 100", "", True),
+    ],
+    ids=["work", "work for a block", "a lock", "polls", "may be none"],
+)
+def test_a_loop_in_which_each_lane_takes_work_waits_for_nobody(
+    amount: str, leaves: str, release: str, waits: bool
+) -> None:
+    source = EACH_TAKES % (amount, leaves, release)
+    compiled = cuda.to_ptx(Source("k.cu", source), "compute_75")
+    assert bool(waiting_blocks(link_kernel(parse_module(compiled.ptx), "k"))) == waits
+
+
+def test_lanes_that_take_work_of_different_length_stay_together(tmp_path: Path) -> None:
+    """Each of 8 warps asks twice: for 32 of 256 pieces, and for one that is not there.
+
+    So does an H100: `dynamic_assign` of 8,192 warps executes 16,384 atomics.
+    """
+    source = EACH_TAKES.replace("atomicAdd(sum, 1)", "sum[got] += 1") % ("1", "got >= 256", "")
+    loops = np.arange(64, dtype=np.int32) + 1
+    given = np.zeros(1, np.int32), np.zeros(256, np.int32), loops
+    _, done, _ = run_under_both(source, 2, 128, *given)
+    assert done.tolist() == loops.tolist() * 4
+    path = tmp_path / "work.cutrace"
+    with cutrace.Session(path) as gpu:
+        take = gpu.compile(source).get_function("k")
+        take[2, 128](*(gpu.to_device(each) for each in given))
+    (launch,) = cutrace.analyze(path, device="h100").launches
+    assert launch.counters["global_atomic_requests"] == 16
 
 
 def test_blocks_wait_for_flags_of_blocks_that_start_later() -> None:

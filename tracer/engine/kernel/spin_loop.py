@@ -3,8 +3,10 @@
 A loop waits if whether it is left depends on an atomic's result, on an mbarrier, or on a load that
 may see another thread's store (volatile, relaxed, acquire); also by way of memory, where a thread
 asks for a lock and its block reads the answer behind a barrier, and by way of functions. A loop
-that counts its turns does not wait, whatever it does meanwhile; a loop inside of it may. Only such
-loops are ever interrupted, so that a loop that merely runs long keeps its divergence.
+that counts its turns does not wait, whatever it does meanwhile; a loop inside of it may. Neither
+does one that takes work until there is none: each `add` moves the counter on, and the loop ends
+where that is beyond its end. Only waiting loops are ever interrupted, so that a loop that merely
+runs long keeps its divergence.
 """
 
 from collections.abc import Collection, Iterable, Iterator
@@ -12,7 +14,16 @@ from collections.abc import Collection, Iterable, Iterator
 from ....traces.schema import STRONG_LOADS
 from ...ptx.digraph import cycles, subgraph
 from ...ptx.isa import LEAVES, destinations, sources
-from ...ptx.kernel import BasicBlock, CallTarget, Instruction, Kernel, Register
+from ...ptx.kernel import (
+    BasicBlock,
+    CallTarget,
+    Immediate,
+    Instruction,
+    Kernel,
+    Operand,
+    Register,
+    Special,
+)
 from .function_pointer import callees
 
 _ASKS = frozenset({"cas", "exch"})
@@ -20,6 +31,8 @@ _ASKS = frozenset({"cas", "exch"})
 
 _OUT = LEAVES | {"call"}
 """Opcodes with which a lane may leave a loop though no branch does."""
+
+_SIZES = ("%ntid", "%nctaid")
 
 _Writers = dict[str, list[Instruction]]
 """The instructions of a loop that write a register, by its name."""
@@ -65,7 +78,7 @@ def _waits(kernel: Kernel, loop: set[int]) -> bool:
     inside = [i for n in sorted(loop) for i in _instructions(kernel, kernel.blocks[n])]
     writers = _writers(inside)
     made = _deciding(kernel, loop, writers)
-    if any(_sees_others(i) for i in made):
+    if any(_sees_others(i) and not _takes_work(kernel, i, made) for i in made):
         return True
     if any(i.opcode == "ld" and i.space == "param" for i in made) and _call_sees(kernel, loop):
         return True
@@ -176,6 +189,49 @@ def _names(registers: Iterable[Register]) -> set[str]:
 
 def _hands_out(instruction: Instruction) -> bool:
     return instruction.opcode == "atom" and _ASKS.isdisjoint(instruction.modifiers)
+
+
+def _takes_work(kernel: Kernel, atom: Instruction, made: Iterable[Instruction]) -> bool:
+    """Whether an atomic moves a counter on, of which is asked if it is beyond an end.
+
+    `made` are the instructions that decide whether the loop is left. What asks for one value, as
+    who tries a lock does (`atomicAdd(lock, 1) == 0`), waits for it.
+    """
+    if atom.opcode != "atom" or "add" not in atom.modifiers:
+        return False
+    if not _is_some(kernel, atom.operands[-1]):
+        return False
+    users: dict[str, list[Instruction]] = {}
+    for instruction in made:
+        for register in sources(instruction):
+            users.setdefault(register.name, []).append(instruction)
+    left, known = list(_names(destinations(atom))), set[str]()
+    while left:
+        for user in users.get(left.pop(), ()):
+            if user.opcode == "setp" and not {"eq", "ne"}.isdisjoint(user.modifiers):
+                return False
+            more = _names(destinations(user)) - known
+            known |= more
+            left += more
+    return True
+
+
+def _is_some(kernel: Kernel, operand: Operand) -> bool:
+    """Whether an operand is a constant other than zero, or how many threads or blocks there are."""
+    if isinstance(operand, Immediate):
+        return operand.bits != 0
+    if isinstance(operand, Special):
+        return operand.name.startswith(_SIZES)
+    if not isinstance(operand, Register):
+        return False
+    writers = [i for i in kernel.instructions if operand in destinations(i)]
+    return bool(writers) and all(
+        i.opcode == "mov"
+        and i.guard is None
+        and not isinstance(i.operands[1], Register)
+        and _is_some(kernel, i.operands[1])
+        for i in writers
+    )
 
 
 def _sees_others(instruction: Instruction) -> bool:
