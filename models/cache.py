@@ -46,7 +46,14 @@ from ..errors import CutraceError, nearest
 from ..native.loop import compile_module
 from ..native.value import Fixed
 from .replay.count.pool import Pool, Repeated, strides
-from .replay.native.compiled import as_array, as_list, compile_if_worth, extend, rows_asked
+from .replay.native.compiled import (
+    aligned,
+    as_array,
+    as_list,
+    compile_if_worth,
+    extend,
+    rows_asked,
+)
 from .replay.ordered import cache_lines as plain
 from .replay.ordered import replacement, row_lines
 from .replay.ordered.slices import cut_at_lines, slices_of
@@ -66,8 +73,14 @@ SLICE = 1 << 15
 """Requests that are served at a time."""
 BLOCK = 1 << 8
 """Lines of rows that repeat that are found at a time, before they are looked up."""
-ROW = ("number", "shift", "unit", "group", "time")
-"""What `row_lines.py` has to know of rows."""
+ROW = np.dtype(
+    [
+        *(("number", "<i4"), ("unit", "<i4"), ("shift", "<i8"), ("time", "<i8")),
+        *(("group", "<i4"), ("row", "<i4")),
+    ]
+)
+"""What `row_lines.py` has to know of a row: 32 bytes that lie together."""
+CHOSEN, FIELDS = ("number", "shift", "group"), ("number", "shift", "unit", "group", "time", "row")
 MOST_SECTORS = 8
 """Sectors of a line: what the masks hold."""
 WORD = 4
@@ -128,6 +141,7 @@ class Cache:
     _sets: int = field(default=0, init=False, repr=False)
     _ways: int = field(default=0, init=False, repr=False)
     _state: Any = field(default_factory=lambda: ([], [], []), init=False, repr=False)
+    _rows: Any = field(default_factory=lambda: np.empty(0, ROW), init=False, repr=False)
     _used: int = field(default=0, init=False, repr=False)
     _passed: Columns = field(default=(_NONE,) * 3, init=False, repr=False)
     _most: int = field(default=0, init=False, repr=False)
@@ -240,26 +254,24 @@ class Cache:
         compiled: Any = compile_module(row_lines.__name__)
         if not self._knows(compiled, rows.pool):
             return None
-        units = np.zeros(1, np.int32) if rows.unit is None else rows.unit
-        rows.rows["unit"] = units
-        order = np.empty(len(rows.rows), np.int64)
-        requests, now, bits = compiled.arrange(
-            rows.pool.first,
-            self._asked,
-            tuple(rows.rows[name] for name in ROW),
-            self._now,
-            order,
-            np.zeros(2 + int(units.max(initial=0)), np.int64),
-        )
+        units = np.zeros(len(rows.rows), np.int32) if rows.unit is None else rows.unit
+        many = 1 + int(units.max(initial=0))
+        if len(self._rows) < len(units):
+            self._rows = aligned(len(units), ROW)
+        each = tuple(self._rows[name][: len(units)] for name in FIELDS)
+        told = tuple(rows.rows[name] for name in CHOSEN), units
+        starts = np.zeros(1 + many, np.int64)
+        pool, asked = rows.pool, self._asked
+        requests, now, bits = compiled.arrange(pool.first, asked, *told, self._now, starts, each)
         if bits & (self.line - 1):
             return None
         self._now = now
         rows_asked[plain.__name__] += requests
         self._state = tuple(map(as_array, self._state))
-        self._make_room(requests, 1 + int(units.max(initial=0)))
-        kinds, onward = self._tell(rows.pool.kinds)
+        self._make_room(requests, many)
+        kinds, onward = self._tell(pool.kinds)
         counts = np.zeros((rows.groups, plain.COLUMNS), np.int64)
-        passed = self._serve_rows(compiled, rows, order, requests, kinds, counts)
+        passed = self._serve_rows(compiled, pool, each, requests, kinds, counts)
         return self._answer(counts, onward, passed if rows.passes_on else None)
 
     def _answer(self, counts: Ints, kinds: tuple[Kind, ...], passed: Iterable[Ints] | None) -> Step:
@@ -277,7 +289,7 @@ class Cache:
             over = (pool.address & (self.line - 1)) + widths[pool.kind] > self.line
             is_asked = kinds[plain.ACT][pool.kind] != plain.PASS
             asked = np.concatenate([[0], np.cumsum(is_asked)])[pool.first]
-            begins, *each = np.empty((5, max(len(pool.first), 1 + len(pool.kind))), np.int64)
+            begins, *each = np.empty((7, max(len(pool.first), 1 + len(pool.kind))), np.int64)
             told = (pool.first, pool.kind, pool.address), strides(pool.kinds), kinds, self._shape
             compiled.cut_pieces(*told, (begins, *each))
             self._pool, self._asked, self._is_within = pool, np.diff(asked), not over.any()
@@ -287,32 +299,30 @@ class Cache:
     def _serve_rows(
         self,
         compiled: Any,
-        rows: Repeated,
-        order: Ints,
+        pool: Pool,
+        rows: Columns,
         requests: int,
         kinds: Kinds,
         counts: Ints,
     ) -> Columns:
         """Serve and count rows, and return what is passed on, in their order."""
-        pool = rows.pool
         longest = int(np.diff(pool.first).max(initial=0))
         *made, bases = np.empty((7, longest), np.int64)
-        near = *np.empty((2, max(BLOCK, longest)), np.int64), *np.full((2, BLOCK), plain.EMPTY)
+        near = *np.empty((3, max(BLOCK, longest)), np.int64), *np.empty((3, BLOCK), np.int64)
         head, begin, most = np.array([0, self._used, 0]), 0, longest * self._most
         acts = tuple(np.array(column) for column in kinds)
         told = (pool.first, pool.kind, pool.address), strides(pool.kinds), self._pieces
-        each = tuple(rows.rows[name] for name in ROW)
         cache = acts, *self._state, self._shape, 1.0 / self._sets, counts.reshape(-1)
-        while begin < len(order):
+        while begin < len(rows[0]):
             room = int(head[0]) + requests + most
             self._passed = tuple(extend(column, room, 0) for column in self._passed)
             passed = head, *self._passed
             begin = compiled.serve_rows(
-                *told, each, order, begin, most, tuple(made), near, *cache, passed, bases
+                *told, rows, begin, most, tuple(made), near, *cache, passed, bases
             )
         self._used = int(head[1])
         back = tuple(np.empty((3, int(head[0])), np.int64))
-        compiled.put_back((head, *self._passed), np.zeros(len(order) + 1, np.int64), back)
+        compiled.put_back((head, *self._passed), np.zeros(len(rows[0]) + 1, np.int64), back)
         return back
 
     def _serve(
@@ -347,9 +357,7 @@ class Cache:
         if isinstance(lines, list):
             lines = extend(lines, min(self._used + requests * size, most), 0)
         elif len(lines) < most:
-            room = np.empty(most + 8, np.int64)
-            past = -room.ctypes.data % 64 // 8
-            larger = room[past : past + most]
+            larger = aligned(most, np.dtype(np.int64))
             larger[: self._used] = lines[: self._used]
             lines = larger
         self._state = lines, sets, extend(clocks, units, 0)

@@ -7,6 +7,7 @@ from types import FunctionType
 from typing import Any
 
 from .control_flow import OPERATORS, RELATIONS, ControlFlow
+from .prefetch import prefetch
 from .value import (
     ELEMENTS,
     Array,
@@ -249,6 +250,8 @@ class Expressions(ControlFlow):
     def _call(self, node: ast.expr, name: str, arguments: list[ast.expr]) -> Value:
         if name == "bool":
             return self._truth(arguments[0])
+        if self._globals.get(name) is prefetch:
+            return self._prefetch(self._element(arguments[0]))
         given = [self._value(argument) for argument in arguments]
         if isinstance(function := self._globals.get(name), FunctionType):
             return self._ask(function, given)
@@ -266,6 +269,10 @@ class Expressions(ControlFlow):
                     one = self._emit(f"call i64 @llvm.s{name}.i64(i64 {one}, i64 {_text(other)})")
                 return Number("int", one)
         raise self._refuse(node)
+
+    def _prefetch(self, place: Array) -> Value:
+        self._lines.append(f"  call void @llvm.prefetch(ptr {place.pointer}, i32 0, i32 3, i32 1)")
+        return None
 
     def _ask(self, function: Callable[..., Any], given: list[Value]) -> Value:
         """Call a function of the module, or one imported there."""

@@ -3,8 +3,8 @@
 A loop is a function over integers, doubles, arrays and tuples of these: assignments, `if`,
 `while`, `for ... in range(...)` or over a tuple of constants, `return` of numbers, `break`,
 `continue`, calls of functions of its module or imported there, and `len`, `min`, `max`, `int`,
-`bool`. It means what it means in Python while integers fit into 64 bits and no index is negative.
-Anything else is a NotImplementedError with the line.
+`bool`, `prefetch`. It means what it means in Python while integers fit into 64 bits and no index is
+negative. Anything else is a NotImplementedError with the line.
 """
 
 import ast
@@ -21,6 +21,7 @@ _DECLARATIONS = """\
 declare i64 @llvm.smin.i64(i64, i64)
 declare i64 @llvm.smax.i64(i64, i64)
 declare void @llvm.trap()
+declare void @llvm.prefetch(ptr, i32, i32, i32)
 """
 Key: TypeAlias = tuple[Callable[..., Any], tuple[Kind, ...]]
 

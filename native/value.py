@@ -18,11 +18,23 @@ ELEMENTS = {
 
 @dataclass(frozen=True, slots=True)
 class ArrayKind:
-    """An array: the type of its elements, its dimensions, and whether they lie side by side."""
+    """An array: the type of its elements, its dimensions, and whether they lie side by side; or of
+    one of a dimension, a column of rows of few bytes, the `step` in elements from one to the next.
+    """
 
     element: str
     dimensions: int
     is_dense: bool
+    step: int = 0
+
+    @property
+    def lengths(self) -> int:
+        """How many words tell its shape, and its steps where these are not known before."""
+        return self.dimensions * (1 if self.is_dense or self.step else 2)
+
+
+MOST_STEP = 8
+"""Elements: columns with as large a step have a loop of their own."""
 
 
 Kind: TypeAlias = "str | ArrayKind | tuple[Kind, ...]"
@@ -70,7 +82,7 @@ def words_of(kind: Kind) -> Iterator[str]:
     elif kind in ("int", "float"):
         yield "double" if kind == "float" else "i64"
     elif isinstance(kind, ArrayKind):
-        yield from ("ptr", *["i64"] * kind.dimensions * (1 if kind.is_dense else 2))
+        yield from ("ptr", *["i64"] * kind.lengths)
 
 
 def texts_of(value: Value) -> Iterator[str]:
@@ -79,7 +91,7 @@ def texts_of(value: Value) -> Iterator[str]:
         for item in value:
             yield from texts_of(item)
     elif isinstance(value, Array):
-        yield from (value.pointer, *value.shape, *(() if value.kind.is_dense else value.steps))
+        yield from (value.pointer, *(*value.shape, *value.steps)[: value.kind.lengths])
     elif value is not None:
         yield value.text
 
@@ -93,6 +105,8 @@ def value_of(kind: Kind, words: Iterator[str], product: Callable[[str, str], str
         return Number(kind, next(words)) if kind in ("int", "float") else Number("int", kind)
     pointer = next(words)
     shape = tuple(next(words) for _ in range(kind.dimensions))
+    if kind.step:
+        return Array(kind, pointer, shape, (str(kind.step),))
     if not kind.is_dense:
         return Array(kind, pointer, shape, tuple(next(words) for _ in shape))
     steps = ["1"]
@@ -114,14 +128,17 @@ def lower(value: Any, words: list[int], number: Callable[[float], int]) -> Kind:
         words.append(int(value))
         return "int"
     words += [about["data"][0], *value.shape]
-    is_dense = about["strides"] is None
-    if not is_dense:
-        words += _steps(value)
-    return ArrayKind(about["typestr"][1:], len(value.shape), is_dense)
+    element, dimensions = about["typestr"][1:], len(value.shape)
+    if about["strides"] is None:
+        return ArrayKind(element, dimensions, True)
+    steps = _steps(about["strides"], value.itemsize)
+    if dimensions == 1 and 1 < steps[0] <= MOST_STEP:
+        return ArrayKind(element, 1, False, steps[0])
+    words += steps
+    return ArrayKind(element, dimensions, False)
 
 
-def _steps(array: Any) -> Sequence[int]:
-    size = array.itemsize
-    if any(stride % size for stride in array.strides):
-        raise ValueError(f"strides {array.strides} of elements of {size} bytes")
-    return [stride // size for stride in array.strides]
+def _steps(strides: Sequence[int], size: int) -> Sequence[int]:
+    if any(stride % size for stride in strides):
+        raise ValueError(f"strides {strides} of elements of {size} bytes")
+    return [stride // size for stride in strides]

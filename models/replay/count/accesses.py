@@ -65,13 +65,16 @@ class AccessCounter:
         self._period = lcm(*(wire.period for track in tracks for wire in track.repeating))
         self._placements = [track.placement for track in tracks]
         self._held: list[Distinct] = []
+        self._many = 0
         self._compiled = CompiledTally(sites, shapes, zones, self._period, self._placements)
 
     def take(self, batch: pa.RecordBatch) -> None:
         """Count rows of ACCESSES."""
         for start in range(0, batch.num_rows, SLICE):
-            self._held.append(self._count(batch.slice(start, SLICE)))
-            if sum(map(len, self._held)) > HELD:
+            found = self._count(batch.slice(start, SLICE))
+            self._held.append(found)
+            self._many += len(found)
+            if self._many > HELD:
                 self.close()
 
     def _count(self, batch: pa.RecordBatch) -> Distinct:
@@ -86,6 +89,7 @@ class AccessCounter:
         if self._held:
             _settle(join(self._held), self._period, self._tracks, self._sites, self._shapes)
             self._held.clear()
+            self._many = 0
 
 
 def _settle(

@@ -48,7 +48,7 @@ class Repeated:
 
     Each of `rows` has those of row `number` of the pool, moved by `shift` bytes; its counts belong
     to sum `group`, of `groups`. `unit` (n,) and `passes_on` are those of a `Batch`. `rows` are
-    `ordered/distinct.py`'s CHOSEN, of which `time` and `unit` are free.
+    `ordered/distinct.py`'s CHOSEN.
     """
 
     pool: Pool

@@ -5,9 +5,13 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ....native.loop import compile_module
 from ..seam import Ints
+
+NEAR = 64
+"""Bytes that a processor reads together."""
 
 rows_asked: Counter[str] = Counter()
 """Rows that have come for each module's loops: what tells a small trace from a large one."""
@@ -46,3 +50,10 @@ def as_lists(values: Any) -> Any:
 def as_array(values: Any) -> Ints:
     """Return a sequence of integers as compiled loops want it."""
     return np.asarray(values, np.int64)
+
+
+def aligned(size: int, dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Return room for so many rows that begins where a processor's line does."""
+    room = np.empty(size * dtype.itemsize + NEAR, np.uint8)
+    past = -room.ctypes.data % NEAR
+    return room[past : past + size * dtype.itemsize].view(dtype)

@@ -26,13 +26,8 @@ POOLED_REQUESTS = 1 << 19
 """Distinct rows, and requests of them, from which on what was passed on for them is forgotten."""
 
 
-CHOSEN = np.dtype(
-    [
-        *(("shift", "<i8"), ("time", "<i8"), ("number", "<i4"), ("group", "<i4")),
-        *(("unit", "<i4"), ("none", "<i4")),
-    ]
-)
-"""A row that is sent: 32 bytes that lie together, since caches take rows unit by unit."""
+CHOSEN = np.dtype([("shift", "<i8"), ("number", "<i4"), ("group", "<i4")])
+"""A row that is sent."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,8 +35,8 @@ class Chosen:
     """Some n rows in order, each CHOSEN: which distinct row it is (none for texels), how far from
     that it lies in bytes, and its group; and its unit in each scope, (scopes, n).
 
-    `samples` are how many are texels; their shift is their number. `time` and `unit` are for who
-    serves them. `fresh` are how many distinct rows are new.
+    `samples` are how many are texels; their shift is their number. `fresh` are
+    how many distinct rows are new.
     """
 
     rows: NDArray[np.void]

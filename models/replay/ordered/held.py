@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ....traces.table.unique import sorted_places
 from ..count.accesses import Track
 from ..count.counting import FAR, NONE
-from ..native.compiled import as_lists
+from ..native.compiled import aligned, as_lists
 from ..native.loops import holding_loops, ordering_loops
 from ..rows.arrays import Zones
 from ..rows.reach import Named, Reaches
@@ -93,7 +93,7 @@ class Held:
 
     def __post_init__(self) -> None:
         """Place the blocks, and have room: what is not used of it takes no memory."""
-        self._rows = np.empty(self.room, ROW)
+        self._rows = aligned(self.room, ROW)
         self.groups = Groups(len(self.zones.names))
         self._scopes = self.track.placement.scope(np.arange(self.track.placement.blocks))
         self._cuts = np.append(self.zones.cuts, FAR)
@@ -154,7 +154,7 @@ class Held:
 
     def _make_room(self, rows: int) -> None:
         if self.many + rows > len(self._rows):
-            larger = np.empty(max(self.many + rows, 2 * len(self._rows)), ROW)
+            larger = aligned(max(self.many + rows, 2 * len(self._rows)), ROW)
             _words(larger)[: self.many] = _words(self._rows)[: self.many]
             self._rows = larger
 

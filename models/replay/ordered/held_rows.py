@@ -14,11 +14,14 @@ so that `compiled.py` can compile the loops.
 
 from typing import Any
 
+from ....native.prefetch import prefetch
 from ..count.counting import FAR, NONE, SPACE_SHIFT, SPACES, SPREAD, find_zone
 
 FIELDS = ("block", "warp", "interval", "since", "base", "pattern", "group")
 MADE = ("number", "shift", "group")
 GROUPS, HELD, LOWEST = 0, 1, 2
+AHEAD = 24
+"""Rows whose places are asked for before they are looked at."""
 SAMPLED = (1 << 32) - 1
 """The pattern of a row of texels; its base is its number among all of them."""
 
@@ -145,7 +148,9 @@ def choose(
     is_power, mask = period & (period - 1) == 0, period - 1
     kind, pattern, phase, number, sampled = NONE, NONE, NONE, NONE, 0
     for place in range(len(order)):
-        row = order[place]
+        row, later = order[place], order[min(place + AHEAD, len(order) - 1)]
+        prefetch(blocks[later])
+        prefetch(groups[later])
         base, block, group = bases[row], blocks[row], groups[row]
         whose[place] = group
         for scope in range(len(units)):

@@ -30,7 +30,7 @@ from .line import Line, assembly_line
 if TYPE_CHECKING:
     from ....traces.reader import LaunchTrace
 
-TAKEN = 1 << 16
+TAKEN = 1 << 17
 AT_RANDOM, FRESH = 1 << 13, 4
 """Rows in order that are sent through the stages at a time; and of rows of which one in FRESH is
 unlike all before: such have many requests, for all of which there must be room.

@@ -3,19 +3,24 @@
 
 - `pool`: (first, kind, address), as `count/pool.py` has them: the requests of distinct rows.
 - `stride`: for each kind by how many bytes a request moves for each byte that its row does.
-- `rows`: (number, shift, unit, group, time), each (n,): which distinct row each is, by how many
-  bytes it lies elsewhere, and what its requests have in common; time is that before the first.
+- `chosen`: (number, shift, group), each (n,), in order: which distinct row each is, by how many
+  bytes it lies elsewhere, and whose counts its requests are added to.
+- `rows`: (number, shift, unit, group, time, row), each (n,): these, those of a unit together; time
+  is that before the first request, and row the place among all in order.
 - `pieces`: of each distinct row, where its pieces begin, none of a row that does not only read; and
   of each piece, what a row asks of one line: the line, the sectors, how many these are, each as
-  often as it is wanted, and the first request.
-- `near`: (line, base) of pieces, found some ahead: a processor waits for many at once; and (line,
-  set) of lines that were there lately, of a number that is a power of two, no line at first.
+  often as it is wanted, the first request, how many the row has made behind the last, and the
+  stride.
+- `near`: (line, base, slot) of pieces, found some ahead: a processor waits for many at once; and of
+  a unit's lines that were there lately, in slots of a number that is a power of two, (line, base,
+  place): which, where its set begins, and where in it the line was.
 
 All else is as in `cache_lines.py`.
 """
 
 from typing import Any
 
+from ....native.prefetch import prefetch
 from ..count.counting import SPREAD
 from .cache_lines import (
     ACT,
@@ -28,12 +33,12 @@ from .cache_lines import (
     NEAR,
     PASS,
     READ,
-    READ_AHEAD,
     READ_HITS,
     READS,
     SECTOR,
     SETS,
     SIZE,
+    START,
     WAYS,
     bank_of,
     cycles,
@@ -48,32 +53,39 @@ from .cache_lines import (
 
 SPREAD_BITS = 24
 """Bits below those that tell lines apart: rows of a matrix begin a power of two of lines apart."""
+NEXT = 4
+"""Rows of a unit for which room is asked for ahead: those of the next line of the processor's."""
 
 
 def arrange(
-    first: Any, asked: Any, rows: Any, now: int, order: Any, starts: Any
+    first: Any, asked: Any, chosen: Any, units: Any, now: int, starts: Any, rows: Any
 ) -> tuple[int, int, int]:
-    """Set the time of each row, and put the rows in order of their units, those of one as they are.
+    """Put rows in order of their units, those of one as they are, each with its time.
 
-    `asked` are, of each distinct row, the requests that are looked up; `starts` (units + 1,) are
-    zeros. Returns how many requests all rows have, the time behind the last, and all bits of all
-    shifts.
+    `asked` are, of each distinct row, the requests that are looked up; `units` are those of the
+    rows, (n,), and `starts` (units + 1,) are zeros. Returns how many requests all rows have, the
+    time behind the last, and all bits of all shifts.
     """
-    numbers, shifts, units, _, times = rows
+    numbers, shifts, groups = chosen
     requests, bits = 0, 0
     for row in range(len(numbers)):
-        number = numbers[row]
-        times[row] = now
-        now += asked[number]
-        requests += first[number + 1] - first[number]
-        bits |= shifts[row]
         starts[units[row] + 1] += 1
     for unit in range(1, len(starts)):
         starts[unit] += starts[unit - 1]
     for row in range(len(numbers)):
-        place = starts[units[row]]
-        order[place] = row
-        starts[units[row]] = place + 1
+        number, shift, unit = numbers[row], shifts[row], units[row]
+        place = starts[unit]
+        starts[unit] = place + 1
+        prefetch(rows[0][min(place + NEXT, len(rows[0]) - 1)])
+        rows[0][place] = number
+        rows[1][place] = shift
+        rows[2][place] = unit
+        rows[3][place] = groups[row]
+        rows[4][place] = now
+        rows[5][place] = row
+        now += asked[number]
+        requests += first[number + 1] - first[number]
+        bits |= shift
     return requests, now, bits
 
 
@@ -83,7 +95,7 @@ def cut_pieces(pool: Any, stride: Any, kinds: Any, shape: Any, pieces: Any) -> i
     Requests that move unlike each other when their row does are never of one piece.
     """
     first, kind_of, address_of = pool
-    begins, lines, masks, sectors, requests = pieces
+    begins, lines, masks, sectors, requests, made, moves = pieces
     size, acts = kinds[SIZE], kinds[ACT]
     many, moved = 0, 0
     for row in range(len(first) - 1):
@@ -94,11 +106,13 @@ def cut_pieces(pool: Any, stride: Any, kinds: Any, shape: Any, pieces: Any) -> i
             if wanted != line or stride[what] != moved:
                 lines[many], masks[many], sectors[many], requests[many] = wanted, 0, 0, one
                 line, moved = wanted, stride[what]
+                moves[many] = moved
                 many += 1
             offset = address_of[one] - (line << shape[LINE])
             begin, end = offset >> shape[SECTOR], offset + size[what] - 1 >> shape[SECTOR]
             masks[many - 1] |= (2 << end) - (1 << begin)
             sectors[many - 1] += end - begin + 1
+            made[many - 1] = one + 1 - first[row]
         if not reads:
             many = begins[row]
     begins[len(first) - 1] = many
@@ -110,7 +124,6 @@ def serve_rows(
     stride: Any,
     pieces: Any,
     rows: Any,
-    order: Any,
     begin: int,
     room: int,
     made: Any,
@@ -125,59 +138,57 @@ def serve_rows(
     passed: Any,
     bases: Any,
 ) -> int:
-    """Serve the requests of rows in the order given, from its place `begin` on; return the place
-    that is left, since `passed` has room for less than `room` things, the most of any row.
+    """Serve the requests of rows from row `begin` on; return the row that is left, since `passed`
+    has room for less than `room` things, the most of any row.
 
     A piece that is all here is counted at once; requests of a row that does not only read are
     written down in `made` and served one by one.
     """
-    first = pool[0]
-    begins, _, masks, sectors, requests = pieces
-    numbers, _, units, groups, times = rows
+    begins, _, masks, sectors, requests, behind, _ = pieces
+    numbers, _, units, groups, times, _ = rows
     ways, is_timed, cache = shape[WAYS], shape[NEAR] < shape[FAR], (lines, shape, counts, passed)
     place, ready, here = begin, begin, 0
-    while place < len(order) and len(passed[1]) - passed[0][MANY] >= room:
+    while place < len(numbers) and len(passed[1]) - passed[0][MANY] >= room:
         if place == ready:
-            ready, here = (
-                look_ahead(
-                    pool,
-                    stride,
-                    pieces,
-                    rows,
-                    order,
-                    place,
-                    near,
-                    lines,
-                    sets,
-                    shape,
-                    inverse,
-                    passed,
-                ),
-                0,
-            )
-        row = order[place]
-        number, unit = numbers[row], units[row]
+            ready = look_ahead(pieces, rows, place, near, lines, sets, shape, inverse, passed)
+            here = 0
+        number, start = numbers[place], begins[numbers[place]]
         last, found, banks = begins[number + 1], 0, 0
-        for piece in range(begins[number], last):
-            line, base = near[0][here], near[1][here]
-            at = find(lines, base, ways, line)
-            behind = requests[piece + 1] if piece + 1 < last else first[number + 1]
-            if is_timed:
+        for piece in range(start, last):
+            line, slot = near[0][here], near[2][here]
+            at = near[5][slot]
+            if lines[at] != line:
+                at = find(lines, near[1][here], ways, line)
+            if is_timed and last - start > 1:
                 banks += 1 << BANK_BITS * bank_of(line)
             if at >= 0 and masks[piece] & ~lines[at + ways] == 0:
-                now = times[row] + behind - first[number]
-                touch(lines, shape, at, now, True)
+                touch(lines, shape, at, times[place] + behind[piece], True)
                 found += sectors[piece]
             else:
-                read_piece(
-                    pool, stride, rows, row, requests[piece], behind, kinds, cache, at, base, line
+                at = read_piece(
+                    pool,
+                    stride,
+                    rows,
+                    place,
+                    requests[piece],
+                    behind[piece],
+                    kinds,
+                    cache,
+                    at,
+                    near[1][here],
+                    line,
                 )
+            near[5][slot] = at
             here += 1
-        counts[COLUMNS * groups[row] + READS] += found
-        counts[COLUMNS * groups[row] + READ_HITS] += found
-        clocks[unit] += cycles(banks)
-        if begins[number] == last:
-            many = write_down(pool, stride, rows, row, kinds, made)
+        if found:
+            counts[COLUMNS * groups[place] + READS] += found
+            counts[COLUMNS * groups[place] + READ_HITS] += found
+        if last - start == 1:
+            clocks[units[place]] += START + 1
+        elif last > start:
+            clocks[units[place]] += cycles(banks)
+        else:
+            many = write_down(pool, stride, rows, place, kinds, made)
             addresses, kind, cause, unit_of, group, time = made
             told = (
                 addresses[:many],
@@ -196,37 +207,39 @@ def read_piece(
     pool: Any,
     stride: Any,
     rows: Any,
-    row: int,
+    place: int,
     start: int,
-    end: int,
+    behind: int,
     kinds: Any,
     cache: Any,
     at: int,
     base: int,
     line: int,
-) -> None:
-    """Read what a row asks of a line, of which something is missing; `at` is where it is, or -1."""
+) -> int:
+    """Read what a row asks of a line, of which something is missing; `at` is where it is, or -1.
+
+    Its requests are from number `start` on to the one with which the row has made `behind`.
+    Returns where the line is then.
+    """
     first, kind_of, address_of = pool
-    numbers, shifts, _, groups, times = rows
+    numbers, shifts, _, groups, times, causes = rows
     size, _, policies, wholes, fetched, _, written = kinds
     lines, shape, _, _ = cache
-    before, was_here = times[row] - first[numbers[row]], at >= 0
-    for one in range(start, end):
-        what, now = kind_of[one], before + one + 1
-        asker = fetched[what], written[what], row, COLUMNS * groups[row]
+    begin, was_here = first[numbers[place]], at >= 0
+    for one in range(start, begin + behind):
+        what, now = kind_of[one], times[place] + one + 1 - begin
+        asker = fetched[what], written[what], causes[place], COLUMNS * groups[place]
         if at < 0:
             at = replace(cache, asker, base, line, now)
         touch(lines, shape, at, now, was_here)
-        address = address_of[one] + shifts[row] * stride[what]
+        address = address_of[one] + shifts[place] * stride[what]
         read(cache, asker, at, address, size[what], policies[what], wholes[what])
+    return at
 
 
 def look_ahead(
-    pool: Any,
-    stride: Any,
     pieces: Any,
     rows: Any,
-    order: Any,
     place: int,
     near: Any,
     lines: Any,
@@ -235,39 +248,40 @@ def look_ahead(
     inverse: float,
     passed: Any,
 ) -> int:
-    """Find the lines and the sets of the pieces of some rows, and read them; return the place
-    behind the last row.
+    """Find the lines and the sets of the pieces of some rows of a unit, and ask for them; return
+    the row behind the last.
     """
-    begins, line_of, _, _, requests = pieces
-    numbers, shifts, units, _, _ = rows
-    many, read, is_room = 0, 0, True
-    while place < len(order) and is_room:
-        row = order[place]
-        number, shift, unit = numbers[row], shifts[row], units[row]
-        is_room = many + begins[number + 1] - begins[number] <= len(near[0])
+    begins, line_of, _, _, _, _, moves = pieces
+    numbers, shifts, units, _, _, _ = rows
+    wanted, bases, slots, latest, sets_of, places = near
+    many, unit, ways = 0, units[place], shape[WAYS]
+    if place == 0 or units[place - 1] != unit:
+        for slot in range(len(latest)):
+            latest[slot] = EMPTY
+    is_room = True
+    while is_room and place < len(numbers) and units[place] == unit:
+        number, shift = numbers[place], shifts[place]
+        is_room = many + begins[number + 1] - begins[number] <= len(wanted)
         if is_room:
             for piece in range(begins[number], begins[number + 1]):
-                moved = shift * stride[pool[1][requests[piece]]]
-                line = line_of[piece] + (moved >> shape[LINE])
-                slot = (line * SPREAD >> SPREAD_BITS) & len(near[2]) - 1
-                if near[2][slot] != line:
-                    near[2][slot] = line
-                    near[3][slot] = find_set(shape[SETS], inverse, line)
-                which = unit * shape[SETS] + near[3][slot]
-                base = open_set(lines, sets, shape[WAYS], passed[0], which)
-                read ^= lines[base] ^ lines[base + shape[WAYS]]
-                near[0][many] = line
-                near[1][many] = base
+                line = line_of[piece] + (shift * moves[piece] >> shape[LINE])
+                slot = (line * SPREAD >> SPREAD_BITS) & len(latest) - 1
+                if latest[slot] != line:
+                    which = unit * shape[SETS] + find_set(shape[SETS], inverse, line)
+                    base = open_set(lines, sets, ways, passed[0], which)
+                    prefetch(lines[base])
+                    prefetch(lines[base + ways])
+                    latest[slot], sets_of[slot], places[slot] = line, base, base
+                wanted[many], bases[many], slots[many] = line, sets_of[slot], slot
                 many += 1
             place += 1
-    passed[0][READ_AHEAD] = read
     return place
 
 
 def write_down(pool: Any, stride: Any, rows: Any, row: int, kinds: Any, made: Any) -> int:
     """Write down the requests of a row; return how many they are."""
     first, kind_of, address_of = pool
-    numbers, shifts, units, groups, times = rows
+    numbers, shifts, units, groups, times, causes = rows
     addresses, kind, cause, unit, group, time = made
     number, now, many = numbers[row], times[row], 0
     for one in range(first[number], first[number + 1]):
@@ -275,7 +289,7 @@ def write_down(pool: Any, stride: Any, rows: Any, row: int, kinds: Any, made: An
         now += kinds[ACT][what] != PASS
         addresses[many] = address_of[one] + shifts[row] * stride[what]
         kind[many] = what
-        cause[many] = row
+        cause[many] = causes[row]
         unit[many] = units[row]
         group[many] = groups[row]
         time[many] = now

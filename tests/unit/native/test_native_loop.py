@@ -15,7 +15,8 @@ from cutrace.models.replay.ordered.cache_lines import bank_of
 from cutrace.native import loop
 from cutrace.native.loop import compile_module
 from cutrace.native.loop_expression import CHECKED
-from cutrace.native.value import ArrayKind, Fixed
+from cutrace.native.prefetch import prefetch
+from cutrace.native.value import MOST_STEP, ArrayKind, Fixed, lower
 
 FIRST, SECOND = 0, 1
 SHIFTS, WIDE = (8, 4), 1 << 40
@@ -84,6 +85,14 @@ def element(numbers: Any, place: int) -> int:
     return int(numbers[place])
 
 
+def sum_ahead(numbers: Any) -> int:
+    total = 0
+    for place in range(len(numbers)):
+        prefetch(numbers[min(place + 2, len(numbers) - 1)])
+        total += numbers[place]
+    return total
+
+
 def unknown(numbers: Any) -> Any:
     return [number for number in numbers]
 
@@ -116,6 +125,16 @@ def test_steps_of_arrays_that_do_not_lie_side_by_side_are_heeded(compiled: Any) 
     for part in (table, table[::2, 1:4], table.T, table[:, ::-1][:, :3]):
         assert compiled.ordered(part, (3, 20, 7), 2) == ordered(part, (3, 20, 7), 2)
     assert compiled.widths(table[:, 2], np.zeros((2, 2), np.int64)[:, 0]) == 8 + 20
+
+
+@pytest.mark.parametrize("step", [1, 2, MOST_STEP, MOST_STEP + 1])
+def test_a_loop_knows_the_step_of_a_column_of_narrow_rows(compiled: Any, step: int) -> None:
+    column = np.arange(6 * step).reshape(6, step)[:, step - 1]
+    assert compiled.sum_ahead(column) == sum_ahead(column) == int(column.sum())
+    words: list[int] = []
+    kind = lower(column, words, int)
+    assert kind == ArrayKind("i8", 1, step == 1, step if 1 < step <= MOST_STEP else 0)
+    assert words[1:] == ([6] if step <= MOST_STEP else [6, step])
 
 
 def test_doubles_and_several_results(compiled: Any) -> None:
