@@ -73,6 +73,8 @@ SLICE = 1 << 15
 """Requests that are served at a time."""
 BLOCK = 1 << 8
 """Lines of rows that repeat that are found at a time, before they are looked up."""
+SLOTS = 1 << 10
+"""Lines of a unit whose places are remembered."""
 ROW = np.dtype(
     [
         *(("number", "<i4"), ("unit", "<i4"), ("shift", "<i8"), ("time", "<i8")),
@@ -308,7 +310,7 @@ class Cache:
         """Serve and count rows, and return what is passed on, in their order."""
         longest = int(np.diff(pool.first).max(initial=0))
         *made, bases = np.empty((7, longest), np.int64)
-        near = *np.empty((3, max(BLOCK, longest)), np.int64), *np.empty((3, BLOCK), np.int64)
+        near = *np.empty((3, max(BLOCK, longest)), np.int64), *np.empty((3, SLOTS), np.int64)
         head, begin, most = np.array([0, self._used, 0]), 0, longest * self._most
         acts = tuple(np.array(column) for column in kinds)
         told = (pool.first, pool.kind, pool.address), strides(pool.kinds), self._pieces

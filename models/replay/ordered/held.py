@@ -88,12 +88,18 @@ class Held:
     many: int = 0
     lowest: int = FAR
     _rows: Any = field(init=False)
+    _keys: Ints = field(init=False)
+    _seated: tuple[Ints, ...] = field(init=False)
+    _has_keys: bool = True
     _scopes: NDArray[np.uint8] = field(init=False)
     _cuts: Ints = field(init=False)
 
     def __post_init__(self) -> None:
         """Place the blocks, and have room: what is not used of it takes no memory."""
+        order = self.track.order
         self._rows = aligned(self.room, ROW)
+        self._keys = np.empty(self.room if order.widths else 0, np.int64)
+        self._seated = order.wave, order.slot, order.sm, order.turns
         self.groups = Groups(len(self.zones.names))
         self._scopes = self.track.placement.scope(np.arange(self.track.placement.blocks))
         self._cuts = np.append(self.zones.cuts, FAR)
@@ -121,14 +127,19 @@ class Held:
     ) -> int:
         groups = self.groups
         held = tuple(self._rows[name][self.many :] for name in plain.FIELDS)
-        head = np.array([groups.many, 0, self.lowest])
+        head = np.array([groups.many, 0, self.lowest, 0])
+        order = self.track.order
+        keys = self._keys[self.many :] if loops is not plain else self._keys[:0]
+        self._has_keys = bool(len(keys) and (self._has_keys or not self.many))
         sites = self.sites.kind, self.sites.width
         told: Any = rows, named[1:], sites, reaches.ends, self._cuts, self._scopes, self.heard
+        told = *told, self._seated, (*(order.widths or (0, 0, 0, 0)), order.warps)
         groups.near[:] = NONE
         table = groups.slots, groups.keys, groups.near
         if loops is plain:
             told = as_lists(told)
-        start = int(loops.hold(*told, table, head, held, start))
+        start = int(loops.hold(*told, table, head, held, keys, start))
+        self._has_keys &= not head[plain.BEYOND]
         groups.many, self.lowest = int(head[0]), int(head[2])
         if reaches.are_places:
             pattern = held[plain.FIELDS.index("pattern")][: int(head[1])]
@@ -150,6 +161,7 @@ class Held:
         for name, column in zip(plain.FIELDS, columns, strict=True):
             room[name] = column
         self.many += len(block)
+        self._has_keys = False
         self.lowest = min(self.lowest, int(block.min(initial=FAR)))
 
     def _make_room(self, rows: int) -> None:
@@ -157,6 +169,10 @@ class Held:
             larger = aligned(max(self.many + rows, 2 * len(self._rows)), ROW)
             _words(larger)[: self.many] = _words(self._rows)[: self.many]
             self._rows = larger
+            if self.track.order.widths:
+                self._keys = np.append(
+                    self._keys[: self.many], np.empty(len(larger) - self.many, np.int64)
+                )
 
     def columns(self) -> tuple[NDArray[Any], ...]:
         """Return the rows, a column for each of FIELDS."""
@@ -166,6 +182,10 @@ class Held:
         """Return the numbers of the rows of waves before `done`, in the order they happen in."""
         rows, order = self.columns()[:4], self.track.order
         if (loops := ordering_loops(self.many)) is not None:
+            if self._has_keys:
+                found = order.order_runs(loops, self._keys[: self.many], done)
+                if found is not None:
+                    return found
             found = order.order_compiled(loops, rows, done)
             if found is not None:
                 return found
@@ -180,6 +200,8 @@ class Held:
         kept = np.flatnonzero(wave >= done)
         words, self.many = _words(self._rows), len(kept)
         words[: len(kept)] = words[kept]
+        if self._has_keys:
+            self._keys[: len(kept)] = self._keys[kept]
         self.lowest = int(block[: len(kept)].min()) if self.many else FAR
 
 

@@ -8,18 +8,22 @@ so that `compiled.py` can compile the loops.
 - `groups`: (slots, keys, near): rows whose counts are added up together are a group, of the key
   ((site * zones + zone) * scopes + scope) * 2 + mixed. `slots` are places in `keys`, or NONE, twice
   as many; `near` (scopes,) are the groups of neighbouring rows.
-- `head`: how many groups there are, how many rows are held, and the lowest block of these.
-- `held`: FIELDS of each row, each (n,).
+- `seated`: (wave, slot, sm), each (blocks,), and when each seat has its turn, (seats,). `bits`
+  are those of a key, as `schedule/turns.py` has it, and the warps of a block.
+- `head`: how many groups there are, how many rows are held, the lowest block of these, and bits
+  that there was no room for in the keys.
+- `held`: FIELDS of each row, each (n,). `keys` (n,): what each is sorted by; empty if by no key.
 """
 
 from typing import Any
 
 from ....native.prefetch import prefetch
 from ..count.counting import FAR, NONE, SPACE_SHIFT, SPACES, SPREAD, find_zone
+from ..schedule.turns import TURN_BITS, key_of
 
 FIELDS = ("block", "warp", "interval", "since", "base", "pattern", "group")
 MADE = ("number", "shift", "group")
-GROUPS, HELD, LOWEST = 0, 1, 2
+GROUPS, HELD, LOWEST, BEYOND = 0, 1, 2, 3
 AHEAD = 24
 """Rows whose places are asked for before they are looked at."""
 SAMPLED = (1 << 32) - 1
@@ -34,9 +38,12 @@ def hold(
     zones: Any,
     scopes: Any,
     heard: Any,
+    seated: Any,
+    bits: Any,
     groups: Any,
     head: Any,
     held: Any,
+    keys: Any,
     begin: int,
 ) -> int:
     """Hold rows from number `begin` on; return the number of the first that was not looked at.
@@ -44,11 +51,13 @@ def hold(
     That is one for whose group there is no more room, or the end. -1 - i if row i lies in a space
     that its instruction cannot reach.
     """
-    blocks, warps, intervals, since, pcs, spaces, bases, patterns = rows
+    blocks, warps, intervals, sinces, pcs, spaces, bases, patterns = rows
     first, shapes = named
     kinds, widths = sites
     lows, highs = reach
     near = groups[2]
+    waves, slots, sms, turns = seated
+    seat_of, wave, seat, sm, beyond = NONE, 0, 0, 0, head[BEYOND]
     pc, space, pattern, site, mixed = NONE, NONE, NONE, 0, 0
     zone, start, end, lowest, highest = 0, FAR, FAR, FAR, -FAR
     least, many = head[LOWEST], head[HELD]
@@ -80,7 +89,7 @@ def hold(
             scope = scopes[block]
             if near[scope] < 0:
                 if 2 * head[GROUPS] >= len(groups[0]):
-                    head[HELD], head[LOWEST] = many, least
+                    head[HELD], head[LOWEST], head[BEYOND] = many, least, beyond
                     return row
                 key = ((site * len(zones) + zone) * len(near) + scope) * 2 + mixed
                 near[scope] = find_group(groups, head, key)
@@ -88,12 +97,19 @@ def hold(
             held[0][many] = block
             held[1][many] = warps[row]
             held[2][many] = intervals[row]
-            held[3][many] = since[row]
+            held[3][many] = sinces[row]
             held[4][many] = base
             held[5][many] = pattern
             held[6][many] = near[scope]
+            if len(keys):
+                if block != seat_of:
+                    seat_of, wave, sm = block, waves[block], sms[block]
+                    seat = slots[block] * bits[4]
+                interval, since, turn = intervals[row], sinces[row], turns[seat + warps[row]]
+                beyond |= interval >> bits[0] | (since >> TURN_BITS) >> bits[1]
+                keys[many] = key_of(wave, interval, since, turn, sm, bits)
             many += 1
-    head[HELD], head[LOWEST] = many, least
+    head[HELD], head[LOWEST], head[BEYOND] = many, least, beyond
     return len(pcs)
 
 

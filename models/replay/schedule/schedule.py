@@ -17,6 +17,7 @@ barriers are for some warps only (`Intervals.refusal`), warps are ordered as if 
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from types import ModuleType
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,7 @@ import numpy as np
 
 from ..options import SCHEDULES
 from ..seam import Ints
+from . import turns
 from .barrier_intervals import Intervals, read_intervals
 from .episodes import pack_columns
 from .place import Placement
@@ -39,6 +41,10 @@ that wait for what a load brings.
 
 MOST_BITS = 63
 """Bits of a number that rows are sorted by."""
+LEAST_BITS = 8
+"""Bits that there have to be for an interval, and for a turn's number."""
+RUN = 16
+"""Rows of a run, in the mean, from which on runs are put in order by themselves."""
 
 STRAY = 16
 """Places by which a warp may be behind those that began with it: the warps among which one of an
@@ -46,7 +52,7 @@ SM's four schedulers chooses.
 """
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Schedule:
     """The order on one device.
 
@@ -96,7 +102,39 @@ class Schedule:
         yield since % TURN
         yield self.sm[block]
 
-    @property
+    @cached_property
+    def widths(self) -> tuple[int, int, int, int] | None:
+        """The bits of what `turns.key_of` makes a key of, as many as there are for an interval and
+        a turn's number; None where keys do not say the order.
+        """
+        last = int(self.wave.max(initial=0)), self.resident * self.warps - 1
+        wave, seat, sm = (number.bit_length() for number in (*last, int(self.sm.max(initial=0))))
+        rest = MOST_BITS - wave - seat - turns.TURN_BITS - sm
+        if self.policy != SCHEDULES[0] or rest < 2 * LEAST_BITS:
+            return None
+        interval = 0 if self.intervals is None else rest // 2
+        return interval, rest - interval, seat, sm
+
+    def order_runs(self, loops: ModuleType, keys: Ints, done: int) -> Ints | None:
+        """Return what `order` does, of rows of waves before `done`, by their keys, (n,); None where
+        they do not come in runs.
+        """
+        assert self.widths is not None
+        interval, turn, *below = self.widths
+        low, most = sum(below) + turns.TURN_BITS, len(keys) // RUN
+        tops, begins = np.empty((2, most), np.int64)
+        if (many := loops.find_runs(keys, low, tops, begins)) > most:
+            return None
+        tops, begins = tops[:many], begins[:many]
+        ends = np.append(begins[1:], len(keys))
+        runs = np.argsort(tops, kind="stable")
+        runs = runs[tops[runs] >> (interval + turn) < done]
+        found = np.empty(int((ends - begins)[runs].sum()), np.int64)
+        spare, starts = np.empty((2, len(found)), np.int64), np.empty(1 << loops.DIGIT, np.int64)
+        loops.order_runs(keys, tops[runs], begins[runs], ends[runs], low, found, spare, starts)
+        return found
+
+    @cached_property
     def turns(self) -> Ints:
         """(seats,): when each warp that an SM holds has its turn."""
         return shuffle(self.resident * self.warps)

@@ -1,6 +1,10 @@
 """The order of warps that take turns, as a sort by counting: plain integers, so that `compiled.py`
 can compile the loops. `Schedule.order` says the same in arrays, which is quick where rows are few.
 
+Where rows mostly come in the order of what counts most, the wave, the interval and the turn, those
+that have it in common are put in order by themselves, near the processor (`order_runs`); else all
+rows at once (`sort`).
+
 - `rows`: (block, warp, interval, since), each (n,).
 - `seated`: (wave, slot, sm), each (blocks,), and `turns` (seats,): when each seat has its turn.
 - `done`: only blocks of waves before this one are put in order.
@@ -10,7 +14,9 @@ from typing import Any
 
 TURN_BITS, DIGIT = 2, 11
 """A turn has 1 << TURN_BITS instructions; and so many bits are sorted by in one pass."""
-FAR = 1 << 62
+FAR, NONE = 1 << 62, -1
+ROW_BITS = 32
+"""Bits of a row's number below what it is sorted by."""
 
 
 def measure(rows: Any, seated: Any, done: int) -> tuple[int, int, int, int, int, int, int]:
@@ -53,14 +59,65 @@ def pack(
             many += 1
 
 
+def key_of(wave: int, interval: int, since: int, turn: int, sm: int, widths: Any) -> int:
+    """Return what a row is sorted by; `widths` are the bits of an interval, of a turn's number, of
+    a seat's place among all, `turn`, and of an SM.
+    """
+    key = (wave << widths[0] | interval) << widths[1] | since >> TURN_BITS
+    key = (key << widths[2] | turn) << TURN_BITS | since & (1 << TURN_BITS) - 1
+    return key << widths[3] | sm  # type: ignore[no-any-return]
+
+
+def find_runs(keys: Any, low: int, tops: Any, begins: Any) -> int:
+    """Find the runs of rows whose keys are the same from bit `low` on: these bits, and the first
+    row. Returns how many there are, or one more than there is room for.
+    """
+    many, last = 0, NONE
+    for row in range(len(keys)):
+        top = keys[row] >> low
+        if top != last:
+            if many == len(tops):
+                return many + 1
+            tops[many], begins[many], last = top, row, top
+            many += 1
+    return many
+
+
+def order_runs(
+    keys: Any, tops: Any, begins: Any, ends: Any, low: int, order: Any, spare: Any, starts: Any
+) -> None:
+    """Set the order of all rows of runs, (n,), which are in the order of their `tops`; rows of runs
+    that have this in common are sorted by the bits below `low`, equal ones as they are.
+
+    `spare` (2, n) and `starts` (1 << DIGIT,) may hold anything.
+    """
+    one, other, mask = spare[0], spare[1], (1 << ROW_BITS) - 1
+    run, placed = 0, 0
+    while run < len(tops):
+        top, many = tops[run], 0
+        while run < len(tops) and tops[run] == top:
+            for row in range(begins[run], ends[run]):
+                one[many] = (keys[row] & (1 << low) - 1) << ROW_BITS | row
+                many += 1
+            run += 1
+        if sort(one[:many], other[:many], ROW_BITS, ROW_BITS + low, starts):
+            for place in range(many):
+                order[placed + place] = other[place] & mask
+        else:
+            for place in range(many):
+                order[placed + place] = one[place] & mask
+        placed += many
+
+
 def sort(keys: Any, spare: Any, low: int, high: int, starts: Any) -> int:
     """Sort keys by their bits from `low` to `high`; return 1 if they end up in `spare`, else 0.
 
     `starts` (1 << DIGIT,) may hold anything.
     """
-    turn = 0
+    turn, passes = 0, (high - low + DIGIT - 1) // DIGIT
+    digit = (high - low + passes - 1) // max(1, passes)
     while low < high:
-        bits = min(DIGIT, high - low)
+        bits = min(digit, high - low)
         if turn:
             distribute(spare, keys, low, bits, starts)
         else:

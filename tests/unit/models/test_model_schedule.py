@@ -1,6 +1,6 @@
 """In what order the SMs make the accesses of a launch: rows as (block, warp, step)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -137,6 +137,49 @@ def test_loops_put_rows_in_the_same_order(
     found = made.order_compiled(compile_module(turns.__name__), columns, done)
     assert (expected if found is None else found).tolist() == expected.tolist()
     assert (found is None) == (not len(ready))
+
+
+@given(
+    blocks=st.integers(1, 9),
+    sms=st.integers(1, 5),
+    resident=st.integers(1, 3),
+    every=st.integers(1, 40),
+    data=st.data(),
+)
+def test_rows_that_come_in_runs_are_put_in_the_same_order_by_their_keys(
+    blocks: int, sms: int, resident: int, every: int, data: st.DataObject
+) -> None:
+    """Steps of all warps, some steps twice and not in their order."""
+    made = make(SCHEDULES[0], blocks, sms, resident, intervals=Barriers(every))
+    steps = data.draw(st.lists(st.integers(0, 60), min_size=1, max_size=9))
+    rows = [(b, w, s) for s in steps for b in range(blocks) for w in (0, 1) for _ in range(9)]
+    done = data.draw(st.integers(1, 3))
+    block, warp, step = np.array(rows, np.int64).T
+    interval, since = made.find_intervals(block, warp, step)
+    assert made.widths is not None
+    place = made.turns[made.slot[block] * made.warps + warp]
+    columns = made.wave[block], interval, since, place, made.sm[block]
+    keys = np.array([turns.key_of(*key, made.widths) for key in np.stack(columns, 1).tolist()])
+    ready = np.flatnonzero(made.wave[block] < done)
+    expected = ready[made.order(*(c[ready] for c in (block, warp, interval, since)))]
+    found = made.order_runs(compile_module(turns.__name__), keys, done)
+    assert found is not None
+    assert found.tolist() == expected.tolist()
+
+
+def test_rows_that_come_one_by_one_are_not_put_in_order_as_runs() -> None:
+    """Each row is of another turn than the one before."""
+    made = make(SCHEDULES[0], 4, 2)
+    assert made.widths is not None
+    keys = [turns.key_of(0, 0, step % 2 * TURN, 0, 0, made.widths) for step in range(64)]
+    assert made.order_runs(compile_module(turns.__name__), np.array(keys), 1) is None
+
+
+def test_an_order_that_no_key_says_has_none() -> None:
+    """Warps that run alone, and a grid of 2 ** 59 waves."""
+    assert make(SCHEDULES[1], 4, 2).widths is None
+    few = make(SCHEDULES[0], 4, 2)
+    assert replace(few, wave=few.wave << 58).widths is None
 
 
 def test_rows_whose_keys_have_too_many_bits_are_sorted_by_columns() -> None:
