@@ -159,7 +159,8 @@ def test_rows_that_come_in_runs_are_put_in_the_same_order_by_their_keys(
     assert made.widths is not None
     place = made.turns[made.slot[block] * made.warps + warp]
     columns = made.wave[block], interval, since, place, made.sm[block]
-    keys = np.array([turns.key_of(*key, made.widths) for key in np.stack(columns, 1).tolist()])
+    told = np.stack(columns, 1).tolist()
+    keys = np.array([turns.key_of(w, i, s, t, m, made.widths) for w, i, s, t, m in told])
     ready = np.flatnonzero(made.wave[block] < done)
     expected = ready[made.order(*(c[ready] for c in (block, warp, interval, since)))]
     found = made.order_runs(compile_module(turns.__name__), keys, done)
