@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from ..models.replay.count.counts import LaunchCounts
 from ..models.replay.device.device import Device, load_devices
-from ..models.replay.device.measured import load_measured
+from ..models.replay.device.measured import Measured, load_measured
 from ..models.replay.options import DEFAULT_DEVICE, ReplayOptions
 from ..traces.schema import Manifest
 from .counting.arithmetic import with_flops, with_lanes, without_flops
@@ -23,6 +23,7 @@ from .counting.bounds import Bound, find_bounds, sampled_bounds
 from .counting.evaluate import Raw
 from .counting.idle import NOTHING, did_nothing
 from .counting.instruction_mix import with_mix, without_mix
+from .counting.interval import sum_intervals
 from .counting.launch_facts import launch_facts
 from .counting.left_out import find_left_out
 from .counting.levels import with_levels
@@ -34,6 +35,7 @@ from .launch_profile import LaunchProfile
 from .text.kept_text import kept_text
 from .time.estimate import Asked, Estimate, estimate, sum_by_pc
 from .time.sample_warps import Ran
+from .time.sampled_estimate import estimate_between
 from .time.throughput import PROFILED
 
 
@@ -171,6 +173,7 @@ def _profile(
         bounds=bounds,
         bounds_between=() if refusal else sampled_bounds(raw, device, launch),
         estimate=estimated,
+        estimate_between=None if refusal else _between(one, raw, by_pc, device),
         touched=one.touched if launch.kept.has_accesses else None,
     )
 
@@ -185,10 +188,32 @@ def _estimate(
     measured = load_measured(device)
     if not bounds or not one.ran or not measured or not device.chip.clock_mhz:
         return None
+    return estimate(_asked(one, by_pc, bounds, device, measured), one.ran(), measured)
+
+
+def _between(
+    one: Counted, raw: Raw, by_pc: Mapping[int, Mapping[str, int]], device: Device
+) -> tuple[Estimate, Estimate] | None:
+    """Between what times a sampled launch lies on such a device."""
+    measured, launch = load_measured(device), one.counts.launch
+    if not launch.kept.sample.blocks or not one.ran or not measured or not device.chip.clock_mhz:
+        return None
+    executed = sum_intervals(raw, launch, {"executed": ["instructions"]}).get("executed")
+    asked = _asked(one, by_pc, (), device, measured)
+    return estimate_between(asked, one.ran(), measured, executed) if executed else None
+
+
+def _asked(
+    one: Counted,
+    by_pc: Mapping[int, Mapping[str, int]],
+    bounds: Sequence[Bound],
+    device: Device,
+    measured: Measured,
+) -> Asked:
+    """What an estimate is asked, at the clock that the profiler sets."""
     launch, resident = one.counts.launch, one.counts.occupancy.blocks
     mhz = min(measured.profiler_mhz, device.chip.clock_mhz)
-    asked = Asked(by_pc, one.instructions, bounds, launch, resident, device, mhz, one.turns)
-    return estimate(asked, one.ran(), measured)
+    return Asked(by_pc, one.instructions, bounds, launch, resident, device, mhz, one.turns)
 
 
 def _picoseconds(bounds: Sequence[Bound]) -> int | None:

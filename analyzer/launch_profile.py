@@ -53,7 +53,8 @@ class LaunchProfile(Packing):
     `bounds` are the least times of the device's resources, the longest first; none where the device
     refuses the launch, or the trace has not all of it. Of a sample of blocks `bounds_between` has
     those that it tells, each twice: the lower end of where it lies, and the upper one.
-    `estimate` is how long it takes, where latencies of the device's capability were measured.
+    `estimate` is how long it takes, where latencies of the device's capability were measured;
+    `estimate_between` the least and the most of a sample, whatever the caches hold.
 
     `warnings` are those of `remarks` without which no number should be read.
 
@@ -82,6 +83,7 @@ class LaunchProfile(Packing):
     bounds: tuple[Bound, ...] = ()
     bounds_between: tuple[tuple[Bound, Bound], ...] = ()
     estimate: Estimate | None = None
+    estimate_between: tuple[Estimate, Estimate] | None = None
     touched: Callable[[], pl.DataFrame] | None = None
     same: "LaunchProfile | None" = None
 

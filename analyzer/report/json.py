@@ -28,7 +28,7 @@ def _sheet(sheet: Sheet) -> dict[str, object]:
     """One launch: what it is, each device's answer to it, and the counters."""
     devices = zip(
         *(sheet.devices, sheet.refusals, sheet.costliest, sheet.bounds),
-        *(sheet.bounds_between, sheet.estimates, sheet.waiting),
+        *(sheet.bounds_between, sheet.estimates, sheet.estimates_between, sheet.waiting),
         strict=True,
     )
     return {
@@ -43,6 +43,7 @@ def _sheet(sheet: Sheet) -> dict[str, object]:
                 "bounds": [asdict(bound) for bound in bounds],
                 **_between(between),
                 "estimate": _estimate(estimate, waiting),
+                **_least_and_most(ends),
                 "costs_most": None
                 if top is None
                 else {
@@ -53,7 +54,7 @@ def _sheet(sheet: Sheet) -> dict[str, object]:
                     "of": top.what,
                 },
             }
-            for device, refusal, top, bounds, between, estimate, waiting in devices
+            for device, refusal, top, bounds, between, estimate, ends, waiting in devices
         ],
         "notes": list(sheet.notes),
         "counters": [entry for block in sheet.blocks for entry in _block(block, sheet.devices)],
@@ -63,6 +64,11 @@ def _sheet(sheet: Sheet) -> dict[str, object]:
 def _between(ends: Sequence[tuple[Bound, Bound]]) -> dict[str, object]:
     """Of a sample the least and the most of each bound that it tells."""
     return {"bounds_between": [[*map(asdict, each)] for each in ends]} if ends else {}
+
+
+def _least_and_most(ends: tuple[Estimate, Estimate] | None) -> dict[str, object]:
+    """Of a sample the least and the most that a launch takes."""
+    return {"estimate_between": [_estimate(each, ()) for each in ends]} if ends else {}
 
 
 def _estimate(

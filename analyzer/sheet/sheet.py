@@ -25,8 +25,9 @@ class Sheet:
 
     `heading` is the launch as CUDA writes it; `refusals` has an empty text for each device that
     can run it; `costliest` is one a device; `left_out` says which rows the view left out, or is
-    empty; `notes` is what else must be said; `bounds`, `bounds_between`, `estimates` and the lines
-    `waiting` are those of each device; `ranges` are those of NVTX in which it was called for.
+    empty; `notes` is what else must be said; `bounds`, `bounds_between`, `estimates`,
+    `estimates_between` and the lines `waiting` are those of each device; `ranges` are those of
+    NVTX in which it was called for.
     """
 
     number: int
@@ -39,6 +40,7 @@ class Sheet:
     bounds: tuple[tuple[Bound, ...], ...] = ()
     bounds_between: tuple[tuple[tuple[Bound, Bound], ...], ...] = ()
     estimates: tuple[Estimate | None, ...] = ()
+    estimates_between: tuple[tuple[Estimate, Estimate] | None, ...] = ()
     waiting: tuple[tuple[WaitingLine, ...], ...] = ()
     left_out: str = ""
     ranges: str = ""
@@ -104,6 +106,7 @@ def _sheet(on: Sequence[LaunchProfile], view: View) -> Sheet:
         bounds=tuple(p.bounds for p in on),
         bounds_between=tuple(p.bounds_between for p in on),
         estimates=tuple(p.estimate for p in on),
+        estimates_between=tuple(p.estimate_between for p in on),
         waiting=tuple(p.waiting_lines for p in on),
         left_out=left_out,
         ranges=ranges_text(on[0].launch),

@@ -8,7 +8,7 @@ from ..counting.vocabulary import OURS
 from ..launch_profile import LaunchProfile
 from ..text.align import align
 from ..text.number import bracket
-from ..time.estimate_text import estimate_text
+from ..time.estimate_text import between_text, estimate_text
 from .block import Block, Row, Section
 from .sheet import Sheet
 from .view import View
@@ -124,8 +124,15 @@ def _verdict(profile: LaunchProfile) -> str:
 
 def estimate_sentences(on: Sequence[LaunchProfile]) -> list[str]:
     """How long a launch takes on devices of which that is known, and what for, a sentence each."""
-    told = [(p.device, estimate_text(p.estimate)) for p in on if p.estimate and not p.refusal]
+    told = [(p.device, text) for p in on if not p.refusal and (text := _estimate_text(p))]
     return [f"{device}: {text}" if len(on) > 1 else text for device, text in told]
+
+
+def _estimate_text(profile: LaunchProfile) -> str:
+    """How long a launch takes, or a sampled one at least and at most; empty if nobody knows."""
+    if profile.estimate:
+        return estimate_text(profile.estimate)
+    return between_text(*profile.estimate_between) if profile.estimate_between else ""
 
 
 def _why_unknown(profile: LaunchProfile) -> str:

@@ -29,6 +29,18 @@ def estimate_text(estimate: Estimate) -> str:
     return f"{time}; {_busiest(estimate)}" if estimate.busy else time
 
 
+def between_text(least: Estimate, most: Estimate) -> str:
+    """Between what times a sampled launch lies, and what either end supposes.
+
+    >>> at = Estimate(5000.0, 1500.0, ()), Estimate(41000.0, 1500.0, ())
+    >>> between_text(*at)
+    'about 5 us if caches held all that it loads, to 41 us if nothing, at 1,500 MHz'
+    """
+    ends = time_text(least.ns), time_text(most.ns)
+    held = f"about {ends[0]} if caches held all that it loads, to {ends[1]} if nothing"
+    return f"{held}, at {least.mhz:,.0f} MHz"
+
+
 def _busiest(estimate: Estimate) -> str:
     """The unit whose throughput Nsight Compute would find highest."""
     unit, share = max(estimate.busy.items(), key=lambda item: item[1])

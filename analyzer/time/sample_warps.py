@@ -16,6 +16,7 @@ import numpy as np
 from ...models.replay.kept import kept_answer
 from ...models.replay.seam import Ints
 from ...traces.reader import LaunchTrace
+from ...traces.schema import Launch
 from ...traces.table.nested import list_values
 from ...traces.table.unique import sorted_unique
 from . import first_touches as touching
@@ -48,7 +49,7 @@ def sample_warps(trace: LaunchTrace) -> Ran:
 
 
 def _sample(trace: LaunchTrace) -> Ran:
-    wanted = sorted_unique(np.linspace(0, trace.launch.blocks - 1, SAMPLE).astype(np.int64))
+    wanted = _wanted(trace.launch)
     rows: dict[tuple[int, int], list[int]] = {}
     lengths = _lengths(trace)
     sums = np.zeros(trace.launch.blocks, np.int64)
@@ -68,7 +69,17 @@ def _sample(trace: LaunchTrace) -> Ran:
         longest[block] = max(longest.get(block, (-1, ())), (length, tuple(each)))
     found = Counter(each for _, each in longest.values())
     histories = [(tuple(e for p in each for e in paths[p]), n) for each, n in found.items()]
+    if trace.launch.kept.sample.blocks:
+        sums = np.zeros(0, np.int64)  # those of the others are not known
     return Ran(histories, sums, first_touches(trace, wanted))
+
+
+def _wanted(launch: Launch) -> Ints:
+    """The blocks that are looked at: of a sample some of it."""
+    drawn = np.array(launch.kept.sample.blocks, np.int64)
+    places = np.linspace(0, (len(drawn) or launch.blocks) - 1, SAMPLE).astype(np.int64)
+    found = sorted_unique(places)
+    return drawn[found] if len(drawn) else found
 
 
 def _pack(ran: Ran) -> bytes:

@@ -137,6 +137,24 @@ extern "C" __global__ void uneven(int *out)
     for low, high in sampled.bounds_between:
         assert low.ns <= own[low.resource] <= high.ns
         assert high.ns > low.ns
+    assert sampled.estimate is None
+    assert sampled.estimate_between is not None
+    assert whole.estimate is not None
+    least, most = sampled.estimate_between
+    assert least.ns < whole.estimate.ns < most.ns
+    assert any(part.what == "DRAM" for part in most.parts)
+    assert not any(part.what == "DRAM" for part in least.parts)
+
+
+def test_of_a_sample_with_atomics_no_time_is_told(tmp_path: Path) -> None:
+    """What atomics meet no sample says."""
+    path = tmp_path / "atomics.cutrace"
+    with cutrace.Session(path, sample_blocks=32) as gpu:
+        source = 'extern "C" __global__ void k(int *out) { atomicAdd(out, 1); }'
+        gpu.compile(source).get_function("k")[128, 32](gpu.device_array(1, np.int32))
+    (launch,) = cutrace.analyze(path, "h200").launches
+    assert launch.bounds_between
+    assert launch.estimate_between is None
 
 
 def test_a_device_without_measured_latencies_has_no_estimate_and_says_so(
