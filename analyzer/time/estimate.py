@@ -33,7 +33,6 @@ from ..counting.turns import Turns
 from ..counting.with_columns import WHOSE
 from .chain import Chain, Step, run_chain
 from .first_touches import Touches
-from .machine_pipes import pipe_cycles
 from .machine_warp import runs_in_machine_code
 from .operands import read_address, read_operands
 from .sample_warps import Ran
@@ -183,7 +182,7 @@ def estimate(asked: Asked, ran: Ran, measured: Measured) -> Estimate:
     last = max((chain.cycles for chain, _ in chains), default=0.0)
     rounds = _rounds(asked.launch.blocks, asked.device.chip.sms * max(1, asked.resident))
     latency = Part("latency", (cycles * (rounds - 1) + last) * ns)
-    work = _work(asked, sums, ran, _pipes(chains, ran, code, measured))
+    work = _work(asked, sums, ran, _issued(chains, ran, code))
     parts = [latency, *unit_times(work, measured)]
     parts = sorted((part for part in parts if part.ns > 0), key=lambda part: -part.ns)
     met = sum(part.ns**MEET for part in parts) ** (1 / MEET)
@@ -204,26 +203,24 @@ def _prints(instructions: pa.Table) -> bool:
     return any(PRINTS in text for text in instructions["text"].to_pylist())
 
 
-def _pipes(
-    chains: Sequence[tuple[Chain, int]],
-    ran: Ran,
-    code: Mapping[int, Sequence[Step]],
-    measured: Measured,
-) -> Mapping[str, float]:
-    """Cycles of each pipe for an instruction of the PTX, as the sampled warps ran machine code."""
+def _issued(
+    chains: Sequence[tuple[Chain, int]], ran: Ran, code: Mapping[int, Sequence[Step]]
+) -> Mapping[int, float]:
+    """Machine instructions for each of the PTX by operation, as the sampled warps ran them."""
     issued, of_ptx = defaultdict[int, float](float), 0
     counts = {block: sum(step.slots > 0 for step in each) for block, each in code.items()}
     for (chain, weight), (history, _) in zip(chains, ran.histories, strict=True):
         of_ptx += weight * sum(counts[block] * times for block, times in history)
         for operation, many in chain.issued.items():
             issued[operation] += weight * many
-    return (
-        {name: cycles / of_ptx for name, cycles in pipe_cycles(issued, measured)} if issued else {}
-    )
+    return {operation: many / of_ptx for operation, many in issued.items()}
 
 
 def _work(
-    asked: Asked, sums: Mapping[int, Mapping[str, int]], ran: Ran, pipes: Mapping[str, float]
+    asked: Asked,
+    sums: Mapping[int, Mapping[str, int]],
+    ran: Ran,
+    issued: Mapping[int, float],
 ) -> Work:
     """What the units have to do."""
     launch, chip = asked.launch, asked.device.chip
@@ -231,7 +228,7 @@ def _work(
     turns = asked.turns() if asked.turns and has_atomics else Turns(0, 0)
     share = sm_share(ran.sizes, launch.blocks, chip.sms, max(1, asked.resident))
     seen = turns, ran.touches
-    return Work(sums, asked.instructions, asked.bounds, launch, share, asked.mhz, *seen, pipes)
+    return Work(sums, asked.instructions, asked.bounds, launch, share, asked.mhz, *seen, issued)
 
 
 def _waits(

@@ -12,8 +12,9 @@ from collections.abc import Iterator, Mapping
 
 from ...models.replay.device.measured import Measured
 from .machine_code import MachineCode
-from .units import ISSUED
 
+ISSUED = 4
+"""Warp instructions that an SM issues in a cycle."""
 HEAVY = frozenset({0x024, 0x025, 0x026, 0x027})
 """IMAD and IDP."""
 FMA = frozenset({0x020, 0x021, 0x023, 0x030, 0x031, 0x032, 0x035})

@@ -4,21 +4,21 @@ Each of the profiler's `sm__throughput`, `l1tex__`, `lts__` and `dram__throughpu
 several counts, each over the most of it in a cycle, over all units of the chip, idle ones
 included. Those that are counted here, each as the time that it takes at its best:
 
-- SM: warp instructions, those of the load-store unit, one a cycle, and those of each pipe;
-- L1: passes over the data banks, and what it asks of the second level, a request in two cycles;
-- L2: sectors, half of those of the SMs looked up again at the far side, and loads' requests;
+- SM: warp instructions, those of the load-store unit, one a cycle, and the cycles of each pipe;
+- L1: passes over the data banks, and what it asks of the second level;
+- L2: sectors that go between its two halves, looked up, taken from the SMs, handed to them;
 - DRAM: the bytes at the board's bandwidth.
 
 Every launch has the second level look up some sectors besides: on an H100 ten times as many as on
-an H200, by an empty kernel on it (`empty_l2_base` of measured/h100.csv). All others of these were
-read from the profiler's counters of *programs* on an H200 (docs/time.md).
+an H200, by an empty kernel on it (`empty_l2_base` of measured/h100.csv). What L1 asks, and the four
+of L2, are fitted to what the profiler told of each on the launches of tests/validate/time on an
+H100 (h100_units.csv); its clock, 1,700 MHz, is its own, whatever that of the SMs.
 """
 
 from collections.abc import Mapping, Sequence
 
 from ...models.replay.device.measured import Measured
-from ...traces.table.remembered import rows_of
-from .units import LOADS, SECTOR, STORES, Counts, Part, Work, is_scattered
+from .units import LOADS, STORES, Counts, Part, Work, is_scattered
 
 UNIT = {
     **{"L1 and shared memory": "L1", "texture units": "L1", "atomics": "L2"},
@@ -28,16 +28,17 @@ UNIT = {
 """The unit that a part keeps busy, the SM unless said."""
 PROFILED = {"L1": "l1tex", "SM": "sm", "L2": "lts", "DRAM": "dram"}
 """The profiler's names of the units."""
-LOOKED_UP = 1.5
-"""Sectors that the second level looks up for each that an SM wants."""
-OF_A_LAUNCH = 6200
-"""Sectors that it looks up for any launch: code, arguments, and what follows the end."""
-OF_BEST = 0.93
-"""What sectors over throughput end at, of the sectors that a measured bandwidth is of."""
-REQUESTS = 42
-"""Loads' requests that it takes in a cycle of the SMs, each of sectors of a line."""
-ASKING = 2
-"""Cycles of a first level for a load's request of the second."""
+OF_A_LAUNCH_NS = 33.4
+"""Time of the second level for any launch: code, arguments, and what follows the end."""
+FABRIC = (0.0, 0.0210, 0.0053, 0.0053)
+FROM_SMS = (0.0035, 0.0008, 0.0066, 0.0132)
+TO_SMS = (0.0033, 0.0039, 0.0, 0.0)
+"""Nanoseconds of the second level for a sector that it has, one that it has not, one stored with
+others of its line, one stored alone."""
+LOOKED_UP, STORE_LOOKED_UP = 0.0150, 0.0039
+"""The same for a load's request, and for a sector stored."""
+ASKED, STORED, STORES_ASKED = 1.0, 0.73, 0.82
+"""Cycles of a first level for a load's request of the second, a sector stored, a store."""
 
 
 def busy_ns(work: Work, parts: Sequence[Part], measured: Measured, sms: int) -> Mapping[str, float]:
@@ -51,14 +52,9 @@ def busy_ns(work: Work, parts: Sequence[Part], measured: Measured, sms: int) -> 
             name = "L2" if unit == "slice" else unit
             found[name] = max(found[name], part.ns * mean[unit])
     cycle = 1000 / work.mhz
-    sectors, requests = _wanted(work.sums)
-    found["SM"] = max(found["SM"], _load_store(work) * cycle / sms)
-    found["L1"] = max(found["L1"], requests * ASKING * cycle / sms)
-    best = OF_BEST * measured.at("bytes", "read_l2_4", 131072) / SECTOR
-    of_launch = measured.l2_of_launch_ns
-    looked_up = sectors * LOOKED_UP + (OF_A_LAUNCH if of_launch is None else 0)
-    l2 = looked_up / best * cycle + (of_launch or 0.0)
-    found["L2"] = max(found["L2"], l2, requests / REQUESTS * cycle)
+    found["L1"] = max(found["L1"], _asking(work.sums) * cycle / sms)
+    of_launch = measured.l2_of_launch_ns or OF_A_LAUNCH_NS
+    found["L2"] = max(found["L2"], of_launch + _second_level_ns(work.sums))
     moved = next((bound.ns for bound in work.bounds if bound.resource == "DRAM"), 0.0)
     return {**found, "DRAM": moved}
 
@@ -68,20 +64,36 @@ def is_own(part: Part) -> bool:
     return part.what == "latency" or UNIT.get(part.what, "SM") in ("SM", "L1")
 
 
-def _load_store(work: Work) -> int:
-    """Instructions of the load-store units."""
-    rows = rows_of(work.instructions, "pc", "class", "mnemonic")
-    mine = (row["pc"] for row in rows if row["class"] == "memory")
-    return sum(work.sums[pc]["instructions"] for pc in mine if pc in work.sums)
-
-
-def _wanted(sums: Mapping[int, Counts]) -> tuple[int, float]:
-    """Sectors that SMs want of the second level, and requests of loads: a line, or a far sector."""
-    sectors, requests = 0, 0.0
+def _asking(sums: Mapping[int, Counts]) -> float:
+    """Cycles in which first levels ask something of the second."""
+    cycles = 0.0
     for counted in sums.values():
-        sectors += sum(counted.get(f"{space}_l2_writes") or 0 for space in STORES)
         for space in (*LOADS, "texture_load", "const_load"):
             wanted = counted.get(f"{space}_l2_reads") or 0
-            sectors += wanted
+            cycles += ASKED * (wanted if is_scattered(counted, space) else wanted / 4)
+        for space in STORES:
+            cycles += STORED * (counted.get(f"{space}_l2_writes") or 0)
+            cycles += STORES_ASKED * (counted.get(f"{space}_requests") or 0)
+    return cycles
+
+
+def _second_level_ns(sums: Mapping[int, Counts]) -> float:
+    """The longest of what the second level does."""
+    hits = misses = stored = apart = 0
+    requests = 0.0
+    for counted in sums.values():
+        for space in STORES:
+            sectors = counted.get(f"{space}_l2_writes") or 0
+            alone = sectors * is_scattered(counted, space)
+            stored, apart = stored + sectors - alone, apart + alone
+        for space in (*LOADS, "texture_load", "const_load"):
+            wanted = counted.get(f"{space}_l2_reads") or 0
+            held = counted.get(f"{space}_l2_read_hits") or 0
+            hits, misses = hits + held, misses + wanted - held
             requests += wanted if is_scattered(counted, space) else wanted / 4
-    return sectors, requests
+    every = hits, misses, stored, apart
+    ns = [
+        sum(a * b for a, b in zip(every, costs, strict=True))
+        for costs in (FABRIC, FROM_SMS, TO_SMS)
+    ]
+    return max(*ns, requests * LOOKED_UP + (stored + apart) * STORE_LOOKED_UP)

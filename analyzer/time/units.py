@@ -19,9 +19,9 @@ from ...traces.table.remembered import rows_of
 from ..counting.bounds import Bound
 from ..counting.turns import Turns
 from .first_touches import Touches
+from .load_store import LoadStore, load_store
+from .machine_pipes import ISSUED, pipe_cycles
 
-ISSUED = 4
-"""Warp instructions that an SM issues in a cycle."""
 SECTOR, HANDED_OUT = 32, 64
 """Bytes of a sector, and those that memory hands out at a time."""
 ROUNDS = 8
@@ -46,7 +46,7 @@ class Work:
     """What a launch's units have to do: sums of raw counts by pc, and what was seen of the trace.
 
     `share` is the part of all instructions that the busiest SM runs; `touches` say where
-    accesses went; `pipes` are the cycles of each, by the machine code, for an instruction of PTX.
+    accesses went; `issued` are machine instructions by operation for one of the PTX, if known.
     """
 
     sums: Mapping[int, Counts]
@@ -57,7 +57,11 @@ class Work:
     mhz: float
     turns: Turns
     touches: Touches
-    pipes: Mapping[str, float] = field(default_factory=dict)
+    issued: Mapping[int, float] = field(default_factory=dict)
+
+    def load_stores(self) -> LoadStore:
+        """What the load-store units have to do."""
+        return load_store(self.sums, self.instructions, self.launch.warps, self.issued)
 
 
 def sm_share(sizes: Ints, blocks: int, sms: int, resident: int) -> float:
@@ -95,8 +99,9 @@ def unit_times(work: Work, measured: Measured) -> Iterator[Part]:
 def _sm_times(work: Work, measured: Measured) -> Iterator[Part]:
     """The units that every SM has for itself."""
     ns = work.share * 1000 / work.mhz
-    issued, pipes, data = 0, defaultdict[str, float](float), 0.0
-    texture, constant = 0.0, 0.0
+    units = work.load_stores()
+    issued, pipes, data = 0, defaultdict[str, float](float), units.without_data
+    texture = 0.0
     for row in rows_of(work.instructions, "pc", "class", "mnemonic"):
         counted = work.sums.get(row["pc"])
         if not counted or row["class"] == "free":
@@ -104,19 +109,18 @@ def _sm_times(work: Work, measured: Measured) -> Iterator[Part]:
         issued += counted["instructions"]
         data += _l1_cycles(counted, work.touches.passes.get(row["pc"], 1.0))
         texture += _texture_cycles(counted, row["mnemonic"], measured)
-        constant += max(0, _of(counted, "const_load_passes") - _of(counted, "const_load_requests"))
-        if row["class"] not in ("memory", "control", *(PIPED if work.pipes else ())):
+        if row["class"] not in ("memory", "control", *(PIPED if work.issued else ())):
             rate = measured.costs(row["mnemonic"], row["class"])[1]
             pipes[row["class"]] += counted["instructions"] * rate
-    if not work.pipes:
+    if not work.issued:
         yield Part("issue slots", issued / ISSUED * ns)
-    for name, cycles in work.pipes.items():
+    for name, cycles in pipe_cycles(work.issued, measured) if work.issued else ():
         yield Part(name, issued * cycles * ns)
     for name, cycles in pipes.items():
         yield Part(f"{name} arithmetic", cycles * ns)
     yield Part("L1 and shared memory", data * ns)
     yield Part("texture units", texture * ns)
-    yield Part("replays of constants", constant * measured.replay_cycles * ns)
+    yield Part("ADU pipe", units.adu_cycles * ns)
 
 
 def _names(work: Work, endings: str | tuple[str, ...]) -> list[str]:

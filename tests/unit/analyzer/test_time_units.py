@@ -9,7 +9,9 @@ import cutrace
 from cutrace.analyzer.counting.turns import count_turns
 from cutrace.analyzer.launch_profile import LaunchProfile
 from cutrace.analyzer.profile import analyze
+from cutrace.analyzer.time.estimate import sums_of_one
 from cutrace.analyzer.time.estimate_text import estimate_text
+from cutrace.analyzer.time.load_store import load_store
 from cutrace.analyzer.time.sample_warps import Ran, sample_warps
 from cutrace.analyzer.time.units import sm_share
 from cutrace.models.replay.device.device import load_device
@@ -125,18 +127,17 @@ def test_units_of_sms_are_at_work_as_a_mean_over_all_of_them_as_the_profiler_has
     found = on_h200(trace, 2)  # one warp: two loads, of 8.25 and 32 passes, and a store of one
     assert found.estimate
     passes = sum(ran(trace, 2).touches.passes.values())
+    passes += 1  # `%tid.x` is read by the load-store unit
     assert part(found, "L1 and shared memory") == pytest.approx(passes / 1.5, abs=0.01)
-    asked = 2 * (32 + 33) / 1.5 / 132  # by two cycles a sector: the loads' lanes are scattered
-    assert busy(trace, 2)["L1"] == pytest.approx(asked, rel=0.1)
+    asked = 32 + 32 + (4 * 0.73 + 0.82)  # the loads' lanes are scattered, the store has a line
+    assert busy(trace, 2)["L1"] == pytest.approx(asked / 1.5 / 132, rel=0.01)
 
 
 def test_a_launch_that_does_little_still_has_the_second_level_look_up_its_code(
     trace: Path,
 ) -> None:
-    best = 0.93 * 4256.29 / 32  # read_l2_4 of 131,072 threads in measured/sm_90.csv, bytes a cycle
-    sectors = 6200 + 1.5 * (32 + 32 + 4)  # a warp reads two columns and stores a row
-    found = busy(trace, 2)
-    assert found["L2"] == pytest.approx(sectors / best / 1.5, rel=0.01)
+    found = busy(trace, 2)  # a warp reads two columns that are in memory, and stores a row
+    assert found["L2"] == pytest.approx(33.4 + 64 * 0.021 + 4 * 0.0053, rel=0.01)
     assert max(found, key=lambda name: found[name]) == "L2"
     assert told(trace, 2).endswith(" % (lts__throughput)")
 
@@ -183,3 +184,42 @@ def test_an_empty_kernel_on_an_h100_keeps_l2_as_busy_as_was_measured(tmp_path: P
     assert launch.estimate
     # Nsight Compute on an H100, tests/validate/time/h100_empty.json: 16.09 %
     assert launch.estimate.busy["L2"] == pytest.approx(0.1609, abs=0.002)
+
+
+def test_units_of_loads_and_stores_take_what_a_chip_counted(tmp_path: Path) -> None:
+    """A block of two warps: reads of `%tid`, a shuffle, a barrier, an access that no lane makes.
+
+    The address unit takes LDC of three parameters or four, the block's number and the barrier.
+    """
+    source = """
+extern "C" __global__ void k(float *out, const float *in, int few)
+{
+    __shared__ float s[64];
+    int i = threadIdx.x;
+    s[i] = in[blockIdx.x * 64 + i];
+    __syncthreads();
+    float x = s[63 - i];
+    x += __shfl_xor_sync(0xffffffff, x, 1);
+    if (i < few) out[i] = x;
+}
+"""
+    path = tmp_path / "t.cutrace"
+    with cutrace.Session(path) as gpu:
+        out, given = gpu.device_array(64, np.float32), gpu.to_device(np.ones(640, np.float32))
+        gpu.compile(source).get_function("k")[10, 64](out, given, 64)
+    trace = read_trace(path)
+    (launch,) = analyze(path, "h100").launches
+    sums = sums_of_one(launch.raw.counts)
+    instructions = trace.launches[0].instructions()
+    found = load_store(sums, instructions, 2, {})
+    warps = 20
+    assert found.instructions == warps * (4 + 1 + 1)  # accesses, shuffle, %tid
+    assert found.without_data == warps * (1 + 1) + 10  # shuffle, %tid; a barrier a block
+    assert found.adu_cycles == 2 * warps  # barriers; parameters are not told in PTX
+    whole = sum(row["instructions"] for row in sums.values()) / warps
+    machine = {0x184: 1, 0x188: 1, 0x181: 1, 0x186: 2, 0x189: 1, 0x182: 4, 0x119: 2, 0x11D: 1}
+    issued = {operation: many / whole for operation, many in machine.items()}
+    found = load_store(sums, instructions, 2, issued)  # one store more, in which no lane is
+    assert found.instructions == pytest.approx(warps * (6 + 1))
+    assert found.without_data == pytest.approx(warps * (1 + 1 + 1) + 10)
+    assert found.adu_cycles == pytest.approx(2 * warps * (4 + 1 + 1))
