@@ -19,7 +19,8 @@ different rows of one bank is served in several passes.
 
 Lanes of an atomic that want one word are served one after another, as if each wanted a row for
 itself, unless the assembler has combined them or the chip counts them (`seam.COLLISIONS`). Compare
-and swap takes two passes a lane, other atomics one.
+and swap takes two passes a lane, other atomics one. A turn of a loop takes two a request, whatever
+its lanes want: those of a bank that are not served try again.
 
 What is modelled. `split_requests` with an active lane; `passes`; `ideal_passes`, those without any
 conflict: a request each, and with `pair_merge` as many rows of all banks as the active lanes ask
@@ -28,8 +29,8 @@ many passes, or half as many of compare and swap; `serialized`, 1 for an instruc
 The broadcast word is that of the lowest lane not yet served: the hardware's choice is not
 documented, and matters where lanes share words in several places.
 
-What is not. On 2.x and 3.x atomics are loops of ordinary accesses, and here they are not; nor are
-those of 8 bytes that later devices do in a loop (all but exchange, and compare and swap).
+What is not. Up to 6.x atomics that are loops of ordinary accesses; those of later ones come as rows
+of their own (`replay/unrolled.py`).
 
 Source: CUDA C Programming Guide 4.2, F.3.3; 7.5, G.3.3, G.4.3 and G.5.3; Nsight Compute 2022.3
 Profiling Guide; forums.developer.nvidia.com, topic 77228, for pairs of lanes on 7.x;
@@ -107,7 +108,7 @@ class Banks:
         for kind, rows in batch.parts():
             serve = self._broadcast if self.rule == "broadcast" else self._multicast
             requests[rows], turns[rows] = serve(kind, batch.addresses[rows], batch.active[rows])
-            cost[rows] += kind.collision == "compared"
+            cost[rows] += kind.collision in ("compared", "turn")
             ideal[rows] = self._ideal(kind, batch.active[rows], requests[rows], turns[rows])
         conflicts = turns - requests
         serialized = (conflicts > 0).astype(np.int64)
@@ -121,7 +122,8 @@ class Banks:
         what its lanes ask for then counts, a row of the banks in each pass, and what they take if
         that is less.
         """
-        if not self.pair_merge or kind.access not in ("load", "store"):
+        plain = kind.access in ("load", "store") or kind.collision == "turn"
+        if not self.pair_merge or not plain:
             return requests
         asked = np.count_nonzero(active, axis=1) * kind.width
         fewest: Ints = np.minimum(-(-asked // self.row_bytes), turns)
@@ -169,7 +171,9 @@ class Banks:
         touched = np.concatenate([groups + offset for offset in words], axis=1)
         every = np.tile(mask, len(words))
         asking = np.asarray(mask.any(axis=1), np.int64)
-        if _serves_lanes(kind):
+        if kind.collision == "turn":
+            passes = asking.copy()
+        elif _serves_lanes(kind):
             passes = self._lanes_a_bank(groups // self.bank_bytes, mask)
         else:
             passes = self._rows_a_bank(touched, every)

@@ -90,9 +90,12 @@ ACCESS_KINDS = ("load", "store", "atomic", "reduction", "copy")
 """What an instruction does to memory: an atomic whose result nobody reads is a reduction; a copy
 (`cp.async`) reads one space and writes another."""
 
-COLLISIONS = ("serial", "elected", "counted", "compared")
+COLLISIONS = ("serial", "elected", "counted", "compared", "spun", "swapped", "turn")
 """What becomes of an atomic whose lanes share an address (tracer/isa/collision.py): one after
-another, one lane for all, counted in one go, or compared and swapped."""
+another, one lane for all, counted in one go, or compared and swapped. Two are loops of the
+assembler (models/replay/unrolled.py): `spun`, in shared memory, where one lane of each bank is done
+in a turn, and `swapped`, where one lane of each word is; `turn` is a turn of the first as machine
+code has it."""
 
 LANES_ON = pa.schema(
     [

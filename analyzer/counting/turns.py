@@ -19,7 +19,7 @@ from ...traces.schema import Space
 from ...traces.table.unique import sorted_places
 
 ACCESSES = ("atomic", "reduction")
-ALONE = ("serial", "compared")
+ALONE = ("serial", "compared", "swapped")
 """Collisions in which each lane takes its own turn."""
 SLICE = 1 << 14
 """Rows that are spread into lanes at a time."""

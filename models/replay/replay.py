@@ -34,6 +34,7 @@ from .schedule.barrier_intervals import Intervals
 from .schedule.place import place
 from .schedule.schedule import read_barriers, schedule
 from .stages import split_wires, with_sources
+from .unrolled import SINCE, fold, unrolled
 
 if TYPE_CHECKING:
     from ...traces.reader import LaunchTrace
@@ -201,18 +202,19 @@ def replay(
     _check_grid(launch_trace)
     if not has_all_before(launch_trace.launch):
         options = replace(options, caches=False)
-    groups: dict[tuple[AssembledAccess, ...], list[Device]] = {}
+    groups: dict[tuple[tuple[AssembledAccess, ...], bool], list[Device]] = {}
     for device in devices:
-        known = (
-            accesses_on(launch_trace.launch, device.capability) if options.code == CODE[0] else ()
-        )
-        groups.setdefault(known, []).append(device)
+        is_assembled = options.code == CODE[0]
+        known = accesses_on(launch_trace.launch, device.capability) if is_assembled else ()
+        loops = is_assembled and device.capability >= SINCE
+        groups.setdefault((known, loops), []).append(device)
     found: dict[str, LaunchCounts] = {}
-    for made, alike in groups.items():
+    for (made, loops), alike in groups.items():
         seen = assembled(launch_trace, made)
-        for counts in _replay(seen, alike, options, tell):
-            with_empty = count_empty(counts.counts, made, seen.instructions())
-            found[counts.device] = replace(counts, counts=with_empty)
+        seen = unrolled(seen) if loops else seen
+        for each in _replay(seen, alike, options, tell):
+            counts = count_empty(fold(each.counts, seen), made, seen.instructions())
+            found[each.device] = replace(each, counts=counts, mixed=fold(each.mixed, seen))
     return [found[device.key] for device in devices]
 
 

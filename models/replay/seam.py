@@ -52,6 +52,9 @@ COLLISIONS: Mapping[str, str] = {
     "elected": "the assembler combines the lanes' values, and lets one lane do it for all",
     "counted": "adds one: the chip counts the lanes",
     "compared": "one lane after another, each comparing and then swapping",
+    "spun": "a loop of the assembler, of which one lane of each bank is done in a turn",
+    "swapped": "a loop of compare and swap, of which one lane of each word is done in a turn",
+    "turn": "one turn of a loop: a lane of each bank, the others try again",
 }
 
 

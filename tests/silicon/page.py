@@ -180,15 +180,20 @@ device files say:
   memory takes two wavefronts for each of others.
 - *Loops of atomics.* ptxas makes loops of a load and a store that may fail (`ATOMS.CAST.SPIN`) of
   adds of float, double and pairs of halves to shared memory, and of 64-bit atomics there but
-  exchange and compare and swap. In a turn one lane of each bank is served; of 8 bytes one lane of
-  each half-warp, unless they want one address. So a warp alone takes as many turns as most of its
-  lanes want one bank, and each is a load of the lanes that are left and two wavefronts (four of 8
-  bytes, while both half-warps have lanes): so it was in all of 108 launches, and in 26 more on an
-  H100, where pairs of halves took one wavefront more in all (`tests/validate/test_retries.py`).
-  Adds of one half to shared or global memory are loops of compare and swap on its 32-bit word: one
-  load, and as many turns as most lanes want one word, in all of 90 launches. Warps with words of
-  their own took up to three wavefronts more than their turns, warps that meet up to three times as
-  many turns, another number each time. cutrace counts one atomic.
+  exchange and compare and swap. In a turn the lowest lane of each bank is done; of 8 bytes the
+  lowest of each half-warp, but not one of the second half whose word the first has just changed.
+  Each turn is a load of the lanes that are left and two wavefronts (four of 8 bytes, while both
+  half-warps have lanes). Adds of one half to shared or global memory are loops of compare and swap
+  on its 32-bit word: one load, and as many turns as most lanes want one word. cutrace counts these
+  loads and atomics, from 7.0 on and unless `--code ptx` says otherwise. The rule was read from 198
+  launches on an H200; which lane is first, from `retries.cu` on an H100. There the loads, the
+  atomics and the wavefronts of both are equal in all 45 launches in which one warp at a time runs a
+  loop in shared memory (`tests/validate/test_retries.py`), and in 8 more of warps with words of
+  their own, but for up to four wavefronts of atomics. Not counted: that two loops of 64-bit minima
+  were left early, by lanes whose value changed nothing; the wavefront that a generic address adds
+  to the first loop; and warps that meet, which took 0.7 to 2 times as many turns, another number
+  each time. Merged pairs of lanes that conflict are one wavefront more in
+  `memory_l1_wavefronts_shared`, and in no count of the hardware.
 - *Stores that meet.* Where 32 or more warps of an SM store to shared memory at once, right after
   one another or behind a barrier, the hardware may take more wavefronts than the addresses account
   for: up to 29 % more of all, in 28 of 180 launches on an H100. Loads took none more, nor four

@@ -2,7 +2,9 @@
 
 The assembler combines the lanes of a 32-bit integer atomic on an address that it can tell to be
 one for the whole warp, and lets one lane do the work. In shared memory it has an instruction of its
-own for adding one. Found on an H200 (docs/validation.md).
+own for adding one. Of atomics that the chip has not it makes loops: of adds of floating-point
+numbers and 64-bit atomics to shared memory, and of adds of one half to any. Found on an H200
+(docs/validation.md), the loops in ptxas' code.
 
 An address is one for the whole warp if it is computed from nothing but parameters, constants, the
 block's index, and values loaded from such addresses. A register that differs between lanes only
@@ -33,6 +35,8 @@ _VARYING = frozenset({"atom", "shfl", "tex", "tld4", "call", "ldmatrix", "suld",
 _ELECTABLE = frozenset({"add", "min", "max", "and", "or", "xor"})
 _ONE = {"add": {1}, "inc": {-1, 0xFFFFFFFF}}
 """Operations that add one, with such a last operand: `inc` begins anew beyond it."""
+_HALVES = frozenset({"f16", "bf16"})
+_SPUN = frozenset({"f32", "f64", "f16x2", "bf16x2", "u64", "s64", "b64"})
 
 Value: TypeAlias = tuple[int, str]
 """Function and register."""
@@ -68,6 +72,8 @@ def _collision(function: int, instruction: Instruction, facts: Facts, varying: S
     operation, unread = facts.operation, facts.access == "reduction"
     if operation == "cas":
         return "compared"
+    if loop := _loop(instruction, operation):
+        return loop
     word = instruction.type in ("u32", "s32", "b32")
     last = instruction.operands[-1]
     counts = isinstance(last, Immediate) and last.bits in _ONE.get(operation, ())
@@ -78,6 +84,15 @@ def _collision(function: int, instruction: Instruction, facts: Facts, varying: S
     differs = own and (function, address.base.name) in varying  # type: ignore[union-attr]
     electable = operation in (_ELECTABLE if unread else {"add"})
     return "elected" if word and address and not differs and electable else "serial"
+
+
+def _loop(instruction: Instruction, operation: str) -> str:
+    """Return the loop that the assembler makes of an atomic, empty if it has an instruction."""
+    if instruction.vector > 1 or operation == "exch":
+        return ""
+    if instruction.type in _HALVES:
+        return "swapped"
+    return "spun" if instruction.type in _SPUN and instruction.space in ("", "shared") else ""
 
 
 def _flow(function: int, instruction: Instruction) -> tuple[Set[Value], Set[Value], bool]:

@@ -168,4 +168,6 @@ def _collision(modifiers: list[str]) -> str:
     """What becomes of lanes on one address; `elected` is code of its own in SASS, not a rule."""
     if "CAS" in modifiers:
         return "compared"
+    if "SPIN" in modifiers:
+        return "turn"
     return "counted" if {"POPC", "INC"} <= {*modifiers} else "serial"

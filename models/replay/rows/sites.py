@@ -19,6 +19,9 @@ from ..seam import ACCESSES, Ints, Kind
 SPACES = 8
 """Sites of an instruction: more than there are values of Space."""
 
+_SHARED = ("spun", "turn")
+"""Collisions of shared memory: elsewhere the same instruction has none of these loops."""
+
 Instruction = Mapping[str, object]
 """A row of `traces.schema.INSTRUCTIONS`."""
 
@@ -73,6 +76,8 @@ def _kind(row: Instruction, space: Space, dlcm: str) -> Kind:
     if not cache and space is Space.GLOBAL and access == "load":
         cache = "strong" if row["order"] in STRONG_LOADS and row["scope"] != "cta" else dlcm
     collision = str(row["collision"])
+    if space is not Space.SHARED and collision in _SHARED:
+        collision = "serial"
     return Kind(space.name.lower(), access, cache, int(str(row["bytes"])), collision=collision)
 
 

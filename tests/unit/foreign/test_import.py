@@ -11,6 +11,7 @@ import pytest
 
 import cutrace
 from cutrace.analyzer.launch_profile import LaunchProfile
+from cutrace.traces.foreign.sass import facts_of
 from cutrace.traces.verify import verify
 
 COUNTERS = {
@@ -181,3 +182,13 @@ def test_a_reader_of_ones_own_is_asked_too(tmp_path: Path, monkeypatch: pytest.M
     (tmp_path / "a.mine").write_text(text)
     done = cutrace.import_trace([tmp_path / "a.mine"], tmp_path / "x.cutrace", format="mine")
     assert done.launches == 1
+
+
+def test_a_turn_of_a_loop_of_atomics_is_told_by_its_machine_instruction() -> None:
+    told = {
+        "ATOMS.CAST.SPIN.64": "turn",
+        "ATOMS.CAS": "compared",
+        "ATOMS.POPC.INC.32": "counted",
+        "ATOMS.ADD": "serial",
+    }
+    assert {name: facts_of(name).collision for name in told} == told

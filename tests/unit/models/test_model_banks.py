@@ -166,6 +166,16 @@ def test_compare_and_swap_takes_every_turn_twice(stride: int, width: int, turns:
     assert found["conflicts"] == turns - requests
 
 
+def test_a_turn_of_a_loop_takes_two_passes_for_each_request_that_has_lanes() -> None:
+    for lanes, width, halves in (
+        (warp(stride=0, base=0), 4, 1),
+        (warp(stride=0, base=0), 8, 2),
+        (warp(stride=0, base=0, lanes=[20]), 8, 1),
+    ):
+        found = serve("h200", lanes, width, "atomic", "shared", collision="turn")
+        assert (found["passes"], found["conflicts"]) == (2 * halves, 0)
+
+
 @pytest.mark.document("004.4", "33 columns: none")
 def test_a_tile_of_33_columns_is_read_by_columns_without_conflict() -> None:
     assert passes("h100", warp(stride=4 * 33, base=0)) == 1

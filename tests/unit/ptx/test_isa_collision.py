@@ -102,3 +102,26 @@ def test_a_value_that_a_shuffle_or_an_atomic_gave_is_the_lanes_own() -> None:
 
 def test_other_instructions_have_no_collisions() -> None:
     assert collision("ld.global.u32 %r9, [%rd1]") == ""
+
+
+@pytest.mark.parametrize(
+    ("instruction", "expected"),
+    [
+        ("red.shared.add.f32 [%rd6], 0f3F800000", "spun"),
+        ("red.shared.add.f32 [%rd1], 0f3F800000", "spun"),  # one address: nobody elects
+        ("red.add.f32 [%rd6], 0f3F800000", "spun"),  # where its address is shared
+        ("red.shared.add.f64 [%rd6], 0d3FF0000000000000", "spun"),
+        ("red.shared.add.u64 [%rd6], %rd5", "spun"),
+        ("red.shared.xor.b64 [%rd6], %rd5", "spun"),
+        ("red.shared.min.s64 [%rd6], %rd5", "spun"),
+        ("red.shared.add.noftz.f16x2 [%rd6], %r3", "spun"),
+        ("red.global.add.noftz.f16x2 [%rd6], %r3", "serial"),
+        ("red.global.add.noftz.f16 [%rd6], %h1", "swapped"),
+        ("red.shared.add.noftz.bf16 [%rd6], %h1", "swapped"),
+        ("atom.shared.exch.b64 %rd9, [%rd6], %rd5", "serial"),
+        ("atom.shared.cas.b64 %rd9, [%rd6], %rd5, %rd5", "compared"),
+        ("red.shared.min.s32 [%rd6], %r3", "serial"),
+    ],
+)
+def test_what_the_chip_has_no_atomic_for_is_a_loop(instruction: str, expected: str) -> None:
+    assert collision(instruction) == expected
