@@ -118,7 +118,7 @@ def value_of(kind: Kind, words: Iterator[str], product: Callable[[str, str], str
 def lower(value: Any, words: list[int], number: Callable[[float], int]) -> Kind:
     """Append the words of an argument, and return its kind; `number` makes one of a double."""
     if isinstance(value, (tuple, list)):
-        return tuple(lower(item, words, number) for item in value)
+        return tuple([lower(item, words, number) for item in value])
     if isinstance(value, float):
         words.append(number(value))
         return "float"

@@ -46,9 +46,6 @@ LOCAL_BYTES = 1 << 20
 """Local memory of a thread where the launch does not say how much it has."""
 
 
-IN_ANY_ORDER = 0.3
-"""The share of a replay that takes rows as they come, where caches take them in order after it."""
-
 FEW_BLOCKS = 1 << 16
 """Blocks of a grid for which no rows are asked."""
 
@@ -262,15 +259,13 @@ def _check_grid(trace: "LaunchTrace") -> None:
 
 
 def _read(trace: "LaunchTrace", counting: LaunchReplay, tell: Callable[[float], None]) -> None:
-    """Take all rows of a trace."""
-    lowest, seen, rows = [], 0, max(1, trace.count("accesses"))
-    part = IN_ANY_ORDER if any(track.lasting for track in counting.running) else 1.0
-    for batch in trace.access_batches(READ):
+    """Take all rows of a trace; those of accesses once, in order if any stage keeps state."""
+    is_ordered = any(track.lasting for track in counting.running)
+    seen, rows = 0, max(1, trace.count("accesses"))
+    for batch in () if is_ordered else trace.access_batches(READ):
         counting.accesses.take(batch)
         seen += batch.num_rows
-        tell(part * seen / rows)
-        if batch.num_rows:
-            lowest.append(int(batch["block"].to_numpy().min()))
+        tell(seen / rows)
     for batch in trace.texel_batches():
         counting.samples.take(batch)
     paths = trace.path_store()
@@ -278,12 +273,7 @@ def _read(trace: "LaunchTrace", counting: LaunchReplay, tell: Callable[[float], 
         counting.histories.take(batch, paths)
     for batch in trace.lanes_on_batches():
         counting.lanes_on.take(batch)
+    if is_ordered:
+        take = counting.accesses.take
+        count_ordered(trace, counting.running, counting.sites, counting.zones, take, tell)
     counting.close()
-    count_ordered(
-        trace,
-        counting.running,
-        counting.sites,
-        counting.zones,
-        lowest,
-        lambda done: tell(part + (1 - part) * done),
-    )

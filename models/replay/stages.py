@@ -59,10 +59,11 @@ class Stages:
         answers: dict[str, Ints] = {}
         passed: dict[str, Flow] = dict(flows or {})
         self.passed = {}
+        groups = 0 if group is None else int(group.max(initial=-1)) + 1
         for wire in self.wires:
             heard = (*self.wires, *listeners)
             listened = any(wire.stage.name in other.after for other in heard)
-            repeated = self._repeat(wire, batch, units, passed, group, listened)
+            repeated = self._repeat(wire, batch, units, passed, groups, listened)
             if repeated is not None:
                 answers[wire.stage.name] = _columns(wire, repeated)
                 if repeated.out is not None:
@@ -70,7 +71,7 @@ class Stages:
                 continue
             seen = replace(_gather(wire, batch, passed), passes_on=listened, unit=None, group=None)
             if group is not None and getattr(self._model(wire, 0), "adds_up", False):
-                seen = replace(seen, group=group[seen.row], groups=int(group.max(initial=-1)) + 1)
+                seen = replace(seen, group=group[seen.row], groups=groups)
             step = self._step(wire, seen, units)
             columns = [step.counts[name] for name in wire.counters]
             is_summed = seen.group is not None
@@ -79,7 +80,7 @@ class Stages:
             elif group is None:
                 answers[wire.stage.name] = _sum_by_row(columns, seen.row, len(batch))
             else:
-                answers[wire.stage.name] = _sum_by_group(columns, group[seen.row], group)
+                answers[wire.stage.name] = _sum_by_group(columns, group[seen.row], groups)
             if step.out is not None:
                 passed[wire.stage.name] = self.passed[wire.stage.name] = step.out
         return answers
@@ -90,18 +91,18 @@ class Stages:
         batch: Batch,
         units: Mapping[str, Ints],
         passed: Mapping[str, Flow],
-        group: Ints | None,
+        groups: int,
         listened: bool,
     ) -> Step | None:
         """Ask a model that takes repeated rows, if all that it hears of are such; else None."""
         model = self._model(wire, 0)
         flows = [passed[name] for name in wire.after if name in passed]
-        if len(flows) != 1 or len(batch) or group is None or not hasattr(model, "step_repeated"):
+        if len(flows) != 1 or len(batch) or not groups or not hasattr(model, "step_repeated"):
             return None
         (flow,) = flows
         if not isinstance(flow, Repeated):
             return None
-        unit, groups = units.get(wire.stage.scope), int(group.max(initial=-1)) + 1
+        unit = units.get(wire.stage.scope)
         seen = replace(flow, unit=unit, groups=groups, passes_on=listened)
         answer: Step | None = model.step_repeated(seen)
         return answer
@@ -169,9 +170,8 @@ def _sum_by_row(columns: Sequence[Ints], row: Ints, rows: int) -> Ints:
     return total
 
 
-def _sum_by_group(columns: Sequence[Ints], whose: Ints, group: Ints) -> Ints:
-    """Add up answers, (m,) each, that belong to groups `whose` (m,), some of `group`."""
-    groups = int(group.max(initial=-1)) + 1
+def _sum_by_group(columns: Sequence[Ints], whose: Ints, groups: int) -> Ints:
+    """Add up answers, (m,) each, that belong to `whose` (m,) of some groups."""
     total = np.zeros((len(columns), groups), np.int64)
     loops = counting_loops(0)
     for sums, column in zip(total, columns, strict=True):

@@ -91,6 +91,7 @@ class Held:
     _keys: Ints = field(init=False)
     _seated: tuple[Ints, ...] = field(init=False)
     _has_keys: bool = True
+    _order: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
     _scopes: NDArray[np.uint8] = field(init=False)
     _cuts: Ints = field(init=False)
 
@@ -179,11 +180,16 @@ class Held:
         return tuple(self._rows[name][: self.many] for name in plain.FIELDS)
 
     def order(self, done: int) -> Ints:
-        """Return the numbers of the rows of waves before `done`, in the order they happen in."""
+        """Return the numbers of the rows of waves before `done`, in the order they happen in.
+
+        What was returned before may hold no longer.
+        """
         rows, order = self.columns()[:4], self.track.order
         if (loops := ordering_loops(self.many)) is not None:
             if self._has_keys:
-                found = order.order_runs(loops, self._keys[: self.many], done)
+                if len(self._order) < self.many:
+                    self._order = np.empty(len(self._keys), np.int64)
+                found = order.order_runs(loops, self._keys[: self.many], done, self._order)
                 if found is not None:
                     return found
             found = order.order_compiled(loops, rows, done)
@@ -194,10 +200,11 @@ class Held:
 
     def drop(self, done: int) -> None:
         """Hold the rows of waves before `done` no longer."""
+        if done == len(self.track.order.ends):
+            self.many, self.lowest = 0, FAR
+            return
         block = self._rows["block"][: self.many]
-        is_kept = done < len(self.track.order.ends)
-        wave = self.track.order.wave[block] if is_kept else np.zeros(0, np.int64)
-        kept = np.flatnonzero(wave >= done)
+        kept = np.flatnonzero(self.track.order.wave[block] >= done)
         words, self.many = _words(self._rows), len(kept)
         words[: len(kept)] = words[kept]
         if self._has_keys:

@@ -37,8 +37,8 @@ unlike all before: such have many requests, for all of which there must be room.
 """
 HELD = 1 << 21
 """Rows that are held at most: those of a wave with more are put in order so many at a time."""
-READ = 1 << 17
-"""Rows that are read at a time."""
+READ = 1 << 18
+"""Rows that are read at a time, at most."""
 NEVER = np.iinfo(np.int64).max
 """A block that no launch has."""
 CONST, LOCAL = 1 << 59, 1 << 55
@@ -193,28 +193,34 @@ def count_ordered(
     tracks: Sequence[Track],
     sites: Sites,
     zones: Zones,
-    lowest: Sequence[int],
+    take: Callable[[pa.RecordBatch], None],
     tell: Callable[[float], None],
 ) -> None:
-    """Read all rows again for the devices with stages that keep state, and enter their counts.
+    """Read all rows for the devices with stages that keep state, and enter their counts.
 
-    `lowest` is the first block of each batch of accesses that has rows; `tell` hears how much is
-    done, from 0 to 1.
+    `take` is handed each batch of accesses too; `tell` hears how much is done, from 0 to 1.
     """
     shapes = Shapes(trace.pattern_store())
     reaches = Reaches(shapes)
     rows = trace.count("accesses") + trace.count("texels")
     with assembly_line(rows) as line:
         orderings = [Ordering(t, sites, shapes, zones, rows, line) for t in tracks if t.lasting]
-        if orderings:
-            for done in read_in_order(trace, orderings, reaches, lowest):
-                tell(done)
+        for done in read_in_order(trace, orderings, reaches, take):
+            tell(done)
 
 
 def read_in_order(
-    trace: "LaunchTrace", orderings: Sequence[Ordering], reaches: Reaches, lowest: Sequence[int]
+    trace: "LaunchTrace",
+    orderings: Sequence[Ordering],
+    reaches: Reaches,
+    take: Callable[[pa.RecordBatch], None] = lambda _: None,
 ) -> Iterator[float]:
-    """Have the rows of a launch sent in order; yield how much is done, from 0 to 1."""
+    """Have the rows of a launch sent in order; yield how much is done, from 0 to 1.
+
+    `take` is handed each batch of accesses before.
+    """
+    blocks = (batch["block"].to_numpy() for batch in trace.access_batches(["block"]))
+    lowest = [int(block.min()) for block in blocks if len(block)]
     for samples in read_samples(trace):
         for ordering in orderings:
             ordering.take_samples(samples)
@@ -222,6 +228,7 @@ def read_in_order(
     seen, many = 0, max(1, trace.count("accesses"))
     filled = (batch for batch in trace.access_batches() if batch.num_rows)
     for batch, settled in zip(filled, floors[1:].tolist(), strict=True):
+        take(batch)
         named = reaches.name(counting_loops(0), batch["pattern"].to_numpy())
         for ordering in orderings:
             ordering.take(batch, named, reaches)

@@ -103,9 +103,7 @@ def hear(
         front = tuple(w for w in front if w in track.front)
         heard = replace(track, lasting=wires, front=front)
         ordering = Ordering(heard, replayed.sites, shapes, replayed.zones, rows)
-        batches = (batch["block"] for batch in trace.access_batches(["block"]) if batch.num_rows)
-        lowest = [int(block.to_numpy().min()) for block in batches]
-        for _ in read_in_order(trace, [ordering], Reaches(shapes), lowest):
+        for _ in read_in_order(trace, [ordering], Reaches(shapes)):
             yield ordering
 
 

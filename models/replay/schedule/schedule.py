@@ -110,14 +110,15 @@ class Schedule:
         last = int(self.wave.max(initial=0)), self.resident * self.warps - 1
         wave, seat, sm = (number.bit_length() for number in (*last, int(self.sm.max(initial=0))))
         rest = MOST_BITS - wave - seat - turns.TURN_BITS - sm
-        if self.policy != SCHEDULES[0] or rest < 2 * LEAST_BITS:
+        is_wide = seat + turns.TURN_BITS + sm > MOST_BITS - turns.ROW_BITS
+        if self.policy != SCHEDULES[0] or rest < 2 * LEAST_BITS or is_wide:
             return None
         interval = 0 if self.intervals is None else rest // 2
         return interval, rest - interval, seat, sm
 
-    def order_runs(self, loops: ModuleType, keys: Ints, done: int) -> Ints | None:
+    def order_runs(self, loops: ModuleType, keys: Ints, done: int, found: Ints) -> Ints | None:
         """Return what `order` does, of rows of waves before `done`, by their keys, (n,); None where
-        they do not come in runs.
+        they do not come in runs. It is the beginning of `found`, (n,) at least.
         """
         assert self.widths is not None
         interval, turn, *below = self.widths
@@ -129,8 +130,8 @@ class Schedule:
         ends = np.append(begins[1:], len(keys))
         runs = np.argsort(tops, kind="stable")
         runs = runs[tops[runs] >> (interval + turn) < done]
-        found = np.empty(int((ends - begins)[runs].sum()), np.int64)
-        spare, starts = np.empty((2, len(found)), np.int64), np.empty(1 << loops.DIGIT, np.int64)
+        found = found[: int((ends - begins)[runs].sum())]
+        spare, starts = np.empty((2, len(found)), np.int64), np.empty(2 << low // 2, np.int64)
         loops.order_runs(keys, tops[runs], begins[runs], ends[runs], low, found, spare, starts)
         return found
 

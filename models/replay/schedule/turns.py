@@ -89,23 +89,20 @@ def order_runs(
     """Set the order of all rows of runs, (n,), which are in the order of their `tops`; rows of runs
     that have this in common are sorted by the bits below `low`, equal ones as they are.
 
-    `spare` (2, n) and `starts` (1 << DIGIT,) may hold anything.
+    `spare` (2, n) and `starts` (2 << low // 2,) may hold anything.
     """
-    one, other, mask = spare[0], spare[1], (1 << ROW_BITS) - 1
+    one, other, half = spare[0], spare[1], low // 2
     run, placed = 0, 0
     while run < len(tops):
-        top, many = tops[run], 0
-        while run < len(tops) and tops[run] == top:
+        first, many = run, 0
+        while run < len(tops) and tops[run] == tops[first]:
             for row in range(begins[run], ends[run]):
                 one[many] = (keys[row] & (1 << low) - 1) << ROW_BITS | row
                 many += 1
             run += 1
-        if sort(one[:many], other[:many], ROW_BITS, ROW_BITS + low, starts):
-            for place in range(many):
-                order[placed + place] = other[place] & mask
-        else:
-            for place in range(many):
-                order[placed + place] = one[place] & mask
+        distribute(one[:many], other[:many], ROW_BITS, half, starts)
+        distribute(other[:many], order[placed : placed + many], ROW_BITS + half, low - half, starts)
+        number(order[placed : placed + many], ROW_BITS)
         placed += many
 
 

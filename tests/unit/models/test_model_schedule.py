@@ -163,7 +163,7 @@ def test_rows_that_come_in_runs_are_put_in_the_same_order_by_their_keys(
     keys = np.array([turns.key_of(w, i, s, t, m, made.widths) for w, i, s, t, m in told])
     ready = np.flatnonzero(made.wave[block] < done)
     expected = ready[made.order(*(c[ready] for c in (block, warp, interval, since)))]
-    found = made.order_runs(compile_module(turns.__name__), keys, done)
+    found = made.order_runs(compile_module(turns.__name__), keys, done, keys.copy())
     assert found is not None
     assert found.tolist() == expected.tolist()
 
@@ -173,7 +173,8 @@ def test_rows_that_come_one_by_one_are_not_put_in_order_as_runs() -> None:
     made = make(SCHEDULES[0], 4, 2)
     assert made.widths is not None
     keys = [turns.key_of(0, 0, step % 2 * TURN, 0, 0, made.widths) for step in range(64)]
-    assert made.order_runs(compile_module(turns.__name__), np.array(keys), 1) is None
+    rows = np.array(keys), 1, np.array(keys)
+    assert made.order_runs(compile_module(turns.__name__), *rows) is None
 
 
 def test_an_order_that_no_key_says_has_none() -> None:
