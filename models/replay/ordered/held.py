@@ -1,5 +1,6 @@
 """Rows that wait for the others of their wave, and the groups that counts are added up by."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any
@@ -91,7 +92,6 @@ class Held:
     _keys: Ints = field(init=False)
     _seated: tuple[Ints, ...] = field(init=False)
     _has_keys: bool = True
-    _order: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
     _scopes: NDArray[np.uint8] = field(init=False)
     _cuts: Ints = field(init=False)
 
@@ -179,24 +179,19 @@ class Held:
         """Return the rows, a column for each of FIELDS."""
         return tuple(self._rows[name][: self.many] for name in plain.FIELDS)
 
-    def order(self, done: int) -> Ints:
-        """Return the numbers of the rows of waves before `done`, in the order they happen in.
-
-        What was returned before may hold no longer.
-        """
+    def order(self, done: int) -> Iterator[Ints]:
+        """Yield the numbers of the rows of waves before `done`, in the order they happen in."""
         rows, order = self.columns()[:4], self.track.order
         if (loops := ordering_loops(self.many)) is not None:
-            if self._has_keys:
-                if len(self._order) < self.many:
-                    self._order = np.empty(len(self._keys), np.int64)
-                found = order.order_runs(loops, self._keys[: self.many], done, self._order)
-                if found is not None:
-                    return found
-            found = order.order_compiled(loops, rows, done)
+            keys = self._keys[: self.many]
+            found = order.order_runs(loops, keys, done) if self._has_keys else None
+            if found is None and (alone := order.order_compiled(loops, rows, done)) is not None:
+                found = iter([alone])
             if found is not None:
-                return found
+                yield from found
+                return
         ready = np.flatnonzero(order.wave[rows[0]] < done)
-        return ready[order.order(*(column[ready].astype(np.int64) for column in rows))]
+        yield ready[order.order(*(column[ready].astype(np.int64) for column in rows))]
 
     def drop(self, done: int) -> None:
         """Hold the rows of waves before `done` no longer."""

@@ -13,9 +13,9 @@ from typing import Any
 
 WORTH = 1 << 18
 """Rows of a launch from which on a second thread is worth its start."""
-WAITING, REQUESTS = 4, 1 << 20
-"""Parts that wait: as many as are sent while the next rows are read and put in order; and requests
-of their distinct rows, for which there must be room."""
+WAITING, REQUESTS = 8, 1 << 20
+"""Parts that wait: as many as are sent while the next wave is read; and requests of their distinct
+rows, for which there must be room."""
 
 
 @dataclass(slots=True)

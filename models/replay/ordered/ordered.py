@@ -107,21 +107,29 @@ class Ordering:
         if not held.many or not done or ends[done - 1] <= held.lowest:
             return
         sampled, windows = self._pool_samples(), self._windows()
-        order = held.order(done)
+        for order in held.order(done):
+            self._count(order, sampled, windows)
+        held.drop(done)
+
+    def _count(
+        self, order: Ints, sampled: Mapping[str, Pool], windows: tuple[Ints, Ints, Bools]
+    ) -> None:
+        """Have rows in order sent, some at a time."""
         start = 0
         while start < len(order):
             rows = order[start : start + self._taken]
             start += len(rows)
-            chosen = self._distinct.choose(rows, held.columns(), self._unit_of_block, windows)
+            held = self._held.columns()
+            chosen = self._distinct.choose(rows, held, self._unit_of_block, windows)
             is_random = chosen.fresh * FRESH > len(rows)
             self._taken = AT_RANDOM if is_random else min(TAKEN, 2 * self._taken)
             flows = flows_of(self._distinct.pools, sampled, chosen)
+            batch = self._rebuild(rows, chosen)
             if self.line is None or self._wanted:
-                self._send(rows, chosen, flows)
+                self._send(batch, chosen, flows)
             else:
                 size = sum(len(pool.kind) for pool in self._distinct.pools.values())
-                self.line.submit(size, self._send, rows, chosen, flows)
-        held.drop(done)
+                self.line.submit(size, self._send, batch, chosen, flows)
 
     def close(self) -> None:
         """Count what is held, and enter what all stages have said."""
@@ -155,11 +163,13 @@ class Ordering:
         flows = self._flows.items()
         return {name: make_pool(join_flows(parts), self._samples) for name, parts in flows}
 
-    def _send(self, rows: Ints, chosen: Chosen, flows: Mapping[str, Flow]) -> None:
-        """Send some rows through the stages that keep state, and add up what they say."""
+    def _send(self, batch: Batch, chosen: Chosen, flows: Mapping[str, Flow]) -> None:
+        """Send some rows through the stages that keep state, and add up what they say; `batch` are
+        those that a stage wants as a trace has them.
+        """
         units = {scope: chosen.units[number] for scope, number in self._units.items()}
         group = np.ascontiguousarray(chosen.rows["group"])
-        answers = self._stages.run(self._rebuild(rows, chosen), units, flows, group=group)
+        answers = self._stages.run(batch, units, flows, group=group)
         for name, sums in answers.items():
             before = self._sums.setdefault(name, np.zeros((len(sums), 0), np.int64))
             if (more := sums.shape[1] - before.shape[1]) > 0:

@@ -18,6 +18,7 @@ barriers are for some warps only (`Intervals.refusal`), warps are ordered as if 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from types import ModuleType
 from typing import TYPE_CHECKING
 
@@ -45,6 +46,8 @@ LEAST_BITS = 8
 """Bits that there have to be for an interval, and for a turn's number."""
 RUN = 16
 """Rows of a run, in the mean, from which on runs are put in order by themselves."""
+TOGETHER = 1 << 18
+"""Rows of runs that are put in order before they are sent on."""
 
 STRAY = 16
 """Places by which a warp may be behind those that began with it: the warps among which one of an
@@ -116,9 +119,9 @@ class Schedule:
         interval = 0 if self.intervals is None else rest // 2
         return interval, rest - interval, seat, sm
 
-    def order_runs(self, loops: ModuleType, keys: Ints, done: int, found: Ints) -> Ints | None:
-        """Return what `order` does, of rows of waves before `done`, by their keys, (n,); None where
-        they do not come in runs. It is the beginning of `found`, (n,) at least.
+    def order_runs(self, loops: ModuleType, keys: Ints, done: int) -> Iterator[Ints] | None:
+        """Return what `order` does, of rows of waves before `done`, by their keys, (n,), about
+        TOGETHER at a time; None where they do not come in runs.
         """
         assert self.widths is not None
         interval, turn, *below = self.widths
@@ -130,10 +133,7 @@ class Schedule:
         ends = np.append(begins[1:], len(keys))
         runs = np.argsort(tops, kind="stable")
         runs = runs[tops[runs] >> (interval + turn) < done]
-        found = found[: int((ends - begins)[runs].sum())]
-        spare, starts = np.empty((2, len(found)), np.int64), np.empty(2 << low // 2, np.int64)
-        loops.order_runs(keys, tops[runs], begins[runs], ends[runs], low, found, spare, starts)
-        return found
+        return _order_runs(loops, keys, tops[runs], begins[runs], ends[runs], low)
 
     @cached_property
     def turns(self) -> Ints:
@@ -202,6 +202,22 @@ def shuffle(seats: int) -> Ints:
     turns = np.empty(seats, np.int64)
     turns[order] = np.arange(seats)
     return turns
+
+
+def _order_runs(
+    loops: ModuleType, keys: Ints, tops: Ints, begins: Ints, ends: Ints, low: int
+) -> Iterator[Ints]:
+    """Yield the order of runs, those with the same top together, about TOGETHER rows at a time."""
+    opens = np.flatnonzero(np.diff(tops, prepend=-1))
+    before = np.cumsum(ends - begins) - (ends - begins)
+    cuts = opens[np.flatnonzero(np.diff(before[opens] // TOGETHER, prepend=-1))]
+    starts = np.empty(2 << low // 2, np.int64)
+    for first, last in pairwise([*cuts.tolist(), len(tops)]):
+        runs = slice(first, last)
+        found = np.empty(int((ends[runs] - begins[runs]).sum()), np.int64)
+        spare, sorted_by = np.empty((2, len(found)), np.int64), (tops[runs], begins[runs])
+        loops.order_runs(keys, *sorted_by, ends[runs], low, found, spare, starts)
+        yield found
 
 
 def _sort(columns: Iterable[Ints]) -> Ints:

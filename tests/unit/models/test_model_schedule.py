@@ -163,9 +163,13 @@ def test_rows_that_come_in_runs_are_put_in_the_same_order_by_their_keys(
     keys = np.array([turns.key_of(w, i, s, t, m, made.widths) for w, i, s, t, m in told])
     ready = np.flatnonzero(made.wave[block] < done)
     expected = ready[made.order(*(c[ready] for c in (block, warp, interval, since)))]
-    found = made.order_runs(compile_module(turns.__name__), keys, done, keys.copy())
-    assert found is not None
-    assert found.tolist() == expected.tolist()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("cutrace.models.replay.schedule.schedule.TOGETHER", 16)
+        found = made.order_runs(compile_module(turns.__name__), keys, done)
+        assert found is not None
+        parts = list(found)
+    assert len(parts) == len({(w, i, s // TURN) for w, i, s, *_ in told if w < done})
+    assert np.concatenate(parts).tolist() == expected.tolist()
 
 
 def test_rows_that_come_one_by_one_are_not_put_in_order_as_runs() -> None:
@@ -173,8 +177,7 @@ def test_rows_that_come_one_by_one_are_not_put_in_order_as_runs() -> None:
     made = make(SCHEDULES[0], 4, 2)
     assert made.widths is not None
     keys = [turns.key_of(0, 0, step % 2 * TURN, 0, 0, made.widths) for step in range(64)]
-    rows = np.array(keys), 1, np.array(keys)
-    assert made.order_runs(compile_module(turns.__name__), *rows) is None
+    assert made.order_runs(compile_module(turns.__name__), np.array(keys), 1) is None
 
 
 def test_an_order_that_no_key_says_has_none() -> None:
