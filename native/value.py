@@ -6,7 +6,12 @@ A value is where it will be found then, in LLVM's words.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, TypeAlias
+
+import numpy as np
+
+from .machine_code import address
 
 ELEMENTS = {
     **{"b1": ("i8", "zext"), "u1": ("i8", "zext"), "i1": ("i8", "sext")},
@@ -124,18 +129,28 @@ def lower(value: Any, words: list[int], number: Callable[[float], int]) -> Kind:
         return "float"
     if isinstance(value, Fixed):
         return str(value)
-    if (about := getattr(value, "__array_interface__", None)) is None or not value.shape:
+    if not isinstance(value, np.ndarray) or not value.shape:
         words.append(int(value))
         return "int"
-    words += [about["data"][0], *value.shape]
-    element, dimensions = about["typestr"][1:], len(value.shape)
-    if about["strides"] is None:
-        return ArrayKind(element, dimensions, True)
-    steps = _steps(about["strides"], value.itemsize)
+    is_dense = value.flags.c_contiguous
+    begin = address(value) if is_dense else value.__array_interface__["data"][0]
+    kind, steps = _layout(value.dtype, value.strides, is_dense)
+    words += [begin, *value.shape, *steps]
+    return kind
+
+
+@lru_cache(1 << 10)
+def _layout(
+    dtype: np.dtype[Any], strides: tuple[int, ...], is_dense: bool
+) -> tuple[ArrayKind, Sequence[int]]:
+    """Return the kind of an array, and the steps that are not known by it."""
+    element, dimensions = dtype.str[1:], len(strides)
+    if is_dense:
+        return ArrayKind(element, dimensions, True), ()
+    steps = _steps(strides, dtype.itemsize)
     if dimensions == 1 and 1 < steps[0] <= MOST_STEP:
-        return ArrayKind(element, 1, False, steps[0])
-    words += steps
-    return ArrayKind(element, dimensions, False)
+        return ArrayKind(element, 1, False, steps[0]), ()
+    return ArrayKind(element, dimensions, False), steps
 
 
 def _steps(strides: Sequence[int], size: int) -> Sequence[int]:

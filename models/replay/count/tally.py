@@ -22,8 +22,8 @@ from ..seam import Bools, Ints
 
 READ = ("block", "pc", "space", "base", "pattern")
 """The columns of ACCESSES that count where no order does."""
-SLICE = 1 << 16
-"""Rows that are numbered at a time: their columns stay in the processor's cache."""
+SLICE = 1 << 17
+"""Rows that are numbered at a time: as many as a trace mostly has in a batch."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

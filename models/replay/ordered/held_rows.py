@@ -166,7 +166,6 @@ def choose(
     for place in range(len(order)):
         row, later = order[place], order[min(place + AHEAD, len(order) - 1)]
         prefetch(blocks[later])
-        prefetch(groups[later])
         base, block, group = bases[row], blocks[row], groups[row]
         whose[place] = group
         for scope in range(len(units)):
