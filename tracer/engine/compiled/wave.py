@@ -225,7 +225,8 @@ class CompiledWave(ArrayWave):
     def run(self) -> bool:
         """Run until every warp has ended (True), or all that can run only wait (False)."""
         call_back = _ESCAPE(self._escape)  # to be held while machine code runs
-        self._machine.escape = ctypes.cast(call_back, ctypes.c_void_p).value or 0
+        pointer = ctypes.c_void_p.from_buffer(call_back)  # a cast would hold itself, and the wave
+        self._machine.escape = pointer.value or 0
         return self._run()
 
     @property
