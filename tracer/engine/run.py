@@ -1,7 +1,6 @@
 """Run a launch: blocks in order, a wave of them at a time, rows to the sink."""
 
 from collections.abc import Callable, Iterator
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -14,6 +13,7 @@ from .array.wave import ArrayWave
 from .engine_choice import Choice, MakeWave, choose_engine
 from .launch import Launch, Sink
 from .memory.memory import LoadedModule, Memory
+from .reuse import Reuse
 from .rows.pattern import PatternTable
 from .small_launch import run_briefly
 
@@ -23,8 +23,8 @@ WAVE_LANES = 1 << 16
 WAVE_MEMORY = 1 << 28
 """Bytes of shared and local memory that the blocks of a wave may hold together."""
 
-_PATTERNS: WeakKeyDictionary[Memory, PatternTable] = WeakKeyDictionary()
-"""The dictionary of each session, known by its memory; it goes with it."""
+_PATTERNS = Reuse(PatternTable)
+"""The dictionary of each session."""
 
 
 def run(kernel: Kernel, launch: Launch, memory: Memory, loaded: LoadedModule, sink: Sink) -> None:
@@ -93,11 +93,10 @@ def _run_waves(
 
 
 def _patterns_of(memory: Memory) -> PatternTable:
-    """Return the empty dictionary for a launch in a session: it was made for the first one."""
-    if memory not in _PATTERNS:
-        _PATTERNS[memory] = PatternTable()
-    _PATTERNS[memory].begin_launch()
-    return _PATTERNS[memory]
+    """Return the dictionary of a session, empty."""
+    found = _PATTERNS.of(memory)
+    found.begin_launch()
+    return found
 
 
 def _no_progress(resident: list[ArrayWave]) -> KernelFault:

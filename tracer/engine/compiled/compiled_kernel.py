@@ -7,7 +7,6 @@ from functools import cache, lru_cache
 from itertools import pairwise
 from mmap import ACCESS_COPY, ACCESS_DEFAULT, mmap
 from typing import Any, NamedTuple, TypeAlias
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +23,7 @@ from ..memory.memory import LoadedModule, Memory
 from ..memory.parameter import parameters_start
 from ..memory.stack import stack_bytes
 from ..native.translate import translate
+from ..reuse import Reuse
 from ..rows.access_rows import ROWS
 from ..rows.history import RUNS
 from .frame.call_site import is_inner_call
@@ -59,10 +59,15 @@ _SPACES = {
 
 
 class Buffers:
-    """Arrays that the waves of a session use in turn, under names."""
+    """Arrays that waves use in turn, under names."""
 
     def __init__(self) -> None:
         self._held: dict[str, NDArray[Any]] = {}
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of all of them."""
+        return sum(held.nbytes for held in self._held.values())
 
     def take(self, name: str, size: int, dtype: str) -> NDArray[Any]:
         """Return an array of at least this size, with whatever the last wave left in it."""
@@ -93,12 +98,12 @@ class Buffers:
         return grown
 
 
-_BUFFERS: WeakKeyDictionary[Memory, Buffers] = WeakKeyDictionary()
+_BUFFERS = Reuse(Buffers)
 
 
 def buffers_of(memory: Memory) -> Buffers:
-    """Return the buffers of a session, known by its memory; they go with it."""
-    return _BUFFERS.setdefault(memory, Buffers())
+    """Return the buffers of a session."""
+    return _BUFFERS.of(memory)
 
 
 class Routines(NamedTuple):

@@ -20,7 +20,7 @@ class PatternTable:
     """Gives numbers to patterns, and identifiers to those that rows name.
 
     `epoch` grows when all are forgotten, and what had a number has to be looked up again. `waves`
-    is how many waves have rows that wait. The launches of a session use one in turn.
+    is how many waves have rows that wait. Launches use one in turn.
     """
 
     def __init__(self) -> None:
@@ -28,6 +28,11 @@ class PatternTable:
         self.epoch = -1
         self._identifiers: NDArray[np.uint32] = np.empty(0, dtype=np.uint32)
         self.begin_launch()
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of its arrays."""
+        return self.store.nbytes + self._identifiers.nbytes
 
     def begin_launch(self) -> None:
         """Forget the launch before: identifiers start from 0 again."""

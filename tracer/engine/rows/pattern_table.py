@@ -20,6 +20,9 @@ _ODD = (np.random.default_rng(20).integers(0, 1 << 31, size=LANES, dtype=np.int6
 AT_ONCE = 64
 """Patterns that are looked up together: they fit into the nearest cache."""
 
+FEW_PLACES = 1 << 12
+"""Places of a table of hashes at first: all are emptied when patterns are forgotten."""
+
 NONE = (1 << 32) - 1
 """The identifier of a pattern that no row has named."""
 
@@ -172,20 +175,26 @@ class PatternStore:
 
     def __init__(self) -> None:
         self.table = Table()
-        self._places = 1 << 12
-        self.table.places = np.zeros(self._places, dtype=np.int32)
+        self._room: NDArray[np.int32] = np.empty(FEW_PLACES, dtype=np.int32)
         self._since = 0
         self._resize(1 << 10)
-        self.forget()
+        self.forget(drop=True)
 
     @property
     def count(self) -> int:
         """How many numbers were given."""
         return self.table.count
 
+    @property
+    def nbytes(self) -> int:
+        """The bytes of its arrays."""
+        t = self.table
+        return int(t.active.nbytes + t.offsets.nbytes + self._room.nbytes)
+
     def forget(self, drop: bool = False) -> None:
         """Find no earlier pattern again; with `drop` the numbers start from 0 again too."""
-        self.table.count = 0 if drop else self.table.count
+        if drop:
+            self.table.count, self._places = 0, FEW_PLACES
         self._since = self.table.count
         self._rehash()
 
@@ -228,10 +237,12 @@ class PatternStore:
     def _rehash(self) -> None:
         """Put the patterns since `forget` into a new table of places, in order: they keep their
         numbers."""
-        if len(self.table.places) == self._places:
-            self.table.places[:] = 0
+        if len(self._room) < self._places:
+            self._room = np.zeros(self._places, dtype=np.int32)
+            self.table.places = self._room
         else:
-            self.table.places = np.zeros(self._places, dtype=np.int32)
+            self.table.places = self._room[: self._places]
+            self.table.places[:] = 0
         self.table.mask = self._places - 1
         count, self.table.count = self.table.count, self._since
         if count > self._since:

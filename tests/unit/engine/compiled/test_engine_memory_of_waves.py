@@ -4,9 +4,15 @@ import gc
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 import cutrace
+from cutrace.tracer.engine import reuse
+from cutrace.tracer.engine.compiled import compiled_kernel
 from cutrace.tracer.engine.compiled.wave import CompiledWave
+from cutrace.tracer.engine.memory.memory import Memory
+from cutrace.tracer.engine.reuse import Reuse
+from cutrace.tracer.engine.rows.pattern import PatternTable
 
 TWICE = "__global__ void twice(int *a) { a[threadIdx.x] *= 2; }"
 
@@ -26,3 +32,25 @@ def test_a_wave_goes_without_waiting_for_the_collector(tmp_path: Path) -> None:
     finally:
         gc.enable()
     assert waves == []
+
+
+def test_a_session_works_in_the_memory_of_one_that_has_ended(tmp_path: Path) -> None:
+    kept = compiled_kernel._BUFFERS._kept
+    launch(tmp_path / "one.cutrace")
+    (first,) = kept
+    launch(tmp_path / "two.cutrace")
+    (second,) = kept
+    assert second is first
+
+
+def test_sessions_that_are_open_together_share_no_memory() -> None:
+    patterns, one, two = Reuse(PatternTable), Memory(), Memory()
+    assert patterns.of(one) is not patterns.of(two)
+    assert patterns.of(one) is patterns.of(one)
+
+
+def test_more_than_so_many_bytes_go_with_their_session(monkeypatch: pytest.MonkeyPatch) -> None:
+    patterns, memory = Reuse(PatternTable), Memory()
+    monkeypatch.setattr(reuse, "MOST_BYTES", patterns.of(memory).nbytes - 1)
+    Reuse.end(memory)
+    assert patterns._kept == []
