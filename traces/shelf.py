@@ -8,14 +8,12 @@ are. Equal rows give equal files, so that what is on disk does not depend on lin
 
 import os
 from collections.abc import Callable, Mapping
-from hashlib import blake2b
+from hashlib import sha256
 from pathlib import Path
 
 from ..errors import CutraceError
 from .folder.folder import reason
 from .table.table_file import TableFile
-
-_DIGEST_BYTES = 16
 
 
 class Shelf:
@@ -62,11 +60,14 @@ class Shelf:
 
 
 def _mark(name: str, file: TableFile) -> bytes | None:
-    """What tells a table's rows from others; None if it is on disk, in part, already."""
+    """What tells a table's rows from others; None if it is on disk, in part, already.
+
+    Processors have instructions for SHA-256: it takes half as long as BLAKE2.
+    """
     held = file.held_bytes()
     if held is None:
         return None
-    return blake2b(held, digest_size=_DIGEST_BYTES, person=name.encode()).digest()
+    return name.encode() + sha256(held).digest()
 
 
 def _could(link: Callable[..., None], *places: str | Path) -> bool:
