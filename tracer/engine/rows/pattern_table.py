@@ -76,6 +76,18 @@ def differ(a: I32, b: I32) -> int:
 
 
 @assembly("""
+define internal i64 @copy_offsets(ptr %from, ptr %to) {
+  %a = load <32 x i32>, ptr %from, align 4
+  store <32 x i32> %a, ptr %to, align 4
+  ret i64 0
+}
+""")
+def copy_offsets(offsets: I32, to: I32) -> None:
+    """Put 32 elements of an array into another."""
+    raise NotImplementedError
+
+
+@assembly("""
 define internal i64 @prefetch(ptr %p) {
   call void @llvm.prefetch.p0(ptr %p, i32 0, i32 3, i32 1)
   ret i64 0
@@ -97,8 +109,7 @@ def find_hashed(t: Table, hashed: int, active: int, offsets: I32) -> int:
     found = t.count
     t.places[at] = found + 1
     t.active[found] = active
-    for lane in range(32):
-        t.offsets[32 * found + lane] = offsets[lane]
+    copy_offsets(offsets, t.offsets[32 * found :])
     t.count = found + 1
     return found
 

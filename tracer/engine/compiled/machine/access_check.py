@@ -84,25 +84,25 @@ def spread_few(
     return bad | (NEW if new != 0 else 0)
 
 
-def put_few(addresses: I64, mask: int, to: I32) -> None:
-    """Put the offsets of lanes `mask` from the lowest of them into `to`, 0 for others."""
-    base = addresses[trailing_zeros(mask)]
-    clear(to)
-    rest = mask
-    while rest:
-        lane = trailing_zeros(rest)
-        to[lane] = addresses[lane] - base
-        rest = rest & (rest - 1)
-
-
 @assembly("""
-define internal i64 @clear(ptr %p) {
-  store <32 x i32> zeroinitializer, ptr %p, align 4
+define internal i64 @put(ptr %addresses, i64 %mask, ptr %to) {
+  %a = load <32 x i64>, ptr %addresses, align 8
+  %m32 = trunc i64 %mask to i32
+  %m = bitcast i32 %m32 to <32 x i1>
+  %f = call i32 @llvm.cttz.i32(i32 %m32, i1 true)
+  %fp = getelementptr i64, ptr %addresses, i32 %f
+  %base = load i64, ptr %fp, align 8
+  %b0 = insertelement <32 x i64> poison, i64 %base, i64 0
+  %b = shufflevector <32 x i64> %b0, <32 x i64> poison, <32 x i32> zeroinitializer
+  %d = sub <32 x i64> %a, %b
+  %o = trunc <32 x i64> %d to <32 x i32>
+  %s = select <32 x i1> %m, <32 x i32> %o, <32 x i32> zeroinitializer
+  store <32 x i32> %s, ptr %to, align 4
   ret i64 0
 }
 """)
-def clear(lanes: I32) -> None:
-    """Put 0 into 32 elements."""
+def put(addresses: I64, mask: int, to: I32) -> None:
+    """Put the offsets of lanes `mask` from the lowest of them into `to`, 0 for others."""
     raise NotImplementedError
 
 
@@ -139,7 +139,7 @@ def touch(
     else:
         seen = spread_few(addresses, offset, low, limit, width - 1, mask, known)
         if other or seen >= NEW:
-            put_few(addresses, mask, to)
+            put(addresses, mask, to)
     bad = mask if limit < 0 else seen & (NEW - 1)
     if bad and is_arena:
         bad = search(m, site, warp, bad, addresses, offset, width, is_arena)
