@@ -3,8 +3,9 @@ and as JSON, from which scripts/write/performance.py makes a page.
 
 Recording is timed in a warm process from the launch to the closed trace on disk; Oclgrind, which
 records nothing, from clEnqueueNDRangeKernel to clFinish; Numba's simulator, on smaller twins, from
-the launch to its return; a loop of the same work that g++ -O2 compiled stands for the limit. All
-check what was computed. Whole processes, from the shell and back, stand beside them without a bar.
+the launch to its return; a loop of the same work that g++ -O2 compiled stands for the limit, of two
+a bare recorder, too. All check what was computed. Whole processes, from the shell and back, stand
+beside them without a bar.
 """
 
 import argparse
@@ -25,7 +26,7 @@ import numba
 import numpy as np
 from bench_cases import ROOT, Case, large_cases, small_cases
 from bench_compare import compare
-from bench_native import build, native
+from bench_native import bare_recorder, build, native
 
 ORIGIN = ROOT / "scripts" / "measure"
 PATIENCE = 25.0
@@ -51,6 +52,7 @@ class Result:
     bar: float = 0.0
     oclgrind: float | None = None
     native: float | None = None
+    recorder: float | None = None
     trace_bytes: int = 0
     whole: Process | None = None
     whole_oclgrind: Process | None = None
@@ -129,10 +131,10 @@ def machine() -> dict[str, str | float]:
 
 def show(results: list[Result]) -> None:
     """Print the table."""
-    heads = ("cutrace s", "Oclgrind s", "ratio", "bar", "g++ s", "small", "Numba", "ratio")
+    heads = ("cutrace s", "Oclgrind s", "ratio", "bar", "g++ s", "bare s", "small", "Numba", "x")
     print(f"{'':16}" + "".join(f"{head:>11}" for head in heads))
     for r in results:
-        values = (r.cutrace, r.oclgrind, r.ratio, r.bar, r.native, r.small, r.simulator)
+        values = (r.cutrace, r.oclgrind, r.ratio, r.bar, r.native, r.recorder, r.small, r.simulator)
         cells = ("" if v is None else f"{v:.4g}" for v in (*values, r.small_ratio))
         print(f"{r.name:16}" + "".join(f"{cell:>11}" for cell in cells))
 
@@ -142,7 +144,7 @@ PARTS = {
         *("cutrace", "bar", "oclgrind", "trace_bytes", "whole", "whole_oclgrind", "ratio"),
     ),
     "simulator": ("small", "simulator", "small_bar", "small_ratio"),
-    "native": ("native",),
+    "native": ("native", "recorder"),
 }
 """What is measured against each."""
 
@@ -188,6 +190,7 @@ def main() -> None:
             trace = folder / f"{large.name}.cutrace"
             if library:
                 result.native = native(library, large, 3)
+                result.recorder = bare_recorder(library, large, 3)
             if "simulator" in arguments.against:
                 measure_small(small, trace, arguments.runs, result)
             if "oclgrind" in arguments.against:

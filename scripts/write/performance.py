@@ -68,11 +68,11 @@ def _bench(bench: Measured) -> Iterator[str]:
     """What scripts/bench measured."""
     yield f"## Against others\n\nMedians, in seconds ({_machine(bench['machine'])})."
     yield _table(
-        ("kernel", "cutrace", "Oclgrind", "ratio", "`g++ -O2`", "trace, MB"),
+        ("kernel", "cutrace", "Oclgrind", "ratio", "`g++ -O2`", "bare recorder", "trace, MB"),
         (
             (
                 *(c["name"], _short(c["cutrace"]), _short(c["oclgrind"]), _short(c["ratio"])),
-                *(_short(c["native"]), _short(c["trace_bytes"] / 1e6)),
+                *(_short(c["native"]), _short(c.get("recorder")), _short(c["trace_bytes"] / 1e6)),
             )
             for c in bench["cases"]
         ),
