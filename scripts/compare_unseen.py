@@ -67,12 +67,12 @@ def _name(said: Said) -> str:
     return Path(said["binary"]).name
 
 
-def record(said: Said, folder: Path, seconds: float) -> None:
+def record(said: Said, folder: Path, seconds: float, chip: str) -> None:
     """Record a program; keep its exit status, what it printed, why it did not end."""
     trace, told = (folder / "traces" / f"{_name(said)}.{end}" for end in ("cutrace", "json"))
     if told.exists():
         return
-    limits = ["-d", "h100", "--timeout", str(seconds), "-o", str(trace)]
+    limits = ["-d", chip, "--timeout", str(seconds), "-o", str(trace)]
     command = [sys.executable, "-m", "cutrace", "record", *limits, "--"]
     try:
         done = subprocess.run(
@@ -104,7 +104,7 @@ def lines_of(printed: str) -> list[str]:
     return [line for line in printed[:PRINTED].splitlines() if not OF_TIME.search(line)]
 
 
-def judge(said: Said, run: Said, folder: Path) -> None:
+def judge(said: Said, run: Said, folder: Path, chip: str) -> None:
     """Compare a recorded program with the chip's run; keep what is found as it is found."""
     done = json.loads((folder / "traces" / f"{_name(said)}.json").read_text())
     matched: list[Matched] = []
@@ -112,7 +112,7 @@ def judge(said: Said, run: Said, folder: Path) -> None:
     try:
         trace = cutrace.read_trace(folder / "traces" / f"{_name(said)}.cutrace")
         count = len(trace.launches)
-        matched = matches(run["launches"], trace)
+        matched = matches(run["launches"], trace, chip)
     except CutraceError as error:
         problem = str(error)
     same = lines_of(run["printed"]) == lines_of(done["printed"])
@@ -133,28 +133,28 @@ def judge(said: Said, run: Said, folder: Path) -> None:
     place.write_text(json.dumps(found))
     for each in matched:
         if each.trace.launch.kept.is_whole:
-            times.append(_time(said, each))
+            times.append(_time(said, each, chip))
             place.write_text(json.dumps(found))
 
 
-def _time(said: Said, matched: Matched) -> list[object]:
+def _time(said: Said, matched: Matched, chip: str) -> list[object]:
     """A line of the table of times."""
     told = matched.captured["counters"]
     mhz = told["gpc__cycles_elapsed.avg.per_second"] / 1e6
     name = "drawn programs", _name(said)
-    return compare_times.line("h100", name, matched.trace, matched.profile, told, mhz)
+    return compare_times.line(chip, name, matched.trace, matched.profile, told, mhz)
 
 
-def one(said: Said, asked: argparse.Namespace) -> dict[str, Any]:
+def one(said: Said, asked: argparse.Namespace, draw: Draw) -> dict[str, Any]:
     """Record and judge a program; return what is kept of it."""
     place = asked.folder / "judged" / f"{_name(said)}.json"
-    record(said, asked.folder, asked.seconds)
+    record(said, asked.folder, asked.seconds, draw.chip)
     if not place.exists():
         command = [sys.executable, __file__, str(asked.folder), *map(str, asked.captured)]
         problem = ""
         try:
             done = subprocess.run(
-                ["nice", *command, "--only", _name(said)],
+                ["nice", *command, "--only", _name(said), "--draw", draw.name],
                 capture_output=True, timeout=3 * asked.seconds,
             )  # fmt: skip
             problem = done.stderr.decode(errors="replace")[-1000:] if done.returncode else ""
@@ -227,7 +227,7 @@ def main() -> None:
     chip = captured(asked.captured)
     if asked.only:
         said = next(each for each in packed if _name(each) == asked.only)
-        judge(said, chip[said["collection"], said["name"]], asked.folder)
+        judge(said, chip[said["collection"], said["name"]], asked.folder, draw.chip)
         return
     keep_chip(asked.captured, draw)
     if asked.chip:
@@ -238,7 +238,7 @@ def main() -> None:
         old.unlink()
     ran = [each for each in packed if "status" in chip.get((each["collection"], each["name"]), {})]
     with ThreadPoolExecutor(asked.at_once) as pool:
-        keep(list(pool.map(lambda said: one(said, asked), ran)), draw)
+        keep(list(pool.map(lambda said: one(said, asked, draw), ran)), draw)
 
 
 if __name__ == "__main__":

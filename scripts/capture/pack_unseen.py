@@ -67,13 +67,13 @@ def _is_skipped(program: Program, said: Mapping[str, Any]) -> bool:
 def _with(program: Program, checkout: Path, said: Mapping[str, Any]) -> Program:
     own = said.get("programs", {}).get(program.name, {})
     flags = [*program.flags, *said.get("flags", ()), *own.get("flags", ()), "-I{home}"]
-    places = {"{root}": str(checkout), "{home}": str(program.folder)}
-    for word, place in places.items():
-        flags = [flag.replace(word, place) for flag in flags]
+    words = _ARCHITECTURE.sub("", " ".join(flags)).split()
+    for word, place in {"{root}": str(checkout), "{home}": str(program.folder)}.items():
+        words = [flag.replace(word, place) for flag in words]
     return replace(
         program,
         sources=(*program.sources, *own.get("more", ())),
-        flags=tuple(_ARCHITECTURE.sub("", " ".join(flags)).split()),
+        flags=tuple(words),
         arguments=own.get("arguments", ""),
         changes=tuple(own.get("changes", {}).items()),
     )
@@ -90,6 +90,7 @@ def pack(program: Program, folder: Path) -> dict[str, Any]:
         program.folder,
         home,
         ignore=lambda _, names: [each for each in names if UNREAD.search(each)],
+        ignore_dangling_symlinks=True,
     )
     change_constants(home, program)
     binary = home / "made" / "of" / "it" / name
