@@ -74,6 +74,11 @@ Not the same in print were speedups and bandwidths in tables, the last digits of
 device's properties, and what races print.
 """
 
+FOURTH_TOLD = """
+{programs} programs of {collections}.
+"""
+FOURTH_PRINTED = ""
+
 PAGE = """
 ### {heading}
 
@@ -103,6 +108,7 @@ class Draw:
     heading: str
     told: str
     printed: str
+    chip: str = "h100"
 
     @property
     def compared(self) -> Path:
@@ -127,7 +133,7 @@ class Draw:
     @property
     def times(self) -> Path:
         """How long each launch took, and the estimates."""
-        return FOLDER.parent / "time" / f"h100_{self.name}_draw.csv"
+        return FOLDER.parent / "time" / f"{self.chip}_{self.name}_draw.csv"
 
     def ended(self) -> list["Ended"]:
         """How the programs ended, as it was kept."""
@@ -138,6 +144,7 @@ DRAWS = (
     Draw("unseen", "Programs that were never run before", FIRST_TOLD, FIRST_PRINTED),
     Draw("again", "A second draw", AGAIN_TOLD, AGAIN_PRINTED),
     Draw("third", "A third draw", THIRD_TOLD, THIRD_PRINTED),
+    Draw("fourth", "A fourth draw", FOURTH_TOLD, FOURTH_PRINTED, "h200"),
 )
 
 
@@ -182,7 +189,9 @@ class Matched:
     profile: LaunchProfile
 
 
-def matches(captured: Sequence[Mapping[str, Any]], trace: Trace) -> list[Matched]:
+def matches(
+    captured: Sequence[Mapping[str, Any]], trace: Trace, chip: str = "h100"
+) -> list[Matched]:
     """Find each launch's like, of its name and shape, in order; analyze those together."""
     like: dict[int, Mapping[str, Any]] = {}
     for launch in captured:
@@ -198,7 +207,7 @@ def matches(captured: Sequence[Mapping[str, Any]], trace: Trace) -> list[Matched
                 break
     numbers = sorted(like)
     part = replace(trace, launches=tuple(trace.launches[n] for n in numbers))
-    profiles = list(cutrace.analyze(part, "h100").launches) if numbers else []
+    profiles = list(cutrace.analyze(part, chip).launches) if numbers else []
     return [
         Matched(like[number], number, trace.launches[number], profile)
         for number, profile in zip(numbers, profiles, strict=True)
