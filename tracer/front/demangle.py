@@ -141,19 +141,24 @@ class _Reader:
 
     def local(self) -> str:
         """After `Z`: the function in which a type is, `E`, and what the type is called there."""
+        scope = self.called()
+        part = self.closure() if self.take("Ul") else self.identifier()
+        if self.take("__") or self.take("_"):  # which of several of that name
+            self.number()
+            self.take("_")
+        return f"{scope}::{part}"
+
+    def called(self) -> str:
+        """After `Z`: a function or variable up to `E`, by its name alone."""
         packs = self.packs
-        scope, arguments = self.nested() if self.take("N") else self.unscoped()
+        name, arguments = self.nested() if self.take("N") else self.unscoped()
         if arguments is not None:
             self.packs = self.last
             self.type()
         while not self.take("E"):
             self.types()
         self.packs = packs
-        part = self.closure() if self.take("Ul") else self.identifier()
-        if self.take("__") or self.take("_"):  # which of several of that name
-            self.number()
-            self.take("_")
-        return f"{scope}{_angle(arguments)}::{part}"
+        return f"{name}{_angle(arguments)}"
 
     def closure(self) -> str:
         """After `Ul`: what a lambda takes, `E`, and which of its function's it is."""
@@ -209,14 +214,17 @@ class _Reader:
         return int(digits, 36) + 1 if digits else 0
 
     def template_arguments(self) -> tuple[str, ...]:
-        """After `I` or, for a pack, `J`: types, literals and packs up to `E`."""
+        """After `I` or, for a pack, `J`: types, literals, addresses and packs up to `E`."""
         if not self.take("J"):
             self.need("I")
         found: list[str] = []
         packs: list[tuple[str, ...]] = []
         while not self.take("E"):
-            if self.peek("L"):
-                part: tuple[str, ...] = (self.literal(),)
+            if self.take("XadL_Z"):
+                part: tuple[str, ...] = (f"&{self.called()}",)
+                self.need("E")
+            elif self.peek("L"):
+                part = (self.literal(),)
             elif self.peek("J"):
                 part = self.template_arguments()
             else:
@@ -227,7 +235,9 @@ class _Reader:
         return tuple(found)
 
     def literal(self) -> str:
-        """`Li4E` is 4, `Lb1E` is true, `L4Mode2E` is (Mode)2."""
+        """`Li4E` is 4, `Lb1E` is true, `L4Mode2E` is (Mode)2, `L_Z1fvE` is f."""
+        if self.take("L_Z"):
+            return self.called()
         self.need("L")
         kind = plain(self.type())
         value = f"{'-' if self.take('n') else ''}{self.number()}"

@@ -35,6 +35,12 @@ from cutrace.tracer.front.syntax.syntax import written_kernels
         ),
         ("_Z1kIZ4mainE5Local_0Evv", "k<main::Local>()"),
         ("_Z1kIN1SUlvE_EEvv", "k<S::{lambda()#1}>()"),
+        (  # an argument that is a function or a variable, as Nsight Compute has the first
+            "_Z3sumIdXadL_Z3gpuIdET_S1_EEEvS1_S1_iPS1_",
+            "sum<double, &gpu<double>>(double, double, int, double *)",
+        ),
+        ("_Z3mapIXadL_ZN1n5timesILi3EEEffEEEvPf", "map<&n::times<3>>(float *)"),
+        ("_Z3oneIL_Z5valueEiEvPT0_", "one<value, int>(int *)"),
         ("__nv_static_25__d6e9c21f_8_clock_cu_main__Z1kPfS_", "k(float *, float *)"),
     ],
 )
