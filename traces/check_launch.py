@@ -72,6 +72,8 @@ def check_launch(manifest: Manifest, launch: Launch) -> Iterator[str]:
         yield f"{launch.blocks} blocks of {launch.threads} threads: too many to count them"
     if launch.cluster and not _has_whole_clusters(launch):
         yield f"grid {launch.grid} is not made of whole clusters of {launch.cluster[:4]} blocks"
+    if list(launch.waiting) != sorted({*launch.waiting}) or min(launch.waiting, default=0) < 0:
+        yield f"waiting is {launch.waiting[:4]}: basic blocks are numbers that rise from 0"
     for name in _SIZES:
         if not 0 <= getattr(launch, name) < FAR:
             yield f"{name} is {getattr(launch, name)}"

@@ -139,17 +139,30 @@ def _together(
 
     Warps that go on side by side read the same lines: the first misses, and the others, which the
     replay counts as hits, wait for what it has asked for, if they go there for the first time.
-    `beside` each other are so many warps of an SM, and of the chip.
+    `beside` each other are so many warps of an SM, and of the chip. The warps that run longest may
+    have fewer of the misses that first touches are: where most warps of a block end early.
     """
     told: dict[int, tuple[float, float]] = {}
     for pc in range(instructions.num_rows):
         counted = counts.get(pc, {})
         if space := _space(counted):
             far, farther = _shares(counted, space, touches.anew.get(pc, 1.0))
-            firsts = 0.0 if pc in touches.any_order else touches.firsts.get(pc, 0.0)
+            firsts = touches.firsts.get(pc, 0.0)
+            own = touches.longest.get(pc, firsts)
+            far, farther = _of_own(far, firsts, own), _of_own(farther, firsts, own)
+            firsts = 0.0 if pc in touches.any_order else own
             far = max(far, min(firsts, far * beside[0]))
             told[pc] = far, max(farther, min(firsts, far, farther * beside[1]))
     return told
+
+
+def _of_own(missed: float, firsts: float, own: float) -> float:
+    """The share that misses of rows with another share of first touches than all have.
+
+    >>> _of_own(0.5, 0.5, 0.25), _of_own(0.75, 0.5, 0.25), _of_own(0.5, 0.0, 0.0)
+    (0.25, 0.5, 0.5)
+    """
+    return missed if own >= firsts else missed - min(missed, firsts) * (1 - own / firsts)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -226,9 +239,10 @@ def _work(
     launch, chip = asked.launch, asked.device.chip
     has_atomics = any(row.get(name) for row in sums.values() for name in ATOMICS)
     turns = asked.turns() if asked.turns and has_atomics else Turns(0, 0)
-    share = sm_share(ran.sizes, launch.blocks, chip.sms, max(1, asked.resident))
-    seen = turns, ran.touches
-    return Work(sums, asked.instructions, asked.bounds, launch, share, asked.mhz, *seen, issued)
+    resident = max(1, asked.resident)
+    share = sm_share(ran.sizes, launch.blocks, chip.sms, resident)
+    what, seen = (sums, asked.instructions, asked.bounds, launch), (turns, ran.touches, issued)
+    return Work(*what, share, asked.mhz, *seen, resident * chip.sms)
 
 
 def _waits(

@@ -2,7 +2,8 @@
 
 Warps that run at the same time ask for the same data at the same time. The replay, which takes them
 in turn, counts a miss for the first and hits for the others, but all of them wait: for each place
-as long as the first who went there. Of each row of accesses the lowest lane stands for all.
+as long as the first who went there. Where a warp of the block has stored before, what it stored is
+there. Of each row of accesses the lowest lane stands for all.
 """
 
 from collections.abc import Mapping
@@ -11,11 +12,13 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ...models.replay.rows.lanes import NONE, count_distinct, sort_distinct, unpack_masks
-from ...models.replay.seam import Ints
+from ...models.replay.seam import Bools, Ints
 from ...traces.reader import LaunchTrace
 from ...traces.schema import Space
 from ...traces.table.unique import sorted_places, sorted_unique
 
+LONGER = 2
+"""How many times the rows of others the longest warps have where they are looked at alone."""
 PLACE = 6
 """Bits of an address within what memory hands out at a time: 64 bytes."""
 WHO, PLACES, PATTERNS = 10, 38, 32
@@ -35,23 +38,45 @@ BANKS, WORD, LINE, LINES = 32, 2, 7, 4
 measured (measured/sm_90.csv, load_4)."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True)
 class Touches:
     """By pc, of rows of some blocks: the share of a warp's that go where it was not before.
 
-    `anew` is the share of rows of which any lane does so. `passes` are the cycles that the first
-    level needs for a row; rows in `any_order` go elsewhere each time.
+    `longest` is the same of the warps that run longest alone, where they have more than twice the
+    rows of others. `anew` is the share of rows of which
+    any lane does so. `passes` are the cycles that the first level needs for a row; rows in
+    `any_order` go elsewhere each time.
     """
 
     firsts: Mapping[int, float] = field(default_factory=dict)
+    longest: Mapping[int, float] = field(default_factory=dict)
     passes: Mapping[int, float] = field(default_factory=dict)
     any_order: frozenset[int] = frozenset()
     anew: Mapping[int, float] = field(default_factory=dict)
 
 
-def first_touches(trace: LaunchTrace, wanted: Ints) -> Touches:
-    """Look at the accesses of the `wanted` blocks to global memory."""
-    found, rows = list[Ints](), 0
+def first_touches(trace: LaunchTrace, wanted: Ints, longest: Ints) -> Touches:
+    """Look at accesses to global memory of the `wanted` blocks, and of their `longest` warps."""
+    every = _rows(trace, wanted)
+    if every.size == 0:
+        return Touches()
+    pcs, who = every[:, 0], every[:, 1]
+    is_first = _is_first(every, _stores(trace))
+    is_longest = np.isin(who, np.arange(len(longest)) * WARPS + longest)
+    of_all, of_them = _mean_rows(pcs, who), _mean_rows(pcs[is_longest], who[is_longest])
+    is_longest &= np.isin(pcs, [pc for pc in of_them if of_them[pc] > LONGER * of_all[pc]])
+    firsts, of_longest = _share_by(pcs, is_first), _share_by(pcs[is_longest], is_first[is_longest])
+    some = every[:: max(1, len(every) // ROWS)]
+    kinds = np.bincount(sorted_unique((some[:, 0] << PATTERNS) + some[:, 3]) >> PATTERNS)
+    times = np.bincount(some[:, 0])
+    any_order = np.flatnonzero((times > FEW) & (2 * kinds > times))
+    passes, anew = _passes(trace, some), _anew(trace, every)
+    return Touches(firsts, of_longest, passes, frozenset(any_order.tolist()), anew)
+
+
+def _rows(trace: LaunchTrace, wanted: Ints) -> Ints:
+    """Rows of (pc, warp, base, pattern) of the `wanted` blocks; warps count on through these."""
+    found, rows = [np.zeros((0, 4), np.int64)], 0
     is_wanted = np.zeros(trace.launch.blocks, np.bool_)
     is_wanted[wanted] = True
     for batch in trace.access_batches(("block", "warp", "pc", "space", "base", "pattern")):
@@ -67,19 +92,50 @@ def first_touches(trace: LaunchTrace, wanted: Ints) -> Touches:
         rows += len(mine)
         if rows > MOST:
             break
-    if not rows:
-        return Touches()
-    every = np.concatenate(found)
-    pcs, place = every[:, 0], every[:, 2] >> PLACE & (1 << PLACES) - 1
-    distinct = sorted_unique(((pcs << WHO) + every[:, 1] << PLACES) + place)
-    touches, firsts = np.bincount(pcs), np.bincount(distinct >> WHO + PLACES)
-    shares = {pc: float(firsts[pc] / touches[pc]) for pc in np.flatnonzero(touches).tolist()}
-    some = every[:: max(1, rows // ROWS)]
-    kinds = np.bincount(sorted_unique((some[:, 0] << PATTERNS) + some[:, 3]) >> PATTERNS)
-    times = np.bincount(some[:, 0])
-    any_order = np.flatnonzero((times > FEW) & (2 * kinds > times))
-    passes, anew = _passes(trace, some), _anew(trace, every)
-    return Touches(shares, passes, frozenset(any_order.tolist()), anew)
+    return np.concatenate(found)
+
+
+def _mean_rows(pcs: Ints, who: Ints) -> Mapping[int, float]:
+    """The mean rows by pc of the warps that have any."""
+    warps = np.bincount(sorted_unique((pcs << WHO) + who) >> WHO)
+    rows = np.bincount(pcs)
+    return {pc: float(rows[pc] / warps[pc]) for pc in np.flatnonzero(rows).tolist()}
+
+
+def _share_by(pcs: Ints, is_so: Bools) -> Mapping[int, float]:
+    """The share by pc of rows that are so."""
+    times = np.bincount(pcs)
+    so = np.bincount(pcs[is_so], minlength=len(times))
+    return {pc: float(so[pc] / times[pc]) for pc in np.flatnonzero(times).tolist()}
+
+
+def _stores(trace: LaunchTrace) -> Ints:
+    """The pcs that store."""
+    access = trace.instructions()["access"].to_pylist()
+    return np.array([pc for pc, kind in enumerate(access) if kind == "store"], np.int64)
+
+
+def _is_first(rows: Ints, stores: Ints) -> Bools:
+    """Which rows of (pc, warp, base, pattern) go where their pc's warp was not before.
+
+    What a warp of the block has stored earlier, counted in rows of each warp, is no such place.
+    """
+    pcs, who = rows[:, 0], rows[:, 1]
+    place = rows[:, 2] >> PLACE & (1 << PLACES) - 1
+    is_first = np.zeros(len(rows), np.bool_)
+    _, first, _ = sorted_places(((pcs << WHO) + who << PLACES) + place)
+    is_first[first] = True
+    is_store = np.isin(pcs, stores)
+    if not is_store.any():
+        return is_first
+    order = np.argsort(who, kind="stable")
+    counts = np.bincount(who)
+    nth = np.empty(len(rows), np.int64)
+    nth[order] = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
+    _, _, number = sorted_places((who // WARPS << PLACES) + place)
+    stored = np.full(int(number.max()) + 1, len(rows))
+    np.minimum.at(stored, number[is_store], nth[is_store])
+    return np.asarray(is_first & (nth <= stored[number]))
 
 
 def _anew(trace: LaunchTrace, rows: Ints) -> Mapping[int, float]:

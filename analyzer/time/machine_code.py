@@ -22,8 +22,12 @@ from ...traces.schedule import Scheduled, unpack_schedule
 History = Sequence[tuple[int, int]]
 BRANCH, CALLS, INDIRECT, LEAVES = 0x147, (0x143, 0x144), (0x149, 0x14A), (0x14D, 0x150)
 """Operations: BRA; CALL; BRX, JMX; EXIT, RET."""
-FIXED = frozenset({0x11D, 0x185, 0x186, 0x187, 0x188, 0x18A, 0x18B, 0x18C, 0x18D, 0x18E})
-"""Operations that stay in their block: barriers, stores and atomics."""
+FIXED = frozenset({
+    *(0x11D, 0x185, 0x186, 0x187, 0x188, 0x18A, 0x18B, 0x18C, 0x18D, 0x18E, BRANCH),
+})  # fmt: skip
+"""Operations that stay in their block: barriers, stores, atomics and branches."""
+MEETINGS = frozenset({0x145, 0x141, 0x142})
+"""Operations that say where lanes meet: BSSY, BSYNC, BREAK; what pc they are of tells nothing."""
 FEW = 3
 """A pc that became more kinds of instructions is a routine, with branches of its own."""
 
@@ -133,6 +137,8 @@ def _places(
     for place, block in enumerate(blocks):
         made = defaultdict[int, Counter[int]](Counter)
         for each in schedule[block.start : block.end] if block.operations else ():
+            if each.operation in MEETINGS:
+                continue
             if not each.guarded or each.operation == BRANCH:
                 made[each.pc][each.operation] += 1
         copies = {pc: min(operations.values()) for pc, operations in made.items()}

@@ -63,15 +63,16 @@ def _sample(trace: LaunchTrace) -> Ran:
             rows.setdefault((int(blocks[row]), int(warps[row])), []).append(int(ran[row]))
     paths = _paths(trace, sorted({p for each in rows.values() for p in each}))
     sizes = _sizes(trace)
-    longest: dict[int, tuple[int, tuple[int, ...]]] = {}
-    for (block, _), each in rows.items():
+    longest: dict[int, tuple[int, tuple[int, ...], int]] = {}
+    for (block, warp), each in rows.items():
         length = sum(int(sizes[b]) * n for p in each for b, n in paths[p])
-        longest[block] = max(longest.get(block, (-1, ())), (length, tuple(each)))
-    found = Counter(each for _, each in longest.values())
+        longest[block] = max(longest.get(block, (-1, (), 0)), (length, tuple(each), warp))
+    found = Counter(each for _, each, _ in longest.values())
     histories = [(tuple(e for p in each for e in paths[p]), n) for each, n in found.items()]
     if trace.launch.kept.sample.blocks:
         sums = np.zeros(0, np.int64)  # those of the others are not known
-    return Ran(histories, sums, first_touches(trace, wanted))
+    longest_warps = [longest[block][2] if block in longest else 0 for block in wanted.tolist()]
+    return Ran(histories, sums, first_touches(trace, wanted, np.array(longest_warps, np.int64)))
 
 
 def _wanted(launch: Launch) -> Ints:
@@ -84,18 +85,20 @@ def _wanted(launch: Launch) -> Ints:
 
 def _pack(ran: Ran) -> bytes:
     touches = ran.touches
-    told = ran.histories, [*touches.firsts.items()], [*touches.passes.items()]
-    head = json.dumps((*told, sorted(touches.any_order))).encode()
+    by_pc = touches.firsts, touches.longest, touches.passes, touches.anew
+    told = ran.histories, [[*each.items()] for each in by_pc], sorted(touches.any_order)
+    head = json.dumps(told).encode()
     return head + b"\n" + zlib.compress(ran.sizes.astype("<i8").tobytes(), 1)
 
 
 def _unpack(data: bytes) -> Ran:
     head, _, sizes = data.partition(b"\n")
-    histories, firsts, passes, any_order = json.loads(head)
+    histories, by_pc, any_order = json.loads(head)
+    firsts, longest, passes, anew = (dict(each) for each in by_pc)
     return Ran(
         [(tuple((block, times) for block, times in each), many) for each, many in histories],
         np.frombuffer(zlib.decompress(sizes), "<i8"),
-        Touches(dict(firsts), dict(passes), frozenset(any_order)),
+        Touches(firsts, longest, passes, frozenset(any_order), anew),
     )
 
 

@@ -24,6 +24,7 @@ UNIT = {
     **{"L1 and shared memory": "L1", "texture units": "L1", "atomics": "L2"},
     **{"L2": "", "DRAM": "", "launching blocks": "", "latency": ""},
     **{"atomics at one address": "slice", "atomics of a slice": "slice"},
+    "atomics tried again": "slice",
 }
 """The unit that a part keeps busy, the SM unless said."""
 PROFILED = {"L1": "l1tex", "SM": "sm", "L2": "lts", "DRAM": "dram"}

@@ -26,6 +26,8 @@ SECTOR, HANDED_OUT = 32, 64
 """Bytes of a sector, and those that memory hands out at a time."""
 ROUNDS = 8
 """Rounds of blocks from which on the SMs are taken to end together."""
+AGAIN = 4
+"""Tries of a lane from which on nearly all have to try again."""
 PIPED = ("integer", "single", "half", "double", "conversion")
 """Classes whose time the pipes of the machine code have."""
 LOADS = ("global_load", "local_load")
@@ -46,7 +48,8 @@ class Work:
     """What a launch's units have to do: sums of raw counts by pc, and what was seen of the trace.
 
     `share` is the part of all instructions that the busiest SM runs; `touches` say where
-    accesses went; `issued` are machine instructions by operation for one of the PTX, if known.
+    accesses went; `issued` are machine instructions by operation for one of the PTX, if known. The
+    chip holds so many blocks `at_once`.
     """
 
     sums: Mapping[int, Counts]
@@ -58,6 +61,7 @@ class Work:
     turns: Turns
     touches: Touches
     issued: Mapping[int, float] = field(default_factory=dict)
+    at_once: int = 0
 
     def load_stores(self) -> LoadStore:
         """What the load-store units have to do."""
@@ -93,6 +97,7 @@ def unit_times(work: Work, measured: Measured) -> Iterator[Part]:
     yield from (Part(b.resource, b.ns) for b in work.bounds if b.resource.startswith("atomics"))
     yield Part("atomics of a slice", work.turns.slice * measured.turn_ns)
     yield Part("atomics", work.turns.sectors * measured.atomic_sector_ns)
+    yield Part("atomics tried again", _tries(work) * measured.turn_ns)
     yield Part("launching blocks", work.launch.blocks * measured.block_ns(work.mhz))
 
 
@@ -121,6 +126,29 @@ def _sm_times(work: Work, measured: Measured) -> Iterator[Part]:
     yield Part("L1 and shared memory", data * ns)
     yield Part("texture units", texture * ns)
     yield Part("ADU pipe", units.adu_cycles * ns)
+
+
+def _tries(work: Work) -> float:
+    """How often lanes try to exchange what they all want, on the chip.
+
+    Where few have to try again, as in a search for the largest, as often as in the trace.
+    """
+    rivals, tries = work.turns.rivals, work.turns.tries
+    if tries < AGAIN * rivals:
+        return tries
+    return tries_of_all(rivals, min(float(rivals), rivals * work.at_once / work.launch.blocks))
+
+
+def tries_of_all(rivals: float, beside: float) -> float:
+    """How often lanes try until each has exchanged one word, so many `beside` each other.
+
+    One succeeds while all others of those under way try; in the end these are fewer. An H200 took
+    0.25 to 2.4 times as many (tests/validate/time/h200_retries.csv).
+
+    >>> tries_of_all(32, 32)  # a warp: 32 + 31 + ... + 1 are 528
+    512.0
+    """
+    return rivals * beside - beside**2 / 2
 
 
 def _names(work: Work, endings: str | tuple[str, ...]) -> list[str]:

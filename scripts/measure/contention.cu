@@ -220,3 +220,13 @@ extern "C" __global__ void code(long long *cycles, float *out, float p, float q)
     out[blockIdx.x * blockDim.x + threadIdx.x] = a + b + c + d;
 }
 #endif
+
+// Lanes of some warps of each block add to one word by compare and swap, until each has done so.
+extern "C" __global__ void tried_again(int *at, u64 *tries, int lanes, int warps)
+{
+    if ((threadIdx.x & 31) >= lanes || threadIdx.x >> 5 >= warps) return;
+    int old = *at, seen;
+    u64 n = 0;
+    do { seen = old; n++; old = atomicCAS(at, seen, seen + 3); } while (old != seen);
+    if (tries) atomicAdd(tries, n);
+}

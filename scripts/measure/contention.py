@@ -14,7 +14,10 @@ Needs an NVIDIA GPU and CuPy. Every line of OUT is `what,name,at,value`, in cycl
 - `sectors`: sectors in a cycle that the chip loads (`gather`) or stores (`scatter`) in any order,
   or lines (`_lines`), or a word of each sector in turn (`_turn`), `at` sectors of footprint;
 - `store_load`: cycles of a word's way into a store and back by a load, `at` warps of an SM;
-- `code`: cycles of each of `at` instructions that run for the `first` time, or `again`.
+- `code`: cycles of each of `at` instructions that run for the `first` time, or `again`;
+- `retries`: in `at` blocks, how often a lane tries to add to a word that all want until its compare
+  and swap succeeds (`tries_LANES_WARPS_THREADS`: of a block so many lanes of so many warps want
+  it), and the nanoseconds of a try (`ns_...`); an H200's are in tests/validate/time.
 """
 
 import sys
@@ -27,13 +30,23 @@ from chip import Row, hertz, module, processors, seconds, write
 
 PATTERNS = ((0, "random", 32), (1, "same", 32), (2, "line", 32), (0, "lane", 1))
 FEW = (1, 64, 256, 4096, 1 << 24)
+RIVALS = (
+    (1, 1, 32, (16, 132, 1024, 4096)),
+    (1, 1, 256, (132, 264, 1056, 3907, 16384)),
+    (1, 1, 1024, (264, 3907)),
+    (1, 8, 256, (1024, 3907)),
+    (32, 1, 32, (1, 16, 132)),
+    (32, 8, 256, (1, 8, 64)),
+)
+"""Lanes, warps and threads of a block, and how many blocks."""
 MANY = (1, 8, 32, 64, 128, 256, 1024, 4096, 1 << 16, 1 << 20, 1 << 25)
 SOURCE = Path(__file__).with_name("contention.cu")
 
 
 def main(target: str) -> None:
     """Measure everything."""
-    write(target, (l1, constants, code, atomics, shared, textures, sectors, store_load))
+    every = l1, constants, code, atomics, shared, textures, sectors, store_load, retries
+    write(target, every)
 
 
 def compiled(*options: str) -> Callable[[str], Any]:
@@ -70,6 +83,22 @@ def atomics() -> Iterator[Row]:
                     continue
                 each = slope(get(name), grid, block, data, bins, way, lanes)
                 yield "atomics", f"{name}_{where}", bins, each * clock / (grid * block // 32)
+
+
+def retries() -> Iterator[Row]:
+    """Compare and swap of one word, tried until it succeeds."""
+    import cupy
+
+    kernel, word, tries = compiled()("tried_again"), cupy.zeros(1, np.int32), cupy.zeros(1, "u8")
+    for lanes, warps, threads, grids in RIVALS:
+        for blocks in grids:
+            how, name = (np.int32(lanes), np.int32(warps)), f"{lanes}_{warps}_{threads}"
+            tries.fill(0)
+            kernel((blocks,), (threads,), (word, tries, *how))
+            tried = int(tries.get()[0])
+            took = seconds(kernel, blocks, threads, (word, np.uint64(0), *how), 2)
+            yield "retries", f"tries_{name}", blocks, tried / (blocks * warps * lanes)
+            yield "retries", f"ns_{name}", blocks, took / tried * 1e9
 
 
 def shared() -> Iterator[Row]:

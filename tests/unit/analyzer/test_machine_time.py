@@ -95,6 +95,20 @@ def test_a_block_that_runs_at_times_takes_its_share() -> None:
     assert found == pytest.approx(16 * round_ + 15 * TAKEN)
 
 
+def test_a_loop_runs_as_often_as_the_branch_at_its_head_though_other_code_moved_there() -> None:
+    """Beside the branch, the head has where lanes meet, and what was computed before the loop."""
+    code = made([
+        one(0, ADD, 4),
+        *(one(0, ADD, 2), one(0, 0x145, 2), one(1, BRANCH, 5, target=5)),
+        one(2, ADD, 10),
+        one(3, BRANCH, 5, target=1),
+        one(4, EXIT, 5),
+    ])  # fmt: skip
+    history = [(0, 1), *[(1, 1), (2, 1), (3, 1)] * 64, (4, 1)]
+    times, _ = count_runs(code, history, {pc: pc for pc in range(5)})
+    assert times == {0: 1, 1: 64, 2: 64, 3: 64, 4: 1}
+
+
 def test_code_that_jumps_anywhere_is_left_to_the_ptx() -> None:
     assert read_machine_code("") is None
     assert read_machine_code(pack_schedule([one(0, 0x149, 5), one(1, EXIT, 5)])) is None

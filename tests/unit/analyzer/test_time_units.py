@@ -13,7 +13,7 @@ from cutrace.analyzer.time.estimate import sums_of_one
 from cutrace.analyzer.time.estimate_text import estimate_text
 from cutrace.analyzer.time.load_store import load_store
 from cutrace.analyzer.time.sample_warps import Ran, sample_warps
-from cutrace.analyzer.time.units import sm_share
+from cutrace.analyzer.time.units import AGAIN, sm_share
 from cutrace.models.replay.device.device import load_device
 from cutrace.models.replay.device.measured import Measured, load_measured
 from cutrace.traces.reader import read_trace
@@ -75,6 +75,85 @@ def test_a_sector_of_atomics_takes_a_turn_at_the_slice_that_has_its_512_bytes(
     turn = 1.46684 / 1.97795  # red_u32_lane in measured/sm_90.csv, cycles at MHz
     assert measured.turn_ns == pytest.approx(turn)
     assert part(on_h200(trace, 0), "atomics of a slice") == pytest.approx(64 * 16 * turn)
+
+
+ADD = """
+extern "C" __global__ void add(float *sum, int *lock, int way)
+{
+    int old = *(int *)sum, seen;
+    if (way == 0) {  // each lane adds to one word
+        do {
+            seen = old;
+            old = atomicCAS((int *)sum, seen, __float_as_int(__int_as_float(seen) + 1));
+        } while (old != seen);
+    } else if (way == 1) {  // the largest of numbers in any order: few tries
+        int mine = (blockIdx.x * 64 + threadIdx.x + 1) * 2654435761u >> 8;
+        while (old < mine) {
+            seen = old;
+            old = atomicCAS((int *)sum, seen, mine);
+            if (old == seen) break;
+        }
+    } else if (threadIdx.x % 32 == 0) {  // each warp asks until block 0 has said so
+        if (blockIdx.x == 0 && threadIdx.x == 0) atomicExch(lock, 1);
+        while (atomicAdd(lock, 0) == 0) {}
+    }
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def tried(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("tried") / "t.cutrace"
+    with cutrace.Session(path) as gpu:
+        add = gpu.compile(ADD).get_function("add")
+        for way in (0, 1, 2):
+            add[4, 64](gpu.to_device(np.zeros(1, np.float32)), gpu.device_array(1, np.int32), way)
+    return path
+
+
+def test_what_is_tried_again_is_bounded_as_if_each_lane_tried_once(tried: Path) -> None:
+    adds, largest, asks = (count_turns(each) for each in read_trace(tried).launches)
+    assert (adds.integer, adds.rivals) == (4 * 64, 4 * 64)
+    assert adds.tries >= 4 * 64 * (32 + 1) / 2  # alone, a warp's lanes try 32 + 31 + ... times
+    assert largest.tries < AGAIN * largest.rivals
+    assert (asks.integer, asks.tries) == (4 * 2 + 1, 0)  # eight warps ask, one lane answers
+
+
+def test_lanes_that_all_want_a_word_try_as_often_as_there_are_rivals(
+    tried: Path, measured: Measured
+) -> None:
+    tries = 256 * 256 - 256**2 / 2  # all four blocks run at once
+    assert part(on_h200(tried, 0), "atomics tried again") == tries * measured.turn_ns
+    few = count_turns(read_trace(tried).launches[1]).tries
+    assert part(on_h200(tried, 1), "atomics tried again") == few * measured.turn_ns
+
+
+SUM = """
+extern "C" __global__ void sum(float *data)
+{
+    float *mine = data + blockIdx.x * 512;
+    #pragma unroll 1
+    for (int half = 256; half > 0; half /= 2) {
+        if (threadIdx.x < half) mine[threadIdx.x] += mine[threadIdx.x + half];
+        __syncthreads();
+    }
+}
+"""
+
+
+def test_what_a_block_has_stored_is_no_first_touch_and_the_longest_warp_has_its_own(
+    tmp_path: Path,
+) -> None:
+    """Eight warps load in the first round, then 4, 2, 1, and the first alone five times more."""
+    path = tmp_path / "t.cutrace"
+    with cutrace.Session(path) as gpu:
+        total = gpu.compile(SUM).get_function("sum")
+        total[2, 256](gpu.to_device(np.zeros(1024, np.float32)))
+    rows, touches = 8 + 4 + 2 + 1 + 5, ran(path, 0).touches
+    loads = [pc for pc, share in touches.firsts.items() if pc in touches.longest]
+    # of a row the lowest lane stands for all: 64 bytes into what was stored are new once
+    assert [touches.firsts[pc] for pc in loads[:2]] == [8 / rows, 9 / rows]
+    assert [touches.longest[pc] for pc in loads[:2]] == [1 / 9, 2 / 9]
 
 
 def test_turns_of_many_rows_are_scaled_up_from_some(

@@ -417,6 +417,10 @@ OVERLAPPING = Array("other", Space.GLOBAL, BASE + MEGABYTE - 1, 4)
     [
         ({"grid": (0, 1, 1)}, "grid (0, 1, 1), block (32, 1, 1): every size is at least 1"),
         (
+            {"waiting": (2, 1)},
+            "waiting is (2, 1): basic blocks are numbers that rise from 0",
+        ),
+        (
             {"grid": (3, 1, 1), "cluster": (2, 1, 1)},
             "grid (3, 1, 1) is not made of whole clusters of (2, 1, 1) blocks",
         ),

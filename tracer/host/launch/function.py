@@ -236,6 +236,7 @@ class ConfiguredFunction:
             parameter_bytes=linked.known.parameter_bytes,
             kept=kept,
             cluster=self.cluster,
+            waiting=linked.known.waiting,
             partly_written=tuple(sorted(self._arrays(arguments) & self.recording.partly_written)),
         )
 

@@ -7,6 +7,7 @@ import pyarrow as pa
 
 from ...engine.kernel.parted_lanes import link_with_waiting
 from ...engine.kernel.recursion import local_bytes, recursive_functions
+from ...engine.kernel.same_kernel import alike, waits_of
 from ...engine.kernel.variable_layout import Layout, local_layout, shared_layout
 from ...isa.table import instruction_table
 from ...ptx.kernel import Kernel, Module
@@ -49,6 +50,11 @@ class Known:
     def dependence(self) -> str:
         """What makes its blocks depend on one another; empty if nothing does."""
         return why_dependent(self.instructions)
+
+    @cached_property
+    def waiting(self) -> tuple[int, ...]:
+        """Its basic blocks in loops that wait for other threads."""
+        return tuple(sorted(waits_of(alike(self.kernel))))
 
     @cached_property
     def shared(self) -> Layout:
