@@ -128,6 +128,12 @@ REASONS = (
         "",
         "the program sorts numbers of `std::random_device`: others in each run",
     ),
+    (
+        "day06/TransposeMatrix",
+        "shared_mem",
+        "the program prefers 20 % of L1 to be shared memory (`cudaFuncSetAttribute`)",
+    ),
+    ("day18/atomic2", "op_ld", "it loads a word that other warps add to"),
     ("0_hello_world", "", "`printf` is the driver's code on the chip"),
     (
         "01.04-feature",
