@@ -250,10 +250,18 @@ def _remarks(
 def find_places(instructions: pa.Table, manifest: Manifest) -> pl.DataFrame:
     """For each pc the source line that it came from: `file`, `line`, `text`, and the PTX `ptx`.
 
-    `stack` has it and those into which it was inlined, outermost first: `FILE:LINE` a line of text.
+    It is the innermost whose text the trace has: an atomic that a header of the compiler's wraps is
+    its caller's. `stack` has all of them, outermost first: `FILE:LINE` a line of text.
     """
-    chosen = instructions.select(["pc", "file", "line", "text"])
-    table = pl.DataFrame(chosen).rename({"text": "ptx"})
+    places = instructions.select(["file", "line", "inlined_at"]).to_pylist()
+    told = [_told(place, manifest) for place in places]
+    table = pl.DataFrame(instructions.select(["pc", "file", "line", "text"])).rename(
+        {"text": "ptx"}
+    )
+    table = table.with_columns(
+        file=pl.Series([place["file"] for place in told], dtype=pl.String),
+        line=pl.Series([place["line"] for place in told], dtype=pl.UInt32),
+    )
     lines = {
         name: text.encode(errors="replace").decode().splitlines()  # no table holds half a pair
         for name, text in manifest.sources.items()
@@ -262,10 +270,16 @@ def find_places(instructions: pa.Table, manifest: Manifest) -> pl.DataFrame:
         lines[file][line - 1] if 0 < line <= len(lines.get(file, ())) else ""
         for file, line in table.select("file", "line").iter_rows()
     ]
-    stacks = map(_stack, instructions.select(["file", "line", "inlined_at"]).to_pylist())
+    stacks = map(_stack, places)
     return table.with_columns(
         text=pl.Series(found, dtype=pl.String), stack=pl.Series([*stacks], dtype=pl.String)
     )
+
+
+def _told(row: Mapping[str, Any], manifest: Manifest) -> Mapping[str, Any]:
+    """The innermost place whose text is known; where none is, that of the instruction."""
+    chain = (row, *row["inlined_at"])
+    return next((place for place in chain if place["file"] in manifest.sources), row)
 
 
 def _stack(row: Mapping[str, Any]) -> str:
