@@ -40,9 +40,8 @@ OCLGRIND = (
 )
 SIMULATOR = (
     "Against Numba's simulator: it takes some 0.2 ms for a thread, little more where the thread"
-    " does more; 0.2 microseconds are left for cutrace then. Sixty-four iterations of Mandelbrot's"
-    " loop or a row of SpMV, which reads at random, take longer, and a search pays a launch's floor"
-    " for each level."
+    " does more; 0.2 microseconds are left for cutrace then. A row of SpMV, which reads at random,"
+    " takes longer, and a search pays a launch's floor for each level."
 )
 LANES = (
     "Lane instructions: registers of warps that take turns go through the processor's caches;"
