@@ -15,7 +15,6 @@ from ...traces.outside import outside_text
 from ...traces.schema import Array, Event, Launch, Resources
 from ..engine.launch import Watch
 from ..engine.memory.memory import GLOBAL_BASE, Memory
-from ..engine.reuse import Reuse
 from .recorder import Recorder
 from .selection.wish import Wish, check_wish
 
@@ -125,11 +124,10 @@ class Recording:
             self.lines_met.update(*lines_of(instructions))
 
     def finish(self) -> None:
-        """Wait for the assembler and hand the trace what it said: nothing is launched any more.
+        """Wait for the assembler and hand the trace what it said.
 
         CutraceError if what was to be recorded alone never came.
         """
-        Reuse.end(self.memory)
         if not self.fault:
             check_wish(self.wish, self.launched, self.lines_met, len(self.resources))
         for launch, answer in enumerate(self.resources):

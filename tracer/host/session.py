@@ -16,6 +16,7 @@ from ...errors import CutraceError, KernelFault
 from ...traces.reader import read_trace
 from ...traces.writer import TraceWriter
 from ..engine.memory.memory import Memory
+from ..engine.reuse import Reuse
 from ..front import cuda, ptx
 from ..front.source import DEFAULT_TARGET, Compiled, Source, read_options
 from .array import DeviceArray, Shape, allocate_array
@@ -126,6 +127,7 @@ class Session:
             return
         with self._exits:
             self._recording.finish()
+        Reuse.end(self._recording.memory)  # the trace is whole: no launch is left that works in it
         if problem:
             count = len(self._recording.resources)
             before = "the launch" if count == 1 else f"the {count} launches"
