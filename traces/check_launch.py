@@ -34,6 +34,7 @@ MOST_COUNTED = 1 << 60
 MOST_ARGUMENTS = 32764
 """Bytes of arguments that any device takes (CUDA C++ Programming Guide, "Kernel Parameters")."""
 
+PREFERENCES = frozenset({"", "prefer_shared", "prefer_l1", "equal", *map(str, range(101))})
 _SIZES = (
     *("shared_static", "shared_dynamic", "local_bytes", "max_threads", "min_blocks"),
     "parameter_bytes",
@@ -72,6 +73,8 @@ def check_launch(manifest: Manifest, launch: Launch) -> Iterator[str]:
         yield f"{launch.blocks} blocks of {launch.threads} threads: too many to count them"
     if launch.cluster and not _has_whole_clusters(launch):
         yield f"grid {launch.grid} is not made of whole clusters of {launch.cluster[:4]} blocks"
+    if launch.prefers not in PREFERENCES:
+        yield f"prefers is {launch.prefers[:20]!r}: a percentage or a cache configuration"
     if list(launch.waiting) != sorted({*launch.waiting}) or min(launch.waiting, default=0) < 0:
         yield f"waiting is {launch.waiting[:4]}: basic blocks are numbers that rise from 0"
     for name in _SIZES:

@@ -366,6 +366,7 @@ class Launch:
     called_at: str = ""  # `FILE:LINE` of the host's code that called for it, where known
     ranges: tuple[str, ...] = ()  # of NVTX in which it was called for, the outermost first
     cluster: tuple[int, ...] = ()  # blocks of a cluster, x, y, z; (): it has no clusters
+    prefers: str = ""  # percentage of L1 to be shared memory, or a cache configuration
     waiting: tuple[int, ...] = ()  # basic blocks of loops that wait for other threads, rising
 
     @property

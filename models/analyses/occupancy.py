@@ -36,6 +36,11 @@ LAUNCH_BYTES = 16
 """Bytes of shared memory that a launch on 1.x takes beside the kernel's parameters."""
 CHECKED_WARPS = 4
 """What the launch check of 3.x and later rounds a block's warps up to, also on 6.0."""
+PERCENT = {"prefer_shared": 100, "equal": 50}
+"""The percentage of shared memory that a cache configuration stands for on 9.0: measured."""
+LEAST = "prefer_l1"
+"""The one that stands for the smallest size."""
+CONFIGS = frozenset({*PERCENT, LEAST})
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,19 +93,24 @@ class Occupancy:
         return tuple(name for name, blocks in self.limits.items() if blocks == self.blocks)
 
 
-def occupancy(limits: Limits, need: Need, cache_config: str | None = None) -> Occupancy:
-    """Fit blocks on one SM, from numbers alone."""
+def occupancy(
+    limits: Limits, need: Need, cache_config: str | None = None, prefers: str = ""
+) -> Occupancy:
+    """Fit blocks on one SM, from numbers alone.
+
+    `cache_config` is supposed, `prefers` is what the program says of the kernel.
+    """
+    carveout = choose_carveout(limits, need, cache_config, prefers)
     found = {
         "blocks": limits.blocks_per_sm,
         "warps": limits.warps_per_sm // need.warps,
         "registers": _CALCULATORS[limits.calculator](limits, need) if need.registers else None,
-        "shared": _shared(limits, need, cache_config),
+        "shared": _shared(limits, need, cache_config, carveout if prefers else None),
         "barriers": limits.barriers_per_sm // need.barriers if limits.barriers_per_sm else None,
     }
     if need.threads > limits.threads_per_block:
         found["warps"] = 0
     known = {name: blocks for name, blocks in found.items() if blocks is not None}
-    carveout = choose_carveout(limits, need, cache_config)
     return Occupancy(need, limits.warps_per_sm, known, carveout=carveout)
 
 
@@ -114,22 +124,31 @@ def launch_occupancy(
         if registers < least:
             registers, source = least, f"{source}: {registers} used, {least} allocated at least"
     need = Need(launch.threads, registers, _shared_bytes(device.limits, launch), barriers)
-    found = occupancy(device.limits, need, options.cache_config)
+    said = "" if options.cache_config else launch.prefers
+    found = occupancy(device.limits, need, options.cache_config, said)
     return replace(found, registers_from=source)
 
 
-def choose_carveout(limits: Limits, need: Need, cache_config: str | None = None) -> int:
+def choose_carveout(
+    limits: Limits, need: Need, cache_config: str | None = None, prefers: str = ""
+) -> int:
     """Return the bytes that an SM sets apart for shared memory.
 
-    What was preferred, if anything was. Else the driver of devices that say `carveout_roomy` takes
-    the smallest size that holds the blocks that threads, registers and shared memory leave room
-    for; twice as many, up to `carveout_roomy` bytes and to as many blocks as an SM may hold, less
-    one for each warp of a block. Without shared memory it is the reserved bytes of 32 blocks,
-    halved for each 256 threads of a block beyond the first. Where barriers leave room for fewer
-    blocks, these count as what an SM may hold. Other devices have all that there is.
+    What is supposed, if anything is. What a program prefers for the kernel was measured
+    (tests/validate/carveouts_preferred.csv): so much of the most that there may be, or as many
+    whole blocks as it would hold, with their reserved bytes, if that is more. Else the driver of
+    devices that say `carveout_roomy` takes the smallest size that holds the blocks that threads,
+    registers and shared memory leave room for; twice as many, up to `carveout_roomy` bytes and to
+    as many blocks as an SM may hold, less one for each warp of a block. Without shared memory it is
+    the reserved bytes of 32 blocks, halved for each 256 threads of a block beyond the first. Where
+    barriers leave room for fewer blocks, these count as what an SM may hold. Other devices have all
+    that there is.
     """
     sizes, taken = limits.shared_carveouts, _taken(limits, need)
-    if cache_config is not None or not limits.carveout_roomy:
+    if not limits.carveout_roomy:
+        known = prefers if prefers in CONFIGS else None
+        return _carveout(limits, taken, cache_config or known)
+    if cache_config is not None:
         return _carveout(limits, taken, cache_config)
     held = limits.blocks_per_sm
     if limits.barriers_per_sm:
@@ -137,13 +156,25 @@ def choose_carveout(limits: Limits, need: Need, cache_config: str | None = None)
     most = min(held, limits.warps_per_sm // need.warps)
     if need.registers:
         most = min(most, max(1, _CALCULATORS[limits.calculator](limits, need)))
-    if not need.shared:
+    if need.shared and prefers:
+        asked = _preferred(limits, prefers)
+        wanted = max(asked, max(1, asked // need.shared) * taken)
+    elif not need.shared:
         wanted = limits.shared_reserved * min(32, held) >> max(0, need.threads // 256 - 1)
+        wanted = max(wanted, _preferred(limits, prefers)) if prefers else wanted
     else:
         room = max(most, min(2 * most, held - need.warps)) * taken
         fitting = min(most, limits.shared_per_sm // taken) * taken
         wanted = max(fitting, min(room, limits.carveout_roomy))
     return next((size for size in sizes if size >= wanted), sizes[-1])
+
+
+def _preferred(limits: Limits, prefers: str) -> int:
+    """The bytes of shared memory that a program prefers."""
+    if prefers == LEAST:
+        return min(size for size in limits.shared_carveouts if size)
+    percent = PERCENT[prefers] if prefers in PERCENT else int(prefers)
+    return limits.shared_carveouts[-1] * percent // 100
 
 
 def refuse_launch(device: Device, launch: Launch) -> str:
@@ -245,14 +276,16 @@ _CALCULATORS: Mapping[str, Callable[[Limits, Need], int]] = {
 }
 
 
-def _shared(limits: Limits, need: Need, cache_config: str | None) -> int | None:
+def _shared(
+    limits: Limits, need: Need, cache_config: str | None, carveout: int | None
+) -> int | None:
     """Return the blocks whose shared memory fits, or None if they take none."""
     taken = _taken(limits, need)
     if not taken:
         return None
     if taken > limits.shared_per_block + limits.shared_reserved:
         return 0
-    return _carveout(limits, taken, cache_config) // taken
+    return (_carveout(limits, taken, cache_config) if carveout is None else carveout) // taken
 
 
 def _taken(limits: Limits, need: Need) -> int:

@@ -224,7 +224,9 @@ device files say:
   the wavefronts of shared loads, and not in `smsp__sass_*` of them.
 - *Shared memory.* The driver sets apart room for as many blocks as threads and registers allow, or
   for twice as many, but then no more than 32 less one for each warp of a block; above 132 KB no
-  more than are needed. So it was in all of 780 launches (`tests/validate/carveouts.csv`).
+  more than are needed. So it was in all of 780 launches (`tests/validate/carveouts.csv`). What a
+  program prefers for a kernel (`cudaFuncSetAttribute`, `cudaFuncSetCacheConfig`) was read from 690
+  more (`carveouts_preferred.csv`), of which 10 are not so: L1 preferred, and 16 KB a block.
 - *L1.* A store takes a line, and finds it again, but not in the next instruction if the lines of
   both take 8 or 9 cycles of looking up tags: 32 threads that store down a column find nothing, 16
   do, however long they wait. Tags lie in 4 banks, by all bits of the line's number, two at a time.

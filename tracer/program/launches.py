@@ -46,6 +46,11 @@ NO_CLUSTER = (1, 1, 1)
 _MUST_END = 2
 """Of the flags of a launch: the program waits for it."""
 
+_PREFERENCE = 8
+"""The bit of the flags from which on they say what the kernel prefers of L1."""
+_CONFIGS = ("prefer_shared", "prefer_l1", "equal")
+"""What 102 and more stand for there; else it is a percentage, and one more."""
+
 _WRITES = frozenset(
     {"st", "atom", "red", "sust", "sured", "stmatrix", "cp", "multimem", "mbarrier", "call"}
 )
@@ -53,10 +58,14 @@ _FLOATS = {2: "<e", 4: "<f", 8: "<d"}
 
 
 class Caller(NamedTuple):
-    """Where the program calls for a launch: the line, and the NVTX ranges, where known."""
+    """Where the program calls for a launch: the line, and the NVTX ranges, where known.
+
+    `prefers` is what it said of the kernel's L1 (`traces/FORMAT.md`).
+    """
 
     called_at: str = ""
     ranges: tuple[str, ...] = ()
+    prefers: str = ""
 
 
 NOBODY = Caller()
@@ -121,7 +130,8 @@ class Launches:
             cluster = (cluster_x, cluster_y, cluster_z)
             asked = () if cluster == NO_CLUSTER else (cluster,)
             configured = function[(*sizes, 0, shared, *asked)]
-            caller = Caller(self._sites.name(stack, base, file), _names_of(ranges))
+            site = self._sites.name(stack, base, file)
+            caller = Caller(site, _names_of(ranges), _preference(flags >> _PREFERENCE))
             self._run(function, configured, packed, caller)
             self._run_launched(number)
         except CutraceError as problem:
@@ -235,6 +245,11 @@ class Launches:
         if place.address == address:
             return self._storage.name(place, parameter.name).name
         return f"{place.name} + {address - place.address}"
+
+
+def _preference(number: int) -> str:
+    """What a kernel prefers, as the trace has it."""
+    return _CONFIGS[number - 102] if number > 101 else str(number - 1) if number else ""
 
 
 def _names_of(ranges: bytes) -> tuple[str, ...]:

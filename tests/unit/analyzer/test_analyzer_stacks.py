@@ -1,11 +1,12 @@
-"""Stacks of lines as FlameGraph, speedscope and KCachegrind read them."""
+"""Stacks of lines as FlameGraph, speedscope and KCachegrind read them; the line that is told."""
 
 import json
 
 import pytest
-from hand_trace import Access, hand_trace, instruction
+from hand_trace import Access, hand_trace, instruction, instruction_table
 from warps import warp
 
+from cutrace.analyzer.counted import find_places
 from cutrace.analyzer.profile import Profile, analyze
 from cutrace.analyzer.profilers.stacks import (
     render_callgrind,
@@ -13,6 +14,7 @@ from cutrace.analyzer.profilers.stacks import (
     render_speedscope,
 )
 from cutrace.errors import CutraceError
+from cutrace.traces.schema import Manifest
 
 ROOT = "0 k<<<1, 32>>>()"
 
@@ -65,3 +67,29 @@ def test_callgrind_has_the_file_of_each_line(profile: Profile) -> None:
 def test_what_does_not_add_up_is_refused(ratio: str, profile: Profile) -> None:
     with pytest.raises(CutraceError, match=f"^{ratio} is no count that lines have parts of"):
         render_folded(profile, [ratio])
+
+
+CALLER = {"file": "k.cu", "line": 2, "column": 1}
+OUTER = {"file": "k.cu", "line": 5, "column": 1}
+
+
+def place(file: str, *inlined_at: dict[str, object]) -> tuple[object, ...]:
+    table = instruction_table([instruction(0, file=file, line=7, inlined_at=[*inlined_at])])
+    sources = {"k.cu": "one\ntwo\nthree\nfour\nfive", "own.cuh": "\n" * 6 + "seven"}
+    (row,) = find_places(table, Manifest(sources=sources)).to_dicts()
+    return row["file"], row["line"], row["text"], row["stack"].splitlines()
+
+
+def test_what_a_header_without_text_wraps_is_its_callers() -> None:
+    stack = ["k.cu:5", "k.cu:2", "atomics.hpp:7"]
+    assert place("atomics.hpp", CALLER, OUTER) == ("k.cu", 2, "two", stack)
+
+
+def test_a_line_whose_text_is_there_stays() -> None:
+    stack = ["k.cu:2", "own.cuh:7"]
+    assert place("own.cuh", CALLER) == ("own.cuh", 7, "seven", stack)
+
+
+def test_without_any_text_the_instructions_own_line_is_told() -> None:
+    far = {"file": "b.h", "line": 1, "column": 1}
+    assert place("a.h", far) == ("a.h", 7, "", ["b.h:1", "a.h:7"])

@@ -20,6 +20,8 @@ from cutrace.traces.schema import Resources
 RECORDED = Path(__file__).parents[2] / "validate" / "occupancy_header.csv"
 CARVEOUTS = Path(__file__).parents[2] / "validate" / "carveouts.csv"
 """What the driver of an H200 chose, by scripts/capture/carveouts.py."""
+PREFERRED = CARVEOUTS.with_name("carveouts_preferred.csv")
+"""The same of programs that prefer something, `carveouts.py --preferred`."""
 UNLIMITED = 2**31 - 1
 
 
@@ -63,6 +65,28 @@ def test_as_much_is_set_apart_for_shared_memory_as_the_driver_of_an_h200_does() 
     needs = [Need(row["threads"], row["registers"], row["shared"]) for row in rows]
     chosen = [choose_carveout(limits, need) for need in needs]
     assert [pair for pair in zip(chosen, rows, strict=True) if pair[0] != pair[1]["carveout"]] == []
+
+
+def test_what_a_program_prefers_is_set_apart_as_the_driver_of_an_h200_does() -> None:
+    limits = load_device("h200").limits
+    with PREFERRED.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 23 * 30
+    odd = []
+    for row in rows:
+        words = [word for word in row["preferred"].split() if word not in ("all", "none", "-1")]
+        percent = [word for word in words if word.isdigit()]  # counts whatever else is said
+        said = (percent or [CONFIG_OF[word] for word in words] or [""])[0]
+        need = Need(*(int(row[name]) for name in ("threads", "registers", "shared")))
+        if choose_carveout(limits, need, prefers=said) != int(row["carveout"]):
+            odd.append((said, need.shared))
+    assert set(odd) == {("prefer_l1", 16384)}  # 64 KB where one block fits in 32
+    assert len(odd) == 10
+    some = occupancy(limits, Need(128, 16, 16384), prefers="0")
+    assert (some.carveout, some.limits["shared"]) == (32768, 1)
+
+
+CONFIG_OF = {"shared": "prefer_shared", "L1": "prefer_l1", "equal": "equal"}
 
 
 @pytest.mark.document("000.4", "2 blocks, 33.3 %")

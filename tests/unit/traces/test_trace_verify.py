@@ -417,6 +417,10 @@ OVERLAPPING = Array("other", Space.GLOBAL, BASE + MEGABYTE - 1, 4)
     [
         ({"grid": (0, 1, 1)}, "grid (0, 1, 1), block (32, 1, 1): every size is at least 1"),
         (
+            {"prefers": "101"},
+            "prefers is '101': a percentage or a cache configuration",
+        ),
+        (
             {"waiting": (2, 1)},
             "waiting is (2, 1): basic blocks are numbers that rise from 0",
         ),

@@ -129,15 +129,17 @@ class ConfiguredFunction:
         described: tuple[schema.Argument, ...],
         called_at: str = "",
         ranges: tuple[str, ...] = (),
+        prefers: str = "",
     ) -> None:
         """Run it with the bytes of each of PTX's parameters, which the trace describes so.
 
         `called_at` is the line of the host that calls for it, where that is known, `ranges` are
-        those of NVTX in which it does.
+        those of NVTX in which it does, `prefers` what it said of the kernel's L1.
         """
         kept, known = self._keep(), self.linked.known
         request = self._request(packed, () if kept.sample.all_ran else kept.sample.blocks)
-        launch = replace(self._describe(described, kept), called_at=called_at, ranges=ranges)
+        launch = self._describe(described, kept)
+        launch = replace(launch, called_at=called_at, ranges=ranges, prefers=prefers)
         with self._ending_well(), self.recording.trace.launch(launch) as rows:
             rows.instructions(known.instructions)
             sink = rows if drops_nothing(kept) else KeptRows(rows, kept, known.instructions)

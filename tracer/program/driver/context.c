@@ -173,14 +173,12 @@ API CUresult cuCtxGetLimit(size_t *value, CUlimit limit)
 
 API CUresult cuCtxGetCacheConfig(CUfunc_cache *config)
 {
-    *config = CU_FUNC_CACHE_PREFER_NONE;
-    return result(begin());
+    return result(cudaDeviceGetCacheConfig((enum cudaFuncCache *)config));
 }
 
 API CUresult cuCtxSetCacheConfig(CUfunc_cache config)
 {
-    (void)config;
-    return result(begin());
+    return result(cudaDeviceSetCacheConfig((enum cudaFuncCache)config));
 }
 
 API CUresult cuCtxGetSharedMemConfig(CUsharedconfig *config)

@@ -273,15 +273,19 @@ API cudaError_t cudaDeviceGetLimit(size_t *value, enum cudaLimit limit)
     return done(begin());
 }
 
+static enum cudaFuncCache cache = cudaFuncCachePreferNone;
+
 API cudaError_t cudaDeviceSetCacheConfig(enum cudaFuncCache config)
 {
-    (void)config;
+    if ((unsigned)config > cudaFuncCachePreferEqual)
+        return done(cudaErrorInvalidValue);
+    cache = config;
     return done(begin());
 }
 
 API cudaError_t cudaDeviceGetCacheConfig(enum cudaFuncCache *config)
 {
-    *config = cudaFuncCachePreferNone;
+    *config = cache;
     return done(begin());
 }
 

@@ -84,6 +84,7 @@ struct launch *make_launch(const void *host, dim3 grid, dim3 block, void **argum
         bytes += function->parameters[i].bytes;
     struct launch *launch = calloc(1, sizeof *launch + bytes);
     launch->function = function;
+    launch->prefers = preference(function);
     if (!called.count)
         find_stack(&called);
     launch->stack = called;
@@ -169,7 +170,7 @@ cudaError_t run_launch(const void *what)
     put_dimensions(&message, launch->block);
     put_dimensions(&message, launch->cluster);
     put32(&message, launch->shared);
-    put32(&message, launch->flags);
+    put32(&message, launch->flags | launch->prefers << PREFERENCE_BITS);
     put_bytes(&message, launch->arguments, launch->bytes);
     put_stack(&message, &launch->stack);
     size_t in_ranges;

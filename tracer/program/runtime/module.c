@@ -386,6 +386,23 @@ API cudaError_t cudaFuncGetName(const char **name, const void *host)
 
 API cudaError_t cudaFuncSetCacheConfig(const void *host, enum cudaFuncCache config)
 {
-    (void)config;
-    return done(look_up(host) ? cudaSuccess : cudaErrorInvalidDeviceFunction);
+    struct function *function = look_up(host);
+    if ((unsigned)config > cudaFuncCachePreferEqual)
+        return done(cudaErrorInvalidValue);
+    if (function)
+        function->cache = config;
+    return done(function ? cudaSuccess : cudaErrorInvalidDeviceFunction);
+}
+
+/* What a kernel prefers of L1: 1 + the percentage of shared memory, 101 + a cache configuration of
+   the function or the device, which counts without a percentage; 0: nothing. */
+uint32_t preference(const struct function *function)
+{
+    int carveout = function->attributes.preferredShmemCarveout;
+    if (carveout >= 0 && carveout <= 100)
+        return 1 + carveout;
+    enum cudaFuncCache config = function->cache;
+    if (config == cudaFuncCachePreferNone)
+        cudaDeviceGetCacheConfig(&config);
+    return config == cudaFuncCachePreferNone ? 0 : 101 + config;
 }

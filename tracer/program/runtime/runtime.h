@@ -54,6 +54,7 @@ struct function {
     int is_known;
     uint32_t number;
     struct cudaFuncAttributes attributes;
+    enum cudaFuncCache cache;
     uint32_t count;
     struct parameter *parameters;
 };
@@ -63,6 +64,7 @@ struct module *load_module(const void *data, size_t bytes, cudaError_t *status);
 struct function *function_named(struct module *module, const char *name, cudaError_t *status);
 cudaError_t symbol_named(struct module *module, const char *name, void **address, size_t *bytes);
 cudaError_t count_registers(struct function *function);
+uint32_t preference(const struct function *function);
 
 /* memory.c: what is allocated, so that pointers can be judged without asking. */
 enum place { HOST, DEVICE, MANAGED, PINNED };
@@ -183,7 +185,7 @@ char *ranges_now(size_t *bytes);
 struct launch {
     struct function *function;
     dim3 grid, block, cluster;
-    uint32_t shared, flags;
+    uint32_t shared, flags, prefers;
     cudaStream_t stream;
     struct stack stack;
     size_t bytes;
@@ -195,6 +197,7 @@ cudaError_t run_launch(const void *what);
 cudaError_t finish_waiting(cudaStream_t stream, int is_all, int must_end);
 #define COOPERATIVE 1
 #define MUST_END 2
+#define PREFERENCE_BITS 8 /* and up: preference() */
 cudaError_t launch_kernel(const void *function, dim3 grid, dim3 block, void **arguments,
                           size_t shared, cudaStream_t stream, unsigned flags, dim3 cluster);
 

@@ -29,7 +29,7 @@
    MAP       address in a reserved range, bytes of memory to put there; FREE takes it away
    COPIED    direction (cudaMemcpyKind; 0: a set), bytes, address on the device
    LAUNCH    function, grid, block, cluster, dynamic shared bytes, flags (1: cooperative, 2:
-             it may not wait for the program), the parameters' bytes side by side; the program's
+             it may not wait for the program, from 256 on what it prefers of L1), the parameters' bytes side by side; the program's
              calls that led to it, as of ALLOCATE; names of the NVTX ranges in which it lies, the
              innermost first, each with a zero behind it -> what the kernel printed
    ARRAY     channel bits x y z w, kind (cudaChannelFormatKind), width, height, depth, flags
