@@ -65,7 +65,7 @@ CACHES = (
 )
 MEMORY = "Memory: buffers are bounded, and some of them are full only after many rows."
 SAMPLING = (
-    "Sampling: a launch has a floor of some 7 ms, whatever its blocks: seven files and a manifest,"
+    "Sampling: a launch has a floor of some 5 ms, whatever its blocks: seven files and a manifest,"
     " buffers, and the kernel made ready. The 164 blocks of the transpose write to some 5,000 pages"
     " of memory besides, which the system hands out, zeroed, at 2 µs each. SpMV has 6 of 391 blocks"
     " in its sample, so that 65 times less is the most without any floor; with 16 times as many"
