@@ -45,15 +45,8 @@ import numpy as np
 from ..errors import CutraceError, nearest
 from ..native.loop import compile_module
 from ..native.value import Fixed
+from .replay.compiled import aligned, as_array, as_list, compile_if_worth, extend, rows_asked
 from .replay.count.pool import Pool, Repeated, strides
-from .replay.native.compiled import (
-    aligned,
-    as_array,
-    as_list,
-    compile_if_worth,
-    extend,
-    rows_asked,
-)
 from .replay.ordered import cache_lines as plain
 from .replay.ordered import replacement, row_lines
 from .replay.ordered.slices import cut_at_lines, slices_of
@@ -87,8 +80,6 @@ MOST_SECTORS = 8
 """Sectors of a line: what the masks hold."""
 WORD = 4
 """Bytes that are here or not as a whole, where stores go through."""
-WORTH = 1 << 13
-"""Requests from which on the compiled loop is worth its start of a tenth of a second."""
 
 _NONE = np.zeros(0, np.int64)
 _NOTHING = _NONE, _NONE, _NONE
@@ -231,7 +222,7 @@ class Cache:
 
     def step(self, batch: Batch) -> Step:
         """Serve the requests in order, with the compiled loop if there are many in all."""
-        compiled = compile_if_worth(plain.__name__, len(batch), WORTH)
+        compiled = compile_if_worth(plain, len(batch))
         pieces, whose = cut_at_lines(batch, self.line, compiled)
         unit = np.zeros(len(pieces), np.int64) if pieces.unit is None else pieces.unit
         group = whose if pieces.group is None else pieces.group
@@ -251,7 +242,7 @@ class Cache:
 
     def step_repeated(self, rows: Repeated) -> Step | None:
         """Serve requests of rows that repeat, unit after unit; None where `step` has to do it."""
-        if rows_asked[plain.__name__] + len(rows.rows) < WORTH:
+        if rows_asked[plain.__name__] + len(rows.rows) < plain.WORTH:
             return None
         compiled: Any = compile_module(row_lines.__name__)
         if not self._knows(compiled, rows.pool):
@@ -299,13 +290,7 @@ class Cache:
         return self._is_within
 
     def _serve_rows(
-        self,
-        compiled: Any,
-        pool: Pool,
-        rows: Columns,
-        requests: int,
-        kinds: Kinds,
-        counts: Ints,
+        self, compiled: Any, pool: Pool, rows: Columns, requests: int, kinds: Kinds, counts: Ints
     ) -> Columns:
         """Serve and count rows, and return what is passed on, in their order."""
         longest = int(np.diff(pool.first).max(initial=0))

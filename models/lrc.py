@@ -21,13 +21,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..errors import CutraceError
-from .replay.native.compiled import as_array, as_list, compile_if_worth, extend
+from .replay.compiled import as_array, as_list, compile_if_worth, extend
 from .replay.ordered import lrc_window as recent
 from .replay.seam import Batch, Step
 
 SECTOR = 32
-WORTH = 1 << 13
-"""Requests from which on the compiled loop is worth its start of a tenth of a second."""
 
 
 @dataclass
@@ -56,7 +54,7 @@ class Lrc:
 
     def step(self, batch: Batch) -> Step:
         """Join reads with those before them."""
-        compiled = compile_if_worth(recent.__name__, len(batch), WORTH)
+        compiled = compile_if_worth(recent, len(batch))
         change = as_list if compiled is None else as_array
         nothing, each = np.zeros(len(batch), np.int64), np.arange(len(batch))
         unit = nothing if batch.unit is None else batch.unit

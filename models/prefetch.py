@@ -23,12 +23,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..errors import CutraceError
-from .replay.native.compiled import as_array, compile_if_worth, extend
+from .replay.compiled import as_array, compile_if_worth, extend
 from .replay.ordered import stream_buffers as plain
 from .replay.seam import Batch, Ints, Step
-
-WORTH = 1 << 12
-"""Requests from which on the compiled loop is worth its start of a tenth of a second."""
 
 
 @dataclass
@@ -60,7 +57,7 @@ class Prefetch:
 
     def step(self, batch: Batch) -> Step:
         """Serve the requests in order."""
-        loops = compile_if_worth(plain.__name__, len(batch), WORTH) or plain
+        loops = compile_if_worth(plain, len(batch)) or plain
         rows = np.arange(len(batch))
         unit = np.zeros(len(batch)) if batch.unit is None else batch.unit
         group = rows if batch.group is None else batch.group

@@ -27,13 +27,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..errors import CutraceError
-from .replay.native.compiled import compile_if_worth, extend
+from .replay.compiled import compile_if_worth, extend
 from .replay.ordered import stack_distances as plain
 from .replay.ordered.slices import cut_at_lines
 from .replay.seam import Batch, Ints, Kind, Step
 
-WORTH = 1 << 12
-"""Requests from which on the compiled loop is worth its start of a tenth of a second."""
 SLICE = 1 << 18
 """Requests that are measured at a time."""
 SHARES = 32
@@ -106,7 +104,7 @@ class Reuse:
 
     def step(self, batch: Batch) -> Step:
         """Look up the requests in order."""
-        loops = compile_if_worth(plain.__name__, len(batch), WORTH) or plain
+        loops = compile_if_worth(plain, len(batch)) or plain
         pieces, whose = cut_at_lines(batch, self.line, None)
         sizes, acts = np.array([self._does(k) for k in pieces.kinds] or [(1, plain.PASS)]).T
         address, kind = pieces.addresses[:, 0], pieces.kind

@@ -33,17 +33,7 @@ import numpy as np
 
 from ..errors import CutraceError
 from .replay.rows.lanes import NONE, check_lanes, count_distinct, mark_new
-from .replay.seam import (
-    ROW_SHIFT,
-    SLICE_SHIFT,
-    Batch,
-    Bools,
-    Image,
-    Ints,
-    Kind,
-    Step,
-    join_batches,
-)
+from .replay.seam import ROW_SHIFT, SLICE_SHIFT, Batch, Bools, Image, Ints, Kind, Step, join_batches
 
 SECTOR = 32
 FILTER_BYTES = 16

@@ -9,16 +9,7 @@ from collections.abc import Iterator
 from itertools import chain, islice, pairwise
 from operator import attrgetter, gt
 
-from .schema import (
-    ADDRESS_MODES,
-    FILTER_MODES,
-    READ_MODES,
-    Array,
-    Launch,
-    Manifest,
-    Space,
-    Texture,
-)
+from .schema import ADDRESS_MODES, FILTER_MODES, READ_MODES, Array, Launch, Manifest, Space, Texture
 
 FAR = 1 << 62
 """Addresses and sizes from here on are beyond any array."""

@@ -184,11 +184,7 @@ def refuse_launch(device: Device, launch: Launch) -> str:
         (launch.threads, limits.threads_per_block, "threads a block"),
         *_axes(launch.block, limits.block_dim, "threads a block"),
         *_axes(launch.grid, limits.grid_dim, "blocks"),
-        (
-            _shared_bytes(limits, launch),
-            limits.shared_per_block,
-            "bytes of shared memory a block",
-        ),
+        (_shared_bytes(limits, launch), limits.shared_per_block, "bytes of shared memory a block"),
     ]
     for asked, most, words in checks:
         if asked > most:

@@ -16,14 +16,7 @@ import pyarrow as pa
 
 from ...traces.folder.manifest_builder import Draft
 from ...traces.outside import OutsideTotals
-from ...traces.schema import (
-    ACCESSES,
-    CONTROL,
-    LANES_ON,
-    PATHS,
-    TEXELS,
-    Launch,
-)
+from ...traces.schema import ACCESSES, CONTROL, LANES_ON, PATHS, TEXELS, Launch
 from ...traces.table.column import to_batch, to_list_batch
 from ...traces.table.dictionary import Part
 from ...traces.table.spill import PatternSpill

@@ -61,9 +61,7 @@ class ReplayOptions:
     )
     registers: int | None = option(None, "Registers a thread (default: what ptxas assigns).", "N")
     set: Mapping[str, object] = option(
-        NOTHING,
-        "Another value in the device's file, say coalescer.load=sector.",
-        "STAGE.KEY=VALUE",
+        NOTHING, "Another value in the device's file, say coalescer.load=sector.", "STAGE.KEY=VALUE"
     )
     as_if: bool = option(False, "Count a launch even on a device that would refuse it.")
     caches: bool = option(True, "Leave hits and misses out, which take most of a replay.")

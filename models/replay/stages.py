@@ -5,9 +5,10 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from .compiled import compile_if_worth
+from .count import counting
 from .count.pool import Repeated
 from .device.wiring import Wire
-from .native.loops import counting_loops
 from .seam import Batch, Ints, Model, Step, join_batches
 
 Answers = Mapping[str, Ints]
@@ -173,7 +174,7 @@ def _sum_by_row(columns: Sequence[Ints], row: Ints, rows: int) -> Ints:
 def _sum_by_group(columns: Sequence[Ints], whose: Ints, groups: int) -> Ints:
     """Add up answers, (m,) each, that belong to `whose` (m,) of some groups."""
     total = np.zeros((len(columns), groups), np.int64)
-    loops = counting_loops(0)
+    loops = compile_if_worth(counting, 0)
     for sums, column in zip(total, columns, strict=True):
         if loops is not None:
             loops.add_up(column, whose, sums)

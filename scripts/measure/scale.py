@@ -21,8 +21,8 @@ from bench import machine
 from scale_kernels import ROWS, Record, record_loop, record_spmv, record_transpose
 
 import cutrace
+from cutrace.models.replay.compiled import rows_asked
 from cutrace.models.replay.device.device import load_devices
-from cutrace.models.replay.native.compiled import rows_asked
 from cutrace.models.replay.options import ReplayOptions
 from cutrace.models.replay.ordered import cache_lines as lines
 from cutrace.models.replay.replay import replay

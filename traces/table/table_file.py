@@ -165,10 +165,7 @@ class TableFile:
 
 
 def table_bytes(
-    schema: pa.Schema,
-    batches: Sequence[pa.RecordBatch],
-    label: str,
-    codec: str | pa.Codec = "lz4",
+    schema: pa.Schema, batches: Sequence[pa.RecordBatch], label: str, codec: str | pa.Codec = "lz4"
 ) -> pa.Buffer:
     """Return the file of a table: one of a few rows takes a system call, not one for each part."""
     stream = pa.BufferOutputStream()

@@ -12,9 +12,9 @@ from math import lcm
 import numpy as np
 import pyarrow as pa
 
+from ..compiled import compile_if_worth
 from ..device.device import Device
 from ..device.wiring import Wire
-from ..native.loops import counting_loops
 from ..rows.arrays import Zones
 from ..rows.numbering import number_rows
 from ..rows.patterns import Shapes
@@ -23,6 +23,7 @@ from ..schedule.place import Placement
 from ..schedule.schedule import Schedule
 from ..seam import Ints, Kind
 from ..stages import Answers, Stages
+from . import counting
 from .compiled_tally import CompiledTally
 from .counts import Groups, Ledger, group_rows
 from .tally import SLICE, Distinct, join, read_chunk, tally
@@ -79,7 +80,7 @@ class AccessCounter:
 
     def _count(self, batch: pa.RecordBatch) -> Distinct:
         """Find the distinct rows of a batch."""
-        if (loops := counting_loops(batch.num_rows)) is not None:
+        if (loops := compile_if_worth(counting, batch.num_rows)) is not None:
             return self._compiled.count(loops, batch)
         chunk = read_chunk(batch, self._sites, self._shapes, self._zones)
         return tally(chunk, self._period, len(self._zones.names), self._placements)

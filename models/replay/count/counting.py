@@ -1,7 +1,7 @@
-"""Numbering rows, a loop over one after another.
+"""Numbering, counting and repeating rows, loops over one after another.
 
-Plain integers and sequences for `compiled.py`, called by `compiled_tally.py`; `tally.py` says the
-same in arrays, which is quick where rows are few.
+Plain integers and sequences for `compiled.py`. `tally.py` says what `compiled_tally.py` calls in
+arrays, and `pool.py` what it calls: that is quick where rows are few.
 
 - `rows`: (pc, space, base, block), each (n,), as the trace has them.
 - `named`: (pattern, first, shape): the rows' patterns, (n,), and the shape of each pattern from
@@ -22,6 +22,8 @@ SITE, SHAPE, PHASE, ZONE, MIXED = 0, 1, 2, 3, 4
 NUMBER, BLOCK, LENGTH = 0, 1, 2
 FAR = 1 << 62
 SPREAD = 0x9E3779B1
+WORTH = 1 << 15
+"""Rows from which on the compiled loops pay."""
 
 
 def mark_patterns(pattern: Any, first: int, seen: Any) -> None:
@@ -197,6 +199,25 @@ def sum_groups(
                 many[scope, whose] += often
                 for column in range(len(table)):
                     sums[scope, whose, column] += often * table[column, asked]
+
+
+def repeat(pool: Any, stride: Any, rows: Any, made: Any) -> None:
+    """Make the requests of rows, one row's after another's.
+
+    `pool` is (first, kind, address), as `Pool` has them, and `stride` (kinds,) by how many bytes a
+    request moves for each byte that its row does. `rows` are (number, shift, row), each (n,), and
+    `made` are (address, kind, row), each (requests,).
+    """
+    first, kinds, addresses = pool
+    numbers, shifts, whose = rows
+    many = 0
+    for place in range(len(numbers)):
+        number, shift = numbers[place], shifts[place]
+        for one in range(first[number], first[number + 1]):
+            made[0][many] = addresses[one] + shift * stride[kinds[one]]
+            made[1][many] = kinds[one]
+            made[2][many] = whose[place]
+            many += 1
 
 
 def add_up(values: Any, group: Any, sums: Any) -> None:

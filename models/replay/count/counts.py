@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 from ....traces.schema import Launch
 from ....traces.table.unique import sorted_unique
 from ...analyses.occupancy import Occupancy
+from ..compiled import compile_if_worth
 from ..device.wiring import Wire
-from ..native.loops import counting_loops
 from ..rows.arrays import MIXED, Zones
 from ..rows.numbering import number_rows
 from ..rows.sites import SPACES, Sites
 from ..seam import Bools, Ints, Kind
+from . import counting
 
 KEYS = ("pc", "array", "scope")
 
@@ -74,7 +75,7 @@ class Groups:
         """
         many = np.zeros((times.shape[1], len(self.site)), np.int64)
         sums = np.zeros((*many.shape, len(table)), np.int64)
-        if (loops := counting_loops(0)) is not None:
+        if (loops := compile_if_worth(counting, 0)) is not None:
             loops.sum_groups(self.rows, self.group, table, number, times, many, sums)
             return many, sums
         starts = np.flatnonzero(np.diff(self.group, prepend=-1))
@@ -135,13 +136,7 @@ class Ledger:
         self._sums = dict.fromkeys((False, True), nothing)
 
     def add(
-        self,
-        wire: Wire,
-        groups: Groups,
-        times: Ints,
-        table: Ints,
-        number: Ints,
-        mixed: bool,
+        self, wire: Wire, groups: Groups, times: Ints, table: Ints, number: Ints, mixed: bool
     ) -> None:
         """Add a stage's answers to rows that occurred `times` (n, scopes).
 

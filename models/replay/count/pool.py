@@ -6,9 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..native.loops import repeating_loops
+from ..compiled import compile_if_worth
 from ..schedule.episodes import list_ranges
 from ..seam import Batch, Bools, Ints, Kind, join_batches
+from . import counting
 
 LOCAL_STRIDE = 32
 """A byte of a thread's local memory moves what its warp does by as many: words are interleaved."""
@@ -31,7 +32,7 @@ class Pool:
         stride = strides(self.kinds)
         requests = int(many.sum())
         lanes: Bools = np.ones((requests, 1), np.bool_)
-        if (loops := repeating_loops(requests)) is not None:
+        if (loops := compile_if_worth(counting, requests)) is not None:
             made = tuple(np.empty(requests, np.int64) for _ in range(3))
             pool, rows = (self.first, self.kind, self.address), (number, shift, row)
             loops.repeat(pool, stride, rows, made)

@@ -38,57 +38,30 @@ class _Feature:
     used_by: Callable[[Instruction], bool]
 
 
-def _is_atomic(row: Instruction, space: str, *bytes_: int) -> bool:
-    return (
-        row["access"] in ("atomic", "reduction")
-        and row["space"] == space
-        and row["bytes"] in bytes_
-    )
+def _copies(row: Instruction) -> bool:
+    return row["access"] == "copy" and row["bytes"] != 0
 
 
-_FEATURES: Sequence[_Feature] = (
+def _loads_matrices(row: Instruction) -> bool:
+    return row["opcode"] in ("ldmatrix", "stmatrix")
+
+
+def _atomic(space: str, size: int) -> Callable[[Instruction], bool]:
+    """Return what tells atomics of so many bytes on a state space."""
+    kinds = [(access, space, size) for access in ("atomic", "reduction")]
+    return lambda row: (row["access"], row["space"], row["bytes"]) in kinds
+
+
+_FEATURES = (
     _Feature(
-        "read-only loads",
-        READ_ONLY_SINCE,
-        "plain global loads",
-        lambda row: row["cache"] == "nc",
+        "read-only loads", READ_ONLY_SINCE, "plain global loads", lambda r: r["cache"] == "nc"
     ),
-    _Feature(
-        "asynchronous copies",
-        (8, 0),
-        "a load and a store",
-        lambda row: row["access"] == "copy" and row["bytes"] != 0,
-    ),
-    _Feature(
-        "matrix loads",
-        (7, 5),
-        "16 bytes for each row of a matrix",
-        lambda row: row["opcode"] in ("ldmatrix", "stmatrix"),
-    ),
-    _Feature(
-        "32-bit atomics on global memory",
-        (1, 1),
-        "on 1.1",
-        lambda row: _is_atomic(row, "global", 4),
-    ),
-    _Feature(
-        "64-bit atomics on global memory",
-        (1, 2),
-        "on 1.2",
-        lambda row: _is_atomic(row, "global", 8),
-    ),
-    _Feature(
-        "atomics on shared memory",
-        (1, 2),
-        "on 1.2",
-        lambda row: _is_atomic(row, "shared", 4),
-    ),
-    _Feature(
-        "64-bit atomics on shared memory",
-        (2, 0),
-        "on 2.0",
-        lambda row: _is_atomic(row, "shared", 8),
-    ),
+    _Feature("asynchronous copies", (8, 0), "a load and a store", _copies),
+    _Feature("matrix loads", (7, 5), "16 bytes for each row of a matrix", _loads_matrices),
+    _Feature("32-bit atomics on global memory", (1, 1), "on 1.1", _atomic("global", 4)),
+    _Feature("64-bit atomics on global memory", (1, 2), "on 1.2", _atomic("global", 8)),
+    _Feature("atomics on shared memory", (1, 2), "on 1.2", _atomic("shared", 4)),
+    _Feature("64-bit atomics on shared memory", (2, 0), "on 2.0", _atomic("shared", 8)),
 )
 """CUDA C Programming Guide 4.2, table F-1 (1.x, 2.x); 7.5, G.4 (3.5); 13, 10.26 and PTX ISA."""
 

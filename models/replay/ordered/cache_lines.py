@@ -54,6 +54,8 @@ WAY_BITS, NEVER = 24, 1 << 62
 """Bits of a line's number in its set, and a time that never comes."""
 AHEAD, TOGETHER = 256, 8
 """Requests whose sets are found together, and integers that a processor reads at once."""
+WORTH = 1 << 13
+"""Requests from which on the compiled loop is worth its start of a tenth of a second."""
 START = 8
 """Cycles that an instruction takes before its first line is looked up."""
 

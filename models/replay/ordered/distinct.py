@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..compiled import as_lists, compile_if_worth
 from ..count.accesses import Track
 from ..count.counting import NONE
 from ..count.pool import Pool, Repeated, extend_pool, join_flows, make_pool
-from ..native.compiled import as_lists
-from ..native.loops import holding_loops
 from ..rows.patterns import Shapes
 from ..seam import Batch, Bools, Ints
 from ..stages import Flow, Stages
@@ -89,7 +88,7 @@ class DistinctRows:
         rows = np.empty(len(order), CHOSEN)
         unit = np.empty((len(units), len(order)), np.int32)
         told: Any = order, held, (*seats, self.track.local_bytes)
-        loops: ModuleType = holding_loops(len(order)) or plain
+        loops: ModuleType = compile_if_worth(plain, len(order)) or plain
         if loops is plain:
             told, windows = as_lists((told, windows))
         table = self._slots, self._found, self._head

@@ -10,13 +10,13 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ....traces.table.unique import sorted_places
+from ..compiled import aligned, as_lists, compile_if_worth
 from ..count.accesses import Track
 from ..count.counting import FAR, NONE
-from ..native.compiled import aligned, as_lists
-from ..native.loops import holding_loops, ordering_loops
 from ..rows.arrays import Zones
 from ..rows.reach import Named, Reaches
 from ..rows.sites import Sites
+from ..schedule import turns
 from ..schedule.place import SCOPE_NAMES
 from ..seam import Bools, Ints
 from . import held_rows as plain
@@ -112,10 +112,10 @@ class Held:
         """
         names = ("block", "warp", "step", "pc", "space", "base")
         block, warp, step, pc, space, base = (_raw(batch, name) for name in names)
-        turns = self.track.order.find_intervals(block, warp, step)
-        rows = block, warp, *(t.astype(np.uint32, copy=False) for t in turns), pc, space, base
+        intervals = self.track.order.find_intervals(block, warp, step)
+        rows = block, warp, *(i.astype(np.uint32, copy=False) for i in intervals), pc, space, base
         self._make_room(len(pc))
-        loops, start = holding_loops(len(pc)) or plain, 0
+        loops, start = compile_if_worth(plain, len(pc)) or plain, 0
         while start < len(pc):
             start = self._take(loops, (*rows, named[0]), named, reaches, start)
             if start < 0:
@@ -182,7 +182,7 @@ class Held:
     def order(self, done: int) -> Iterator[Ints]:
         """Yield the numbers of the rows of waves before `done`, in the order they happen in."""
         rows, order = self.columns()[:4], self.track.order
-        if (loops := ordering_loops(self.many)) is not None:
+        if (loops := compile_if_worth(turns, self.many)) is not None:
             keys = self._keys[: self.many]
             found = order.order_runs(loops, keys, done) if self._has_keys else None
             if found is None and (alone := order.order_compiled(loops, rows, done)) is not None:

@@ -24,6 +24,9 @@ from ..schedule.turns import TURN_BITS, key_of
 FIELDS = ("block", "warp", "interval", "since", "base", "pattern", "group")
 MADE = ("number", "shift", "group")
 GROUPS, HELD, LOWEST, BEYOND = 0, 1, 2, 3
+WORTH = 1 << 12
+"""Rows from which on the compiled loops pay; caches, if a device has any, load a compiler before so
+many have come."""
 AHEAD = 24
 """Rows whose places are asked for before they are looked at."""
 SAMPLED = (1 << 32) - 1

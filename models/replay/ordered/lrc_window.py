@@ -15,6 +15,8 @@ from typing import Any
 
 BUCKETS = 256
 SECTOR_BITS = 5
+WORTH = 1 << 13
+"""Requests from which on the compiled loop is worth its start of a tenth of a second."""
 GOLDEN, LOW, SHIFT = 0x9E3779B1, 0x7FFFFFFF, 24
 NONE = -1
 

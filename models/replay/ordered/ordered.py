@@ -12,10 +12,11 @@ import numpy as np
 import pyarrow as pa
 
 from ....traces.schema import Space
+from ..compiled import compile_if_worth
+from ..count import counting
 from ..count.accesses import Track
 from ..count.pool import Pool, join_flows, make_pool
 from ..count.samples import locate
-from ..native.loops import counting_loops
 from ..rows.arrays import Zones
 from ..rows.patterns import Shapes
 from ..rows.reach import Named, Reaches
@@ -239,7 +240,7 @@ def read_in_order(
     filled = (batch for batch in trace.access_batches() if batch.num_rows)
     for batch, settled in zip(filled, floors[1:].tolist(), strict=True):
         take(batch)
-        named = reaches.name(counting_loops(0), batch["pattern"].to_numpy())
+        named = reaches.name(compile_if_worth(counting, 0), batch["pattern"].to_numpy())
         for ordering in orderings:
             ordering.take(batch, named, reaches)
             ordering.release(settled)

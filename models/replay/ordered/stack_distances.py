@@ -45,6 +45,8 @@ SMALLEST, GROWS = 16, 8
 """Slots that a stack has at first, and how many for each of its lines it may take, with the smaller
 tables that it had before; turns are as many."""
 NEVER = 1 << 62
+WORTH = 1 << 12
+"""Requests from which on the compiled loop is worth its start of a tenth of a second."""
 
 
 def measure(

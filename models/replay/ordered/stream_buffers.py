@@ -15,6 +15,8 @@ from typing import Any
 
 BLOCK, BUFFERS, DEPTH, PAGE = 0, 1, 2, 3
 READS, HITS, PREFETCHES, COLUMNS = 0, 1, 2, 3
+WORTH = 1 << 12
+"""Requests from which on the compiled loop is worth its start of a tenth of a second."""
 
 
 def serve(

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....errors import CutraceError
-from ..native.loops import touching_loops
+from ..compiled import compile_if_worth
 from ..seam import Batch, Bools, Ints
 from . import touching
 
@@ -101,7 +101,7 @@ def distinct_bytes(ordered: Ints, width: int) -> Ints:
     >>> distinct_bytes(np.array([[0, 2, 8, 8, NONE]]), 4)
     array([10])
     """
-    if (loops := touching_loops(len(ordered))) is not None:
+    if (loops := compile_if_worth(touching, len(ordered))) is not None:
         distinct = np.empty(len(ordered), np.int64)
         loops.count_bytes(ordered, width, distinct)
         return distinct

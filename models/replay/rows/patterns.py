@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ..native.loops import touching_loops
+from ..compiled import compile_if_worth
 from ..seam import Batch, Ints, Kind, Touched
+from . import touching
 from .lanes import order_lanes, unpack_masks
 from .numbering import number_rows
 
@@ -72,7 +73,7 @@ class Shapes:
 
     def measure(self, kinds: tuple[Kind, ...], kind: Ints, base: Ints, pattern: Ints) -> Batch:
         """Return what `rebuild` does, with what its rows touch in the place of their order."""
-        if (loops := touching_loops(len(kind))) is None:
+        if (loops := compile_if_worth(touching, len(kind))) is None:
             return self.rebuild(kinds, kind, base, pattern)
         active, offsets = self.store.take(pattern)
         addresses, on = np.empty(offsets.shape, np.int64), np.empty(offsets.shape, np.bool_)

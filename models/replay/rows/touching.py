@@ -11,6 +11,8 @@ from typing import Any
 
 NONE = (1 << 63) - (1 << 12)
 LAST = (1 << 31) - 1
+WORTH = 1 << 15
+"""Rows from which on the compiled loops pay."""
 SECTOR_BITS, SECTORS_BITS = 5, 2
 """Of a sector's bytes, and of the sectors of a line."""
 LINE_BITS = SECTOR_BITS + SECTORS_BITS

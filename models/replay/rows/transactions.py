@@ -9,8 +9,9 @@ from functools import cached_property
 
 import numpy as np
 
-from ..native.loops import touching_loops
+from ..compiled import compile_if_worth
 from ..seam import Bools, Ints, Touched
+from . import touching
 from .lanes import NONE, count_true, distinct_bytes, is_aligned, mark_new, order_lanes
 
 SECTOR = 32
@@ -190,7 +191,7 @@ def count_units(group: Lanes, unit: int) -> Totals:
             leaving = by_sectors
         else:
             leaving[:, -1] = by_sectors.sum(axis=1)
-    elif (loops := touching_loops(len(group))) is None:
+    elif (loops := compile_if_worth(touching, len(group))) is None:
         leaving = _together(*_touched(group, unit), unit)
     else:
         lines, shift = leaving[:, unit // SECTOR - 1 :], unit.bit_length() - 1

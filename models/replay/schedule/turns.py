@@ -15,6 +15,8 @@ from typing import Any
 TURN_BITS, DIGIT = 2, 11
 """A turn has 1 << TURN_BITS instructions; and so many bits are sorted by in one pass."""
 FAR, NONE = 1 << 62, -1
+WORTH = 1 << 12
+"""Rows from which on the compiled loops pay."""
 ROW_BITS = 32
 """Bits of a row's number below what it is sorted by."""
 

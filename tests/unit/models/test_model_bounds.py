@@ -9,9 +9,9 @@ from cutrace.native.loop_expression import CHECKED
 
 SCRIPT = """
 import numpy as np
-from cutrace.models.cache import Cache, WORTH
+from cutrace.models.cache import Cache
 from cutrace.models.replay.ordered import cache_lines
-from cutrace.models.replay.native.compiled import rows_asked
+from cutrace.models.replay.compiled import rows_asked
 from cutrace.models.replay.seam import Batch, Kind
 
 SPACES = dict(line=128, sector=32, serves=["global", "local"])
@@ -44,7 +44,7 @@ for keys in CACHES:
         step = cache.step(batch)
         for name, column in step.counts.items():
             sums[name] = sums.get(name, 0) + int(column.sum())
-    assert rows_asked[cache_lines.__name__] > WORTH
+    assert rows_asked[cache_lines.__name__] > cache_lines.WORTH
     assert sums["reads"] > sums["read_hits"] > 0, sums
 print("served", rows_asked[cache_lines.__name__])
 """

@@ -25,8 +25,8 @@ from hypothesis import strategies as st
 
 from cutrace.errors import CutraceError
 from cutrace.models import cache as cache_module
-from cutrace.models.cache import WORTH, Cache
-from cutrace.models.replay.native.compiled import rows_asked
+from cutrace.models.cache import Cache
+from cutrace.models.replay.compiled import rows_asked
 from cutrace.models.replay.ordered import cache_lines as lines
 from cutrace.models.replay.ordered.cache_lines import bank_of
 from cutrace.models.replay.seam import Batch, Kind
@@ -386,7 +386,7 @@ def test_counts_do_not_depend_on_batches_nor_on_the_compiler(data: st.DataObject
     )
     assert whole == slices
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(rows_asked, lines.__name__, WORTH)
+        patch.setitem(rows_asked, lines.__name__, lines.WORTH)
         assert serve_in_parts(batch, keys, [many]) == whole
         patch.setattr(cache_module, "SLICE", 7)
         assert serve_in_parts(batch, keys, [many]) == whole

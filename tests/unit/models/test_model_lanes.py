@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from cutrace.models.coalescer import Coalescer
-from cutrace.models.replay.native import loops
+from cutrace.models.replay.rows import touching
 from cutrace.models.replay.rows.lanes import count_true, distinct_bytes, order_lanes
 from cutrace.models.replay.rows.patterns import Shapes
 from cutrace.models.replay.seam import Batch, Bools, Ints, Kind
@@ -32,7 +32,7 @@ def units(row: Ints, active: Bools, width: int, unit: int) -> set[int]:
 @pytest.fixture(params=[0, 1 << 60], ids=["compiled", "arrays"])
 def worth(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
     """Let the first row be worth compiling for, or none."""
-    monkeypatch.setattr(loops, "TOUCHING_WORTH", request.param)
+    monkeypatch.setattr(touching, "WORTH", request.param)
 
 
 @pytest.mark.usefixtures("worth")
@@ -96,7 +96,7 @@ def test_lanes_that_are_on_are_counted_however_many_there_are(many: int) -> None
 def test_what_rows_touch_is_counted_once_for_all_stages(
     spread: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(loops, "TOUCHING_WORTH", 0)
+    monkeypatch.setattr(touching, "WORTH", 0)
     random = np.random.default_rng(spread)
     offsets = random.integers(-spread // 2, spread // 2, (ROWS, 32)).astype(np.int32)
     masks = random.integers(1, 1 << 32, ROWS, np.uint32)

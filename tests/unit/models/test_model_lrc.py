@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cutrace.errors import CutraceError
-from cutrace.models.lrc import WORTH, Lrc
-from cutrace.models.replay.native.compiled import rows_asked
+from cutrace.models.lrc import Lrc
+from cutrace.models.replay.compiled import rows_asked
 from cutrace.models.replay.ordered import lrc_window as recent
 from cutrace.models.replay.seam import Kind, Step
 
@@ -98,7 +98,7 @@ def test_counts_do_not_depend_on_batches(reads: list[tuple[int, int, int]], size
         begin = end
     assert found == whole
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(rows_asked, recent.__name__, WORTH)
+        patch.setitem(rows_asked, recent.__name__, recent.WORTH)
         assert column(Lrc(line=128, window=3).step(batch), "joined") == whole
 
 

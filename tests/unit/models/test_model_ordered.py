@@ -10,9 +10,8 @@ import pytest
 from hand_trace import Access, instruction, launch, write_rows
 from warps import BASE, warp
 
+from cutrace.models.replay.compiled import rows_asked
 from cutrace.models.replay.device.device import load_device
-from cutrace.models.replay.native import loops
-from cutrace.models.replay.native.compiled import rows_asked
 from cutrace.models.replay.options import ReplayOptions
 from cutrace.models.replay.ordered import distinct, held, held_rows, line, ordered
 from cutrace.models.replay.replay import replay
@@ -140,8 +139,8 @@ def many_loads(path: Path) -> Trace:
         (line, "REQUESTS", 1),
         (ordered, "TAKEN", 5),
         (line, "WORTH", 0),
-        (loops, "HOLDING_WORTH", -1),
-        (loops, "ORDERING_WORTH", -1),
+        (held_rows, "WORTH", -1),
+        (turns, "WORTH", -1),
     ],
 )
 def test_nothing_depends_on_how_many_rows_are_looked_at_together(

@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cutrace.models import cache as cache_module
-from cutrace.models.cache import WORTH, Cache
-from cutrace.models.replay.count import repeating
+from cutrace.models.cache import Cache
+from cutrace.models.replay.compiled import rows_asked
+from cutrace.models.replay.count import counting
 from cutrace.models.replay.count.pool import Pool, Repeated, extend_pool, make_pool
-from cutrace.models.replay.native.compiled import rows_asked
-from cutrace.models.replay.native.loops import REPEATING_WORTH
 from cutrace.models.replay.ordered import cache_lines, row_lines
+from cutrace.models.replay.ordered.cache_lines import WORTH
 from cutrace.models.replay.ordered.distinct import CHOSEN
 from cutrace.models.replay.seam import Batch, Kind, Step
 
@@ -31,7 +31,7 @@ def test_rows_have_the_requests_of_the_row_that_they_repeat_moved(
         (GLOBAL, LOCAL), np.array([0, 0, 1]), np.array([0, 32, 1024]), np.array([0, 2, 2, 3])
     )
     number, shift, row = np.array([2, 0, 1, 0]), np.array([4, 64, 8, 0]), np.array([5, 6, 7, 9])
-    monkeypatch.setitem(rows_asked, repeating.__name__, REPEATING_WORTH if compiled else 0)
+    monkeypatch.setitem(rows_asked, counting.__name__, counting.WORTH if compiled else 0)
     made = pool.repeat(number, shift, row)
     assert made.addresses[:, 0].tolist() == [1024 + 4 * 32, 64, 32 + 64, 0, 32]
     assert made.kind.tolist() == [1, 0, 0, 0, 0]

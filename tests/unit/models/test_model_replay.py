@@ -11,12 +11,13 @@ from warps import BASE, FULL, warp
 
 from cutrace.errors import CutraceError
 from cutrace.models.replay.count import accesses as accesses_module
+from cutrace.models.replay.count import counting
 from cutrace.models.replay.count.counts import LaunchCounts
 from cutrace.models.replay.device.catalog import FOLDER
 from cutrace.models.replay.device.device import load_device
-from cutrace.models.replay.native import loops
 from cutrace.models.replay.options import ReplayOptions
 from cutrace.models.replay.replay import replay
+from cutrace.models.replay.rows import touching
 from cutrace.traces.reader import LaunchTrace, read_trace
 from cutrace.traces.schema import Array, Space
 from cutrace.traces.writer import TraceWriter
@@ -293,8 +294,8 @@ def test_totals_do_not_depend_on_the_size_of_batches_nor_on_the_compiler(
         patch.setattr(accesses_module, "SLICE", size)
         patch.setattr(accesses_module, "ASKED", asked)
         patch.setattr(accesses_module, "HELD", held)
-        patch.setattr(loops, "COUNTING_WORTH", worth)
-        patch.setattr(loops, "TOUCHING_WORTH", worth)
+        patch.setattr(counting, "WORTH", worth)
+        patch.setattr(touching, "WORTH", worth)
         for one_way, another in zip(whole, replay(trace, devices), strict=True):
             assert one_way.counts.equals(another.counts)
             assert one_way.mixed.equals(another.mixed)

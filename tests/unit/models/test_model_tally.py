@@ -5,12 +5,11 @@ import pyarrow as pa
 import pytest
 
 from cutrace.errors import CutraceError
+from cutrace.models.replay.compiled import compile_if_worth, rows_asked
 from cutrace.models.replay.count import counting
 from cutrace.models.replay.count.compiled_tally import CompiledTally
 from cutrace.models.replay.count.counts import group_rows
 from cutrace.models.replay.count.tally import Distinct, read_chunk, tally
-from cutrace.models.replay.native import loops
-from cutrace.models.replay.native.compiled import compile_if_worth
 from cutrace.models.replay.rows import reach
 from cutrace.models.replay.rows.arrays import Zones, cut_zones
 from cutrace.models.replay.rows.patterns import Shapes
@@ -138,10 +137,10 @@ def test_the_loops_refuse_a_row_in_a_space_that_its_instruction_cannot_reach() -
         count_both(broken, shapes, 128, [place(Chip(2, 1, 1.0), BLOCKS)])
 
 
-def test_loops_are_compiled_once_enough_rows_have_come() -> None:
-    name = counting.__name__
-    assert compile_if_worth(name, 0, 1 << 60) is None
-    assert compile_if_worth(name, 1, 0) is not None
+def test_loops_are_compiled_once_enough_rows_have_come(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(rows_asked, counting.__name__, counting.WORTH)
+    assert compile_if_worth(counting, 0) is None
+    assert compile_if_worth(counting, 1) is not None
 
 
 def test_the_loops_know_how_many_spaces_there_are() -> None:
@@ -150,7 +149,7 @@ def test_the_loops_know_how_many_spaces_there_are() -> None:
 
 @pytest.mark.parametrize("worth", [-1, 1 << 60], ids=["compiled", "arrays"])
 def test_sums_are_of_each_group_and_scope(worth: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loops, "COUNTING_WORTH", worth)
+    monkeypatch.setattr(counting, "WORTH", worth)
     site, zone = np.array([8, 16, 8, 8]), np.array([0, 0, 1, 0])
     times = np.array([[1, 0], [2, 3], [0, 5], [0, 7]])
     table = np.array([[10, 20, 30], [1, 0, 0]])

@@ -7,8 +7,8 @@ from cases.cache_case import LOAD, STORE, batch_of
 
 from cutrace.errors import CutraceError
 from cutrace.models.prefetch import Prefetch
+from cutrace.models.replay.compiled import rows_asked
 from cutrace.models.replay.device.conformance import check_model
-from cutrace.models.replay.native.compiled import rows_asked
 from cutrace.models.replay.ordered import stream_buffers
 from cutrace.models.replay.seam import Step
 

@@ -8,8 +8,7 @@ import pytest
 from cases.cache_case import LOAD, ask, batch_of, make_cache, totals
 
 from cutrace.errors import CutraceError
-from cutrace.models.cache import WORTH
-from cutrace.models.replay.native.compiled import rows_asked
+from cutrace.models.replay.compiled import rows_asked
 from cutrace.models.replay.ordered import cache_lines
 
 WAYS = 4
@@ -73,7 +72,7 @@ def test_a_policy_finds_what_its_reference_finds(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     if is_compiled:
-        monkeypatch.setitem(rows_asked, cache_lines.__name__, WORTH)
+        monkeypatch.setitem(rows_asked, cache_lines.__name__, cache_lines.WORTH)
     draw = np.random.default_rng(5)
     mixed = (draw.zipf(1.3, 1500) % 9).tolist()
     scans = [

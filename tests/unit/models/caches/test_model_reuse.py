@@ -9,10 +9,10 @@ from cases.cache_case import ATOMIC, LOAD, STORE, ask, batch_of, make_cache, tot
 
 from cutrace.analyzer.reuse.reuse import error_of
 from cutrace.errors import CutraceError
-from cutrace.models.replay.native.compiled import rows_asked
+from cutrace.models.replay.compiled import rows_asked
 from cutrace.models.replay.ordered import cache_lines, stack_distances
 from cutrace.models.replay.seam import Batch
-from cutrace.models.reuse import WORTH, Reuse
+from cutrace.models.reuse import Reuse
 
 ROOMS = (1, 2, 3, 5, 8, 16, 31, 64, 100, 128, 256, 300)
 
@@ -36,7 +36,7 @@ def test_misses_are_those_of_replays_at_twelve_sizes(
 ) -> None:
     """3,000 accesses in batches of `many`, which the tree of a unit has no room for at first."""
     if many > 7:
-        monkeypatch.setitem(rows_asked, stack_distances.__name__, WORTH)
+        monkeypatch.setitem(rows_asked, stack_distances.__name__, stack_distances.WORTH)
     lines = np.random.default_rng(3).zipf(1.3, 3000) % 300
     requests = [(LOAD, 128 * int(line)) for line in lines]
     reuse, found = make_reuse(*ROOMS), dict.fromkeys(ROOMS, 0)
@@ -89,7 +89,7 @@ def test_a_sample_is_within_its_error_of_the_exact_curve_19_times_in_20(
     """30 streams of 20,000 requests each for up to 5,000 lines, of which one in 8 is looked at: at
     95 in 100, 4 of 30 streams or more lie outside one time in 16, 6 or more one in 300.
     """
-    monkeypatch.setitem(rows_asked, stack_distances.__name__, WORTH)
+    monkeypatch.setitem(rows_asked, stack_distances.__name__, stack_distances.WORTH)
     rooms, many = (64, 256, 1024, 2048), 20_000
     outside, told = dict.fromkeys(rooms, 0), dict.fromkeys(rooms, 0)
     row = np.arange(many)

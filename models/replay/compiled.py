@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ....native.loop import compile_module
-from ..seam import Ints
+from ...native.loop import compile_module
+from .seam import Ints
 
 NEAR = 64
 """Bytes that a processor reads together."""
@@ -17,11 +17,11 @@ rows_asked: Counter[str] = Counter()
 """Rows that have come for each module's loops: what tells a small trace from a large one."""
 
 
-def compile_if_worth(name: str, rows: int, worth: int) -> ModuleType | None:
-    """Return `compile_module(name)` once more than `worth` rows have come, these `rows` included;
-    None before."""
-    rows_asked[name] += rows
-    return compile_module(name) if rows_asked[name] > worth else None
+def compile_if_worth(loops: ModuleType, rows: int) -> ModuleType | None:
+    """Return the loops of a module compiled once more rows have come for them than its WORTH, these
+    `rows` included; None before."""
+    rows_asked[loops.__name__] += rows
+    return compile_module(loops.__name__) if rows_asked[loops.__name__] > loops.WORTH else None
 
 
 def extend(values: Any, size: int, more: int) -> Any:
