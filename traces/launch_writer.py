@@ -8,7 +8,6 @@ taken too. The caller may reuse its arrays as soon as a method returns, unless i
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 from weakref import finalize
 
@@ -189,12 +188,7 @@ class LaunchWriter:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         try:
             if kind is None:
                 self.close()

@@ -1,62 +1,38 @@
 """Does a trace keep what FORMAT.md promises? The checks, in order, and their findings."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TypeAlias
 
 from ..errors import CutraceError
-from .checks.check_access import (
-    check_access_lanes,
-    check_addresses,
-    check_patterns,
-    check_spaces,
-    check_texels,
-    check_widths,
-)
-from .checks.check_agreement import check_accesses_ran, check_texels_ran
-from .checks.check_code import check_instructions, check_lanes_on
-from .checks.check_control import (
-    check_all_warps_ran,
-    check_control_lanes,
-    check_control_steps,
-    check_path_entries,
-)
-from .checks.check_kept import check_kept_control, check_kept_rows, check_kept_texels
+from .checks import check_access as access
+from .checks import check_code as code
+from .checks import check_control as control
+from .checks import check_kept as kept
+from .checks import check_order as order
 from .checks.check_manifest import check_events, check_folders, check_warps
-from .checks.check_order import check_access_order, check_texel_order
-from .checks.check_outside import check_outside_rows
 from .checks.recorded import Finding, Recorded
 from .reader import LaunchTrace, Trace
 
 Check: TypeAlias = Callable[[Recorded], Iterator[Finding]]
 
-STAGES: tuple[tuple[tuple[str, Check], ...], ...] = (
-    (("instructions", check_instructions),),
-    (
-        ("patterns", check_patterns),
-        ("paths", check_path_entries),
-    ),
-    (
-        ("lanes_on", check_lanes_on),
-        ("control", check_control_lanes),
-        ("control", check_control_steps),
-        ("control", check_all_warps_ran),
-        ("control", check_kept_control),
-        ("accesses", check_spaces),
-        ("accesses", check_widths),
-        ("accesses", check_kept_rows),
-        ("accesses", check_access_lanes),
-        ("accesses", check_access_order),
-        ("accesses", check_addresses),
-        ("accesses", check_outside_rows),
-        ("texels", check_texels),
-        ("texels", check_kept_texels),
-        ("texels", check_texel_order),
-    ),
-    (
-        ("accesses", check_accesses_ran),
-        ("texels", check_texels_ran),
-    ),
+STAGES: tuple[Mapping[str, Sequence[Check]], ...] = (
+    {"instructions": [code.check_instructions]},
+    {"patterns": [access.check_patterns], "paths": [control.check_path_entries]},
+    {
+        "lanes_on": [code.check_lanes_on],
+        "control": [
+            *(control.check_control_lanes, control.check_control_steps),
+            *(control.check_all_warps_ran, kept.check_kept_control),
+        ],
+        "accesses": [
+            *(access.check_spaces, access.check_widths, kept.check_kept_rows),
+            *(access.check_access_lanes, order.check_access_order),
+            *(access.check_addresses, access.check_outside_rows),
+        ],
+        "texels": [access.check_texels, kept.check_kept_texels, order.check_texel_order],
+    },
+    {"accesses": [control.check_accesses_ran], "texels": [control.check_texels_ran]},
 )
 """What is checked of a launch. A stage builds on those before: it is skipped if one of them broke.
 
@@ -92,8 +68,9 @@ def _verify_launch(launch: LaunchTrace) -> list[str]:
     for stage in STAGES:
         if found:
             break
-        for table, check in stage:
-            found += _run(check, recorded, table)
+        for table, checks in stage.items():
+            for check in checks:
+                found += _run(check, recorded, table)
     return list(dict.fromkeys(found))
 
 

@@ -4,7 +4,6 @@ import os
 import weakref
 from functools import partial
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from ..errors import CutraceError
@@ -114,12 +113,7 @@ class TraceWriter(Draft):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is None:
             self.close()
         else:

@@ -26,6 +26,7 @@ import pyarrow as pa
 
 from ...traces.reader import LaunchTrace
 from ...traces.schema import AssembledAccess, Launch
+from ...traces.table.column import integers, with_columns
 from ...traces.table.pattern_store import Patterns
 from ...traces.table.remembered import remembered, rows_of
 from .seam import Ints
@@ -81,9 +82,8 @@ class AssembledLaunch(LaunchTrace):
         row = np.repeat(np.arange(len(pc)), many)
         piece = np.arange(len(row)) - np.repeat(np.cumsum(many) - many, many)
         taken = batch.take(pa.array(row))
-        moved = taken["base"].to_numpy().astype(np.int64) + shift[first[pc[row]] + piece]
-        place = taken.schema.get_field_index("base")
-        return taken.set_column(place, taken.schema.field(place), pa.array(moved.astype(np.uint64)))
+        moved = integers(taken, "base")[0] + shift[first[pc[row]] + piece]
+        return with_columns(taken, base=moved.view(np.uint64))
 
     @cached_property
     def _starts(self) -> tuple[Ints, Ints]:
@@ -108,8 +108,7 @@ def _widen(table: pa.Table, made: tuple[AssembledAccess, ...]) -> pa.Table:
     for access in made:
         if access.pieces:
             width[access.pc] = access.pieces[0][1]
-    place = table.schema.get_field_index("bytes")
-    return table.set_column(place, table.schema.field(place), pa.array(width))
+    return with_columns(table, bytes=width)
 
 
 def assembled(trace: LaunchTrace, made: Sequence[AssembledAccess]) -> LaunchTrace:

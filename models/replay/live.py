@@ -7,7 +7,6 @@ kept: the last ones in memory, older ones, of irregular kernels, in a temporary 
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
@@ -87,12 +86,7 @@ class LiveLaunch:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is None:
             self._replay.close()
 
@@ -145,10 +139,5 @@ class LiveTrace(Draft):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        return None
+    def __exit__(self, *_: object) -> None:
+        """Nothing is left open."""

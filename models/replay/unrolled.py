@@ -18,7 +18,6 @@ Source: what ptxas 12.9 makes for 7.0 to 12.0; `tests/validate/test_retries.py`.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +26,7 @@ import pyarrow as pa
 
 from ...traces.reader import LaunchTrace
 from ...traces.schema import Space
+from ...traces.table.column import integers, with_columns
 from ...traces.table.pattern_store import Patterns, Unpacked
 from ...traces.table.remembered import remembered
 from ...traces.table.unique import sorted_unique
@@ -141,20 +141,20 @@ class UnrolledLaunch(LaunchTrace):
         turn = np.where(swapped, np.maximum(piece - 1, 0), piece // 2)
         loads = np.where(swapped, piece == 0, piece % 2 == 0)
         taken = batch.take(pa.array(row))
-        pc, base, pattern = (_column(taken, name).copy() for name in ("pc", "base", "pattern"))
+        pc, base, pattern = (c.copy() for c in integers(taken, "pc", "base", "pattern"))
         pc[mine] = np.where(loads, self.code.load[pc[mine]], pc[mine])
         base[mine] -= np.where(swapped, base[mine] % _WORD, 0)
         pattern[mine] = self._recorded + self._turns.first[place[each]] + turn
-        return _replaced(taken, pc=pc, base=base, pattern=pattern)
+        return with_columns(taken, pc=pc, base=base, pattern=pattern)
 
     def _loops(self, batch: pa.RecordBatch) -> tuple[Ints, Ints, Ints]:
         """Return the rows of a batch that are loops, which loop, and the key of their turns."""
-        loop = self.code.loop[_column(batch, "pc")]
-        loop = np.where((loop != SWAPPED) & (_column(batch, "space") != Space.SHARED), 0, loop)
+        pc, space, base, pattern = integers(batch, *_ASKED)
+        loop = self.code.loop[pc]
+        loop = np.where((loop != SWAPPED) & (space != Space.SHARED), 0, loop)
         at = np.flatnonzero(loop)
-        base, pattern = (_column(batch, name)[at] for name in ("base", "pattern"))
-        moved = np.where(loop[at] == SWAPPED, base % _WORD, 0)
-        return at, loop[at], (loop[at] * _WORD + moved) * self._recorded + pattern
+        moved = np.where(loop[at] == SWAPPED, base[at] % _WORD, 0)
+        return at, loop[at], (loop[at] * _WORD + moved) * self._recorded + pattern[at]
 
     @cached_property
     def _recorded(self) -> int:
@@ -221,7 +221,7 @@ def _unroll_code(table: pa.Table) -> _Code | None:
     if not len(places):
         return None
     known, words = len(rows), loop == SWAPPED
-    atomics = _replaced(
+    atomics = with_columns(
         table,
         collision=[_MADE.get(row["collision"], row["collision"]) for row in rows],
         access=np.where(words, "atomic", [row["access"] for row in rows]),
@@ -229,7 +229,7 @@ def _unroll_code(table: pa.Table) -> _Code | None:
     )
     behind = atomics.take(pa.array(places))
     reach = behind["reads"].to_numpy() | behind["writes"].to_numpy()
-    loads = _replaced(
+    loads = with_columns(
         behind,
         pc=known + np.arange(len(places)),
         block=np.full(len(places), table["block"].to_numpy().max() + 1),
@@ -270,16 +270,3 @@ def _left(turn: Ints) -> npt.NDArray[np.uint32]:
     number = np.arange(len(row)) - np.repeat(np.cumsum(turns) - turns, turns)
     lanes = turn[row] >= number[:, None]
     return np.packbits(lanes, axis=1, bitorder="little").view("<u4").reshape(-1)
-
-
-def _column(batch: pa.RecordBatch, name: str) -> Ints:
-    return np.asarray(batch[name].to_numpy()).astype(np.int64)
-
-
-def _replaced(table: Any, **columns: Any) -> Any:
-    """Return a table or batch with other values in some columns, of the types that they had."""
-    for name, values in columns.items():
-        place = table.schema.get_field_index(name)
-        kind = table.schema.field(place)
-        table = table.set_column(place, kind, pa.array(values).cast(kind.type))
-    return table

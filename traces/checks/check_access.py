@@ -56,7 +56,7 @@ def check_access_lanes(recorded: Recorded) -> Iterator[Finding]:
 def check_addresses(recorded: Recorded) -> Iterator[Finding]:
     """Every active lane's bytes lie in one array, or in the block's or thread's memory; those of
     instructions of which the manifest says that they do not, where memory is mapped."""
-    width = least_bytes(recorded)
+    width = _least_bytes(recorded)
     strays = recorded.outside_lanes > 0
     for first, rows in recorded.accesses():
         for space in Space:
@@ -72,11 +72,30 @@ def check_addresses(recorded: Recorded) -> Iterator[Finding]:
             yield from report(bad, f"outside every array of {space.name.lower()} memory", first)
 
 
+def check_outside_rows(recorded: Recorded) -> Iterator[Finding]:
+    """No more lanes are outside of every array than the manifest says, by instruction."""
+    told = recorded.outside_lanes
+    width, windows = _least_bytes(recorded), recorded.windows(Space.GLOBAL)
+    assert windows is not None
+    counted = np.zeros_like(told)
+    for _, rows in recorded.accesses():
+        chosen = np.flatnonzero((rows["space"] == Space.GLOBAL) & (told[rows["pc"]] > 0))
+        pc, pattern = rows["pc"][chosen], rows["pattern"][chosen]
+        inside = _lanes_inside(recorded, rows["base"][chosen], pattern, width[pc], windows)
+        outside = lanes_of(recorded.patterns[0][pattern]) & ~inside
+        np.add.at(counted, pc, outside.sum(axis=1))
+    for pc in np.flatnonzero(counted > told).tolist():
+        yield Finding(
+            f"pc {pc}: {counted[pc]} lanes are outside of every array, but the manifest says "
+            f"{told[pc]}"
+        )
+
+
 def _is_mapped(recorded: Recorded, rows: dict[str, Any], width: Ints) -> Flags:
     return ~_outside(recorded, rows, width[rows["pc"]], recorded.mapped)
 
 
-def least_bytes(recorded: Recorded) -> Ints:
+def _least_bytes(recorded: Recorded) -> Ints:
     """Return the bytes that each instruction is sure to move: of a formatted store one."""
     formatted = recorded.of_instructions("operation") == "formatted"
     width: Ints = np.where(formatted, 1, recorded.of_instructions("bytes"))
@@ -94,12 +113,12 @@ def _outside(
     bad = ~_inside(base + low[pattern], base + high[pattern] + width, windows)
     doubtful = np.flatnonzero(bad)
     for some in np.split(doubtful, range(_CHUNK, len(doubtful), _CHUNK)):
-        inside = lanes_inside(recorded, base[some], pattern[some], width[some], windows)
+        inside = _lanes_inside(recorded, base[some], pattern[some], width[some], windows)
         bad[some] = ~(inside | ~lanes_of(active[pattern[some]])).all(axis=1)
     return bad
 
 
-def lanes_inside(
+def _lanes_inside(
     recorded: Recorded, base: Ints, pattern: Ints, width: Ints, windows: tuple[Ints, Ints]
 ) -> Flags:
     """Return (n, 32): whether the bytes of each lane, active or not, lie in one window."""

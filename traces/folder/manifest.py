@@ -69,18 +69,13 @@ _NONE = object()
 _dump = json.JSONEncoder(allow_nan=False).encode
 
 
-def from_json(text: str | bytes, where: str) -> Manifest:
-    """Return the manifest that JSON text describes.
+class Unread:
+    """A manifest of which only the JSON was looked at, so that what it would have us make can be
+    compared with what there is.
 
     Raises CutraceError, naming `where` and the key, for what is not JSON, another version, an
     unknown or missing key (only keys with a default may be missing) and a value of a wrong type.
     """
-    return Unread(text, where).manifest()
-
-
-class Unread:
-    """A manifest of which only the JSON was looked at, so that what it would have us make can be
-    compared with what there is. CutraceError as `from_json` says."""
 
     def __init__(self, text: str | bytes, where: str) -> None:
         self._where = where
@@ -102,10 +97,9 @@ class Unread:
     def manifest(self) -> Manifest:
         """Return it as our own values."""
         try:
-            manifest: Manifest = decoder(Manifest)(self._value)
+            return decoder(Manifest)(self._value)  # type: ignore[no-any-return]
         except WrongValue as wrong:
             raise CutraceError(wrong.message(self._where)) from None
-        return manifest
 
 
 def _refuse_constant(name: str) -> None:

@@ -1,4 +1,7 @@
-"""NumPy columns as Arrow record batches: no copy where the dtype is the schema's, never a wrap."""
+"""NumPy columns as Arrow record batches, and back.
+
+Nothing is copied where the dtype is the schema's, and what is written never wraps.
+"""
 
 from collections.abc import Sequence
 from functools import cache
@@ -45,6 +48,26 @@ def to_list_batch(
         flat = _to_array(np.asarray(column), int(ends[-1]), field.type.value_type, label)
         arrays.append(pa.ListArray.from_arrays(offsets, flat, type=field.type))
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def signed(batch: pa.RecordBatch, name: str) -> Any:
+    """Return a column as it is, (n,), but 64 bits as signed ones."""
+    values: npt.NDArray[Any] = batch[name].to_numpy()
+    return values.view(np.int64) if values.itemsize == 8 else values
+
+
+def integers(batch: pa.RecordBatch, *names: str) -> "list[npt.NDArray[np.int64]]":
+    """Return columns as int64, each (n,); those of 64 bits are not copied."""
+    return [signed(batch, name).astype(np.int64, copy=False) for name in names]
+
+
+def with_columns(table: Any, **columns: Any) -> Any:
+    """Return a table or batch with other values in some columns, of the types that they had."""
+    for name, values in columns.items():
+        place = table.schema.get_field_index(name)
+        kind = table.schema.field(place)
+        table = table.set_column(place, kind, pa.array(values, kind.type))
+    return table
 
 
 def _to_array(

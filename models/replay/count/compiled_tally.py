@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from types import ModuleType
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from ....traces.table.column import signed
 from ..rows.arrays import Zones
 from ..rows.patterns import Shapes
 from ..rows.reach import Reaches
@@ -48,8 +48,8 @@ class CompiledTally:
 
         Raises `CutraceError` where a row lies in a space that its instruction cannot reach.
         """
-        pc, space, base, block = (_raw(batch, name) for name in ("pc", "space", "base", "block"))
-        named = self._reaches.name(loops, _raw(batch, "pattern"))
+        pc, space, base, block = (signed(batch, name) for name in ("pc", "space", "base", "block"))
+        named = self._reaches.name(loops, signed(batch, "pattern"))
         many, count = loops.number_rows(
             (pc, space, base, block),
             named,
@@ -80,9 +80,3 @@ def _count(loops: ModuleType, runs: Ints, many: int, placement: Placement) -> In
     times = np.zeros((many, len(placement.names)), np.int64)
     loops.count_scopes(runs, first, placement.scope(np.arange(first, last + 1)), times)
     return times
-
-
-def _raw(batch: pa.RecordBatch, name: str) -> Any:
-    """Return a column as it is, 64-bit ones as signed."""
-    values: NDArray[Any] = batch[name].to_numpy()
-    return values.view(np.int64) if values.itemsize == 8 else values

@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from ....traces.schema import Launch
+from ....traces.table.column import integers
 from ...analyses.control import count_control, count_launched, no_runs, sum_paths
 from ..rows.numbering import number_rows
 from ..seam import Ints
@@ -41,7 +42,7 @@ class HistoryCounter:
         """Count rows of CONTROL, whose paths are among `paths`."""
         if not batch.num_rows:
             return
-        block, path = (batch[name].to_numpy().astype(np.int64) for name in ("block", "path"))
+        block, path = integers(batch, "block", "path")
         first = int(path.min())
         distinct, number = number_rows(path - first, int(path.max()) - first + 1)
         times = [count_scopes(number, len(distinct), block, t.placement) for t in self._tracks]

@@ -7,12 +7,12 @@ numbered densely and counted by bincount, and models are asked about each distin
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from ....traces.table.column import integers
 from ..rows.arrays import SPACE_SHIFT, Zones
 from ..rows.numbering import number_rows
 from ..rows.patterns import Shapes
@@ -61,15 +61,14 @@ def read_chunk(batch: pa.RecordBatch, sites: Sites, shapes: Shapes, zones: Zones
 
     Raises `CutraceError` where a row lies in a space that its instruction cannot reach.
     """
-    space = read_column(batch, "space")
-    site = sites.locate(read_column(batch, "pc"), space)
-    base, pattern = read_column(batch, "base"), read_column(batch, "pattern")
+    block, pc, space, base, pattern = integers(batch, *READ)
+    site = sites.locate(pc, space)
     places = (space << SPACE_SHIFT) + base
     zone = zones.find(places)
     patterns, shape = shapes.number(pattern)
     low, high = shapes.reach(patterns)
     mixed = zones.leave(places, zone, low[shape], high[shape] + sites.width[site])
-    return Chunk(read_column(batch, "block"), site, base, pattern, zone, mixed)
+    return Chunk(block, site, base, pattern, zone, mixed)
 
 
 def tally(chunk: Chunk, period: int, zones: int, placements: Sequence[Placement]) -> Distinct:
@@ -114,9 +113,3 @@ def join(parts: Sequence[Distinct]) -> Distinct:
     names = ("site", "pattern", "phase", "zone", "mixed")
     columns = {name: np.concatenate([getattr(p, name) for p in parts]) for name in names}
     return Distinct(**columns, times=np.concatenate([p.times for p in parts], axis=1))
-
-
-def read_column(batch: pa.RecordBatch, name: str) -> Ints:
-    """Return a column as int64; 64-bit ones are not copied."""
-    values: NDArray[np.unsignedinteger[Any]] = batch[name].to_numpy()
-    return values.view(np.int64) if values.itemsize == 8 else values.astype(np.int64)

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from ....traces.table.column import signed
 from ....traces.table.unique import sorted_places
 from ..compiled import aligned, as_lists, compile_if_worth
 from ..count.accesses import Track
@@ -111,7 +112,7 @@ class Held:
         Raises `CutraceError` where a row lies in a space that its instruction cannot reach.
         """
         names = ("block", "warp", "step", "pc", "space", "base")
-        block, warp, step, pc, space, base = (_raw(batch, name) for name in names)
+        block, warp, step, pc, space, base = (signed(batch, name) for name in names)
         intervals = self.track.order.find_intervals(block, warp, step)
         rows = block, warp, *(i.astype(np.uint32, copy=False) for i in intervals), pc, space, base
         self._make_room(len(pc))
@@ -210,9 +211,3 @@ class Held:
 def _words(rows: NDArray[np.void]) -> Ints:
     """Return rows as words, which are copied ten times as fast."""
     return rows.view(np.int64).reshape(len(rows), -1)
-
-
-def _raw(batch: pa.RecordBatch, name: str) -> Any:
-    """Return a column as it is, 64-bit ones as signed."""
-    values: NDArray[Any] = batch[name].to_numpy()
-    return values.view(np.int64) if values.itemsize == 8 else values

@@ -7,6 +7,7 @@ import polars as pl
 import pyarrow as pa
 
 from ....errors import CutraceError
+from ....traces.table.column import integers
 from ..count.accesses import Track
 from ..schedule.place import Placement
 
@@ -23,8 +24,7 @@ class LanesOnCounter:
 
     def take(self, batch: pa.RecordBatch) -> None:
         """Count rows of LANES_ON."""
-        whose = [batch[name].to_numpy().astype(np.int64) for name in ("block", "pc")]
-        self._rows.append(np.stack(whose))
+        self._rows.append(np.stack(integers(batch, "block", "pc")))
         for number, placement in enumerate(self._placements):
             parts = [self._sums[number], _table(batch, placement)]
             self._sums[number] = _sum(pl.concat(parts))
@@ -47,8 +47,7 @@ class LanesOnCounter:
 
 
 def _table(batch: pa.RecordBatch, placement: Placement) -> pl.DataFrame:
-    block = batch["block"].to_numpy().astype(np.int64)
-    lanes = batch["lanes"].to_numpy().astype(np.int64)
+    block, lanes = integers(batch, "block", "lanes")
     weight = placement.weight(block)
     columns = {
         "pc": batch["pc"].to_numpy(),

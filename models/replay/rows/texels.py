@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from ....traces.schema import ALONE, LANES, Array, Launch, Space, Texture
+from ....traces.table.column import integers
 from ....traces.table.unique import sorted_unique
 from ..seam import ROW_SHIFT, SLICE_SHIFT, Batch, Bools, Image, Ints, Kind
 
@@ -104,13 +105,12 @@ def _split(
     batch: pa.RecordBatch, way: Ints, kinds: Sequence[Kind], textures: Sequence[Texture]
 ) -> Iterator[Samples]:
     """Yield rows together that have equally many taps: those of one texture, read in one way."""
-    columns = {
-        name: batch[name].to_numpy().astype(np.int64)
-        for name in ("block", "warp", "step", "pc", "texture", "active")
-    }
+    block, warp, step, pc, of, masks = integers(
+        batch, "block", "warp", "step", "pc", "texture", "active"
+    )
     corners = batch["corner"].flatten().to_numpy().reshape(-1, LANES, 4)
-    active = columns["active"][:, None] >> np.arange(LANES) & 1 != 0
-    key = columns["texture"] * (GATHERS + 1) + way[columns["pc"]]
+    active = masks[:, None] >> np.arange(LANES) & 1 != 0
+    key = of * (GATHERS + 1) + way[pc]
     for number in sorted_unique(key).tolist():
         rows = np.flatnonzero(key == number)
         texture, how = divmod(number, GATHERS + 1)
@@ -127,8 +127,7 @@ def _split(
             mask,
             np.arange(len(rows)),
         )
-        whose = (columns[name][rows] for name in ("block", "warp", "step", "pc"))
-        yield Samples(made, texture, *whose)
+        yield Samples(made, texture, block[rows], warp[rows], step[rows], pc[rows])
 
 
 def find_taps(texture: Texture, width: int, how: int, corners: Ints) -> tuple[Ints, Bools]:

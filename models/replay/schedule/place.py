@@ -156,10 +156,6 @@ class Placement:
         on_sm = -(-self.profiled // self.chip.sms_per_cluster)
         return on_sm, self.profiled - on_sm
 
-    def blocks_of_sms(self) -> Ints:
-        """Return how many blocks each SM receives, (sms,)."""
-        return np.bincount(self.sm(np.arange(self.blocks)), minlength=self.chip.sms)
-
 
 def place(
     chip: Chip, blocks: int, profiled: int | None = None, sample: Sample | None = None

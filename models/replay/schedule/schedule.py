@@ -28,7 +28,7 @@ from ..options import SCHEDULES
 from ..seam import Ints
 from . import turns
 from .barrier_intervals import Intervals, read_intervals
-from .episodes import pack_columns
+from .episodes import find_openings, pack_columns
 from .place import Placement
 
 if TYPE_CHECKING:
@@ -77,10 +77,6 @@ class Schedule:
         last = np.zeros(int(self.wave.max(initial=-1)) + 1, np.int64)
         np.maximum.at(last, self.wave, np.arange(len(self.wave)) + 1)
         return np.maximum.accumulate(last)
-
-    def seat(self, block: Ints, warp: Ints) -> Ints:
-        """Return the place of each warp among all that the chip can hold, (n,)."""
-        return (self.sm[block] * self.resident + self.slot[block]) * self.warps + warp
 
     def order(self, block: Ints, warp: Ints, interval: Ints, since: Ints) -> Ints:
         """Return the rows in the order in which they happen, all (n,); those of a step as given.
@@ -226,8 +222,5 @@ def _sort(columns: Iterable[Ints]) -> Ints:
 
 def _number_within(*columns: Ints) -> Ints:
     """Number the rows of each run of equal ones from 0, (n,)."""
-    differs = np.zeros(len(columns[0]), np.bool_)
-    for column in columns:
-        differs[1:] |= column[1:] != column[:-1]
-    opens = np.where(differs, np.arange(len(differs)), 0)
-    return np.arange(len(differs)) - np.maximum.accumulate(opens)
+    opens, many = find_openings(*columns), len(columns[0])
+    return np.arange(many) - np.repeat(opens, np.diff(opens, append=many))

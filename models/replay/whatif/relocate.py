@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from ....errors import CutraceError
 from ....traces.reader import LaunchTrace
+from ....traces.table.column import integers, with_columns
 from ....traces.table.pattern_store import HeldPatterns
 from ....traces.table.unique import sorted_unique
 from ..rows.arrays import SPACE_SHIFT
@@ -81,11 +82,8 @@ class MovedLaunch(LaunchTrace):
             over = int(at.over.sum())
             pattern[at.over] = np.arange(taken, taken + over)
             taken += over
-            yield _with_columns(
-                batch,
-                base=(self.layout.move(at.place) & _ADDRESS).astype(np.uint64),
-                pattern=pattern.astype(np.uint32),
-            )
+            base = self.layout.move(at.place) & _ADDRESS
+            yield with_columns(batch, base=base.view(np.uint64), pattern=pattern.astype(np.uint32))
 
     @cached_property
     def _recorded(self) -> Patterns:
@@ -107,9 +105,9 @@ class MovedLaunch(LaunchTrace):
         return _Made(distinct, self._recorded.active[patterns], self._offsets(places, patterns))
 
     def _locate(self, batch: pa.RecordBatch) -> _Places:
-        space, base = (batch[n].to_numpy().astype(np.int64) for n in ("space", "base"))
-        place, pattern = (space << SPACE_SHIFT) + base, batch["pattern"].to_numpy().astype(np.int64)
-        segment, known = self.layout.find(place), self._recorded
+        space, base, pattern = integers(batch, "space", "base", "pattern")
+        place, known = (space << SPACE_SHIFT) + base, self._recorded
+        segment = self.layout.find(place)
         low, high = (
             self.layout.find(place + end[pattern]) for end in (known.lowest, known.highest)
         )
@@ -143,11 +141,3 @@ class MovedLaunch(LaunchTrace):
         if len(offsets) and np.abs(offsets).max() >= FAR:
             raise CutraceError(f"launch {self.number}: padded so, lanes would lie 2 GiB apart")
         return offsets.astype(np.int32)
-
-
-def _with_columns(batch: pa.RecordBatch, **columns: npt.NDArray[np.generic]) -> pa.RecordBatch:
-    """Return a batch with some of its columns replaced."""
-    arrays = [
-        pa.array(columns[name]) if name in columns else batch[name] for name in batch.schema.names
-    ]
-    return pa.RecordBatch.from_arrays(arrays, schema=batch.schema)

@@ -15,6 +15,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ....traces.schema import Array
+from ....traces.table.column import integers
 from ....traces.table.unique import sorted_unique
 from ..rows.arrays import SPACE_SHIFT, Zones, cut_zones
 from ..rows.lanes import unpack_masks
@@ -73,8 +74,7 @@ def read_usage(trace: "LaunchTrace") -> Mapping[str, Usage]:
 
 def _columns(batch: pa.RecordBatch, zones: Zones) -> tuple[Ints, Ints, Ints]:
     """Return pc, pattern and zone of each row of a batch of ACCESSES."""
-    names = ("pc", "pattern", "space", "base")
-    pc, pattern, space, base = (batch[n].to_numpy().astype(np.int64) for n in names)
+    pc, pattern, space, base = integers(batch, "pc", "pattern", "space", "base")
     return pc, pattern, zones.find((space << SPACE_SHIFT) + base)
 
 

@@ -16,7 +16,7 @@ from cutrace.tracer.engine.launch import Watch
 from cutrace.tracer.engine.memory.memory import Arena, Memory
 from cutrace.tracer.host.selection.watch import watching
 from cutrace.tracer.program.arena import SharedMemory
-from cutrace.traces.folder.manifest import from_json, to_json
+from cutrace.traces.folder.manifest import Unread, to_json
 from cutrace.traces.schema import Outside, Space
 from cutrace.traces.verify import verify
 
@@ -266,7 +266,7 @@ def test_verify_counts_what_the_manifest_says(tmp_path: Path) -> None:
     with cutrace.Session(path, bounds="report") as gpu:
         out = gpu.device_array(32, np.float32, "out")
         gpu.compile(SOURCE).get_function("put")[1, 32](out, 31, 1.0)
-    manifest = from_json((path / "manifest.json").read_bytes(), "")
+    manifest = Unread((path / "manifest.json").read_bytes(), "").manifest()
     (outside,) = manifest.launches[0].outside
     wrong = {
         "31 lanes are outside of every array, but the manifest says 30": replace(outside, lanes=30),

@@ -12,7 +12,7 @@ from warps import warp
 
 import cutrace
 from cutrace.errors import CutraceError
-from cutrace.traces.folder.manifest import from_json
+from cutrace.traces.folder.manifest import Unread
 
 jsonschema = pytest.importorskip("jsonschema")
 
@@ -67,6 +67,6 @@ def test_what_cutrace_refuses_the_schema_refuses(manifest: Any, change: str) -> 
     broken = deepcopy(manifest)
     CHANGES[change](broken)
     with pytest.raises(CutraceError):
-        from_json(json.dumps(broken), "manifest.json")
+        Unread(json.dumps(broken), "manifest.json").manifest()
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate(broken, SCHEMA)

@@ -5,7 +5,7 @@ import pytest
 from hand_trace import DEVICE_ARRAY, launch
 
 from cutrace.errors import CutraceError
-from cutrace.traces.folder.manifest import from_json, to_json
+from cutrace.traces.folder.manifest import Unread, to_json
 from cutrace.traces.schema import (
     FORMAT_VERSION,
     Argument,
@@ -46,7 +46,7 @@ def manifest(**changes: object) -> str:
 
 
 def test_a_manifest_comes_back_as_it_was() -> None:
-    assert from_json(to_json(FILLED), "m") == FILLED
+    assert Unread(to_json(FILLED), "m").manifest() == FILLED
 
 
 def test_the_text_is_ascii_and_a_space_is_its_name() -> None:
@@ -64,18 +64,18 @@ def test_the_order_of_sources_does_not_show() -> None:
 def test_a_float_that_json_lacks_is_kept_as_text() -> None:
     values = (float("inf"), float("-inf"), float("nan"))
     arguments = tuple(Argument("x", "float", value) for value in values)
-    kept = from_json(to_json(Manifest(launches=(launch(arguments=arguments),))), "m")
+    kept = Unread(to_json(Manifest(launches=(launch(arguments=arguments),))), "m").manifest()
     assert [a.value for a in kept.launches[0].arguments] == ["inf", "-inf", "nan"]
 
 
 def test_keys_with_a_default_may_be_missing() -> None:
-    assert from_json('{"format_version": 1}', "m") == Manifest()
+    assert Unread('{"format_version": 1}', "m").manifest() == Manifest()
 
 
 def test_a_newer_format_says_to_update() -> None:
     text = manifest(format_version=FORMAT_VERSION + 1)
     with pytest.raises(CutraceError, match=r"^m: trace format 2, but .* up to 1: update cutrace"):
-        from_json(text, "m")
+        Unread(text, "m").manifest()
 
 
 @pytest.mark.parametrize(
@@ -95,12 +95,12 @@ def test_a_newer_format_says_to_update() -> None:
 )
 def test_what_is_no_manifest_is_refused(text: str, message: str) -> None:
     with pytest.raises(CutraceError, match=message):
-        from_json(text, "m")
+        Unread(text, "m").manifest()
 
 
 def test_an_unknown_key_names_the_nearest() -> None:
     with pytest.raises(CutraceError, match="m: unknown key `evnts`; nearest: events"):
-        from_json(manifest(evnts=[]), "m")
+        Unread(manifest(evnts=[]), "m").manifest()
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def test_an_unknown_key_names_the_nearest() -> None:
 )
 def test_a_wrong_value_is_named_with_its_place(changes: dict[str, object], message: str) -> None:
     with pytest.raises(CutraceError, match=message):
-        from_json(manifest(**changes), "m")
+        Unread(manifest(**changes), "m").manifest()
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ def test_a_wrong_value_of_a_launch_is_named(key: str, value: object, message: st
     broken = json.loads(to_json(FILLED))
     broken["launches"][0][key] = value
     with pytest.raises(CutraceError, match=message):
-        from_json(json.dumps(broken), "m")
+        Unread(json.dumps(broken), "m").manifest()
 
 
 def test_a_launch_has_the_keys_in_which_it_differs_from_the_one_before_of_its_kernel() -> None:
@@ -149,7 +149,7 @@ def test_a_launch_has_the_keys_in_which_it_differs_from_the_one_before_of_its_ke
     whole = replace(FILLED, launches=(first, other, second, second))
     kept = json.loads(to_json(whole))["launches"]
     assert kept[2:] == [{"like": 0, "grid": [7, 1, 1], "source": ""}, {"like": 2}]
-    assert from_json(to_json(whole), "m") == whole
+    assert Unread(to_json(whole), "m").manifest() == whole
 
 
 def test_what_equals_its_default_is_left_out() -> None:
@@ -160,4 +160,4 @@ def test_what_equals_its_default_is_left_out() -> None:
 def test_a_launch_is_like_an_earlier_one_only(like: object) -> None:
     text = json.dumps({"format_version": 1, "launches": [{"like": like}]})
     with pytest.raises(CutraceError, match=r"launches\[0\].like: .*expected a launch before"):
-        from_json(text, "m")
+        Unread(text, "m").manifest()
