@@ -45,7 +45,7 @@ from typing import ClassVar
 import numpy as np
 
 from ..errors import CutraceError, nearest
-from .replay.rows.lanes import NONE, check_lanes, sort_distinct
+from .replay.rows.lanes import NONE, check_lanes, sort_distinct, sum_parts
 from .replay.seam import Batch, Bools, Ints, Kind, Step
 
 WORD = 4
@@ -138,7 +138,7 @@ class Banks:
             word = (addresses.reshape(-1, lanes) + offset) // self.bank_bytes
             requests += mask.any(axis=1)
             passes += self._broadcast_passes(kind, word, mask)
-        return requests.reshape(len(active), -1).sum(axis=1), _sum(passes, len(active))
+        return sum_parts(requests, len(active)), sum_parts(passes, len(active))
 
     def _broadcast_passes(self, kind: Kind, word: Ints, active: Bools) -> Ints:
         """Serve the lanes of each request until none is left."""
@@ -178,7 +178,7 @@ class Banks:
         else:
             passes = self._rows_a_bank(touched, every)
         passes += asking * (self.wide_extra if kind.width > 8 else 0)
-        return _sum(asking, len(active)), _sum(passes, len(active))
+        return sum_parts(asking, len(active)), sum_parts(passes, len(active))
 
     def _rows_a_bank(self, addresses: Ints, active: Bools) -> Ints:
         """Return for each request the most rows that it wants of one bank."""
@@ -219,8 +219,3 @@ def _pairs_agree(addresses: Ints, active: Bools) -> Bools:
         for step in (1, 2)
     ]
     return np.asarray(agree[0] | agree[1], np.bool_)
-
-
-def _sum(values: Ints, rows: int) -> Ints:
-    """Add up the requests of each row, (rows,)."""
-    return np.asarray(values.reshape(rows, -1).sum(axis=1), np.int64)

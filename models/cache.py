@@ -50,7 +50,7 @@ from .replay.count.pool import Pool, Repeated, strides
 from .replay.ordered import cache_lines as plain
 from .replay.ordered import replacement, row_lines
 from .replay.ordered.slices import cut_at_lines, slices_of
-from .replay.seam import ACCESSES, Batch, Ints, Kind, Step
+from .replay.seam import ACCESSES, Batch, Ints, Kind, Step, one_lane
 
 Kinds = tuple[Sequence[int], ...]
 Columns = tuple[Ints, ...]
@@ -271,7 +271,7 @@ class Cache:
         out = None
         if passed is not None:
             address, kind, row = passed
-            out = Batch(kinds, kind, address[:, None], np.ones((len(row), 1), np.bool_), row)
+            out = one_lane(kinds, kind, address, row)
         return Step(dict(zip(self.counters, counts.T, strict=True)), out)
 
     def _knows(self, compiled: Any, pool: Pool) -> bool:

@@ -45,7 +45,7 @@ from typing import ClassVar
 import numpy as np
 
 from ..errors import CutraceError, nearest
-from .replay.rows.lanes import NONE, check_lanes, count_true, mark_new
+from .replay.rows.lanes import NONE, check_lanes, count_true, mark_new, sum_parts
 from .replay.rows.numbering import number_rows
 from .replay.rows.transactions import (
     LINE,
@@ -60,7 +60,7 @@ from .replay.rows.transactions import (
     count_units,
     largest_size,
 )
-from .replay.seam import Batch, Ints, Kind, Step, join_batches
+from .replay.seam import Batch, Ints, Kind, Step, join_batches, one_lane
 
 _PAIRS = 1 << 10
 """More than any size: to put two in one number."""
@@ -124,7 +124,7 @@ class Coalescer:
                     found = RULES[rule](group)
                     totals = add_up(found)
                 for name, values in self._count(rule, totals, group).items():
-                    counts[name][place] += _sum(values, len(rows))
+                    counts[name][place] += sum_parts(values, len(rows))
                 if batch.passes_on:
                     plain = kind.access in ("load", "store")
                     used = _fill(found, group) if plain else np.zeros_like(found.size)
@@ -194,13 +194,6 @@ def _words(kind: Kind, batch: Batch) -> Iterator[Lanes]:
         yield Lanes(addresses, batch.active, min(kind.width, 4))
 
 
-def _sum(values: Ints, rows: int) -> Ints:
-    """Add up the groups or requests of each row, (rows,)."""
-    if len(values) == rows:
-        return values
-    return np.asarray(values.reshape(rows, -1).sum(axis=1), np.int64)
-
-
 def _touched_by(rule: str, totals: Totals) -> Ints:
     """Return the transactions of each group; the sectors that it touches if lanes collide."""
     if rule == "collide":
@@ -218,13 +211,9 @@ def _pass_on(kind: Kind, found: Transactions, filled: Ints, rows: Ints, batch: B
     at, column = np.nonzero(size)
     pair = size[at, column] + filled.reshape(size.shape)[at, column] * _PAIRS
     pairs, number = number_rows(pair, int(pair.max(initial=0)) + 1)
-    return Batch(
-        tuple(replace(kind, width=p % _PAIRS, filled=p // _PAIRS) for p in pairs.tolist()),
-        number,
-        found.address.reshape(len(rows), -1)[at, column][:, None],
-        np.ones((len(at), 1), np.bool_),
-        batch.row[rows[at]],
-    )
+    kinds = tuple(replace(kind, width=p % _PAIRS, filled=p // _PAIRS) for p in pairs.tolist())
+    address = found.address.reshape(len(rows), -1)[at, column]
+    return one_lane(kinds, number, address, batch.row[rows[at]])
 
 
 def _fill(found: Transactions, group: Lanes) -> Ints:

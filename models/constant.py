@@ -21,7 +21,7 @@ from typing import ClassVar
 import numpy as np
 
 from .replay.rows.lanes import NONE, check_lanes, sort_distinct
-from .replay.seam import Batch, Ints, Step
+from .replay.seam import Batch, Ints, Step, one_lane
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,4 @@ def _pass_on(batch: Batch, words: Ints, lanes: int) -> Batch:
     """Return each distinct address as a row of one lane, for the cache."""
     request, column = np.nonzero(words != NONE)
     row = request * lanes // batch.active.shape[1]
-    lane = np.ones((len(row), 1), np.bool_)
-    return Batch(
-        batch.kinds, batch.kind[row], words[request, column][:, None], lane, batch.row[row]
-    )
+    return one_lane(batch.kinds, batch.kind[row], words[request, column], batch.row[row])

@@ -23,7 +23,7 @@ import numpy as np
 from ..errors import CutraceError
 from .replay.compiled import as_array, as_list, compile_if_worth, extend
 from .replay.ordered import lrc_window as recent
-from .replay.seam import Batch, Step
+from .replay.seam import Batch, Step, one_lane
 
 SECTOR = 32
 
@@ -73,8 +73,7 @@ class Lrc:
         if not batch.passes_on:
             return Step({"joined": counts})
         address, kind, row = (as_array(column[:many]) for column in passed)
-        lanes = np.ones((many, 1), np.bool_)
-        return Step({"joined": counts}, Batch(batch.kinds, kind, address[:, None], lanes, row))
+        return Step({"joined": counts}, one_lane(batch.kinds, kind, address, row))
 
     def _make_room(self, units: int) -> None:
         """Have room for what so many units read."""

@@ -25,7 +25,7 @@ import numpy as np
 from ..errors import CutraceError
 from .replay.compiled import as_array, compile_if_worth, extend
 from .replay.ordered import stream_buffers as plain
-from .replay.seam import Batch, Ints, Step
+from .replay.seam import Batch, Ints, Step, one_lane
 
 
 @dataclass
@@ -88,8 +88,7 @@ class Prefetch:
         ahead = (
             replace(k, access="load", width=self.block, image=None, filled=0) for k in batch.kinds
         )
-        lanes = np.ones((many, 1), np.bool_)
-        return Batch((*batch.kinds, *ahead), kind, address[:, None], lanes, row)
+        return one_lane((*batch.kinds, *ahead), kind, address, row)
 
 
 def _nothing() -> Ints:

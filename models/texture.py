@@ -32,8 +32,19 @@ from typing import ClassVar
 import numpy as np
 
 from ..errors import CutraceError
-from .replay.rows.lanes import NONE, check_lanes, count_distinct, mark_new
-from .replay.seam import ROW_SHIFT, SLICE_SHIFT, Batch, Bools, Image, Ints, Kind, Step, join_batches
+from .replay.rows.lanes import NONE, check_lanes, count_distinct, mark_new, sum_parts
+from .replay.seam import (
+    ROW_SHIFT,
+    SLICE_SHIFT,
+    Batch,
+    Bools,
+    Image,
+    Ints,
+    Kind,
+    Step,
+    join_batches,
+    one_lane,
+)
 
 SECTOR = 32
 FILTER_BYTES = 16
@@ -72,9 +83,10 @@ class Texture:
             sectors = np.sort(requests.reshape(-1, pairs * kind.image.taps) // SECTOR, axis=1)
             new = mark_new(sectors, NONE // SECTOR)
             asking: Bools = np.any(batch.active[rows].reshape(requests.shape), axis=1)
-            counts["split_requests"][rows] = _sum(asking, len(rows))
-            counts["sectors"][rows] = turns * _sum(new, len(rows))
-            counts["texels"][rows] = _sum(count_distinct(requests, requests != NONE), len(rows))
+            counts["split_requests"][rows] = sum_parts(asking, len(rows))
+            counts["sectors"][rows] = turns * sum_parts(new, len(rows))
+            texels = count_distinct(requests, requests != NONE)
+            counts["texels"][rows] = sum_parts(texels, len(rows))
             if batch.passes_on:
                 passed.append(_pass_on(kind, sectors, new, batch.row[rows]))
         counts["bytes_moved"] = SECTOR * counts["sectors"]
@@ -114,18 +126,9 @@ class Texture:
         return offset
 
 
-def _sum(values: Ints | Bools, rows: int) -> Ints:
-    """Add up the groups of each row, (rows,)."""
-    return np.asarray(values.reshape(rows, -1).sum(axis=1), np.int64)
-
-
 def _pass_on(kind: Kind, sectors: Ints, new: Bools, row: Ints) -> Batch:
     """Return the distinct sectors as rows of one lane, for the next stage."""
     group, column = np.nonzero(new)
-    return Batch(
-        (Kind(kind.space, kind.access, kind.cache, SECTOR),),
-        np.zeros(len(group), np.int64),
-        sectors[group, column][:, None] * SECTOR,
-        np.ones((len(group), 1), np.bool_),
-        row[group // (len(sectors) // max(1, len(row)))],
-    )
+    of = row[group // (len(sectors) // max(1, len(row)))]
+    passed = Kind(kind.space, kind.access, kind.cache, SECTOR)
+    return one_lane((passed,), np.zeros_like(of), sectors[group, column] * SECTOR, of)

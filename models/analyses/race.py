@@ -18,7 +18,6 @@ Source: PTX ISA 8.8, 8 (memory consistency model) and 9.7.13.1 (`bar`, `barrier`
 Programming Guide 13, 7.6.
 """
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations_with_replacement
@@ -33,7 +32,7 @@ from ...traces.table.unique import sorted_unique
 from ..replay.race.pairs import count_pairs, tally_touches
 from ..replay.race.shadow_cells import ATOMIC, LOAD, STORE, Effects, Part, cut_parts, find_contested
 from ..replay.rows.patterns import read_patterns
-from ..replay.rows.sites import SPACES, read_sites
+from ..replay.rows.sites import SPACES, element_bytes, read_sites
 from ..replay.schedule.barrier_intervals import Intervals, read_intervals
 from ..replay.schedule.episodes import Episodes, gather
 from ..replay.seam import Bools, Ints
@@ -186,7 +185,7 @@ class _Search:
         parties = [self._describe(part, row, lanes) for row, lanes in (one, other)]
         first, second = sorted(parties, key=lambda party: (party.step, party.warp))
         variable, start, itemsize = _locate(self._launch.arrays, address)
-        itemsize = itemsize or _element_bytes(self._instructions, first.pc)
+        itemsize = itemsize or element_bytes(self._instructions["type"][first.pc].as_py()) or 1
         return Race(
             first, second, coordinates(block, self._launch.grid), interval, address, variable,
             (address - start) // itemsize, itemsize, 0, 0,
@@ -254,11 +253,3 @@ def _locate(arrays: Sequence[Array], address: int) -> tuple[str, int, int]:
         if array.space == Space.SHARED and 0 <= address - array.offset < array.bytes:
             return array.name, array.offset, array.itemsize
     return "", 0, 0
-
-
-def _element_bytes(instructions: pa.Table, pc: int) -> int:
-    """Return the bytes of one element that an instruction moves: 4 for `st.shared.v2.f32`."""
-    found = re.fullmatch(r"[a-z]+(\d+)(?:x(\d+))?", instructions["type"][pc].as_py())
-    if found is None:
-        return 1
-    return max(int(found[1]) * int(found[2] or 1) // 8, 1)

@@ -12,6 +12,10 @@ CACHE_CONFIGS = ("prefer_shared", "prefer_l1", "equal")
 SCHEDULES = ("round-robin", "greedy-oldest")
 SCOPES = ("cluster", "all")
 CODE = ("assembled", "ptx")
+_CHOICES = {
+    **{"scope": SCOPES, "dlcm": DLCM, "code": CODE, "schedule": SCHEDULES},
+    "cache_config": CACHE_CONFIGS,
+}
 
 
 def tell_nobody(done: float) -> None:
@@ -87,12 +91,11 @@ class ReplayOptions:
 
     def __post_init__(self) -> None:
         """Refuse what makes no sense."""
-        _choose("scope", self.scope, SCOPES)
-        _choose("dlcm", self.dlcm, DLCM)
-        _choose("code", self.code, CODE)
-        _choose("schedule", self.schedule, SCHEDULES)
-        if self.cache_config is not None:
-            _choose("cache_config", self.cache_config, CACHE_CONFIGS)
+        for name, known in _CHOICES.items():
+            chosen: str | None = getattr(self, name)
+            if chosen is not None and chosen not in known:
+                expected = f"{' or '.join(known)}{nearest(chosen, known)}"
+                raise CutraceError(f"{name} is {chosen!r}; expected {expected}")
         for name in ("profiled_blocks", "registers", "jobs"):
             value: int | None = getattr(self, name)
             if value is not None and value < 1:
@@ -111,11 +114,4 @@ class ReplayOptions:
         """
         return replace(
             self, device=(), set={}, pad={}, align={}, jobs=1, scope=SCOPES[0], tell=tell_nobody
-        )
-
-
-def _choose(name: str, value: str, known: tuple[str, ...]) -> None:
-    if value not in known:
-        raise CutraceError(
-            f"{name} is {value!r}; expected {' or '.join(known)}{nearest(value, known)}"
         )

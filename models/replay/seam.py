@@ -160,6 +160,11 @@ class Batch:
         )
 
 
+def one_lane(kinds: tuple[Kind, ...], kind: Ints, address: Ints, row: Ints) -> Batch:
+    """Return rows of one lane each, as transactions are passed on; all (n,)."""
+    return Batch(kinds, kind, address[:, None], np.ones((len(row), 1), np.bool_), row)
+
+
 def join_batches(batches: Sequence[Batch]) -> Batch:
     """Join batches with equally many lanes, in the order of the rows that they belong to.
 

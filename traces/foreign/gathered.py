@@ -1,7 +1,7 @@
 """Gathered: the rows of one launch of another tool, held until all of it is known."""
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, fields, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -89,25 +89,17 @@ class Gathered:
 
     def accesses(self) -> Accesses:
         """All accesses, with rows and patterns counted through the launch."""
-        parts = [each for _, _, each in self._accesses]
         none = make_accesses(
             np.empty(0, np.int64),
             np.empty((0, LANES), np.uint64),
             np.empty((0, LANES), bool),
             np.empty((0, LANES), np.uint8),
         )
-        parts = [none, *parts]
-        rows = [none.row, *(a.row + first for first, _, a in self._accesses)]
-        patterns = [none.pattern, *(a.pattern + first for _, first, a in self._accesses)]
-        return Accesses(
-            np.concatenate(rows),
-            np.concatenate([a.part for a in parts]),
-            np.concatenate([a.space for a in parts]),
-            np.concatenate([a.base for a in parts]),
-            np.concatenate(patterns),
-            np.concatenate([a.active for a in parts]),
-            np.concatenate([a.offsets for a in parts]),
-        )
+        parts = [none]
+        for rows, patterns, each in self._accesses:
+            parts.append(replace(each, row=each.row + rows, pattern=each.pattern + patterns))
+        names = [column.name for column in fields(Accesses)]
+        return Accesses(*(np.concatenate([getattr(p, name) for p in parts]) for name in names))
 
     def untraced(self) -> Counter[str]:
         """Opcodes that access memory of which the tool tells no address, and how many there are."""
@@ -130,37 +122,20 @@ def instruction_table(
     rows = []
     for pc, code in enumerate(codes):
         facts = facts_of(code.mnemonic)
-        predicate = code.predicate or ("P" if predicated[pc] else "")
-        rows.append(
-            {
-                "pc": pc,
-                "block": int(block[pc]),
-                "function": head.kernel,
-                "opcode": facts.opcode,
-                "mnemonic": code.mnemonic,
-                "predicate": predicate,
-                "space": facts.space,
-                "type": "",
-                "bytes": facts.bytes,
-                "cache": facts.cache,
-                "class": facts.kind,
-                "operation": facts.operation,
-                "values": facts.values,
-                "flops": facts.flops,
-                "access": facts.access,
-                "reads": facts.reads,
-                "writes": facts.writes,
-                "order": facts.order,
-                "scope": facts.scope,
-                "collision": facts.collision,
-                "barrier": facts.barrier,
-                "barrier_threads": None,
-                "result_read": facts.access != "reduction",
-                "file": source if code.line else "",
-                "line": code.line,
-                "column": 0,
-                "inlined_at": [],
-                "text": code.text if code.pc < 0 else f"/*{code.pc:04x}*/ {code.text}",
-            }
-        )
+        own = {
+            "pc": pc,
+            "block": int(block[pc]),
+            "function": head.kernel,
+            "mnemonic": code.mnemonic,
+            "predicate": code.predicate or ("P" if predicated[pc] else ""),
+            "type": "",
+            "class": facts.kind,
+            "result_read": facts.access != "reduction",
+            "file": source if code.line else "",
+            "line": code.line,
+            "column": 0,
+            "inlined_at": [],
+            "text": code.text if code.pc < 0 else f"/*{code.pc:04x}*/ {code.text}",
+        }
+        rows.append(asdict(facts) | own)
     return pa.Table.from_pylist(rows, schema=INSTRUCTIONS)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from ..compiled import compile_if_worth
 from ..schedule.episodes import list_ranges
-from ..seam import Batch, Bools, Ints, Kind, join_batches
+from ..seam import Batch, Ints, Kind, join_batches, one_lane
 from . import counting
 
 LOCAL_STRIDE = 32
@@ -31,16 +31,15 @@ class Pool:
         many = self.first[number + 1] - self.first[number]
         stride = strides(self.kinds)
         requests = int(many.sum())
-        lanes: Bools = np.ones((requests, 1), np.bool_)
         if (loops := compile_if_worth(counting, requests)) is not None:
             made = tuple(np.empty(requests, np.int64) for _ in range(3))
             pool, rows = (self.first, self.kind, self.address), (number, shift, row)
             loops.repeat(pool, stride, rows, made)
-            return Batch(self.kinds, made[1], made[0][:, None], lanes, made[2])
+            return one_lane(self.kinds, made[1], made[0], made[2])
         chosen = list_ranges(self.first[number], many)
         kind = self.kind[chosen]
         address = self.address[chosen] + np.repeat(shift, many) * stride[kind]
-        return Batch(self.kinds, kind, address[:, None], lanes, np.repeat(row, many))
+        return one_lane(self.kinds, kind, address, np.repeat(row, many))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

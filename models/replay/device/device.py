@@ -17,7 +17,6 @@ from ..schedule.place import Chip
 from .catalog import FOLDER, find_device, is_path, match_devices
 from .layers import Table, Tables, join_layers, read_layers
 from .model_class import find_model
-from .rates import Rates
 from .settings import apply_settings
 from .wiring import Stage, wire
 
@@ -74,6 +73,37 @@ class Limits:
                 f"shared_carveouts = {list(sizes)}; expected sizes in rising order, up to "
                 f"shared_per_sm = {self.shared_per_sm}"
             )
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """What an SM does in a cycle at most; 0 is not known, or more than it can ever be asked for.
+
+    `issue` are warp instructions, `half` to `special` lanes of an instruction of that precision
+    (`special`: reciprocals, roots, sines, powers and logarithms in single precision), `shared`
+    passes over the banks, `constant` of the constant cache, `texture` samples; `l1_bytes` and
+    `l2_bytes` what these levels move. `atomic` are the operations that the whole chip does on one
+    address of global memory, `atomic_real` those with floating-point numbers where they are slower.
+    """
+
+    issue: float = 0.0
+    half: float = 0.0
+    single: float = 0.0
+    double: float = 0.0
+    special: float = 0.0
+    shared: float = 0.0
+    constant: float = 0.0
+    texture: float = 0.0
+    l1_bytes: float = 0.0
+    l2_bytes: float = 0.0
+    atomic: float = 0.0
+    atomic_real: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Refuse what goes backwards."""
+        for name, rate in asdict(self).items():
+            if not 0 <= rate < float("inf"):
+                raise CutraceError(f"{name} = {rate}; expected a number from 0 on")
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,15 +228,10 @@ def _stages(tables: Tables, limits: Limits, file: str) -> tuple[Stage, ...]:
                 make(build, keys, where)
             except CutraceError as error:
                 raise CutraceError(
-                    f"{error}, beside {largest} bytes of shared memory: {_name_size(stage)} is "
-                    "the size of both together"
+                    f"{error}, beside {largest} bytes of shared memory: {stage.name}.bytes="
+                    f"{stage.keys['bytes']} is the size of both together"
                 ) from error
     return stages
-
-
-def _name_size(stage: Stage) -> str:
-    """The key that holds the size of a stage, with its value, as `--set` takes it."""
-    return f"{stage.name}.bytes={stage.keys['bytes']}"
 
 
 def _choose(value: object, known: tuple[str, ...], where: Where, key: str) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 from ....traces.table.unique import sorted_unique
 from ..rows.lanes import unpack_masks
 from ..rows.patterns import Patterns
-from ..schedule.barrier_intervals import broken
+from ..rows.sites import broken
 from ..schedule.episodes import Episodes, Rows, list_ranges
 from ..seam import Bools, Ints
 

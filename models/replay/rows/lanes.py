@@ -53,6 +53,12 @@ def count_true(flags: Bools) -> Ints:
     return np.asarray((reduce(np.add, words.T) * _EACH_BYTE) >> np.uint64(56), np.int64)
 
 
+def sum_parts(parts: Ints | Bools, rows: int) -> Ints:
+    """Return what the parts of each row, as many of each one after another, come to, (rows,)."""
+    sums = parts if parts.shape == (rows,) else parts.reshape(rows, -1).sum(axis=1)
+    return np.asarray(sums, np.int64)
+
+
 def order_lanes(addresses: Ints, active: Bools) -> Ints:
     """Return the active lanes' addresses of each row in rising order, (n, lanes), NONE behind."""
     return np.sort(addresses if active.all() else np.where(active, addresses, NONE), axis=1)

@@ -6,10 +6,10 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from ....errors import CutraceError
 from ....traces.table.column import integers
 from ..count.accesses import Track
 from ..schedule.place import Placement
+from .sites import broken
 
 SCHEMA = {"pc": pl.UInt32, "scope": pl.String, "lanes": pl.Int64}
 
@@ -39,10 +39,7 @@ class LanesOnCounter:
         twice = np.flatnonzero((rows[:, 1:] == rows[:, :-1]).all(axis=0))
         if len(twice):
             block, pc = rows[:, twice[0]]
-            raise CutraceError(
-                f"broken trace: lanes_on has two rows of block {block} and instruction {pc}; "
-                "`cutrace info --verify` lists what is wrong"
-            )
+            raise broken(f"lanes_on has two rows of block {block} and instruction {pc}")
         return self._sums
 
 

@@ -4,6 +4,7 @@ A site is an instruction together with the space that a row of it lies in: a gen
 in several spaces, `cp.async` reads one and writes another.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NoReturn
@@ -49,10 +50,12 @@ class Sites:
 
     def refuse(self, pc: int, space: int) -> NoReturn:
         """Say that an instruction cannot reach the space that a row of it lies in."""
-        raise CutraceError(
-            f"broken trace: instruction {pc} has no accesses to space {space}, but rows say so; "
-            "`cutrace info --verify` lists what is wrong"
-        )
+        raise broken(f"instruction {pc} has no accesses to space {space}, but rows say so")
+
+
+def broken(what: str) -> CutraceError:
+    """The error of a trace that contradicts itself."""
+    return CutraceError(f"broken trace: {what}; `cutrace info --verify` lists what is wrong")
 
 
 @remembered
@@ -89,3 +92,13 @@ def access_to(row: Instruction, space: Space) -> str:
     if row["access"] == "copy":
         return "store" if writes else "load"
     return str(row["access"])
+
+
+def element_bytes(type_: str) -> int:
+    """Return the bytes of one element of a PTX type, 0 if it says none.
+
+    >>> element_bytes("f32"), element_bytes("b64"), element_bytes("f16x2"), element_bytes("")
+    (4, 8, 4, 0)
+    """
+    found = re.fullmatch(r"[a-z]+(\d+)(?:x(\d+))?", type_)
+    return int(found[1]) * int(found[2] or 1) // 8 if found else 0

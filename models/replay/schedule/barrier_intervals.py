@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ....errors import CutraceError
 from ....traces.checks.check_control import entry_starts
 from ....traces.checks.recorded import Recorded
 from ....traces.table.unique import sorted_unique
+from ..rows.sites import broken
 from ..seam import Bools, Ints
 
 if TYPE_CHECKING:
@@ -223,8 +223,3 @@ def _arrives_in_parts(recorded: Recorded) -> bool:
     between = same & (low[taken[1:]] & ~high[taken[:-1]] != 0)
     used = np.isin(path[1:][inside], control["path"])
     return bool(used.any() or between.any())
-
-
-def broken(what: str) -> CutraceError:
-    """The error of a trace that contradicts itself."""
-    return CutraceError(f"broken trace: {what}; `cutrace info --verify` lists what is wrong")

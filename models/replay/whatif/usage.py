@@ -4,7 +4,6 @@ A trace knows of a shared-memory array how many bytes it has, and no more. What 
 instructions say; how long a row is, the lanes do: threads that go down a column are a row apart.
 """
 
-import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -19,6 +18,7 @@ from ....traces.table.column import integers
 from ....traces.table.unique import sorted_unique
 from ..rows.arrays import SPACE_SHIFT, Zones, cut_zones
 from ..rows.lanes import unpack_masks
+from ..rows.sites import element_bytes
 from ..seam import Bools, Ints
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 WIDEST = 16
 """No access needs an alignment of more bytes."""
-_TYPE = re.compile(r"[a-z]+(\d+)(?:x(\d+))?")
 
 
 @dataclass(slots=True)
@@ -82,17 +81,7 @@ def _widths(trace: "LaunchTrace") -> tuple[list[int], list[int]]:
     """Return for each pc the bytes of an element, and those that an access must be aligned to."""
     rows = trace.instructions().select(["type", "bytes"]).to_pylist()
     widths = [min(WIDEST, row["bytes"] & -row["bytes"]) for row in rows]
-    return [_element(row["type"]) or 1 for row in rows], widths
-
-
-def _element(type_: str) -> int:
-    """Return the bytes of one element of a PTX type, 0 if it says none.
-
-    >>> _element("f32"), _element("b64"), _element("f16x2"), _element("")
-    (4, 8, 4, 0)
-    """
-    found = _TYPE.fullmatch(type_)
-    return int(found[1]) * int(found[2] or 1) // 8 if found else 0
+    return [element_bytes(row["type"]) or 1 for row in rows], widths
 
 
 def _add_strides(
