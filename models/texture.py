@@ -108,13 +108,11 @@ class Texture:
         y: Ints = (places >> ROW_SHIFT) & ((1 << (SLICE_SHIFT - ROW_SHIFT)) - 1)
         z: Ints = places >> SLICE_SHIFT
         if image.pitch:
-            plain: Ints = image.base + (z * image.rows + y) * image.pitch + x
-            return plain
+            return image.base + (z * image.rows + y) * image.pitch + x
         wide, high = 1 << self.tile.count("x"), 1 << self.tile.count("y")
         in_row, in_slice = -(-image.row_bytes // wide), -(-image.rows // high)
         number = (z * in_slice + y // high) * in_row + x // wide
-        tiled: Ints = image.base + number * (wide * high) + self._inside(x, y)
-        return tiled
+        return image.base + number * (wide * high) + self._inside(x, y)
 
     def _inside(self, x: Ints, y: Ints) -> Ints:
         """Return the offset in its tile of byte `x` of row `y`."""

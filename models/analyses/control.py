@@ -31,6 +31,8 @@ from ...traces.table.remembered import remembered
 from ..replay.rows.lanes import count_lanes
 from ..replay.seam import Bools, Ints
 
+LAUNCHED = ("warps_launched", "blocks_launched", "threads_launched")
+"""Counters of the launch, which need no trace."""
 COUNTERS = (
     "instructions",
     "ptx_instructions",
@@ -40,12 +42,8 @@ COUNTERS = (
     "divergent_branches",
     "lanes_taken",
     "barriers",
-    "warps_launched",
-    "blocks_launched",
-    "threads_launched",
+    *LAUNCHED,
 )
-LAUNCHED = ("warps_launched", "blocks_launched", "threads_launched")
-"""Counters of the launch, which need no trace."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

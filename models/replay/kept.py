@@ -20,7 +20,6 @@ import polars as pl
 from ...cache import keep, key_of, load
 from ...traces.schema import TABLES
 from .device.device import Device
-from .device.model_class import is_foreign
 from .options import ReplayOptions
 
 if TYPE_CHECKING:
@@ -45,7 +44,7 @@ def keys_of(
     """Return a key for each device, None where counts are not kept."""
     asked, how = _key(trace), options.of_a_device
     return [
-        None if asked is None or _is_foreign(device) else key_of(asked, repr((device, how)))
+        None if asked is None or device.has_foreign_models else key_of(asked, repr((device, how)))
         for device in devices
     ]
 
@@ -126,10 +125,6 @@ def _packed(frame: pl.DataFrame) -> bytes:
 
 def _unpacked(data: bytes) -> pl.DataFrame:
     return pl.read_ipc(io.BytesIO(data), use_pyarrow=False)
-
-
-def _is_foreign(device: Device) -> bool:
-    return any(is_foreign(stage.model) for stage in device.stages)
 
 
 def _digest(folder: Path) -> bytes:

@@ -20,7 +20,6 @@ from .count.samples import SampleCounter
 from .count.tally import READ
 from .device.device import Device
 from .device.fallback import adapt_kinds, substitute
-from .device.model_class import is_foreign
 from .device.wiring import Wire, wire
 from .kept import Frames
 from .options import CODE, ReplayOptions, tell_nobody
@@ -129,8 +128,7 @@ class LaunchReplay:
 
 def _wires(device: Device, carveout: int, caches: bool) -> Wires:
     """Return all stages of a device, those whose answers repeat, and those that keep state."""
-    is_own = not any(is_foreign(stage.model) for stage in device.stages)
-    return (_wire_once if is_own else _wire_anew)(device, carveout, caches)
+    return (_wire_anew if device.has_foreign_models else _wire_once)(device, carveout, caches)
 
 
 def _wire_anew(device: Device, carveout: int, caches: bool) -> Wires:

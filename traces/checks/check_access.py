@@ -98,8 +98,7 @@ def _is_mapped(recorded: Recorded, rows: dict[str, Any], width: Ints) -> Flags:
 def _least_bytes(recorded: Recorded) -> Ints:
     """Return the bytes that each instruction is sure to move: of a formatted store one."""
     formatted = recorded.of_instructions("operation") == "formatted"
-    width: Ints = np.where(formatted, 1, recorded.of_instructions("bytes"))
-    return width
+    return np.where(formatted, 1, recorded.of_instructions("bytes"))
 
 
 def _outside(
@@ -132,8 +131,7 @@ def _inside(begin: npt.NDArray[Any], end: npt.NDArray[Any], windows: tuple[Ints,
     if not len(starts):
         return np.zeros(begin.shape, bool)
     place = np.searchsorted(starts, begin, "right") - 1
-    inside: Flags = (place >= 0) & (end <= ends[np.maximum(place, 0)])
-    return inside
+    return (place >= 0) & (end <= ends[np.maximum(place, 0)])
 
 
 def check_texels(recorded: Recorded) -> Iterator[Finding]:

@@ -157,8 +157,7 @@ def column(batch: pa.RecordBatch, name: str) -> Any:
 
 def lanes_of(masks: npt.NDArray[Any]) -> Flags:
     """Return (n, 32) flags: is the lane in the mask?"""
-    flags: Flags = (masks[:, None].astype(np.int64) >> np.arange(LANES) & 1).astype(bool)
-    return flags
+    return (masks[:, None].astype(np.int64) >> np.arange(LANES) & 1).astype(bool)
 
 
 class Finding(NamedTuple):

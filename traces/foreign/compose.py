@@ -57,8 +57,7 @@ class Composed:
     @cached_property
     def order(self) -> Ints:
         """The rows sorted by warp; those of a warp as they were executed."""
-        order: Ints = np.argsort(self.block * self.warps + self.warp, kind="stable")
-        return order
+        return np.argsort(self.block * self.warps + self.warp, kind="stable")
 
     @cached_property
     def executed(self) -> Executed:
@@ -75,15 +74,13 @@ class Composed:
     def active(self) -> Ints:
         """The lanes that were active at each row of `executed`, of those that the warp has."""
         filled = np.clip(self.threads - self.executed.warp % self.warps * LANES, 0, LANES)
-        active: Ints = self.executed.active & ((np.int64(1) << filled) - 1)
-        return active
+        return self.executed.active & ((np.int64(1) << filled) - 1)
 
     @cached_property
     def predicated(self) -> Ints:
         """Whether an instruction was ever off in active lanes, (pcs,)."""
         off = (self.active & ~self.executed.mask) != 0
-        found: Ints = np.bincount(self.executed.pc, off, len(self.codes)).astype(np.int64)
-        return found
+        return np.bincount(self.executed.pc, off, len(self.codes)).astype(np.int64)
 
     @cached_property
     def _blocks_ran(self) -> Ints:
@@ -239,5 +236,4 @@ def _of_block(block: Ints, warp: Ints, warps: int, kernel: str) -> Ints:
             f"launch of {kernel}: a block has {int(within.max()) + 1} warps, but threads for "
             f"{warps}; is the block's size in the trace the kernel's?"
         )
-    of_block: Ints = within[number]
-    return of_block
+    return within[number]

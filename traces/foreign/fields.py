@@ -69,8 +69,7 @@ class Fields:
         high = plain.str.head(-8).replace("", "0")  # Int64 has no room for 64 bits
         low = plain.str.tail(8)
         both = [self._numbers(part, 16, rows[whose]).astype(np.uint64) for part in (high, low)]
-        found: Words = both[0] << np.uint64(32) | both[1]
-        return found
+        return both[0] << np.uint64(32) | both[1]
 
     def differences(self, rows: Ints, at: Ints, count: Ints) -> Ints:
         """Decimal numbers with a sign: of each row `count` of them from `at` on."""
@@ -80,8 +79,7 @@ class Fields:
     def between(self, row: int, at: int, count: int) -> list[str]:
         """Some words of a line."""
         start = int(self._starts[row]) + at
-        found: list[str] = self._words[start : start + count].to_list()
-        return found
+        return self._words[start : start + count].to_list()
 
     def _several(self, rows: Ints, at: Ints, count: Ints, whose: Ints) -> pl.Series:
         first = np.cumsum(count) - count
@@ -98,5 +96,4 @@ class Fields:
             wrong = int(numbers.is_null().arg_max() or 0)
             row = wrong if rows is None else int(rows[wrong])
             self.refuse(row, f"{texts[wrong][:40]!r} is no number; is the line whole?")
-        found: Ints = numbers.to_numpy()
-        return found
+        return numbers.to_numpy()

@@ -45,8 +45,7 @@ class Executed:
         right_behind = ~self.opens & (self.pc == self._before(self.pc) + 1)
         before = self._before(found)
         wider = right_behind & self.branch[self.pc] & (found & ~before == 0)
-        active: Ints = np.where(wider, before, found)
-        return active
+        return np.where(wider, before, found)
 
     @staticmethod
     def _before(values: Ints) -> Ints:
@@ -58,8 +57,7 @@ def _filled(mask: Ints, opens: Flags) -> Ints:
     known = (mask != 0) | opens
     place = np.maximum.accumulate(np.where(known, np.arange(len(mask)), 0))
     values = mask[place]
-    filled: Ints = np.where(values == 0, 0xFFFFFFFF, values)
-    return filled
+    return np.where(values == 0, 0xFFFFFFFF, values)
 
 
 def number_blocks(executed: Executed, active: Ints, pcs: int) -> Ints:
@@ -69,8 +67,7 @@ def number_blocks(executed: Executed, active: Ints, pcs: int) -> Ints:
     times = np.bincount(pc, minlength=pcs)
     together = np.bincount(pc[:-1][follows], minlength=pcs)
     glued = (together == times) & (together == np.append(times[1:], -1)) & ~executed.ends
-    blocks: Ints = np.concatenate([[0], np.cumsum(~glued[:-1])]).astype(np.int64)
-    return blocks
+    return np.concatenate([[0], np.cumsum(~glued[:-1])]).astype(np.int64)
 
 
 def write_histories(

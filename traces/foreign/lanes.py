@@ -35,8 +35,7 @@ class Accesses:
 
 def lanes_of(masks: Ints) -> Flags:
     """Return (n, 32) flags: is the lane in the mask?"""
-    flags: Flags = (masks[:, None] >> np.arange(LANES) & 1).astype(bool)
-    return flags
+    return (masks[:, None] >> np.arange(LANES) & 1).astype(bool)
 
 
 def find_spaces(addresses: Words, reach: Ints, shared: int, local: int) -> npt.NDArray[np.uint8]:

@@ -335,8 +335,7 @@ def _summed(base: Words, steps: Ints, count: Ints) -> Words:
     flat[~is_base] = steps
     total = np.cumsum(flat)
     total -= np.repeat(total[starts], count + 1)
-    summed: Words = np.repeat(base, count + 1) + total.view(np.uint64)
-    return summed
+    return np.repeat(base, count + 1) + total.view(np.uint64)
 
 
 def _spread(values: Words, on: Flags) -> Words:

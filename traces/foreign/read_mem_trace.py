@@ -150,8 +150,7 @@ def _of_fixed_width(lines: list[str]) -> Words | None:
     if not form.all() or (digits > 15).any():
         return None
     pairs = digits[:, 0::2] << 4 | digits[:, 1::2]
-    words: Words = np.ascontiguousarray(pairs).view(">u8").astype(np.uint64).reshape(-1, 32)
-    return words
+    return np.ascontiguousarray(pairs).view(">u8").astype(np.uint64).reshape(-1, 32)
 
 
 def _triple(text: str) -> tuple[int, int, int]:

@@ -41,7 +41,7 @@ def to_list_batch(
     ends = np.concatenate([[0], np.cumsum(np.asarray(lengths, np.int64))])
     if ends[-1] > np.iinfo(np.int32).max or (np.diff(ends) < 0).any():
         raise CutraceError(f"{where}: lengths are negative or come to 2**31 values and more")
-    offsets = _array(ends.astype(np.int32), pa.int32())
+    offsets = to_arrow(ends.astype(np.int32), pa.int32())
     arrays = []
     for column, field in zip(columns, schema, strict=True):
         label = f"{where}: column `{field.name}`"
@@ -81,10 +81,10 @@ def _to_array(
         values = np.full(rows, values)
     if values.shape != (rows,):
         raise CutraceError(f"{where}: shape {values.shape}, expected {rows} values")
-    return _array(_exact(values, _dtype(kind), where), kind)
+    return to_arrow(_exact(values, _dtype(kind), where), kind)
 
 
-def _array(values: npt.NDArray[np.generic], kind: pa.DataType) -> pa.Array:
+def to_arrow(values: npt.NDArray[np.generic], kind: pa.DataType) -> pa.Array:
     """What `pa.array` makes of contiguous values, which loads numpy.ma for that: 15 ms."""
     if pa.types.is_boolean(kind):
         return pa.array(values)

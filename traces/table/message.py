@@ -95,8 +95,7 @@ def _sound() -> Iterator[None]:
 
 def _rows(header: bytes, batch: int) -> int:
     field = _field(header, batch, 0)
-    rows: int = struct.unpack_from("<q", header, field)[0] if field else 0
-    return rows
+    return struct.unpack_from("<q", header, field)[0] if field else 0
 
 
 def _buffers(header: bytes, batch: int) -> list[tuple[int, int]]:

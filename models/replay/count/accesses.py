@@ -140,10 +140,14 @@ def enter(
     answers: Answers,
     number: Ints,
 ) -> None:
-    """Enter the answers to rows: those of row i are `answers[stage][:, number[i]]`.
+    """Enter the answers to rows that occurred `times` (n, scopes): those of row i are
+    `answers[stage][:, number[i]]`.
 
     Stages that heard of none have no answers.
     """
     for wire in wires:
         for mixed, members in groups.items() if wire.stage.name in answers else ():
-            ledger.add(wire, members, times, answers[wire.stage.name], number, mixed)
+            many, sums = members.sum(answers[wire.stage.name], number, times)
+            scope, seen = np.nonzero(many)
+            whose = members.site[seen], members.zone[seen], scope
+            ledger.add_sums(wire, *whose, sums[scope, seen], mixed)

@@ -2,14 +2,13 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import polars as pl
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from ....traces.schema import Launch
+from ....traces.table.column import to_arrow
 from ....traces.table.unique import sorted_unique
 from ...analyses.occupancy import Occupancy
 from ..compiled import compile_if_worth
@@ -135,17 +134,6 @@ class Ledger:
         nothing = _Entry(_NOTHING, (), np.zeros((0, len(self._counters)), np.int64))
         self._sums = dict.fromkeys((False, True), nothing)
 
-    def add(
-        self, wire: Wire, groups: Groups, times: Ints, table: Ints, number: Ints, mixed: bool
-    ) -> None:
-        """Add a stage's answers to rows that occurred `times` (n, scopes).
-
-        Row i has the answers `table[:, number[i]]`, a row for each counter of the wire.
-        """
-        many, sums = groups.sum(table, number, times)
-        scope, seen = np.nonzero(many)
-        self.add_sums(wire, groups.site[seen], groups.zone[seen], scope, sums[scope, seen], mixed)
-
     def add_sums(
         self, wire: Wire, site: Ints, zone: Ints, scope: Ints, sums: Ints, mixed: bool
     ) -> None:
@@ -204,16 +192,11 @@ class Ledger:
         rows, table = self._sums[mixed].rows, np.ascontiguousarray(self._sums[mixed].sums.T)
         rest, scope = np.divmod(rows, len(self._scopes))
         pc, name = np.divmod(rest, len(self._names))
-        flat, size = _column(pa.int64(), table.reshape(-1)), len(rows)
+        flat, size = to_arrow(table.reshape(-1), pa.int64()), len(rows)
         columns = [
-            _column(pa.uint32(), pc.astype(np.uint32)),
+            to_arrow(pc.astype(np.uint32), pa.uint32()),
             pa.array([self._names[n] for n in name.tolist()], pa.string()),
             pa.array([self._scopes[n] for n in scope.tolist()], pa.string()),
             *(flat.slice(size * number, size) for number in range(len(self._counters))),
         ]
         return pl.DataFrame(pa.RecordBatch.from_arrays(columns, [*KEYS, *self._counters]))
-
-
-def _column(kind: pa.DataType, values: NDArray[Any]) -> pa.Array:
-    """Return numbers that lie together as a column: `pa.array` imports `numpy.ma` first."""
-    return pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(values)])

@@ -16,7 +16,7 @@ from ....strict_toml import Where, make
 from ..schedule.place import Chip
 from .catalog import FOLDER, find_device, is_path, match_devices
 from .layers import Table, Tables, join_layers, read_layers
-from .model_class import find_model
+from .model_class import find_model, is_foreign
 from .settings import apply_settings
 from .wiring import Stage, wire
 
@@ -128,6 +128,11 @@ class Device:
     def file(self) -> str:
         """The file's name, as messages give it."""
         return self.path.name
+
+    @property
+    def has_foreign_models(self) -> bool:
+        """Whether a stage has a model that does not come with cutrace."""
+        return any(is_foreign(stage.model) for stage in self.stages)
 
 
 @dataclass(frozen=True, slots=True)

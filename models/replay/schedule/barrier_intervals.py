@@ -65,8 +65,7 @@ class Intervals:
         row, entry, at = self._find(place, step)
         first = self.recorded.paths["blocks first"][self._ordered["path"][row]]
         passed = self._passed[entry] - self._passed[first]
-        before: Ints = self._before[row] + passed + self._rounds(entry, at)
-        return before
+        return self._before[row] + passed + self._rounds(entry, at)
 
     def begin(self, place: Ints, step: Ints) -> Ints:
         """Return the step at which the interval of each row began, (n,): behind its barrier."""
@@ -75,8 +74,7 @@ class Intervals:
         rounds = self._rounds(entry, at)
         looped = self._starts[entry] + rounds * self._sizes[entry]
         behind = np.where(rounds > 0, looped, self._closed[entry]) - self._starts[first]
-        begun: Ints = np.where(behind > 0, self._ordered["step"][row] + behind, self._carried[row])
-        return begun
+        return np.where(behind > 0, self._ordered["step"][row] + behind, self._carried[row])
 
     def _find(self, place: Ints, step: Ints) -> tuple[Ints, Ints, Ints]:
         """Return the row of CONTROL, the entry of its path, and the place in all paths."""
@@ -92,8 +90,7 @@ class Intervals:
     def _rounds(self, entry: Ints, at: Ints) -> Ints:
         """Return how many barriers lie before `at` in the entry's own repetitions."""
         through = (at - self._starts[entry]) // self._sizes[entry]
-        rounds: Ints = through * self._ends_with_barrier[entry]
-        return rounds
+        return through * self._ends_with_barrier[entry]
 
     @cached_property
     def _closed(self) -> Ints:

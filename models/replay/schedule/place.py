@@ -73,8 +73,7 @@ class Sampling:
 
     def find(self, block: Ints) -> Ints:
         """Return the number in the sample of each block, which is of it."""
-        found: Ints = np.minimum(np.searchsorted(self.block, block), len(self.block) - 1)
-        return found
+        return np.minimum(np.searchsorted(self.block, block), len(self.block) - 1)
 
 
 @dataclass(frozen=True, slots=True)
