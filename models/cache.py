@@ -299,14 +299,13 @@ class Cache:
         head, begin, most = np.array([0, self._used, 0]), 0, longest * self._most
         acts = tuple(np.array(column) for column in kinds)
         told = (pool.first, pool.kind, pool.address), strides(pool.kinds), self._pieces
-        cache = acts, *self._state, self._shape, 1.0 / self._sets, counts.reshape(-1)
+        cache = *self._state, self._shape, 1.0 / self._sets, counts.reshape(-1)
         while begin < len(rows[0]):
             room = int(head[0]) + requests + most
             self._passed = tuple(extend(column, room, 0) for column in self._passed)
             passed = head, *self._passed
-            begin = compiled.serve_rows(
-                *told, rows, begin, most, tuple(made), near, *cache, passed, bases
-            )
+            state = *cache, passed, bases
+            begin = compiled.serve_rows(told, rows, begin, most, tuple(made), near, acts, state)
         self._used = int(head[1])
         back = tuple(np.empty((3, int(head[0])), np.int64))
         compiled.put_back((head, *self._passed), np.zeros(len(rows[0]) + 1, np.int64), back)
@@ -325,8 +324,8 @@ class Cache:
         passed: Any = tuple(map(change, (head, *self._passed)))
         told, acts = tuple(map(change, requests)), tuple(change(np.array(k)) for k in kinds)
         tally, bases = change(counts.reshape(-1)), change(np.empty_like(requests[0]))
-        cache = *self._state, self._shape, 1.0 / self._sets
-        (compiled or plain).serve(told, acts, *cache, tally, passed, bases)
+        state = *self._state, self._shape, 1.0 / self._sets, tally, passed, bases
+        (compiled or plain).serve(told, acts, state)
         counts.reshape(-1)[:] = tally
         many, self._used = map(int, passed[0][:2])
         address, kind, row = (as_array(column[:many]).copy() for column in passed[1:])

@@ -68,7 +68,7 @@ class Lrc:
         is_load = change(np.array([kind.access == "load" for kind in batch.kinds], np.int64))
         passed, joined = tuple(change(np.empty_like(nothing)) for _ in columns), change(counts)
         size = self.window, self.line.bit_length() - 1
-        many = (compiled or recent).join(told, is_load, *state, *size, joined, passed)
+        many = (compiled or recent).join(told, is_load, state, *size, joined, passed)
         counts = as_array(joined)
         if not batch.passes_on:
             return Step({"joined": counts})

@@ -185,7 +185,7 @@ class Reuse:
         state = self._table, self._lines, self._stacks, self._tree, self._head
         flat = self.histogram.reshape(-1)
         kinds = tuple(map(np.ascontiguousarray, kinds))
-        loops.measure(told, kinds, *state, shape, 1.0 / self.sets, rooms, counts, flat)
+        loops.measure(told, kinds, state, shape, 1.0 / self.sets, (rooms, counts, flat))
 
     def _make_room(self, loops: Any, many: int, units: int) -> None:
         """Have room for so many more requests, of so many units."""

@@ -57,9 +57,7 @@ class CompiledTally:
             self._reaches.ends,
             np.append(self.zones.cuts, counting.FAR),
             self.period,
-            self._slots,
-            self._found,
-            self._runs,
+            (self._slots, self._found, self._runs),
         )
         if many < 0:
             self.sites.refuse(pc[-1 - many], space[-1 - many])

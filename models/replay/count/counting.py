@@ -13,6 +13,7 @@ arrays, and `pool.py` what it calls: that is quick where rows are few.
 - `found`: (FIELDS, n) at least: site, shape, phase, zone and mixed of each distinct row.
 - `runs`: (3, n) at least: neighbours that are the same row and of one block: the number of the
   distinct row, the block, and how many they are.
+- `made`: slots, found and runs.
 """
 
 from typing import Any
@@ -48,15 +49,7 @@ def all_known(pattern: Any, first: int, shapes: Any) -> bool:
 
 
 def number_rows(
-    rows: Any,
-    named: Any,
-    sites: Any,
-    reach: Any,
-    zones: Any,
-    period: int,
-    slots: Any,
-    found: Any,
-    runs: Any,
+    rows: Any, named: Any, sites: Any, reach: Any, zones: Any, period: int, made: Any
 ) -> tuple[int, int]:
     """Number the rows by the distinct ones; return how many of these there are, and how many runs.
 
@@ -64,6 +57,7 @@ def number_rows(
     """
     pcs, spaces, bases, blocks = rows
     patterns, first, shapes = named
+    slots, found, runs = made
     kinds, widths = sites
     lows, highs = reach
     many, count, row, number = 0, 0, 0, NONE

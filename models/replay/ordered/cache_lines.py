@@ -25,7 +25,8 @@ compile them as they stand, and small traces do without.
 - `counts`: COLUMNS integers for each group.
 - `passed`: (head, address, kind, cause): the last three of each thing that goes to the next stage;
   head are how many these are, how many of `lines` are in use, and a number that means nothing.
-- `cache`: lines, shape, counts and passed.
+- `cache`: lines, shape, counts and passed. `state`: lines, sets, clocks, shape, inverse, counts,
+  passed and bases.
 - `bases`: (n,), where the lines of each request's set begin, found some requests ahead.
 - `asker`: of the request that is served, the kinds of what it fetches and of what it writes, its
   cause, and where its counts begin.
@@ -60,19 +61,9 @@ START = 8
 """Cycles that an instruction takes before its first line is looked up."""
 
 
-def serve(
-    requests: Any,
-    kinds: Any,
-    lines: Any,
-    sets: Any,
-    clocks: Any,
-    shape: Any,
-    inverse: float,
-    counts: Any,
-    passed: Any,
-    bases: Any,
-) -> None:
+def serve(requests: Any, kinds: Any, state: Any) -> None:
     """Serve requests in order; each turn looks a line up, for all that one instruction wants."""
+    lines, sets, clocks, shape, inverse, counts, passed, bases = state
     addresses, kind, cause, units, group, time = requests
     size, acts, policies, wholes, fetched, _, written = kinds
     cache = lines, shape, counts, passed
@@ -129,7 +120,7 @@ def serve(
                 counts[asker[COUNTS] + WRITES] += ones(mask)
                 counts[asker[COUNTS] + WRITE_HITS] += ones(mask) * found
                 marks = EMPTY if place < 0 else lines[place + ways]
-                store(lines, shape, place, mask, policy, first, last, parts, clock)
+                store(lines, shape, place, first, last, policy, parts, clock)
                 if policy == BACK:
                     lines[place + ways] |= mask << DIRTY
                     if waits(lines[place + ways]) > waits(marks):
@@ -339,15 +330,7 @@ def fetch(cache: Any, asker: Any, place: int, mask: int, portion: int, valid: in
 
 
 def store(
-    lines: Any,
-    shape: Any,
-    place: int,
-    mask: int,
-    policy: int,
-    first: int,
-    last: int,
-    parts: int,
-    clock: int,
+    lines: Any, shape: Any, place: int, first: int, last: int, policy: int, parts: int, clock: int
 ) -> None:
     """Store so many parts to sectors of a line, if it is here."""
     ways = shape[WAYS]
@@ -367,7 +350,7 @@ def store(
         parts += have
         lines[place + FILLED * ways] += min(PARTS - 1, parts) - have << first * PART_BITS
     if parts >= (last - first + 1) * PARTS:
-        lines[place + ways] |= mask
+        lines[place + ways] |= (2 << last) - (1 << first)
     if policy == THROUGH:
         lines[place + STORED * ways] = clock
 

@@ -92,9 +92,9 @@ class DistinctRows:
         if loops is plain:
             told, windows = as_lists((told, windows))
         table = self._slots, self._found, self._head
-        period = self._period, self._lift
+        moves = self._period, self._lift
         made = *(rows[name] for name in plain.MADE), unit
-        many, samples = loops.choose(*told, units, windows, table, *period, made)
+        many, samples = loops.choose(*told, units, windows, table, moves, made)
         fresh = int(many) - self._asked
         self._ask(int(many))
         return Chosen(rows, unit, int(samples), fresh)

@@ -140,7 +140,7 @@ class Held:
         table = groups.slots, groups.keys, groups.near
         if loops is plain:
             told = as_lists(told)
-        start = int(loops.hold(*told, table, head, held, keys, start))
+        start = int(loops.hold(told, table, head, held, keys, start))
         self._has_keys &= not head[plain.BEYOND]
         groups.many, self.lowest = int(head[0]), int(head[2])
         if reaches.are_places:

@@ -10,6 +10,7 @@ so that `compiled.py` can compile the loops.
   as many; `near` (scopes,) are the groups of neighbouring rows.
 - `seated`: (wave, slot, sm), each (blocks,), and when each seat has its turn, (seats,). `bits`
   are those of a key, as `schedule/turns.py` has it, and the warps of a block.
+- `told`: rows, named, sites, reach, zones, scopes, heard, seated and bits.
 - `head`: how many groups there are, how many rows are held, the lowest block of these, and bits
   that there was no room for in the keys.
 - `held`: FIELDS of each row, each (n,). `keys` (n,): what each is sorted by; empty if by no key.
@@ -33,29 +34,14 @@ SAMPLED = (1 << 32) - 1
 """The pattern of a row of texels; its base is its number among all of them."""
 
 
-def hold(
-    rows: Any,
-    named: Any,
-    sites: Any,
-    reach: Any,
-    zones: Any,
-    scopes: Any,
-    heard: Any,
-    seated: Any,
-    bits: Any,
-    groups: Any,
-    head: Any,
-    held: Any,
-    keys: Any,
-    begin: int,
-) -> int:
+def hold(told: Any, groups: Any, head: Any, held: Any, keys: Any, begin: int) -> int:
     """Hold rows from number `begin` on; return the number of the first that was not looked at.
 
     That is one for whose group there is no more room, or the end. -1 - i if row i lies in a space
     that its instruction cannot reach.
     """
+    rows, (first, shapes), sites, reach, zones, scopes, heard, seated, bits = told
     blocks, warps, intervals, sinces, pcs, spaces, bases, patterns = rows
-    first, shapes = named
     kinds, widths = sites
     lows, highs = reach
     near = groups[2]
@@ -133,15 +119,7 @@ def find_group(groups: Any, head: Any, key: int) -> int:
 
 
 def choose(
-    order: Any,
-    held: Any,
-    seats: Any,
-    units: Any,
-    windows: Any,
-    table: Any,
-    period: int,
-    lift: int,
-    made: Any,
+    order: Any, held: Any, seats: Any, units: Any, windows: Any, table: Any, moves: Any, made: Any
 ) -> tuple[int, int]:
     """Tell of rows in order which distinct one each is, and how far from that it lies.
 
@@ -153,7 +131,7 @@ def choose(
       space begins in the memory that caches see, and whether it is local.
     - `table`: (slots, found, head): distinct rows by kind, pattern and base modulo the period,
       `found` (3, distinct); `head` is how many there are.
-    - `lift`: a multiple of the period that a distinct row's base is moved by.
+    - `moves`: (period, lift): a multiple of the period that a distinct row's base is moved by.
     - `made`: MADE, each (n,), and the units of all scopes, (scopes, n). Rows of texels have NONE as
       number, and their own as shift.
 
@@ -163,6 +141,7 @@ def choose(
     sms, slots_of, resident, many_warps, local_bytes = seats
     kinds, begins, are_local = windows
     slots, found, head = table
+    period, lift = moves
     numbers, shifts, whose, unit_of = made
     is_power, mask = period & (period - 1) == 0, period - 1
     kind, pattern, phase, number, sampled = NONE, NONE, NONE, NONE, 0

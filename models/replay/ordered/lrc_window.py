@@ -7,6 +7,7 @@
 - `ring`: (line, sectors, link), `window` integers for each unit: read number t is at t % window,
   and its link is the read before it in the same bucket, 0 for none.
 - `heads`: for each of BUCKETS buckets of each unit the last read in it, 0 for none.
+- `state`: turns, ring and heads.
 - `counts`: for each group how many requests were joined.
 - `passed`: (address, kind, cause), each (n,), of the others.
 """
@@ -22,15 +23,7 @@ NONE = -1
 
 
 def join(
-    requests: Any,
-    is_load: Any,
-    turns: Any,
-    ring: Any,
-    heads: Any,
-    window: int,
-    line_bits: int,
-    counts: Any,
-    passed: Any,
+    requests: Any, is_load: Any, state: Any, window: int, line_bits: int, counts: Any, passed: Any
 ) -> int:
     """Join reads with those that their unit made lately; return how many requests go on."""
     addresses, kinds, causes, units, group = requests
@@ -45,7 +38,7 @@ def join(
                 line, whose, unit = wanted, causes[end], units[end]
                 sectors += 1 << ((addresses[end] - (line << line_bits)) >> SECTOR_BITS)
             end += 1
-        again = whose != NONE and look_up(turns, ring, heads, window, unit, line, sectors)
+        again = whose != NONE and look_up(state, window, unit, line, sectors)
         for number in range(begin, end):
             if again and is_load[kinds[number]]:
                 counts[group[number]] += 1
@@ -58,11 +51,9 @@ def join(
     return many
 
 
-def look_up(
-    turns: Any, ring: Any, heads: Any, window: int, unit: int, line: int, sectors: int
-) -> bool:
+def look_up(state: Any, window: int, unit: int, line: int, sectors: int) -> bool:
     """Whether a unit made this read among its last `window`; it is kept as its latest."""
-    kept_lines, kept_sectors, links = ring
+    turns, (kept_lines, kept_sectors, links), heads = state
     turn = turns[unit] + 1
     turns[unit] = turn
     bucket = unit * BUCKETS + bucket_of(line)

@@ -5,6 +5,7 @@
 - `stride`: for each kind by how many bytes a request moves for each byte that its row does.
 - `chosen`: (number, shift, group), each (n,), in order: which distinct row each is, by how many
   bytes it lies elsewhere, and whose counts its requests are added to.
+- `distinct`: pool, stride and pieces.
 - `rows`: (number, shift, unit, group, time, row), each (n,): these, those of a unit together; time
   is that before the first request, and row the place among all in order.
 - `pieces`: of each distinct row, where its pieces begin, none of a row that does not only read; and
@@ -120,23 +121,7 @@ def cut_pieces(pool: Any, stride: Any, kinds: Any, shape: Any, pieces: Any) -> i
 
 
 def serve_rows(
-    pool: Any,
-    stride: Any,
-    pieces: Any,
-    rows: Any,
-    begin: int,
-    room: int,
-    made: Any,
-    near: Any,
-    kinds: Any,
-    lines: Any,
-    sets: Any,
-    clocks: Any,
-    shape: Any,
-    inverse: float,
-    counts: Any,
-    passed: Any,
-    bases: Any,
+    distinct: Any, rows: Any, begin: int, room: int, made: Any, near: Any, kinds: Any, state: Any
 ) -> int:
     """Serve the requests of rows from row `begin` on; return the row that is left, since `passed`
     has room for less than `room` things, the most of any row.
@@ -144,13 +129,15 @@ def serve_rows(
     A piece that is all here is counted at once; requests of a row that does not only read are
     written down in `made` and served one by one.
     """
-    begins, _, masks, sectors, requests, behind, _ = pieces
+    pool, stride, pieces = distinct
+    lines, _, clocks, shape, _, counts, passed, _ = state
+    begins, _, masks, sectors, _, behind, _ = pieces
     numbers, _, units, groups, times, _ = rows
     ways, is_timed, cache = shape[WAYS], shape[NEAR] < shape[FAR], (lines, shape, counts, passed)
     place, ready, here = begin, begin, 0
     while place < len(numbers) and len(passed[1]) - passed[0][MANY] >= room:
         if place == ready:
-            ready = look_ahead(pieces, rows, place, near, lines, sets, shape, inverse, passed)
+            ready = look_ahead(pieces, rows, place, near, state)
             here = 0
         number, start = numbers[place], begins[numbers[place]]
         last, found, banks = begins[number + 1], 0, 0
@@ -165,19 +152,8 @@ def serve_rows(
                 touch(lines, shape, at, times[place] + behind[piece], True)
                 found += sectors[piece]
             else:
-                at = read_piece(
-                    pool,
-                    stride,
-                    rows,
-                    place,
-                    requests[piece],
-                    behind[piece],
-                    kinds,
-                    cache,
-                    at,
-                    near[1][here],
-                    line,
-                )
+                wanted = line, near[1][here], at
+                at = read_piece(distinct, rows, kinds, cache, place, piece, wanted)
             near[5][slot] = at
             here += 1
         if found:
@@ -198,35 +174,24 @@ def serve_rows(
                 group[:many],
                 time[:many],
             )
-            serve(told, kinds, lines, sets, clocks, shape, inverse, counts, passed, bases)
+            serve(told, kinds, state)
         place += 1
     return place
 
 
 def read_piece(
-    pool: Any,
-    stride: Any,
-    rows: Any,
-    place: int,
-    start: int,
-    behind: int,
-    kinds: Any,
-    cache: Any,
-    at: int,
-    base: int,
-    line: int,
+    distinct: Any, rows: Any, kinds: Any, cache: Any, place: int, piece: int, wanted: Any
 ) -> int:
-    """Read what a row asks of a line, of which something is missing; `at` is where it is, or -1.
-
-    Its requests are from number `start` on to the one with which the row has made `behind`.
-    Returns where the line is then.
+    """Read what a row asks of a line, of which something is missing; `wanted` are the line, where
+    its set begins, and where it is, or -1. Returns where the line is then.
     """
-    first, kind_of, address_of = pool
+    (first, kind_of, address_of), stride, (_, _, _, _, starts, behind, _) = distinct
+    line, base, at = wanted
     numbers, shifts, _, groups, times, causes = rows
     size, _, policies, wholes, fetched, _, written = kinds
     lines, shape, _, _ = cache
     begin, was_here = first[numbers[place]], at >= 0
-    for one in range(start, begin + behind):
+    for one in range(starts[piece], begin + behind[piece]):
         what, now = kind_of[one], times[place] + one + 1 - begin
         asker = fetched[what], written[what], causes[place], COLUMNS * groups[place]
         if at < 0:
@@ -234,25 +199,16 @@ def read_piece(
         touch(lines, shape, at, now, was_here)
         address = address_of[one] + shifts[place] * stride[what]
         read(cache, asker, at, address, size[what], policies[what], wholes[what])
-    return at
+    return at  # type: ignore[no-any-return]
 
 
-def look_ahead(
-    pieces: Any,
-    rows: Any,
-    place: int,
-    near: Any,
-    lines: Any,
-    sets: Any,
-    shape: Any,
-    inverse: float,
-    passed: Any,
-) -> int:
+def look_ahead(pieces: Any, rows: Any, place: int, near: Any, state: Any) -> int:
     """Find the lines and the sets of the pieces of some rows of a unit, and ask for them; return
     the row behind the last.
     """
     begins, line_of, _, _, _, _, moves = pieces
     numbers, shifts, units, _, _, _ = rows
+    lines, sets, _, shape, inverse, _, passed, _ = state
     wanted, bases, slots, latest, sets_of, places = near
     many, unit, ways = 0, units[place], shape[WAYS]
     if place == 0 or units[place - 1] != unit:

@@ -21,6 +21,7 @@ distances of the line since then are below C. `worst` is the largest of them.
   its bits, and for each of its BITS turns the number of the line.
 - `head`: how many lines have numbers, and how much of `tree` and of `table` is in use; there is
   room in each for all that the requests may bring.
+- `state`: table, lines, stacks, tree and head. `counted`: rooms, counts and histogram.
 - `shape`: bits of a line's and of a sector's bytes, sectors of a line and of those that are fetched
   together, how many sets, and the largest distance that the histogram tells from larger ones.
 - `rooms`: (sizes,), rising, in lines.
@@ -50,20 +51,11 @@ WORTH = 1 << 12
 
 
 def measure(
-    requests: Any,
-    kinds: Any,
-    table: Any,
-    lines: Any,
-    stacks: Any,
-    tree: Any,
-    head: Any,
-    shape: Any,
-    inverse: float,
-    rooms: Any,
-    counts: Any,
-    histogram: Any,
+    requests: Any, kinds: Any, state: Any, shape: Any, inverse: float, counted: Any
 ) -> None:
     """Count each request, in order."""
+    table, lines, stacks, tree, head = state
+    rooms, counts, histogram = counted
     addresses, kind, units, group, shares = requests
     sizes, acts = kinds
     wide, latest, owner, number, share = shape[MOST] + 2, -1, -1, 0, 0
