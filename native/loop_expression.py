@@ -283,13 +283,9 @@ class Expressions(ControlFlow):
         pairs = ", ".join(f"{word} {text}" for word, text in zip(words, texts, strict=True))
         whole = returned(result)
         answer = self._emit(f"call {whole} @{inner}({pairs})")
-        parts = iter(
-            [
-                self._emit(f"extractvalue {whole} {answer}, {number}")
-                for number, _ in enumerate(words_of(result))
-            ]
-        )
-        return value_of(result, parts, self._product)
+        places = range(len([*words_of(result)]))
+        parts = [self._emit(f"extractvalue {whole} {answer}, {place}") for place in places]
+        return value_of(result, iter(parts), self._product)
 
     def _choose(self, test: ast.expr, body: ast.expr, orelse: ast.expr) -> Number:
         """Only the chosen one is computed: the other may be outside of an array."""

@@ -71,8 +71,9 @@ def replay_in_jobs(
     fresh = {c.device: c for c in _count(trace, unknown, options, tell)} if unknown else {}
     for name, counts in fresh.items():
         keep_counts(keys[name], (counts.counts, counts.mixed, counts.lanes_on))
+    told = trace.launch, trace.number, trace.instructions()
     return [
-        launch_counts(trace, device, options, frames)
+        launch_counts(told, device, options, frames)
         if (frames := known[device.key])
         else fresh[device.key]
         for device in devices

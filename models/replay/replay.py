@@ -88,21 +88,14 @@ class LaunchReplay:
 
     def results(self, launch: Launch, number: int) -> list[LaunchCounts]:
         """Return what was counted of launch `number`, by device."""
-        lanes = {
-            track.device.key: table
-            for track, table in zip(self.running, self.lanes_on.close(), strict=True)
-        }
-        return [
-            _describe(
-                launch,
-                number,
-                self._instructions,
-                track.device,
-                self._options,
-                (*track.ledger.close(), lanes.get(track.device.key, pl.DataFrame(schema=SCHEMA))),
-            )
-            for track in self._tracks
-        ]
+        told, none = (launch, number, self._instructions), pl.DataFrame(schema=SCHEMA)
+        keys = (track.device.key for track in self.running)
+        lanes = dict(zip(keys, self.lanes_on.close(), strict=True))
+        found = []
+        for track in self._tracks:
+            frames = *track.ledger.close(), lanes.get(track.device.key, none)
+            found.append(launch_counts(told, track.device, self._options, frames))
+        return found
 
     def _track(
         self, device: Device, fit: Occupancy, launch: Launch, intervals: Intervals | None
@@ -153,20 +146,13 @@ def fit_launch(
 
 
 def launch_counts(
-    trace: "LaunchTrace", device: Device, options: ReplayOptions, frames: Frames
+    told: tuple[Launch, int, pa.Table], device: Device, options: ReplayOptions, frames: Frames
 ) -> LaunchCounts:
-    """Return what was counted of a launch on a device with what follows from the launch alone."""
-    return _describe(trace.launch, trace.number, trace.instructions(), device, options, frames)
+    """Return what was counted of a launch on a device with what follows from the launch alone.
 
-
-def _describe(
-    launch: Launch,
-    number: int,
-    instructions: pa.Table,
-    device: Device,
-    options: ReplayOptions,
-    frames: Frames,
-) -> LaunchCounts:
+    `told` are the launch, its number and its instructions.
+    """
+    launch, number, instructions = told
     placement = place(device.chip, launch.blocks, options.profiled_blocks, launch.kept.sample)
     on_sm, beside = placement.count_profiled()
     return LaunchCounts(

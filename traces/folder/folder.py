@@ -109,14 +109,10 @@ def _strange(target: Path) -> Iterator[str]:
     with os.scandir(target) as entries:
         for entry in sorted(entries, key=attrgetter("name")):
             if entry.name.isdecimal() and entry.is_dir():
-                yield from (f"{inner} is no part of a trace" for inner in _strange_tables(entry))
+                for name in sorted({*os.listdir(entry)} - _TABLE_FILES):
+                    yield f"{os.path.join(entry, name)} is no part of a trace"
             elif entry.name != MANIFEST:
                 yield f"{entry.path} is no part of a trace"
-
-
-def _strange_tables(folder: "os.DirEntry[str]") -> Iterator[str]:
-    names = sorted(os.listdir(folder))
-    return (os.path.join(folder, name) for name in names if name not in _TABLE_FILES)
 
 
 def _has_manifest(folder: Path) -> bool:

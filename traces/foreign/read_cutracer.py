@@ -131,10 +131,8 @@ class _Reader:
         if self._launch is None:
             self._launch = table["grid_launch_id"][0]
         broken = {
-            "no cta of three numbers": pl.col("cta").list.len().fill_null(0) != 3,
-            "no cta of three numbers ": pl.col("cta").list.contains(None).fill_null(True),
-            "not 32 addresses": pl.col("addrs").list.len().fill_null(0) != 32,
-            "not 32 addresses ": pl.col("addrs").list.contains(None).fill_null(True),
+            "no cta of three numbers": _lacks("cta", 3),
+            "not 32 addresses": _lacks("addrs", 32),
             "no warp": pl.col("warp").is_null() | (pl.col("warp") < 0),
             "an instruction without sass": (pl.col("sass").fill_null("") == "")
             & ~pl.col("opcode_id").is_in([*self._sass]).fill_null(False),
@@ -145,7 +143,7 @@ class _Reader:
         for problem, found in broken.items():
             if len(rows := table.filter(found)):
                 place = chunk.place(lines[rows["n"][0]][0])
-                raise CutraceError(f"{place}: a {rows['type'][0]} record with {problem.strip()}")
+                raise CutraceError(f"{place}: a {rows['type'][0]} record with {problem}")
 
     def _made(self, table: pl.DataFrame, place: str) -> Rows:
         assert self._head is not None
@@ -172,6 +170,12 @@ class _Reader:
         if not match or pc < 0:
             raise CutraceError(f"{place}: {sass[:60]!r} is no machine instruction")
         return Code(pc, match[2], f"{match[2]}{match[3].rstrip()};", predicate=match[1] or "")
+
+
+def _lacks(name: str, many: int) -> pl.Expr:
+    """Whether a column of lists has not so many numbers."""
+    numbers = pl.col(name).list
+    return (numbers.len().fill_null(0) != many) | numbers.contains(None).fill_null(True)
 
 
 def _table(texts: list[str], lines: list[tuple[int, str]], chunk: Chunk) -> pl.DataFrame:

@@ -25,6 +25,7 @@ LZMA_BYTES = 1 << 28
 """Memory that xz may take: its dictionaries have 64 MiB at most when it is called as usual."""
 START_BYTES, START_PIECE = 1 << 14, 1 << 6
 _EMPTY = b"\n" * 4096
+_BROKEN = (OSError, lzma.LZMAError, zlib.error, pa.ArrowException)
 
 _MAGIC = {b"\x1f\x8b": "gzip", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
 
@@ -67,8 +68,7 @@ def chunks(path: Path) -> Iterator[Chunk]:
 def start_of(path: Path) -> str:
     """The first characters of a file's text, of one that is cut off those that there are."""
     found = b""
-    errors = CutraceError, OSError, EOFError, lzma.LZMAError, zlib.error, pa.ArrowException
-    with suppress(*errors), _opened(path) as file:
+    with suppress(CutraceError, EOFError, *_BROKEN), _opened(path) as file:
         while len(found) < START_BYTES and (piece := file.read(START_PIECE)):
             found += piece
     return found.decode("utf-8", "replace")
@@ -137,9 +137,7 @@ def _read(path: Path, file: IO[bytes], number: int) -> bytes:
         raise CutraceError(
             f"{path}: cut off: the packed file ends behind line {number}; copy it again"
         ) from error
-    except lzma.LZMAError as error:
-        raise CutraceError(f"{path}: cannot unpack it behind line {number}: {error}") from error
-    except (OSError, zlib.error, pa.ArrowException) as error:
+    except _BROKEN as error:
         problem = str(error).splitlines()[0]
         raise CutraceError(f"{path}: cannot unpack it behind line {number}: {problem}") from error
 

@@ -12,8 +12,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import BinaryIO, NamedTuple
 
-import pyarrow as pa
-
 SCHEMA = 1
 RECORD_BATCH = 3
 _LEFT_PLAIN = -1
@@ -54,17 +52,15 @@ def _check_fits(place: int, size: int, length: int) -> None:
 
 def declared_rows(header: bytes) -> int:
     """Return the rows of a record batch. ValueError unless it is the header of one."""
-    _check_header(header, RECORD_BATCH)
+    check_kind(header, RECORD_BATCH)
     with _sound():
-        return _rows(header, _reference(header, _field(header, _reference(header, 0), 2)))
+        batch = _reference(header, _field(header, _reference(header, 0), 2))
+        field = _field(header, batch, 0)
+        return struct.unpack_from("<q", header, field)[0] if field else 0
 
 
-def check_kind(message: pa.Message, kind: int) -> None:
+def check_kind(header: bytes, kind: int) -> None:
     """Raise ValueError unless a message is of a kind; Arrow itself may crash on unknown ones."""
-    _check_header(bytes(message.metadata), kind)
-
-
-def _check_header(header: bytes, kind: int) -> None:
     with _sound():
         field = _field(header, _reference(header, 0), 1)
         found = header[field] if field else 0
@@ -91,11 +87,6 @@ def _sound() -> Iterator[None]:
         yield
     except (struct.error, IndexError) as error:
         raise ValueError(f"broken message header: {error}") from error
-
-
-def _rows(header: bytes, batch: int) -> int:
-    field = _field(header, batch, 0)
-    return struct.unpack_from("<q", header, field)[0] if field else 0
 
 
 def _buffers(header: bytes, batch: int) -> list[tuple[int, int]]:

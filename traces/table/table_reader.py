@@ -233,7 +233,7 @@ def _read_bytes(file: BufferedReader, place: int, size: int) -> bytes:
 def _check_schema(message: pa.Message | None, expected: pa.Schema) -> None:
     if message is None:
         raise ValueError("it holds no schema")
-    check_kind(message, SCHEMA)
+    check_kind(bytes(message.metadata), SCHEMA)
     found = pa.ipc.read_schema(message)
     if found.names != expected.names:
         raise ValueError(f"its columns are {found.names}, expected {expected.names}")

@@ -88,28 +88,25 @@ class AccessCounter:
     def close(self) -> None:
         """Enter what is held in every device's ledger."""
         if self._held:
-            _settle(join(self._held), self._period, self._tracks, self._sites, self._shapes)
+            self._settle(join(self._held))
             self._held.clear()
             self._many = 0
 
-
-def _settle(
-    found: Distinct, period: int, tracks: Sequence[Track], sites: Sites, shapes: Shapes
-) -> None:
-    """Ask the models about distinct rows, and enter what they say."""
-    kinds, many = sites.kind[found.site], len(shapes)
-    key = (kinds * many + found.pattern) * period + found.phase
-    asked, number = number_rows(key, len(sites.kinds) * many * period)
-    rest, phase = np.divmod(asked, period)
-    kind, pattern = np.divmod(rest, many)
-    base = phase + period * (-(-(1 << 32) // period))  # offsets reach 2 GiB below it
-    groups = group_places(found.site, found.zone, found.mixed)
-    known: dict[str, Answers] = {}
-    for track, times in zip(tracks, found.times, strict=True):
-        stages = repr((track.kinds, [wire.stage for wire in track.repeating]))
-        if stages not in known:
-            known[stages] = _ask(track, shapes, kind, base, pattern)
-        enter(track.ledger, track.repeating, groups, times, known[stages], number)
+    def _settle(self, found: Distinct) -> None:
+        """Ask the models about distinct rows, and enter what they say."""
+        kinds, many, period = self._sites.kind[found.site], len(self._shapes), self._period
+        key = (kinds * many + found.pattern) * period + found.phase
+        asked, number = number_rows(key, len(self._sites.kinds) * many * period)
+        rest, phase = np.divmod(asked, period)
+        kind, pattern = np.divmod(rest, many)
+        base = phase + period * (-(-(1 << 32) // period))  # offsets reach 2 GiB below it
+        groups = group_places(found.site, found.zone, found.mixed)
+        known: dict[str, Answers] = {}
+        for track, times in zip(self._tracks, found.times, strict=True):
+            stages = repr((track.kinds, [wire.stage for wire in track.repeating]))
+            if stages not in known:
+                known[stages] = _ask(track, self._shapes, kind, base, pattern)
+            enter(track.ledger, track.repeating, groups, times, known[stages], number)
 
 
 def _ask(track: Track, shapes: Shapes, kind: Ints, base: Ints, pattern: Ints) -> Answers:

@@ -94,7 +94,7 @@ def _pieces(made: Callable[[], Guarded], batch: Batch, whole: Step) -> Iterator[
         model = made()
         parts = [slice(at, at + size) for at in range(0, len(batch), size)]
         steps = [model.step(batch.take(part)) for part in parts]
-        yield from _differ(steps, [*range(len(batch))], batch, whole, f"in batches of {size}")
+        yield from _differ(steps, batch, whole, f"in batches of {size}")
 
 
 def _others(made: Callable[[], Guarded], batch: Batch, whole: Step) -> Iterator[str]:
@@ -106,16 +106,14 @@ def _others(made: Callable[[], Guarded], batch: Batch, whole: Step) -> Iterator[
         other.step(part)
         other.step(part)
         steps.append(model.step(part))
-    yield from _differ(steps, [*range(len(batch))], batch, whole, "beside another instance")
+    yield from _differ(steps, batch, whole, "beside another instance")
 
 
 def _kinds(made: Callable[[], Guarded], batch: Batch, whole: Step) -> Iterator[str]:
     """How kinds are numbered means nothing."""
     last = len(batch.kinds) - 1
     turned = replace(batch, kinds=batch.kinds[::-1], kind=last - batch.kind)
-    yield from _differ(
-        [made().step(turned)], [*range(len(batch))], batch, whole, "with kinds in another order"
-    )
+    yield from _differ([made().step(turned)], batch, whole, "with kinds in another order")
 
 
 def _order(made: Callable[[], Guarded], batch: Batch, whole: Step) -> Iterator[str]:
@@ -123,11 +121,11 @@ def _order(made: Callable[[], Guarded], batch: Batch, whole: Step) -> Iterator[s
     order = np.random.default_rng(1).permutation(len(batch))
     model = made()
     for said in ("in another order", "asked a second time"):
-        yield from _differ([model.step(batch.take(order))], order.tolist(), batch, whole, said)
+        yield from _differ([model.step(batch.take(order))], batch, whole, said, order.tolist())
     base = batch.addresses.min(axis=1, keepdims=True)
     moved = replace(batch, addresses=batch.addresses - base + base % model.period)
     said = f"at a base address modulo its period, {model.period}"
-    yield from _differ([made().step(moved)], [*range(len(batch))], batch, whole, said)
+    yield from _differ([made().step(moved)], batch, whole, said)
 
 
 def _units(made: Callable[[], Guarded], batch: Batch, whole: Step) -> Iterator[str]:
@@ -139,7 +137,7 @@ def _units(made: Callable[[], Guarded], batch: Batch, whole: Step) -> Iterator[s
             rows = np.flatnonzero(unit == number)
             own = Step(made().step(batch.take(rows)).counts)
             part = Step({name: np.asarray(c)[rows] for name, c in together.counts.items()})
-            yield from _differ([part], [*range(len(rows))], batch.take(rows), own, "beside units")
+            yield from _differ([part], batch.take(rows), own, "beside units")
     if getattr(made(), "adds_up", False):
         found = made().step(replace(batch, group=unit, groups=UNITS))
         for name, column in whole.counts.items():
@@ -164,9 +162,11 @@ def _speed(made: Callable[[], Guarded], batch: Batch, whole: Step) -> Iterator[s
 
 
 def _differ(
-    steps: list[Step], rows: list[int], batch: Batch, whole: Step, said: str
+    steps: list[Step], batch: Batch, whole: Step, said: str, order: list[int] | None = None
 ) -> Iterator[str]:
-    """The first row of which something else is said than in one batch; `rows` are those asked."""
+    """The first row of which something else is said than in one batch; `order` is that in which
+    they were asked about, if another."""
+    rows = order or [*range(len(batch))]
     for name, column in whole.counts.items():
         found = np.concatenate([np.asarray(step.counts[name]) for step in steps])
         expected = np.asarray(column)[rows]

@@ -70,8 +70,27 @@ class SampleReader:
     def read(self, batch: pa.RecordBatch) -> Iterator[Samples]:
         """Yield the samples of rows of TEXELS in their order, a few at a time."""
         for start in range(0, batch.num_rows, SAMPLES):
-            part = batch.slice(start, SAMPLES)
-            yield from _split(part, self._way, self._kinds, self._textures)
+            yield from self._split(batch.slice(start, SAMPLES))
+
+    def _split(self, batch: pa.RecordBatch) -> Iterator[Samples]:
+        """Yield rows together that have equally many taps: of one texture, read in one way."""
+        block, warp, step, pc, of, masks = integers(
+            batch, "block", "warp", "step", "pc", "texture", "active"
+        )
+        corners = batch["corner"].flatten().to_numpy().reshape(-1, LANES, 4)
+        active = masks[:, None] >> np.arange(LANES) & 1 != 0
+        key = of * (GATHERS + 1) + self._way[pc]
+        for number in sorted_unique(key).tolist():
+            rows = np.flatnonzero(key == number)
+            texture, how = divmod(number, GATHERS + 1)
+            kind = self._kinds[texture]
+            places, inside = find_taps(self._textures[texture], kind.width, how, corners[rows])
+            taps = places.shape[2]
+            image = replace(kind.image, taps=taps, is_fetch=how == FETCHES) if kind.image else None
+            mask = np.repeat(active[rows], taps, axis=1) & inside.reshape(len(rows), -1)
+            kinds, nothing = (replace(kind, image=image),), np.zeros(len(rows), np.int64)
+            made = Batch(kinds, nothing, places.reshape(mask.shape), mask, np.arange(len(rows)))
+            yield Samples(made, texture, block[rows], warp[rows], step[rows], pc[rows])
 
 
 def read_samples(trace: "LaunchTrace") -> Iterator[Samples]:
@@ -99,35 +118,6 @@ def _kind(launch: Launch, number: int) -> Kind:
     else:
         image = Image(window(number), row_bytes, rows)
     return Kind("texture", "load", "", width, image)
-
-
-def _split(
-    batch: pa.RecordBatch, way: Ints, kinds: Sequence[Kind], textures: Sequence[Texture]
-) -> Iterator[Samples]:
-    """Yield rows together that have equally many taps: those of one texture, read in one way."""
-    block, warp, step, pc, of, masks = integers(
-        batch, "block", "warp", "step", "pc", "texture", "active"
-    )
-    corners = batch["corner"].flatten().to_numpy().reshape(-1, LANES, 4)
-    active = masks[:, None] >> np.arange(LANES) & 1 != 0
-    key = of * (GATHERS + 1) + way[pc]
-    for number in sorted_unique(key).tolist():
-        rows = np.flatnonzero(key == number)
-        texture, how = divmod(number, GATHERS + 1)
-        kind = kinds[texture]
-        places, inside = find_taps(textures[texture], kind.width, how, corners[rows])
-        taps = places.shape[2]
-        image = replace(kind.image, taps=taps, is_fetch=how == FETCHES) if kind.image else None
-        mask = np.repeat(active[rows], taps, axis=1) & inside.reshape(len(rows), -1)
-        nothing = np.zeros(len(rows), np.int64)
-        made = Batch(
-            (replace(kind, image=image),),
-            nothing,
-            places.reshape(len(rows), -1),
-            mask,
-            np.arange(len(rows)),
-        )
-        yield Samples(made, texture, block[rows], warp[rows], step[rows], pc[rows])
 
 
 def find_taps(texture: Texture, width: int, how: int, corners: Ints) -> tuple[Ints, Bools]:
