@@ -55,17 +55,17 @@ def read_question(options: ReplayOptions) -> Question:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Counted:
-    """A launch counted on a device, and what reads its trace once more, if there is one.
+    """A launch counted on a device, and what reads its trace once more.
 
     What is `supposed` of the launch is said before all else.
     """
 
     counts: LaunchCounts
     instructions: pa.Table
-    touched: Callable[[], pl.DataFrame] | None = None
-    supposed: tuple[str, ...] = ()
-    turns: Callable[[], Turns] | None = None
-    ran: Callable[[], Ran] | None = None
+    touched: Callable[[], pl.DataFrame]
+    supposed: tuple[str, ...]
+    turns: Callable[[], Turns]
+    ran: Callable[[], Ran] | None
 
 
 def profile_counted(

@@ -16,7 +16,6 @@ from .options.view import view_here
 from .running.advice import advise_here, best_advice
 from .running.asked import behind, launches_asked, trace_asked
 from .running.caches import caches_here
-from .running.live import render_live
 from .running.program import SourceOrProgram, TakesProgram, program_of
 from .running.progress import progress
 
@@ -79,10 +78,6 @@ def command(
     advice: Annotated[
         bool, typer.Option("--advice", help="Say what to change instead, with the evidence.")
     ] = False,
-    no_trace: Annotated[
-        bool,
-        typer.Option("--no-trace", help="Count a source while it runs, and write no trace of it."),
-    ] = False,
 ) -> str:
     """Show what a kernel does to the memory of any device."""
     from ..analyzer.report import check_format
@@ -91,25 +86,18 @@ def command(
     check_format(format)
     check_grouping(by, (*GROUPINGS, *OF_CACHES))
     of_caches = by in OF_CACHES
-    if of_caches and (names or sort or threshold or advice or no_trace):
+    if of_caches and (names or sort or threshold or advice):
         raise CutraceError(
-            f"--by {by} is a table of its own; leave --counters, --sort, --threshold, --advice and "
-            "--no-trace away"
+            f"--by {by} is a table of its own; leave --counters, --sort, --threshold and --advice"
+            " away"
         )
-    live = " --no-trace" if no_trace else ""
     program = program_of(ctx)
     named = f" {quote(source)}" if source else ""
-    again = f"cutrace analyze{named}{typed(recording)}{typed(replay)}{live}"
+    again = f"cutrace analyze{named}{typed(recording)}{typed(replay)}"
     whole = "launch" if of_caches else by
     view = view_here(whole, names, first_line(replay), again, sort, threshold, behind(program))
     view = replace(view, brief=not every)
     asked, replay = replay, with_devices(replay)
-    if no_trace:
-        if advice:
-            raise CutraceError("--advice reads the trace again; leave --no-trace away")
-        if source is None or program is not None:
-            raise CutraceError("--no-trace needs a source to run, and no program behind --")
-        return render_live(source, recording, replay, view, format)
     with (
         trace_asked(source, program, recording, asked) as trace,
         progress("replaying") as share,

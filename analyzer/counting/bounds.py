@@ -56,18 +56,18 @@ def find_bounds(
     sums: Mapping[str, int],
     device: Device,
     launch: Launch,
-    turns: Callable[[], Turns] | None = None,
+    turns: Callable[[], Turns],
 ) -> tuple[Bound, ...]:
     """The bounds of a launch from the sums of its raw counts, the longest first.
 
-    `turns` tells how many atomics meet at one address (`counting.turns`), where somebody can.
+    `turns` tells how many atomics meet at one address (`counting.turns`).
     Empty without caches, and for a trace that has not all of the launch: what is not counted would
     be missing.
     """
     if not launch.kept.is_whole or "dram_bytes_read" not in sums:
         return ()
     found = [bound for bound in _bounds(sums, device, launch) if bound.amount]
-    if turns and device.rates.atomic and any(sums.get(name) for name in ATOMICS):
+    if device.rates.atomic and any(sums.get(name) for name in ATOMICS):
         found.extend(_atomics(turns(), device))
     return tuple(sorted(found, key=lambda bound: -bound.ns))
 

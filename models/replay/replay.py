@@ -53,7 +53,7 @@ IDLE = 1 << 6
 
 
 class LaunchReplay:
-    """The models of several devices at work on one launch, of which rows are taken in any order."""
+    """The models of several devices at work on one launch."""
 
     def __init__(
         self,
@@ -62,16 +62,16 @@ class LaunchReplay:
         devices: Sequence[Device],
         options: ReplayOptions,
         shapes: Shapes,
-        intervals: Intervals | None = None,
+        intervals: Intervals | None,
     ) -> None:
+        self._launch = launch
         self._instructions = instructions
         self._options = options
         self.sites = read_sites(instructions, options.dlcm)
         self.zones = cut_zones([*launch.arrays, *texture_arrays(launch.textures)])
         fits = [fit_launch(device, launch, instructions, options) for device in devices]
         self._tracks = [
-            self._track(device, fit, launch, intervals)
-            for device, fit in zip(devices, fits, strict=True)
+            self._track(device, fit, intervals) for device, fit in zip(devices, fits, strict=True)
         ]
         running = [t for t in self._tracks if options.as_if or not refuse_launch(t.device, launch)]
         self.running = running
@@ -86,9 +86,9 @@ class LaunchReplay:
             self.accesses.close()
             self.histories.close()
 
-    def results(self, launch: Launch, number: int) -> list[LaunchCounts]:
-        """Return what was counted of launch `number`, by device."""
-        told, none = (launch, number, self._instructions), pl.DataFrame(schema=SCHEMA)
+    def results(self, number: int) -> list[LaunchCounts]:
+        """Return what was counted of the launch, which has this `number`, by device."""
+        told, none = (self._launch, number, self._instructions), pl.DataFrame(schema=SCHEMA)
         keys = (track.device.key for track in self.running)
         lanes = dict(zip(keys, self.lanes_on.close(), strict=True))
         found = []
@@ -97,11 +97,9 @@ class LaunchReplay:
             found.append(launch_counts(told, track.device, self._options, frames))
         return found
 
-    def _track(
-        self, device: Device, fit: Occupancy, launch: Launch, intervals: Intervals | None
-    ) -> Track:
+    def _track(self, device: Device, fit: Occupancy, intervals: Intervals | None) -> Track:
         """Set up one device."""
-        options = self._options
+        options, launch = self._options, self._launch
         wires, repeating, lasting = _wires(device, fit.carveout, options.caches)
         placement = place(device.chip, launch.blocks, options.profiled_blocks, launch.kept.sample)
         names = [*COUNTERS, *EMPTY, SPARE, *(name for w in wires for name in w.names())]
@@ -214,7 +212,7 @@ def _replay(
     counting = LaunchReplay(launch, instructions, devices, options, shapes, intervals)
     if counting.running:
         _read(launch_trace, counting, tell)
-    return counting.results(launch, launch_trace.number)
+    return counting.results(launch_trace.number)
 
 
 def has_all_before(launch: Launch) -> bool:

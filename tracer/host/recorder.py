@@ -1,8 +1,6 @@
-"""What takes the recording of a session: the writer of a trace, or whoever listens instead."""
+"""What takes the recording of a session: the writer of a trace, or what stands in for one."""
 
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
-from contextvars import ContextVar
+from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 from ...traces.schema import Compiler, Event, Launch, Resources
@@ -34,16 +32,3 @@ class Recorder(AbstractContextManager["Recorder"], Protocol):
 
     def resources(self, launch: int, resources: tuple[Resources, ...]) -> None:
         """Take what the assembler made of the kernel of a launch, by its number."""
-
-
-LISTENER: ContextVar[Recorder | None] = ContextVar("cutrace_listener", default=None)
-
-
-@contextmanager
-def recording_into(recorder: Recorder) -> Iterator[None]:
-    """While the body runs, a session that opens writes no trace: `recorder` takes its place."""
-    token = LISTENER.set(recorder)
-    try:
-        yield
-    finally:
-        LISTENER.reset(token)

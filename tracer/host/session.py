@@ -23,7 +23,6 @@ from .array import DeviceArray, Shape, allocate_array
 from .destination import absolute, choose_trace
 from .module import Module
 from .path import is_path, read_text
-from .recorder import LISTENER, Recorder
 from .recording import Recording
 from .selection.watch import choose_watch
 from .selection.wish import Words, choose_wish
@@ -83,7 +82,6 @@ class Session:
         self._output = output
         self._exits = ExitStack()
         self._opened: Recording | None = None
-        self._listener: Recorder | None = None
 
     def __repr__(self) -> str:
         state = (
@@ -100,13 +98,10 @@ class Session:
     def __enter__(self) -> Self:
         if self._opened:
             raise CutraceError(f"{self._named}: a session is opened once; make another Session()")
-        self._listener = LISTENER.get()
-        recorder = self._listener or self._make_writer(self._named)
+        writer = self._make_writer(self._named)
         self.trace = absolute(self._named)  # the current folder may change inside
-        self._exits.enter_context(recorder)
-        self._opened = Recording(
-            recorder, self._print, self._watch, self._wish, self._make_memory()
-        )
+        self._exits.enter_context(writer)
+        self._opened = Recording(writer, self._print, self._watch, self._wish, self._make_memory())
         return self
 
     def _make_writer(self, path: Path) -> TraceWriter:
@@ -132,7 +127,7 @@ class Session:
             count = len(self._recording.resources)
             before = "the launch" if count == 1 else f"the {count} launches"
             problem.add_note(f"{self.trace} has {before} before it")
-        for act in self.at_close if self._listener is None else ():
+        for act in self.at_close:
             act(self.trace)
 
     def _keeps(self, problem: BaseException | None) -> bool:
