@@ -39,7 +39,7 @@ def command(
     ] = "",
 ) -> str:
     """Read traces that other tools took on a GPU: machine instructions, as they are."""
-    from ..tracer.host.selection.wish import read_bytes
+    from ..tracer.host.selection.filter import read_bytes
     from ..traces.foreign.importing import import_trace
 
     trace = out or Path(f"{files[0].name.partition('.')[0]}.cutrace")

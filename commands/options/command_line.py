@@ -53,7 +53,9 @@ def typed(options: object) -> str:
 
 
 def _options(made: Any) -> list[Field[Any]]:
-    return [field for field in fields(made) if "option" in field.metadata]
+    """The fields that are options, a class's own before those that it inherits."""
+    found = (field for field in fields(made) if "option" in field.metadata)
+    return sorted(found, key=lambda field: field.name not in made.__annotations__)
 
 
 def _parameter(field: Field[Any], kind: Any, panel: str, complete: Complete | None) -> Parameter:

@@ -9,22 +9,18 @@ from pathlib import Path
 from ...errors import CutraceError
 from ...models.replay.options import ReplayOptions
 from ...option import changed, option
+from ...tracer.host.selection.record_options import RecordOptions, default_options
 from ...traces.folder.leftover import scratch_folder
 from ..running.progress import progress
 from .command_line import takes
 from .complete import kernels
 
 SOURCES = (".cu", ".ptx", ".py")
-WATCHED = ("max_instructions", "check_uninitialized", "max_threads", "engine", "bounds")
-"""Options that are those of a session, and of the engine (`choose_watch`)."""
-KEPT = ("control", "sample_blocks", "sample_seed", "max_trace_size")
-"""Options of a session that choose what is recorded (`choose_wish`), beside the only_ ones."""
-_KEPT = "What is recorded"
 
 
 @dataclass(frozen=True, slots=True)
-class Recording:
-    """How to record a source: launch lines, what the compiler is told, and what is kept."""
+class Recording(RecordOptions):
+    """How to record a source: launch lines, the compiler's options, and those of its session."""
 
     launch: tuple[str, ...] = option(
         (),
@@ -39,51 +35,6 @@ class Recording:
     )
     standard: str | None = option(
         None, "The C++ standard.", "c++NN", *("-std", "--std"), prefix="-std="
-    )
-    max_instructions: int | None = option(
-        None, "Stop a kernel when a warp has run this many; else 2**28.", "N"
-    )
-    check_uninitialized: bool = option(False, "Stop a kernel that loads what nobody wrote.")
-    max_threads: int | None = option(
-        None, "Refuse a launch of more threads than this; else 2**28.", "N"
-    )
-    engine: str | None = option(
-        None, "What runs the kernel, to the same trace; else what suits it.", "array|compiled"
-    )
-    bounds: str | None = option(
-        None,
-        "What it is to access global memory outside of every array: a fault (strict), or"
-        " as on a chip, which maps memory in pages of 2 MB, and told (report).",
-        "strict|report",
-    )
-    only_kernels: str | None = option(
-        None, "Record launches of these kernels alone.", "NAME,...", panel=_KEPT
-    )
-    only_launches: str | None = option(
-        None, "Record these launches, counted from 0.", "N|N-M,...", panel=_KEPT
-    )
-    only_blocks: str | None = option(
-        None, "Record these blocks of each grid.", "N|N-M,...", panel=_KEPT
-    )
-    only_warps: str | None = option(
-        None, "Record these warps of each block.", "N|N-M,...", panel=_KEPT
-    )
-    only_lines: str | None = option(
-        None, "Record the accesses of these lines.", "[FILE:]LINE,...", panel=_KEPT
-    )
-    only_spaces: str | None = option(
-        None, "Record the accesses to these state spaces.", "global|shared|...", panel=_KEPT
-    )
-    control: bool = option(True, "Leave out which instructions the warps ran.", panel=_KEPT)
-    sample_blocks: str | None = option(
-        None,
-        "Draw so many blocks and run only those; counters are scaled up, with intervals.",
-        "N|F%",
-        panel=_KEPT,
-    )
-    sample_seed: int | None = option(None, "Seed of the draw; else 0.", "S", panel=_KEPT)
-    max_trace_size: str | None = option(
-        None, "The largest trace: 500K, 10M, 2G.", "BYTES", panel=_KEPT
     )
 
     @property
@@ -109,27 +60,15 @@ def record_source(
     """
     from ...analyzer.profilers.profiler_environment import attach
     from ...tracer.front.source import DEFAULT_TARGET
+    from ...tracer.host.selection.filter import read_filter
     from ...tracer.host.session import Session
     from ...tracer.host.source.record import record
 
     attach(Session.at_close, replay)
     arch = recording.arch or DEFAULT_TARGET
-    with progress(f"recording {source}"), wished(recording):
+    read_filter(recording)  # what makes no sense is refused before anything runs
+    with progress(f"recording {source}"), default_options(recording):
         return record(source, recording.launch, out, arch=arch, options=recording.compiler_options)
-
-
-@contextmanager
-def wished(recording: Recording) -> Iterator[None]:
-    """While the body runs, sessions that open watch for and record what was asked."""
-    from ...tracer.host.selection.watch import choose_watch, watching
-    from ...tracer.host.selection.wish import choose_wish, wishing
-
-    asked = changed(recording)
-    watched = {name: asked[name] for name in WATCHED if name in asked}
-    kept = {name: asked[name] for name in KEPT if name in asked}
-    only = {n.removeprefix("only_"): asked[n] for n in asked if n.startswith("only_")}
-    with watching(choose_watch(**watched)), wishing(choose_wish(only, **kept)):
-        yield
 
 
 @contextmanager

@@ -13,7 +13,7 @@ import typer
 from ...models.replay.options import DEFAULT_DEVICE
 from .._help import Verb
 from ..options.quote import quote
-from ..options.recording import Recording, wished
+from ..options.recording import Recording
 from .progress import progress
 
 if TYPE_CHECKING:
@@ -137,11 +137,12 @@ def record_command(
 
 def run_program(order: "Order", trace: Path, device: "Device", recording: Recording) -> "Ended":
     """Run and record a program; memory is mapped in pages for it, as on a chip."""
+    from ...tracer.host.selection.record_options import default_options
     from ...tracer.program.run import record_program
 
     named = f"recording {order.words[0]}"
-    wish = wished(replace(recording, bounds=recording.bounds or "report"))
-    with wish, progress(named, order.tally.text):
+    options = default_options(replace(recording, bounds=recording.bounds or "report"))
+    with options, progress(named, order.tally.text):
         return record_program(order, trace, device)
 
 

@@ -72,16 +72,14 @@ def _answer(lasting: "Lasting", question: dict[str, Any]) -> dict[str, Any]:
 
 
 def _begin(
-    lasting: "Lasting", begin: str, kernels: str | None, skip: int, keep: dict[str, Any],
-    watch: dict[str, Any],
+    lasting: "Lasting", begin: str, kernels: str | None, skip: int, only: dict[str, Any],
+    options: dict[str, Any],
 ) -> None:  # fmt: skip
-    from ...tracer.host.selection.watch import choose_watch
-    from ...tracer.host.selection.wish import choose_wish
+    from ...tracer.host.selection.record_options import choose_options
     from ...tracer.program.choice import read_choice
 
     choice = read_choice(kernels, skip)
-    watching = choose_watch(**{"bounds": "report", **watch})
-    lasting.begin(Path(begin), choice, choose_wish(**keep), watching)
+    lasting.begin(Path(begin), choice, choose_options(only, **{"bounds": "report", **options}))
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ class recording(CheckedTrace):
     The first one of a process brings cutrace's library in place of CUDA's driver, which shows
     `device` for as long as the process lasts; so it comes before the first call of CUDA's. Arrays
     and kernels last from one recording to the next. Options are those of `cutrace record`: launches
-    of `kernels`, a regular expression, behind the first `skip`; `only` and the others as Session's.
+    of `kernels`, a regular expression, behind the first `skip`; `only` and `options` as Session has.
     Once it has ended it answers `profile()` and `assert_budget()`, and shows itself in a notebook.
     """
 
@@ -38,16 +38,10 @@ class recording(CheckedTrace):
         kernels: str | None = None,
         skip: int = 0,
         only: Mapping[str, Any] | None = None,
-        sample_blocks: int | str | None = None,
-        max_trace_size: int | str | None = None,
-        **watch: Any,
+        **options: Any,
     ) -> None:
-        keep = {
-            "only": dict(only or {}),
-            "sample_blocks": sample_blocks,
-            "max_trace_size": max_trace_size,
-        }
-        self._asked = {"kernels": kernels, "skip": skip, "keep": keep, "watch": watch}
+        chosen = {"kernels": kernels, "skip": skip, "only": dict(only or {})}
+        self._asked = {**chosen, "options": options}
         self._device = device
         self.trace = choose_trace(None if path is None else os.fspath(path))
         self.launches = self.refused = 0

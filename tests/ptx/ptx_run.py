@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 from ptx.ptx_case import SCRATCH, Case, kernel_text, stored_dtype
 
-from cutrace.tracer.engine.launch import Launch, Watch
+from cutrace.tracer.engine.launch import Launch
 from cutrace.tracer.engine.memory.memory import Memory
 from cutrace.tracer.engine.run import run
+from cutrace.tracer.engine.run_options import RunOptions
 from cutrace.tracer.ptx.link import link_kernel
 from cutrace.tracer.ptx.parse import parse_module
 
@@ -106,8 +107,8 @@ def run_kernel(
         memory.view(place)[:] = np.ascontiguousarray(array).view(np.uint8)
     block = min(block, lanes)
     arguments = tuple(place.address.to_bytes(8, "little") for place in places)
-    grid, watch = (lanes // block, 1, 1), Watch(engine=engine)
-    launch = Launch(grid, (block, 1, 1), 0, arguments, print, watch=watch)
+    grid, options = (lanes // block, 1, 1), RunOptions(engine=engine)
+    launch = Launch(grid, (block, 1, 1), 0, arguments, print, options=options)
     run(link_kernel(module, name), launch, memory, loaded, sink or Rows())
     return [
         memory.view(place).view(array.dtype).copy()

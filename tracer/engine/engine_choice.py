@@ -62,7 +62,7 @@ def choose_engine(program: Program, blocks: int) -> Choice:
     CutraceError for instructions that cutrace does not know, and where the launch asks for the
     compiled engine and that does not know the kernel.
     """
-    asked = program.launch.watch.engine
+    asked = program.launch.options.engine
     if asked == "array":
         return _array(program)
     if asked == "auto" and not _is_worth_compiling(program):

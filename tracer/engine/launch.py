@@ -8,27 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-ENGINES = ("auto", "array", "compiled")
-"""What runs a launch: arrays over many warps, compiled basic blocks, or what suits the kernel."""
-
-BOUNDS = ("strict", "report")
-"""What an access of global memory outside of every allocation is: a fault; or, where memory is
-mapped, done as a chip does it, and counted."""
-
-
-@dataclass(frozen=True, slots=True)
-class Watch:
-    """What is watched for while a launch runs, beyond what no device allows, and what runs it.
-
-    A warp may run `max_instructions`, a launch have `max_threads`. With `uninitialized`, a load of
-    bytes that nobody wrote is a fault. `engine` is one of ENGINES, `bounds` of BOUNDS.
-    """
-
-    max_instructions: int = 1 << 28
-    max_threads: int = 1 << 28
-    uninitialized: bool = False
-    engine: str = "auto"
-    bounds: str = "strict"
+from .run_options import DEFAULTS, RunOptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +27,7 @@ class Launch:
     shared_dynamic: int
     arguments: tuple[bytes, ...]
     output: Callable[[str], None]
-    watch: Watch = Watch()
+    options: RunOptions = DEFAULTS
     name: str = ""
     chosen: tuple[int, ...] = ()
     cluster: tuple[int, int, int] | tuple[()] = ()

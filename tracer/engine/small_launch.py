@@ -42,7 +42,7 @@ def may_be_long(program: Program) -> bool:
     kernel = alike(program.kernel)
     return (
         has_loops(kernel)
-        and not program.launch.watch.uninitialized
+        and not program.launch.options.check_uninitialized
         and len(program.memory.global_.used) <= ASIDE_BYTES
         and not _tells(kernel)
     )
@@ -76,7 +76,7 @@ def run_briefly(program: Program, waves: Callable[[Sink], Iterator[ArrayWave]], 
     held, left = _HeldCalls(), [BRIEF]
     try:
         for wave in waves(held):
-            wave.take_budget(_Brief(program.launch.watch.max_instructions, left))
+            wave.take_budget(_Brief(program.launch.options.max_instructions, left))
             if not wave.run():
                 raise LongError
     except LongError:

@@ -13,10 +13,10 @@ from ...inert import inert
 from ...traces.kept import lines_of
 from ...traces.outside import outside_text
 from ...traces.schema import Array, Event, Launch, Resources
-from ..engine.launch import Watch
 from ..engine.memory.memory import GLOBAL_BASE, Memory
 from .recorder import Recorder
-from .selection.wish import Wish, check_wish
+from .selection.filter import Filter, check_filter
+from .selection.record_options import RecordOptions
 
 
 @dataclass(slots=True)
@@ -37,8 +37,8 @@ class Recording:
 
     trace: Recorder
     output: Callable[[str], None]
-    watch: Watch = field(default_factory=Watch)
-    wish: Wish = field(default_factory=Wish)
+    options: RecordOptions = field(default_factory=RecordOptions)
+    filter: Filter = field(default_factory=Filter)
     memory: Memory = field(default_factory=Memory)
     arrays: list[Array] = field(default_factory=list)
     names: set[str] = field(default_factory=set)
@@ -118,9 +118,9 @@ class Recording:
         return name
 
     def note_launch(self, names: tuple[str, ...], instructions: pa.Table) -> None:
-        """Remember the names of a kernel that is launched, and which wished lines it has."""
+        """Remember the names of a kernel that is launched, and which lines to record it has."""
         self.launched.update(names)
-        if self.wish.lines:
+        if self.filter.lines:
             self.lines_met.update(*lines_of(instructions))
 
     def finish(self) -> None:
@@ -129,7 +129,7 @@ class Recording:
         CutraceError if what was to be recorded alone never came.
         """
         if not self.fault:
-            check_wish(self.wish, self.launched, self.lines_met, len(self.resources))
+            check_filter(self.filter, self.launched, self.lines_met, len(self.resources))
         for launch, answer in enumerate(self.resources):
             self.trace.resources(launch, answer.result())
 

@@ -24,8 +24,8 @@ from .destination import absolute, choose_trace
 from .module import Module
 from .path import is_path, read_text
 from .recording import Recording
-from .selection.watch import choose_watch
-from .selection.wish import Words, choose_wish
+from .selection.filter import read_filter
+from .selection.record_options import Words, choose_options
 from .texture.surface import Surface, make_surface
 from .texture.texel import TexelForm
 from .texture.texture import Modes, Texture, make_texture
@@ -74,10 +74,19 @@ class Session:
         sample_seed: int | None = None,
         max_trace_size: int | str | None = None,
     ) -> None:
-        self._wish = choose_wish(only, control, sample_blocks, sample_seed, max_trace_size)
-        self._watch = choose_watch(
-            max_instructions, check_uninitialized, max_threads, engine, bounds
+        self._options = choose_options(
+            only,
+            max_instructions=max_instructions,
+            check_uninitialized=check_uninitialized,
+            max_threads=max_threads,
+            engine=engine,
+            bounds=bounds,
+            control=control,
+            sample_blocks=sample_blocks,
+            sample_seed=sample_seed,
+            max_trace_size=max_trace_size,
         )
+        self._filter = read_filter(self._options)
         self.trace = self._named = choose_trace(path)
         self._output = output
         self._exits = ExitStack()
@@ -101,14 +110,16 @@ class Session:
         writer = self._make_writer(self._named)
         self.trace = absolute(self._named)  # the current folder may change inside
         self._exits.enter_context(writer)
-        self._opened = Recording(writer, self._print, self._watch, self._wish, self._make_memory())
+        self._opened = Recording(
+            writer, self._print, self._options, self._filter, self._make_memory()
+        )
         return self
 
     def _make_writer(self, path: Path) -> TraceWriter:
-        return TraceWriter(path, self._wish.max_bytes, owns_columns=True)
+        return TraceWriter(path, self._filter.max_bytes, owns_columns=True)
 
     def _make_memory(self) -> Memory:
-        return Memory(self._watch.uninitialized)
+        return Memory(self._options.check_uninitialized)
 
     def __exit__(
         self,

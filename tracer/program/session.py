@@ -20,7 +20,7 @@ class ProgramSession(Session):
         self._writer: SparingWriter | None = None
 
     def _make_writer(self, path: Path) -> SparingWriter:
-        self._writer = SparingWriter(path, self._wish.max_bytes)
+        self._writer = SparingWriter(path, self._filter.max_bytes)
         return self._writer
 
     @property
@@ -30,7 +30,7 @@ class ProgramSession(Session):
         return self._writer
 
     def _make_memory(self) -> Memory:
-        return Memory(self._watch.uninitialized, self._shared.rooms())
+        return Memory(self._options.check_uninitialized, self._shared.rooms())
 
     @property
     def recording(self) -> Recording:

@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 import cutrace
 from cutrace.cli import run
 from cutrace.errors import CutraceError, KernelFault
-from cutrace.tracer.engine.launch import Watch
 from cutrace.tracer.engine.memory.memory import Arena, Memory
-from cutrace.tracer.host.selection.watch import watching
+from cutrace.tracer.host.selection.record_options import RecordOptions, default_options
 from cutrace.tracer.program.arena import SharedMemory
 from cutrace.traces.folder.manifest import Unread, to_json
 from cutrace.traces.schema import Outside, Space
@@ -50,7 +49,7 @@ extern "C" __global__ void pairs(float *out, const float *in, int by)
 
 def reports(**more: Any) -> Any:
     """Let sessions report what is outside."""
-    return watching(Watch(bounds="report", **more))
+    return default_options(RecordOptions(bounds="report", **more))
 
 
 def outside_of(trace: Path, launch: int = 0) -> list[Outside]:

@@ -9,10 +9,9 @@ from cuda_run import run_kernel, run_under_both
 import cutrace
 from cutrace.errors import KernelFault
 from cutrace.tracer.engine.kernel.spin_loop import waiting_blocks
-from cutrace.tracer.engine.launch import Watch
 from cutrace.tracer.front import cuda
 from cutrace.tracer.front.source import Source
-from cutrace.tracer.host.selection.watch import watching
+from cutrace.tracer.host.selection.record_options import RecordOptions, default_options
 from cutrace.tracer.ptx.link import link_kernel
 from cutrace.tracer.ptx.parse import parse_module
 
@@ -174,7 +173,10 @@ extern "C" __global__ void k(volatile int *flag) {
     flag[1] = 1;
 }"""
     for engine in ("array", "compiled"):
-        with watching(Watch(engine=engine)), pytest.raises(KernelFault, match=r"no progress.*:3"):
+        with (
+            default_options(RecordOptions(engine=engine)),
+            pytest.raises(KernelFault, match=r"no progress.*:3"),
+        ):
             run_kernel(source, 4, 64, np.zeros(2, np.int32))
 
 

@@ -13,10 +13,9 @@ import cutrace
 from cutrace.errors import KernelFault
 from cutrace.tracer.engine.array.turn import Split, next_turn, part_arrived, unite
 from cutrace.tracer.engine.kernel.spin_loop import waiting_blocks
-from cutrace.tracer.engine.launch import Watch
 from cutrace.tracer.front import cuda
 from cutrace.tracer.front.source import Source
-from cutrace.tracer.host.selection.watch import watching
+from cutrace.tracer.host.selection.record_options import RecordOptions, default_options
 from cutrace.tracer.ptx.link import link_kernel
 from cutrace.tracer.ptx.parse import parse_module
 
@@ -157,7 +156,10 @@ extern "C" __global__ void k(volatile int *flag) {
     else while (flag[1] == 0);
     flag[2] = 1;
 }"""
-    with watching(Watch(engine=engine)), pytest.raises(KernelFault, match=r"no progress.*:3.*:4"):
+    with (
+        default_options(RecordOptions(engine=engine)),
+        pytest.raises(KernelFault, match=r"no progress.*:3.*:4"),
+    ):
         run_kernel(source, 4, 64, np.zeros(3, np.int32))
 
 

@@ -2,7 +2,8 @@ import pytest
 
 from cutrace.errors import CutraceError
 from cutrace.tracer.host.selection.block_sample import draw
-from cutrace.tracer.host.selection.wish import choose_wish, read_bytes, read_fraction
+from cutrace.tracer.host.selection.filter import read_bytes, read_filter, read_fraction
+from cutrace.tracer.host.selection.record_options import Words, choose_options
 from cutrace.traces.kept import count_in_ranges
 from cutrace.traces.schema import Sample, Space
 
@@ -33,15 +34,19 @@ def test_a_part_of_the_grid_is_rounded_up_to_two_blocks_at_least() -> None:
 
 
 def test_restrictions_are_texts_or_lists() -> None:
-    wish = choose_wish({"blocks": "0-3, 9", "warps": [0, 2], "lines": 7, "spaces": "shared"})
-    assert wish.blocks == ((0, 3), (9, 9))
-    assert wish.warps == ((0, 0), (2, 2))
-    assert wish.lines == ("7",)
-    assert wish.spaces == (Space.SHARED,)
+    only: dict[str, Words] = {"blocks": "0-3, 9", "warps": [0, 2], "lines": 7, "spaces": "shared"}
+    chosen = read_filter(choose_options(only))
+    assert chosen.blocks == ((0, 3), (9, 9))
+    assert chosen.warps == ((0, 0), (2, 2))
+    assert chosen.lines == ("7",)
+    assert chosen.spaces == (Space.SHARED,)
 
 
 def test_a_template_instance_is_one_name() -> None:
-    assert choose_wish({"kernels": "scale<float, 4>,copy"}).kernels == ("scale<float, 4>", "copy")
+    assert read_filter(choose_options({"kernels": "scale<float, 4>,copy"})).kernels == (
+        "scale<float, 4>",
+        "copy",
+    )
 
 
 @pytest.mark.parametrize(
@@ -56,7 +61,7 @@ def test_a_template_instance_is_one_name() -> None:
 )
 def test_a_restriction_that_makes_no_sense_is_refused(only: dict[str, str], message: str) -> None:
     with pytest.raises(CutraceError, match=message):
-        choose_wish(only)
+        read_filter(choose_options(only))
 
 
 def test_overlapping_ranges_count_once() -> None:

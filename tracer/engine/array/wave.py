@@ -56,7 +56,7 @@ class ArrayWave:
         self.shared = np.zeros((blocks, program.shared_bytes), dtype=np.uint8)
         self.local = np.zeros((self.warps * LANES, program.local_bytes), dtype=np.uint8)
         self.shadow: Shadow | None = None
-        if launch.watch.uninitialized:
+        if launch.options.check_uninitialized:
             self.shadow = Shadow(self.shared, self.local, program.memory)
         self.step = np.zeros(self.warps, dtype=np.uint32)
         self.frames: FrameStack | None = None
@@ -73,7 +73,7 @@ class ArrayWave:
         block = numbers[self.block_of_warp].astype(np.uint64)
         warp = (self.all_warps % self.warps_a_block).astype(np.uint16)
         self._progress = 0
-        self._budget = Budget(launch.watch.max_instructions)
+        self._budget = Budget(launch.options.max_instructions)
         self.rows = WaveRows(sink, patterns, block, warp, len(program.ranks))
 
     def _blocks_a_cluster(self) -> int:

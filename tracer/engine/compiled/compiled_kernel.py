@@ -350,7 +350,7 @@ def _is_plain(barrier: Instruction) -> bool:
 
 def refuse_launch(program: Program) -> None:
     """Raise CutraceError for a launch that the compiled engine does not run."""
-    if program.launch.watch.uninitialized:
+    if program.launch.options.check_uninitialized:
         raise CutraceError("the compiled engine does not look for bytes that nobody wrote")
     if stack_bytes(program.kernel):
         raise CutraceError("the compiled engine has no stack of any size")

@@ -106,7 +106,7 @@ class CompiledWave(ArrayWave):
         m.active = np.zeros(self.warps, dtype=np.uint32)
         m.taken = np.zeros(self.warps, dtype=np.uint32)
         m.sides = np.zeros(self.warps * self._code.most_sides + 1, dtype=np.uint32)
-        m.budget = min(self.program.launch.watch.max_instructions, SLICE)
+        m.budget = min(self.program.launch.options.max_instructions, SLICE)
 
     def _deepen(self, levels: int) -> None:
         """Make room for so many splits below the top ones."""
@@ -143,7 +143,7 @@ class CompiledWave(ArrayWave):
         m.site_as = np.arange(len(self._code.made.sites) + 1, dtype=np.int32)
         m.site_in = self._code.site_in
         m.low, m.high = MOST, LEAST
-        reports = program.launch.watch.bounds == "report"
+        reports = program.launch.options.bounds == "report"
         m.mapped_starts, m.mapped_ends = memory.global_.mapped_ranges()
         m.mapped = len(m.mapped_starts) - 1 if reports else 0
         m.outside_lanes, m.outside_warp, m.outside_lane, m.outside_address = np.zeros(

@@ -33,7 +33,7 @@ def check_lanes(group: Group, facts: Facts, delta: int, space: Space, width: int
     active = np.broadcast_to(True if facts.lanes is None else facts.lanes, shape)
     misaligned = active & (addresses & (width - 1) != 0)
     outside = active & ~_inside(group, addresses, space, width)
-    if space == Space.GLOBAL and group.wave.program.launch.watch.bounds == "report":
+    if space == Space.GLOBAL and group.wave.program.launch.options.bounds == "report":
         mapped = outside & _mapped(group, addresses, width)
         group.wave.rows.outside.add(pc, group, mapped & ~misaligned, addresses)
         outside = outside & ~mapped

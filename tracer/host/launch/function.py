@@ -88,13 +88,13 @@ class Function:
         asked = read_dimensions(configuration[4], "cluster") if len(configuration) > 4 else ()
         shared = read_dimensions(dynamic, "shared_bytes")[0]
         check_configuration(self.name, grid, block, shared, self._linked.known.limits)
-        check_cost(self.name, grid, block, self._recording.watch.max_threads, self._count(grid))
+        check_cost(self.name, grid, block, self._recording.options.max_threads, self._count(grid))
         cluster = choose_cluster(self.name, grid, asked, self._linked.known.limits)
         return ConfiguredFunction(self._recording, self._linked, grid, block, shared, cluster)
 
     def _count(self, grid: Dim3) -> int:
         """Return how many blocks of a grid would be run, 0: all."""
-        return count_executed(self._recording.wish, grid, self._linked.known)
+        return count_executed(self._recording.filter, grid, self._linked.known)
 
     def __call__(self, *arguments: object) -> None:
         """Refuse: a launch needs a configuration."""
@@ -173,7 +173,7 @@ class ConfiguredFunction:
             self.shared_dynamic,
             packed,
             self.recording.output,
-            self.recording.watch,
+            self.recording.options,
             self.linked.signature.name,
             blocks,
             self.cluster,
@@ -215,7 +215,7 @@ class ConfiguredFunction:
         name = linked.signature.name
         names = (name, name.partition("<")[0], linked.signature.mangled)
         self.recording.note_launch(names, linked.known.instructions)
-        return choose_kept(self.recording.wish, names, number, self.grid, linked.known)
+        return choose_kept(self.recording.filter, names, number, self.grid, linked.known)
 
     def _describe(self, arguments: tuple[schema.Argument, ...], kept: schema.Kept) -> schema.Launch:
         linked = self.linked

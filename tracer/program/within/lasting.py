@@ -8,8 +8,8 @@ from ....errors import CutraceError
 from ....traces.folder.manifest_builder import Draft
 from ....traces.schema import Event
 from ....traces.sparing_writer import SparingWriter
-from ...engine.launch import Watch
-from ...host.selection.wish import Wish
+from ...host.selection.filter import read_filter
+from ...host.selection.record_options import RecordOptions
 from ..arena import SharedMemory
 from ..choice import Choice, Tally
 from ..code import Code
@@ -53,13 +53,14 @@ class LastingSession(ProgramSession):
         self._writer = self._interlude  # type: ignore[assignment]
         return self._interlude
 
-    def begin(self, path: Path, wish: Wish, watch: Watch) -> None:
+    def begin(self, path: Path, options: RecordOptions) -> None:
         """Write what is launched from now on to a trace."""
-        writer = SparingWriter(path, wish.max_bytes)
+        kept = read_filter(options)
+        writer = SparingWriter(path, kept.max_bytes)
         self._interlude.hand_on(writer)
         recording = self.recording
         recording.trace = self._writer = writer
-        recording.wish, recording.watch = wish, watch
+        recording.filter, recording.options = kept, options
         recording.resources.clear()
         recording.launched.clear()
         recording.lines_met.clear()
@@ -93,11 +94,11 @@ class Lasting:
     tally: Tally = field(default_factory=Tally)
     launches: Launches | None = None
 
-    def begin(self, path: Path, choice: Choice, wish: Wish, watch: Watch) -> None:
+    def begin(self, path: Path, choice: Choice, options: RecordOptions) -> None:
         """Record from now on; CutraceError where no trace can be written."""
         if self.is_recording:
             raise CutraceError("a recording is open in this process: end it before the next")
-        self.session.begin(path, wish, watch)
+        self.session.begin(path, options)
         self.is_recording = True
         self._take_launches(choice)
 

@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 import cutrace
 from cutrace.errors import KernelFault
 from cutrace.tracer.engine.compiled import compiled_kernel, machine_rows
-from cutrace.tracer.engine.launch import Watch
 from cutrace.tracer.engine.rows import access_rows, history, pattern
-from cutrace.tracer.host.selection.watch import watching
+from cutrace.tracer.host.selection.record_options import RecordOptions, default_options
 from cutrace.tracer.host.source.record import record
 
 GALLERY = Path(str(files("cutrace.traces") / "gallery"))
@@ -45,7 +44,7 @@ __global__ void spmv(const int *start, const int *column, const float *x, float 
 def test_a_gallery_kernel_leaves_the_same_trace(source: str, tmp_path: Path) -> None:
     traces = []
     for engine in ("array", "compiled"):
-        with watching(Watch(engine=engine)):
+        with default_options(RecordOptions(engine=engine)):
             trace = record(GALLERY / source, out=tmp_path / f"{engine}.cutrace")
         traces.append(files_of(trace))
     assert [name for name in traces[0] if traces[0][name] != traces[1][name]] == []

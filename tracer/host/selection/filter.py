@@ -1,19 +1,16 @@
-"""Filters and samples of a session: its own arguments, else those of `cutrace record`."""
+"""What a session records: its options, read into ranges, names and spaces."""
 
 import operator
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from contextvars import ContextVar
-from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
 
 from ....errors import CutraceError, nearest
 from ....traces.schema import Range, Space
+from .record_options import RecordOptions
 
-Words: TypeAlias = str | int | Iterable[str | int]
-"""Names or numbers: one, several with commas between, or a list."""
-
+Read = TypeVar("Read")
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 _SPACES = {space.name.lower(): space for space in Space}
 
@@ -32,7 +29,7 @@ class Fraction:
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class Filter:
     """What is to be recorded; by default everything. Empty collections do not restrict."""
 
     kernels: tuple[str, ...] = ()
@@ -47,59 +44,31 @@ class Wish:
     max_bytes: int = 0
 
 
-_WISH: ContextVar[Wish] = ContextVar("cutrace_wish", default=Wish())  # noqa: B039 (frozen)
+def read_filter(options: RecordOptions) -> Filter:
+    """Read what a session records. CutraceError for what cannot be read, or makes no sense."""
+    sample, size = options.sample_blocks, options.max_trace_size
+    return Filter(
+        _only("kernels", options.only_kernels, _read_words),
+        _only("launches", options.only_launches, _read_ranges),
+        _only("blocks", options.only_blocks, _read_ranges),
+        _only("warps", options.only_warps, _read_ranges),
+        _only("lines", options.only_lines, _read_words),
+        _only("spaces", options.only_spaces, _read_spaces),
+        options.control,
+        Fraction() if sample is None else read_fraction(sample),
+        operator.index(options.sample_seed),
+        0 if size is None else read_bytes(size),
+    )
 
 
-@contextmanager
-def wishing(wish: Wish) -> Iterator[None]:
-    """While the body runs, sessions that open record this, unless they say otherwise."""
-    token = _WISH.set(wish)
-    try:
-        yield
-    finally:
-        _WISH.reset(token)
+def _only(
+    name: str, words: str | None, read: Callable[[str, str], tuple[Read, ...]]
+) -> tuple[Read, ...]:
+    return () if words is None else read(name, words)
 
 
-def choose_wish(
-    only: Mapping[str, Words] | None = None,
-    control: bool | None = None,
-    sample_blocks: int | str | None = None,
-    sample_seed: int | None = None,
-    max_trace_size: int | str | None = None,
-) -> Wish:
-    """What a session records. CutraceError for what cannot be read, or makes no sense."""
-    wish = replace(_WISH.get(), **_read_only(only or {}))
-    if control is not None:
-        wish = replace(wish, control=control)
-    if sample_blocks is not None:
-        wish = replace(wish, sample=read_fraction(sample_blocks))
-    if sample_seed is not None:
-        wish = replace(wish, seed=operator.index(sample_seed))
-    if max_trace_size is not None:
-        wish = replace(wish, max_bytes=read_bytes(max_trace_size))
-    return wish
-
-
-def _read_only(only: Mapping[str, Words]) -> dict[str, Any]:
-    """Read the restrictions by name."""
-    readers = {
-        "kernels": _read_words,
-        "launches": _read_ranges,
-        "blocks": _read_ranges,
-        "warps": _read_ranges,
-        "lines": _read_words,
-        "spaces": _read_spaces,
-    }
-    for name in only:
-        if name not in readers:
-            known = ", ".join(readers)
-            raise CutraceError(f"only {name}{nearest(name, readers)}: expected one of {known}")
-    return {name: readers[name](name, words) for name, words in only.items()}
-
-
-def _read_words(name: str, words: Words) -> tuple[str, ...]:
-    listed = [words] if isinstance(words, str | int) else [*words]
-    found = tuple(word.strip() for item in listed for word in _split(str(item)) if word.strip())
+def _read_words(name: str, words: str) -> tuple[str, ...]:
+    found = tuple(word.strip() for word in _split(words) if word.strip())
     if not found:
         raise CutraceError(f"only {name} {words!r}: nothing is named")
     return found
@@ -110,7 +79,7 @@ def _split(text: str) -> list[str]:
     return re.split(r",(?![^<]*>)", text)
 
 
-def _read_ranges(name: str, words: Words) -> tuple[Range, ...]:
+def _read_ranges(name: str, words: str) -> tuple[Range, ...]:
     """Read `3`, `0-7` and so on."""
     found = []
     for word in _read_words(name, words):
@@ -122,7 +91,7 @@ def _read_ranges(name: str, words: Words) -> tuple[Range, ...]:
     return tuple(found)
 
 
-def _read_spaces(name: str, words: Words) -> tuple[Space, ...]:
+def _read_spaces(name: str, words: str) -> tuple[Space, ...]:
     found = set()
     for word in _read_words(name, words):
         if word not in _SPACES:
@@ -162,16 +131,16 @@ def read_bytes(text: int | str) -> int:
     return size
 
 
-def check_wish(wish: Wish, launched: set[str], lines: set[str], launches: int) -> None:
+def check_filter(chosen: Filter, launched: set[str], lines: set[str], launches: int) -> None:
     """Raise CutraceError if something was to be recorded alone that never came."""
-    for name in wish.kernels:
+    for name in chosen.kernels:
         if name not in launched:
             close = nearest(name, sorted(launched)) or "; no kernel was"
             raise CutraceError(f"only kernels {name}: no such kernel was launched{close}")
-    for line in wish.lines:
+    for line in chosen.lines:
         if line not in lines:
             raise CutraceError(f"only lines {line}: no kernel that was launched has code there")
-    for first, _ in wish.launches:
+    for first, _ in chosen.launches:
         if first >= launches:
             found = f"there were {launches}, counted from 0" if launches else "nothing was launched"
             raise CutraceError(f"only launches {first}: {found}")
