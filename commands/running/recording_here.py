@@ -25,9 +25,9 @@ class recording(CheckedTrace):
 
     The first one of a process brings cutrace's library in place of CUDA's driver, which shows
     `device` for as long as the process lasts; so it comes before the first call of CUDA's. Arrays
-    and kernels last from one recording to the next. Options are those of `cutrace record`: launches
-    of `kernels`, a regular expression, behind the first `skip`; `only` and `options` as Session has.
-    Once it has ended it answers `profile()` and `assert_budget()`, and shows itself in a notebook.
+    and kernels last from one recording to the next. Recorded are launches of `kernels`, a regular
+    expression, behind the first `skip`; `only` and `options` are a Session's. Once it has ended it
+    answers `profile()` and `assert_budget()`, and shows itself in a notebook.
     """
 
     def __init__(
