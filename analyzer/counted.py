@@ -32,6 +32,7 @@ from .counting.roofline import find_roof
 from .counting.turns import Turns
 from .counting.with_columns import WHOSE, Added, sums_of_each, widen
 from .launch_profile import LaunchProfile
+from .occupancy.occupancy_text import resident_text
 from .text.kept_text import kept_text
 from .time.estimate import Asked, Estimate, estimate, sum_by_pc
 from .time.sample_warps import Ran
@@ -165,6 +166,7 @@ def _profile(
         raw=raw,
         mixed=mixed,
         blocks={"sm": counted.blocks_of_sm, "cluster": counted.blocks_of_cluster},
+        occupancy=counted.occupancy,
         refusal=refusal,
         substitutions=counted.substitutions,
         remarks=(*warnings, *_remarks(counted, sums, device, as_if)),
@@ -236,13 +238,7 @@ def _remarks(
     """What else is to be said about one launch on one device, if there are any numbers."""
     if counts.refusal and not as_if:
         return
-    resident = counts.occupancy
-    registers = "an unknown number of" if resident.registers is None else resident.registers
-    fit = "1 block fits" if resident.blocks == 1 else f"{resident.blocks} blocks fit"
-    yield (
-        f"{fit} on an SM, limited by {', '.join(resident.limited_by)},"
-        f" with {registers} registers a thread ({resident.registers_from})"
-    )
+    yield resident_text(counts.occupancy)
     if (roof := find_roof(sums, device)) and counts.launch.kept.is_whole:
         yield str(roof)
 

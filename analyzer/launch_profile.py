@@ -9,6 +9,7 @@ from typing import ClassVar
 import polars as pl
 
 from ..errors import nearest
+from ..models.analyses.occupancy import Occupancy
 from ..traces.schema import Launch
 from ..traces.table.table_html import render_table
 from .counting.bounds import Bound, verdict
@@ -61,8 +62,9 @@ class LaunchProfile(Packing):
     `same` is an earlier launch that did the same, to the last address: its counters are this one's.
 
     `raw` is what the models counted, and `mixed`, with the same columns, the accesses over several
-    arrays once more. `blocks` are those of the profiled `sm` and of its `cluster`. `touched` reads
-    the trace once more for what `arrays` says of distinct bytes.
+    arrays once more. `blocks` are those of the profiled `sm` and of its `cluster`; `occupancy` is
+    what an SM holds at once. `touched` reads the trace once more for what `arrays` says of distinct
+    bytes.
     """
 
     packed: ClassVar[tuple[str, ...]] = ("mixed",)
@@ -75,6 +77,7 @@ class LaunchProfile(Packing):
     raw: Raw
     mixed: pl.DataFrame
     blocks: Mapping[str, int]
+    occupancy: Occupancy
     refusal: str = ""
     substitutions: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()

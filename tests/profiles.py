@@ -6,6 +6,7 @@ from cutrace.analyzer.counting.evaluate import Raw
 from cutrace.analyzer.launch_profile import LaunchProfile
 from cutrace.analyzer.profile import Profile
 from cutrace.analyzer.sheet.view import View
+from cutrace.models.analyses.occupancy import Need, Occupancy
 from cutrace.traces.schema import Argument, Compiler, Event, Launch, Manifest
 
 LAUNCH = Launch(
@@ -65,6 +66,7 @@ def launch_profile(
         ),
         mixed=table.clear(),
         blocks={"sm": 61, "cluster": 122},
+        occupancy=Occupancy(Need(256, 10), 24, {"warps": 3}),
         refusal=refusal,
     )
 

@@ -17,7 +17,7 @@ from typing import Any
 import polars as pl
 
 from ...extension import RULES, blaming, extension_names, load_extension
-from ...models.analyses.occupancy import Need, occupancy
+from ...models.analyses.occupancy import Need, Occupancy, occupancy
 from ...models.replay.device.device import Device, load_device
 from ...models.replay.options import ReplayOptions
 from ...models.replay.seam import ACCESSES
@@ -125,6 +125,11 @@ class Evidence:
         facts = self.profile.raw.facts
         room = (facts.get("resident_blocks") or 0) * (facts.get("sms") or 0)
         return self.profile.launch.blocks > room
+
+    def limited_by(self, resource: str) -> Occupancy | None:
+        """What an SM holds at once, if it is this resource first that keeps it from more."""
+        held = self.profile.occupancy
+        return held if held.blocks and held.limited_by[0] == resource else None
 
     def fewer_for_a_block(self, field: str, step: int) -> int:
         """The most of `registers` a thread, or `shared` bytes a block, with which an SM holds a

@@ -148,9 +148,8 @@ def _tiles(launch: LaunchProfile) -> Iterator[Tile]:
             "divergent branches", told("divergent_branches"), f"of {told('branches')}", False
         )
     if found["occupancy"] is not None:
-        limited = next((r for r in launch.remarks if "limited by" in r), "")
-        by = limited.partition("limited by ")[2].partition(", with")[0]
-        yield Tile("occupancy", told("occupancy"), f"limited by {by}" if by else "", False)
+        by = ", ".join(launch.occupancy.limited_by)
+        yield Tile("occupancy", told("occupancy"), f"limited by {by}", False)
 
 
 def glance(on: Sequence[LaunchProfile]) -> Table:

@@ -63,9 +63,9 @@ class Gatherer:
         comparisons, remarks = self._compare(subjects)
         twins = self._twins(subjects) if comparisons else ()
         kernels = dict.fromkeys(
-            launch.heading.partition("<<<")[0]
-            for variant in variants
-            for launch in variant.launches
+            subject.profile.of(number)[0].launch.name
+            for subject, choice in zip(subjects, chosen, strict=True)
+            for number in choice.shown
         )
         devices = {p.device: p.device_name for s in subjects for p in s.profile.launches}
         return Report(

@@ -47,6 +47,21 @@ def share(found: Occupancy, warps: int) -> str:
     return f"{100 * warps / found.max_warps:.1f}".removesuffix(".0") + " %"
 
 
+def resident_text(found: Occupancy) -> str:
+    """How many blocks fit on an SM, what limits them, and whose registers were counted with.
+
+    >>> from cutrace.models.analyses.occupancy import Need
+    >>> resident_text(Occupancy(Need(32, 16), 48, {"blocks": 8, "warps": 48}, "given"))
+    '8 blocks fit on an SM, limited by blocks, with 16 registers a thread (given)'
+    """
+    registers = "an unknown number of" if found.registers is None else found.registers
+    fit = "1 block fits" if found.blocks == 1 else f"{found.blocks} blocks fit"
+    return (
+        f"{fit} on an SM, limited by {', '.join(found.limited_by)},"
+        f" with {registers} registers a thread ({found.registers_from})"
+    )
+
+
 def _resident(resident: Resident, width: int | None) -> Iterator[str]:
     found = resident.found
     limited = ", ".join(found.limited_by)

@@ -15,12 +15,10 @@ from ...models.replay.seam import Batch
 from ..advice.advice import Evidence, Finding
 from ..advice.trial import Trial
 from ..why.search import Access
-from ..why.sentence import stride
+from ..why.sentence import NO_STRIDE, Stride, stride
 
 PADS = (1, 2, 3, 4)
 CONFLICTS = tuple(f"shared_{what}_conflicts" for what in ("load", "store", "atomic", "reduction"))
-ORDERLESS = "no stride"
-"""Lanes that go where the data say, to a table's entries, conflict by chance."""
 OTHERWISE = "let the lanes take words of different banks: exchange or permute indices"
 NARROW = "let a warp take one row: blocks 32 threads wide"
 REMAINING = 0.5
@@ -33,7 +31,9 @@ SHORTEST = 8
 
 
 def find(evidence: Evidence) -> Iterator[Finding]:
-    """Look at every load and store of shared memory; lanes of atomics conflict as their data do."""
+    """Look at every load and store of shared memory; lanes of atomics conflict as their data do,
+    and so do lanes without a stride, which go to a table's entries.
+    """
     for access in evidence.worst:
         conflicts = evidence.of(access.pc, access.kind.prefix + "conflicts")
         if access.kind.space != "shared" or not conflicts:
@@ -42,7 +42,7 @@ def find(evidence: Evidence) -> Iterator[Finding]:
             continue
         name = evidence.array_of(access)
         change, proof = _change(evidence, access, name) if name else (_change_unnamed(access), "")
-        if change == OTHERWISE and ORDERLESS in stride(access.addresses):
+        if change == OTHERWISE and stride(access.addresses) == NO_STRIDE:
             continue
         wavefronts = evidence.of(access.pc, access.kind.prefix + "passes")
         yield Finding(
@@ -75,8 +75,7 @@ def _change(evidence: Evidence, access: Access, name: str) -> tuple[str, str]:
         if best and not best[0]:
             break
     if best is None or best[0] > REMAINING * before:
-        width = evidence.profile.launch.block[0]
-        rows = f"stride {access.kind.width} bytes in runs of {width} lanes"
+        rows = Stride(access.kind.width, evidence.profile.launch.block[0])
         return NARROW if stride(access.addresses) == rows else OTHERWISE, ""
     after, trial, row, pad = best
     elements = "one element" if pad == 1 else f"{pad} elements"

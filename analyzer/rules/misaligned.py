@@ -14,7 +14,7 @@ from ...traces.schema import LANES, Array
 from ..advice.advice import Evidence, Finding
 from ..advice.trial import Trial
 from ..why.search import Access
-from ..why.sentence import stride
+from ..why.sentence import Stride, stride
 from . import texture
 
 EXCESS = 1.1
@@ -68,7 +68,7 @@ def find(evidence: Evidence) -> Iterator[Finding]:
 
 def is_whole(access: Access) -> bool:
     """Whether all lanes follow one another without a gap."""
-    return stride(access.addresses) == f"stride {access.kind.width} bytes"
+    return stride(access.addresses) == Stride(access.kind.width)
 
 
 def follows(evidence: Evidence, access: Access) -> bool:
@@ -78,8 +78,7 @@ def follows(evidence: Evidence, access: Access) -> bool:
     """
     if evidence.device.capability < ANY_WIDTH and access.kind.width not in WIDTHS:
         return False
-    runs = f"stride {access.kind.width} bytes in runs of {HALF} lanes"
-    return is_whole(access) or stride(access.addresses) == runs
+    return is_whole(access) or stride(access.addresses) == Stride(access.kind.width, HALF)
 
 
 def _cure(evidence: Evidence, access: Access) -> tuple[str, str] | None:

@@ -9,12 +9,12 @@ from collections.abc import Iterator
 
 from ..advice.advice import Evidence, Finding
 from ..why.search import Access
-from ..why.sentence import stride
+from ..why.sentence import NO_STRIDE, stride
 
 BEFORE = (2, 0)
 REMAINING = 0.5
 """A texture is advice if it leaves this part of the bytes at most."""
-ORDERLESS = ("no stride", "in runs of 2 lanes")
+PAIR = 2
 THROUGH = "read `{}` through a texture, whose cache takes any order"
 TRIED = "the same reads through a texture and its cache: from {} to {} bytes"
 NEAR = 2
@@ -60,7 +60,8 @@ def measure(evidence: Evidence, access: Access) -> tuple[int, int] | None:
 
 def is_orderless(access: Access) -> bool:
     """Whether no order of lanes explains an access; pairs of neighbours come about by chance."""
-    return stride(access.addresses).endswith(ORDERLESS)
+    found = stride(access.addresses)
+    return found == NO_STRIDE or found.run == PAIR
 
 
 def is_near(evidence: Evidence, access: Access) -> bool:

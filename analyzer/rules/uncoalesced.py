@@ -1,17 +1,16 @@
 """Uncoalesced accesses: the lanes of a warp need far more transactions than their bytes do."""
 
-import re
 from collections.abc import Iterator
 
 from ...models.replay.device.device import Device
 from ..advice.advice import Evidence, Finding
 from ..why.search import Access
-from ..why.sentence import stride
+from ..why.sentence import Stride, stride
 from . import misaligned, texture
 
 EXCESS = 2
 """How many times as many transactions as would do make it worth a word."""
-FEW, SHARED = "one address", 4
+SHARED = 4
 """Lanes that share a few addresses are served by so many transactions: that is a broadcast."""
 WIDEST = 16
 """Bytes that a lane loads at most: elements of twice as many take two loads that share sectors."""
@@ -26,7 +25,7 @@ def find(evidence: Evidence) -> Iterator[Finding]:
         if kind.space != "global" or kind.access not in ("load", "store"):
             continue
         found = stride(access.addresses)
-        if misaligned.follows(evidence, access) or (FEW in found and access.cost <= SHARED):
+        if misaligned.follows(evidence, access) or (found.step == 0 and access.cost <= SHARED):
             continue
         cost, ideal = (
             evidence.of(access.pc, kind.prefix + name)
@@ -45,14 +44,13 @@ def find(evidence: Evidence) -> Iterator[Finding]:
             )
 
 
-def _change(device: Device, access: Access, found: str) -> str:
+def _change(device: Device, access: Access, found: Stride) -> str:
     """What to do about lanes that lie so."""
-    if FEW in found and access.kind.access == "load":
+    if found.step == 0 and access.kind.access == "load":
         return "keep what all lanes read in constant or shared memory, which give it to all at once"
     if device.capability < misaligned.ANY_WIDTH and access.kind.width not in misaligned.WIDTHS:
         return "let each thread take 4 bytes at once, or 8, or 16: no others are coalesced"
-    step = re.match(r"stride (\d+) bytes", found)
-    if step and access.kind.width < int(step[1]) <= FIELDS:
+    if access.kind.width < (found.step or 0) <= FIELDS:
         return (
             "let neighbouring lanes take neighbouring words: keep an array for each field of a"
             " structure, or load all of it at once as a vector"

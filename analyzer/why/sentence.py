@@ -1,6 +1,7 @@
 """The plain sentence about an access, and the reason where one can be told."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
 from ...traces.schema import LANES
@@ -71,26 +72,45 @@ def give_old_reason(access: Access, lanes: int) -> str:
     return ""
 
 
-def stride(addresses: Sequence[int | None]) -> str:
+@dataclass(frozen=True, slots=True)
+class Stride:
+    """How lanes' addresses follow one another: `step` bytes apart, 0 for one address; None where
+    there is no order, or one lane.
+
+    They do so in runs of `run` lanes, all as one if it is 0.
+    """
+
+    step: int | None
+    run: int = 0
+
+    def __str__(self) -> str:
+        if self.step is None:
+            return "one lane" if self.run else "no stride"
+        found = f"stride {self.step} bytes" if self.step else "one address"
+        return f"{found} in runs of {self.run} lanes" if self.run else found
+
+
+NO_STRIDE, ONE_LANE = Stride(None), Stride(None, 1)
+
+
+def stride(addresses: Sequence[int | None]) -> Stride:
     """How the lanes' addresses follow one another.
 
-    >>> stride([0, 8, 16, 24]), stride([4, 4, None, 4]), stride([0, 8, 4, 12])
-    ('stride 8 bytes', 'one address', 'stride 8 bytes in runs of 2 lanes')
+    >>> print(stride([0, 8, 16, 24]), stride([4, 4, None, 4]), stride([0, 8, 4, 12]), sep=", ")
+    stride 8 bytes, one address, stride 8 bytes in runs of 2 lanes
     """
     asked = [(lane, a) for lane, a in enumerate(addresses) if a is not None]
     if len(asked) == 1:
-        return "one lane"
+        return ONE_LANE
     step = _step(asked)
     if step is not None:
-        return f"stride {step} bytes" if step else "one address"
+        return Stride(step)
     for run in RUNS:
         parts = [[p for p in asked if p[0] // run == n] for n in range(LANES // run)]
         steps = {_step(part) for part in parts if len(part) > 1}
         if len(steps) == 1 and None not in steps:
-            (step,) = steps
-            found = f"stride {step} bytes" if step else "one address"
-            return f"{found} in runs of {run} lanes"
-    return "no stride"
+            return Stride(steps.pop(), run)
+    return NO_STRIDE
 
 
 def list_lanes(lanes: Sequence[int]) -> str:
