@@ -23,8 +23,8 @@ CHUNK = 1024
 
 _OPERANDS = 12
 _TYPES = {
-    **{"?": "i8", "u1": "i8", "u2": "i16", "u4": "i32", "u8": "i64"},
-    **{"f4": "float", "f8": "double"},
+    **{f"{sign}{size}": f"i{8 * size}" for sign in "iu" for size in (1, 2, 4, 8)},
+    **{"?": "i8", "f4": "float", "f8": "double"},
 }
 
 _INNER = """{declarations}

@@ -63,15 +63,19 @@ def flush(kind: str) -> str:
   ret {real} %y""")  # fmt: skip
 
 
-def canonical(kind: str) -> str:
-    """Define @canonical: every NaN becomes the one that the hardware makes (f32)."""
-    real, whole, _, _, nan = _LAYOUT[kind]
-    return define(real, "canonical", f"{real} %x", f"""
-  %b = bitcast {real} %x to {whole}
-  %u = fcmp uno {real} %x, %x
-  %r = select i1 %u, {whole} {nan}, {whole} %b
-  %y = bitcast {whole} %r to {real}
-  ret {real} %y""")  # fmt: skip
+def canonical(of_root: bool = False) -> str:
+    """Define @canonical: every NaN of f32 becomes the one that the hardware makes.
+
+    That of a root is told by its bits: LLVM takes a root's NaN for any other.
+    """
+    _, _, _, exponent, nan = _LAYOUT["f32"]
+    by_bits = f"%a = and i32 %b, {nan}\n  %u = icmp ugt i32 %a, {exponent}"
+    return define("float", "canonical", "float %x", f"""
+  %b = bitcast float %x to i32
+  {by_bits if of_root else "%u = fcmp uno float %x, %x"}
+  %r = select i1 %u, i32 {nan}, i32 %b
+  %y = bitcast i32 %r to float
+  ret float %y""")  # fmt: skip
 
 
 def quiet_nan(sources: int, first: bool = False) -> str:

@@ -1,12 +1,14 @@
 """Logic, shifts and bit fields (PTX ISA 9.7.1, 9.7.8)."""
 
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import cast
 
 import numpy as np
 
 from ...ptx.kernel import Instruction
 from ..lanes import DTYPES, Array
+from ..native.ufunc import elementwise
 from .compare import COMBINE
 from .rule import Family, Rule, same
 
@@ -49,30 +51,24 @@ def _count(instruction: Instruction) -> Rule:
         return ones.astype(np.uint32)
 
     def leading(a: Array) -> Array:
-        return np.uint32(_bits(kind)) - bit_length(a)
+        return _bit_function("ctlz", kind)(a).astype(np.uint32)
 
     return Rule((kind,), ("u32",), population if instruction.opcode == "popc" else leading)
 
 
-def bit_length(a: Array) -> Array:
-    """Return the place of the highest one bit, counted from 1, as uint32; 0 for 0."""
-    bits = a.view(f"u{a.dtype.itemsize}")
-    for step in (1, 2, 4, 8, 16, 32):
-        if step < 8 * a.dtype.itemsize:
-            bits = bits | (bits >> bits.dtype.type(step))
-    length: Array = np.bitwise_count(bits)
-    return length.astype(np.uint32)
+@cache
+def _bit_function(name: str, kind: str) -> Callable[[Array], Array]:
+    """Return one of LLVM's functions of an integer's bits; `ctlz` counts the zeros above."""
+    whole, flag = f"i{_bits(kind)}", name == "ctlz"
+    body = f"%y0 = call {whole} @llvm.{name}.{whole}({whole} %x0{', i1 false' * flag})"
+    declaration = f"declare {whole} @llvm.{name}.{whole}({whole}{', i1' * flag})\n"
+    code = DTYPES[kind].str[1:]
+    return elementwise(f"{name}_{kind}", (code,), (code,), body, declaration)
 
 
 def _reverse(instruction: Instruction) -> Rule:
     kind = instruction.type
-
-    def reverse(a: Array) -> Array:
-        octets = np.ascontiguousarray(a).view(np.uint8).reshape(*a.shape, a.dtype.itemsize)
-        bits = np.unpackbits(octets, axis=-1, bitorder="little")[..., ::-1]
-        return np.packbits(bits, axis=-1, bitorder="little").view(a.dtype).reshape(a.shape)
-
-    return Rule((kind,), (kind,), reverse)
+    return Rule((kind,), (kind,), _bit_function("bitreverse", kind))
 
 
 def _amount(count: Array, bits: int) -> Array:
@@ -142,7 +138,7 @@ def _permute(instruction: Instruction) -> Rule:
             if mode is not None:
                 choice = mode(selector.astype(np.uint64) & np.uint64(3), byte)
             value = (both >> ((choice & np.uint64(7)) * np.uint64(8))) & np.uint64(0xFF)
-            sign = np.where(value & np.uint64(0x80), np.uint64(0xFF), np.uint64(0))
+            sign = np.where(value > 127, np.uint64(0xFF), np.uint64(0))
             value = np.where(choice & np.uint64(8), sign, value)
             result |= (value << np.uint64(8 * byte)).astype(np.uint32)
         return result
@@ -192,13 +188,14 @@ def _conditional_not(a: Array) -> Array:
 def _find_leading(instruction: Instruction) -> Rule:
     """`bfind`: the place of the highest bit that is not the sign; all ones where there is none."""
     kind = instruction.type
-    top = np.uint32(_bits(kind) - 1)
+    bits, none = np.uint32(_bits(kind)), np.uint32(0xFFFF_FFFF)
+    zeros_above = _bit_function("ctlz", kind)
     amount = "shiftamt" in instruction.modifiers
 
     def find(a: Array) -> Array:
         magnitude = np.where(a < 0, ~a, a) if kind[0] == "s" else a
-        place = bit_length(magnitude) - np.uint32(1)
-        return np.where(magnitude == 0, place, top - place) if amount else place
+        above = zeros_above(magnitude).astype(np.uint32)
+        return np.where(above == bits, none, above) if amount else bits - np.uint32(1) - above
 
     return Rule((kind,), ("u32",), find)
 

@@ -37,7 +37,7 @@ def arithmetic(
     statement, declarations = _operation(operation, kind, mode, sources)
     lines.append(f"%r = {statement}")
     if kind == "f32":
-        declarations += assembly.canonical(kind)
+        declarations += assembly.canonical(of_root=operation == "sqrt")
         lines.append("%v0 = call float @canonical(float %r)")
     else:
         declarations += assembly.quiet_nan(arity, first=operation == "div")
@@ -52,10 +52,7 @@ def arithmetic(
     code = _CODE[kind]
     name = f"{operation}_{kind}_{mode}{'_ftz' * ftz}{'_sat' * sat}"
     body = "\n  ".join(lines)
-    compute = elementwise(name, (code,) * arity, (code,), body, declarations, ROUNDING[mode])
-    if operation == "sqrt" and kind == "f32":
-        return lambda a: _canonical()(compute(a))
-    return compute
+    return elementwise(name, (code,) * arity, (code,), body, declarations, ROUNDING[mode])
 
 
 def _flushed_result(operation: str, mode: str, sources: list[str]) -> tuple[list[str], str]:
@@ -97,13 +94,6 @@ _WIDE_DECLARATIONS = """declare double @llvm.fma.f64(double, double, double)
 declare double @llvm.fabs.f64(double)
 declare float @llvm.copysign.f32(float, float)
 """
-
-
-@cache
-def _canonical() -> Callable[[Array], Array]:
-    """Return what replaces NaNs in a pass of its own: LLVM takes a root's NaN for any other."""
-    body = "%y0 = call float @canonical(float %x0)"
-    return elementwise("canonical_f32", ("f4",), ("f4",), body, assembly.canonical("f32"))
 
 
 def _operation(operation: str, kind: str, mode: str, sources: list[str]) -> tuple[str, str]:

@@ -1,12 +1,14 @@
 """Integer arithmetic (PTX ISA 9.7.1)."""
 
 from collections.abc import Callable
+from functools import cache
 from typing import cast
 
 import numpy as np
 
 from ...ptx.kernel import Instruction
 from ..lanes import DTYPES, Array
+from ..native.ufunc import elementwise
 from .bits import INTEGERS
 from .rule import Family, Rule, same
 
@@ -21,22 +23,20 @@ def _multiply_wide(kind: str, a: Array, b: Array) -> Array:
     return np.multiply(a, b, dtype=DTYPES[_WIDE[kind]])
 
 
-def _multiply_high(kind: str, a: Array, b: Array) -> Array:
-    if kind in _WIDE:
-        return (_multiply_wide(kind, a, b) >> _bits(kind)).astype(DTYPES[kind])
-    high = _multiply_high_u64(a.view(np.uint64), b.view(np.uint64))
-    if kind == "s64":
-        high = high - np.where(a < 0, b.view(np.uint64), np.uint64(0))
-        high = high - np.where(b < 0, a.view(np.uint64), np.uint64(0))
-    return high.view(DTYPES[kind])
+@cache
+def _multiply_high(kind: str) -> Callable[..., Array]:
+    bits, grow = _bits(kind), "sext" if kind[0] == "s" else "zext"
+    return _compiled(f"high_{kind}", kind, f"""%a = {grow} i{bits} %x0 to i{2 * bits}
+  %b = {grow} i{bits} %x1 to i{2 * bits}
+  %p = mul i{2 * bits} %a, %b
+  %h = lshr i{2 * bits} %p, {bits}
+  %y0 = trunc i{2 * bits} %h to i{bits}""")  # fmt: skip
 
 
-def _multiply_high_u64(a: Array, b: Array) -> Array:
-    low, half = np.uint64(0xFFFFFFFF), np.uint64(32)
-    a_low, a_high, b_low, b_high = a & low, a >> half, b & low, b >> half
-    middle = a_high * b_low + ((a_low * b_low) >> half)
-    carry = (a_low * b_high + (middle & low)) >> half
-    return cast(Array, a_high * b_high + (middle >> half) + carry)
+def _compiled(name: str, kind: str, body: str) -> Callable[..., Array]:
+    """Return a function of two integers of one type, in LLVM assembly."""
+    code = DTYPES[kind].str[1:]
+    return elementwise(name, (code, code), (code,), body)
 
 
 def product(instruction: Instruction) -> tuple[str, Callable[[Array, Array], Array]]:
@@ -45,7 +45,7 @@ def product(instruction: Instruction) -> tuple[str, Callable[[Array, Array], Arr
     if "wide" in instruction.modifiers:
         return _WIDE[kind], lambda a, b: _multiply_wide(kind, a, b)
     if "hi" in instruction.modifiers:
-        return kind, lambda a, b: _multiply_high(kind, a, b)
+        return kind, _multiply_high(kind)
     return kind, np.multiply
 
 
@@ -145,19 +145,25 @@ def _dot(instruction: Instruction) -> Rule:
     return Rule(("b32", "b32", result), (result,), dot)
 
 
-def truncated_quotient(a: Array, b: Array) -> Array:
-    """Divide as C does, toward zero; x / 0 gives all ones, as the hardware's sequence does."""
-    zero = b == 0
-    safe = np.where(zero, b.dtype.type(1), b)
-    quotient = (a if a.dtype.kind == "u" else a - np.fmod(a, safe)) // safe
-    return np.where(zero, ~a.dtype.type(0), quotient)
+def _division(instruction: Instruction) -> Rule:
+    """`div`, `rem`: as C does, toward zero; by 0 all ones, as the hardware's sequence gives."""
+    kind = instruction.type
+    return Rule((kind, kind), (kind,), _divide(instruction.opcode, kind))
 
 
-def truncated_remainder(a: Array, b: Array) -> Array:
-    """Take C's remainder, of the sign of `a`; x % 0 gives all ones, as on the hardware."""
-    zero = b == 0
-    rest = np.fmod(a, np.where(zero, b.dtype.type(1), b))
-    return np.where(zero, ~a.dtype.type(0), rest)
+@cache
+def _divide(opcode: str, kind: str) -> Callable[..., Array]:
+    """Return the function; processors trap at the lowest number by -1, so that is done apart."""
+    whole, signed = f"i{_bits(kind)}", kind[0] == "s"
+    by_minus = f"sub {whole} 0, %x0" if opcode == "div" else f"add {whole} 0, 0"
+    return _compiled(f"{opcode}_{kind}", kind, f"""%zero = icmp eq {whole} %x1, 0
+  %minus = icmp eq {whole} %x1, {-1 if signed else 0}
+  %odd = or i1 %zero, %minus
+  %safe = select i1 %odd, {whole} 1, {whole} %x1
+  %q = {"s" if signed else "u"}{opcode} {whole} %x0, %safe
+  %opposite = {by_minus}
+  %r = select i1 %minus, {whole} %opposite, {whole} %q
+  %y0 = select i1 %zero, {whole} -1, {whole} %r""")  # fmt: skip
 
 
 def _absolute(a: Array) -> Array:
@@ -186,8 +192,8 @@ FAMILY = Family(
         "mad": _mad,
         "mul24": _mul24,
         "mad24": _mad24,
-        "div": same(2, truncated_quotient),
-        "rem": same(2, truncated_remainder),
+        "div": _division,
+        "rem": _division,
         "abs": same(1, _absolute),
         "neg": same(1, np.negative),
         "min": _extreme,

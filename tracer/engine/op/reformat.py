@@ -58,7 +58,7 @@ def _source(kind: str, ftz: bool) -> str:
   ret double %y""")  # fmt: skip
     if kind in ("f32", "tf32"):
         flushed = "call float @flush(float %c)" if ftz else "fadd float %f, -0.0"
-        text = assembly.flush("f32") + assembly.canonical("f32")
+        text = assembly.flush("f32") + assembly.canonical()
         return text + define("double", "source", parameter, f"""
   %f = bitcast i32 %x to float
   %c = call float @canonical(float %f)

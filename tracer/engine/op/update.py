@@ -36,7 +36,7 @@ def update(operation: str, kind: str, in_global: bool) -> tuple[str, str, str] |
     if is_integer and operation in _INTEGER:
         return f"i{bits}", _INTEGER[operation].replace("{t}", f"i{bits}"), ""
     if kind == "f32" and operation == "add":
-        return "i32", _single_sum(in_global), assembly.flush("f32") + assembly.canonical("f32")
+        return "i32", _single_sum(in_global), assembly.flush("f32") + assembly.canonical()
     if kind == "f64" and operation == "add":
         return "i64", _DOUBLE_SUM if in_global else _SOFTWARE_DOUBLE_SUM, assembly.quiet_nan(2)
     return _half(operation, kind)

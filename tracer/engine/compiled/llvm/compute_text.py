@@ -1,22 +1,18 @@
-"""Which text computes an instruction: that of a table here, or the one the array engine's loop has.
+"""Which text computes an instruction: the one that the array engine's loop has, if it is one.
 
-What neither has is written down as the array engine computes it, see traced_rule.py; where that
-cannot be done a kernel runs in the array engine.
+Any other is written down as the array engine computes it with NumPy, see traced_rule.py; where
+that cannot be done the array engine runs the instruction.
 """
 
 import re
 
 from .....native.machine_code import symbol
-from ....ptx.kernel import Immediate, Instruction, Operand
+from ....ptx.kernel import Immediate, Operand
 from ...array.slot import immediate
 from ...lanes import Array
 from ...native.ufunc import Fragment, fragment_of
-from ...op.bits import INTEGERS
-from ...op.reformat import Reformat, reformat
 from ...op.rule import Rule
 from ..frame.register_frame import CARRY
-from .convert_text import HALVES, NUMBER
-from .integer_text import INTEGER
 from .lane_text import Lane, llvm_type
 from .traced_rule import trace
 
@@ -24,23 +20,16 @@ _NAME = re.compile(r"@(?!llvm\.)([\w.]+)")
 _NEAREST = 1
 
 
-def _intrinsics() -> list[str]:
-    lines = [f"declare i32 @llvm.{name}.sat.i32(i32, i32)" for name in ("sadd", "ssub")]
-    lines += ["declare i32 @llvm.umin.i32(i32, i32)"]
-    lines += [f"declare i64 @llvm.{name}.i64(i64, i64)" for name in ("umin", "smin", "smax")]
-    for bits in (8, 16, 32, 64):
-        kind = f"i{bits}"
-        lines.append(f"declare {kind} @llvm.ctlz.{kind}({kind}, i1)")
-        lines += [f"declare {kind} @llvm.{n}.{kind}({kind})" for n in ("ctpop", "bitreverse")]
-    for kind, real in (("f32", "float"), ("f64", "double")):
-        names = ("fabs", "sqrt", "rint", "trunc", "floor", "ceil")
-        lines += [f"declare {real} @llvm.{name}.{kind}({real})" for name in names]
-        lines.append(f"declare {real} @llvm.copysign.{kind}({real}, {real})")
-    return lines
-
-
-DECLARATIONS = _intrinsics()
-"""What the tables call."""
+_REAL = {"f32": "float", "f64": "double"}
+DECLARATIONS = [
+    *(f"declare i{bits} @llvm.ctpop.i{bits}(i{bits})" for bits in (8, 16, 32, 64)),
+    *(
+        f"declare {real} @llvm.{name}.{kind}({real})"
+        for kind, real in _REAL.items()
+        for name in ("fabs", "rint", "trunc", "floor", "ceil")
+    ),
+]
+"""What traced rules call."""
 
 
 class Fragments:
@@ -113,32 +102,13 @@ class Fragments:
 
 
 def compute(
-    lane: Lane, fragments: Fragments, instruction: Instruction, rule: Rule, operands: list[Operand]
+    lane: Lane, fragments: Fragments, rule: Rule, operands: list[Operand]
 ) -> list[str] | None:
     """Add the statements of an instruction; return its results, None if it is not compiled."""
     given = [lane.operand(o, k) for o, k in zip(operands, rule.sources, strict=True)]
     fragment = fragment_of(rule.compute)
-    found = None
-    if fragment is not None:
-        found = _call(lane, fragments, fragment, rule, given)
-    elif not rule.carry_in and not rule.carry_out:
-        found = _by_tables(lane, fragments, instruction, given)
+    found = None if fragment is None else _call(lane, fragments, fragment, rule, given)
     return _traced(lane, fragments, rule, operands, given) if found is None else found
-
-
-def _by_tables(
-    lane: Lane, fragments: Fragments, instruction: Instruction, given: list[str]
-) -> list[str] | None:
-    opcode = instruction.opcode
-    if opcode == "sqrt" and instruction.type == "f32":
-        return _root(lane, instruction, given)
-    if opcode in ("setp", "set") and instruction.type in HALVES:
-        given = [*_widened(lane, fragments, instruction.type, given[:2]), *given[2:]]
-    if opcode in NUMBER:
-        return NUMBER[opcode](lane, instruction, given)
-    if opcode in INTEGER and instruction.type in INTEGERS | {"pred"}:
-        return INTEGER[opcode](lane, instruction, given)
-    return None
 
 
 def _traced(
@@ -168,25 +138,3 @@ def _call(
     if types != [llvm_type(kind) for kind in (*rule.sources, *rule.results)]:
         return None
     return [fragments.call(lane, fragment, given)]
-
-
-def _widened(lane: Lane, fragments: Fragments, kind: str, given: list[str]) -> list[str]:
-    """Return halves as single precision."""
-    fragment = fragment_of(reformat(Reformat(kind, "f32")))
-    assert fragment is not None
-    name = fragments.name(fragment)
-    wide = [lane.emit(f"call i32 @{name}(i16 {half})") for half in given]
-    return [lane.bitcast(bits, "i32", "float") for bits in wide]
-
-
-def _root(lane: Lane, instruction: Instruction, given: list[str]) -> list[str] | None:
-    """Return the root to nearest, with the one NaN of single precision by its bits: LLVM takes a
-    root's NaN for any other."""
-    if {"approx", "ftz", "sat", "rz", "rm", "rp"} & set(instruction.modifiers):
-        return None
-    root = lane.emit(f"call float @llvm.sqrt.f32(float {given[0]})")
-    bits = lane.bitcast(root, "float", "i32")
-    size = lane.emit(f"and i32 {bits}, {0x7FFF_FFFF}")
-    nan = lane.emit(f"icmp ugt i32 {size}, {0x7F80_0000}")
-    chosen = lane.emit(f"select i1 {nan}, i32 {0x7FFF_FFFF}, i32 {bits}")
-    return [lane.bitcast(chosen, "i32", "float")]

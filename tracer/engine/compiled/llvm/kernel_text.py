@@ -359,7 +359,7 @@ class _Writer:
         to = [first.first, first.second] if isinstance(first, Pair) else [first]
         if len(rest) != len(rule.sources):
             raise lane.refuse("this form")
-        values = compute(lane, self.fragments, instruction, rule, rest)
+        values = compute(lane, self.fragments, rule, rest)
         if values is None or len(values) < len(to):
             raise lane.refuse("this instruction")
         if rule.carry_out:

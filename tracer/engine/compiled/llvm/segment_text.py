@@ -101,8 +101,6 @@ after{n}:
 _OF_WARP = re.compile(r"%(place|warp|active|frame|block|shared|local|of_block|of_warp)\b")
 """Names of a warp's values, which are those of the segment in hand."""
 
-_BYTES = re.compile(r"\b(FRAME|OF_WARP|OF_BLOCK|ASIDE)_BYTES\b")
-"""Sizes that are known when all basic blocks are written."""
 
 _VALUES = {
     **{"global": "global_bytes", "const": "const_bytes", "shared_start": "shared_bytes"},
@@ -177,7 +175,9 @@ def metadata(loops: list[bool]) -> str:
 
 def with_sizes(text: str, sizes: Mapping[str, int]) -> str:
     """Return a text with the sizes that are known when all basic blocks are written."""
-    return _BYTES.sub(lambda found: str(sizes[found[0]]), text)
+    for name, size in sizes.items():  # FRAME_BYTES, OF_WARP_BYTES...
+        text = text.replace(name, str(size))
+    return text
 
 
 def _segments(segments: list[Segment]) -> Iterator[str]:
@@ -185,8 +185,8 @@ def _segments(segments: list[Segment]) -> Iterator[str]:
     before = "entry"
     for n, segment in enumerate(segments):
         if segment.pc is None:
-            text = _OF_WARP.sub(rf"%\g<1>{n}", "\n".join(segment.lines))
-            yield _SEGMENT.format(n=n, before=before, last=segment.last, lines=text)
+            lines = _own("\n".join(segment.lines), n)
+            yield _SEGMENT.format(n=n, before=before, last=segment.last, lines=lines)
         else:
             form = _DECISION if segment.decide else _ESCAPE
             yield form.format(
@@ -194,6 +194,11 @@ def _segments(segments: list[Segment]) -> Iterator[str]:
                 offset=segment.offset, decide=segment.decide, after=n + 1,
             )  # fmt: skip
         before = f"after{n}"
+
+
+def _own(text: str, n: int) -> str:
+    """Return the lines of segment `n` with its own names of a warp's values."""
+    return _OF_WARP.sub(lambda found: f"{found[0]}{n}", text)
 
 
 def _fields() -> str:

@@ -2,10 +2,11 @@
 
 A rule's function is called with values that stand for one element each: whatever NumPy would do to
 an array of such elements they write down as a statement, with NumPy's own types. So an instruction
-is described once, in op/; the tables here have a second text only for what has to be quick.
+is described once, in op/; LLVM makes the same code of this as of a text written by hand.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -91,6 +92,16 @@ def _dtype_of(value: Any) -> Any:
     return value.dtype
 
 
+@cache
+def _types(ufunc: Any, kinds: tuple[Any, ...], wanted: Any) -> tuple[np.dtype[Any], ...]:
+    """Return the types of NumPy's loop for operands of these, all its results of a `wanted` one."""
+    chosen = {} if wanted is None else {"signature": (*[None] * ufunc.nin, np.dtype(wanted))}
+    types: tuple[np.dtype[Any], ...] = ufunc.resolve_dtypes(
+        (*kinds, *[None] * ufunc.nout), **chosen
+    )
+    return types
+
+
 class Traced(NDArrayOperatorsMixin):
     """One element of `dtype`, whose value is called `text`."""
 
@@ -162,9 +173,7 @@ class Traced(NDArrayOperatorsMixin):
             raise UntracedError
         if fragment is not None:
             return self._called(fragment, inputs)
-        chosen = {} if wanted is None else {"signature": (*[None] * ufunc.nin, np.dtype(wanted))}
-        kinds = (*map(_dtype_of, inputs), *[None] * ufunc.nout)
-        types = ufunc.resolve_dtypes(kinds, **chosen)
+        types = _types(ufunc, tuple(map(_dtype_of, inputs)), wanted)
         emit = _STATEMENTS.get(ufunc.__name__)
         if emit is None or len(types) != len(inputs) + 1:
             raise UntracedError
