@@ -5,7 +5,7 @@ a file says is checked before it is believed.
 """
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -103,6 +103,19 @@ class LaunchTrace:
         """Yield memory accesses, in record batches of schema ACCESSES or some of its columns."""
         return self._batches("accesses", columns)
 
+    def access_batches_of(
+        self, blocks: npt.NDArray[np.int64], columns: Sequence[str]
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield some columns of those batches of memory accesses in which any of the blocks has
+        rows; of others no more than the blocks is unpacked.
+        """
+        is_wanted = np.zeros(self.launch.blocks, np.bool_)
+        is_wanted[blocks] = True
+        reader = self._reader("accesses")
+        for piece, batch in zip(reader.pieces, self.access_batches(("block",)), strict=True):
+            if is_wanted[batch["block"].to_numpy()].any():
+                yield _checked(reader.read(piece, columns), self._limits["accesses"], reader.path)
+
     def lanes_on_batches(self) -> Iterator[pa.RecordBatch]:
         """Yield lanes on by (block, pc), in record batches of schema LANES_ON."""
         return self._batches("lanes_on")
@@ -166,10 +179,7 @@ class LaunchTrace:
         reader = self._reader(name)
         limits = self._limits.get(name, {})
         for batch in reader.batches(columns):
-            for column in limits.keys() & {*batch.schema.names}:
-                limit = limits[column]
-                _check_below(batch[column], limit, f"{reader.path}: column `{column}`")
-            yield batch
+            yield _checked(batch, limits, reader.path)
 
     def _table(self, name: str) -> pa.Table:
         return self._reader(name).table()
@@ -293,6 +303,12 @@ def _check_inside(path: Path, folder: Path) -> None:
     """Raise CutraceError if a link leads out of the trace."""
     if not path.resolve().is_relative_to(folder.resolve()):
         raise CutraceError(f"{path}: leads out of the trace to {path.resolve()}; refused")
+
+
+def _checked(batch: pa.RecordBatch, limits: Mapping[str, int], path: Path) -> pa.RecordBatch:
+    for column in limits.keys() & {*batch.schema.names}:
+        _check_below(batch[column], limits[column], f"{path}: column `{column}`")
+    return batch
 
 
 def _check_below(column: pa.Array, limit: int, where: str) -> None:

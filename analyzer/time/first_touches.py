@@ -79,7 +79,8 @@ def _rows(trace: LaunchTrace, wanted: Ints) -> Ints:
     found, rows = [np.zeros((0, 4), np.int64)], 0
     is_wanted = np.zeros(trace.launch.blocks, np.bool_)
     is_wanted[wanted] = True
-    for batch in trace.access_batches(("block", "warp", "pc", "space", "base", "pattern")):
+    columns = "block", "warp", "pc", "space", "base", "pattern"
+    for batch in trace.access_batches_of(wanted, columns):
         is_mine = is_wanted[batch["block"].to_numpy()]
         is_mine &= batch["space"].to_numpy() == Space.GLOBAL
         mine = np.flatnonzero(is_mine)

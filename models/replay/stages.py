@@ -71,6 +71,10 @@ class Stages:
                     passed[wire.stage.name] = self.passed[wire.stage.name] = repeated.out
                 continue
             seen = replace(_gather(wire, batch, passed), passes_on=listened, unit=None, group=None)
+            if not len(seen):
+                asked = len(batch) if group is None else groups
+                answers[wire.stage.name] = np.zeros((len(wire.counters), asked), np.int64)
+                continue
             if group is not None and getattr(self._model(wire, 0), "adds_up", False):
                 seen = replace(seen, group=group[seen.row], groups=groups)
             step = self._step(wire, seen, units)

@@ -9,10 +9,14 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 WORTH = 1 << 18
 """Rows of a launch from which on a second thread is worth its start."""
+AHEAD = 2
+"""Batches that are read ahead."""
 WAITING, REQUESTS = 8, 1 << 20
 """Parts that wait: as many as are sent while the next wave is read; and requests of their distinct
 rows, for which there must be room."""
@@ -39,11 +43,32 @@ class Line:
             self._waiting.popleft()[1].result()
 
 
+def _is_worth(rows: int) -> bool:
+    return rows >= WORTH and (os.cpu_count() or 1) > 1
+
+
 @contextmanager
 def assembly_line(rows: int) -> Iterator[Line | None]:
     """A line for so many rows; None where they are few, or there is one core."""
-    if rows < WORTH or (os.cpu_count() or 1) < 2:
+    if not _is_worth(rows):
         yield None
         return
     with ThreadPoolExecutor(1, "replay") as thread:
         yield Line(thread)
+
+
+@contextmanager
+def read_ahead(items: Iterator[T], rows: int) -> Iterator[Iterator[T]]:
+    """Have items made in a thread of their own, AHEAD of who takes them, where rows are many."""
+    if not _is_worth(rows):
+        yield items
+        return
+    with ThreadPoolExecutor(1, "read") as thread:
+        yield _ahead(thread, items)
+
+
+def _ahead(thread: ThreadPoolExecutor, items: Iterator[T]) -> Iterator[T]:
+    waiting = deque(thread.submit(next, items, None) for _ in range(AHEAD))
+    while (item := waiting.popleft().result()) is not None:
+        waiting.append(thread.submit(next, items, None))
+        yield item

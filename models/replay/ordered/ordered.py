@@ -26,7 +26,7 @@ from ..seam import Batch, Bools, Ints
 from ..stages import Flow, Stages
 from .distinct import Chosen, DistinctRows, flows_of
 from .held import Held
-from .line import Line, assembly_line
+from .line import Line, assembly_line, read_ahead
 
 if TYPE_CHECKING:
     from ....traces.reader import LaunchTrace
@@ -237,16 +237,25 @@ def read_in_order(
             ordering.take_samples(samples)
     floors = np.minimum.accumulate([NEVER, *reversed(lowest)])[::-1]
     seen, many = 0, max(1, trace.count("accesses"))
-    filled = (batch for batch in trace.access_batches() if batch.num_rows)
-    for batch, settled in zip(filled, floors[1:].tolist(), strict=True):
-        take(batch)
-        named = reaches.name(compile_if_worth(counting, 0), batch["pattern"].to_numpy())
-        for ordering in orderings:
-            ordering.take(batch, named, reaches)
-            ordering.release(settled)
-        seen += batch.num_rows
-        if seen < many:
-            yield seen / many
+    with read_ahead(_taken(trace, take), many) as batches:
+        for batch, settled in zip(batches, floors[1:].tolist(), strict=True):
+            named = reaches.name(compile_if_worth(counting, 0), batch["pattern"].to_numpy())
+            for ordering in orderings:
+                ordering.take(batch, named, reaches)
+                ordering.release(settled)
+            seen += batch.num_rows
+            if seen < many:
+                yield seen / many
     for ordering in orderings:
         ordering.close()
     yield 1.0
+
+
+def _taken(
+    trace: "LaunchTrace", take: Callable[[pa.RecordBatch], None]
+) -> Iterator[pa.RecordBatch]:
+    """Yield the batches of accesses, each after it was taken."""
+    for batch in trace.access_batches():
+        if batch.num_rows:
+            take(batch)
+            yield batch

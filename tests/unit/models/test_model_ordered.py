@@ -3,6 +3,7 @@
 Every load here is of one sector by all lanes, and L1 has room for a single line.
 """
 
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
@@ -170,3 +171,17 @@ def test_what_goes_wrong_in_the_second_thread_is_raised(monkeypatch: pytest.Monk
     monkeypatch.setattr("os.cpu_count", lambda: 1)
     with line.assembly_line(1) as alone:
         assert alone is None
+
+
+def test_what_is_read_ahead_comes_in_order_and_then_what_went_wrong(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def read() -> Iterator[int]:
+        yield from range(5)
+        raise ValueError("broken")
+
+    monkeypatch.setattr(line, "WORTH", 0)
+    with line.read_ahead(read(), 1) as numbers:
+        assert [next(numbers) for _ in range(5)] == [0, 1, 2, 3, 4]
+        with pytest.raises(ValueError, match="broken"):
+            next(numbers)

@@ -90,6 +90,20 @@ def test_long_tables_are_read_batch_by_batch(
     accesses = [Access(warp(stride=4), step=step) for step in range(5)]
     (found,) = hand_trace(tmp_path / "x.cutrace", accesses).launches
     assert [batch.num_rows for batch in found.access_batches()] == [1] * 5
+
+
+def test_batches_without_rows_of_the_blocks_that_are_asked_for_are_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(table_file, "HELD_BYTES", 0)
+    accesses = [Access(warp(stride=4), step=step, block=step % 3) for step in range(5)]
+    (found,) = hand_trace(tmp_path / "x.cutrace", accesses, launch=launch(grid=(3, 1, 1))).launches
+    batches = found.access_batches_of(np.array([0, 2]), ("block", "step"))
+    assert [batch.to_pylist() for batch in batches] == [
+        [{"block": 0, "step": 0}],
+        [{"block": 2, "step": 2}],
+        [{"block": 0, "step": 3}],
+    ]
     assert found.accesses()["step"].to_pylist() == [0, 1, 2, 3, 4]
 
 
