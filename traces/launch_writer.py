@@ -22,7 +22,7 @@ from .schema import INSTRUCTIONS, PATHS, TABLES, Outside
 from .shelf import Shelf
 from .table.background_writer import Scribe
 from .table.column import rows_of, to_batch, to_list_batch
-from .table.table_file import TableFile, table_bytes
+from .table.table_file import TableFile, pieces, table_bytes
 
 _CODECS = {"paths": pa.Codec("zstd", 1)}
 """What compresses a table, if not LZ4. Of masks that repeat one another with the bits turned round,
@@ -206,7 +206,8 @@ def _file_of(instructions: pa.Table, where: str) -> pa.Buffer:
     key = id(instructions)
     if key not in _FILES:
         batches = instructions.combine_chunks().to_batches()
-        _FILES[key] = table_bytes(INSTRUCTIONS, batches, where)
+        cut = (piece for batch in batches for piece in pieces(batch, where))
+        _FILES[key] = table_bytes(INSTRUCTIONS, cut)
         finalize(instructions, _FILES.pop, key)
     return _FILES[key]
 

@@ -43,7 +43,7 @@ class Shelf:
             file.close()
             return
         there = self._files.setdefault(mark, number)
-        places = (self._folder / str(n) / f"{name}.arrow" for n in (there, number))
+        places = (os.path.join(self._folder, str(n), f"{name}.arrow") for n in (there, number))
         if there != number and not _could(os.link, *places):
             self._files[mark] = number  # it has as many names as the file system gives one
             there = number

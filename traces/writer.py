@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Self
 
 from ..errors import CutraceError
-from .folder.folder import MANIFEST, Workshop, reason, remove_folder
+from .folder.folder import MANIFEST, Workshop, reason, remove_folder, write_file
 from .folder.manifest import encode, to_json
 from .folder.manifest_builder import Draft
 from .folder.size_limit import Room
@@ -99,7 +99,7 @@ class TraceWriter(Draft):
         text = to_json(self.manifest)
         self._room.take(len(text))
         try:
-            (self._workshop.folder / MANIFEST).write_bytes(text.encode("ascii"))
+            write_file(str(self._workshop.folder / MANIFEST), text.encode("ascii"))
         except OSError as error:
             raise CutraceError(f"{self.path}: cannot write it: {reason(error)}") from error
 

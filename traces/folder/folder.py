@@ -123,6 +123,18 @@ def _has_manifest(folder: Path) -> bool:
     return isinstance(manifest, dict) and isinstance(manifest.get("format_version"), int)
 
 
+def write_file(path: str, data: bytes | memoryview) -> None:
+    """Write a file: `open` would ask the system three more questions, which take half as long."""
+    binary = getattr(os, "O_BINARY", 0)  # on Windows
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | binary, 0o666)
+    try:
+        left = memoryview(data)
+        while left:
+            left = left[os.write(descriptor, left) :]
+    finally:
+        os.close(descriptor)
+
+
 def remove_folder(folder: Path) -> None:
     """Remove a folder with all that is in it."""
     try:

@@ -1,15 +1,18 @@
 """One table of a trace as an Arrow IPC file, written in record batches of bounded size."""
 
-from collections.abc import Iterator, Sequence
+import os
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from functools import cache, cached_property
+from functools import cached_property
 from pathlib import Path
 
 import pyarrow as pa
 
 from ...errors import CutraceError
-from ..folder.folder import reason
+from ..folder.folder import reason, write_file
 from ..folder.size_limit import Room
+from .column import bytes_of
+from .remembered import remembered
 
 HELD_BYTES = 1 << 20
 """Batches smaller than this are gathered, since each costs some 700 bytes of headers, and time."""
@@ -57,13 +60,13 @@ class TableFile:
         self._whole: pa.Buffer | None = None
 
     @property
-    def _path(self) -> Path:
-        return self._folder / f"{self._name}.arrow"
+    def _path(self) -> str:
+        return f"{self._folder}{os.sep}{self._name}.arrow"
 
     @cached_property
     def _stream(self) -> pa.OSFile:
         self._folder.mkdir(exist_ok=True)
-        return pa.OSFile(str(self._path), "wb")
+        return pa.OSFile(self._path, "wb")
 
     @cached_property
     def _writer(self) -> pa.ipc.RecordBatchFileWriter:
@@ -71,8 +74,8 @@ class TableFile:
 
     def append(self, batch: pa.RecordBatch) -> None:
         """Append rows, whose memory nobody changes from now on."""
-        size = batch.nbytes
-        if size < self._gathered:
+        size = bytes_of(batch, self._schema)
+        if size < min(self._gathered, PIECE_BYTES):
             self._held.append(batch)
             self._held_bytes += size
             if self._held_bytes >= self._gathered:
@@ -87,15 +90,13 @@ class TableFile:
 
     def _take_held(self) -> list[pa.RecordBatch]:
         """Return the batches that are held as one, and hold none."""
-        if not self._held:
-            return []
-        held = pa.Table.from_batches(self._held, self._schema).combine_chunks()
-        self._held.clear()
-        self._held_bytes = 0
-        return list(held.to_batches())
+        held, self._held, self._held_bytes = self._held, [], 0
+        if len(held) > 1:
+            held = pa.Table.from_batches(held, self._schema).combine_chunks().to_batches()
+        return held
 
     def _write(self, batch: pa.RecordBatch) -> None:
-        for piece in _pieces(batch, self._label):
+        for piece in pieces(batch, self._label):
             with self._naming_itself():
                 self._writer.write_batch(piece)
             self._grow()
@@ -127,7 +128,7 @@ class TableFile:
 
     def _write_whole(self, data: pa.Buffer) -> None:
         with self._naming_itself():
-            self._path.write_bytes(data)
+            write_file(self._path, data)
         self._room.take(len(data))
 
     def _small(self) -> pa.Buffer:
@@ -135,7 +136,7 @@ class TableFile:
         held = self._take_held()
         if not held:
             return _bytes_of_none(self._schema, self._codec)
-        return table_bytes(self._schema, held, self._label, self._codec)
+        return table_bytes(self._schema, held, self._codec)
 
     @property
     def _is_begun(self) -> bool:
@@ -165,21 +166,20 @@ class TableFile:
 
 
 def table_bytes(
-    schema: pa.Schema, batches: Sequence[pa.RecordBatch], label: str, codec: str | pa.Codec = "lz4"
+    schema: pa.Schema, batches: Iterable[pa.RecordBatch], codec: str | pa.Codec = "lz4"
 ) -> pa.Buffer:
     """Return the file of a table: one of a few rows takes a system call, not one for each part."""
     stream = pa.BufferOutputStream()
     with _open_writer(stream, schema, codec) as writer:
         for batch in batches:
-            for piece in _pieces(batch, label):
-                writer.write_batch(piece)
+            writer.write_batch(batch)
     return stream.getvalue()
 
 
-@cache
+@remembered
 def _bytes_of_none(schema: pa.Schema, codec: str | pa.Codec) -> pa.Buffer:
     """Return the file of a table without rows."""
-    return table_bytes(schema, (), "", codec)
+    return table_bytes(schema, (), codec)
 
 
 def _open_writer(
@@ -191,12 +191,12 @@ def _open_writer(
     return pa.ipc.new_file(stream, schema, options=options)
 
 
-def _pieces(batch: pa.RecordBatch, label: str) -> Iterator[pa.RecordBatch]:
+def pieces(batch: pa.RecordBatch, label: str) -> Iterator[pa.RecordBatch]:
     """Yield a batch in halves of halves, until each has at most PIECE_BYTES or one row."""
     if batch.nbytes > PIECE_BYTES and batch.num_rows > 1:
         middle = batch.num_rows // 2
-        yield from _pieces(batch.slice(0, middle), label)
-        yield from _pieces(batch.slice(middle), label)
+        yield from pieces(batch.slice(0, middle), label)
+        yield from pieces(batch.slice(middle), label)
     elif batch.nbytes > BATCH_BYTES:
         raise CutraceError(f"{label}: a row of {batch.nbytes} bytes; split it")
     else:
