@@ -6,11 +6,13 @@ goes as it is to where it is used.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, field, fields
 from functools import wraps
 from inspect import signature
 from types import MappingProxyType
 from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from .lazy_dataclass import dataclass
 
 Subject = TypeVar("Subject")
 Options = TypeVar("Options")

@@ -10,13 +10,14 @@ import json
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from types import NoneType, UnionType
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 from .cache import keep, key_of, load
 from .errors import CutraceError, nearest
+from .lazy_dataclass import dataclass
 
 Made = TypeVar("Made")
 KIND, MOST_BYTES = "toml", 1 << 23

@@ -5,7 +5,6 @@ of launches of one kernel are put below one another, and columns added to all of
 """
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from os import environ
 from typing import Any
 
@@ -13,6 +12,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
+from ..lazy_dataclass import dataclass
 from ..models.replay.count.counts import LaunchCounts
 from ..models.replay.device.device import Device, load_devices
 from ..models.replay.device.measured import Measured, load_measured

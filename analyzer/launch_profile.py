@@ -2,13 +2,14 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from copy import copy
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from functools import cached_property
 from typing import ClassVar
 
 import polars as pl
 
 from ..errors import nearest
+from ..lazy_dataclass import dataclass
 from ..models.analyses.occupancy import Occupancy
 from ..traces.schema import Launch
 from ..traces.table.table_html import render_table

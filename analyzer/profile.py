@@ -1,7 +1,7 @@
 """A trace replayed and counted: the value that every report renders."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cache, cached_property, partial
 from os import PathLike
 from pathlib import Path
@@ -9,6 +9,7 @@ from time import monotonic
 
 import polars as pl
 
+from ..lazy_dataclass import dataclass
 from ..models.replay.jobs import cores, replay_in_jobs, run_beside
 from ..models.replay.options import ReplayOptions, tell_nobody
 from ..models.replay.whatif.suppose import suppose

@@ -13,11 +13,11 @@ and counts once for each.
 Source: the trace itself (`traces/schema.py`).
 """
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
+from ..lazy_dataclass import dataclass
 from .replay.rows.lanes import count_true, distinct_bytes, ordered_lanes
 from .replay.seam import Batch, Step
 

@@ -38,13 +38,13 @@ docs/validation.md for pairs of lanes and ideal passes on 9.0, and for atomics.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import lcm
 from typing import ClassVar
 
 import numpy as np
 
 from ..errors import CutraceError, nearest
+from ..lazy_dataclass import dataclass
 from .replay.rows.lanes import NONE, check_lanes, sort_distinct, sum_parts
 from .replay.seam import Batch, Bools, Ints, Kind, Step
 

@@ -36,13 +36,14 @@ docs/validation.md for stores and atomics in L1, portions of 64 bytes, and sizes
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from types import ModuleType
 from typing import Any, ClassVar
 
 import numpy as np
 
 from ..errors import CutraceError, nearest
+from ..lazy_dataclass import dataclass
 from ..native.loop import compile_module
 from ..native.value import Fixed
 from .replay.compiled import aligned, as_array, as_list, compile_if_worth, extend, rows_asked

@@ -39,12 +39,13 @@ topic 49571, for the lanes of a request on 5.x and 6.x; docs/validation.md for a
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
 
 from ..errors import CutraceError, nearest
+from ..lazy_dataclass import dataclass
 from .replay.rows.lanes import NONE, check_lanes, count_true, mark_new, sum_parts
 from .replay.rows.numbering import number_rows
 from .replay.rows.transactions import (

@@ -15,11 +15,11 @@ an assembler takes from constant memory are not in a trace.
 Source: CUDA C Programming Guide 4.2, 5.3.2.4; 7.5, 5.3.2.
 """
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
+from ..lazy_dataclass import dataclass
 from .replay.rows.lanes import NONE, check_lanes, sort_distinct
 from .replay.seam import Batch, Ints, Step, one_lane
 

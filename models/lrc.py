@@ -15,12 +15,13 @@ What is not: time. SMs that drift apart ask for themselves; here they take turns
 Source: Nsight Compute 2024 documentation, memory chart (LRC); docs/validation.md.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, ClassVar
 
 import numpy as np
 
 from ..errors import CutraceError
+from ..lazy_dataclass import dataclass
 from .replay.compiled import as_array, as_list, compile_if_worth, extend
 from .replay.ordered import lrc_window as recent
 from .replay.seam import Batch, Step, one_lane

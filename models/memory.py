@@ -11,11 +11,11 @@ What is not: pages, banks, refresh, error correction; parameters and code, which
 Source: Nsight Compute 2022.3 Profiling Guide, memory tables.
 """
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
+from ..lazy_dataclass import dataclass
 from .replay.seam import Batch, Kind, Step
 
 READS = frozenset({"load", "atomic", "reduction"})

@@ -17,12 +17,13 @@ Fully-Associative Cache and Prefetch Buffers", ISCA 1990, section 4; as there 4.
 of a buffer may be the next one.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, ClassVar
 
 import numpy as np
 
 from ..errors import CutraceError
+from ..lazy_dataclass import dataclass
 from .replay.compiled import as_array, compile_if_worth, extend
 from .replay.ordered import stream_buffers as plain
 from .replay.seam import Batch, Ints, Step, one_lane

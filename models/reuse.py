@@ -21,12 +21,13 @@ Source: Mattson and others, IBM Systems Journal 9 (1970); Olken, LBL-12370 (1981
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, ClassVar
 
 import numpy as np
 
 from ..errors import CutraceError
+from ..lazy_dataclass import dataclass
 from .replay.compiled import compile_if_worth, extend
 from .replay.ordered import stack_distances as plain
 from .replay.ordered.slices import cut_at_lines

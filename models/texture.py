@@ -26,12 +26,12 @@ measured on 9.0 and are taken to be older.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from ..errors import CutraceError
+from ..lazy_dataclass import dataclass
 from .replay.rows.lanes import NONE, check_lanes, count_distinct, mark_new, sum_parts
 from .replay.seam import (
     ROW_SHIFT,

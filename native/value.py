@@ -5,12 +5,12 @@ A value is where it will be found then, in LLVM's words.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
 
+from ..lazy_dataclass import dataclass
 from .machine_code import address
 
 ELEMENTS = {

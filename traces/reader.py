@@ -6,7 +6,7 @@ a file says is checked before it is believed.
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from pathlib import Path
 
@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ..errors import CutraceError, nearest
+from ..lazy_dataclass import dataclass
 from .check_launch import first_finding
 from .folder.archive import PackedPath, is_archive
 from .folder.folder import MANIFEST, reason

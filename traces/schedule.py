@@ -7,9 +7,10 @@ its pc, the bits of `_FIELDS` from the lowest on, and the place of its target.
 import base64
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
+
+from ..lazy_dataclass import dataclass
 
 NO_SCOREBOARD = 7
 _FIELDS = {"operation": 9, "stall": 4, "sets": 3, "reads": 3, "waits": 6, "guarded": 1}

@@ -10,11 +10,13 @@ in which that warp executed them (`step` never falls); between warps no order is
 that were written before them or in the same launch.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import IntEnum
 from typing import TypeAlias
 
 import pyarrow as pa
+
+from ..lazy_dataclass import dataclass
 
 FORMAT_VERSION = 1
 LANES = 32

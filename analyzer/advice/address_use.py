@@ -1,11 +1,11 @@
 """Address use: how many places the lanes of each instruction want, over all its rows."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ...lazy_dataclass import dataclass
 from ...models.replay.rows.lanes import Masks, count_distinct, count_lanes, unpack_masks
 from ...models.replay.rows.sites import SPACES
 from ...models.replay.seam import Bools, Ints

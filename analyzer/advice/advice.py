@@ -7,7 +7,7 @@ bring theirs as entry points of `cutrace.rules`: functions such as `find`.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from importlib import import_module
 from pkgutil import iter_modules
@@ -17,6 +17,7 @@ from typing import Any
 import polars as pl
 
 from ...extension import RULES, blaming, extension_names, load_extension
+from ...lazy_dataclass import dataclass
 from ...models.analyses.occupancy import Need, Occupancy, occupancy
 from ...models.replay.device.device import Device, load_device
 from ...models.replay.options import ReplayOptions

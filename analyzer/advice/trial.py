@@ -5,13 +5,14 @@ count depends on no cache.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 
 import numpy as np
 import polars as pl
 
 from ...errors import CutraceError
+from ...lazy_dataclass import dataclass
 from ...models.replay.device.device import Device
 from ...models.replay.device.fallback import adapt_kinds
 from ...models.replay.device.wiring import wire

@@ -17,13 +17,13 @@ polars SQL; a number means "not more than".
 import operator
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
 from polars.exceptions import PolarsError
 
 from ...errors import CutraceError, nearest
+from ...lazy_dataclass import dataclass
 from ...strict_toml import check_keys, read_toml
 from ...traces.schema import Manifest
 from ..counting.vocabulary import heading, in_todays_names, vocabularies

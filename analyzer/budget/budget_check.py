@@ -2,11 +2,12 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import polars as pl
 
 from ...errors import CutraceError, nearest
+from ...lazy_dataclass import dataclass
 from ...models.replay.device.device import load_device
 from ...models.replay.options import ReplayOptions
 from ...traces.reader import Trace

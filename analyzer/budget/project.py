@@ -20,11 +20,12 @@
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
 from ...errors import CutraceError
+from ...lazy_dataclass import dataclass
 from ...strict_toml import Where, check_keys, make, read_toml
 from ..counting.vocabulary import find_counters, today
 from .budget import Entry, read_entries

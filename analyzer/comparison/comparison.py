@@ -6,13 +6,14 @@ row, and so do lines that one source has in place of another's.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from difflib import SequenceMatcher
 from html import escape
 
 import polars as pl
 
 from ...errors import CutraceError, nearest
+from ...lazy_dataclass import dataclass
 from ...traces.table.table_html import more, render_table
 from ..counting.evaluate import Raw, Value
 from ..counting.left_out import LeftOut

@@ -1,8 +1,8 @@
 """Faster: which variant has the shortest least time, by how much, and what limits it instead."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from ...lazy_dataclass import dataclass
 from ..counting.bounds import Bound, time_text
 
 ALIKE = 0.01

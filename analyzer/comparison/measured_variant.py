@@ -6,10 +6,10 @@ name. A kernel of which the file has only an average is compared with the averag
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeVar
 
 from ...errors import CutraceError, nearest
+from ...lazy_dataclass import dataclass
 from ..counting.evaluate import Value
 from ..counting.vocabulary import Counter, find_counters, heading, vocabularies
 from ..launch_profile import LaunchProfile

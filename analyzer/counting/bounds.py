@@ -14,8 +14,8 @@ Rates and their sources are in the device's file, [rates] and [chip].
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
+from ...lazy_dataclass import dataclass
 from ...models.replay.device.device import Device
 from ...traces.schema import Launch
 from .evaluate import Raw

@@ -6,12 +6,13 @@ that every line, array or instruction of the launch keeps its row in every group
 """
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cache
 from typing import ClassVar
 
 import polars as pl
 
+from ...lazy_dataclass import dataclass
 from .left_out import LeftOut
 from .packed import Packing
 from .vocabulary import SCOPES, Counter

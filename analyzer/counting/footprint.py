@@ -6,13 +6,13 @@ taken to be aligned, as CUDA demands.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 
+from ...lazy_dataclass import dataclass
 from ...models.replay.kept import kept_frame
 from ...models.replay.rows.lanes import unpack_masks
 from ...models.replay.rows.sites import Sites, read_sites

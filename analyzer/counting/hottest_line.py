@@ -2,10 +2,11 @@
 accesses alone; else the one whose global and local accesses move the most bytes.
 """
 
-from dataclasses import dataclass
 from functools import reduce
 
 import polars as pl
+
+from ...lazy_dataclass import dataclass
 
 MOVED = tuple(
     f"{access}_bytes_transferred"

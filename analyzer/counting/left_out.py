@@ -1,12 +1,13 @@
 """What was left out of a trace: raw counters that nobody knows, which are never taken for 0."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 import polars as pl
 import pyarrow as pa
 
+from ...lazy_dataclass import dataclass
 from ...models.analyses.control import COUNTERS, LAUNCHED
 from ...models.replay.rows.sites import SPACES, read_sites
 from ...traces.kept import keeps_pcs

@@ -6,10 +6,10 @@ memory. Bytes are the models' integers; a device whose caches nobody modelled en
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import polars as pl
 
+from ...lazy_dataclass import dataclass
 from ...models.replay.device.device import Device
 from ...models.replay.device.wiring import Stage
 from ...models.replay.seam import ACCESSES

@@ -9,8 +9,8 @@ Source: textbook chapter on CUDA memories (200 GB/s and one operation for each w
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from ...lazy_dataclass import dataclass
 from ...models.replay.device.device import Device
 from .arithmetic import COLUMNS
 

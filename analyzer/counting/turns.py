@@ -10,10 +10,9 @@ How often an atomic runs in a loop that waits for other threads is a matter of t
 lane counts once for an address, and the tries of compare and swap, and of exchange, apart.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from ...lazy_dataclass import dataclass
 from ...models.replay.rows.lanes import NONE, mark_new, order_lanes, sort_distinct, unpack_masks
 from ...models.replay.rows.sites import read_sites
 from ...models.replay.seam import Bools, Ints

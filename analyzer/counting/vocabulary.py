@@ -11,7 +11,7 @@ file names it (`counters`), $CUTRACE_COUNTERS, or an entry point of `cutrace.cou
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from functools import cache, reduce
 from importlib.resources import files
 from os import environ, pathsep
@@ -20,6 +20,7 @@ from types import MappingProxyType
 
 from ...errors import CutraceError, nearest
 from ...extension import COUNTERS, extension_names, load_extension
+from ...lazy_dataclass import dataclass
 from ...strict_toml import check_keys, read_toml
 
 Capability = tuple[int, int]
@@ -192,14 +193,15 @@ def heading(counter: Counter) -> str:
     for vocabulary in vocabularies():
         if vocabulary.name == counter.vocabulary:
             return counter.name
-        if counter.name in _names(vocabulary):
+        if counter.name in _names()[vocabulary.name]:
             return counter.qualified
     return counter.name
 
 
 @cache
-def _names(vocabulary: Vocabulary) -> frozenset[str]:
-    return frozenset(counter.name for counter in vocabulary.counters)
+def _names() -> Mapping[str, frozenset[str]]:
+    """The names of each vocabulary's counters."""
+    return {v.name: frozenset(counter.name for counter in v.counters) for v in vocabularies()}
 
 
 @cache

@@ -12,7 +12,6 @@ Source: as traces/foreign/read_accel_sim.py, which reads them.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
@@ -21,6 +20,7 @@ from typing import Any, TextIO
 import numpy as np
 
 from ...errors import CutraceError
+from ...lazy_dataclass import dataclass
 from ...models.replay.options import ReplayOptions
 from ...models.replay.seam import Ints
 from ...traces.kept import keeps_blocks

@@ -1,12 +1,12 @@
 """Steps: what a path of a trace ran, instruction by instruction."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from ...lazy_dataclass import dataclass
 from ...models.replay.seam import Ints
 from ...traces.reader import LaunchTrace
 

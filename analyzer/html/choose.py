@@ -6,10 +6,10 @@ launches of a family are shown too, as far as their scalar arguments differ.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import polars as pl
 
+from ...lazy_dataclass import dataclass
 from ...models.replay.options import DEFAULT_DEVICE
 from ..launch_profile import LaunchProfile
 from ..profile import Profile

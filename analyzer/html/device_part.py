@@ -1,9 +1,10 @@
 """One launch on one device: its figures, lines, advice, source, flow, pictures and curves."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 
+from ...lazy_dataclass import dataclass
 from ...models.replay.device.device import Device, load_device
 from ...models.replay.options import ReplayOptions
 from ...traces.reader import LaunchTrace, Trace

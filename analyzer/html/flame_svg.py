@@ -5,10 +5,11 @@ moved, or warp instructions where a kernel moves none.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from html import escape
 
 from ...inert import inert
+from ...lazy_dataclass import dataclass
 from ..counting.vocabulary import find_counters
 from ..launch_profile import LaunchProfile
 from ..profilers.stacks import Place, read_stacks

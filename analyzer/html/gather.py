@@ -1,8 +1,9 @@
 """From traces and profiles to the value that the templates show, within bounds."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from ...lazy_dataclass import dataclass
 from ...models.replay.options import ReplayOptions
 from ...traces.reader import Trace
 from ..advice.advice import Finding, advise

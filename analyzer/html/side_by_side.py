@@ -1,8 +1,8 @@
 """The sources of two variants side by side: aligned as a diff aligns them, with what lines cost."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
+from ...lazy_dataclass import dataclass
 from ..comparison.comparison import align_lines
 from ..profile import Profile
 from .source import MEASURES, measure

@@ -1,12 +1,13 @@
 """The source pages: every line that costs, those around it, and how hot each is."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache, cached_property, partial
 from itertools import pairwise
 
 from markupsafe import Markup
 
+from ...lazy_dataclass import dataclass
 from ..counting.evaluate import Value
 from ..counting.hottest_line import MOVED
 from ..counting.vocabulary import Counter, find_counters, heading

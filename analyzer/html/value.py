@@ -1,11 +1,12 @@
 """What the page shows, chosen and bounded: plain values for the templates."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import groupby
 
 from markupsafe import Markup
 
+from ...lazy_dataclass import dataclass
 from ..counting.evaluate import Value
 
 DRAWN = 6

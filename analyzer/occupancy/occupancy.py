@@ -11,9 +11,10 @@ therefore a size only if an SM holds more warps with it: the chapter's if none h
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ...errors import CutraceError
+from ...lazy_dataclass import dataclass
 from ...models.analyses.occupancy import Need, Occupancy, occupancy, refuse_launch
 from ...models.replay.device.device import Device, Limits
 from ...models.replay.options import ReplayOptions

@@ -14,10 +14,11 @@ import codecs
 import csv
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from ...errors import CutraceError
+from ...lazy_dataclass import dataclass
 from ..counting.vocabulary import vocabularies
 
 SCALES = {"K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}

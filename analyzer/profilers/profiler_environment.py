@@ -11,11 +11,12 @@ Nothing heavy is imported here: a session asks this file, and only a log needs t
 import os
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from ...errors import CutraceError
+from ...lazy_dataclass import dataclass
 from ...models.replay.options import ReplayOptions
 
 DEFAULT_DEVICE = "8800gtx"

@@ -11,10 +11,10 @@ of 2008 to 2018 in public repositories.
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from ...errors import nearest
 from ...inert import inert
+from ...lazy_dataclass import dataclass
 from ...traces.schema import Event
 from ..counting.evaluate import Value
 from ..counting.vocabulary import Counter, era, heading, vocabularies

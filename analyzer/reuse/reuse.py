@@ -2,11 +2,12 @@
 
 from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from ...errors import CutraceError, nearest
+from ...lazy_dataclass import dataclass
 from ...models.analyses.occupancy import refuse_launch
 from ...models.replay.device.device import Device
 from ...models.replay.device.wiring import Stage

@@ -7,11 +7,11 @@ What larger tiles would load is counted: two blocks in each direction, taken as 
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import islice
 
 import numpy as np
 
+from ...lazy_dataclass import dataclass
 from ...models.replay.rows.numbering import number_rows
 from ...models.replay.seam import Ints
 from ...traces.table.unique import sorted_unique

@@ -6,11 +6,12 @@ it is worth that a load may be begun before a store through another pointer.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 
 import pyarrow as pa
 
+from ...lazy_dataclass import dataclass
 from ...models.replay.device.measured import load_measured
 from ...traces.reader import LaunchTrace
 from ..advice.advice import Evidence, Finding

@@ -1,8 +1,8 @@
 """What tables are made of: a counter's values in a row, rows in sections, sections in blocks."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
+from ...lazy_dataclass import dataclass
 from ..counting.evaluate import Value
 from ..counting.interval import Interval
 from ..counting.vocabulary import Counter

@@ -5,9 +5,10 @@ the launches; what a launch does in particular is shown of one launch, by its nu
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeAlias
 
+from ...lazy_dataclass import dataclass
 from ..counting.bounds import time_text
 from ..counting.evaluate import Value
 from ..counting.hottest_line import MOVED

@@ -1,10 +1,11 @@
 """A profile laid out as tables of plain values, one sheet a launch: what the formats print."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import polars as pl
 
+from ...lazy_dataclass import dataclass
 from ..counting.bounds import Bound
 from ..counting.evaluate import Value
 from ..counting.hottest_line import Costliest, costliest

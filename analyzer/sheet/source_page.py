@@ -8,10 +8,10 @@ where not one has room there is no page, and the table shows a block for each ro
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from textwrap import wrap
 
 from ...inert import one_line
+from ...lazy_dataclass import dataclass
 from ..counting.evaluate import Value
 from ..counting.vocabulary import OURS, Counter, heading
 from ..text.align import GAP

@@ -1,8 +1,7 @@
 """How a profile is to be shown: chosen once by whoever asks, read by every report format."""
 
-from dataclasses import dataclass
-
 from ...errors import CutraceError, nearest
+from ...lazy_dataclass import dataclass
 
 GROUPINGS = ("launch", "line", "array", "instruction")
 OF_CACHES = ("reuse", "set")

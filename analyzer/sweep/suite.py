@@ -22,11 +22,11 @@ its environment, and `take = [0]` picks launches of it.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 
 from ...errors import CutraceError, nearest
+from ...lazy_dataclass import dataclass
 from ...strict_toml import check_keys, read_toml
 from ..counting.devices_counters import with_counters_of
 from ..counting.vocabulary import find_counters

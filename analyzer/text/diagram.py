@@ -6,8 +6,10 @@ all that feeds it once, and by its name alone from then on.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
+
+from ...lazy_dataclass import dataclass
 
 GAP = 4
 """Columns of text between two columns of nodes: `-+- `."""

@@ -13,8 +13,9 @@ so) side by side, if it ends by a counter of its own: seen in machine code.
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from ...lazy_dataclass import dataclass
 from .operands import Operands
 
 WINDOW = 8

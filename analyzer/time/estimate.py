@@ -18,12 +18,13 @@ device says another. Nothing is fitted to a kernel.
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 
 import polars as pl
 import pyarrow as pa
 
+from ...lazy_dataclass import dataclass
 from ...models.replay.device.device import Device
 from ...models.replay.device.measured import Measured
 from ...traces.schema import Launch

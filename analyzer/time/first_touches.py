@@ -7,10 +7,11 @@ there. Of each row of accesses the lowest lane stands for all.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
+from ...lazy_dataclass import dataclass
 from ...models.replay.rows.lanes import NONE, count_distinct, sort_distinct, unpack_masks
 from ...models.replay.seam import Bools, Ints
 from ...traces.reader import LaunchTrace

@@ -11,10 +11,10 @@ tests/validate/time/h100_units.csv.
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import pyarrow as pa
 
+from ...lazy_dataclass import dataclass
 from ...models.replay.seam import ACCESSES
 from ...traces.table.remembered import rows_of
 

@@ -7,9 +7,10 @@ of the time.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 
+from ...lazy_dataclass import dataclass
 from ...traces.schedule import NO_SCOREBOARD
 from .chain import ROUNDS, Chain, Step
 from .machine_code import Loop, MachineCode

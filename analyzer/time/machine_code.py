@@ -11,12 +11,13 @@ function, for rare operands: it is taken never to run.
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from itertools import groupby
 from operator import itemgetter
 from statistics import median_low
 
+from ...lazy_dataclass import dataclass
 from ...traces.schedule import Scheduled, unpack_schedule
 
 History = Sequence[tuple[int, int]]

@@ -1,8 +1,9 @@
 """Operands: the registers that a PTX instruction reads and writes, from its text."""
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
+
+from ...lazy_dataclass import dataclass
 
 _REGISTER = re.compile(r"%[a-zA-Z_$][\w$]*")
 _NO_RESULT = ("st.", "red.", "bra", "bar", "ret", "exit", "membar", "fence", "prefetch", "cp.")

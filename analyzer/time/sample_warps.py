@@ -8,11 +8,12 @@ import json
 import zlib
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 import numpy as np
 
+from ...lazy_dataclass import dataclass
 from ...models.replay.kept import kept_answer
 from ...models.replay.seam import Ints
 from ...traces.reader import LaunchTrace

@@ -7,11 +7,12 @@ The SMs' own units are as slow as that SM whose blocks ran most instructions.
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from heapq import heappop, heappush
 
 import pyarrow as pa
 
+from ...lazy_dataclass import dataclass
 from ...models.replay.device.measured import Measured
 from ...models.replay.seam import ACCESSES, Ints
 from ...traces.schema import Launch

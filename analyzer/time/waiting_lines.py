@@ -1,10 +1,10 @@
 """Which source lines a warp waits at, and for what: an estimate's waits by line."""
 
 from collections import defaultdict
-from dataclasses import dataclass
 
 import polars as pl
 
+from ...lazy_dataclass import dataclass
 from .estimate import STALLS, Estimate
 
 

@@ -1,9 +1,9 @@
 """The explanation of a line on each device: the value that the text and the drawing show."""
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 
 from ...errors import CutraceError
+from ...lazy_dataclass import dataclass
 from ...models.analyses.occupancy import refuse_launch
 from ...models.replay.device.device import Device, load_devices
 from ...models.replay.options import ReplayOptions

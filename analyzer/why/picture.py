@@ -6,10 +6,10 @@ nothing but its integers is known, has a picture without pieces.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from ...lazy_dataclass import dataclass
 from ...models.banks import WORD, Banks
 from ...models.coalescer import Coalescer
 from ...models.constant import Constant

@@ -1,10 +1,10 @@
 """Which instructions stand on a source line: `FILE:LINE` as a person types it."""
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
 from pathlib import PurePath
 
 from ...errors import CutraceError, nearest
+from ...lazy_dataclass import dataclass
 from ...traces.reader import LaunchTrace, Trace
 
 NEAR = 3

@@ -1,12 +1,12 @@
 """The access to look at: the worst of some instructions on a device, or one by its identifier."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from math import lcm
 
 import numpy as np
 
 from ...errors import CutraceError
+from ...lazy_dataclass import dataclass
 from ...models.replay.device.device import Device
 from ...models.replay.device.fallback import adapt_kinds
 from ...models.replay.device.wiring import Wire, wire

@@ -1,9 +1,9 @@
 """The plain sentence about an access, and the reason where one can be told."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
+from ...lazy_dataclass import dataclass
 from ...traces.schema import LANES
 from .picture import Group
 from .search import Access

@@ -1,7 +1,6 @@
 """`cutrace.advise`: what to change in a kernel, with the line and the evidence."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from html import escape
 from typing import Any
 
@@ -12,6 +11,7 @@ from ...analyzer.advice.advice import Finding, gain_text, render_advice
 from ...analyzer.launch_profile import LaunchProfile
 from ...analyzer.profile import count_supposed
 from ...analyzer.text.launch_text import launch_text
+from ...lazy_dataclass import dataclass
 from .subject import Subject, opened, replayed
 
 COLUMNS = {

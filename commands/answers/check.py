@@ -1,7 +1,6 @@
 """`cutrace.check`: whether a trace keeps to a budget."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ from ...analyzer.budget.budget_check import Checked, Checker
 from ...analyzer.budget.budget_report import FORMATS
 from ...analyzer.budget.budget_text import render_broken, render_held
 from ...analyzer.profile import count_supposed
+from ...lazy_dataclass import dataclass
 from ...traces.table.table_html import render_table
 from .subject import Subject, opened, replayed
 

@@ -1,7 +1,7 @@
 """`cutrace.miss_ratios`: what caches of every size would miss, from one replay."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
@@ -11,6 +11,7 @@ from ...analyzer.profile import first_alike
 from ...analyzer.reuse.reuse import CacheReuse, measure, why_not
 from ...analyzer.reuse.reuse_text import percent, render, sentence
 from ...errors import CutraceError
+from ...lazy_dataclass import dataclass
 from ...models.replay.device.device import load_devices
 from ...models.replay.options import ReplayOptions
 from ...traces.reader import Trace

@@ -1,7 +1,6 @@
 """`cutrace.occupancy`: how many blocks an SM holds at once, and what keeps it from more."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
@@ -10,6 +9,7 @@ from ...analyzer.html.curve_svg import draw_curve
 from ...analyzer.occupancy.occupancy import Resident, draw_curves, from_launch, from_numbers
 from ...analyzer.occupancy.occupancy_text import render, share
 from ...errors import CutraceError
+from ...lazy_dataclass import dataclass
 from ...models.analyses.occupancy import Need
 from ...models.replay.device.device import load_devices
 from ...models.replay.options import ReplayOptions

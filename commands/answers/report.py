@@ -1,7 +1,6 @@
 """`cutrace.report`: the page with everything, in a notebook or as a file."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from ...analyzer.html.gather import Subject as Named
 from ...analyzer.html.output import check_output, write_page
 from ...analyzer.html.page import render
 from ...analyzer.profile import count_supposed
+from ...lazy_dataclass import dataclass
 from ...traces.reader import Trace
 from .subject import Subject, opened, replayed
 

@@ -1,7 +1,6 @@
 """`cutrace.why`: the worst warp of a line, drawn."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +9,7 @@ import polars as pl
 from ...analyzer.text.figure import write_figure
 from ...analyzer.why import svg, text
 from ...analyzer.why.explain import Explanation, explain
+from ...lazy_dataclass import dataclass
 from .subject import Subject, opened, replayed
 
 COLUMNS = {

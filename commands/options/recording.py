@@ -3,10 +3,10 @@
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
-from dataclasses import dataclass
 from pathlib import Path
 
 from ...errors import CutraceError
+from ...lazy_dataclass import dataclass
 from ...models.replay.options import ReplayOptions
 from ...option import changed, option
 from ...tracer.host.selection.record_options import RecordOptions, default_options

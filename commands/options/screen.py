@@ -11,10 +11,10 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from textwrap import wrap
 
 from ...errors import CutraceError
+from ...lazy_dataclass import dataclass
 
 WHEN = ("auto", "always", "never")
 _NEXT = re.compile(r"^(?:\x1b\[[0-9;]*m)?next: ")

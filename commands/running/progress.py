@@ -3,10 +3,10 @@
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from threading import Event, Thread
 from time import monotonic
 
+from ...lazy_dataclass import dataclass
 from ..options.screen import is_quiet
 
 PATIENCE = 1.0

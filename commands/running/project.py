@@ -5,11 +5,12 @@ import subprocess
 import tarfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...errors import CheckFailed, CutraceError
+from ...lazy_dataclass import dataclass
 from ...models.replay.options import ReplayOptions
 from ...traces.folder.leftover import scratch_folder
 from ..options.quote import quote

@@ -6,11 +6,11 @@ that what a lesson asks is what the tests hold the models to.
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from typing import Any
 
+from ...lazy_dataclass import dataclass
 from ...strict_toml import read_toml
 
 _TABLE = re.compile(r"^\[\[expected\]\]", re.M)

@@ -4,13 +4,14 @@ import os
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext, redirect_stdout
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from threading import Lock, current_thread, main_thread
 from typing import TYPE_CHECKING, Any
 
 from ... import __version__
 from ...errors import CutraceError
+from ...lazy_dataclass import dataclass
 from ...models.replay.options import ReplayOptions
 from ...traces.folder.leftover import scratch_folder
 

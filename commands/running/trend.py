@@ -3,10 +3,10 @@
 import json
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ...errors import CutraceError
+from ...lazy_dataclass import dataclass
 from .project import ProjectCheck, tree_of
 
 if TYPE_CHECKING:

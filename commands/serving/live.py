@@ -6,13 +6,14 @@ the last one in its place, with the error above it.
 
 from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from threading import Condition, Event
 from time import monotonic, strftime
 from typing import TYPE_CHECKING
 
 from ...errors import CutraceError
+from ...lazy_dataclass import dataclass
 from ...models.replay.options import ReplayOptions
 from ..options.command_line import typed
 from ..options.quote import quote

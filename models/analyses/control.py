@@ -20,11 +20,12 @@ Source: CUPTI User's Guide DA-05679-001_v01, event table; CUDA C Programming Gui
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 
 import numpy as np
 import pyarrow as pa
 
+from ...lazy_dataclass import dataclass
 from ...traces.schema import Launch
 from ...traces.table.nested import list_lengths, list_values
 from ...traces.table.remembered import remembered

@@ -26,8 +26,9 @@ size of shared memory that a driver chooses, both measured on 9.0.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
+from ...lazy_dataclass import dataclass
 from ...traces.schema import LANES, Launch, Resources
 from ..replay.device.device import Device, Limits
 from ..replay.options import ReplayOptions

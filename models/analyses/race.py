@@ -19,13 +19,14 @@ Programming Guide 13, 7.6.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import combinations_with_replacement
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
+from ...lazy_dataclass import dataclass
 from ...traces.place_text import coordinates
 from ...traces.schema import LANES, Array, Launch, Space
 from ...traces.table.unique import sorted_unique

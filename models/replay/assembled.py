@@ -16,7 +16,7 @@ Source: `tracer/host/launch/assembled.py`; how near it comes: docs/validation.md
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 
 import numpy as np
@@ -24,6 +24,7 @@ import numpy.typing as npt
 import polars as pl
 import pyarrow as pa
 
+from ...lazy_dataclass import dataclass
 from ...traces.reader import LaunchTrace
 from ...traces.schema import AssembledAccess, Launch
 from ...traces.table.column import integers, with_columns

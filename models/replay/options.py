@@ -1,9 +1,10 @@
 """What a user chooses for a replay: each option once, for the command line and for Python."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from ...errors import CutraceError, nearest
+from ...lazy_dataclass import dataclass
 from ...option import NOTHING, option
 
 DEFAULT_DEVICE = "h100"

@@ -6,11 +6,12 @@ array. The keys of its stage in the device's TOML are the arguments of its const
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+
+from ...lazy_dataclass import dataclass
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]

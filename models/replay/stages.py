@@ -1,10 +1,11 @@
 """Stages: the wired models of one device at work, each fed by the state spaces or by another."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import numpy as np
 
+from ...lazy_dataclass import dataclass
 from .compiled import compile_if_worth
 from .count import counting
 from .count.pool import Repeated

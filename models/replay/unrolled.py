@@ -16,7 +16,7 @@ Source: what ptxas 12.9 makes for 7.0 to 12.0; `tests/validate/test_retries.py`.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 
 import numpy as np
@@ -24,6 +24,7 @@ import numpy.typing as npt
 import polars as pl
 import pyarrow as pa
 
+from ...lazy_dataclass import dataclass
 from ...traces.reader import LaunchTrace
 from ...traces.schema import Space
 from ...traces.table.column import integers, with_columns

@@ -6,13 +6,14 @@ instruction; it needs no compiler, which a short launch would wait for longer th
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import CutraceError
+from ...lazy_dataclass import dataclass
 from .array.decode import decode
 from .array.program import Program
 from .array.wave import ArrayWave

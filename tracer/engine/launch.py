@@ -1,13 +1,13 @@
 """What the engine is asked to run, and where its rows go."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from math import prod
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ...lazy_dataclass import dataclass
 from .run_options import DEFAULTS, RunOptions
 
 

@@ -1,8 +1,7 @@
 """What limits and checks a launch while it runs, and which engine runs it."""
 
-from dataclasses import dataclass
-
 from ...errors import CutraceError
+from ...lazy_dataclass import dataclass
 from ...option import option
 
 ENGINES = ("auto", "array", "compiled")

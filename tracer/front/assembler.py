@@ -12,10 +12,10 @@ Older architectures are asked for by that of 12.9, which takes such text where i
 
 import re
 import subprocess
-from dataclasses import dataclass
 from pathlib import Path
 
 from ...errors import CutraceError
+from ...lazy_dataclass import dataclass
 from ...traces.folder.leftover import scratch_folder
 from .toolkit import find_file, missing
 

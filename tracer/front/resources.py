@@ -9,12 +9,13 @@ a small kernel.
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from functools import cache, lru_cache
 from pathlib import Path
 
 from ...cache import keep, key_of, load
 from ...errors import CutraceError
+from ...lazy_dataclass import dataclass
 from ...traces.schedule import pack_schedule, unpack_schedule
 from ...traces.schema import Resources
 from .assembler import assemble, assemblers

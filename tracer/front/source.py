@@ -6,9 +6,10 @@ the compiler spells it, `compute_75`. A source that does not compile is a Cutrac
 
 import codecs
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ...errors import CutraceError
+from ...lazy_dataclass import dataclass
 from ...traces.schema import Compiler
 
 DEFAULT_TARGET = "compute_75"

@@ -10,9 +10,10 @@ program uses are asked for.
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ...errors import CutraceError, nearest
+from ...lazy_dataclass import dataclass
 from .headers.prelude import NAME, STANDARD
 from .headers.standin import HOST_LIBRARIES, included, local_files, resolve_includes, stand_ins
 from .nvrtc.compiler import LIGHT, compile_source, finish

@@ -3,10 +3,10 @@
 import atexit
 import os
 from contextvars import ContextVar
-from dataclasses import dataclass
 from pathlib import Path
 
 from ...errors import CutraceError
+from ...lazy_dataclass import dataclass
 from ...traces.folder.leftover import claim_scratch
 
 

@@ -3,13 +3,14 @@
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import count
 
 import pyarrow as pa
 
 from ...errors import CutraceError
 from ...inert import inert
+from ...lazy_dataclass import dataclass
 from ...traces.kept import lines_of
 from ...traces.outside import outside_text
 from ...traces.schema import Array, Event, Launch, Resources

@@ -8,9 +8,9 @@ flop_count_* metrics).
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 
+from ...lazy_dataclass import dataclass
 from ...traces.schema import Space
 from ..engine.op.family import opcodes
 from ..ptx.kernel import Instruction

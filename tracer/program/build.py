@@ -9,11 +9,11 @@ import shutil
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from ...cache import folder_of, kept_folder, key_of
 from ...errors import CutraceError
+from ...lazy_dataclass import dataclass
 from ...traces.folder.leftover import scratch_folder
 from ..front.headers import tensor_core
 from ..host.path import missing_file

@@ -2,10 +2,11 @@
 
 import re
 import time
-from dataclasses import dataclass, field
+from dataclasses import field
 from re import Pattern
 
 from ...errors import CutraceError
+from ...lazy_dataclass import dataclass
 from ..host.launch.function import Function
 
 

@@ -1,9 +1,9 @@
 """The device that a program is shown: numbers that it may ask for, and how many blocks fit."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Protocol
 
+from ...lazy_dataclass import dataclass
 from ..host.recorder import Recorder
 
 

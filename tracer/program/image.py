@@ -8,11 +8,11 @@ Facts of the format: ZLUDA and cuobjdump's output; checked against what nvcc 13 
 import re
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import pyarrow as pa
 
 from ...errors import CutraceError
+from ...lazy_dataclass import dataclass
 
 MAGIC = 0xBA55ED50
 BUNDLE_MAGIC = 0x52545543

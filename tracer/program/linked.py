@@ -8,7 +8,8 @@ own get its number, and of several definitions the first stays.
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from ...lazy_dataclass import dataclass
 
 _WHOLE_LINES = (".version", ".target", ".address_size", ".file")
 _LINKAGE = re.compile(r"^\.(visible|weak|common|extern)\s+")

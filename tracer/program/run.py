@@ -4,10 +4,11 @@ import signal
 import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 
 from ...errors import CutraceError
+from ...lazy_dataclass import dataclass
 from .answers import Answer
 from .arena import BASE, CONSTANTS, TEXELS, SharedMemory
 from .child import Child

@@ -2,12 +2,12 @@
 
 import struct
 import sys
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ...errors import CutraceError
+from ...lazy_dataclass import dataclass
 from ..engine.memory.memory import Allocation
 from ..engine.texture.level import Mipmap
 from ..host.array import DeviceArray, describe

@@ -9,12 +9,12 @@ import os
 import shutil
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
 from ...errors import CutraceError
+from ...lazy_dataclass import dataclass
 
 INSTALL = 'python -m pip install "cutrace[programs]"'
 HOST_COMPILERS = ("g++", "clang++")

@@ -7,10 +7,11 @@ and unpacked by it.
 import re
 import struct
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+from ...lazy_dataclass import dataclass
 
 RUNTIME = Path(__file__).with_name("runtime")
 HEAD = struct.Struct("<II")

@@ -1,8 +1,8 @@
 """Cutting a function into basic blocks, and who follows whom."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from ...lazy_dataclass import dataclass
 from .isa import LEAVES, is_barrier
 from .kernel import Function, Instruction, Label
 from .meeting import find_meetings

@@ -1,7 +1,8 @@
 """What stands before the body of a function: name, parameters, performance directives."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from ...lazy_dataclass import dataclass
 from .constant import integer_literal
 from .cursor import Cursor
 from .isa import words

@@ -1,9 +1,10 @@
 """Initialisers of variables (PTX ISA, 5.4.4): numbers, addresses, masks of addresses, strings."""
 
 import struct
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import prod
 
+from ...lazy_dataclass import dataclass
 from .constant import integer_literal, read_constant, read_integer
 from .cursor import Cursor
 from .kernel import Immediate

@@ -5,9 +5,11 @@ predicate, basic block. Register names keep their `%` and are unique inside a fu
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from typing import TypeAlias
+
+from ...lazy_dataclass import dataclass
 
 TYPE_BYTES: Mapping[str, int] = {
     **{f"{kind}{bits}": bits // 8 for kind in "bus" for bits in (8, 16, 32, 64)},

@@ -6,7 +6,8 @@ opcode with all its modifiers (`ld.global.L2::128B.f32`) and a component (`%tid.
 
 import re
 from bisect import bisect_right
-from dataclasses import dataclass
+
+from ...lazy_dataclass import dataclass
 
 _TOKEN = re.compile(
     r"""

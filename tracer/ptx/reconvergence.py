@@ -9,8 +9,8 @@ Found by looking at what ptxas makes, and held by tests/validate/counters/loops.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
+from ...lazy_dataclass import dataclass
 from .digraph import Graph, cycles, immediate_dominators, reachable, reverse
 from .kernel import NOWHERE
 

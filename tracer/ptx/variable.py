@@ -1,9 +1,9 @@
 """Declarations of variables and parameters: `.global .align 4 .b8 table[16] = {...}`."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from math import prod
 
+from ...lazy_dataclass import dataclass
 from .constant import integer_literal, read_integer
 from .cursor import Cursor
 from .initializer import Data, read_initializer

@@ -1,7 +1,6 @@
 """The tables of a launch as NumPy arrays, and what the checks of `verify` derive from them."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -9,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from ...lazy_dataclass import dataclass
 from ..check_launch import FAR
 from ..reader import LaunchTrace
 from ..schema import LANES, MAPPED_BYTES, Launch, Space

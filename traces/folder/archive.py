@@ -10,12 +10,12 @@ import os
 import stat
 import zipfile
 from collections.abc import Generator
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Self, cast
 
 from ...errors import CutraceError
+from ...lazy_dataclass import dataclass
 
 SUFFIX = ".cutrace.zip"
 LINK_BYTES = 1 << 10

@@ -1,8 +1,7 @@
 """Size limit of a trace: bytes are counted as they are written."""
 
-from dataclasses import dataclass
-
 from ...errors import CutraceError
+from ...lazy_dataclass import dataclass
 
 MANIFEST_BYTES = 64
 """What a launch that equals another takes in the manifest, about."""

@@ -1,12 +1,13 @@
 """Composing: one launch of another tool, as the launch and the tables of a trace."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
 
 from ...errors import CutraceError
+from ...lazy_dataclass import dataclass
 from ..check_launch import first_finding
 from ..launch_writer import LaunchWriter
 from ..schema import LANES, Kept, Launch, Manifest, Range, Resources

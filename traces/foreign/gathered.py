@@ -1,13 +1,14 @@
 """Gathered: the rows of one launch of another tool, held until all of it is known."""
 
 from collections import Counter
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, field, fields, replace
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from ...errors import CutraceError
+from ...lazy_dataclass import dataclass
 from ..schema import INSTRUCTIONS, LANES, Space
 from .lanes import Accesses, find_spaces, lanes_of, make_accesses
 from .sass import UNTRACED, facts_of

@@ -7,11 +7,11 @@ the instruction right before it.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from ...lazy_dataclass import dataclass
 from ..launch_writer import LaunchWriter
 from .seam import Ints
 

@@ -2,10 +2,10 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from ...errors import CutraceError
+from ...lazy_dataclass import dataclass
 from ..schema import MACHINE_CODE, Compiler, Event, Range
 from ..writer import TraceWriter
 from .compose import compose

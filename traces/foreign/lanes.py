@@ -1,10 +1,9 @@
 """Addresses of lanes to rows of a trace: spaces, bases, patterns, and the parts of a row."""
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 
+from ...lazy_dataclass import dataclass
 from ..schema import LANES, Space
 from .seam import Ints, Words
 

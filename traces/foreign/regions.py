@@ -5,10 +5,11 @@ that are touched side by side are one. An array is called by its first address.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
+from ...lazy_dataclass import dataclass
 from ..schema import Array, Range, Space
 from ..table.unique import sorted_unique
 from .lanes import Accesses, lanes_of

@@ -7,9 +7,9 @@ of github.com/accel-sim/accel-sim-framework.
 """
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
 
+from ...lazy_dataclass import dataclass
 from ..schema import Space
 
 G, S, L = Space.GLOBAL, Space.SHARED, Space.LOCAL

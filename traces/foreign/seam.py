@@ -12,7 +12,7 @@ Rows of one warp come in the order in which it executed them; warps may be mixed
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
@@ -23,6 +23,7 @@ import numpy.typing as npt
 
 from ...errors import CutraceError
 from ...extension import IMPORTERS, extension_names, load_extension
+from ...lazy_dataclass import dataclass
 from .text import check_packing
 
 Ints = npt.NDArray[np.int64]

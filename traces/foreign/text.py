@@ -10,13 +10,13 @@ import lzma
 import zlib
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, cast
 
 import pyarrow as pa
 
 from ...errors import CutraceError
+from ...lazy_dataclass import dataclass
 
 CHUNK_BYTES = 1 << 23
 LINE_BYTES = 1 << 20

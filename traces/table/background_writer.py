@@ -3,9 +3,9 @@
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
 
 from ...errors import CutraceError
+from ...lazy_dataclass import dataclass
 
 WAITING_BYTES = 1 << 26
 """Bytes that wait to be written at most."""

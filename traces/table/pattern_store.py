@@ -1,11 +1,11 @@
 """The address patterns of a launch, some at a time: memory does not grow with their number."""
 
-from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from ...lazy_dataclass import dataclass
 from ..schema import LANES
 from .dictionary import Dictionary
 

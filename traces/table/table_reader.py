@@ -10,7 +10,7 @@ import os
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from io import BufferedReader
 from pathlib import Path
@@ -19,6 +19,7 @@ from typing import TypeAlias
 import pyarrow as pa
 
 from ...errors import CutraceError
+from ...lazy_dataclass import dataclass
 from ..folder.folder import reason
 from .message import SCHEMA, check_kind, declared_rows, declared_size, read_head
 from .nested import arrays_inside

@@ -6,12 +6,12 @@ integers entered in each device's ledger. Stages that keep state, and those behi
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from math import lcm
 
 import numpy as np
 import pyarrow as pa
 
+from ....lazy_dataclass import dataclass
 from ..compiled import compile_if_worth
 from ..device.device import Device
 from ..device.wiring import Wire

@@ -1,13 +1,14 @@
 """The tally of `tally.py`, by compiled loops: for launches with many rows."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import ModuleType
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from ....lazy_dataclass import dataclass
 from ....traces.table.column import signed
 from ..rows.arrays import Zones
 from ..rows.patterns import Shapes

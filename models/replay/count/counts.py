@@ -1,12 +1,12 @@
 """What replay gives back, and the ledger in which it is added up."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 import pyarrow as pa
 
+from ....lazy_dataclass import dataclass
 from ....traces.schema import Launch
 from ....traces.table.column import to_arrow
 from ....traces.table.unique import sorted_unique

@@ -1,11 +1,11 @@
 """Results of stateless stages by distinct row, to be repeated for all equal rows."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ....lazy_dataclass import dataclass
 from ..compiled import compile_if_worth
 from ..schedule.episodes import list_ranges
 from ..seam import Batch, Ints, Kind, join_batches, one_lane

@@ -6,12 +6,12 @@ numbered densely and counted by bincount, and models are asked about each distin
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from ....lazy_dataclass import dataclass
 from ....traces.table.column import integers
 from ..rows.arrays import SPACE_SHIFT, Zones
 from ..rows.numbering import number_rows

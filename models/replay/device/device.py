@@ -7,11 +7,12 @@ A file has `name`, `capability`, `aliases`, perhaps `counters`, and the tables `
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 
 from ....errors import CutraceError
+from ....lazy_dataclass import dataclass
 from ....strict_toml import Where, make
 from ..schedule.place import Chip
 from .catalog import FOLDER, find_device, is_path, match_devices

@@ -1,10 +1,11 @@
 """Feature fallback: instructions that a device lacks, counted as its own compiler makes them."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import pyarrow as pa
 
+from ....lazy_dataclass import dataclass
 from ....traces.table.remembered import remembered
 from ..rows.sites import Instruction
 from ..seam import Kind

@@ -5,7 +5,7 @@ cutrace's own models are tested; anybody's may raise, forget a counter, or answe
 
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from time import perf_counter
 from typing import Any
 
@@ -13,6 +13,7 @@ import numpy as np
 
 from ....errors import CutraceError
 from ....extension import blaming
+from ....lazy_dataclass import dataclass
 from ..seam import Batch, Step
 
 READ_ONLY = ("kind", "addresses", "active", "row")

@@ -7,11 +7,12 @@ is one more layer on top.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from pathlib import Path
 
 from ....errors import CutraceError, nearest
+from ....lazy_dataclass import dataclass
 from ....strict_toml import Where, read_toml
 from .catalog import find_device, is_path
 from .model_class import seen_from

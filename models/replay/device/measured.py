@@ -9,9 +9,9 @@ without a file has bounds and no estimate.
 
 import csv
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 
+from ....lazy_dataclass import dataclass
 from .catalog import FOLDER
 from .device import Device
 

@@ -6,10 +6,11 @@ else a model can be called.
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cache, partial
 
 from ....errors import CutraceError, nearest
+from ....lazy_dataclass import dataclass
 from ....strict_toml import Where, make
 from ..seam import ACCESSES, Kind, Model
 from .guarded import Guarded, Spent

@@ -1,7 +1,7 @@
 """The distinct rows among those in order: the stages in front are asked once about each."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from math import lcm
 from types import ModuleType
 from typing import Any
@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ....lazy_dataclass import dataclass
 from ..compiled import as_lists, compile_if_worth
 from ..count.accesses import Track
 from ..count.counting import NONE

@@ -1,7 +1,7 @@
 """Rows that wait for the others of their wave, and the groups that counts are added up by."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import ModuleType
 from typing import Any
 
@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from ....lazy_dataclass import dataclass
 from ....traces.table.column import signed
 from ....traces.table.unique import sorted_places
 from ..compiled import aligned, as_lists, compile_if_worth

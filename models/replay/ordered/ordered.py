@@ -5,12 +5,13 @@ What goes there is asked of the stages in front once for each distinct row, and 
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
+from ....lazy_dataclass import dataclass
 from ....traces.schema import Space
 from ..compiled import compile_if_worth
 from ..count import counting

@@ -5,13 +5,14 @@ segments, as the device's coalescer makes them. No cache is asked: a cache of on
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from ....errors import CutraceError
+from ....lazy_dataclass import dataclass
 from ..device.device import Device
 from ..device.wiring import Stage, wire
 from ..options import ReplayOptions

@@ -5,10 +5,9 @@ touched it. Two accesses that share several cells are counted at the first: wher
 them opens.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from ....lazy_dataclass import dataclass
 from ..rows.patterns import Patterns
 from ..schedule.episodes import find_openings, pack_columns
 from ..seam import Bools, Ints

@@ -5,10 +5,11 @@ and width among them, 4 bytes in most kernels.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 
 import numpy as np
 
+from ....lazy_dataclass import dataclass
 from ....traces.table.unique import sorted_unique
 from ..rows.lanes import unpack_masks
 from ..rows.patterns import Patterns

@@ -5,10 +5,10 @@ the launch's arrays into *zones*: those of an array, and the gaps before, betwee
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from ....lazy_dataclass import dataclass
 from ....traces.schema import Array
 from ..seam import Bools, Ints
 

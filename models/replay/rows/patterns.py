@@ -1,12 +1,12 @@
 """The address patterns of a launch, and rows rebuilt from them."""
 
-from dataclasses import dataclass
 from types import ModuleType
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ....lazy_dataclass import dataclass
 from ..compiled import compile_if_worth
 from ..seam import Batch, Ints, Kind, Touched
 from . import touching

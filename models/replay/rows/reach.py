@@ -1,12 +1,13 @@
 """Where the patterns of a launch reach: asked once for each, kept from one batch to the next."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import ModuleType
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ....lazy_dataclass import dataclass
 from ..seam import Ints
 from .numbering import DENSE
 from .patterns import Shapes

@@ -6,13 +6,13 @@ in several spaces, `cp.async` reads one and writes another.
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import NoReturn
 
 import numpy as np
 import pyarrow as pa
 
 from ....errors import CutraceError
+from ....lazy_dataclass import dataclass
 from ....traces.schema import STRONG_LOADS, Space
 from ....traces.table.remembered import remembered
 from ..seam import ACCESSES, Ints, Kind

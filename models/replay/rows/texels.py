@@ -10,13 +10,14 @@ Gathers (`tld4`) read what a linear filter in two dimensions reads.
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
+from ....lazy_dataclass import dataclass
 from ....traces.schema import ALONE, LANES, Array, Launch, Space, Texture
 from ....traces.table.column import integers
 from ....traces.table.unique import sorted_unique

@@ -4,11 +4,11 @@
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
+from ....lazy_dataclass import dataclass
 from ..compiled import compile_if_worth
 from ..seam import Bools, Ints, Touched
 from . import touching

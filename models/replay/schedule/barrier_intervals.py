@@ -6,13 +6,13 @@ barriers that it has passed; what two warps do in the same interval is not order
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import compress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ....lazy_dataclass import dataclass
 from ....traces.checks.check_control import entry_starts
 from ....traces.checks.recorded import Recorded
 from ....traces.table.unique import sorted_unique

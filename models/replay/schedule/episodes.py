@@ -6,12 +6,13 @@ with the same instructions, patterns and bases, as often) are looked at once.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
+from ....lazy_dataclass import dataclass
 from ....traces.schema import Space
 from ..seam import Bools, Ints
 from .barrier_intervals import Intervals

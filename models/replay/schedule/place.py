@@ -7,12 +7,11 @@ and if there are not enough, those of the next cluster after them (1, c + 1, ...
 first SM has every k-th of its blocks, with k SMs a cluster.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
 from ....errors import CutraceError
+from ....lazy_dataclass import dataclass
 from ....traces.schema import LANES, Sample
 from ..seam import Ints
 

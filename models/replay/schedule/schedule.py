@@ -16,7 +16,6 @@ barriers are for some warps only (`Intervals.refusal`), warps are ordered as if 
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from types import ModuleType
@@ -24,6 +23,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ....lazy_dataclass import dataclass
 from ..options import SCHEDULES
 from ..seam import Ints
 from . import turns

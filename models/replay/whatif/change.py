@@ -5,9 +5,9 @@
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from ....errors import CutraceError
+from ....lazy_dataclass import dataclass
 
 Wish = int | str
 """A number, or a text with a `+` in it."""

@@ -8,12 +8,13 @@ begin at multiples of that, to 16 in shared memory, the most that an element nee
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 
 from ....errors import CutraceError
+from ....lazy_dataclass import dataclass
 from ....traces.schema import Array, Launch, Space
 from ..rows.arrays import SPACE_SHIFT
 from ..seam import Ints

@@ -6,7 +6,7 @@ is made once for each; the few accesses that reach over several arrays are made 
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 
 import numpy as np
@@ -14,6 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ....errors import CutraceError
+from ....lazy_dataclass import dataclass
 from ....traces.reader import LaunchTrace
 from ....traces.table.column import integers, with_columns
 from ....traces.table.pattern_store import HeldPatterns

@@ -1,9 +1,10 @@
 """Suppose: what if an array had longer rows, or began elsewhere, and the code were the same?"""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ....errors import CutraceError, nearest
+from ....lazy_dataclass import dataclass
 from ....traces.reader import LaunchTrace, Trace
 from ....traces.schema import Array, Launch
 from .change import Alignment, Changes, Pad, Wish, read_changes

@@ -6,13 +6,14 @@ instructions say; how long a row is, the lanes do: threads that go down a column
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from ....lazy_dataclass import dataclass
 from ....traces.schema import Array
 from ....traces.table.column import integers
 from ....traces.table.unique import sorted_unique

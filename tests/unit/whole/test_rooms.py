@@ -79,3 +79,10 @@ def test_the_files_that_are_called_slow_are_there() -> None:
     there = {path.stem for path in (ROOT / "tests").rglob("test_*.py")}
     assert listed
     assert {*listed} <= there
+
+
+def test_no_module_compiles_methods_of_dataclasses_while_it_is_imported() -> None:
+    with_own = {"tracer/program/startup/nvcc_host.py"}  # it imports nothing of ours
+    wanted = re.compile(r"^from dataclasses import .*\bdataclass\b", re.MULTILINE)
+    found = {str(p.relative_to(ROOT)) for p in product() if wanted.search(p.read_text("utf-8"))}
+    assert found == with_own

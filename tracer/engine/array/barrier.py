@@ -5,12 +5,12 @@ aside until its sibling has arrived too. Lanes that have exited count as arrived
 """
 
 from collections import Counter
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ....errors import KernelFault
+from ....lazy_dataclass import dataclass
 from ...ptx.kernel import Kernel
 from ..kernel.source_line import source_line
 from ..lanes import LANES, Bits

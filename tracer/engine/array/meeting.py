@@ -8,12 +8,12 @@ is not modelled: lanes that run ahead of where their split joins, and meet other
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ....lazy_dataclass import dataclass
 from ...ptx.meeting import Key
 from ..lanes import LANES, Array, Bits, Mask
 from .barrier import Barriers

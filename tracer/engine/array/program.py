@@ -5,12 +5,12 @@ a function of the `Group` of warps that run it together, which is part of a `Wav
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ....lazy_dataclass import dataclass
 from ...ptx.kernel import Kernel
 from ..call.frame_stack import FrameStack
 from ..lanes import Array, Bits, Mask

@@ -5,12 +5,12 @@ of one split may name different sets, as the tiles of a warp do.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ....lazy_dataclass import dataclass
 from ...ptx.kernel import Bucket, Immediate, Instruction, Operand, Pair
 from ..lanes import DTYPES, LANES, Array, Bits, Mask, pack
 from ..op.extreme import chooser

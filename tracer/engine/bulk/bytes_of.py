@@ -1,12 +1,12 @@
 """The bytes that a bulk copy moves: found by address, checked, and faults where there are none."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ....errors import KernelFault
+from ....lazy_dataclass import dataclass
 from ....traces.place_text import gap_text
 from ....traces.schema import Space
 from ..kernel.source_line import source_line

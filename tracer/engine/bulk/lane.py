@@ -1,10 +1,10 @@
 """Lanes that start bulk copies, one after another, with the values of their operands."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from ....lazy_dataclass import dataclass
 from ..array.program import Group
 from ..array.slot import Fetch
 from ..lanes import Array, Mask

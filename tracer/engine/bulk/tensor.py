@@ -4,12 +4,12 @@ A box is copied when the instruction is issued. Elements out of the array's boun
 zeros or NaNs, and not stored; the mbarrier is told of all bytes of the box.
 """
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ....lazy_dataclass import dataclass
 from ...ptx.kernel import Address, Instruction, Operand, Register, TextureAddress
 from ..array.decoder import Decoder
 from ..array.program import Group, Step

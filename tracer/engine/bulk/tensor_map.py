@@ -5,7 +5,8 @@ The driver's own bytes are not documented. These are cutrace's, which its driver
 """
 
 import struct
-from dataclasses import dataclass
+
+from ....lazy_dataclass import dataclass
 
 BYTES = 128
 MARK = 0xC7

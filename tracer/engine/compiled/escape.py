@@ -6,12 +6,12 @@ frames as arrays, the array engine's step runs, and what it wrote goes back unde
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ....lazy_dataclass import dataclass
 from ...ptx.kernel import BasicBlock
 from ..array.decode import decode_instruction
 from ..array.decoder import Decoder

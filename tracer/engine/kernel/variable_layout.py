@@ -1,9 +1,9 @@
 """Where the variables of a kernel lie in a block's shared and a thread's local memory."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import lru_cache
 
+from ....lazy_dataclass import dataclass
 from ...ptx.kernel import Address, Function, Instruction, Kernel, Operand, Symbol, Variable
 from .same_kernel import KERNELS, Alike, alike
 

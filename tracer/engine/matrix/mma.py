@@ -7,12 +7,12 @@ those of the other lanes. B is the same with columns for rows. Of C and D it hol
 """
 
 import re
-from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ....lazy_dataclass import dataclass
 from ...ptx.kernel import Instruction
 from ..array.decoder import Decoder
 from ..array.program import Group, Step

@@ -5,12 +5,12 @@ The elements of an operand are numbered by register, place in it and lane: eleme
 same layout, see compiled/llvm/product_text.py.
 """
 
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ....lazy_dataclass import dataclass
 from ..lanes import LANES, Array
 from ..op import tensor
 

@@ -7,11 +7,10 @@ rows has in each row 32 bytes of K side by side, one by columns 8 elements of th
 the chunks. Chunks of 8 rows, or of 8 columns, form an atom as wide as the swizzle.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
+from ....lazy_dataclass import dataclass
 from ..bulk.box import swizzled
 
 Places = NDArray[np.int64]

@@ -7,13 +7,13 @@ accumulators lie in the lanes as those of `mma.m16n8` do, for each eight columns
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ....errors import KernelFault
+from ....lazy_dataclass import dataclass
 from ...ptx.kernel import Immediate, Instruction, Operand, Vector
 from ..array.decoder import Decoder
 from ..array.program import Group, Step

@@ -9,12 +9,13 @@ makes of them is its own.
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ....lazy_dataclass import dataclass
 from ...ptx.kernel import Instruction
 from ..array.decoder import Decoder
 from ..array.program import Group, Step

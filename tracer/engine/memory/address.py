@@ -1,10 +1,10 @@
 """The address operand of an instruction: its state space, elements, register and offset."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from ....lazy_dataclass import dataclass
 from ....traces.schema import Space
 from ...front.texture_reference import is_handle
 from ...ptx.kernel import TYPE_BYTES, Address, Instruction, Operand, Register, Symbol, Vector

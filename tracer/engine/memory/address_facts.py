@@ -6,11 +6,12 @@ at immediate offsets from it, works its addresses out once.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ....lazy_dataclass import dataclass
 from ..lanes import ALL_LANES, LANES, Array, Bits, Mask, pack
 from ..rows.pattern import PatternTable
 

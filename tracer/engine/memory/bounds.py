@@ -1,11 +1,12 @@
 """Bounds check of an access, and the indices of its lanes in the bytes of its state space."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ....lazy_dataclass import dataclass
 from ....traces.schema import Space
 from ..array.program import Group
 from ..lanes import LANES, Array, Mask

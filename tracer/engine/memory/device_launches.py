@@ -1,6 +1,8 @@
 """Launches, copies and sets that kernels asked for, until they are run: when those have ended."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from ....lazy_dataclass import dataclass
 
 TAIL_STREAM = 3
 """cudaStreamTailLaunch (CUDA's cuda_device_runtime_api.h)."""

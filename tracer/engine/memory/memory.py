@@ -8,13 +8,14 @@ end of the last allocation's page there are bytes, zeros unless somebody wrote t
 
 from bisect import bisect_right
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ....errors import CutraceError
+from ....lazy_dataclass import dataclass
 from ....traces.schema import MAPPED_BYTES, Space
 from ...ptx.kernel import TYPE_BYTES, Function, Instruction, Module, Special, Variable
 from ..kernel.function_pointer import function_address

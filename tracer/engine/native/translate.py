@@ -4,9 +4,9 @@ import ast
 import inspect
 import textwrap
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any
 
+from ....lazy_dataclass import dataclass
 from ....native.control_flow import OPERATORS, RELATIONS, SYNTAX_LOCK, ControlFlow
 from . import language
 from .language import ELEMENTS, Struct, invoke, trailing_zeros

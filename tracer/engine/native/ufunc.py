@@ -8,13 +8,13 @@ every machine.
 
 import ctypes
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from typing import Any, cast
 
 import numpy as np
 
+from ....lazy_dataclass import dataclass
 from ....native.machine_code import address, compile_assembly
 from ..lanes import Array
 

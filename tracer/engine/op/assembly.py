@@ -4,7 +4,7 @@ Every function here is internal and inlined into the loops of `native.elementwis
 travel as bits in an i64.
 """
 
-from dataclasses import dataclass
+from ....lazy_dataclass import dataclass
 
 FINITE, INFINITE = "finite", "infinite"
 

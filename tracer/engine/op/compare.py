@@ -1,11 +1,11 @@
 """Comparison and selection (PTX ISA 9.7.5, 9.7.6)."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from ....lazy_dataclass import dataclass
 from ...ptx.kernel import Instruction, Pair
 from ..lanes import DTYPES, Array
 from ..native.ufunc import select

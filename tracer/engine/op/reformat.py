@@ -4,10 +4,10 @@ Numbers go through float64, which holds every other format exactly.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 from typing import cast
 
+from ....lazy_dataclass import dataclass
 from ..lanes import DTYPES, Array
 from ..native.ufunc import elementwise
 from . import assembly

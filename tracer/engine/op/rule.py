@@ -1,9 +1,9 @@
 """The form of a table row: what types an instruction takes and gives, and what it computes."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TypeAlias
 
+from ....lazy_dataclass import dataclass
 from ...ptx.kernel import Instruction
 from ..lanes import Array
 

@@ -1,11 +1,12 @@
 """Access rows of one wave: kept as one item an instruction, spread to a row a warp when written."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ....lazy_dataclass import dataclass
 from ....traces.schema import Space
 from ..lanes import Array, Mask
 from ..launch import Sink

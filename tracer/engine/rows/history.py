@@ -1,11 +1,11 @@
 """Control-flow paths of warps, run-length coded, shared between warps with equal paths."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ....lazy_dataclass import dataclass
 from ..lanes import Bits
 from ..launch import Sink
 from .history_table import Entries, Shared, share_paths

@@ -2,13 +2,13 @@
 
 import ctypes
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ....lazy_dataclass import dataclass
 from ....native.machine_code import compile_assembly
 from ..native.language import I32, I64, U8, U32, Struct
 from ..native.translate import translate

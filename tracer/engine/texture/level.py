@@ -13,11 +13,11 @@ their sum and difference.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ....lazy_dataclass import dataclass
 from ..lanes import Array
 from .filter import ONE
 

@@ -4,12 +4,12 @@ Where a texture has one level, a level of detail or a gradient changes nothing.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ....errors import KernelFault
+from ....lazy_dataclass import dataclass
 from ....traces.table.unique import sorted_unique
 from ...ptx.kernel import Immediate, Instruction, Operand, Pair, Register, TextureAddress, Vector
 from ..array.decoder import Decoder

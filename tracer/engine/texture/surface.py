@@ -4,7 +4,7 @@ A surface lies in a space of its own, row after row, each row from a multiple of
 device arranges its texels is the replay's to know.
 """
 
-from dataclasses import dataclass
+from ....lazy_dataclass import dataclass
 
 ROW_ALIGNMENT = 16
 

@@ -6,12 +6,12 @@ kernel.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ....errors import KernelFault
+from ....lazy_dataclass import dataclass
 from ....traces.schema import Space
 from ....traces.table.unique import sorted_unique
 from ...ptx.kernel import Instruction, Operand, TextureAddress

@@ -2,12 +2,12 @@
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 import numpy as np
 
+from ....lazy_dataclass import dataclass
 from ..lanes import Array
 
 _FORMAT = re.compile(r"(?P<kind>[uif])(?P<bits>\d+)(?:x(?P<channels>\d))?")

@@ -13,12 +13,12 @@ first cut to multiples of 2**-21, and a coordinate that is no number is 0.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ....lazy_dataclass import dataclass
 from ....traces.schema import ALONE
 from ....traces.schema import Texture as Description
 from ..lanes import Array

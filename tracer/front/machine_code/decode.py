@@ -7,7 +7,8 @@ Source: seen by `nvdisasm`, and as Mesa's open compiler for these chips writes t
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from ....lazy_dataclass import dataclass
 
 BYTES = 16
 OPERATIONS = {

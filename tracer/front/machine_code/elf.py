@@ -2,7 +2,8 @@
 
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from ....lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

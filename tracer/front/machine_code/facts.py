@@ -1,9 +1,10 @@
 """What a cubin does to memory, by the lines of the PTX that it was made of; and its schedule."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
+from ....lazy_dataclass import dataclass
 from ....traces.schedule import Scheduled
 from .decode import BYTES, MachineInstruction, decode
 from .elf import sections

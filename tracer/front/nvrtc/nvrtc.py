@@ -12,11 +12,11 @@ import subprocess
 import sys
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ....errors import CutraceError, nearest
+from ....lazy_dataclass import dataclass
 from ..toolkit import library
 from .kept_outcome import keep_answer, key_of_request, load_answer
 

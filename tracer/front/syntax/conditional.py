@@ -6,7 +6,9 @@ parser; the others become spaces, so that no position changes.
 """
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from ....lazy_dataclass import dataclass
 
 _DIRECTIVE = re.compile(rb"^[ \t]*#[ \t]*(if|ifdef|ifndef|else|elif|endif)\b", re.MULTILINE)
 _NOT_CODE = re.compile(

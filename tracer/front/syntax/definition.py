@@ -6,9 +6,9 @@ so that no line moves. Preprocessor directives inside stay, since later text may
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ....lazy_dataclass import dataclass
 from .syntax import CONTAINERS, parse_source
 
 if TYPE_CHECKING:

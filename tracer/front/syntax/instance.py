@@ -9,9 +9,9 @@ what is passed give them.
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ....lazy_dataclass import dataclass
 from .deduce import Scope, deduce
 from .macro import write_out_launches
 from .syntax import Written, find_nodes, parse_source, read_function, template_parameters, text_of

@@ -6,7 +6,8 @@ compiled keeps its macros.
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from ....lazy_dataclass import dataclass
 
 _DEFINE = re.compile(
     r"^[ \t]*#[ \t]*define[ \t]+(\w+)\(([^)\n]*)\)((?:\\\r?\n|[^\n])*)", re.MULTILINE

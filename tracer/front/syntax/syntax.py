@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
+from ....lazy_dataclass import dataclass
 from .conditional import show_one_branch
 
 if TYPE_CHECKING:

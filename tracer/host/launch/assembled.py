@@ -11,10 +11,10 @@ Where lines do not tell (several accesses in one, functions that are called), no
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
 
+from ....lazy_dataclass import dataclass
 from ....traces.schema import AssembledAccess
 from ...front.machine_code.decode import MachineInstruction
 from ...front.machine_code.facts import ByLine

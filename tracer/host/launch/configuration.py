@@ -2,11 +2,11 @@
 
 import operator
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import TypeAlias
 
 from ....errors import CutraceError
+from ....lazy_dataclass import dataclass
 from ....traces.check_launch import MOST_COUNTED
 
 Dim3: TypeAlias = tuple[int, int, int]

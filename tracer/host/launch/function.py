@@ -3,11 +3,12 @@
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 from typing import Any
 
 from ....errors import CutraceError, KernelFault
+from ....lazy_dataclass import dataclass
 from ....traces import schema
 from ...engine import launch as engine
 from ...engine.memory.memory import LoadedModule

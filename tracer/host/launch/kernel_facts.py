@@ -1,10 +1,10 @@
 """Static facts of a kernel, found once for all its launches and sessions that load its text."""
 
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 import pyarrow as pa
 
+from ....lazy_dataclass import dataclass
 from ...engine.kernel.parted_lanes import link_with_waiting
 from ...engine.kernel.recursion import local_bytes, recursive_functions
 from ...engine.kernel.same_kernel import alike, waits_of

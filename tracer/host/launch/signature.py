@@ -1,10 +1,10 @@
 """What a kernel takes: its parameters as PTX declares them and as C spells them."""
 
 import re
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
 
+from ....lazy_dataclass import dataclass
 from ...front.source import KernelSignature
 from ...ptx.kernel import TYPE_BYTES, Variable
 from .numba_array import array_of, count_words

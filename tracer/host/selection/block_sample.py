@@ -7,12 +7,12 @@ many equal stretches.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
 from itertools import pairwise, product
 from typing import TypeAlias
 
+from ....lazy_dataclass import dataclass
 from ....traces.schema import Sample
 
 LONG = 32

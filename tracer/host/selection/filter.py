@@ -3,10 +3,10 @@
 import operator
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TypeVar
 
 from ....errors import CutraceError, nearest
+from ....lazy_dataclass import dataclass
 from ....traces.schema import Range, Space
 from .record_options import RecordOptions
 

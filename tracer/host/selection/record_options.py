@@ -3,10 +3,11 @@
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 from ....errors import CutraceError, nearest
+from ....lazy_dataclass import dataclass
 from ....option import option
 from ...engine.run_options import RunOptions
 

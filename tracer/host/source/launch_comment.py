@@ -1,7 +1,8 @@
 """Launch lines in a source's comments: `// cutrace: scale<<<4, 256>>>(a:f32[1024], 2)`."""
 
 import re
-from dataclasses import dataclass
+
+from ....lazy_dataclass import dataclass
 
 _COMMENT = re.compile(r"\s*//\s*cutrace:\s*(?P<launch>.*?)\s*$")
 _NEXT = re.compile(r"\s*//\s*(?P<more>.*?)\s*$")

@@ -10,11 +10,11 @@ take the type of the kernel's parameter; `nullptr` is a pointer to nothing.
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from math import prod
 from typing import TypeAlias, TypeVar
 
 from ....errors import CutraceError, nearest
+from ....lazy_dataclass import dataclass
 from .initial import DTYPES, check_initial
 
 T = TypeVar("T")

@@ -9,9 +9,10 @@ import ast
 import operator
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from math import ceil
 from typing import Any
+
+from ....lazy_dataclass import dataclass
 
 _SIZES = {
     **dict.fromkeys(("char", "bool", "uchar", "int8_t", "uint8_t"), 1),

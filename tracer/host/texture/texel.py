@@ -1,6 +1,5 @@
 """An array read as texels: what a channel is, how many, and which axis is which."""
 
-from dataclasses import dataclass
 from math import prod
 from typing import Any
 
@@ -8,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....errors import CutraceError
+from ....lazy_dataclass import dataclass
 
 FORMATS = {
     **{f"{kind}{size}": f"{kind}{8 * size}" for kind in "ui" for size in (1, 2, 4)},

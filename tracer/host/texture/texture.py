@@ -1,13 +1,14 @@
 """Textures: arrays that kernels sample, with the modes of CUDA's texture descriptors."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ....errors import CutraceError, nearest
+from ....lazy_dataclass import dataclass
 from ....traces import schema
 from ...engine.texture import texture as engine
 from ...engine.texture.level import Mipmap

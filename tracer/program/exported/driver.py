@@ -6,8 +6,8 @@ one, with the version of CUDA that is meant: cuMemAlloc is cuMemAlloc_v2 since C
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
+from ....lazy_dataclass import dataclass
 from ..toolkit import Toolkit
 from .runtime import JUMPS, jump
 

@@ -6,8 +6,8 @@ a table by name for programs that have NVIDIA's runtime in themselves.
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
+from ....lazy_dataclass import dataclass
 from ..toolkit import Toolkit
 
 _DECLARED = re.compile(r"\b(cuda[A-Z]\w*)\s*\(")

@@ -9,9 +9,9 @@ import mmap
 import re
 import subprocess
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
+from ....lazy_dataclass import dataclass
 from .runtime import JUMPS, jump
 
 

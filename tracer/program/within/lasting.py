@@ -1,10 +1,11 @@
 """The recording of a process that goes on: traces begin and end, its memory and modules stay."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
 from ....errors import CutraceError
+from ....lazy_dataclass import dataclass
 from ....traces.folder.manifest_builder import Draft
 from ....traces.schema import Event
 from ....traces.sparing_writer import SparingWriter

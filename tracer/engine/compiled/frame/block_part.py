@@ -7,8 +7,8 @@ an access with generic addresses are segments of their own.
 """
 
 from collections.abc import Container, Iterator, Set
-from dataclasses import dataclass
 
+from .....lazy_dataclass import dataclass
 from ....ptx.isa import destinations, sources
 from ....ptx.kernel import Address, BasicBlock, Instruction, Kernel, Symbol
 from ...array.move import NO_EFFECT

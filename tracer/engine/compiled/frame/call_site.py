@@ -2,8 +2,9 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
+from .....lazy_dataclass import dataclass
 from ....ptx.kernel import BasicBlock, CallTarget, Instruction, Kernel, Register
 from ...kernel.function_pointer import callees
 from .register_frame import Frame, Place

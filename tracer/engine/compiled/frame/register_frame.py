@@ -1,8 +1,8 @@
 """Where the registers of a warp lie: 32 lanes of each side by side, in a frame of fixed size."""
 
 from collections.abc import Container, Iterable, Mapping
-from dataclasses import dataclass
 
+from .....lazy_dataclass import dataclass
 from ....ptx.kernel import TYPE_BYTES, Kernel, Operand, Register, Special, Symbol, Variable
 from ...kernel.function_pointer import function_address
 from ...kernel.parameter_layout import parameter_offsets

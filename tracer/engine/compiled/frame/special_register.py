@@ -1,11 +1,11 @@
 """Where compiled code finds special registers: in tables of the launch, of blocks, of warps."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .....lazy_dataclass import dataclass
 from ...array.special_register import block_values, special_values, thread_values
 from ...lanes import LANES
 from ...launch import Launch

@@ -1,8 +1,8 @@
 """The text of loads and stores of one warp: checked, recorded, then done."""
 
-from dataclasses import dataclass
 from functools import cache
 
+from .....lazy_dataclass import dataclass
 from ....ptx.kernel import (
     TYPE_BYTES,
     Address,

@@ -1,10 +1,11 @@
 """A kernel as LLVM assembly: a function for each basic block, which runs it for many warps."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 
 from .....errors import CutraceError
+from .....lazy_dataclass import dataclass
 from ....ptx.isa import destinations, sources
 from ....ptx.kernel import (
     TYPE_BYTES,

@@ -2,8 +2,8 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
+from .....lazy_dataclass import dataclass
 from ..machine.machine import Machine
 
 _FIELDS = {name: number for number, name in enumerate(Machine.__annotations__)}

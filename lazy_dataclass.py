@@ -1,0 +1,136 @@
+"""Dataclasses whose methods are written when they are first called.
+
+The standard library's decorator compiles six methods of each class while a module is imported: of
+the classes of one small question that is a tenth of its time, and most are never called. What is
+made here is a dataclass like any other to `fields`, `replace` and pickle, and to a type checker.
+Not served: `order`, `unsafe_hash`, `InitVar`, and subclasses of the standard library's frozen ones.
+"""
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import MISSING, FrozenInstanceError, fields
+from operator import attrgetter
+from reprlib import recursive_repr
+from types import MethodType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dataclasses import dataclass as dataclass
+else:
+
+    def dataclass(cls=None, *, frozen=False, slots=False, eq=True, repr=True):
+        """Make a dataclass of a class, as the standard library's decorator does."""
+        if cls is None:
+            return lambda cls: dataclass(cls, frozen=frozen, slots=slots, eq=eq, repr=repr)
+        made = dataclasses.dataclass(cls, init=False, repr=False, eq=False, slots=slots)
+        methods = {
+            "__init__": _Unwritten(made, frozen),
+            **({"__repr__": _repr} if repr else {}),
+            **(_comparison(made, frozen) if eq else {}),
+            **(_freeze(made) if frozen else {}),
+        }
+        for name, method in methods.items():
+            if name not in vars(cls) or vars(cls)[name] is None:
+                setattr(made, name, method)
+        return made
+
+
+class _Unwritten:
+    """The `__init__` of a class until it is first looked up."""
+
+    def __init__(self, cls: type, is_frozen: bool) -> None:
+        self._cls, self._is_frozen = cls, is_frozen
+
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
+        """Write it, and put it into the class in the place of this one."""
+        written = _write_init(self._cls, self._is_frozen)
+        self._cls.__init__ = written  # type: ignore[misc]
+        return written if instance is None else MethodType(written, instance)
+
+
+class _Unset:
+    """The default of a field that has a factory."""
+
+    def __repr__(self) -> str:
+        return "<factory>"
+
+
+_UNSET = _Unset()
+
+
+def _write_init(cls: type, is_frozen: bool) -> Any:
+    """Compile what sets the fields of a class to what it is given, or to their defaults."""
+    places: dict[str, Any] = {"_unset": _UNSET, "_set": object.__setattr__}
+    given, named = ["self"], list[str]()
+    lines: list[str] = []
+    for field in fields(cls):
+        name = field.name
+        parameter = value = name
+        if field.default_factory is not MISSING:
+            places[f"_of_{name}"] = field.default_factory
+            parameter = f"{name}=_unset"
+            value = f"_of_{name}()" + (f" if {name} is _unset else {name}" if field.init else "")
+        elif field.default is not MISSING:
+            places[f"_of_{name}"] = field.default
+            parameter = f"{name}=_of_{name}"
+            value = name if field.init else f"_of_{name}"
+        elif not field.init:
+            continue
+        if field.init:
+            (named if field.kw_only else given).append(parameter)
+        lines.append(f"_set(self, {name!r}, {value})" if is_frozen else f"self.{name} = {value}")
+    if hasattr(cls, "__post_init__"):
+        lines.append("self.__post_init__()")
+    parameters = ", ".join([*given, *(["*"] if named else []), *named])
+    exec(f"def __init__({parameters}):\n " + "\n ".join(lines or ["pass"]), places)
+    init = places["__init__"]
+    init.__qualname__ = f"{cls.__qualname__}.__init__"
+    init.__module__ = cls.__module__
+    init.__annotations__ = {f.name: f.type for f in fields(cls) if f.init} | {"return": None}
+    return init
+
+
+@recursive_repr()
+def _repr(self: Any) -> str:
+    shown = ", ".join(f"{f.name}={getattr(self, f.name)!r}" for f in fields(self) if f.repr)
+    return f"{type(self).__qualname__}({shown})"
+
+
+def _comparison(cls: type, is_frozen: bool) -> dict[str, Any]:
+    """Return what compares values of a class field by field, and hashes frozen ones."""
+    compared = [f.name for f in fields(cls) if f.compare]
+    values: Callable[[Any], Any] = attrgetter(*compared) if compared else lambda value: ()
+
+    def equal(self: Any, other: object) -> Any:
+        return values(self) == values(other) if type(self) is type(other) else NotImplemented
+
+    def hashed(self: Any) -> int:
+        return hash(values(self))
+
+    return {"__eq__": equal, "__hash__": hashed if is_frozen else None}
+
+
+def _freeze(cls: Any) -> dict[str, Any]:
+    """Return what refuses to change a value of a class, and what pickle makes one with."""
+    names = [field.name for field in fields(cls)]
+
+    def refuse_to_set(self: Any, name: str, value: object) -> None:
+        if type(self) is cls or name in names:
+            raise FrozenInstanceError(f"cannot assign to field {name!r}")
+        super(cls, self).__setattr__(name, value)
+
+    def refuse_to_delete(self: Any, name: str) -> None:
+        if type(self) is cls or name in names:
+            raise FrozenInstanceError(f"cannot delete field {name!r}")
+        super(cls, self).__delattr__(name)
+
+    def state(self: Any) -> list[Any]:
+        return [getattr(self, name) for name in names]
+
+    def restore(self: Any, state: list[Any]) -> None:
+        for name, value in zip(names, state, strict=True):
+            object.__setattr__(self, name, value)
+
+    frozen = {"__setattr__": refuse_to_set, "__delattr__": refuse_to_delete}
+    pickled = {"__getstate__": state, "__setstate__": restore} if "__slots__" in vars(cls) else {}
+    return {**frozen, **pickled}
