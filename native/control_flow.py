@@ -1,8 +1,4 @@
-"""Control flow of plain Python as LLVM assembly: what both languages of loops have in common.
-
-`loop_text.py` and `tracer/engine/native/translate.py` differ in what their values are; how `if`,
-`while`, `break`, `and` and the like become blocks is the same.
-"""
+"""Control flow of plain Python as LLVM assembly: `if`, `while`, `break`, `and` as blocks."""
 
 import ast
 from collections.abc import Callable, Iterable

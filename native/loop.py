@@ -14,7 +14,6 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 from ..cache import keep, key_of, load
-from .control_flow import SYNTAX_LOCK
 from .loop_expression import CHECKED
 from .loop_text import loop_text
 from .machine_code import compile_assembly
@@ -83,8 +82,7 @@ def _text(function: Callable[..., Any], kinds: tuple[Kind, ...]) -> tuple[str, K
     if (kept := load(TEXTS, key)) is not None:
         told, _, text = kept.decode().partition("\n")
         return text, ast.literal_eval(told)
-    with SYNTAX_LOCK:
-        text, result = loop_text(function, kinds, "loop")
+    text, result = loop_text(function, kinds, "loop")
     keep(TEXTS, key, f"{result!r}\n{text}".encode(), MOST_BYTES)
     return text, result
 

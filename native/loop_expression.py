@@ -7,15 +7,17 @@ from types import FunctionType
 from typing import Any
 
 from .control_flow import OPERATORS, RELATIONS, ControlFlow
-from .prefetch import prefetch
+from .intrinsic import invoke, prefetch, trailing_zeros
 from .value import (
     ELEMENTS,
     Array,
     ArrayKind,
     Kind,
     Number,
+    Structure,
     Value,
     kind_of,
+    kind_said,
     texts_of,
     value_of,
     words_of,
@@ -96,12 +98,28 @@ class Expressions(ControlFlow):
     # elements of arrays
 
     def _element(self, target: ast.expr) -> Array:
-        """Return an element as an array without dimensions."""
+        """Return an element, or a structure's integer, as an array without dimensions."""
+        if isinstance(target, ast.Attribute):
+            return Array(ArrayKind("i8", 0, True), self._field(target)[1], (), ())
         assert isinstance(target, ast.Subscript)
         found = self._subscript(target)
         assert isinstance(found, Array)
         assert not found.shape
         return found
+
+    def _field(self, node: ast.Attribute) -> tuple[Kind, str]:
+        """Return the kind of a structure's field, and where it lies."""
+        base = self._value(node.value)
+        if not isinstance(base, Structure):
+            raise self._refuse(node)
+        fields = base.kind.__annotations__
+        place = f"getelementptr i64, ptr {base.pointer}, i64 {list(fields).index(node.attr)}"
+        return kind_said(fields[node.attr]), self._emit(place)
+
+    def _loaded(self, kind: Kind, place: str) -> Value:
+        """Return the value of a kind that has one word, which lies there."""
+        (word,) = words_of(kind)
+        return value_of(kind, iter([self._emit(f"load {word}, ptr {place}")]), self._product)
 
     def _get(self, place: Array) -> Number:
         element, widen = ELEMENTS[place.kind.element]
@@ -131,7 +149,8 @@ class Expressions(ControlFlow):
         pointer = base.pointer
         for index, step, length in zip(indices, base.steps, base.shape, strict=False):
             number = self._number(index)
-            self._require(f"icmp ult i64 {number}, {length}")
+            if length:
+                self._require(f"icmp ult i64 {number}, {length}")
             pointer = self._move(base, pointer, number, step)
         kept = len(indices)
         kind = ArrayKind(base.kind.element, base.kind.dimensions - kept, base.kind.is_dense)
@@ -154,6 +173,9 @@ class Expressions(ControlFlow):
         if len(base.shape) != 1 or where.step is not None:
             raise self._refuse(where)
         first = self._number(where.lower) if where.lower else "0"
+        if not base.kind.bounded:
+            pointer = self._move(base, base.pointer, first, "1")
+            return Array(base.kind, pointer, base.shape, base.steps)
         last = self._number(where.upper) if where.upper else base.shape[0]
         self._require(f"icmp ule i64 {first}, {last}")
         self._require(f"icmp ule i64 {last}, {base.shape[0]}")
@@ -202,6 +224,8 @@ class Expressions(ControlFlow):
                 array = self._value(value)
                 assert isinstance(array, Array)
                 return tuple(Number("int", length) for length in array.shape)
+            case ast.Attribute():
+                return self._loaded(*self._field(expression))
             case ast.BinOp(left, operator, right):
                 return self._binary(operator, self._value(left), self._value(right))
             case ast.UnaryOp(ast.USub(), ast.Constant(int() as number)):
@@ -216,6 +240,9 @@ class Expressions(ControlFlow):
                 return self._choose(test, body, orelse)
             case ast.Call(ast.Name(name), arguments):
                 return self._call(expression, name, arguments)
+            case ast.Call(ast.Attribute(value, "bit_count"), []):
+                bits = self._number(value)
+                return Number("int", self._emit(f"call i64 @llvm.ctpop.i64(i64 {bits})"))
         raise self._refuse(expression)
 
     def _binary(self, operator: ast.operator, left: Value, right: Value) -> Number:
@@ -253,7 +280,13 @@ class Expressions(ControlFlow):
         if self._globals.get(name) is prefetch:
             return self._prefetch(self._element(arguments[0]))
         given = [self._value(argument) for argument in arguments]
-        if isinstance(function := self._globals.get(name), FunctionType):
+        function = self._globals.get(name)
+        if function is trailing_zeros:
+            bits = _text(given[0])
+            return Number("int", self._emit(f"call i64 @llvm.cttz.i64(i64 {bits}, i1 true)"))
+        if function is invoke:
+            return self._invoke(*given)
+        if isinstance(function, FunctionType):
             return self._ask(function, given)
         match name, given:
             case "int", [Number("float", text)]:
@@ -274,6 +307,11 @@ class Expressions(ControlFlow):
         self._lines.append(f"  call void @llvm.prefetch(ptr {place.pointer}, i32 0, i32 3, i32 1)")
         return None
 
+    def _invoke(self, code: Value, context: Value) -> Number:
+        (place,) = texts_of(context)
+        to = self._emit(f"inttoptr i64 {_text(code)} to ptr")
+        return Number("int", self._emit(f"call i64 {to}(ptr {place})"))
+
     def _ask(self, function: Callable[..., Any], given: list[Value]) -> Value:
         """Call a function of the module, or one imported there."""
         kinds = tuple(kind_of(value) for value in given)
@@ -281,28 +319,33 @@ class Expressions(ControlFlow):
         words = [word for kind in kinds for word in words_of(kind)]
         texts = [text for value in given for text in texts_of(value)]
         pairs = ", ".join(f"{word} {text}" for word, text in zip(words, texts, strict=True))
+        if "assembly" in vars(function):
+            return Number("int", self._emit(f"call i64 @{inner}({pairs})"))
         whole = returned(result)
         answer = self._emit(f"call {whole} @{inner}({pairs})")
         places = range(len([*words_of(result)]))
         parts = [self._emit(f"extractvalue {whole} {answer}, {place}") for place in places]
         return value_of(result, iter(parts), self._product)
 
-    def _choose(self, test: ast.expr, body: ast.expr, orelse: ast.expr) -> Number:
+    def _choose(self, test: ast.expr, body: ast.expr, orelse: ast.expr) -> Value:
         """Only the chosen one is computed: the other may be outside of an array."""
         place = f"%{self._new('chosen')}"
-        self._allocations.append(f"  {place} = alloca i64")
+        kinds: list[Kind] = []
 
-        def put(expression: ast.expr) -> Callable[[], None]:
-            return lambda: self._lines.append(
-                f"  store i64 {self._number(expression)}, ptr {place}"
-            )
+        def put(expression: ast.expr) -> None:
+            value = self._value(expression)
+            kinds.append(kind_of(value))
+            (word,), (text,) = words_of(kinds[0]), texts_of(value)
+            self._lines.append(f"  store {word} {text}, ptr {place}")
 
-        self._if(test, put(body), put(orelse))
-        return Number("int", self._emit(f"load i64, ptr {place}"))
+        self._if(test, lambda: put(body), lambda: put(orelse))
+        (word,) = words_of(kinds[0])
+        self._allocations.append(f"  {place} = alloca {word}")
+        return self._loaded(kinds[0], place)
 
     # conditions
 
-    def _truth(self, test: ast.expr) -> Number:
+    def _truth(self, test: ast.expr) -> Value:
         if isinstance(test, ast.Compare):
             return Number("int", self._emit(f"zext i1 {self._condition(test)} to i64"))
         return self._choose(test, ast.Constant(1), ast.Constant(0))

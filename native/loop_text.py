@@ -1,25 +1,29 @@
 """Plain Python loops to LLVM assembly, for arguments of given kinds.
 
-A loop is a function over integers, doubles, arrays and tuples of these: assignments, `if`,
-`while`, `for ... in range(...)` or over a tuple of constants, `return` of numbers, `break`,
-`continue`, calls of functions of its module or imported there, and `len`, `min`, `max`, `int`,
-`bool`, `prefetch`. It means what it means in Python while integers fit into 64 bits and no index is
-negative. Anything else is a NotImplementedError with the line.
+A loop is a function over integers, doubles, arrays, structures (`structure.py`) and tuples of
+these: assignments, `if`, `while`, `for ... in range(...)` or over a tuple of constants, `return` of
+numbers, `break`, `continue`, calls of functions of its module or imported there, and `len`, `min`,
+`max`, `int`, `bool`, `bit_count`, those of `intrinsic.py`. It means what it means in Python while
+integers fit into 64 bits and no index is negative. Anything else is a NotImplementedError with the
+line.
 """
 
 import ast
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from types import ModuleType
 from typing import Any, TypeAlias
 
+from .control_flow import SYNTAX_LOCK
 from .loop_expression import Expressions, returned
-from .value import Kind, Number, Value, kind_of, texts_of, value_of, words_of
+from .value import Kind, Number, Value, kind_of, kind_said, texts_of, value_of, words_of
 
 _DECLARATIONS = """\
 declare i64 @llvm.smin.i64(i64, i64)
 declare i64 @llvm.smax.i64(i64, i64)
+declare i64 @llvm.ctpop.i64(i64)
+declare i64 @llvm.cttz.i64(i64, i1)
 declare void @llvm.trap()
 declare void @llvm.prefetch(ptr, i32, i32, i32)
 """
@@ -32,8 +36,9 @@ def loop_text(function: Callable[..., Any], kinds: Sequence[Kind], name: str) ->
     `name` is called with the address of the arguments' words, one after another; words of the
     result are written there.
     """
-    loop = _Loop()
-    inner, result = loop.translate(function, tuple(kinds))
+    loop = _Loop("alwaysinline")
+    with SYNTAX_LOCK:
+        inner, result = loop.translate(function, tuple(kinds))
     return _DECLARATIONS + "".join(loop.done) + _entry(name, inner, kinds, result), result
 
 
@@ -53,6 +58,29 @@ def _entry(name: str, inner: str, kinds: Sequence[Kind], result: Kind) -> str:
     return f"define void @{name}(ptr %words) {{\n" + "\n".join(lines) + "\n  ret void\n}\n"
 
 
+def translate(exported: Iterable[Callable[..., Any]]) -> str:
+    """Return assembly with routines: loops that other machine code, or C, calls by their names with
+    what their annotations say, integers, and arrays and structures by where they begin."""
+    loop = _Loop()
+    with SYNTAX_LOCK:
+        entries = [_exported(loop, function) for function in exported]
+    return _DECLARATIONS + "".join((*loop.done, *entries))
+
+
+def _exported(loop: "_Loop", function: Callable[..., Any]) -> str:
+    said = [each for name, each in function.__annotations__.items() if name != "return"]
+    kinds = tuple(kind_said(annotation) for annotation in said)
+    inner, result = loop.translate(function, kinds)
+    words = [word for kind in kinds for word in words_of(kind)]
+    given = ", ".join(f"{word} %a{number}" for number, word in enumerate(words))
+    call = f"call {returned(result)} @{inner}({given})"
+    lines = [call, "ret i64 0"]
+    if result == "int":
+        lines = [f"%whole = {call}", "%number = extractvalue {i64} %whole, 0", "ret i64 %number"]
+    body = "\n  ".join(lines)
+    return f"define i64 @{function.__name__}({given}) {{\n  {body}\n}}\n"
+
+
 @cache
 def _trees(module: ModuleType) -> dict[str, ast.FunctionDef]:
     tree = ast.parse(inspect.getsource(module))
@@ -60,15 +88,23 @@ def _trees(module: ModuleType) -> dict[str, ast.FunctionDef]:
 
 
 class _Loop:
-    """The functions of one loop, of one module or several, each for the kinds it is called with."""
+    """The functions of one loop, of one module or several, each for the kinds it is called with.
 
-    def __init__(self) -> None:
+    `how` is what LLVM is told of them.
+    """
+
+    def __init__(self, how: str = "") -> None:
         self.done: list[str] = []
+        self.how = how
         self._known: dict[Key, tuple[str, Kind]] = {}
 
     def translate(self, function: Callable[..., Any], kinds: tuple[Kind, ...]) -> tuple[str, Kind]:
         """Return the name and the result's kind of a function for arguments of these kinds."""
-        key = function, kinds
+        written = vars(function).get("assembly")
+        key = function, () if written is not None else kinds
+        if key not in self._known and written is not None:
+            self._known[key] = function.__name__, "int"
+            self.done.append(written)
         if key not in self._known:
             name = f"{function.__name__}.{len(self._known)}.of"
             self._known[key] = name, ()  # a loop does not call itself
@@ -85,7 +121,7 @@ class _Function(Expressions):
         module = inspect.getmodule(function)
         assert module is not None
         super().__init__(_trees(module)[function.__name__], vars(module), loop.translate)
-        self._kinds = kinds
+        self._kinds, self._how = kinds, loop.how
         self._result: Kind | None = None
 
     def define(self, name: str) -> tuple[Kind, str]:
@@ -99,7 +135,7 @@ class _Function(Expressions):
         self._lines.append(f"  ret {returned(result)} zeroinitializer")
         given = ", ".join(f"{word} %a{number}" for number, word in enumerate(words))
         lines = "\n".join((*self._allocations, "  br label %start", "start:", *self._lines))
-        head = f"define internal {returned(result)} @{name}({given}) alwaysinline"
+        head = f"define internal {returned(result)} @{name}({given}) {self._how}"
         return result, f"{head} {{\nentry:\n{lines}\n}}\n"
 
     # statements
@@ -110,6 +146,8 @@ class _Function(Expressions):
                 found = self._value(value)
                 for target in targets:
                     self._store(target, found)
+            case ast.AnnAssign(target, _, ast.expr() as value):
+                self._store(target, self._value(value))
             case ast.AugAssign(target, operator, value):
                 self._augment(target, operator, value)
             case ast.For(ast.Name(name), ast.Call(ast.Name("range"), bounds), body):
@@ -160,7 +198,7 @@ class _Function(Expressions):
                 assert isinstance(value, tuple)
                 for one, item in zip(targets, value, strict=True):
                     self._store(one, item)
-            case ast.Subscript():
+            case ast.Subscript() | ast.Attribute():
                 assert isinstance(value, Number)
                 self._put(self._element(target), value)
             case _:

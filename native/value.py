@@ -6,12 +6,13 @@ A value is where it will be found then, in LLVM's words.
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, get_args
 
 import numpy as np
 
 from ..lazy_dataclass import dataclass
 from .machine_code import address
+from .structure import Struct
 
 ELEMENTS = {
     **{"b1": ("i8", "zext"), "u1": ("i8", "zext"), "i1": ("i8", "sext")},
@@ -25,24 +26,26 @@ ELEMENTS = {
 class ArrayKind:
     """An array: the type of its elements, its dimensions, and whether they lie side by side; or of
     one of a dimension, a column of rows of few bytes, the `step` in elements from one to the next.
+    Of one that is not `bounded` no more is known than where it begins.
     """
 
     element: str
     dimensions: int
     is_dense: bool
     step: int = 0
+    bounded: bool = True
 
     @property
     def lengths(self) -> int:
         """How many words tell its shape, and its steps where these are not known before."""
-        return self.dimensions * (1 if self.is_dense or self.step else 2)
+        return self.bounded * self.dimensions * (1 if self.is_dense or self.step else 2)
 
 
 MOST_STEP = 8
 """Elements: columns with as large a step have a loop of their own."""
 
 
-Kind: TypeAlias = "str | ArrayKind | tuple[Kind, ...]"
+Kind: TypeAlias = "str | ArrayKind | type[Struct] | tuple[Kind, ...]"
 """`int` and `float` by these names, a number that is known by its digits."""
 
 
@@ -68,7 +71,25 @@ class Array:
     steps: tuple[str, ...]
 
 
-Value: TypeAlias = "Number | Array | tuple[Value, ...] | None"
+@dataclass(frozen=True, slots=True)
+class Structure:
+    """A structure: where its words lie."""
+
+    kind: type[Struct]
+    pointer: str
+
+
+Value: TypeAlias = "Number | Array | Structure | tuple[Value, ...] | None"
+
+
+def kind_said(annotation: Any) -> Kind:
+    """Return the kind that the annotation of an argument or of a structure's field says."""
+    if annotation is int:
+        return "int"
+    if isinstance(annotation, type) and issubclass(annotation, Struct):
+        return annotation
+    (element,) = get_args(get_args(annotation)[1])
+    return ArrayKind(np.dtype(element).str[1:], 1, True, bounded=False)
 
 
 def kind_of(value: Value) -> Kind:
@@ -88,6 +109,8 @@ def words_of(kind: Kind) -> Iterator[str]:
         yield "double" if kind == "float" else "i64"
     elif isinstance(kind, ArrayKind):
         yield from ("ptr", *["i64"] * kind.lengths)
+    elif isinstance(kind, type):
+        yield "ptr"
 
 
 def texts_of(value: Value) -> Iterator[str]:
@@ -97,6 +120,8 @@ def texts_of(value: Value) -> Iterator[str]:
             yield from texts_of(item)
     elif isinstance(value, Array):
         yield from (value.pointer, *(*value.shape, *value.steps)[: value.kind.lengths])
+    elif isinstance(value, Structure):
+        yield value.pointer
     elif value is not None:
         yield value.text
 
@@ -106,9 +131,13 @@ def value_of(kind: Kind, words: Iterator[str], product: Callable[[str, str], str
     `product` of lengths."""
     if isinstance(kind, tuple):
         return tuple(value_of(item, words, product) for item in kind)
+    if isinstance(kind, type):
+        return Structure(kind, next(words))
     if not isinstance(kind, ArrayKind):
         return Number(kind, next(words)) if kind in ("int", "float") else Number("int", kind)
     pointer = next(words)
+    if not kind.bounded:
+        return Array(kind, pointer, ("",), ("1",))
     shape = tuple(next(words) for _ in range(kind.dimensions))
     if kind.step:
         return Array(kind, pointer, shape, (str(kind.step),))

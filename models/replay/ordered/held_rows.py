@@ -18,7 +18,7 @@ so that `compiled.py` can compile the loops.
 
 from typing import Any
 
-from ....native.prefetch import prefetch
+from ....native.intrinsic import prefetch
 from ..count.counting import FAR, NONE, SPACE_SHIFT, SPACES, SPREAD, find_zone
 from ..schedule.turns import TURN_BITS, key_of
 

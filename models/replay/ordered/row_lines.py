@@ -21,7 +21,7 @@ All else is as in `cache_lines.py`.
 
 from typing import Any
 
-from ....native.prefetch import prefetch
+from ....native.intrinsic import prefetch
 from ..count.counting import SPREAD
 from .cache_lines import (
     ACT,

@@ -13,9 +13,9 @@ import pytest
 from cutrace.models.replay.ordered import cache_lines
 from cutrace.models.replay.ordered.cache_lines import bank_of
 from cutrace.native import loop
+from cutrace.native.intrinsic import prefetch
 from cutrace.native.loop import compile_module
 from cutrace.native.loop_expression import CHECKED
-from cutrace.native.prefetch import prefetch
 from cutrace.native.value import MOST_STEP, ArrayKind, Fixed, lower
 
 FIRST, SECOND = 0, 1

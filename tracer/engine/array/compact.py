@@ -6,8 +6,8 @@ While the same warps go from block to block together, what they computed stays h
 import numpy as np
 from numpy.typing import NDArray
 
+from ....native.ufunc import select
 from ..lanes import LANES, Array, Mask
-from ..native.ufunc import select
 from .invariant import require_alone
 from .program import BlockPlan, Wave
 

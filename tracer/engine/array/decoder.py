@@ -5,6 +5,7 @@ from typing import TypeAlias
 import numpy as np
 
 from ....errors import CutraceError
+from ....native.ufunc import select
 from ....traces.schema import Space
 from ...ptx.kernel import (
     BasicBlock,
@@ -27,7 +28,6 @@ from ..kernel.variable_layout import local_layout, shared_layout
 from ..lanes import DTYPES, Array, scalar
 from ..launch import Launch
 from ..memory.memory import LoadedModule, Memory
-from ..native.ufunc import select
 from .program import spoken_name
 from .slot import Fetch, Slots, Store, immediate
 

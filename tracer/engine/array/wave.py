@@ -10,12 +10,12 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from ....native.ufunc import select
 from ..call.frame_stack import FrameStack
 from ..lanes import LANES, Array, Bits, Mask, scalar, unpack
 from ..launch import Sink
 from ..memory.address_facts import FactStore
 from ..memory.shadow import Shadow
-from ..native.ufunc import select
 from ..rows.pattern import PatternTable
 from ..rows.wave_rows import WaveRows
 from .compact import CompactRegisters

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....errors import CutraceError
+from ....native.loop_text import translate
 from ....native.machine_code import compile_assembly
 from ....traces.schema import Space
 from ...ptx.kernel import BasicBlock, Immediate, Instruction, Kernel
@@ -22,7 +23,6 @@ from ..kernel.variable_layout import local_layout, shared_layout
 from ..memory.memory import LoadedModule, Memory
 from ..memory.parameter import parameters_start
 from ..memory.stack import stack_bytes
-from ..native.translate import translate
 from ..reuse import Reuse
 from ..rows.access_rows import ROWS
 from ..rows.history import RUNS

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from ....native.ufunc import select
 from ....traces.schema import Space
 from ...ptx.kernel import (
     TYPE_BYTES,
@@ -16,7 +17,6 @@ from ..array.decoder import Decoder
 from ..array.invariant import require_facts
 from ..array.program import Group, Step
 from ..lanes import LANES, Array, Mask
-from ..native.ufunc import select
 from . import cluster
 from .address import Access, describe, elements
 from .address_facts import Facts

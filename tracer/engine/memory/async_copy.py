@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from ....native.ufunc import select
 from ....traces.schema import Space
 from ....traces.table.unique import sorted_unique
 from ...ptx.kernel import Immediate, Instruction, Operand, Register
@@ -17,7 +18,6 @@ from ..array.program import Group, Step
 from ..array.shuffle_vote import by_lane, by_warp
 from ..array.slot import Fetch
 from ..lanes import Array, Mask
-from ..native.ufunc import select
 from .access import read, write
 from .address import Access, describe
 

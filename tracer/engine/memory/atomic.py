@@ -11,12 +11,12 @@ from functools import cache
 import numpy as np
 
 from ....native.machine_code import address, compile_function
+from ....native.ufunc import select
 from ....traces.schema import Space
 from ...ptx.kernel import Bucket, Instruction
 from ..array.decoder import Decoder
 from ..array.program import Group, Step
 from ..lanes import DTYPES, Array, Mask
-from ..native.ufunc import select
 from ..op.update import OPERATIONS, update
 from .access import resolve
 from .address import Access, describe, elements

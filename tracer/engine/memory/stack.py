@@ -7,13 +7,13 @@ takes it keeps until it restores the stack, or the kernel ends.
 import numpy as np
 
 from ....errors import KernelFault
+from ....native.ufunc import select
 from ...ptx.kernel import Immediate, Instruction, Kernel
 from ..array.decoder import Decoder
 from ..array.program import Group, Step
 from ..kernel.recursion import local_bytes
 from ..kernel.source_line import source_line
 from ..lanes import Array
-from ..native.ufunc import select
 from .fault import name_lane
 
 BYTES = 4096

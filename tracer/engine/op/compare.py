@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from ....lazy_dataclass import dataclass
+from ....native.ufunc import select
 from ...ptx.kernel import Instruction, Pair
 from ..lanes import DTYPES, Array
-from ..native.ufunc import select
 from .reformat import Reformat, reformat
 from .rule import Family, Rule
 

@@ -11,9 +11,9 @@ from functools import cache
 
 import numpy as np
 
+from ....native.ufunc import elementwise
 from ...ptx.kernel import Instruction
 from ..lanes import DTYPES, Array
-from ..native.ufunc import elementwise
 from . import assembly
 from .formula import literal
 from .rule import Builder, Family, Rule

@@ -6,9 +6,9 @@ from typing import cast
 
 import numpy as np
 
+from ....native.ufunc import elementwise
 from ...ptx.kernel import Instruction
 from ..lanes import DTYPES, Array
-from ..native.ufunc import elementwise
 from .bits import INTEGERS
 from .rule import Family, Rule, same
 

@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from functools import cache
 
+from ....native.ufunc import elementwise
 from ...ptx.kernel import Instruction
 from ..lanes import DTYPES, Array
-from ..native.ufunc import elementwise
 from .assembly import define
 from .rule import Family, Rule
 

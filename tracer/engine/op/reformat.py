@@ -8,8 +8,8 @@ from functools import cache
 from typing import cast
 
 from ....lazy_dataclass import dataclass
+from ....native.ufunc import elementwise
 from ..lanes import DTYPES, Array
-from ..native.ufunc import elementwise
 from . import assembly
 from .assembly import define
 from .formula import DECLARATIONS, Formula, write

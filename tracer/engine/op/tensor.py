@@ -14,8 +14,8 @@ from functools import cache
 
 import numpy as np
 
+from ....native.ufunc import elementwise
 from ..lanes import Array
-from ..native.ufunc import elementwise
 from .floating import arithmetic
 from .reformat import Reformat, reformat
 

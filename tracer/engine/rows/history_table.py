@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....lazy_dataclass import dataclass
+from ....native.loop_text import translate
 from ....native.machine_code import compile_assembly
-from ..native.language import I32, I64, U8, U32, Struct
-from ..native.translate import translate
+from ....native.structure import I32, I64, U8, U32, Struct
 
 _KEEP = (1 << 62) - 1
 _FACTOR = 0x2545F4914F6CDD1D

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from ....native.structure import I32, I64, U32, Struct
 from ..lanes import LANES
-from ..native.language import I32, I64, U32, Struct
 from .pattern_table import AT_ONCE, Table, find_together, hash_ahead
 
 

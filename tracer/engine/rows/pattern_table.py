@@ -11,10 +11,11 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
+from ....native.intrinsic import assembly, prefetch
+from ....native.loop_text import translate
 from ....native.machine_code import address, compile_assembly
+from ....native.structure import I32, I64, U32, Struct
 from ..lanes import LANES
-from ..native.language import I32, I64, U32, Struct, assembly
-from ..native.translate import translate
 
 _ODD = (np.random.default_rng(20).integers(0, 1 << 31, size=LANES, dtype=np.int64) | 1).tolist()
 AT_ONCE = 64
@@ -87,17 +88,6 @@ def copy_offsets(offsets: I32, to: I32) -> None:
     raise NotImplementedError
 
 
-@assembly("""
-define internal i64 @prefetch(ptr %p) {
-  call void @llvm.prefetch.p0(ptr %p, i32 0, i32 3, i32 1)
-  ret i64 0
-}
-declare void @llvm.prefetch.p0(ptr, i32, i32, i32)
-""")
-def prefetch(array: I32) -> None:
-    """Have the processor fetch the beginning of an array, and go on meanwhile."""
-
-
 def find_hashed(t: Table, hashed: int, active: int, offsets: I32) -> int:
     """Return the number of a pattern with this hash, a new one if it is not in the table."""
     at = hashed & t.mask
@@ -128,7 +118,7 @@ def find_patterns(t: Table, count: int, active: U32, offsets: I32, numbers: I64)
 def hash_ahead(t: Table, active: int, offsets: I32) -> int:
     """Return the hash of a pattern that is looked up later: its place is on its way."""
     hashed = hash_offsets(offsets, active)
-    prefetch(t.places[hashed & t.mask :])
+    prefetch(t.places[hashed & t.mask])
     return int(hashed)
 
 
@@ -137,8 +127,8 @@ def find_together(t: Table, count: int, active: U32, offsets: I32, numbers: I64)
     for place in range(count):
         found = t.places[numbers[place] & t.mask]
         if found:
-            prefetch(t.offsets[32 * found - 32 :])
-            prefetch(t.offsets[32 * found - 16 :])
+            prefetch(t.offsets[32 * found - 32])
+            prefetch(t.offsets[32 * found - 16])
     for place in range(count):
         numbers[place] = find_hashed(t, numbers[place], active[place], offsets[32 * place :])
 

@@ -7,9 +7,9 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
+from ....native.loop_text import translate
 from ....native.machine_code import compile_assembly
-from ..native.language import I32, I64, U8, U16, U32, Struct
-from ..native.translate import translate
+from ....native.structure import I32, I64, U8, U16, U32, Struct
 
 
 class Columns(Struct):

@@ -4,9 +4,10 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from cutrace.native.intrinsic import trailing_zeros
+from cutrace.native.loop_text import translate
 from cutrace.native.machine_code import address, compile_assembly
-from cutrace.tracer.engine.native.language import I32, U8, Struct, trailing_zeros
-from cutrace.tracer.engine.native.translate import translate
+from cutrace.native.structure import I32, U8, Struct
 
 
 class Counters(Struct):

@@ -3,6 +3,7 @@
 from functools import cache
 
 from .....lazy_dataclass import dataclass
+from .....native.loop_text import translate
 from ....ptx.kernel import (
     TYPE_BYTES,
     Address,
@@ -16,7 +17,6 @@ from ....ptx.kernel import (
 )
 from ...array.slot import immediate
 from ...memory.memory import GLOBAL_BASE
-from ...native.translate import translate
 from ..machine.access_check import touch
 from ..machine.generic_address import CONST, LOCAL, SHARED, look
 from .gather_text import loaded, stored

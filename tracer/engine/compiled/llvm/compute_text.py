@@ -7,10 +7,10 @@ that cannot be done the array engine runs the instruction.
 import re
 
 from .....native.machine_code import symbol
+from .....native.ufunc import Fragment, fragment_of
 from ....ptx.kernel import Immediate, Operand
 from ...array.slot import immediate
 from ...lanes import Array
-from ...native.ufunc import Fragment, fragment_of
 from ...op.rule import Rule
 from ..frame.register_frame import CARRY
 from .lane_text import Lane, llvm_type

@@ -6,6 +6,7 @@ from functools import cache
 
 from .....errors import CutraceError
 from .....lazy_dataclass import dataclass
+from .....native.loop_text import translate
 from ....ptx.isa import destinations, sources
 from ....ptx.kernel import (
     TYPE_BYTES,
@@ -22,7 +23,6 @@ from ....ptx.kernel import (
 from ....ptx.kernel import Part as Selected
 from ...kernel.parameter_layout import parameter_bytes, parameter_offsets
 from ...matrix.ldmatrix import ROW_BYTES
-from ...native.translate import translate
 from ...op.family import find_rule
 from ..frame.block_part import (
     ACCESS,

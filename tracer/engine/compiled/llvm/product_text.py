@@ -11,10 +11,10 @@ from contextlib import contextmanager
 import numpy as np
 from numpy.typing import NDArray
 
+from .....native.ufunc import Fragment, fragment_of
 from ....ptx.kernel import TYPE_BYTES, Instruction, Register
 from ...matrix import mma, wmma
 from ...matrix.product import BITS, Product, each, width
-from ...native.ufunc import Fragment, fragment_of
 from ...op.floating import arithmetic
 from ...op.reformat import Reformat, reformat
 from ...op.tensor import KEPT_BITS

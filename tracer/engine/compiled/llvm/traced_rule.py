@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
+from .....native.ufunc import Fragment, fragment_of
 from ...lanes import DTYPES, Array
-from ...native.ufunc import Fragment, fragment_of
 from ...op.formula import literal
 from .lane_text import Lane
 

@@ -6,11 +6,12 @@ See engine/array/shuffle_vote.py.
 from collections.abc import Callable
 from functools import cache
 
+from .....native.intrinsic import trailing_zeros
+from .....native.loop_text import translate
+from .....native.structure import I64, U8, U32
 from ....ptx.kernel import Bucket, Immediate, Instruction, Not, Operand, Pair, Register
 from ...array.shuffle_vote import ALL_LANES
 from ...array.slot import immediate
-from ...native.language import I64, U8, U32, trailing_zeros
-from ...native.translate import translate
 from .access_text import keep_lanes, same_size
 from .lane_text import Refuse
 from .product_text import add_product

@@ -1,6 +1,7 @@
 """Memory accesses of a warp: are its lanes' addresses inside an allocation, and its trace row."""
 
-from ...native.language import I32, I64, assembly, trailing_zeros
+from .....native.intrinsic import assembly, trailing_zeros
+from .....native.structure import I32, I64
 from ...rows.pattern_lookup import answer, ask
 from ...rows.pattern_table import AT_ONCE
 from .machine import Machine

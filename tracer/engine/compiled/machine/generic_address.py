@@ -5,9 +5,10 @@ all lanes of a group lie in one; then the access is that space's own. Otherwise 
 makes it, space by space.
 """
 
+from .....native.intrinsic import trailing_zeros
+from .....native.structure import I64
 from .....traces.schema import Space
 from ...memory.memory import GLOBAL_BASE, WINDOWS
-from ...native.language import I64, trailing_zeros
 from .machine import Machine
 
 REGIONS = (Space.GLOBAL, Space.SHARED, Space.LOCAL, Space.CONST)

@@ -1,6 +1,6 @@
 """What compiled code knows of a wave: its warps, their splits, the group that runs, its rows."""
 
-from ...native.language import I32, I64, U8, U32, Struct
+from .....native.structure import I32, I64, U8, U32, Struct
 from ...rows.pattern_lookup import Questions
 from ...rows.pattern_table import Table
 

@@ -4,9 +4,10 @@ The order is the same to the last tick, so that everything that follows from it 
 histories. See tracer/engine/array/split.py for the rules.
 """
 
+from .....native.intrinsic import assembly, invoke, trailing_zeros
+from .....native.structure import I32
 from ...array.split import BEHIND, PATIENCE
 from ...array.turn import DONE, READY
-from ...native.language import I32, assembly, invoke, trailing_zeros
 from .access_check import finish_rows
 from .machine import (
     BARRIER,

@@ -1,33 +1,19 @@
-"""What compiled routines are written in: plain Python functions over integers and arrays.
+"""Structures that Python and compiled routines share: integers and arrays under names."""
 
-`translate` turns such functions into LLVM assembly. They know 64-bit integers, arrays of smaller
-or equal ones (`I32`...; a slice `a[n:]` is a pointer into one), and structures of both; `if`,
-`while`, `for ... in range(...)`, `return`, calls of one another. Operands of `//` and `%` must not
-be negative. The same functions run as Python, on NumPy arrays, so that a test can look at them.
-"""
-
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ....native.machine_code import address
+from .machine_code import address
 
 U8: TypeAlias = NDArray[np.uint8]
 U16: TypeAlias = NDArray[np.uint16]
 I32: TypeAlias = NDArray[np.int32]
 U32: TypeAlias = NDArray[np.uint32]
 I64: TypeAlias = NDArray[np.int64]
-
-ELEMENTS = {
-    "U8": ("i8", "zext"),
-    "U16": ("i16", "zext"),
-    "I32": ("i32", "sext"),
-    "U32": ("i32", "zext"),
-    "I64": ("i64", ""),
-}
-"""LLVM's type of an array's elements, and how one becomes 64 bits wide."""
+"""Arrays of routines: pointers to elements; a slice `a[n:]` is one, too."""
 
 
 class Struct:
@@ -70,23 +56,3 @@ def _reader(name: str, number: int) -> property:
         return own["_view"][number] if found is None else found
 
     return property(read)
-
-
-def assembly(text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Mark a function whose compiled form is written out: LLVM assembly that defines its name."""
-
-    def mark(function: Callable[..., Any]) -> Callable[..., Any]:
-        function.__dict__["assembly"] = text
-        return function
-
-    return mark
-
-
-def trailing_zeros(x: int) -> int:
-    """Return the place of the lowest one bit."""
-    return (x & -x).bit_length() - 1
-
-
-def invoke(function: int, context: Struct) -> int:
-    """Call a compiled function by its address; only compiled code can."""
-    raise NotImplementedError

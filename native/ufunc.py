@@ -13,10 +13,10 @@ from importlib import import_module
 from typing import Any, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ....lazy_dataclass import dataclass
-from ....native.machine_code import address, compile_assembly
-from ..lanes import Array
+from ..lazy_dataclass import dataclass
+from .machine_code import address, compile_assembly
 
 CHUNK = 1024
 """Elements that a loop takes at a time; operands that do not lie side by side are gathered."""
@@ -254,17 +254,19 @@ def _select(size: int) -> Callable[..., Any]:
     return elementwise(f"select{8 * size}", ("?", code, code), (code,), body)
 
 
-def select(condition: Array, a: Array, b: Array) -> Array:
+def select(condition: NDArray[Any], a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
     """Return a where the boolean condition holds, else b (one type, broadcast together).
 
     The same as `numpy.where`, which takes ten times longer on conditions without a pattern.
     """
     dtype = b.dtype
     if dtype.itemsize == 16:
-        wide: Array = np.where(condition, a, b)
+        wide: NDArray[Any] = np.where(condition, a, b)
         return wide
     bits = _UNSIGNED[dtype.itemsize]
-    chosen: Array = _select(dtype.itemsize)(condition, a.view(bits), b.view(bits)).view(dtype)
+    chosen: NDArray[Any] = _select(dtype.itemsize)(condition, a.view(bits), b.view(bits)).view(
+        dtype
+    )
     return chosen
 
 
