@@ -11,7 +11,6 @@ from dataclasses import replace
 from functools import cached_property
 from importlib import import_module
 from pkgutil import iter_modules
-from textwrap import wrap
 from typing import Any
 
 import polars as pl
@@ -30,6 +29,7 @@ from ..counting.idle import NOT_KEPT, NOTHING, did_nothing, kept_nothing
 from ..launch_profile import LaunchProfile
 from ..profile import Profile, count_supposed
 from ..text.launch_text import launch_text
+from ..text.sentence import wrapped
 from ..why.picture import draw_groups
 from ..why.search import Access, Searcher
 from ..why.sentence import give_reason, say
@@ -42,7 +42,6 @@ LEAST = 0.05
 """The share of its traffic from which on an access is worth a word."""
 WORTH = 0.01
 """The part of a launch's least time from which on a gain is told."""
-SENTENCE = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,13 +312,13 @@ def render_advice(
     lines = [first, ""] if first else []
     for launch, findings, times in _count_repeats(found):
         again = f"  ({times} launches, the first is {launch.number})" if times > 1 else ""
-        lines += _wrapped(f"{launch.device}  {launch_text(launch.launch)}{again}", width, "")
+        lines += wrapped(f"{launch.device}  {launch_text(launch.launch)}{again}", width)
         if not findings:
-            lines += _wrapped(f"nothing to advise{_idle(launch)}", width, "  ")
+            lines += wrapped(f"nothing to advise{_idle(launch)}", width, "  ")
         for alike in _gather(findings):
             lines += _render_alike(alike, launch, width, why)
         lines.append("")
-    return "\n".join((*lines, f"next: {last}")) + "\n"
+    return "\n".join((*lines, f"next: {last}" if last else "")).rstrip("\n") + "\n"
 
 
 def _idle(launch: LaunchProfile) -> str:
@@ -356,15 +355,15 @@ def _render_alike(
     alike: Sequence[Finding], launch: LaunchProfile, width: int | None, why: str
 ) -> Iterator[str]:
     for finding in alike:
-        yield from _wrapped(f"- {_head(finding)}", width, "")
+        yield from wrapped(f"- {_head(finding)}", width)
     first = alike[0]
     seen = f" ({why} --access {first.access})" if first.access else ""
-    yield from _wrapped(f"seen: {first.evidence}{seen}", width, "  ")
-    yield from _wrapped(f"change: {first.change}", width, "  ")
+    yield from wrapped(f"seen: {first.evidence}{seen}", width, "  ")
+    yield from wrapped(f"change: {first.change}", width, "  ")
     if first.proof:
-        yield from _wrapped(f"tried: {first.proof}", width, "  ")
+        yield from wrapped(f"tried: {first.proof}", width, "  ")
     if gain := gain_text(max(alike, key=lambda finding: finding.gain), launch):
-        yield from _wrapped(f"gain: {gain}, by the bounds", width, "  ")
+        yield from wrapped(f"gain: {gain}, by the bounds", width, "  ")
 
 
 def gain_text(finding: Finding, launch: LaunchProfile) -> str:
@@ -383,14 +382,3 @@ def _head(finding: Finding) -> str:
 
 def _accesses(others: int) -> str:
     return "another access of this line" if others == 1 else f"{others} other accesses of this line"
-
-
-def _wrapped(text: str, width: int | None, indent: str) -> list[str]:
-    return wrap(
-        text,
-        min(width or SENTENCE, SENTENCE),
-        initial_indent=indent,
-        subsequent_indent=f"{indent}  ",
-        break_long_words=False,
-        break_on_hyphens=False,
-    )

@@ -1,13 +1,11 @@
 """Advice in every format of a report: text for people; JSON, CSV and Markdown for programs."""
 
-import csv
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from io import StringIO
 
-from ...inert import csv_cell
 from ..launch_profile import LaunchProfile
 from ..sheet.view import View
+from ..text.cells import csv_text
 from ..text.launch_text import launch_text
 from .advice import WHY, Finding, gain_text, render_advice
 
@@ -49,11 +47,8 @@ def render_json(found: Found, view: View) -> str:
 
 def render_csv(found: Found, view: View) -> str:
     """A row a finding, with a header; a launch without findings has no row."""
-    out = StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    writer.writerows(_rows(found))
-    return out.getvalue()
+    rows = ((*_launch(launch), *_finding(each)) for launch, findings in found for each in findings)
+    return csv_text([COLUMNS, *rows])
 
 
 def render_markdown(found: Found, view: View) -> str:
@@ -71,12 +66,6 @@ FORMATS: Mapping[str, Callable[[Found, View], str]] = {
     "json": render_json,
     "md": render_markdown,
 }
-
-
-def _rows(found: Found) -> Iterator[tuple[object, ...]]:
-    for launch, findings in found:
-        for finding in findings:
-            yield tuple(map(csv_cell, (*_launch(launch), *_finding(finding))))
 
 
 def _launch(launch: LaunchProfile) -> tuple[object, ...]:

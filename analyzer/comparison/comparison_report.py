@@ -1,21 +1,19 @@
 """A comparison as text, CSV, JSON and Markdown: functions of one value, found by FORMATS."""
 
-import csv
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from io import StringIO
-from textwrap import wrap
 
 from ...errors import CutraceError, nearest
-from ...inert import csv_cell, one_line
+from ...inert import one_line
 from ..counting.evaluate import Value
 from ..sheet.view import View
 from ..text.align import GAP, align, widths
+from ..text.cells import csv_text, markdown_row
 from ..text.number import number
+from ..text.sentence import wrapped
 from .comparison import Cell, Comparison, Row, Table, ratio_text
 
 FORMAT = "cutrace-comparison-1"
-SENTENCE = 100
 BEST = "*"
 LEGEND = f"{BEST} is the best of its row"
 ALIKE = "  no counter differs"
@@ -84,11 +82,7 @@ def _fits(rows: Sequence[tuple[str, ...]], view: View) -> bool:
 
 def render_csv(comparison: Comparison, view: View) -> str:
     """One row a value, tidy, with a header."""
-    out = StringIO()
-    writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows({k: csv_cell(v) for k, v in row.items()} for row in _records(comparison))
-    return out.getvalue()
+    return csv_text([COLUMNS, *(tuple(record.values()) for record in _records(comparison))])
 
 
 def render_json(comparison: Comparison, view: View) -> str:
@@ -113,8 +107,8 @@ def render_markdown(comparison: Comparison, view: View) -> str:
         if not rows:
             parts += [] if all(table.refusals) else [ALIKE.strip()]
             continue
-        lines = [_line(head), _line(["---", *("---:" for _ in head[1:])]), *map(_line, rows)]
-        parts.append("\n".join(lines))
+        under = "---", *("---:" for _ in head[1:])
+        parts.append("\n".join(markdown_row(*row) for row in (head, under, *rows)))
     parts += [text for text in (_same(comparison, view), *comparison.notes) if text]
     parts += [f"`{BEST}` is the best of its row"] if _has_best(comparison) else []
     return "\n\n".join((*parts, f"Next: `{view.last}`")) + "\n"
@@ -173,7 +167,7 @@ def _entries(
             cell = row.cells[index]
             mark = f" {BEST}" if cell.is_best else ""
             cells.append(number(cell.value, row.counter) + mark)
-            cells += _spare(index, comparison, (_difference(cell, row), _ratio(cell)))
+            cells += _spare(index, comparison, (_difference(cell, row), ratio_text(cell.ratio)))
         yield tuple(cells)
 
 
@@ -187,10 +181,6 @@ def _difference(cell: Cell, row: Row) -> str:
         return ""
     sign = "+" if cell.difference > 0 else ""
     return sign + number(cell.difference, row.counter)
-
-
-def _ratio(cell: Cell) -> str:
-    return ratio_text(cell.ratio)
 
 
 def _is_shown(row: Row, view: View) -> bool:
@@ -207,14 +197,9 @@ def _same(comparison: Comparison, view: View) -> str:
         for row in table.rows
         if row.counter.name not in shown and row.cells[0].value
     }
-    names = [c for c in dict.fromkeys(_names(comparison)) if c in same]
+    every = (row.counter.name for table in comparison.tables for row in table.rows)
+    names = [name for name in dict.fromkeys(every) if name in same]
     return f"the same in all variants: {', '.join(names)}" if names else ""
-
-
-def _names(comparison: Comparison) -> Iterator[str]:
-    for table in comparison.tables:
-        for row in table.rows:
-            yield row.counter.name
 
 
 def _records(comparison: Comparison) -> Iterator[dict[str, Value | str | bool]]:
@@ -231,17 +216,5 @@ def _records(comparison: Comparison) -> Iterator[dict[str, Value | str | bool]]:
                 yield dict(zip(COLUMNS, values, strict=True))
 
 
-def _line(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
-
-
 def _wrapped(text: str, view: View) -> list[str]:
-    indent = " " * (len(text) - len(text.lstrip()))
-    return wrap(
-        text.strip(),
-        min(view.width or SENTENCE, SENTENCE),
-        initial_indent=indent,
-        subsequent_indent=indent + "  ",
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
+    return wrapped(text.strip(), view.width, " " * (len(text) - len(text.lstrip())))

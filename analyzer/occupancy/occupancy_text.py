@@ -1,14 +1,14 @@
 """Occupancy for the terminal and for pipes: limits, advice, and curves as bars."""
 
 from collections.abc import Iterator, Sequence
-from textwrap import wrap
 
 from ...models.analyses.occupancy import Occupancy
 from ..text.align import align
+from ..text.sentence import wrapped
 from .occupancy import Advice, Curve, Resident
 
-BAR, SENTENCE, ROOMY = 20, 100, 80
-"""Widths: of a bar where there is room, where sentences break at the latest, where there is."""
+BAR, ROOMY = 20, 80
+"""Widths: of a bar where there is room, and of a terminal that has it."""
 WORDS = {
     "threads": "threads a block",
     "registers": "registers a thread",
@@ -24,12 +24,12 @@ def render(
     last: str = "",
 ) -> str:
     """A paragraph a launch and device, each with its curves, of which there may be none."""
-    lines = [*_wrapped(first, width), ""] if first else []
+    lines = [*wrapped(first, width), ""] if first else []
     heading = ""
     for resident, drawn in zip(found, curves, strict=True):
         if resident.heading != heading:
             heading = resident.heading
-            lines += [*_wrapped(heading, width), ""]
+            lines += [*wrapped(heading, width), ""]
         lines += [*_resident(resident, width), ""]
         for curve in drawn:
             bar = BAR if width is None or width >= ROOMY else BAR // 2
@@ -65,7 +65,7 @@ def resident_text(found: Occupancy) -> str:
 def _resident(resident: Resident, width: int | None) -> Iterator[str]:
     found = resident.found
     limited = ", ".join(found.limited_by)
-    yield from _wrapped(
+    yield from wrapped(
         f"{resident.device}: {_blocks(found.blocks)} of {found.need.threads} threads on an SM,"
         f" {found.active_warps} of {found.max_warps} warps, {share(found, found.active_warps)},"
         f" limited by {limited}",
@@ -83,8 +83,8 @@ def _resident(resident: Resident, width: int | None) -> Iterator[str]:
     ]
     yield from align(rows)
     if resident.wanted is not None:
-        yield from _wrapped(_verdict(resident), width)
-    yield from _wrapped(f"advice: {_advice(resident.advice)}", width)
+        yield from wrapped(_verdict(resident), width)
+    yield from wrapped(f"advice: {_advice(resident.advice)}", width)
 
 
 def _advice(advice: Advice) -> str:
@@ -126,8 +126,3 @@ def _curve(curve: Curve, found: Occupancy, width: int) -> Iterator[str]:
 
 def _blocks(number: int) -> str:
     return "1 block" if number == 1 else f"{number} blocks"
-
-
-def _wrapped(text: str, width: int | None) -> list[str]:
-    limit = min(width or SENTENCE, SENTENCE)
-    return wrap(text, limit, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)

@@ -1,15 +1,13 @@
 """CSV: one row a value, for programs. An absent value is an empty cell, ratios have all digits."""
 
-import csv
 from collections.abc import Iterator
-from io import StringIO
 
-from ...inert import csv_cell
 from ..counting.evaluate import Value
 from ..counting.interval import Interval
 from ..launch_profile import KEYS
 from ..profile import Profile
 from ..sheet.sheet import sheets
+from ..text.cells import csv_text
 
 BEFORE = ("launch", "kernel", "device")
 AFTER = ("vocabulary", "counter", "unit", "value")
@@ -19,15 +17,11 @@ ENDS = ("low", "high")
 
 def render(profile: Profile) -> str:
     """The profile as CSV with a header row; between BEFORE and AFTER stand the grouping's keys."""
-    out = StringIO()
-    writer = csv.writer(out, lineterminator="\n")
     sampled = any(launch.launch.kept.sample.blocks for launch in profile.launches)
     ends = ENDS if sampled else ()
-    writer.writerow((*BEFORE, *KEYS.get(profile.view.by, ()), *AFTER, *ends))
-    writer.writerows(
-        (*map(csv_cell, row), *(interval or ("", "")) * sampled) for row, interval in rows(profile)
-    )
-    return out.getvalue()
+    head = (*BEFORE, *KEYS.get(profile.view.by, ()), *AFTER, *ends)
+    every = ((*row, *(interval or ("", "")) * sampled) for row, interval in rows(profile))
+    return csv_text([head, *every])
 
 
 def rows(profile: Profile) -> Iterator[tuple[tuple[Value | str, ...], Interval | None]]:

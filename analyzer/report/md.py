@@ -6,6 +6,7 @@ from ..profile import Profile
 from ..sheet.block import Block
 from ..sheet.sheet import Sheet, sheets
 from ..sheet.wording import PTX_IS_NOT_SASS, costs, estimate, is_folded, limits, title, zeros
+from ..text.cells import markdown_row
 
 
 def render(profile: Profile) -> str:
@@ -43,17 +44,13 @@ def _tables(sheet: Sheet, block: Block, profile: Profile) -> Iterator[str]:
     for index, section in enumerate(block.sections):
         rows = [row for row in section.rows if not is_folded(row, section, profile.view)]
         lines = [
-            _line(section.vocabulary, *sheet.devices),
-            _line("---", *("---:" for _ in sheet.devices)),
+            markdown_row(section.vocabulary, *sheet.devices),
+            markdown_row("---", *("---:" for _ in sheet.devices)),
         ]
         if index == 0 and any(sheet.refusals):
-            lines.append(_line("launch", *(refusal or "runs" for refusal in sheet.refusals)))
+            lines.append(markdown_row("launch", *(refusal or "runs" for refusal in sheet.refusals)))
         for row in rows:
             cells = (estimate(row, device) for device in range(len(row.values)))
-            lines.append(_line(f"`{row.counter.name}`", *cells))
+            lines.append(markdown_row(f"`{row.counter.name}`", *cells))
         if len(lines) > 2:
             yield "\n".join(lines)
-
-
-def _line(*cells: str) -> str:
-    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"

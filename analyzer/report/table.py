@@ -32,6 +32,7 @@ from ..sheet.wording import (
     zeros,
 )
 from ..text.align import GAP, align, widths
+from ..text.sentence import SENTENCE, wrapped
 from ..text.source_link import source_links
 
 Entry = tuple[tuple[str, ...], str]
@@ -39,9 +40,6 @@ Entry = tuple[tuple[str, ...], str]
 
 Part = list[tuple[str, str]]
 """The lines of a paragraph, each with its style."""
-
-SENTENCE = 100
-"""Where sentences break at the latest."""
 
 
 def render(profile: Profile) -> str:
@@ -281,8 +279,7 @@ def _words(sheet: Sheet, profile: Profile, width: int) -> Iterator[Part]:
 
 def _sentence(text: str, width: int) -> Iterator[tuple[str, str]]:
     """A sentence over as many lines as it needs, words and names whole."""
-    for line in wrap(text, width, break_long_words=False, break_on_hyphens=False):
-        yield line, ""
+    yield from ((line, "") for line in wrapped(text, width, hang=""))
 
 
 def _coloured(lines: list[tuple[str, str]]) -> str:

@@ -1,15 +1,15 @@
 """Reuse for the terminal and for pipes: a table of sizes a cache, or a map of its sets."""
 
 from collections.abc import Iterator, Sequence
-from textwrap import wrap
 
 from ..html.drawing import count_bytes
 from ..text.align import align
 from ..text.launch_text import launch_text
+from ..text.sentence import wrapped
 from .reuse import CacheReuse
 
-SENTENCE, WIDE, HIGH, LISTED = 100, 64, 8, 8
-"""Where sentences break at the latest, the characters of a map, and sets that are listed."""
+WIDE, HIGH, LISTED = 64, 8, 8
+"""The characters of a map, and sets that are listed."""
 SHADES = ".123456789"
 """A part of a map, by how much is lost there, beside the part with most."""
 
@@ -29,7 +29,7 @@ def render(
         if (text := launch_text(one.launch) + times) != heading:
             heading = text
             lines += [heading, ""]
-        lines += [*_sentences(one, by, min(width or SENTENCE, SENTENCE)), ""]
+        lines += [*_sentences(one, by, width), ""]
         lines += [*(_map(one) if by == "set" else align([*_table(one)], numbers=True)), ""]
     if not found:
         lines += ["no load reaches a cache", ""]
@@ -53,7 +53,7 @@ def percent(ratio: float | None) -> str:
     return "" if ratio is None else f"{100 * ratio:.1f}".removesuffix(".0") + " %"
 
 
-def _sentences(one: CacheReuse, by: str, width: int) -> Iterator[str]:
+def _sentences(one: CacheReuse, by: str, width: int | None) -> Iterator[str]:
     told = [sentence(one)]
     if one.sampled > 1:
         told.append(f"one line in {one.sampled} was looked at; +- is right 95 times in 100")
@@ -65,7 +65,7 @@ def _sentences(one: CacheReuse, by: str, width: int) -> Iterator[str]:
             f" again, {abs(beyond):,} {'fewer' if beyond < 0 else 'more'} than in one set"
         )
     for text in told:
-        yield from wrap(text, width, break_long_words=False, break_on_hyphens=False)
+        yield from wrapped(text, width, hang="")
 
 
 def _table(one: CacheReuse) -> Iterator[tuple[str, ...]]:

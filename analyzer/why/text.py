@@ -5,12 +5,11 @@ from textwrap import wrap
 
 from ...inert import one_line
 from ..text.align import GAP
+from ..text.sentence import wrapped
 from .explain import Explanation
 from .picture import Group, Piece, name_address
 from .sentence import list_lanes
 
-SENTENCE = 100
-"""Where sentences break at the latest; on a pipe they do not."""
 WANTED, NOT_WANTED = "#", "."
 
 
@@ -20,7 +19,7 @@ def render(found: Sequence[Explanation], width: int | None = None, last: str = "
     for number, explanation in enumerate(found):
         lines += _head(explanation, width, with_line=_is_new(found, number))
         lines += [*_picture(explanation, width), ""]
-    return "\n".join((*lines, f"next: {last}")) + "\n"
+    return "\n".join((*lines, f"next: {last}" if last else "")).rstrip("\n") + "\n"
 
 
 def _is_new(found: Sequence[Explanation], number: int) -> bool:
@@ -101,12 +100,7 @@ def _fold(text: str, width: int | None) -> list[str]:
 
 
 def _wrapped(text: str, width: int | None) -> list[str]:
+    """A sentence; on a pipe it does not break."""
     if width is None:
         return [text] if text else []
-    return wrap(
-        text,
-        min(width, SENTENCE),
-        subsequent_indent="    ",
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
+    return wrapped(text, width, hang="    ")

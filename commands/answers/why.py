@@ -41,7 +41,7 @@ class Why(Sequence[Explanation]):
         return "\n".join(f"{e.device}: {e.sentence or e.refusal}" for e in self.explanations)
 
     def __str__(self) -> str:
-        return text.render(self.explanations).rpartition("\nnext: ")[0]
+        return text.render(self.explanations).rstrip()
 
     @property
     def svg(self) -> str:

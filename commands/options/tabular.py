@@ -4,9 +4,7 @@ JSON is one object: `format` is `cutrace-VERB-1`, `rows` a list of objects by co
 added at the end without notice; one that changes or goes raises the number.
 """
 
-import csv
 import json
-from io import StringIO
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
@@ -35,15 +33,11 @@ def render_frame(verb: str, frame: "pl.DataFrame", format: str) -> str:
     rows: list[dict[str, Any]] = frame.to_dicts()
     if format == "json":
         return json.dumps({"format": f"cutrace-{verb}-1", "rows": rows}, indent=1)
-    out = StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(frame.columns)
-    writer.writerows([_cell(value) for value in row.values()] for row in rows)
-    return out.getvalue()
+    from ...analyzer.text.cells import csv_text
+
+    return csv_text([frame.columns, *([*map(_in_a_cell, row.values())] for row in rows)])
 
 
-def _cell(value: object) -> object:
-    """A cell for a spreadsheet; the parts of a list stand behind one another."""
-    from ...inert import csv_cell
-
-    return csv_cell(" ".join(map(str, value)) if isinstance(value, list) else value)
+def _in_a_cell(value: object) -> object:
+    """The parts of a list stand behind one another."""
+    return " ".join(map(str, value)) if isinstance(value, list) else value
