@@ -12,7 +12,6 @@ import numpy as np
 import pyarrow as pa
 
 from ....lazy_dataclass import dataclass
-from ..compiled import compile_if_worth
 from ..device.device import Device
 from ..device.wiring import Wire
 from ..rows.arrays import Zones
@@ -23,10 +22,8 @@ from ..schedule.place import Placement
 from ..schedule.schedule import Schedule
 from ..seam import Ints, Kind
 from ..stages import Answers, Stages
-from . import counting
-from .compiled_tally import CompiledTally
 from .counts import Groups, Ledger, group_rows
-from .tally import SLICE, Distinct, join, read_chunk, tally
+from .tally import SLICE, Distinct, Tally, join
 
 HELD = 1 << 16
 """Distinct rows that are kept before the models are asked about them."""
@@ -64,26 +61,19 @@ class AccessCounter:
         self._zones = zones
         self._shapes = shapes
         self._period = lcm(*(wire.period for track in tracks for wire in track.repeating))
-        self._placements = [track.placement for track in tracks]
         self._held: list[Distinct] = []
         self._many = 0
-        self._compiled = CompiledTally(sites, shapes, zones, self._period, self._placements)
+        placements = [track.placement for track in tracks]
+        self._tally = Tally(sites, shapes, zones, self._period, placements)
 
     def take(self, batch: pa.RecordBatch) -> None:
         """Count rows of ACCESSES."""
         for start in range(0, batch.num_rows, SLICE):
-            found = self._count(batch.slice(start, SLICE))
+            found = self._tally.count(batch.slice(start, SLICE))
             self._held.append(found)
             self._many += len(found)
             if self._many > HELD:
                 self.close()
-
-    def _count(self, batch: pa.RecordBatch) -> Distinct:
-        """Find the distinct rows of a batch."""
-        if (loops := compile_if_worth(counting, batch.num_rows)) is not None:
-            return self._compiled.count(loops, batch)
-        chunk = read_chunk(batch, self._sites, self._shapes, self._zones)
-        return tally(chunk, self._period, len(self._zones.names), self._placements)
 
     def close(self) -> None:
         """Enter what is held in every device's ledger."""

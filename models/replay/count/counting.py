@@ -1,7 +1,6 @@
 """Numbering, counting and repeating rows, loops over one after another.
 
-Plain integers and sequences for `compiled.py`. `tally.py` says what `compiled_tally.py` calls in
-arrays, and `pool.py` what it calls: that is quick where rows are few.
+Plain integers and sequences for `compiled.py`. Few rows are numbered by these as they stand.
 
 - `rows`: (pc, space, base, block), each (n,), as the trace has them.
 - `named`: (pattern, first, shape): the rows' patterns, (n,), and the shape of each pattern from
@@ -23,7 +22,7 @@ SITE, SHAPE, PHASE, ZONE, MIXED = 0, 1, 2, 3, 4
 NUMBER, BLOCK, LENGTH = 0, 1, 2
 FAR = 1 << 62
 SPREAD = 0x9E3779B1
-WORTH = 1 << 15
+WORTH = 1 << 14
 """Rows from which on the compiled loops pay."""
 
 

@@ -2,40 +2,33 @@
 
 The answer of a model without state depends on what the instruction does, the pattern, and the base
 modulo a period. There are a handful of these in a regular kernel, however many rows: so rows are
-numbered densely and counted by bincount, and models are asked about each distinct row once.
+numbered by the distinct ones and counted, and models are asked about each distinct row once.
 """
 
 from collections.abc import Sequence
+from dataclasses import field
+from types import ModuleType
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from ....lazy_dataclass import dataclass
-from ....traces.table.column import integers
-from ..rows.arrays import SPACE_SHIFT, Zones
-from ..rows.numbering import number_rows
+from ....traces.table.column import signed
+from ..compiled import as_lists, compile_if_worth
+from ..rows.arrays import Zones
 from ..rows.patterns import Shapes
+from ..rows.reach import Reaches
 from ..rows.sites import Sites
 from ..schedule.place import Placement
 from ..seam import Bools, Ints
+from . import counting
 
 READ = ("block", "pc", "space", "base", "pattern")
 """The columns of ACCESSES that count where no order does."""
 SLICE = 1 << 17
 """Rows that are numbered at a time: as many as a trace mostly has in a batch."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Chunk:
-    """Rows of the trace as (n,) int64 columns: `site` is pc * SPACES + space."""
-
-    block: Ints
-    site: Ints
-    base: Ints
-    pattern: Ints
-    zone: Ints
-    mixed: Bools
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,37 +49,63 @@ class Distinct:
         return len(self.site)
 
 
-def read_chunk(batch: pa.RecordBatch, sites: Sites, shapes: Shapes, zones: Zones) -> Chunk:
-    """Return the rows of a batch of ACCESSES, attributed to zones.
+@dataclass(slots=True)
+class Tally:
+    """Finds the distinct rows of batches of ACCESSES, SLICE rows at most.
 
-    Raises `CutraceError` where a row lies in a space that its instruction cannot reach.
+    The tables that it works on, and where patterns reach, are kept from one batch to the next.
     """
-    block, pc, space, base, pattern = integers(batch, *READ)
-    site = sites.locate(pc, space)
-    places = (space << SPACE_SHIFT) + base
-    zone = zones.find(places)
-    patterns, shape = shapes.number(pattern)
-    low, high = shapes.reach(patterns)
-    mixed = zones.leave(places, zone, low[shape], high[shape] + sites.width[site])
-    return Chunk(block, site, base, pattern, zone, mixed)
+
+    sites: Sites
+    shapes: Shapes
+    zones: Zones
+    period: int
+    placements: Sequence[Placement]
+    _slots: NDArray[np.int32] = field(init=False)
+    _found: Ints = field(init=False)
+    _runs: Ints = field(init=False)
+    _reaches: Reaches = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Make the tables."""
+        self._reaches = Reaches(self.shapes)
+        self._slots = np.empty(2 * SLICE, np.int32)
+        self._found = np.empty((counting.FIELDS, SLICE), np.int64)
+        self._runs = np.empty((3, SLICE), np.int64)
+
+    def count(self, batch: pa.RecordBatch) -> Distinct:
+        """Find the distinct rows of a batch.
+
+        Raises `CutraceError` where a row lies in a space that its instruction cannot reach.
+        """
+        compiled = compile_if_worth(counting, batch.num_rows)
+        rows = tuple(signed(batch, name) for name in ("pc", "space", "base", "block"))
+        named = self._reaches.name(compiled, signed(batch, "pattern"))
+        sites, ends = (self.sites.kind, self.sites.width), self._reaches.ends
+        told: Any = (rows, named, sites, ends, np.append(self.zones.cuts, counting.FAR))
+        loops, told = (compiled, told) if compiled else (counting, as_lists(told))
+        slots = self._slots[: 2 << (batch.num_rows - 1).bit_length()]
+        many, count = loops.number_rows(*told, self.period, (slots, self._found, self._runs))
+        if many < 0:
+            pc, space, _, _ = rows
+            self.sites.refuse(pc[-1 - many], space[-1 - many])
+        site, shape, phase, zone, mixed = self._found[:, :many].copy()
+        runs = self._runs[:, :count]
+        times = [_count(loops, runs, many, placement) for placement in self.placements]
+        which = self._reaches.patterns[shape]
+        return Distinct(site, which, phase, zone, mixed.astype(np.bool_), np.stack(times))
 
 
-def tally(chunk: Chunk, period: int, zones: int, placements: Sequence[Placement]) -> Distinct:
-    """Find the distinct rows of a chunk; `compiled_tally.py` does it where there are many."""
-    first = int(chunk.pattern.min())
-    span = int(chunk.pattern.max()) - first + 1
-    pairs, pair = number_rows(
-        chunk.site * span + (chunk.pattern - first), (int(chunk.site.max()) + 1) * span
-    )
-    phase = chunk.base & (period - 1) if period.bit_count() == 1 else chunk.base % period
-    keys = ((pair * period + phase) * zones + chunk.zone) * 2 + chunk.mixed
-    distinct, number = number_rows(keys, len(pairs) * period * zones * 2)
-    rest, mixed = np.divmod(distinct, 2)
-    rest, zone = np.divmod(rest, zones)
-    found, phase = np.divmod(rest, period)
-    site, pattern = np.divmod(pairs[found], span)
-    times = [count_scopes(number, len(distinct), chunk.block, p) for p in placements]
-    return Distinct(site, pattern + first, phase, zone, mixed.astype(np.bool_), np.stack(times))
+def _count(loops: ModuleType, runs: Ints, many: int, placement: Placement) -> Ints:
+    """Return (many, scopes): how often each number occurs in each scope."""
+    number, block, length = runs
+    first, last = int(block.min()), int(block.max())
+    if placement.sampling is not None or last - first > length.sum():
+        every = np.repeat(number, length), many, np.repeat(block, length)
+        return count_scopes(*every, placement)
+    times = np.zeros((many, len(placement.names)), np.int64)
+    loops.count_scopes(runs, first, placement.scope(np.arange(first, last + 1)), times)
+    return times
 
 
 def count_scopes(number: Ints, size: int, block: Ints, placement: Placement) -> Ints:

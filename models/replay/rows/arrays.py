@@ -1,4 +1,4 @@
-"""Attribution: which array an address belongs to, and which rows reach over several.
+"""Attribution: which array an address belongs to.
 
 The addresses of all spaces are put on one line, space in the upper bits, and cut at the ends of
 the launch's arrays into *zones*: those of an array, and the gaps before, between and behind them.
@@ -10,7 +10,7 @@ import numpy as np
 
 from ....lazy_dataclass import dataclass
 from ....traces.schema import Array
-from ..seam import Bools, Ints
+from ..seam import Ints
 
 SPACE_SHIFT = 56
 MIXED = "mixed"
@@ -28,15 +28,6 @@ class Zones:
     def find(self, places: Ints) -> Ints:
         """Return the zone of each place (n,), `space << SPACE_SHIFT | address`."""
         return np.searchsorted(self.cuts, places, side="right")
-
-    def leave(self, places: Ints, zones: Ints, low: Ints, high: Ints) -> Bools:
-        """Whether rows touch bytes outside their zone: from `places + low` to `places + high`.
-
-        All are (n,); `high` is the end, the first byte not touched.
-        """
-        far = np.iinfo(np.int64)
-        ends = np.concatenate([[far.min], self.cuts, [far.max]])
-        return (places + low < ends[zones]) | (places + high > ends[1:][zones])
 
 
 def cut_zones(arrays: Sequence[Array]) -> Zones:

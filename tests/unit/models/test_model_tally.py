@@ -1,22 +1,21 @@
-"""Distinct rows and how often each occurred: compiled loops against arrays."""
+"""Distinct rows and how often each occurred: loops, compiled and as they stand, against arrays."""
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from cases.tally_in_arrays import read_chunk, tally
 
 from cutrace.errors import CutraceError
 from cutrace.models.replay.compiled import compile_if_worth, rows_asked
 from cutrace.models.replay.count import counting
-from cutrace.models.replay.count.compiled_tally import CompiledTally
 from cutrace.models.replay.count.counts import group_rows
-from cutrace.models.replay.count.tally import Distinct, read_chunk, tally
+from cutrace.models.replay.count.tally import Distinct, Tally
 from cutrace.models.replay.rows import reach
 from cutrace.models.replay.rows.arrays import Zones, cut_zones
 from cutrace.models.replay.rows.patterns import Shapes
 from cutrace.models.replay.rows.sites import SPACES, Sites
 from cutrace.models.replay.schedule.place import Chip, Placement, place
 from cutrace.models.replay.seam import Kind
-from cutrace.native.loop import compile_module
 from cutrace.traces.schema import ACCESSES, Array, Sample, Space
 from cutrace.traces.table.pattern_store import HeldPatterns
 
@@ -63,6 +62,12 @@ def as_set(found: Distinct) -> dict[tuple[int, ...], list[list[int]]]:
     return dict(zip(keys, found.times.transpose(1, 0, 2).tolist(), strict=True))
 
 
+@pytest.fixture(params=[-1, 1 << 60], ids=["compiled", "as they stand"], autouse=True)
+def worth(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Loops of both kinds."""
+    monkeypatch.setattr(counting, "WORTH", request.param)
+
+
 def count_both(
     batch: pa.RecordBatch,
     shapes: Shapes,
@@ -71,9 +76,7 @@ def count_both(
     zones: Zones = ZONES,
 ) -> tuple[Distinct, Distinct]:
     """What the loops find, and what the arrays do."""
-    compiled = compile_module(counting.__name__)
-    assert compiled is not None
-    found = CompiledTally(LOADS, shapes, zones, period, placements).count(compiled, batch)
+    found = Tally(LOADS, shapes, zones, period, placements).count(batch)
     chunk = read_chunk(batch, LOADS, shapes, zones)
     return found, tally(chunk, period, len(zones.names), placements)
 
@@ -101,12 +104,10 @@ def test_the_loops_count_a_sampled_block_as_often_as_it_stands_for() -> None:
 
 
 def test_the_tables_are_used_again_for_the_next_batch() -> None:
-    compiled = compile_module(counting.__name__)
-    assert compiled is not None
     placements = [place(Chip(2, 1, 1.0), BLOCKS)]
     batch, shapes = draw(500, 9, 1)
-    counter = CompiledTally(LOADS, shapes, ZONES, 128, placements)
-    first, second = counter.count(compiled, batch), counter.count(compiled, batch)
+    counter = Tally(LOADS, shapes, ZONES, 128, placements)
+    first, second = counter.count(batch), counter.count(batch)
     assert as_set(first) == as_set(second)
 
 
@@ -114,18 +115,16 @@ def test_patterns_far_apart_are_none_that_the_next_batch_knows(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(reach, "DENSE", 8)
-    compiled = compile_module(counting.__name__)
-    assert compiled is not None
     batch, shapes = draw(50, 9, 3)
     masks, offsets = shapes.store.take(np.arange(9))
     many = Shapes(HeldPatterns(np.resize(masks, 801), np.roll(np.resize(offsets, (801, 32)), 5)))
     number = pa.array(100 * batch["pattern"].to_numpy())  # 4 * 50 < 801 patterns
     far = batch.set_column(7, ACCESSES.field("pattern"), number)
-    counter = CompiledTally(LOADS, many, ZONES, 128, [place(Chip(2, 1, 1.0), BLOCKS)])
+    counter = Tally(LOADS, many, ZONES, 128, [place(Chip(2, 1, 1.0), BLOCKS)])
     for rows in (far, batch, far, batch):
         chunk = read_chunk(rows, LOADS, many, ZONES)
         expected = tally(chunk, 128, len(ZONES.names), counter.placements)
-        assert as_set(counter.count(compiled, rows)) == as_set(expected)
+        assert as_set(counter.count(rows)) == as_set(expected)
 
 
 def test_the_loops_refuse_a_row_in_a_space_that_its_instruction_cannot_reach() -> None:
@@ -138,6 +137,7 @@ def test_the_loops_refuse_a_row_in_a_space_that_its_instruction_cannot_reach() -
 
 
 def test_loops_are_compiled_once_enough_rows_have_come(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(counting, "WORTH", 1 << 13)
     monkeypatch.setitem(rows_asked, counting.__name__, counting.WORTH)
     assert compile_if_worth(counting, 0) is None
     assert compile_if_worth(counting, 1) is not None
@@ -147,9 +147,7 @@ def test_the_loops_know_how_many_spaces_there_are() -> None:
     assert counting.SPACES == SPACES
 
 
-@pytest.mark.parametrize("worth", [-1, 1 << 60], ids=["compiled", "arrays"])
-def test_sums_are_of_each_group_and_scope(worth: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(counting, "WORTH", worth)
+def test_sums_are_of_each_group_and_scope() -> None:
     site, zone = np.array([8, 16, 8, 8]), np.array([0, 0, 1, 0])
     times = np.array([[1, 0], [2, 3], [0, 5], [0, 7]])
     table = np.array([[10, 20, 30], [1, 0, 0]])
