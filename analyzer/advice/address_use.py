@@ -11,6 +11,7 @@ from ...models.replay.rows.sites import SPACES
 from ...models.replay.seam import Bools, Ints
 from ...traces.reader import LaunchTrace
 from ...traces.schema import Space
+from ...traces.table.column import integers
 
 Key = tuple[int, Space]
 
@@ -35,9 +36,7 @@ def read_address_use(trace: LaunchTrace) -> Mapping[Key, AddressUse]:
     found: dict[Key, AddressUse] = {}
     store = trace.pattern_store()
     for batch in trace.access_batches():
-        pc, space, base, pattern = (
-            batch[name].to_numpy().astype(np.int64) for name in ("pc", "space", "base", "pattern")
-        )
+        pc, space, base, pattern = integers(batch, "pc", "space", "base", "pattern")
         known, number = np.unique(pattern, return_inverse=True)
         key, group = np.unique(pc * SPACES + space, return_inverse=True)
         shapes = _measure(*store.take(known)) if len(known) else np.zeros((0, 3), np.int64)

@@ -28,6 +28,7 @@ from ...models.replay.whatif.suppose import suppose_launches
 from ...models.replay.whatif.usage import Usage, read_usage
 from ...traces.reader import LaunchTrace
 from ...traces.schema import Array, Space
+from ...traces.table.column import integers
 from ...traces.table.unique import sorted_unique
 
 ENOUGH = 1 << 14
@@ -57,7 +58,7 @@ class Rows:
 
     def _read(self) -> Iterator[Columns]:
         for batch in self.trace.access_batches(COLUMNS):
-            yield {name: batch[name].to_numpy().astype(np.int64) for name in COLUMNS}
+            yield dict(zip(COLUMNS, integers(batch, *COLUMNS), strict=True))
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from ...models.replay.rows.sites import Sites, read_sites
 from ...models.replay.seam import Bools, Ints
 from ...traces.reader import LaunchTrace
 from ...traces.schema import Space
+from ...traces.table.column import integers
 from ...traces.table.unique import sorted_unique
 
 COLUMN = "touched_bytes"
@@ -100,10 +101,7 @@ def _count(trace: LaunchTrace) -> pl.DataFrame:
 def _distinct_rows(trace: LaunchTrace, sites: Sites) -> Iterator[tuple[Space, Ints, Ints, int]]:
     """Yield (space, bases, patterns, bytes a lane) of rows that differ, a few at a time."""
     for batch in trace.access_batches():
-        pc, where, base, pattern = (
-            np.asarray(batch[name].to_numpy()).astype(np.int64)
-            for name in ("pc", "space", "base", "pattern")
-        )
+        pc, where, base, pattern = integers(batch, "pc", "space", "base", "pattern")
         width = sites.width[sites.locate(pc, where)]
         for space in SPACES:
             for bytes_ in sorted_unique(width[where == space]).tolist():

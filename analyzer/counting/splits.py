@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...traces.reader import LaunchTrace
-from ...traces.table.nested import list_lengths, list_values
+from .paths import read_paths
 
 Split = tuple[int, int]
 """The lanes that were on, and those of them that took the branch: masks of 32 bits."""
@@ -16,13 +16,9 @@ Split = tuple[int, int]
 def find_splits(trace: LaunchTrace) -> Mapping[int, Counter[Split]]:
     """How often each split of a warp was seen, by the basic block that the branch ends."""
     times = path_times(trace)
-    paths = trace.paths().combine_chunks()
-    flat = {
-        name: list_values(paths[name].combine_chunks()).to_numpy()
-        for name in ("blocks", "active", "not_taken", "targets", "repeat")
-    }
-    lengths = list_lengths(paths["blocks"].combine_chunks())
-    weight = flat["repeat"].astype(np.int64) * np.repeat(times, lengths)
+    paths = read_paths(trace)
+    flat = paths.columns
+    weight = flat["repeat"] * np.repeat(times, np.diff(paths.bounds))
     found: dict[int, Counter[Split]] = {}
     for entry in np.flatnonzero((flat["targets"] > 1) & (weight > 0)).tolist():
         block, active = int(flat["blocks"][entry]), int(flat["active"][entry])

@@ -18,6 +18,7 @@ from ...models.replay.rows.sites import read_sites
 from ...models.replay.seam import Bools, Ints
 from ...traces.reader import LaunchTrace
 from ...traces.schema import Space
+from ...traces.table.column import integers
 from ...traces.table.unique import sorted_places
 
 ACCESSES = ("atomic", "reduction")
@@ -64,10 +65,8 @@ def count_turns(trace: LaunchTrace) -> Turns:
     store, chunk = trace.pattern_store(), 0
     every = 1 + trace.count("accesses") // LOOKED_AT
     for batch in trace.access_batches() if atomic.any() else ():
-        pc, space, base, pattern, block, warp = (
-            np.asarray(batch[name].to_numpy()).astype(np.int64)
-            for name in ("pc", "space", "base", "pattern", "block", "warp")
-        )
+        columns = ("pc", "space", "base", "pattern", "block", "warp")
+        pc, space, base, pattern, block, warp = integers(batch, *columns)
         rows = np.flatnonzero(space == Space.GLOBAL)
         rows = rows[atomic[sites.kind[sites.locate(pc[rows], space[rows])]]]
         timed = rows[waits[pc[rows]] > 0]

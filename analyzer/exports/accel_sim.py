@@ -26,9 +26,9 @@ from ...models.replay.seam import Ints
 from ...traces.kept import keeps_blocks
 from ...traces.reader import LaunchTrace, Trace
 from ...traces.schema import LANES, Launch, Manifest, Space
+from ..counting.paths import Paths, Steps, read_columns, read_paths
 from ..time.operands import read_operands
 from .machine_names import machine_name
-from .steps import Paths, Steps, read_columns, read_paths
 
 DEVICE = ""
 SHARED_WINDOW, LOCAL_WINDOW = 0x7FFD00000000, 0x7FFE00000000

@@ -24,9 +24,9 @@ from ...models.replay.schedule.schedule import schedule
 from ...models.replay.seam import Ints
 from ...traces.reader import LaunchTrace, Trace
 from ...traces.table.unique import sorted_unique
+from ..counting.paths import read_columns, read_paths
 from ..text.launch_text import launch_text
 from ..text.output import write_report
-from .steps import read_columns, read_paths
 
 DEVICE = DEFAULT_DEVICE
 MOST_BLOCKS = 1 << 20

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ...models.replay.options import ReplayOptions
     from ...traces.reader import Trace
 
-PARTS = ("registry", "steps", "machine_names")
+PARTS = ("registry", "machine_names")
 """Files of this folder that are no format."""
 
 

@@ -18,11 +18,14 @@ from ...models.replay.kept import kept_answer
 from ...models.replay.seam import Ints
 from ...traces.reader import LaunchTrace
 from ...traces.schema import Launch
-from ...traces.table.nested import list_values
+from ...traces.table.column import integers
 from ...traces.table.unique import sorted_unique
+from ..counting import paths as of_paths
+from ..counting.paths import Paths, read_paths
 from . import first_touches as touching
 from .first_touches import Touches, first_touches
 
+_SOURCES = [Path(name) for name in (__file__, touching.__file__, of_paths.__file__)]
 SAMPLE = 8
 """Blocks that are looked at, evenly over the grid."""
 History = tuple[tuple[int, int], ...]
@@ -46,30 +49,27 @@ class Ran:
 
 def sample_warps(trace: LaunchTrace) -> Ran:
     """Look at what warps ran, and where some blocks' loads went, or at what was found before."""
-    return kept_answer(trace, [Path(__file__), Path(touching.__file__)], _sample, _pack, _unpack)
+    return kept_answer(trace, _SOURCES, _sample, _pack, _unpack)
 
 
 def _sample(trace: LaunchTrace) -> Ran:
     wanted = _wanted(trace.launch)
     rows: dict[tuple[int, int], list[int]] = {}
-    lengths = _lengths(trace)
+    every = read_paths(trace)
+    lengths, sizes = every.lengths, np.diff(every.first)
     sums = np.zeros(trace.launch.blocks, np.int64)
     for batch in trace.control_batches():
-        blocks, warps, ran = (
-            np.asarray(batch[name].to_numpy()).astype(np.int64)
-            for name in ("block", "warp", "path")
-        )
+        blocks, warps, ran = integers(batch, "block", "warp", "path")
         sums += np.bincount(blocks, lengths[ran], len(sums)).astype(np.int64)
         for row in np.flatnonzero(np.isin(blocks, wanted)).tolist():
             rows.setdefault((int(blocks[row]), int(warps[row])), []).append(int(ran[row]))
-    paths = _paths(trace, sorted({p for each in rows.values() for p in each}))
-    sizes = _sizes(trace)
+    known = {path: _history(every, path) for path in {p for each in rows.values() for p in each}}
     longest: dict[int, tuple[int, tuple[int, ...], int]] = {}
     for (block, warp), each in rows.items():
-        length = sum(int(sizes[b]) * n for p in each for b, n in paths[p])
+        length = sum(int(sizes[b]) * n for p in each for b, n in known[p])
         longest[block] = max(longest.get(block, (-1, (), 0)), (length, tuple(each), warp))
     found = Counter(each for _, each, _ in longest.values())
-    histories = [(tuple(e for p in each for e in paths[p]), n) for each, n in found.items()]
+    histories = [(tuple(e for p in each for e in known[p]), n) for each, n in found.items()]
     if trace.launch.kept.sample.blocks:
         sums = np.zeros(0, np.int64)  # those of the others are not known
     longest_warps = [longest[block][2] if block in longest else 0 for block in wanted.tolist()]
@@ -103,32 +103,7 @@ def _unpack(data: bytes) -> Ran:
     )
 
 
-def _lengths(trace: LaunchTrace) -> Ints:
-    """Instructions of each path."""
-    paths = trace.paths()
-    blocks, times = (
-        paths[name].combine_chunks() if paths.num_rows else None for name in ("blocks", "repeat")
-    )
-    if blocks is None or times is None:
-        return np.zeros(0, np.int64)
-    repeats = list_values(times).to_numpy().astype(np.int64)
-    steps = _sizes(trace)[list_values(blocks).to_numpy()] * repeats
-    ends = np.asarray(blocks.offsets.to_numpy()).astype(np.int64)
-    sums = np.concatenate(([0], np.cumsum(steps)))
-    return np.asarray(sums[ends[1:]] - sums[ends[:-1]], np.int64)
-
-
-def _paths(trace: LaunchTrace, wanted: Sequence[int]) -> dict[int, History]:
-    if not wanted:
-        return {}
-    paths = trace.paths().select(["blocks", "repeat"])
-    taken = [paths.slice(number, 1).to_pylist()[0] for number in wanted]  # `take` imports a lot
-    return {
-        number: tuple(zip(row["blocks"], row["repeat"], strict=True))
-        for number, row in zip(wanted, taken, strict=True)
-    }
-
-
-def _sizes(trace: LaunchTrace) -> Ints:
-    """Instructions of each basic block."""
-    return np.bincount(np.asarray(trace.instructions()["block"].to_numpy()))
+def _history(paths: Paths, path: int) -> History:
+    entries = slice(paths.bounds[path], paths.bounds[path + 1])
+    blocks, times = (paths.columns[name][entries].tolist() for name in ("blocks", "repeat"))
+    return tuple(zip(blocks, times, strict=True))

@@ -1,14 +1,16 @@
-"""Steps: what a path of a trace ran, instruction by instruction."""
+"""Paths of a trace: the basic blocks that warps ran, and their instructions one by one."""
 
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from ...lazy_dataclass import dataclass
 from ...models.replay.seam import Ints
 from ...traces.reader import LaunchTrace
+from ...traces.table.nested import list_lengths, list_values
+
+_NOTHING = np.zeros(0, np.int64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -22,7 +24,9 @@ class Steps:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Paths:
-    """The paths of a launch; `first` (blocks + 1,) is the first pc of each basic block."""
+    """The paths of a launch: path i has the entries from `bounds[i]` to before `bounds[i + 1]` of
+    each of PATHS' `columns`. `first` (blocks + 1,) is the first pc of each basic block.
+    """
 
     columns: Mapping[str, Ints]
     bounds: Ints
@@ -56,17 +60,17 @@ class Paths:
 
 def read_paths(trace: LaunchTrace) -> Paths:
     """Read all paths of a launch."""
-    table = trace.paths().combine_chunks()
-    columns: dict[str, Ints] = {}
-    bounds = np.zeros(1, np.int64)
-    for name in table.schema.names:
-        lists = table[name].combine_chunks() if table.num_rows else pa.array([], table[name].type)
-        lists = lists.chunk(0) if isinstance(lists, pa.ChunkedArray) else lists
-        columns[name] = lists.flatten().to_numpy().astype(np.int64)
-        bounds = (lists.offsets.to_numpy() - lists.offset).astype(np.int64)
+    table = trace.paths()
+    lists = {name: table[name].combine_chunks() for name in table.schema.names}
+    columns = {
+        name: list_values(each).to_numpy().astype(np.int64) if table.num_rows else _NOTHING
+        for name, each in lists.items()
+    }
+    lengths = list_lengths(lists["blocks"]) if table.num_rows else _NOTHING
+    bounds = np.concatenate([[0], np.cumsum(lengths)])
     of = trace.instructions()["block"].to_numpy()
     first = np.searchsorted(of, np.arange(int(of.max(initial=0)) + 2))
-    return Paths(columns, bounds, first.astype(np.int64))
+    return Paths(columns, bounds.astype(np.int64), first.astype(np.int64))
 
 
 def read_columns(batches: Any, names: tuple[str, ...]) -> dict[str, Any]:
