@@ -1,7 +1,7 @@
 """Structures that Python and compiled routines share: integers and arrays under names."""
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +40,14 @@ class Struct:
             own["_arrays"][name] = value
             value = value.address if isinstance(value, Struct) else address(value)
         own["_view"][self._places[name]] = value
+
+    def copy(self) -> Self:
+        """Return another structure with the same integers and arrays."""
+        other = object.__new__(type(self))
+        words = self.__dict__["words"].copy()
+        arrays = dict(self.__dict__["_arrays"])
+        other.__dict__.update(_arrays=arrays, words=words, _view=words.data)
+        return other
 
     @property
     def address(self) -> int:

@@ -10,6 +10,7 @@ import os
 import secrets
 import shutil
 from collections.abc import Iterator
+from functools import lru_cache
 from operator import attrgetter
 from pathlib import Path
 
@@ -117,9 +118,17 @@ def _strange(target: Path) -> Iterator[str]:
 
 def _has_manifest(folder: Path) -> bool:
     try:
-        manifest = json.loads((folder / MANIFEST).read_bytes())
+        file = folder / MANIFEST
+        found = file.stat()
+        return _is_manifest(file, (found.st_ino, found.st_size, found.st_mtime_ns))
     except (OSError, ValueError, RecursionError, CutraceError):
         return False
+
+
+@lru_cache(maxsize=1)
+def _is_manifest(file: Path, _: tuple[int, int, int]) -> bool:
+    """Whether a file is a manifest; it is asked again only if it has changed."""
+    manifest = json.loads(file.read_bytes())
     return isinstance(manifest, dict) and isinstance(manifest.get("format_version"), int)
 
 

@@ -1,6 +1,9 @@
 """Kernel and launch to Program: every instruction becomes a function of a Group."""
 
+from functools import lru_cache
+
 import numpy as np
+from numpy.typing import NDArray
 
 from ...ptx.kernel import (
     BasicBlock,
@@ -13,8 +16,9 @@ from ..call import call
 from ..call.argument_passing import take_returned
 from ..call.recursion import restore_frame
 from ..kernel.recursion import local_bytes
-from ..kernel.same_kernel import alike, endless_of, waits_of
+from ..kernel.same_kernel import KERNELS, Alike, alike, endless_of, waits_of
 from ..kernel.variable_layout import shared_layout
+from ..lanes import Mask
 from ..launch import Launch
 from ..matrix import ldmatrix as matrix_move
 from ..matrix import mma as matrix
@@ -36,11 +40,8 @@ from .program import BlockPlan, Program, Step, Terminator
 
 def prepare(kernel: Kernel, launch: Launch, memory: Memory, loaded: LoadedModule) -> Program:
     """Lay out a launch; its basic blocks are not decoded yet."""
-    ranks = np.zeros(max(span.exit for span in kernel.functions) + 1, dtype=np.int32)
-    for block in kernel.blocks:
-        ranks[block.number] = block.rank
+    like = alike(kernel)
     shared_bytes = shared_layout(kernel).size + launch.shared_dynamic
-    waiting = waits_of(alike(kernel))
     taken = stack_bytes(kernel)
     return Program(
         kernel=kernel,
@@ -50,14 +51,29 @@ def prepare(kernel: Kernel, launch: Launch, memory: Memory, loaded: LoadedModule
         blocks={},
         zeros=[],
         specials={},
-        ranks=ranks,
+        ranks=_ranks_of(like),
         entry=kernel.functions[0].entry,
         exit=kernel.functions[0].exit,
         shared_bytes=-(-shared_bytes // 16) * 16,
         local_bytes=-(-local_bytes(kernel) // 16) * 16 + taken if taken else local_bytes(kernel),
-        waiting=waiting,
-        waits=np.isin(np.arange(len(ranks)), list(waiting)),
+        waiting=waits_of(like),
+        waits=_waits_by_block(like),
     )
+
+
+@lru_cache(maxsize=KERNELS)
+def _ranks_of(like: Alike) -> NDArray[np.int32]:
+    """Return the rank of each basic block, and 0 for what follows the last."""
+    ranks = np.zeros(max(span.exit for span in like.kernel.functions) + 1, dtype=np.int32)
+    for block in like.kernel.blocks:
+        ranks[block.number] = block.rank
+    return ranks
+
+
+@lru_cache(maxsize=KERNELS)
+def _waits_by_block(like: Alike) -> Mask:
+    """Return whether each basic block is one of a waiting loop."""
+    return np.isin(np.arange(len(_ranks_of(like))), list(waits_of(like)))
 
 
 def decode(program: Program) -> None:

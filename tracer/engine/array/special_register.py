@@ -44,16 +44,20 @@ def block_values(launch: Launch, numbers: NDArray[np.int64]) -> dict[str, Array]
     """Return the special registers that differ from block to block, (blocks, 1)."""
     block = numbers.astype(np.uint64)[:, None]
     cluster = launch.cluster or ALONE
-    values: dict[str, Array] = {"%cluster_ctarank": np.zeros(block.shape, dtype=np.uint32)}
+    rank = none = np.zeros(block.shape, dtype=np.uint32)
+    values: dict[str, Array] = {}
     for axis, name in enumerate(AXES):
-        before = prod(launch.grid[:axis])
-        number = (block // before % launch.grid[axis]).astype(np.uint32)
-        size, blocks_before = np.uint32(cluster[axis]), np.uint32(prod(cluster[:axis]))
+        number = within = none
+        if launch.grid[axis] > 1:
+            number = (block // prod(launch.grid[:axis]) % launch.grid[axis]).astype(np.uint32)
+        size = np.uint32(cluster[axis])
+        if size > 1:
+            within = number % size
+            rank = rank + within * np.uint32(prod(cluster[:axis]))
         values[f"%ctaid.{name}"] = number
-        values[f"%clusterid.{name}"] = number // size
-        values[f"%cluster_ctaid.{name}"] = number % size
-        values["%cluster_ctarank"] += number % size * blocks_before
-    return values
+        values[f"%clusterid.{name}"] = number // size if size > 1 else number
+        values[f"%cluster_ctaid.{name}"] = within
+    return {**values, "%cluster_ctarank": rank}
 
 
 def thread_values(launch: Launch) -> Mapping[str, Array]:

@@ -27,7 +27,7 @@ from ..reuse import Reuse
 from ..rows.access_rows import ROWS
 from ..rows.history import RUNS
 from .frame.call_site import is_inner_call
-from .frame.register_frame import PARAMETERS
+from .frame.register_frame import PARAMETERS, Place
 from .llvm.kernel_text import KernelText, write_kernel
 from .llvm.switch_text import ways_of
 from .machine.access_check import finish_some
@@ -43,6 +43,7 @@ from .machine.machine import (
     OTHER,
     RETURN_SOME,
     SWITCH,
+    Machine,
 )
 from .machine.schedule import account, end_group, note_spins, run_warps
 
@@ -157,22 +158,32 @@ _CODE: "dict[_Key, CompiledKernel | CutraceError]" = {}
 
 
 class CompiledKernel:
-    """The code of a kernel, and arrays over its basic blocks and accesses."""
+    """The code of a kernel, and arrays over its basic blocks and accesses; `machine` is what those
+    of all waves have in common."""
 
     def __init__(self, kernel: Kernel, symbols: dict[tuple[int, str], int]) -> None:
         self.kernel = kernel
         made = write_kernel(kernel, symbols, _NAME, lambda block: ends(kernel, block))
         self.made = made
         self.frame = made.frame
+        self.machine = m = Machine()
         sites = np.diff([*made.first_site, len(made.sites)])
-        self.site_count: NDArray[np.int32] = sites.astype(np.int32)
-        self.codes = _compile(made, len(kernel.blocks))
-        self.codes[list(endless_of(alike(kernel)))] = 0
+        m.site_count, self.most_sites = sites.astype(np.int32), int(sites.max(initial=0))
+        m.codes = _compile(made, len(kernel.blocks))
+        m.codes[list(endless_of(alike(kernel)))] = 0
         self._arrange(kernel)
+        self.zeroed = self._places_read_first(kernel)
 
-    def capacity(self, warps: int) -> int:
-        """Return the rows that may wait for so many warps."""
-        return ROWS + int(self.site_count.max(initial=0)) * warps
+    def _places_read_first(self, kernel: Kernel) -> list[Place]:
+        """Return what has to be 0 at first: some paths read it before they write it."""
+        frame = self.frame
+        known = frozenset().union(*(kernel.live_in[span.entry] for span in kernel.functions))
+        placed = [frame.place(*key) for key in (known | frame.carries) - frame.parameters.keys()]
+        return [*placed, *frame.others.values()]
+
+    def capacity(self, warps: int, limit: int = ROWS) -> int:
+        """Return the rows that may wait for so many warps, which stop once there are `limit`."""
+        return limit + self.most_sites * warps
 
     def refuse_large(self, warps: int) -> None:
         """Raise CutraceError if so many warps need more than BUFFER_BYTES."""
@@ -196,18 +207,19 @@ class CompiledKernel:
             goes = how == JUMP and last.opcode == "bra"
             divides = how in (DIVIDE, LEAVE_SOME, RETURN_SOME, SWITCH)
             branches.append(goes or divides)
-        self.endings = np.array(endings, dtype=np.int32)
-        self.targets = np.array(targets, dtype=np.int32)
-        self.others = np.array(others, dtype=np.int32)
-        self.branches = np.array(branches, dtype=np.int32)
+        m = self.machine
+        m.endings = np.array(endings, dtype=np.int32)
+        m.targets = np.array(targets, dtype=np.int32)
+        m.others = np.array(others, dtype=np.int32)
+        m.branches = np.array(branches, dtype=np.int32)
         self._arrange_sides(kernel)
-        self.joins = np.array([block.join for block in kernel.blocks], dtype=np.int32)
-        self.leaving = np.array([block.leaving for block in kernel.blocks], dtype=np.int32)
+        m.joins = np.array([block.join for block in kernel.blocks], dtype=np.int32)
+        m.leaving = np.array([block.leaving for block in kernel.blocks], dtype=np.int32)
         behind = [block.behind for block in kernel.blocks]
-        self.first_behind = np.cumsum([0, *map(len, behind)]).astype(np.int32)
-        self.behind = np.array([each for of_block in behind for each in of_block], dtype=np.int32)
-        self.lengths = np.array([b.last - b.first for b in kernel.blocks], dtype=np.int32)
-        self.first_site = np.array(self.made.first_site, dtype=np.int32)
+        m.first_behind = np.cumsum([0, *map(len, behind)]).astype(np.int32)
+        m.behind = np.array([each for of_block in behind for each in of_block], dtype=np.int32)
+        m.lengths = np.array([b.last - b.first for b in kernel.blocks], dtype=np.int32)
+        m.first_site = np.array(self.made.first_site, dtype=np.int32)
         made = self.made.sites
         sites = self.sites = [*made, *self._sites_anywhere()]
         self.site_pc = np.array([pc for pc, _, _ in sites], dtype=np.uint32)
@@ -219,19 +231,20 @@ class CompiledKernel:
     def _sites_anywhere(self) -> list[tuple[int, str, int]]:
         """Return the accesses with generic addresses, once for each state space."""
         made = self.made
-        self.site_in: NDArray[np.int32] = np.full(len(made.sites), -1, dtype=np.int32)
-        self.site_in[made.anywhere] = np.arange(len(made.anywhere)) * len(REGIONS)
-        self.site_in[made.anywhere] += len(made.sites)
+        site_in: NDArray[np.int32] = np.full(len(made.sites), -1, dtype=np.int32)
+        site_in[made.anywhere] = np.arange(len(made.anywhere)) * len(REGIONS) + len(made.sites)
+        self.machine.site_in = site_in
         each = (made.sites[number] for number in made.anywhere)
         return [(pc, space.name.lower(), size) for pc, _, size in each for space in REGIONS]
 
     def _arrange_sides(self, kernel: Kernel) -> None:
         """Note the functions that each block calls, or where its switch goes, block by block."""
         sides = [self._sides(kernel, block) for block in kernel.blocks]
-        self.first_side = np.cumsum([0, *map(len, sides)]).astype(np.int32)
+        m = self.machine
+        m.first_side = np.cumsum([0, *map(len, sides)]).astype(np.int32)
         pairs = [pair for of_block in sides for pair in of_block]
-        self.side_entry = np.array([entry for entry, _ in pairs], dtype=np.int32)
-        self.side_exit = np.array([exit_ for _, exit_ in pairs], dtype=np.int32)
+        m.side_entry = np.array([entry for entry, _ in pairs], dtype=np.int32)
+        m.side_exit = np.array([exit_ for _, exit_ in pairs], dtype=np.int32)
         self.most_sides = max(map(len, sides))
         loops = max(len(block.behind) for block in kernel.blocks)
         self.spare = max(self.most_sides, 2) + loops + 1

@@ -18,6 +18,9 @@ _BUFFERS = {
     **{"run_site": "i4", "run_count": "i4"},
 }
 
+FEW_ROWS = 1 << 12
+"""Rows for whose patterns there is room at first: room for ROWS takes a while to empty."""
+
 
 class MachineRows(AccessRows):
     """As AccessRows, with each item a run of the machine's rows; `before` says how many accesses of
@@ -40,7 +43,7 @@ class MachineRows(AccessRows):
         self._sites: dict[tuple[int, int, int], int] = {}
         self._site_pc, self._site_space = code.site_pc, code.site_space
         self._site_part = code.site_part
-        machine.row_limit = ROWS
+        machine.row_limit = FEW_ROWS
         for name, kind in _BUFFERS.items():
             setattr(machine, name, buffers.take(name, code.capacity(machine.warps), kind))
 
@@ -135,6 +138,9 @@ class MachineRows(AccessRows):
     def _move_down(self, first: int, first_run: int) -> None:
         """Begin the buffers with what still waits."""
         m = self._machine
+        if first == m.rows:
+            m.rows = m.runs = 0
+            return
         for column in (m.row_warp, m.row_step, m.row_base, m.row_pattern):
             column[: m.rows - first] = column[first : m.rows].copy()
         for column in (m.run_site, m.run_count):

@@ -22,6 +22,7 @@ from ..launch import Sink
 from ..memory.address_facts import Facts
 from ..memory.fault import check_lanes
 from ..memory.parameter import parameter_image
+from ..rows.access_rows import ROWS
 from ..rows.history_table import Entries
 from ..rows.pattern import PatternTable
 from ..rows.pattern_lookup import no_questions
@@ -42,7 +43,6 @@ from .machine.machine import (
     SPINS,
     STALE,
     TURN,
-    Machine,
 )
 from .machine_rows import MachineRows
 
@@ -78,12 +78,11 @@ class CompiledWave(ArrayWave):
         self._sink = sink
         self._patterns = patterns
         self._epoch = -1
-        self._machine = Machine()
+        self._machine = code.machine.copy()
         self._escapes = escapes
         self._raised: BaseException | None = None
         self._has_room = False
         self._bind_warps()
-        self._bind_blocks()
         self._bind_memory()
         self._bind_rows()
         self._bind_registers()
@@ -91,6 +90,8 @@ class CompiledWave(ArrayWave):
     def _bind_warps(self) -> None:
         m, stacks = self._machine, self.stacks
         m.warps, m.a_block, m.blocks = self.warps, self.warps_a_block, self.blocks
+        m.ranks, m.waits = self.program.ranks, self.program.waits.view(np.uint8)
+        m.may_wait = int(bool(self.program.waiting))
         self._deepen(2 * len(self.program.kernel.blocks) + 2)
         m.block, m.join, m.mask, m.depth = stacks.block, stacks.join, stacks.mask, stacks.depth
         m.state, m.called = stacks.state, stacks.called.view(np.uint8)
@@ -116,17 +117,6 @@ class CompiledWave(ArrayWave):
         m.below_block, m.below_join, m.below_mask = below[0], below[1], below[2]
         m.below_called = below[3].view(np.uint8)
 
-    def _bind_blocks(self) -> None:
-        m, code = self._machine, self._code
-        m.ranks, m.codes, m.lengths = self.program.ranks, code.codes, code.lengths
-        m.endings, m.targets, m.others = code.endings, code.targets, code.others
-        m.joins, m.branches = code.joins, code.branches
-        m.leaving, m.first_behind, m.behind = code.leaving, code.first_behind, code.behind
-        m.waits, m.may_wait = self.program.waits.view(np.uint8), int(bool(self.program.waiting))
-        m.first_site, m.site_count = code.first_site, code.site_count
-        m.first_side, m.side_entry = code.first_side, code.side_entry
-        m.side_exit = code.side_exit
-
     def _bind_memory(self) -> None:
         m, program = self._machine, self.program
         memory = program.memory
@@ -141,11 +131,10 @@ class CompiledWave(ArrayWave):
         m.const_allocations = len(memory.const.allocations)
         sites = self._code.sites
         m.site_as = np.arange(len(self._code.made.sites) + 1, dtype=np.int32)
-        m.site_in = self._code.site_in
         m.low, m.high = MOST, LEAST
-        reports = program.launch.options.bounds == "report"
-        m.mapped_starts, m.mapped_ends = memory.global_.mapped_ranges()
-        m.mapped = len(m.mapped_starts) - 1 if reports else 0
+        if program.launch.options.bounds == "report":
+            m.mapped_starts, m.mapped_ends = memory.global_.mapped_ranges()
+            m.mapped = len(m.mapped_starts) - 1
         m.outside_lanes, m.outside_warp, m.outside_lane, m.outside_address = np.zeros(
             (4, len(sites) + 1), dtype=np.int64
         )
@@ -186,10 +175,7 @@ class CompiledWave(ArrayWave):
         tables = frame.specials.tables(self.program.launch, self.numbers)
         m.launch_table, m.block_table = tables[LAUNCH], tables[BLOCK]
         m.warp_table = tables[THREAD]
-        kernel = self.program.kernel
-        known = frozenset().union(*(kernel.live_in[span.entry] for span in kernel.functions))
-        placed = [frame.place(*key) for key in (known | frame.carries) - frame.parameters.keys()]
-        for place in (*placed, *frame.others.values()):
+        for place in self._code.zeroed:
             self.lanes_of_place(place)[:] = 0
         if frame.passing.recursive:
             self.lanes_of_place(frame.depth)[:] = 0
@@ -288,12 +274,18 @@ class CompiledWave(ArrayWave):
 
     def _prepare(self) -> None:
         """Make room for the patterns of as many rows as may come before rows are written."""
-        m, store = self._machine, self._patterns.store
-        store.reserve(self._code.capacity(self.warps))
+        m = self._machine
+        if m.rows >= m.row_limit:
+            m.row_limit = ROWS
+        self._reserve()
         if self._epoch != self._patterns.epoch:
             self._epoch = self._patterns.epoch
             m.site_pattern[:] = -1
         m.waiting = int((self.stacks.state == WAITING).any())
+
+    def _reserve(self) -> None:
+        rows = self._code.capacity(self.warps, self._machine.row_limit)
+        self._patterns.store.reserve(rows)
 
     def _group(self) -> WarpGroup:
         """Return the group in hand as the array engine has it."""
@@ -356,7 +348,7 @@ class CompiledWave(ArrayWave):
         assert escaped.step is not None
         escaped.step(group)
         self._escapes.leave(self, group, escaped)
-        self._patterns.store.reserve(self._code.capacity(self.warps))
+        self._reserve()
 
     def _report_lost(self, pc: int) -> NoReturn:
         """Let the array engine say that a call goes through a pointer that is no function's."""
@@ -387,20 +379,20 @@ class CompiledWave(ArrayWave):
 
     def _write(self, history: bool) -> None:
         """Write the rows that the array engine would have written by now."""
-        if self._machine.rows >= self._machine.row_limit:
+        if self._machine.rows >= ROWS:
             self._access_rows.write(final=False)
         if history:
             self._write_history()
 
     def _write_history(self) -> None:
-        m, code = self._machine, self._code
+        m = self._machine
         log = Entries(
             m.log_warp[: m.entries],
             m.log_block[: m.entries],
             m.log_masks[: m.entries],
             m.log_repeat[: m.entries],
         )
-        self.rows.history.write_log(log, code.lengths, code.branches)
+        self.rows.history.write_log(log, m.lengths, m.branches)
         m.entries = m.logged = 0
         m.last_entry[:] = -1
 

@@ -4,6 +4,8 @@ A thread has so much of it behind its local variables, and takes it from the fro
 takes it keeps until it restores the stack, or the kernel ends.
 """
 
+from functools import lru_cache
+
 import numpy as np
 
 from ....errors import KernelFault
@@ -12,6 +14,7 @@ from ...ptx.kernel import Immediate, Instruction, Kernel
 from ..array.decoder import Decoder
 from ..array.program import Group, Step
 from ..kernel.recursion import local_bytes
+from ..kernel.same_kernel import KERNELS, Alike, alike
 from ..kernel.source_line import source_line
 from ..lanes import Array
 from .fault import name_lane
@@ -26,7 +29,12 @@ _ALIGN = 8
 
 def stack_bytes(kernel: Kernel) -> int:
     """Return the bytes of a thread's stack, 0 if nothing takes any."""
-    return BYTES if any(i.opcode in OPCODES for i in kernel.instructions) else 0
+    return BYTES if _takes_stack(alike(kernel)) else 0
+
+
+@lru_cache(maxsize=KERNELS)
+def _takes_stack(like: Alike) -> bool:
+    return any(instruction.opcode in OPCODES for instruction in like.kernel.instructions)
 
 
 def decode_stack(decoder: Decoder, instruction: Instruction) -> Step | None:
