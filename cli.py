@@ -16,9 +16,9 @@ INTERRUPTED = 130
 PIPE_CLOSED = 141
 COULD_NOT = 2
 
-GARBAGE = (50_000, 20, 20)
+GARBAGE = (200_000, 20, 20)
 """How seldom Python looks for circles of garbage: at its own pace it goes some hundred times
-through all that is being imported."""
+through all that is being imported, which is fewer objects than these."""
 
 
 def main() -> None:
@@ -31,6 +31,7 @@ def main() -> None:
     status = run(sys.argv[1:])
     if listens:
         signal.signal(signal.SIGINT, _leave)
+    gc.freeze()  # else Python looks for circles in all that was imported, twice, on its way out
     sys.exit(status)
 
 

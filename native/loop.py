@@ -9,19 +9,14 @@ from array import array
 from collections.abc import Callable
 from functools import cache
 from importlib import import_module
-from pathlib import Path
-from types import FunctionType, ModuleType
+from types import ModuleType
 from typing import Any
 
-from ..cache import keep, key_of, load
+from .kept_text import kept_text
 from .loop_expression import CHECKED
 from .loop_text import loop_text
 from .machine_code import compile_assembly
 from .value import Kind, lower, words_of
-
-TEXTS, MOST_BYTES = "loops", 1 << 26
-"""What loops are kept as between runs, in LLVM assembly, and how many bytes of them: to translate
-those of one replay takes a twelfth of a second."""
 
 
 @cache
@@ -75,43 +70,11 @@ def _result(kind: Kind, words: Any) -> Any:
 
 def _text(function: Callable[..., Any], kinds: tuple[Kind, ...]) -> tuple[str, Kind]:
     """Translate a loop, or load what was translated from the same sources before."""
+
+    def make() -> str:
+        text, result = loop_text(function, kinds, "loop")
+        return f"{result!r}\n{text}"
+
     checks = os.environ.get(CHECKED, "")
-    key = key_of(
-        _translator(), _source(function.__module__), function.__name__, repr(kinds), checks
-    )
-    if (kept := load(TEXTS, key)) is not None:
-        told, _, text = kept.decode().partition("\n")
-        return text, ast.literal_eval(told)
-    text, result = loop_text(function, kinds, "loop")
-    keep(TEXTS, key, f"{result!r}\n{text}".encode(), MOST_BYTES)
-    return text, result
-
-
-@cache
-def _translator() -> bytes:
-    """The source of what translates."""
-    return b"".join(path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py")))
-
-
-@cache
-def _source(name: str) -> bytes:
-    """The source of a module, of those that its functions come from, and its constants."""
-    reached: dict[str, bytes] = {}
-    waiting = [name]
-    while waiting:
-        module = import_module(waiting.pop())
-        assert module.__file__ is not None
-        reached[module.__name__] = Path(module.__file__).read_bytes() + _constants(module)
-        functions = [each for each in vars(module).values() if isinstance(each, FunctionType)]
-        own = {f.__module__ for f in functions if f.__module__.startswith(_PACKAGE)}
-        waiting += own - reached.keys()
-    return b"".join(reached[each] for each in sorted(reached))
-
-
-_PACKAGE = f"{__name__.partition('.')[0]}."
-
-
-def _constants(module: ModuleType) -> bytes:
-    """The numbers that a module's names stand for, its own and those that it imports."""
-    told = {n: v for n, v in vars(module).items() if isinstance(v, (int, float, tuple))}
-    return repr(sorted(told.items())).encode()
+    told, _, text = kept_text([function], repr(kinds), checks, make=make).partition("\n")
+    return text, ast.literal_eval(told)

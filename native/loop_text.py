@@ -10,13 +10,15 @@ line.
 
 import ast
 import inspect
-from collections.abc import Callable, Iterable, Sequence
+import os
+from collections.abc import Callable, Sequence
 from functools import cache
 from types import ModuleType
 from typing import Any, TypeAlias
 
 from .control_flow import SYNTAX_LOCK
-from .loop_expression import Expressions, returned
+from .kept_text import kept_text
+from .loop_expression import CHECKED, Expressions, returned
 from .value import Kind, Number, Value, kind_of, kind_said, texts_of, value_of, words_of
 
 _DECLARATIONS = """\
@@ -58,9 +60,14 @@ def _entry(name: str, inner: str, kinds: Sequence[Kind], result: Kind) -> str:
     return f"define void @{name}(ptr %words) {{\n" + "\n".join(lines) + "\n  ret void\n}\n"
 
 
-def translate(exported: Iterable[Callable[..., Any]]) -> str:
+def translate(exported: Sequence[Callable[..., Any]]) -> str:
     """Return assembly with routines: loops that other machine code, or C, calls by their names with
     what their annotations say, integers, and arrays and structures by where they begin."""
+    checks = os.environ.get(CHECKED, "")
+    return kept_text(exported, "routines", checks, make=lambda: _routines(exported))
+
+
+def _routines(exported: Sequence[Callable[..., Any]]) -> str:
     loop = _Loop()
     with SYNTAX_LOCK:
         entries = [_exported(loop, function) for function in exported]

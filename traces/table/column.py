@@ -4,7 +4,6 @@ Nothing is copied where the dtype is the schema's, and what is written never wra
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ...errors import CutraceError
+from ...lazy_dataclass import dataclass
 from .remembered import remembered
 
 
