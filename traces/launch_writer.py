@@ -5,8 +5,8 @@ copy; lists, other integer dtypes (checked for range) and single values that hol
 taken too. The caller may reuse its arrays as soon as a method returns, unless it gave them away.
 """
 
-from collections.abc import Callable, Iterable, Mapping
-from functools import partial
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache, partial
 from pathlib import Path
 from typing import Self
 from weakref import finalize
@@ -76,84 +76,68 @@ class LaunchWriter:
             raise CutraceError(f"{where}: {_difference(table.schema)}")
         self._scribe.ask(partial(self._files["instructions"].put, _file_of(table, where)))
 
-    def patterns(self, active: npt.ArrayLike, offsets: npt.ArrayLike) -> int:
-        """Append address patterns and return the identifier of the first.
+    def put(self, table: str, **columns: npt.ArrayLike) -> int:
+        """Append rows to a table, its columns by name; return the identifier of the first.
+
+        A column whose field in the schema has a `default` may be left out. `paths` have `lengths`
+        (n,): how many entries of the other, flat columns belong to each. `outside` is no table:
+        what lanes did outside of every allocation, as `schema.Outside`.
+        """
+        if table == "outside":
+            self.outside_totals.add(*columns.values())
+            return 0
+        where, names = self._where(table), column_names(table)
+        columns = {**_defaults(table), **columns}
+        if columns.keys() != {*names}:
+            raise CutraceError(f"{where}: columns {[*columns]}, expected {names}")
+        ordered = [columns[name] for name in names]
+        size = _bytes_of(ordered)
+        if table == "paths":
+            make = partial(to_list_batch, PATHS, ordered[0], ordered[1:], where)
+            return self._put(table, make, rows_of(ordered[:1]), size)
+        make = partial(to_batch, TABLES[table], ordered, where)
+        reached = int(np.max(columns["block"], initial=0)) if table == "accesses" else 0
+        return self._put(table, make, rows_of(ordered), size, reached)
+
+    def patterns(self, *columns: npt.ArrayLike, **named: npt.ArrayLike) -> int:
+        """Append address patterns, columns of `PATTERNS` in its order or by name, and return the
+        identifier of the first.
 
         `active` (n,) uint32, bit i for lane i; `offsets` (n, 32) int32, bytes from the address of
         the lowest active lane, 0 for inactive lanes.
         """
-        return self._append("patterns", active, offsets)
+        return self._append("patterns", columns, named)
 
-    def accesses(
-        self,
-        block: npt.ArrayLike,
-        warp: npt.ArrayLike,
-        step: npt.ArrayLike,
-        part: npt.ArrayLike,
-        pc: npt.ArrayLike,
-        space: npt.ArrayLike,
-        base: npt.ArrayLike,
-        pattern: npt.ArrayLike,
-    ) -> None:
-        """Append memory accesses; rows of one warp in the order in which it executed them."""
-        columns = (block, warp, step, part, pc, space, base, pattern)
-        self._append("accesses", *columns, reached=int(np.max(block, initial=0)))
+    def accesses(self, *columns: npt.ArrayLike, **named: npt.ArrayLike) -> None:
+        """Append memory accesses, columns of `ACCESSES` in its order or by name; rows of one warp
+        in the order in which it executed them."""
+        self._append("accesses", columns, named)
 
-    def paths(
-        self,
-        lengths: npt.ArrayLike,
-        blocks: npt.ArrayLike,
-        active: npt.ArrayLike,
-        not_taken: npt.ArrayLike,
-        targets: npt.ArrayLike,
-        repeat: npt.ArrayLike,
+    def paths(self, *columns: npt.ArrayLike, **named: npt.ArrayLike) -> int:
+        """Append n paths and return the identifier of the first: `lengths` (n,), then the columns
+        of `PATHS`, flat."""
+        return self._append("paths", columns, named)
+
+    def control(self, *columns: npt.ArrayLike, **named: npt.ArrayLike) -> None:
+        """Append what warps ran: from their instruction number `step` on, a path; `CONTROL`."""
+        self._append("control", columns, named)
+
+    def lanes_on(self, *columns: npt.ArrayLike, **named: npt.ArrayLike) -> None:
+        """Append sums of lanes whose predicate held, one row for each (block, pc); `LANES_ON`."""
+        self._append("lanes_on", columns, named)
+
+    def texels(self, *columns: npt.ArrayLike, **named: npt.ArrayLike) -> None:
+        """Append texture samples, `TEXELS`; `corner` (n, 32, 4) int32: i, j, k, layer of each
+        lane."""
+        self._append("texels", columns, named)
+
+    def _append(
+        self, table: str, columns: Sequence[npt.ArrayLike], named: Mapping[str, npt.ArrayLike]
     ) -> int:
-        """Append n paths and return the identifier of the first.
-
-        `lengths` (n,) says how many entries of the other, flat columns belong to each path.
-        """
-        columns = (blocks, active, not_taken, targets, repeat)
-        where = self._where("paths")
-        make = partial(to_list_batch, PATHS, lengths, columns, where)
-        return self._put("paths", make, rows_of([lengths]), _bytes_of(columns))
-
-    def control(
-        self, block: npt.ArrayLike, warp: npt.ArrayLike, step: npt.ArrayLike, path: npt.ArrayLike
-    ) -> None:
-        """Append what warps ran: from their instruction number `step` on, a path."""
-        self._append("control", block, warp, step, path)
-
-    def lanes_on(self, block: npt.ArrayLike, pc: npt.ArrayLike, lanes: npt.ArrayLike) -> None:
-        """Append sums of lanes whose predicate held, one row for each (block, pc)."""
-        self._append("lanes_on", block, pc, lanes)
-
-    def texels(
-        self,
-        block: npt.ArrayLike,
-        warp: npt.ArrayLike,
-        step: npt.ArrayLike,
-        pc: npt.ArrayLike,
-        texture: npt.ArrayLike,
-        active: npt.ArrayLike,
-        corner: npt.ArrayLike,
-    ) -> None:
-        """Append texture samples; `corner` (n, 32, 4) int32: i, j, k, layer of each lane."""
-        self._append("texels", block, warp, step, pc, texture, active, corner)
-
-    def outside(
-        self,
-        pc: npt.ArrayLike,
-        lanes: npt.ArrayLike,
-        block: npt.ArrayLike,
-        thread: npt.ArrayLike,
-        address: npt.ArrayLike,
-    ) -> None:
-        """Add what lanes did outside of every allocation: see `schema.Outside`. It is no table."""
-        self.outside_totals.add(pc, lanes, block, thread, address)
-
-    def _append(self, name: str, *columns: npt.ArrayLike, reached: int = 0) -> int:
-        make = partial(to_batch, TABLES[name], columns, self._where(name))
-        return self._put(name, make, rows_of(columns), _bytes_of(columns), reached)
+        in_order = zip(column_names(table), columns, strict=False)
+        if len(columns) > len(column_names(table)):
+            raise CutraceError(f"{self._where(table)}: {len(columns)} columns, expected fewer")
+        return self.put(table, **dict(in_order), **named)
 
     def _put(
         self, name: str, make: Callable[[], pa.RecordBatch], rows: int, size: int, reached: int = 0
@@ -194,6 +178,20 @@ class LaunchWriter:
                 self.close()
         finally:
             self.abandon()
+
+
+@cache
+def _defaults(table: str) -> dict[str, int]:
+    """Return the columns that may be left out, and the value that they have then."""
+    more = {field.name: field.metadata or {} for field in TABLES[table]}
+    return {name: int(said[b"default"]) for name, said in more.items() if b"default" in said}
+
+
+@cache
+def column_names(table: str) -> list[str]:
+    """Return the columns of a table as rows are given; paths have their lengths before."""
+    names: list[str] = TABLES[table].names
+    return ["lengths", *names] if table == "paths" else names
 
 
 def _abandon(files: Mapping[str, TableFile]) -> None:

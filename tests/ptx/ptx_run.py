@@ -24,36 +24,14 @@ class Rows:
 
     def __init__(self) -> None:
         self.seen: list[tuple[str, list[bytes]]] = []
-        self._patterns = 0
-        self._paths = 0
+        self._next = {"patterns": 0, "paths": 0}
 
-    def patterns(self, active: NDArray[Any], offsets: NDArray[Any]) -> int:
-        first, self._patterns = self._patterns, self._patterns + len(active)
-        self._see("patterns", active, offsets)
+    def put(self, table: str, **columns: Any) -> int:
+        self.seen.append((table, [np.asarray(column).tobytes() for column in columns.values()]))
+        first = self._next.get(table, 0)
+        if table in self._next:
+            self._next[table] += len(columns["active" if table == "patterns" else "lengths"])
         return first
-
-    def paths(self, lengths: NDArray[Any], *columns: NDArray[Any]) -> int:
-        first, self._paths = self._paths, self._paths + len(lengths)
-        self._see("paths", lengths, *columns)
-        return first
-
-    def accesses(self, *columns: NDArray[Any]) -> None:
-        self._see("accesses", *columns)
-
-    def control(self, *columns: NDArray[Any]) -> None:
-        self._see("control", *columns)
-
-    def texels(self, *columns: Any) -> None:
-        self._see("texels", *columns)
-
-    def lanes_on(self, *columns: NDArray[Any]) -> None:
-        self._see("lanes_on", *columns)
-
-    def outside(self, *columns: NDArray[Any]) -> None:
-        self._see("outside", *columns)
-
-    def _see(self, table: str, *columns: Any) -> None:
-        self.seen.append((table, [np.asarray(column).tobytes() for column in columns]))
 
 
 def same_under_both(run: Callable[[Rows], list[NDArray[Any]]]) -> list[NDArray[Any]]:

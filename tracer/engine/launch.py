@@ -79,86 +79,17 @@ class Sink(Protocol):
     """Takes rows, as NumPy arrays with the column types of traces/schema.py: they are the sink's
     from then on, and nobody changes them."""
 
-    def patterns(self, active: NDArray[Any], offsets: NDArray[Any]) -> int:
-        """Add patterns (n,), (n, 32); return the identifier of the first."""
+    def put(self, table: str, **columns: Any) -> int:
+        """Add rows to a table, its columns by name; return the identifier of the first.
 
-    def accesses(
-        self,
-        block: NDArray[Any],
-        warp: NDArray[Any],
-        step: NDArray[Any],
-        part: NDArray[Any],
-        pc: NDArray[Any],
-        space: NDArray[Any],
-        base: NDArray[Any],
-        pattern: NDArray[Any],
-    ) -> None:
-        """Add access rows."""
-
-    def paths(
-        self,
-        lengths: NDArray[Any],
-        blocks: NDArray[Any],
-        active: NDArray[Any],
-        not_taken: NDArray[Any],
-        targets: NDArray[Any],
-        repeat: NDArray[Any],
-    ) -> int:
-        """Add ragged rows (flat values, n lengths); return the identifier of the first."""
-
-    def control(
-        self, block: NDArray[Any], warp: NDArray[Any], step: NDArray[Any], path: NDArray[Any]
-    ) -> None:
-        """Add control rows."""
-
-    def texels(
-        self,
-        block: NDArray[Any],
-        warp: NDArray[Any],
-        step: NDArray[Any],
-        pc: int,
-        texture: int,
-        active: NDArray[Any],
-        corner: NDArray[Any],
-    ) -> None:
-        """Add texture samples, all of one instruction and texture."""
-
-    def lanes_on(self, block: NDArray[Any], pc: NDArray[Any], lanes: NDArray[Any]) -> None:
-        """Add sums of lanes whose predicate held."""
-
-    def outside(
-        self,
-        pc: NDArray[Any],
-        lanes: NDArray[Any],
-        block: NDArray[Any],
-        thread: NDArray[Any],
-        address: NDArray[Any],
-    ) -> None:
-        """Add what lanes did outside of every allocation, as schema.Outside has it."""
+        A column may be one value for all rows. `paths` are flat columns and their `lengths`;
+        `outside` is what lanes did outside of every allocation, the fields of schema.Outside.
+        """
 
 
 class Nowhere:
     """A sink that drops every row, for a launch that is run and not recorded."""
 
-    def patterns(self, active: NDArray[Any], offsets: NDArray[Any]) -> int:
-        """Drop patterns."""
+    def put(self, table: str, **columns: Any) -> int:
+        """Drop rows."""
         return 0
-
-    def accesses(self, *columns: NDArray[Any]) -> None:
-        """Drop accesses."""
-
-    def paths(self, *columns: NDArray[Any]) -> int:
-        """Drop paths."""
-        return 0
-
-    def control(self, *columns: NDArray[Any]) -> None:
-        """Drop what warps ran."""
-
-    def texels(self, *columns: Any) -> None:
-        """Drop texture samples."""
-
-    def lanes_on(self, *columns: NDArray[Any]) -> None:
-        """Drop sums of lanes."""
-
-    def outside(self, *columns: NDArray[Any]) -> None:
-        """Drop what lanes did outside of allocations."""

@@ -73,7 +73,7 @@ def run_briefly(program: Program, waves: Callable[[Sink], Iterator[ArrayWave]], 
     """Run waves one after the other; False if that takes long, with memory as it was before."""
     memory = program.memory.global_
     before = memory.used.copy()
-    held, left = _HeldCalls(), [BRIEF]
+    held, left = _HeldRows(), [BRIEF]
     try:
         for wave in waves(held):
             wave.take_budget(_Brief(program.launch.options.max_instructions, left))
@@ -105,55 +105,28 @@ class _Brief(Budget):
             raise LongError
 
 
-class _HeldCalls:
+_NUMBERED = {"patterns": "active", "paths": "lengths"}
+"""Dictionaries, and a column of each with a value a row."""
+
+
+class _HeldRows:
     """A sink that keeps what it is given, with numbers from 0, until it is handed over."""
 
     def __init__(self) -> None:
-        self._calls: list[tuple[str, tuple[Any, ...]]] = []
-        self._patterns = 0
-        self._paths = 0
+        self._held: list[tuple[str, dict[str, Any], int]] = []
+        self._next = dict.fromkeys(_NUMBERED, 0)
 
-    def _hold(self, name: str, *columns: Any) -> None:
-        self._calls.append((name, columns))
-
-    def patterns(self, active: Column, offsets: Column) -> int:
-        """Hold and number patterns."""
-        self._hold("patterns", active, offsets)
-        first, self._patterns = self._patterns, self._patterns + len(active)
+    def put(self, table: str, **columns: Any) -> int:
+        """Hold rows; number those of a dictionary."""
+        first = self._next.get(table, 0)
+        self._held.append((table, columns, first))
+        if table in _NUMBERED:
+            self._next[table] += len(columns[_NUMBERED[table]])
         return first
-
-    def paths(self, lengths: Column, *columns: Column) -> int:
-        """Hold and number paths."""
-        self._hold("paths", lengths, *columns)
-        first, self._paths = self._paths, self._paths + len(lengths)
-        return first
-
-    def accesses(self, *columns: Column) -> None:
-        """Hold accesses."""
-        self._hold("accesses", *columns)
-
-    def control(self, *columns: Column) -> None:
-        """Hold what warps ran."""
-        self._hold("control", *columns)
-
-    def texels(self, *columns: Any) -> None:
-        """Hold texture samples."""
-        self._hold("texels", *columns)
-
-    def lanes_on(self, *columns: Column) -> None:
-        """Hold sums of lanes."""
-        self._hold("lanes_on", *columns)
-
-    def outside(self, *columns: Column) -> None:
-        """Hold what lanes did outside of allocations."""
-        self._hold("outside", *columns)
 
     def hand_over(self, sink: Sink) -> None:
         """Give everything to a sink, which numbers patterns and paths of a launch likewise."""
-        numbered = {"patterns": 0, "paths": 0}
-        for name, columns in self._calls:
-            first = getattr(sink, name)(*columns)
-            if name in numbered:
-                if first != numbered[name]:
-                    raise AssertionError(f"{name} from {numbered[name]} on are numbered {first}")
-                numbered[name] += len(columns[0])
+        for table, columns, first in self._held:
+            given = sink.put(table, **columns)
+            if table in _NUMBERED and given != first:
+                raise AssertionError(f"{table} from {first} on are numbered {given}")

@@ -130,7 +130,10 @@ class MachineRows(AccessRows):
         )
         part = np.repeat(self._site_part[m.run_site[runs]], m.run_count[runs])
         step, base = m.row_step[rows].copy(), m.row_base[rows].copy().view(np.uint64)
-        self.sink.accesses(block, warp, step, part, pc, space, base, pattern)
+        self.sink.put(
+            "accesses", block=block, warp=warp, step=step, part=part, pc=pc, space=space,
+            base=base, pattern=pattern,
+        )  # fmt: skip
         if epoch != patterns.epoch and rows.stop < m.rows:
             later = m.row_pattern[rows.stop : m.rows]
             later[:] = patterns.store.find(*patterns.store.take(later.astype(np.int64)))

@@ -44,10 +44,11 @@ class OutsideRows:
             return
         pcs = sorted(self._found)
         lanes, warps, lane, address = np.array([self._found[pc] for pc in pcs], np.int64).T
-        self._sink.outside(
-            np.array(pcs, np.uint32),
-            lanes,
-            self._block[warps],
-            self._warp[warps].astype(np.int64) * LANES + lane,
-            address - GLOBAL_BASE,
+        self._sink.put(
+            "outside",
+            pc=np.array(pcs, np.uint32),
+            lanes=lanes,
+            block=self._block[warps],
+            thread=self._warp[warps].astype(np.int64) * LANES + lane,
+            address=address - GLOBAL_BASE,
         )

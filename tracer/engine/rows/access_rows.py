@@ -90,7 +90,10 @@ class AccessRows:
         )
         block, warp = self._owners()
         pattern = self.patterns.write(pattern, self.sink)
-        self.sink.accesses(block, warp, step, part, pc, space, base.view(np.uint64), pattern)
+        self.sink.put(
+            "accesses", block=block, warp=warp, step=step, part=part, pc=pc, space=space,
+            base=base.view(np.uint64), pattern=pattern,
+        )  # fmt: skip
         items.clear()
         self._pending = 0
 

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....lazy_dataclass import dataclass
+from ....traces.schema import PATHS
 from ..lanes import Bits
 from ..launch import Sink
 from .history_table import Entries, Shared, share_paths
@@ -92,11 +93,17 @@ class HistoryRows:
             self._write(share_paths(log, len(self._block), lengths, branches))
 
     def _write(self, shared: Shared) -> None:
-        first = self._sink.paths(shared.lengths, *shared.columns)
+        columns = dict(zip(PATHS.names, shared.columns, strict=True))
+        first = self._sink.put("paths", lengths=shared.lengths, **columns)
         ran = shared.path >= 0
         who: Any = slice(None) if ran.all() else ran
-        path = (shared.path[who] + first).astype(np.uint32)
-        self._sink.control(self._block[who], self._warp[who], self._steps[who].copy(), path)
+        self._sink.put(
+            "control",
+            block=self._block[who],
+            warp=self._warp[who],
+            step=self._steps[who].copy(),
+            path=(shared.path[who] + first).astype(np.uint32),
+        )
         self._steps += shared.steps
 
     def _one_for_all(self) -> Entries:

@@ -67,7 +67,8 @@ class PatternTable:
         return names
 
     def _hand_over(self, fresh: NDArray[np.int64], sink: Sink) -> None:
-        first = sink.patterns(*self.store.take(fresh))
+        active, offsets = self.store.take(fresh)
+        first = sink.put("patterns", active=active, offsets=offsets)
         if first != self._written:
             raise AssertionError(f"pattern {self._written} was given the identifier {first}")
         self._written += len(fresh)

@@ -48,7 +48,10 @@ class WaveRows:
         active: Bits, corner: NDArray[np.int32],
     ) -> None:  # fmt: skip
         """Write texture samples of warps (n,): active masks (n,), corners (n, 32, 4)."""
-        self._sink.texels(self._block[warps], self._warp[warps], step, pc, texture, active, corner)
+        self._sink.put(
+            "texels", block=self._block[warps], warp=self._warp[warps], step=step, pc=pc,
+            texture=texture, active=active, corner=corner,
+        )  # fmt: skip
 
     def finish(self) -> None:
         """Write all that waits at the end of the wave."""
@@ -61,5 +64,5 @@ class WaveRows:
             blocks = np.flatnonzero(lanes)
             if blocks.size:
                 pcs = np.full(len(blocks), pc, dtype=np.uint32)
-                warps_a_block = len(self._block) // len(lanes)
-                self._sink.lanes_on(self._block[blocks * warps_a_block], pcs, lanes[blocks])
+                block = self._block[blocks * (len(self._block) // len(lanes))]
+                self._sink.put("lanes_on", block=block, pc=pcs, lanes=lanes[blocks])

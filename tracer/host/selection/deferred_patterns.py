@@ -1,6 +1,5 @@
 """Deferred dictionary entries: patterns and paths written only when a kept row refers to them."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -61,7 +60,8 @@ class SparePatterns:
         missing = self._numbers.missing(numbers)
         if len(missing):
             active, offsets = self._spill.take(missing.astype(np.int64))
-            first = self._sink.patterns(active, np.ascontiguousarray(offsets))
+            offsets = np.ascontiguousarray(offsets)
+            first = self._sink.put("patterns", active=active, offsets=offsets)
             self._numbers.set(missing, first)
         return self._numbers.places(numbers)
 
@@ -77,13 +77,13 @@ class SparePaths:
         self._numbers = _Numbers()
         self._first = 0
         self._starts: NDArray[np.int64] = np.zeros(1, np.int64)
-        self._columns: tuple[NDArray[Any], ...] = ()
+        self._columns: dict[str, NDArray[Any]] = {}
 
-    def add(self, lengths: NDArray[Any], columns: Sequence[NDArray[Any]]) -> int:
+    def add(self, lengths: NDArray[Any], **columns: NDArray[Any]) -> int:
         """Number paths given as lengths (n,) and flat columns; return the number of the first."""
         self._first = self._numbers.give(len(lengths))
         self._starts = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
-        self._columns = tuple(columns)
+        self._columns = columns
         return self._first
 
     def write(self, numbers: Ids) -> Ids:
@@ -100,5 +100,5 @@ class SparePaths:
         ends = np.cumsum(lengths)
         shift = np.repeat(self._starts[which] - (ends - lengths), lengths)
         flat = shift + np.arange(int(ends[-1]))
-        columns = [column[flat] for column in self._columns]
-        return self._sink.paths(lengths.astype(np.uint32), *columns)
+        columns = {name: column[flat] for name, column in self._columns.items()}
+        return self._sink.put("paths", lengths=lengths.astype(np.uint32), **columns)

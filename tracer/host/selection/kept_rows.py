@@ -15,8 +15,6 @@ from ....traces.schema import Kept, Space
 from ...engine.launch import Sink
 from .deferred_patterns import SparePaths, SparePatterns
 
-Columns = NDArray[Any]
-
 
 def drops_nothing(kept: Kept) -> bool:
     """Whether all that is run is kept: also of a sample, if its blocks alone are run."""
@@ -34,65 +32,44 @@ class KeptRows:
         self._patterns = SparePatterns(sink)
         self._paths = SparePaths(sink)
 
-    def patterns(self, active: Columns, offsets: Columns) -> int:
-        """Number patterns."""
-        return self._patterns.add(active, offsets)
+    def put(self, table: str, **columns: Any) -> int:
+        """Number patterns and paths; write the other rows that are kept, after those they name."""
+        match table:
+            case "patterns":
+                return self._patterns.add(**columns)
+            case "paths":
+                return self._paths.add(**columns)
+            case "outside":  # it is told whatever is kept
+                return self._sink.put(table, **columns)
+        keep = self._keeps(table, columns)
+        if keep is not None and keep.any():
+            kept = {n: c[keep] if isinstance(c, np.ndarray) else c for n, c in columns.items()}
+            if table == "accesses":
+                kept["pattern"] = self._patterns.write(kept["pattern"])
+            elif table == "control":
+                kept["path"] = self._paths.write(kept["path"])
+            self._sink.put(table, **kept)
+        return 0
 
-    def accesses(
-        self, block: Columns, warp: Columns, step: Columns, part: Columns, pc: Columns,
-        space: Columns, base: Columns, pattern: Columns,
-    ) -> None:  # fmt: skip
-        """Write the accesses that are kept, after their patterns."""
-        keep = self._of_warps(block, warp) & self._pcs[pc]
-        if len(self._spaces):
-            keep &= np.isin(space, self._spaces)
-        if not keep.any():
-            return
-        number = self._patterns.write(pattern[keep])
-        self._sink.accesses(
-            block[keep], warp[keep], step[keep], part[keep], pc[keep], space[keep], base[keep],
-            number,
-        )  # fmt: skip
+    def _keeps(self, table: str, columns: dict[str, Any]) -> NDArray[np.bool_] | None:
+        """Return which rows are kept, None for none; a part of a block's warps has no sum of
+        lanes."""
+        kept, block = self._kept, columns["block"]
+        if table == "lanes_on":
+            whole = kept.control and kept.rows and not kept.warps
+            return keeps_blocks(kept, block) if whole else None
+        of_warps = self._of_warps(block, columns["warp"])
+        if table == "control":
+            return of_warps if kept.control else None
+        keep: NDArray[np.bool_] = of_warps & self._pcs[columns["pc"]]
+        if not len(self._spaces):
+            return keep
+        if table == "texels":
+            return keep if Space.TEXTURE in kept.spaces else None
+        keep &= np.isin(columns["space"], self._spaces)
+        return keep
 
-    def paths(
-        self, lengths: Columns, blocks: Columns, active: Columns, not_taken: Columns,
-        targets: Columns, repeat: Columns,
-    ) -> int:  # fmt: skip
-        """Number paths."""
-        return self._paths.add(lengths, (blocks, active, not_taken, targets, repeat))
-
-    def control(self, block: Columns, warp: Columns, step: Columns, path: Columns) -> None:
-        """Write what the warps that are kept ran, after their paths."""
-        keep = self._of_warps(block, warp)
-        if self._kept.control and keep.any():
-            path = self._paths.write(path[keep])
-            self._sink.control(block[keep], warp[keep], step[keep], path)
-
-    def texels(
-        self, block: Columns, warp: Columns, step: Columns, pc: int, texture: int,
-        active: Columns, corner: Columns,
-    ) -> None:  # fmt: skip
-        """Write the texture samples that are kept."""
-        keep = self._of_warps(block, warp) & self._pcs[pc]
-        if len(self._spaces) and Space.TEXTURE not in self._kept.spaces:
-            return
-        if keep.any():
-            self._sink.texels(
-                block[keep], warp[keep], step[keep], pc, texture, active[keep], corner[keep]
-            )
-
-    def lanes_on(self, block: Columns, pc: Columns, lanes: Columns) -> None:
-        """Write the sums of the blocks that are kept; a part of a block's warps has no sum."""
-        if self._kept.control and self._kept.rows and not self._kept.warps:
-            keep = keeps_blocks(self._kept, block)
-            if keep.any():
-                self._sink.lanes_on(block[keep], pc[keep], lanes[keep])
-
-    def outside(self, *columns: Columns) -> None:
-        """Hand on what lanes did outside of allocations: it is told whatever is kept."""
-        self._sink.outside(*columns)
-
-    def _of_warps(self, block: Columns, warp: Columns) -> NDArray[np.bool_]:
+    def _of_warps(self, block: NDArray[Any], warp: NDArray[Any]) -> NDArray[np.bool_]:
         """Return which rows are of warps that are kept."""
         if not self._kept.rows:
             return np.zeros(len(block), np.bool_)

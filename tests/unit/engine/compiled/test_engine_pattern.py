@@ -15,7 +15,8 @@ class Sink:
     def __init__(self) -> None:
         self.rows: list[tuple[int, int]] = []
 
-    def patterns(self, active: NDArray[Any], offsets: NDArray[Any]) -> int:
+    def put(self, table: str, active: NDArray[Any], offsets: NDArray[Any]) -> int:
+        assert table == "patterns"
         first = len(self.rows)
         self.rows += [(int(a), int(o[1])) for a, o in zip(active, offsets, strict=True)]
         return first
