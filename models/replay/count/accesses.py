@@ -25,7 +25,7 @@ from ..stages import Answers, Stages
 from .counts import Groups, Ledger, group_rows
 from .tally import SLICE, Distinct, Tally, join
 
-HELD = 1 << 16
+HELD = 1 << 15
 """Distinct rows that are kept before the models are asked about them."""
 ASKED = 1 << 12
 """Rows that a model is asked about at a time: 2 MiB of addresses."""

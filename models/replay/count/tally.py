@@ -27,8 +27,8 @@ from . import counting
 
 READ = ("block", "pc", "space", "base", "pattern")
 """The columns of ACCESSES that count where no order does."""
-SLICE = 1 << 17
-"""Rows that are numbered at a time: as many as a trace mostly has in a batch."""
+SLICE = 1 << 16
+"""Rows that are numbered at a time: half as many as a trace mostly has in a batch."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -71,6 +71,12 @@ class DistinctRows:
         self._found = np.empty((3, POOLED + self.most), np.int64)
         self._slots = np.full(2 << (POOLED + self.most).bit_length(), NONE, np.int32)
 
+    @property
+    def width(self) -> int:
+        """How many requests a distinct row has, in the mean, at the stage that hears most."""
+        requests = max((len(pool.kind) for pool in self.pools.values()), default=0)
+        return requests // max(1, self._asked)
+
     def choose(
         self,
         order: Ints,

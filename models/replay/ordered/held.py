@@ -25,11 +25,11 @@ from . import held_rows as plain
 
 ROW = np.dtype(
     [
-        *(("block", "<u4"), ("interval", "<u4"), ("since", "<u4"), ("pattern", "<u4")),
-        *(("base", "<i8"), ("group", "<u4"), ("warp", "<u2"), ("none", "<u2")),
+        *(("base", "<i8"), ("pattern", "<u4"), ("group", "<u4")),
+        *(("block", "<u4"), ("warp", "<u2"), ("none", "<u2")),
     ]
 )
-"""A row that is held: 32 bytes that lie together, since rows are taken in another order."""
+"""A row that is held: 24 bytes that lie together, since rows are taken in another order."""
 FEW = 1 << 9
 """Groups that there is room for at first."""
 
@@ -93,7 +93,6 @@ class Held:
     _rows: Any = field(init=False)
     _keys: Ints = field(init=False)
     _seated: tuple[Ints, ...] = field(init=False)
-    _has_keys: bool = True
     _scopes: NDArray[np.uint8] = field(init=False)
     _cuts: Ints = field(init=False)
 
@@ -101,7 +100,7 @@ class Held:
         """Place the blocks, and have room: what is not used of it takes no memory."""
         order = self.track.order
         self._rows = aligned(self.room, ROW)
-        self._keys = np.empty(self.room if order.widths else 0, np.int64)
+        self._keys = np.empty(self.room, np.int64)
         self._seated = order.wave, order.slot, order.sm, order.turns
         self.groups = Groups(len(self.zones.names))
         self._scopes = self.track.placement.scope(np.arange(self.track.placement.blocks))
@@ -130,10 +129,8 @@ class Held:
     ) -> int:
         groups = self.groups
         held = tuple(self._rows[name][self.many :] for name in plain.FIELDS)
-        head = np.array([groups.many, 0, self.lowest, 0])
+        head = np.array([groups.many, 0, self.lowest])
         order = self.track.order
-        keys = self._keys[self.many :] if loops is not plain else self._keys[:0]
-        self._has_keys = bool(len(keys) and (self._has_keys or not self.many))
         sites = self.sites.kind, self.sites.width
         told: Any = rows, named[1:], sites, reaches.ends, self._cuts, self._scopes, self.heard
         told = *told, self._seated, (*(order.widths or (0, 0, 0, 0)), order.warps)
@@ -141,8 +138,7 @@ class Held:
         table = groups.slots, groups.keys, groups.near
         if loops is plain:
             told = as_lists(told)
-        start = int(loops.hold(told, table, head, held, keys, start))
-        self._has_keys &= not head[plain.BEYOND]
+        start = int(loops.hold(told, table, head, held, self._keys[self.many :], start))
         groups.many, self.lowest = int(head[0]), int(head[2])
         if reaches.are_places:
             pattern = held[plain.FIELDS.index("pattern")][: int(head[1])]
@@ -160,11 +156,11 @@ class Held:
         key = self.groups.key(site, zone, self._scopes[block].astype(np.int64), alone)
         self._make_room(len(block))
         room = self._rows[self.many : self.many + len(block)]
-        columns = block, warp, interval, since, number, plain.SAMPLED, self.groups.number(key)
+        columns = block, warp, number, plain.SAMPLED, self.groups.number(key)
         for name, column in zip(plain.FIELDS, columns, strict=True):
             room[name] = column
+        self._keys[self.many :][: len(block)] = self._sorted_by(block, warp, interval, since)
         self.many += len(block)
-        self._has_keys = False
         self.lowest = min(self.lowest, int(block.min(initial=FAR)))
 
     def _make_room(self, rows: int) -> None:
@@ -172,10 +168,17 @@ class Held:
             larger = aligned(max(self.many + rows, 2 * len(self._rows)), ROW)
             _words(larger)[: self.many] = _words(self._rows)[: self.many]
             self._rows = larger
-            if self.track.order.widths:
-                self._keys = np.append(
-                    self._keys[: self.many], np.empty(len(larger) - self.many, np.int64)
-                )
+            more = np.empty(len(larger) - self.many, np.int64)
+            self._keys = np.append(self._keys[: self.many], more)
+
+    def _sorted_by(self, block: Ints, warp: Ints, interval: Ints, since: Ints) -> Ints:
+        """Return what `held_rows.hold` says in `keys`."""
+        order = self.track.order
+        if order.widths is None:
+            return interval.astype(np.int64) << turns.STEP_BITS | since
+        turn = order.turns[order.slot[block] * order.warps + warp]
+        place = order.wave[block], interval.astype(np.int64), since.astype(np.int64), turn
+        return np.asarray(turns.key_of(*place, order.sm[block], order.widths), np.int64)
 
     def columns(self) -> tuple[NDArray[Any], ...]:
         """Return the rows, a column for each of FIELDS."""
@@ -183,17 +186,27 @@ class Held:
 
     def order(self, done: int) -> Iterator[Ints]:
         """Yield the numbers of the rows of waves before `done`, in the order they happen in."""
-        rows, order = self.columns()[:4], self.track.order
-        if (loops := compile_if_worth(turns, self.many)) is not None:
-            keys = self._keys[: self.many]
-            found = order.order_runs(loops, keys, done) if self._has_keys else None
-            if found is None and (alone := order.order_compiled(loops, rows, done)) is not None:
-                found = iter([alone])
+        order, keys = self.track.order, self._keys[: self.many]
+        loops = compile_if_worth(turns, self.many)
+        if loops is not None and order.widths:
+            found = order.order_runs(loops, keys, done)
             if found is not None:
                 yield from found
                 return
-        ready = np.flatnonzero(order.wave[rows[0]] < done)
-        yield ready[order.order(*(column[ready].astype(np.int64) for column in rows))]
+        block, warp = self.columns()[:2]
+        rows = block, warp, *self._intervals(keys)
+        alone = None if loops is None else order.order_compiled(loops, rows, done)
+        if alone is None:
+            ready = np.flatnonzero(order.wave[block] < done)
+            alone = ready[order.order(*(column[ready].astype(np.int64) for column in rows))]
+        yield alone
+
+    def _intervals(self, keys: Ints) -> tuple[Ints, Ints]:
+        """Return the interval of each row, and the instructions since it began."""
+        widths = self.track.order.widths
+        if widths is None:
+            return keys >> turns.STEP_BITS, keys & (1 << turns.STEP_BITS) - 1
+        return turns.parts_of(keys, widths)
 
     def drop(self, done: int) -> None:
         """Hold the rows of waves before `done` no longer."""
@@ -204,8 +217,7 @@ class Held:
         kept = np.flatnonzero(self.track.order.wave[block] >= done)
         words, self.many = _words(self._rows), len(kept)
         words[: len(kept)] = words[kept]
-        if self._has_keys:
-            self._keys[: len(kept)] = self._keys[kept]
+        self._keys[: len(kept)] = self._keys[kept]
         self.lowest = int(block[: len(kept)].min()) if self.many else FAR
 
 

@@ -9,22 +9,23 @@ so that `compiled.py` can compile the loops.
   ((site * zones + zone) * scopes + scope) * 2 + mixed. `slots` are places in `keys`, or NONE, twice
   as many; `near` (scopes,) are the groups of neighbouring rows.
 - `seated`: (wave, slot, sm), each (blocks,), and when each seat has its turn, (seats,). `bits`
-  are those of a key, as `schedule/turns.py` has it, and the warps of a block.
+  are those of a key, as `schedule/turns.py` has it, and the warps of a block; all 0 but the last
+  where rows are not sorted by keys.
 - `told`: rows, named, sites, reach, zones, scopes, heard, seated and bits.
-- `head`: how many groups there are, how many rows are held, the lowest block of these, and bits
-  that there was no room for in the keys.
-- `held`: FIELDS of each row, each (n,). `keys` (n,): what each is sorted by; empty if by no key.
+- `head`: how many groups there are, how many rows are held, and the lowest block of these.
+- `held`: FIELDS of each row, each (n,). `keys` (n,): what each is sorted by; where that is no key,
+  its interval and, in the last STEP_BITS, `since`.
 """
 
 from typing import Any
 
 from ....native.intrinsic import prefetch
 from ..count.counting import FAR, NONE, SPACE_SHIFT, SPACES, SPREAD, find_zone
-from ..schedule.turns import TURN_BITS, key_of
+from ..schedule.turns import STEP_BITS, key_of
 
-FIELDS = ("block", "warp", "interval", "since", "base", "pattern", "group")
+FIELDS = ("block", "warp", "base", "pattern", "group")
 MADE = ("number", "shift", "group")
-GROUPS, HELD, LOWEST, BEYOND = 0, 1, 2, 3
+GROUPS, HELD, LOWEST = 0, 1, 2
 WORTH = 1 << 12
 """Rows from which on the compiled loops pay; caches, if a device has any, load a compiler before so
 many have come."""
@@ -46,7 +47,7 @@ def hold(told: Any, groups: Any, head: Any, held: Any, keys: Any, begin: int) ->
     lows, highs = reach
     near = groups[2]
     waves, slots, sms, turns = seated
-    seat_of, wave, seat, sm, beyond = NONE, 0, 0, 0, head[BEYOND]
+    seat_of, wave, seat, sm = NONE, 0, 0, 0
     pc, space, pattern, site, mixed = NONE, NONE, NONE, 0, 0
     zone, start, end, lowest, highest = 0, FAR, FAR, FAR, -FAR
     least, many = head[LOWEST], head[HELD]
@@ -78,27 +79,26 @@ def hold(told: Any, groups: Any, head: Any, held: Any, keys: Any, begin: int) ->
             scope = scopes[block]
             if near[scope] < 0:
                 if 2 * head[GROUPS] >= len(groups[0]):
-                    head[HELD], head[LOWEST], head[BEYOND] = many, least, beyond
+                    head[HELD], head[LOWEST] = many, least
                     return row
                 key = ((site * len(zones) + zone) * len(near) + scope) * 2 + mixed
                 near[scope] = find_group(groups, head, key)
             least = min(least, block)
             held[0][many] = block
             held[1][many] = warps[row]
-            held[2][many] = intervals[row]
-            held[3][many] = sinces[row]
-            held[4][many] = base
-            held[5][many] = pattern
-            held[6][many] = near[scope]
-            if len(keys):
+            held[2][many] = base
+            held[3][many] = pattern
+            held[4][many] = near[scope]
+            if bits[1]:
                 if block != seat_of:
                     seat_of, wave, sm = block, waves[block], sms[block]
                     seat = slots[block] * bits[4]
-                interval, since, turn = intervals[row], sinces[row], turns[seat + warps[row]]
-                beyond |= interval >> bits[0] | (since >> TURN_BITS) >> bits[1]
-                keys[many] = key_of(wave, interval, since, turn, sm, bits)
+                turn = turns[seat + warps[row]]
+                keys[many] = key_of(wave, intervals[row], sinces[row], turn, sm, bits)
+            else:
+                keys[many] = intervals[row] << STEP_BITS | sinces[row]
             many += 1
-    head[HELD], head[LOWEST], head[BEYOND] = many, least, beyond
+    head[HELD], head[LOWEST] = many, least
     return len(pcs)
 
 
@@ -137,7 +137,7 @@ def choose(
 
     Returns how many distinct rows there are, and how many rows of texels.
     """
-    blocks, warps, _, _, bases, patterns, groups = held
+    blocks, warps, bases, patterns, groups = held
     sms, slots_of, resident, many_warps, local_bytes = seats
     kinds, begins, are_local = windows
     slots, found, head = table

@@ -32,11 +32,10 @@ from .line import Line, assembly_line, read_ahead
 if TYPE_CHECKING:
     from ....traces.reader import LaunchTrace
 
-TAKEN = 1 << 17
+TAKEN, REQUESTS = 1 << 17, 1 << 18
+"""Rows in order that are sent through the stages at a time, and about how many requests."""
 AT_RANDOM, FRESH = 1 << 13, 4
-"""Rows in order that are sent through the stages at a time; and of rows of which one in FRESH is
-unlike all before: such have many requests, for all of which there must be room.
-"""
+"""Rows at a time at first, and where one in FRESH is unlike all before: such have many requests."""
 HELD = 1 << 21
 """Rows that are held at most: those of a wave with more are put in order so many at a time."""
 READ = 1 << 18
@@ -124,7 +123,8 @@ class Ordering:
             held = self._held.columns()
             chosen = self._distinct.choose(rows, held, self._unit_of_block, windows)
             is_random = chosen.fresh * FRESH > len(rows)
-            self._taken = AT_RANDOM if is_random else min(TAKEN, 2 * self._taken)
+            most = max(AT_RANDOM, REQUESTS // max(1, self._distinct.width))
+            self._taken = AT_RANDOM if is_random else min(TAKEN, most, 2 * self._taken)
             flows = flows_of(self._distinct.pools, sampled, chosen)
             batch = self._rebuild(rows, chosen)
             if self.line is None or self._wanted:
@@ -183,7 +183,7 @@ class Ordering:
         known = (
             np.flatnonzero(chosen.rows["number"] >= 0) if self._wanted else np.zeros(0, np.int64)
         )
-        _, _, _, _, base, pattern, group = (c[rows[known]] for c in self._held.columns())
+        _, _, base, pattern, group = (c[rows[known]] for c in self._held.columns())
         kind = self._windows()[0][group]
         made = self.shapes.rebuild(self.track.kinds, kind, base, pattern.astype(np.int64))
         return replace(made, row=known)

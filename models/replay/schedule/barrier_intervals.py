@@ -45,6 +45,11 @@ class Intervals:
         """(w,): the linear index of the block that each warp belongs to."""
         return self.warps // self.recorded.launch.warps
 
+    @cached_property
+    def most(self) -> int:
+        """The most barriers that any warp has passed."""
+        return int((self._before + self._own).max(initial=0))
+
     def locate(self, block: Ints, warp: Ints) -> Ints:
         """Return the place in `warps` of the warps of rows, (n,)."""
         number = block * self.recorded.launch.warps + warp
@@ -140,11 +145,15 @@ class Intervals:
         return (self._ordered["place"] << _STEP_BITS) + self._ordered["step"]
 
     @cached_property
+    def _own(self) -> Ints:
+        """For each row of `_ordered` the barriers that its path passes."""
+        first, path = self.recorded.paths["blocks first"], self._ordered["path"]
+        return np.asarray(self._passed[first[path + 1]] - self._passed[first[path]], np.int64)
+
+    @cached_property
     def _before(self) -> Ints:
         """For each row of `_ordered` the barriers that its warp had passed before."""
-        first, path = self.recorded.paths["blocks first"], self._ordered["path"]
-        own = self._passed[first[path + 1]] - self._passed[first[path]]
-        total = np.cumsum(own) - own
+        total = np.cumsum(self._own) - self._own
         opens = np.searchsorted(self._ordered["place"], self._ordered["place"])
         return np.asarray(total - total[opens], np.int64)
 

@@ -42,11 +42,9 @@ that wait for what a load brings.
 
 MOST_BITS = 63
 """Bits of a number that rows are sorted by."""
-LEAST_BITS = 8
-"""Bits that there have to be for an interval, and for a turn's number."""
 RUN = 16
 """Rows of a run, in the mean, from which on runs are put in order by themselves."""
-TOGETHER = 1 << 18
+TOGETHER = 1 << 17
 """Rows of runs that are put in order before they are sent on."""
 
 STRAY = 16
@@ -103,17 +101,16 @@ class Schedule:
 
     @cached_property
     def widths(self) -> tuple[int, int, int, int] | None:
-        """The bits of what `turns.key_of` makes a key of, as many as there are for an interval and
-        a turn's number; None where keys do not say the order.
+        """The bits of what `turns.key_of` makes a key of, as many as any interval, turn, seat and
+        SM may have; None where keys do not say the order, or have no room for these.
         """
         last = int(self.wave.max(initial=0)), self.resident * self.warps - 1
         wave, seat, sm = (number.bit_length() for number in (*last, int(self.sm.max(initial=0))))
-        rest = MOST_BITS - wave - seat - turns.TURN_BITS - sm
-        is_wide = seat + turns.TURN_BITS + sm > MOST_BITS - turns.ROW_BITS
-        if self.policy != SCHEDULES[0] or rest < 2 * LEAST_BITS or is_wide:
-            return None
-        interval = 0 if self.intervals is None else rest // 2
-        return interval, rest - interval, seat, sm
+        interval = 0 if self.intervals is None else self.intervals.most.bit_length()
+        turn = turns.STEP_BITS - turns.TURN_BITS
+        low = seat + turns.TURN_BITS + sm
+        has_room = wave + interval + turn + low <= MOST_BITS and low <= MOST_BITS - turns.ROW_BITS
+        return (interval, turn, seat, sm) if has_room and self.policy == SCHEDULES[0] else None
 
     def order_runs(self, loops: ModuleType, keys: Ints, done: int) -> Iterator[Ints] | None:
         """Return what `order` does, of rows of waves before `done`, by their keys, (n,), about

@@ -17,8 +17,8 @@ TURN_BITS, DIGIT = 2, 11
 FAR, NONE = 1 << 62, -1
 WORTH = 1 << 12
 """Rows from which on the compiled loops pay."""
-ROW_BITS = 32
-"""Bits of a row's number below what it is sorted by."""
+ROW_BITS, STEP_BITS = 32, 32
+"""Bits of a row's number below what it is sorted by, and of a step."""
 
 
 def measure(rows: Any, seated: Any, done: int) -> tuple[int, int, int, int, int, int, int]:
@@ -61,13 +61,21 @@ def pack(
             many += 1
 
 
-def key_of(wave: int, interval: int, since: int, turn: int, sm: int, widths: Any) -> int:
-    """Return what a row is sorted by; `widths` are the bits of an interval, of a turn's number, of
-    a seat's place among all, `turn`, and of an SM.
+def key_of(wave: Any, interval: Any, since: Any, turn: Any, sm: Any, widths: Any) -> Any:
+    """Return what a row, or each of arrays of them, is sorted by; `widths` are the bits of an
+    interval, of a turn's number, of a seat's place among all, `turn`, and of an SM.
     """
     key = (wave << widths[0] | interval) << widths[1] | since >> TURN_BITS
     key = (key << widths[2] | turn) << TURN_BITS | since & (1 << TURN_BITS) - 1
-    return key << widths[3] | sm  # type: ignore[no-any-return]
+    return key << widths[3] | sm
+
+
+def parts_of(key: Any, widths: Any) -> tuple[Any, Any]:
+    """Return the interval of a key, or of an array of them, and the instructions since it began."""
+    interval, turn, seat, sm = widths
+    rest = key >> seat + TURN_BITS + sm
+    since = (rest & (1 << turn) - 1) << TURN_BITS | key >> sm & (1 << TURN_BITS) - 1
+    return rest >> turn & (1 << interval) - 1, since
 
 
 def find_runs(keys: Any, low: int, tops: Any, begins: Any) -> int:

@@ -22,6 +22,7 @@ class Barriers:
     """Intervals as they are asked for: every warp meets a barrier each `every` steps."""
 
     every: int
+    most: int = 1 << 13
 
     def locate(self, block: Any, warp: Any) -> Any:
         """Where a warp's barriers are told: here the same for all."""
