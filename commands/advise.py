@@ -1,16 +1,15 @@
 """`cutrace advise`: what to change in a kernel, with the line, the evidence and what it gains."""
 
 from dataclasses import replace
-from typing import Annotated
 
 import typer
 
 from ..models.replay.options import ReplayOptions
 from .options.command_line import typed
-from .options.complete import formats, starting
 from .options.quote import quote
 from .options.recording import Recording, records
 from .options.replay import first_line, replays, with_devices
+from .options.tabular import ReportFormat
 from .options.view import view_here
 from .running.advice import advise_here
 from .running.asked import behind, launches_asked, trace_asked
@@ -32,12 +31,7 @@ def command(
     replay: ReplayOptions,
     recording: Recording,
     source: SourceOrProgram = None,
-    format: Annotated[
-        str,
-        typer.Option(
-            metavar="table|csv|json|md", autocompletion=starting(formats), help="How to print it."
-        ),
-    ] = "table",
+    format: ReportFormat = "table",
 ) -> str:
     """Say what to change in a kernel, where, what shows it, and what it gains at most."""
     from ..analyzer.report import check_format

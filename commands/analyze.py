@@ -8,10 +8,11 @@ import typer
 from ..errors import CutraceError
 from ..models.replay.options import ReplayOptions
 from .options.command_line import typed
-from .options.complete import counters, formats, last_of, starting
+from .options.complete import counters, starting
 from .options.quote import quote
 from .options.recording import Recording, records
 from .options.replay import first_line, replays, with_devices
+from .options.tabular import Counters, ReportFormat
 from .options.view import view_here
 from .running.advice import advise_here, best_advice
 from .running.asked import behind, launches_asked, trace_asked
@@ -37,15 +38,7 @@ def command(
     replay: ReplayOptions,
     recording: Recording,
     source: SourceOrProgram = None,
-    names: Annotated[
-        str | None,
-        typer.Option(
-            *("--counters", "--metrics"),
-            metavar="NAME,...",
-            autocompletion=last_of(counters),
-            help="Show these counters only, zeros too.",
-        ),
-    ] = None,
+    names: Counters = None,
     by: Annotated[
         str,
         typer.Option(
@@ -66,12 +59,7 @@ def command(
         float | None,
         typer.Option(metavar="PERCENT", help="Leave out rows with less of every counter."),
     ] = None,
-    format: Annotated[
-        str,
-        typer.Option(
-            metavar="table|csv|json|md", autocompletion=starting(formats), help="How to print it."
-        ),
-    ] = "table",
+    format: ReportFormat = "table",
     every: Annotated[
         bool, typer.Option("--all", help="Show every counter, not the limit alone.")
     ] = False,

@@ -10,10 +10,10 @@ import typer
 from ..errors import CutraceError
 from ..models.replay.options import ReplayOptions
 from .options.command_line import typed
-from .options.complete import counters, last_of
 from .options.quote import quote
 from .options.recording import Recording
 from .options.replay import first_line, replays, with_devices
+from .options.tabular import Counters, ReportFormat
 from .options.view import view_here
 from .running.asked import behind, launches_asked, trace_asked
 from .running.program import TakesProgram, program_of
@@ -43,23 +43,13 @@ def command(
     baseline: Annotated[
         str | None, typer.Option(metavar="NAME", help="Compare with this one, not the first.")
     ] = None,
-    names: Annotated[
-        str | None,
-        typer.Option(
-            *("--counters", "--metrics"),
-            metavar="NAME,...",
-            autocompletion=last_of(counters),
-            help="Show these counters only, equal ones too.",
-        ),
-    ] = None,
+    names: Counters = None,
     launch: Annotated[
         list[str] | None,
         typer.Option(metavar="N|N-M,...", help="These launches alone, by their numbers."),
     ] = None,
     by: Annotated[str, typer.Option(metavar="launch|line", help="What is compared.")] = "launch",
-    format: Annotated[
-        str, typer.Option(metavar="table|csv|json|md", help="How to print it.")
-    ] = "table",
+    format: ReportFormat = "table",
 ) -> str:
     """Compare variants of a kernel: differences, ratios, the best marked."""
     from ..analyzer.comparison.comparison import compare_profiles

@@ -14,6 +14,7 @@ from .options.gallery import suites
 from .options.quote import quote
 from .options.replay import replays, with_devices
 from .options.screen import has_colour, width
+from .options.tabular import ReportFormat
 
 PANEL = "Compare"
 EXAMPLES = (
@@ -50,9 +51,7 @@ def command(
             " or in a partition of Slurm's.",
         ),
     ] = None,
-    format: Annotated[
-        str, typer.Option(metavar="table|csv|json|md", help="How to print the summary.")
-    ] = "table",
+    format: ReportFormat = "table",
 ) -> str:
     """Record every variant of a suite in every size, and write one tidy table."""
     from ..analyzer.comparison.comparison_report import check_format, render

@@ -32,15 +32,15 @@ RATIOS = frozenset({"ratio", "FLOP/byte", "FLOP/word"})
 class Verdict:
     """One limit on one launch: `value` is None where there was nothing to divide.
 
-    `place` is the line, of a limit that is broken the one that costs most, with its `text` and
-    the sentence `why` of its worst access; empty where there is none.
+    `place` is the line, of a limit that is broken the one that costs most (None: no line), with its
+    `text` and the sentence `why` of its worst access.
     """
 
     entry: Entry
     limit: Limit
     launch: LaunchProfile
     value: Value
-    place: str = ""
+    place: Place | None = None
     text: str = ""
     why: str = ""
 
@@ -184,7 +184,7 @@ class Checker:
             limit,
             launch,
             verdict.value,
-            str(chosen) if chosen else "",
+            chosen,
             lines[chosen.line - 1].strip() if chosen and chosen.line <= len(lines) else "",
             _describe(access, launch) if access else _time_text(limit, launch),
         )

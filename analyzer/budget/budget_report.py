@@ -26,8 +26,8 @@ def render_github(checked: Checked) -> str:
     if checked.other_compiler and checked.broken:
         lines.append(f"::notice title=cutrace budget::{_escape(other_compiler(checked))}")
     for verdict in checked.broken:
-        file, line = _place(verdict)
-        at = f"file={_escape(file, True)},line={line}," if file else ""
+        place = verdict.place
+        at = f"file={_escape(place.file, True)},line={place.line}," if place else ""
         lines.append(f"::error {at}title=cutrace budget::{_escape(_told(verdict))}")
     return "\n".join(lines)
 
@@ -44,7 +44,7 @@ def render_json(checked: Checked) -> str:
             "limit": verdict.limit.number,
             "value": verdict.value,
             "holds": verdict.holds,
-            "place": verdict.place,
+            "place": str(verdict.place or ""),
             "why": verdict.why,
         }
         for verdict in checked.verdicts
@@ -68,7 +68,7 @@ def render_junit(checked: Checked) -> str:
         case = ElementTree.SubElement(suite, "testcase", {k: _xml(v) for k, v in names.items()})
         if not verdict.holds:
             failure = ElementTree.SubElement(case, "failure", {"message": _xml(claim(verdict))})
-            failure.text = _xml("\n".join((verdict.place, _told(verdict))).strip())
+            failure.text = _xml("\n".join((str(verdict.place or ""), _told(verdict))).strip())
     ElementTree.indent(suite)
     return ElementTree.tostring(suite, "unicode", xml_declaration=True)
 
@@ -93,8 +93,7 @@ def render_gitlab(checked: Checked) -> str:
     """A report of code quality: a limit that is broken on several launches is one finding."""
     found: dict[str, dict[str, Any]] = {}
     for verdict in checked.broken:
-        file, line = _place(verdict)
-        entry, limit = verdict.entry, verdict.limit
+        entry, limit, place = verdict.entry, verdict.limit, verdict.place
         words = (entry.kernel, entry.line, entry.array, limit.expression, verdict.launch.device)
         fingerprint = blake2b("\0".join(words).encode(), digest_size=16).hexdigest()
         finding = {
@@ -103,8 +102,8 @@ def render_gitlab(checked: Checked) -> str:
             "fingerprint": fingerprint,
             "severity": "major",
             "location": {
-                "path": file or str(checked.budget.path),
-                "lines": {"begin": line or 1},
+                "path": place.file if place else str(checked.budget.path),
+                "lines": {"begin": place.line if place else 1},
             },
         }
         found.setdefault(fingerprint, finding)
@@ -120,7 +119,7 @@ def render_markdown(checked: Checked) -> str:
         cells = (
             *("ok" if verdict.holds else BROKEN, verdict.entry.place),
             *(verdict.limit.expression, launch.device, str(launch.number)),
-            *(number_text(verdict.value), limit_words(verdict.limit), verdict.place),
+            *(number_text(verdict.value), limit_words(verdict.limit), str(verdict.place or "")),
         )
         lines.append(f"| {' | '.join(map(_cell, cells))} |")
     return "\n".join(lines)
@@ -141,17 +140,10 @@ def _told(verdict: Verdict) -> str:
     return "\n".join(part for part in (claim(verdict), verdict.why) if part)
 
 
-def _place(verdict: Verdict) -> tuple[str, int]:
-    """The file and the line, `("", 0)` where there is none."""
-    file, _, line = verdict.place.rpartition(":")
-    return (file, int(line)) if file else ("", 0)
-
-
 def _sarif_place(verdict: Verdict) -> Iterator[dict[str, Any]]:
-    file, line = _place(verdict)
-    if file:
-        place = {"artifactLocation": {"uri": file}, "region": {"startLine": line}}
-        yield {"physicalLocation": place}
+    if place := verdict.place:
+        where = {"artifactLocation": {"uri": place.file}, "region": {"startLine": place.line}}
+        yield {"physicalLocation": where}
 
 
 def _cell(text: str) -> str:

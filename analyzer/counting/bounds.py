@@ -40,6 +40,7 @@ ON_AN_SM: Sequence[tuple[str, str, Sequence[str], str]] = (
 """Rate, name, raw counts that are added up, and their unit, of what every SM has for itself."""
 SEVEN_DIGITS = 10**7
 ATOMICS = ("global_atomic_requests", "global_reduction_requests")
+AT_ONE_ADDRESS = "atomics at one address"
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +119,7 @@ def _atomics(turns: Turns, device: Device) -> Iterator[Bound]:
     amounts = ((turns.integer, device.rates.atomic), (turns.real, slower))
     amount, rate = max(amounts, key=lambda each: each[0] / each[1])
     if amount and cycles:
-        yield Bound("atomics at one address", amount / (rate * cycles), amount, "turns")
+        yield Bound(AT_ONE_ADDRESS, amount / (rate * cycles), amount, "turns")
 
 
 def _sector(device: Device) -> int:

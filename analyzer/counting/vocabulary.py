@@ -171,7 +171,7 @@ def with_counters(paths: Iterable[str]) -> Iterator[None]:
 
 
 def _forget() -> None:
-    for known in (vocabularies, heading, _names, today, headings):
+    for known in (vocabularies, heading, _names, today, headings, known_counter):
         known.cache_clear()
 
 
@@ -268,6 +268,12 @@ def find_counters(names: Iterable[str]) -> tuple[Counter, ...]:
             raise CutraceError(f"no counter {name!r}{close}; `cutrace counters` lists all")
         found += (c for c in matching if c not in found)
     return tuple(found)
+
+
+@cache
+def known_counter(name: str) -> Counter:
+    """The first definition of a counter that there is."""
+    return find_counters([name])[0]
 
 
 def check_parts(counters: Iterable[Counter], by: str) -> None:

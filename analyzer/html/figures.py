@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
-from functools import cache
 
 import polars as pl
 
@@ -12,7 +11,7 @@ from ..comparison.comparison import Table as ComparedTable
 from ..comparison.comparison import ratio_text
 from ..counting.bounds import time_text
 from ..counting.evaluate import Value
-from ..counting.vocabulary import OURS, Counter, era, find_counters, heading, vocabularies
+from ..counting.vocabulary import OURS, Counter, era, heading, known_counter, vocabularies
 from ..launch_profile import LaunchProfile
 from ..text.number import bracket, number
 from ..time.estimate_text import ERROR
@@ -38,7 +37,7 @@ def cell(value: Value, bar: float = 0.0, counter: Counter | None = None) -> Cell
     """A value as it is written, nothing if there is none."""
     if value is None:
         return Cell(None, "")
-    return Cell(value, number(value, counter or _counter("instructions")), bar)
+    return Cell(value, number(value, counter or known_counter("instructions")), bar)
 
 
 def moved_bytes(launch: LaunchProfile) -> int:
@@ -83,7 +82,7 @@ def _tiles(launch: LaunchProfile) -> Iterator[Tile]:
     found = launch.counters
 
     def told(name: str) -> str:
-        return number(found[name], _counter(name))
+        return number(found[name], known_counter(name))
 
     if launch.bounds:
         yield Tile(
@@ -154,7 +153,7 @@ def _tiles(launch: LaunchProfile) -> Iterator[Tile]:
 
 def glance(on: Sequence[LaunchProfile]) -> Table:
     """The counters that matter, devices side by side with bars."""
-    rows = [_row(_counter(name), on) for name in GLANCE]
+    rows = [_row(known_counter(name), on) for name in GLANCE]
     shown = tuple(row for row in rows if any(c.value for c in row.cells))
     return Table("", tuple(p.device for p in on), shown)
 
@@ -225,8 +224,3 @@ def _row(counter: Counter, on: Sequence[LaunchProfile]) -> Row:
         for value, p in zip(values, on, strict=True)
     )
     return Row(name, counter.doc, cells)
-
-
-@cache
-def _counter(name: str) -> Counter:
-    return find_counters([name])[0]

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cache, cached_property, partial
+from functools import cached_property, partial
 from itertools import pairwise
 
 from markupsafe import Markup
@@ -10,7 +10,7 @@ from markupsafe import Markup
 from ...lazy_dataclass import dataclass
 from ..counting.evaluate import Value
 from ..counting.hottest_line import MOVED
-from ..counting.vocabulary import Counter, find_counters, heading
+from ..counting.vocabulary import heading, known_counter
 from ..launch_profile import LaunchProfile
 from ..sheet.view import COUNTERS
 from ..text.number import number
@@ -92,7 +92,7 @@ def _columns(names: Sequence[str]) -> tuple[tuple[str, str, str], ...]:
     """The headings of counters, what they count, and what kind they are of."""
     return tuple(
         (heading(counter), counter.doc, KINDS.get(counter.name.partition("_")[0], "g"))
-        for counter in map(_counter, names)
+        for counter in map(known_counter, names)
     )
 
 
@@ -195,12 +195,7 @@ def _row(
 
 def _cell(name: str, row: Found) -> Cell:
     value: Value = row.get(name)  # type: ignore[assignment]
-    return Cell(value, number(value, _counter(name)) if value else "")
-
-
-@cache
-def _counter(name: str) -> Counter:
-    return find_counters([name])[0]
+    return Cell(value, number(value, known_counter(name)) if value else "")
 
 
 def _place(row: Found) -> int:

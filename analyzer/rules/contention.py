@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from ..advice.address_use import AddressUse
 from ..advice.advice import Evidence, Finding
+from ..counting.bounds import AT_ONE_ADDRESS
 from ..why.search import Access
 
 CROWD = 4
@@ -26,7 +27,6 @@ OF_A_BLOCK = (
     "add up within the block first, in shared memory or by shuffles, and let one thread of it do"
     " the atomic"
 )
-LIMIT = "atomics at one address"
 WITHIN_BLOCK = "count in shared memory, and let each block add its counts to `{}` once, at the end"
 
 
@@ -67,7 +67,7 @@ def find(evidence: Evidence) -> Iterator[Finding]:
 def _with_fewer(evidence: Evidence, space: str, times: float) -> float | None:
     """The longest bound with so many times fewer turns; None where these do not limit."""
     bounds = evidence.profile.bounds
-    if space != "global" or evidence.profile.limited_by != LIMIT:
+    if space != "global" or evidence.profile.limited_by != AT_ONE_ADDRESS:
         return None
     return max([bounds[0].ns / times, *(bound.ns for bound in bounds[1:])])
 

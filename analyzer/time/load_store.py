@@ -57,7 +57,7 @@ def load_store(
     """
     memory = shuffles = whole = barriers = asked = replays = constants = 0
     of_lane, ran = dict[str, int](), dict[int, int]()
-    for row in rows_of(instructions, "pc", "block", "class", "mnemonic", "text", "barrier"):
+    for row in rows_of(instructions, "pc", "block", "class", "opcode", "text", "barrier"):
         for name in LANE.findall(row["text"]):  # they have no counts of their own
             of_lane.setdefault(name, row["block"])
         counted = sums.get(row["pc"])
@@ -66,7 +66,7 @@ def load_store(
         many = ran[row["block"]] = counted["instructions"]
         whole += many * (row["class"] != "free")
         memory += many * (row["class"] == "memory")
-        shuffles += many * row["mnemonic"].startswith("shfl")
+        shuffles += many * (row["opcode"] == "shfl")
         barriers += many * (row["barrier"] is not None)
         asked += sum(counted.get(name) or 0 for name in REQUESTS)
         constants += counted.get("const_load_requests") or 0

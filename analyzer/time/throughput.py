@@ -18,12 +18,13 @@ H100 (h100_units.csv); its clock, 1,700 MHz, is its own, whatever that of the SM
 from collections.abc import Mapping, Sequence
 
 from ...models.replay.device.measured import Measured
+from ..counting.bounds import AT_ONE_ADDRESS
 from .units import LOADS, STORES, Counts, Part, Work, is_scattered
 
 UNIT = {
     **{"L1 and shared memory": "L1", "texture units": "L1", "atomics": "L2"},
     **{"L2": "", "DRAM": "", "launching blocks": "", "latency": ""},
-    **{"atomics at one address": "slice", "atomics of a slice": "slice"},
+    **{AT_ONE_ADDRESS: "slice", "atomics of a slice": "slice"},
     "atomics tried again": "slice",
 }
 """The unit that a part keeps busy, the SM unless said."""

@@ -17,7 +17,7 @@ from ...models.replay.device.measured import Measured
 from ...models.replay.seam import ACCESSES, Ints
 from ...traces.schema import Launch
 from ...traces.table.remembered import rows_of
-from ..counting.bounds import Bound
+from ..counting.bounds import AT_ONE_ADDRESS, Bound
 from ..counting.turns import Turns
 from .first_touches import Touches
 from .load_store import LoadStore, load_store
@@ -95,7 +95,7 @@ def unit_times(work: Work, measured: Measured) -> Iterator[Part]:
     yield from _sm_times(work, measured)
     yield Part("L2", _l2_ns(work, measured))
     yield Part("DRAM", _dram_ns(work, measured))
-    yield from (Part(b.resource, b.ns) for b in work.bounds if b.resource.startswith("atomics"))
+    yield from (Part(b.resource, b.ns) for b in work.bounds if b.resource == AT_ONE_ADDRESS)
     yield Part("atomics of a slice", work.turns.slice * measured.turn_ns)
     yield Part("atomics", work.turns.sectors * measured.atomic_sector_ns)
     yield Part("atomics tried again", _tries(work) * measured.turn_ns)

@@ -53,7 +53,7 @@ class CheckResult:
             (
                 *(v.entry.kernel, v.entry.line, v.entry.array, v.launch.device, v.launch.number),
                 *(v.limit.expression, v.value, v.limit.operator, v.limit.number, v.holds),
-                *(v.place, v.why),
+                *(str(v.place or ""), v.why),
             )
             for v in self.checked.verdicts
         ]
@@ -65,7 +65,7 @@ class CheckResult:
             (
                 *("ok" if v.holds else "broken", v.entry.place, v.limit.expression),
                 *(v.launch.device, str(v.launch.number), f"{v.value}"),
-                *(f"{v.limit.operator} {v.limit.number}", v.place),
+                *(f"{v.limit.operator} {v.limit.number}", str(v.place or "")),
             )
             for v in sorted(self.checked.verdicts, key=lambda each: each.holds)
         ]

@@ -1,4 +1,4 @@
-"""`--format` of verbs whose answer is a frame: JSON and CSV with the columns of the function.
+"""`--format` and `--counters`; JSON and CSV of verbs whose answer is a frame.
 
 JSON is one object: `format` is `cutrace-VERB-1`, `rows` a list of objects by column. A column is
 added at the end without notice; one that changes or goes raises the number.
@@ -10,11 +10,30 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 import typer
 
 from ...errors import CutraceError, nearest
+from .complete import counters, formats, last_of, starting
 
 if TYPE_CHECKING:
     import polars as pl
 
 FORMATS = ("table", "json", "csv")
+ReportFormat: TypeAlias = Annotated[
+    str,
+    typer.Option(
+        "--format",
+        metavar="table|csv|json|md",
+        autocompletion=starting(formats),
+        help="How to print it.",
+    ),
+]
+Counters: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        *("--counters", "--metrics"),
+        metavar="NAME,...",
+        autocompletion=last_of(counters),
+        help="Show these counters only, zeros and equal ones too.",
+    ),
+]
 Format: TypeAlias = Annotated[
     str, typer.Option("--format", metavar="|".join(FORMATS), help="How to print it.")
 ]
