@@ -1,1 +1,1 @@
-"""Integers in, answers out."""
+"""From raw counts to answers: counters, bounds, advice, reports and comparisons."""

@@ -1,1 +1,1 @@
-"""What a person types: one file a verb, found by listing this folder."""
+"""The command line: one file a verb, found by listing this folder."""

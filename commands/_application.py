@@ -71,11 +71,15 @@ def _options(
     ] = False,
     color: Annotated[
         str,
-        typer.Option(metavar="|".join(WHEN), help="Colours and links; of every verb, anywhere."),
+        typer.Option(
+            metavar="|".join(WHEN), help="Colours and links; for every verb, anywhere on the line."
+        ),
     ] = "auto",
     quiet: Annotated[
         bool,
-        typer.Option("--quiet", "-q", help="The answer alone; of every verb, anywhere."),
+        typer.Option(
+            "--quiet", "-q", help="Print the answer only; for every verb, anywhere on the line."
+        ),
     ] = False,
 ) -> None:
     """Take the options before the verb; `screen_of` has read those about the screen."""

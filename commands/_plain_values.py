@@ -1,4 +1,4 @@
-"""Values that the command line takes as they are, without a validator to build for each.
+"""Plain option values, without a pydantic validator for each.
 
 Newer releases of typer ask pydantic to check every option, also those that nobody gave: importing
 it and building its validators takes a tenth of a second. Texts and paths need no check.

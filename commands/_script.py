@@ -1,4 +1,4 @@
-"""Python scripts on a command line: one that records itself runs here, any other is a program."""
+"""Python scripts on a command line: those that import cutrace run here, others as programs."""
 
 import re
 import sys

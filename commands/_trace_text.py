@@ -1,4 +1,4 @@
-"""What is in a trace, as pairs of a word and what it says."""
+"""The contents of a trace as rows of a keyword and a text."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence, Sized

@@ -43,8 +43,8 @@ def command(
         str,
         typer.Option(
             metavar="launch|line|array|instruction|reuse|set",
-            help="Count each launch as a whole, or a row for each line, array, instruction of it; "
-            "or what caches of each size would miss, or each set of a cache.",
+            help="The rows of the table: launches, lines, arrays, instructions, cache sizes (reuse)"
+            " or cache sets.",
         ),
     ] = "launch",
     sort: Annotated[
@@ -52,19 +52,22 @@ def command(
         typer.Option(
             metavar="COUNTER",
             autocompletion=starting(counters),
-            help="Put the rows with most of it first.",
+            help="Sort rows by this counter, largest first.",
         ),
     ] = None,
     threshold: Annotated[
         float | None,
-        typer.Option(metavar="PERCENT", help="Leave out rows with less of every counter."),
+        typer.Option(
+            metavar="PERCENT", help="Leave out rows with a smaller share of every counter."
+        ),
     ] = None,
     format: ReportFormat = "table",
     every: Annotated[
-        bool, typer.Option("--all", help="Show every counter, not the limit alone.")
+        bool, typer.Option("--all", help="Show every counter, not only what limits the launch.")
     ] = False,
     advice: Annotated[
-        bool, typer.Option("--advice", help="Say what to change instead, with the evidence.")
+        bool,
+        typer.Option("--advice", help="Show advice instead of counters: what to change, and why."),
     ] = False,
 ) -> str:
     """Show what a kernel does to the memory of any device."""

@@ -46,54 +46,62 @@ def command(
     recording: Recording,
     source: SourceOrProgram = None,
     races: Annotated[
-        bool, typer.Option("--races", help="No two warps may race for shared memory.")
+        bool, typer.Option("--races", help="Fail on data races in shared memory.")
     ] = False,
     memory: Annotated[
         bool,
-        typer.Option("--memory", help="No lane may access memory outside of every array."),
+        typer.Option("--memory", help="Fail on accesses outside of every array."),
     ] = False,
     budget: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="No kernel, line or array may cost more than it says."),
+        typer.Option(
+            metavar="FILE",
+            help="Fail where a kernel, line or array exceeds its limits in this file.",
+        ),
     ] = None,
     update_: Annotated[
-        bool, typer.Option("--update", help="Write the present numbers into the budget instead.")
+        bool,
+        typer.Option("--update", help="Write the present values into the budget file instead."),
     ] = False,
     model: Annotated[
         str | None,
         typer.Option(
             metavar="FILE|NAME",
-            help="A model of your own keeps the contract: its file, or that of a device with it.",
+            help="Test a user-defined model: its file, or a device file that uses it.",
         ),
     ] = None,
     allow_missing: Annotated[
-        bool, typer.Option("--allow-missing", help="Kernels of the budget may be absent.")
+        bool,
+        typer.Option("--allow-missing", help="Accept a trace without some kernels of the budget."),
     ] = False,
     format: Annotated[
         str | None,
         typer.Option(
             metavar="|".join(FORMATS),
-            help="A report of a budget for programs; github adds annotations, as is done by itself "
-            "where $GITHUB_ACTIONS is set.",
+            help="Format of the result; github adds annotations (default where $GITHUB_ACTIONS is "
+            "set, else text).",
         ),
     ] = None,
     against: Annotated[
         str | None,
         typer.Option(
             metavar="REF|FILE",
-            help="Of a project: no counter may be above what it was there, as `baseline` says.",
+            help="Projects: compare with a git ref or baseline file (default: `baseline` of the"
+            " project file).",
         ),
     ] = None,
     baseline: Annotated[
         Path | None,
         typer.Option(
-            "--write-baseline", metavar="FILE", help="Of a project: write what it costs now."
+            "--write-baseline",
+            metavar="FILE",
+            help="Projects: write the present counters as a baseline.",
         ),
     ] = None,
     trend: Annotated[
         int | None,
         typer.Option(
-            metavar="N", min=1, help="Of a project: what it cost at its last N commits, and now."
+            metavar="N", min=1, help="Projects: show counters at the last N commits, and now."
         ),
     ] = None,
 ) -> str:

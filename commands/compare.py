@@ -41,14 +41,17 @@ def command(
         ),
     ],
     baseline: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Compare with this one, not the first.")
+        str | None,
+        typer.Option(metavar="NAME", help="The variant to compare with (default: the first)."),
     ] = None,
     names: Counters = None,
     launch: Annotated[
         list[str] | None,
-        typer.Option(metavar="N|N-M,...", help="These launches alone, by their numbers."),
+        typer.Option(metavar="N|N-M,...", help="Compare only these launches."),
     ] = None,
-    by: Annotated[str, typer.Option(metavar="launch|line", help="What is compared.")] = "launch",
+    by: Annotated[
+        str, typer.Option(metavar="launch|line", help="Compare launches, or source lines.")
+    ] = "launch",
     format: ReportFormat = "table",
 ) -> str:
     """Compare variants of a kernel: differences, ratios, the best marked."""

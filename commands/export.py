@@ -45,10 +45,14 @@ def command(
             " as other tools read it.",
         ),
     ],
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="A file; else print it.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="The output file (default: print it).")
+    ] = None,
     config: Annotated[
         Path | None,
-        typer.Option(help="Its counters and options, one a line; else all that the device has."),
+        typer.Option(
+            help="A file with counters and options, one a line (default: all of the device)."
+        ),
     ] = None,
 ) -> str:
     """Write a trace, or its counters, as other programs read them."""

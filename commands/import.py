@@ -25,17 +25,19 @@ def command(
     ],
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", help="The trace; else the first file's name, here."),
+        typer.Option(
+            "--out", "-o", help="The trace (default: named after the first file, in this folder)."
+        ),
     ] = None,
     format: Annotated[
-        str, typer.Option(metavar="NAME", help="Read the files as this format, whatever they say.")
+        str, typer.Option(metavar="NAME", help="The format of the files (default: detected).")
     ] = "",
     source: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="The source that line numbers in the files are of."),
+        typer.Option(metavar="FILE", help="The source file of the line numbers."),
     ] = None,
     max_trace_size: Annotated[
-        str, typer.Option(metavar="BYTES", help="The largest trace: 500K, 10M, 2G.")
+        str, typer.Option(metavar="BYTES", help="Size limit of the trace: 500K, 10M, 2G.")
     ] = "",
 ) -> str:
     """Read traces that other tools took on a GPU: machine instructions, as they are."""

@@ -19,7 +19,7 @@ STANDS = "my_model"
 def command(
     kind: Annotated[str, typer.Argument(metavar="model", help="What to write: a model.")],
     name: Annotated[str, typer.Argument(help="Its name, small letters and underscores.")],
-    folder: Annotated[Path, typer.Option(help="Where to put its folder.")] = Path(),
+    folder: Annotated[Path, typer.Option(help="Parent folder of the new folder.")] = Path(),
 ) -> str:
     """Write a model of your own, its device, counters and tests, to begin with."""
     from ..models.replay.device.model_class import model_names

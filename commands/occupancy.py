@@ -27,14 +27,18 @@ def _number(text: str) -> Any:
 @replays
 def command(
     replay: ReplayOptions,
-    trace: Annotated[Path | None, typer.Argument(help="A trace; else numbers alone")] = None,
+    trace: Annotated[
+        Path | None, typer.Argument(help="A trace (default: numbers from options)")
+    ] = None,
     threads: Annotated[int | None, _number("Threads a block.")] = None,
     shared: Annotated[int | None, _number("Bytes of shared memory a block.")] = None,
     barriers: Annotated[int | None, _number("Named barriers a block.")] = None,
-    total: Annotated[int | None, _number("Threads of the grid, for advice on blocks.")] = None,
-    blocks: Annotated[int | None, _number("Ask whether so many fit on an SM at once.")] = None,
+    total: Annotated[
+        int | None, _number("Threads of the grid, for advice on the number of blocks.")
+    ] = None,
+    blocks: Annotated[int | None, _number("Test whether N blocks fit on an SM at once.")] = None,
     curves: Annotated[
-        bool | None, typer.Option(help="Draw occupancy curves (default: only of one result).")
+        bool | None, typer.Option(help="Draw occupancy curves (default: only for a single result).")
     ] = None,
     format: Format = "table",
 ) -> str:

@@ -27,8 +27,10 @@ def command(
         str,
         typer.Argument(help="A family of the gallery", autocompletion=starting(gallery)),
     ],
-    number: Annotated[int, typer.Option("--questions", metavar="N", min=1, help="How many.")] = 5,
-    seed: Annotated[int, typer.Option(metavar="N", help="Other questions with each.")] = 0,
+    number: Annotated[
+        int, typer.Option("--questions", metavar="N", min=1, help="Number of questions.")
+    ] = 5,
+    seed: Annotated[int, typer.Option(metavar="N", help="Seed of the choice of questions.")] = 0,
     solutions: Annotated[
         bool, typer.Option("--solutions", help="Print the answers with their arithmetic.")
     ] = False,

@@ -41,7 +41,11 @@ def command(
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", help="The trace; else the source's name with .cutrace, here."),
+        typer.Option(
+            "--out",
+            "-o",
+            help="The trace (default: the source's name with .cutrace, in this folder).",
+        ),
     ] = None,
     device: Annotated[
         str | None,
@@ -49,26 +53,26 @@ def command(
             *("--device", "-d"),
             metavar="NAME",
             autocompletion=devices,
-            help="The device that the program sees and is built for.",
+            help="The device that the program is built for and sees.",
         ),
     ] = None,
     launches: Annotated[
         int | None,
-        _option("--launches", metavar="N", help="End the program when N launches are recorded."),
+        _option("--launches", metavar="N", help="Stop the program after N recorded launches."),
     ] = None,
     skip: Annotated[
-        int | None, _option("--skip", metavar="N", help="Run N launches before the first recorded.")
+        int | None, _option("--skip", metavar="N", help="Do not record the first N launches.")
     ] = None,
     kernels: Annotated[
         str | None,
         _option(
             *("--kernels",),
             metavar="REGEX",
-            help="Record kernels in whose name this is found; the others are run.",
+            help="Record only kernels whose name matches; others run unrecorded.",
         ),
     ] = None,
     timeout: Annotated[
-        float | None, _option("--timeout", metavar="S", help="End the program after S seconds.")
+        float | None, _option("--timeout", metavar="S", help="Stop the program after S seconds.")
     ] = None,
     nvcc_flags: Annotated[
         str, _option("--nvcc-flags", metavar="FLAGS", help="More options for nvcc, in quotes.")

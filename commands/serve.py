@@ -33,9 +33,10 @@ def command(
     replay: ReplayOptions,
     recording: Recording,
     port: Annotated[
-        int, typer.Option(metavar="N", min=0, max=65535, help="Where it listens; 0: any.")
+        int,
+        typer.Option(metavar="N", min=0, max=65535, help="Port of the server; 0: any free one."),
     ] = PORT,
-    open_: Annotated[bool, typer.Option("--open", help="Open the page in a browser, too.")] = False,
+    open_: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
 ) -> None:
     """Show the report in a browser and renew it whenever the source is saved, until Ctrl-C."""
     from .serving.live import Live

@@ -36,19 +36,25 @@ def command(
     ],
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", help="The table, .parquet or .csv; else NAME.parquet, here."),
+        typer.Option(
+            "--out",
+            "-o",
+            help="The table, .parquet or .csv (default: NAME.parquet in this folder).",
+        ),
     ] = None,
     processes: Annotated[
         int | None,
-        typer.Option("--processes", metavar="N", min=1, help="At once; else one for each core."),
+        typer.Option(
+            "--processes", metavar="N", min=1, help="Parallel processes (default: one a core)."
+        ),
     ] = None,
     on: Annotated[
         str | None,
         typer.Option(
             "--on",
             metavar="dask|ray|slurm[:WHERE]",
-            help="Have the recordings done there: at the address of a scheduler of Dask's or Ray's,"
-            " or in a partition of Slurm's.",
+            help="Run the recordings on a cluster: at the address of a Dask or Ray scheduler, or in"
+            " a Slurm partition.",
         ),
     ] = None,
     format: ReportFormat = "table",

@@ -35,19 +35,21 @@ def command(
         str | None,
         typer.Argument(
             metavar="FILE:LINE|ID",
-            help="A source line, or an access by its identifier; else the worst of all.",
+            help="A source line, or the identifier of an access (default: the worst access).",
         ),
     ] = None,
     access: Annotated[
         str | None,
-        typer.Option(metavar="ID", help="An access by its identifier, as shown before."),
+        typer.Option(
+            metavar="ID", help="The identifier of an access, as an earlier answer shows it."
+        ),
     ] = None,
     figure: Annotated[
         Path | None,
         typer.Option(
             *("--figure", "--svg"),
             metavar="FILE.svg|png|pdf",
-            help="Draw it into this file, too.",
+            help="Write the picture to this file, too.",
         ),
     ] = None,
     format: Format = "table",

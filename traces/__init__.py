@@ -1,1 +1,1 @@
-"""The waist: what happened, as Arrow tables that know no hardware."""
+"""The waist: a kernel's execution as hardware-independent Arrow tables."""

@@ -1,4 +1,4 @@
-"""Which rows of a launch are kept: what `Kept` means, for those who write and who read."""
+"""Filters of a recording: the rows of a launch that `Kept` selects, for writers and readers."""
 
 from collections.abc import Sequence
 

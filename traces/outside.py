@@ -1,4 +1,4 @@
-"""Accesses outside of every allocation: their sums over a launch, and the words for them."""
+"""Out-of-bounds accesses: their sums over a launch, and messages about them."""
 
 from collections.abc import Iterator
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""The words for a thread, and for an address beside an array: one for every message."""
+"""Words of messages for threads, and for addresses near an array."""
 
 Triple = tuple[int, int, int]
 

@@ -1,7 +1,7 @@
-"""Traces elsewhere: `s3://bucket/a.cutrace`, `https://...` and whatever else fsspec knows.
+"""Remote traces: `s3://bucket/a.cutrace`, `https://...` and other protocols of fsspec.
 
-A trace is copied into a folder that lasts as long as the process, file by file, and each is
-compared in size with what its store says. What is read then is read as ever.
+A trace is downloaded file by file into a scratch folder of the process, and the size of each file
+is compared with the store's. Then it is read like a local one.
 """
 
 import atexit

@@ -1,9 +1,8 @@
-"""Tables that a trace has already: equal ones are one file, equal launches one folder.
+"""Deduplication: equal tables of a trace are one file, equal launches one folder.
 
-A program launches the same kernel again and again. A table whose rows an earlier launch has too is
-another name of its file (a hard link), and a launch that has nothing else is a symbolic link to the
-earlier one's folder. Who reads the trace sees whole folders; where a file system has no links, they
-are. Equal rows give equal files, so that what is on disk does not depend on links.
+A program launches the same kernel many times. A table equal to one of an earlier launch is a hard
+link to its file, and a launch with equal tables throughout is a symbolic link to the earlier one's
+folder. Readers see whole folders either way; a file system without links gets copies.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""A trace in the making that leaves out what does not fit, and says so: of whole programs."""
+"""A trace writer for whole programs: launches beyond the size limit are left out, with a note."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""Does a trace keep what FORMAT.md promises? The checks, in order, and their findings."""
+"""Verification of a trace against FORMAT.md: the checks in order, and their findings."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice

@@ -1,8 +1,7 @@
-"""Reuse by counts alone: advice on a tile for a launch of which too many accesses were recorded to
-be read again for the first screen.
+"""Advice on a tile from counters alone, for launches with too many accesses to be read again.
 
-What L1 hands out and memory never sees was loaded again and again: by the rates, where the first
-levels or issue slots limit the launch.
+If global loads ask for many times the bytes that DRAM delivers, the same data is loaded repeatedly.
+A tile in shared memory helps where L1, L2 or issue slots limit the launch.
 """
 
 import polars as pl

@@ -1,9 +1,9 @@
-"""Gain: the time that a change is worth at most, by the bounds of the launch before and after.
+"""Gain: the most time that a change can save, from the bounds of the launch before and after.
 
-What limits a launch stays its limit until another resource needs longer: less of what does not
-limit gains nothing. Accesses that are changed are taken to cost what their lanes ask for at least,
-in every cache behind them alike, or the part that a rule knows to remain; memory hands out what
-loads touch at least.
+The longest bound limits a launch until another resource needs longer; to save on a resource that
+does not limit gains nothing. A changed access is assumed to cost the minimum for its lanes, in
+every cache behind it alike, or the part that its rule states. DRAM still delivers each byte that
+loads touch once.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence

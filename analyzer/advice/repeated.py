@@ -1,7 +1,7 @@
-"""Launches of a trace that are the same again: of what is asked of one, the answer holds for all.
+"""Repeated launches: a digest by which advice on one launch is used for identical ones.
 
-A program that calls its kernels in a loop launches them with the same arguments, and if they do the
-same the tables of their traces are the same byte for byte.
+A program that calls its kernels in a loop launches them with the same arguments. If they execute
+the same instructions and accesses, the tables of their traces are equal byte for byte.
 """
 
 from hashlib import blake2b

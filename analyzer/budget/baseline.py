@@ -1,7 +1,7 @@
-"""What kernels cost before, as limits on what they may cost now.
+"""Baseline: counters of an earlier version as limits for the present one.
 
-A limit is the most that any launch of the kernel had of a counter on a device, and some per cent.
-In a file the same numbers stand as JSON: counters by kernel, by device, by check.
+A limit is the largest value of a counter over all launches of a kernel on a device, plus a
+tolerance in per cent. The file is JSON: counters by kernel, by device, by check.
 """
 
 import json

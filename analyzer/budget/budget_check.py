@@ -1,4 +1,4 @@
-"""Holding a trace to a budget: every limit on every launch of its kernel."""
+"""Budget check: every limit against every launch of its kernel."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""A trace that was held to a budget, as other programs read it: one function for each format.
+"""The result of a budget check in formats for programs, a function each.
 
 Sources: the schema of SARIF 2.1.0 (OASIS); GitLab's documentation of Code Quality reports; the
 JUnit schema of Jenkins' xUnit plugin; GitHub's documentation of workflow commands.

@@ -1,4 +1,4 @@
-"""What is said of a trace that was held to a budget; budget_report.py has it for programs."""
+"""The result of a budget check as text; budget_report.py has the formats for programs."""
 
 from collections.abc import Iterator
 

@@ -1,7 +1,7 @@
-"""Likeness: whether what is compared does the same work, as far as a trace tells.
+"""Comparability: whether two variants do the same work, as far as a trace tells.
 
-Variants of a kernel have other names and other bodies, but take the same arguments, or have one
-name. Where neither holds, and where a number that both take differs, a comparison says so.
+Variants of a kernel have the same name or take the same types of arguments. A comparison warns
+where neither holds, and where an integer argument of both differs.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

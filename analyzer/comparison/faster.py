@@ -1,4 +1,4 @@
-"""Faster: which variant has the shortest least time, by how much, and what limits it instead."""
+"""The variant with the shortest bound: how many times faster it is, and what limits it."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""What a chip counted beside what cutrace counts: a profiler's file as a variant of a comparison.
+"""A profiler's file as a variant of a comparison: hardware counters next to cutrace's.
 
 Launches are matched by the kernel's name and by their number among those of that kernel, metrics by
 name. A kernel of which the file has only an average is compared with the average of its launches.

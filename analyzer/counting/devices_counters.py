@@ -1,4 +1,4 @@
-"""Counters that devices' files bring: known for a while, and nothing is loaded where none does."""
+"""Counters that device files define: registered while a command runs, if there are any."""
 
 from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext

@@ -1,4 +1,4 @@
-"""Which bytes of its arrays a launch touches: what it must fetch at least, whatever the caches.
+"""Footprint: the distinct bytes of each array that a launch touches, the least it must fetch.
 
 Global and constant memory only. What shared and local memory hold belongs to a block or a thread,
 and texture samples are looked up rather than addressed. Nothing here is hardware. Accesses are

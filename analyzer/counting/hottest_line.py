@@ -1,5 +1,7 @@
-"""Which source line costs most: of what limits the launch, if that is a unit of the SM for some
-accesses alone; else the one whose global and local accesses move the most bytes.
+"""The costliest source lines.
+
+If shared memory or the texture units limit the launch, cost is wavefronts or texture requests;
+otherwise it is the bytes that global and local accesses move.
 """
 
 from functools import reduce

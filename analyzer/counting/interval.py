@@ -1,4 +1,4 @@
-"""Intervals: where the counters of a whole launch lie, by a sample of its blocks.
+"""Intervals: confidence intervals for the counters of a launch, from a sample of its blocks.
 
 The blocks drawn from the inside of a grid are divided into groups that are each spread over it, and
 a counter is computed again with one group left out at a time (the jackknife): what it changes by

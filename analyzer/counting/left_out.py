@@ -1,4 +1,4 @@
-"""What was left out of a trace: raw counters that nobody knows, which are never taken for 0."""
+"""Raw counters that a partial trace cannot tell: they are unknown, never 0."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import field

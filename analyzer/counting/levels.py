@@ -1,7 +1,7 @@
-"""Levels: what each cache and the memory counted in all, whoever asked.
+"""Levels: the totals of each cache and of memory, over all kinds of access.
 
-A raw counter of a cache belongs to what the instruction did, `global_load_l2_reads`. A level's own
-counter, `l2_reads`, is the sum of all of them: what stores, atomics and evictions caused included.
+A raw counter of a cache belongs to one kind of access: `global_load_l2_reads`. A level's counter,
+`l2_reads`, is their sum, including those that stores, atomics and evictions cause.
 """
 
 from collections.abc import Mapping

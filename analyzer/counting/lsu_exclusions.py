@@ -1,4 +1,4 @@
-"""Accesses that Nsight Compute keeps out of the counts of loads and stores, by what makes them.
+"""Accesses that Nsight Compute does not count as loads or stores: asynchronous copies, matrices.
 
 A copy from global to shared memory (`cp.async`, machine instruction LDGSTS) and a load or store of
 matrices (`ldmatrix`, `stmatrix`: LDSM, STSM) have counts of their own there. Requests and sectors

@@ -1,4 +1,4 @@
-"""Where the bytes of a launch go: from the warps through the caches that a device has to memory.
+"""Memory flow: the bytes of a launch from the warps through the caches to memory.
 
 A flow is a picture's value: boxes in columns, and links with the bytes that pass each way. Boxes
 are the warps, a state space each that was accessed, the device's caches by their stages, and its

@@ -1,4 +1,4 @@
-"""Frames held as few bytes until they are asked for: launches may be thousands.
+"""Compressed frames: the counts of thousands of launches, unpacked on access.
 
 Each of the hundreds of columns of a launch's counts takes a thousand bytes of memory, however few
 rows there are: so frames of many launches are packed below one another.

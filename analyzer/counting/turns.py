@@ -1,4 +1,4 @@
-"""Turns: how many requests of warps want the same place of an atomic, one after another.
+"""Turns: how many atomics go to the same address, and so execute one after another.
 
 Atomics on one address take effect in turns. Each lane of a warp takes its own, as an H200 does
 (models/devices/measured/sm_90.csv: 32 lanes take 32 times as long as one), unless the assembler

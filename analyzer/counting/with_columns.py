@@ -1,5 +1,8 @@
-"""Further columns for the counts of a launch, of which there are hundreds: only what the new ones
-read is touched, and their expressions are made once for all launches."""
+"""Derived columns of a launch's counts.
+
+Counts have hundreds of columns: only those that a new column reads are selected, and expressions
+are built once for all launches.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache

@@ -1,4 +1,4 @@
-"""Exports that need more than counters, a format a file; `registry.py` says what such a file has.
+"""Exports of a trace to formats of other programs, a file each; `registry.py` has their interface.
 
-What goes in: a trace, as another program reads it. What does not: profilers' files (`profilers`).
+Files of NVIDIA's profilers, which hold counters only, are in `profilers`.
 """

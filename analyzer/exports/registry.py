@@ -1,4 +1,4 @@
-"""Which exports there are: the files beside this one, and entry points of `cutrace.exporters`.
+"""The exports: files of this folder, and entry points of `cutrace.exporters`.
 
 A file is called as `--to` calls its format, and has two things; an entry point names such a module:
 

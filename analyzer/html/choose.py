@@ -1,8 +1,8 @@
-"""Which launches of a trace the page shows in full, and which of them speaks for the others.
+"""The launches that the page shows in full, each representing others.
 
-Launches of one kernel in one shape are a family. Its worst launch is shown first: the one with most
-transactions and passes too many, of equals the one that moves most. Where there is room the other
-launches of a family are shown too, as far as their scalar arguments differ.
+Launches with the same kernel, grid and block are a family. Its worst launch is shown first: the one
+with the most excess transactions and wavefronts, then the one that moves most bytes. Where there is
+room, launches of the family with other scalar arguments are shown too.
 """
 
 from collections.abc import Mapping, Sequence

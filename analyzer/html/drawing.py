@@ -1,4 +1,4 @@
-"""Small words of SVG: text that is escaped, boxes, and lengths without needless digits."""
+"""Elements of SVG: escaped text, boxes, and short coordinates."""
 
 from html import escape
 

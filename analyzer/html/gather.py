@@ -1,4 +1,4 @@
-"""From traces and profiles to the value that the templates show, within bounds."""
+"""Gathering the page's value from traces and profiles, within the bounds of its size."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace

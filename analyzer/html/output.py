@@ -1,4 +1,4 @@
-"""Where the page goes: a report of ours is replaced, anything else is not."""
+"""Writing the page: a report of cutrace is replaced, any other file is not."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Miss-ratio curves as a drawing: of what loads ask for, how much a cache of each size misses."""
+"""Miss-ratio curves as drawings: the share of sectors that a cache of each size misses."""
 
 from collections.abc import Iterator, Sequence
 from html import escape

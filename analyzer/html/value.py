@@ -1,4 +1,4 @@
-"""What the page shows, chosen and bounded: plain values for the templates."""
+"""The values that the page's templates render, within the bounds of its size."""
 
 from collections.abc import Mapping
 from dataclasses import replace

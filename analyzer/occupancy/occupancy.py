@@ -1,4 +1,4 @@
-"""Occupancy as a person asks for it: every limit, what binds, curves, and advice on a launch.
+"""Occupancy for users: every limit, the limiting one, curves, and advice on the block size.
 
 From a trace's launch or from numbers alone; the integers are those of
 `models/analyses/occupancy.py`.

@@ -1,4 +1,4 @@
-"""What the files of NVIDIA's later profilers have in common: kernels' names, and which counters."""
+"""Kernel names and the choice of counters in files of nvprof and Nsight Compute."""
 
 from collections.abc import Sequence
 

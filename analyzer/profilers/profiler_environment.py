@@ -1,4 +1,4 @@
-"""The environment variables that switch NVIDIA's first profiler on, and what they ask for.
+"""The environment variables of NVIDIA's first profiler, `CUDA_PROFILE` and its options.
 
 `CUDA_PROFILE=1` writes a log at the end of a session. Every variable has a later spelling,
 `COMPUTE_PROFILE...`, which wins where both are set: `..._LOG` names the log (`%d` stands for the

@@ -1,4 +1,4 @@
-"""What loads reuse at the caches of a device, from one replay (`models/reuse.py`)."""
+"""Reuse of loads at the caches of a device, measured by one replay (`models/reuse.py`)."""
 
 from collections import deque
 from collections.abc import Iterator, Sequence

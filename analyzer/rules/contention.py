@@ -1,8 +1,7 @@
-"""Atomics of many lanes on one address: they take effect one after another. Or on a small table in
-global memory, of which each block may as well have its own.
+"""Contended atomics: many lanes on one address, or all blocks on a small table in global memory.
 
-Where the assembler combines the lanes' values, or the chip counts them, nothing is said unless the
-turns of warps are what limits.
+Atomics on one address execute one after another. Where the assembler combines the lanes of a warp,
+or the chip does, the rule applies only if the turns of warps limit the launch.
 """
 
 from collections.abc import Iterator

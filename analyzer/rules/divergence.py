@@ -1,9 +1,8 @@
-"""Divergent branches between neighbouring lanes of a warp: on an even or odd number, say.
+"""Divergent branches between neighbouring lanes of a warp, on even and odd thread numbers, say.
 
-A pattern that repeats every few lanes is told, and lanes that are the same in most warps while both
-sides have work to do: then threads can be renumbered so that whole warps go one way. A warp at the
-edge of its data diverges once and is left alone, and so is the edge of a block's rows, which
-repeats with them, and a leader that acts for its group while the others wait.
+Reported: a pattern that repeats every few lanes, and a split that is the same in most warps with
+work on both sides; renumbered threads would then diverge by whole warps. Not reported: the edge of
+the data, the edge of a block's rows, and a leader that acts for its group while the others wait.
 """
 
 from collections import Counter

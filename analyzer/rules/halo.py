@@ -1,8 +1,8 @@
-"""A stencil's halo: tiles whose edges neighbouring blocks load once more.
+"""A stencil's halo: edges of tiles that neighbouring blocks load again.
 
-Told where what loads cost limits the launch, of blocks that load each address about once: those
-that load it again and again themselves are `reuse`'s. Addresses that all blocks want are no edges.
-What larger tiles would load is counted: two blocks in each direction, taken as one.
+Reported where loads limit the launch and each block loads an address about once; repeated loads by
+one block belong to the rule `reuse`. Addresses that all blocks load are no halo. The proof counts
+what tiles twice as large in each direction would load.
 """
 
 from collections import defaultdict

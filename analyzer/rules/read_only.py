@@ -1,8 +1,8 @@
-"""Loads of what nobody writes that the compiler could not make read-only ones: `__restrict__`.
+"""Read-only loads: arrays that the kernel does not write, without `const __restrict__`.
 
-It is tried: the launch is replayed with these loads read-only. On devices whose first level serves
-no others (3.5 to 5.x) bytes of L2 are saved; where latencies were measured the estimate says what
-it is worth that a load may be begun before a store through another pointer.
+The change is tried: the launch is replayed with these loads read-only. On 3.5 to 5.x, whose texture
+cache serves read-only loads alone, it saves L2 traffic. Where latencies were measured, the estimate
+tells what it gains to start such a load before a store through another pointer.
 """
 
 from collections.abc import Iterator, Sequence

@@ -1,5 +1,4 @@
-"""Warps that load the same addresses again and again though nobody writes there: a value that could
-stay in a register.
+"""Repeated loads of the same addresses by a warp, of arrays that the kernel does not write.
 
 The compiler loads anew in each turn of a loop where a store through another pointer may have
 changed the value; `const` and `__restrict__` say that it has not.

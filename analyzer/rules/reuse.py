@@ -1,8 +1,8 @@
-"""Warps of a block that load the same addresses of global memory again and again: a tile of them
-in shared memory, or in registers, would be loaded once.
+"""Tiling: the warps of a block load the same global addresses many times.
 
-Told where bytes are what limits the launch, or issue slots of which such loads take a good part; a
-few addresses that all want are a broadcast, and left alone.
+A tile in shared memory or registers would be loaded once. Reported where DRAM, L2 or L1 limits the
+launch, or issue slots of which such loads take a large part. A few addresses that all lanes read
+are a broadcast and not reported.
 """
 
 from collections.abc import Iterator

@@ -1,7 +1,7 @@
-"""A grid that leaves SMs without work: fewer blocks than SMs, or a last round that is mostly empty.
+"""Small grid: fewer blocks than SMs, or a last round of blocks that leaves most SMs empty.
 
-Told where work that is spread over all SMs would be done sooner by so much that it matters, and
-after all advice with a gain: who records often takes a smaller size than who runs.
+Reported where work spread over all SMs would be done at least LEAST_NS sooner, and after all advice
+with a gain, since kernels are often recorded with smaller sizes than they run with.
 """
 
 from collections.abc import Iterator

@@ -1,11 +1,11 @@
-"""Lines that a cache has to give up before they are used again.
+"""Cache thrashing: lines are evicted before they are used again.
 
-Told where what the cache then asks for limits the launch: of a first level L2, of the second one
-memory. What a cache of any size would find is measured by one replay (`reuse/reuse.py`); where L1
-shares its room with shared memory, more of it is tried. Lanes that lie apart are `uncoalesced`'s.
+Reported where the traffic behind the cache limits the launch: L2 for L1, DRAM for L2. One replay
+measures the hits of caches of all sizes (`reuse/reuse.py`). Where L1 and shared memory divide their
+capacity, a larger L1 is tried. Scattered lanes belong to the rule `uncoalesced`.
 
-Rows that are a power of two long are not to blame: chips hash the numbers of lines, and no stride
-fills a few sets only (docs/models.md), so that no padding is advised.
+No padding is advised: chips hash line numbers, so that no stride fills a few sets only
+(docs/models.md).
 """
 
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,6 @@
-"""Many launches of a kernel that each take hardly longer than an empty one.
+"""Tiny launches: a kernel that is launched often and takes hardly longer than an empty one.
 
-Told where latencies were measured, of kernels that a trace has often: a small launch alone may be a
-small example.
+Reported where latencies were measured, for kernels with at least OFTEN launches in the trace.
 """
 
 from collections.abc import Iterator

@@ -1,8 +1,7 @@
-"""Loads or stores of neighbouring words by the same thread, one after the other, that could be one
-of 8 or 16 bytes: a fraction of the instructions, and of the cache's requests.
+"""Vector loads and stores: neighbouring words of one thread that fit one access of 8 or 16 bytes.
 
-Told where these limit the launch. Lanes whose words overlap (a stencil) are left alone: another
-lane has what they want.
+Reported where issue slots or L1 limit the launch. Lanes with overlapping words, as in a stencil,
+are left alone.
 """
 
 from collections.abc import Iterator, Sequence

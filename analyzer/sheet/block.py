@@ -1,4 +1,4 @@
-"""What tables are made of: a counter's values in a row, rows in sections, sections in blocks."""
+"""Blocks of a sheet: a row a counter, a section a vocabulary, a block a line, array or launch."""
 
 from collections.abc import Iterator, Mapping
 

@@ -1,4 +1,4 @@
-"""Which rows of a table are shown, and in what order: sorted by a counter, small ones left out."""
+"""Sorting rows by a counter, and leaving out those below a threshold."""
 
 from collections.abc import Sequence
 from functools import partial

@@ -1,4 +1,4 @@
-"""A warp's chain in PTX: how long it runs alone, its instructions waiting for what they read.
+"""A warp's dependence chain in PTX: how long it runs alone, waiting for operands.
 
 This is for launches of whose machine code the trace does not tell; see `machine_chain.py`.
 

@@ -1,4 +1,4 @@
-"""First touches: how often a warp's loads go where the warp has not been before.
+"""First touches: the share of a warp's loads that go to addresses new to the warp.
 
 Warps that run at the same time ask for the same data at the same time. The replay, which takes them
 in turn, counts a miss for the first and hits for the others, but all of them wait: for each place

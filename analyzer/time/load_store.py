@@ -1,4 +1,4 @@
-"""What the load-store unit of an SM and its address unit (ADU) do for a launch.
+"""The work of an SM's load-store unit and of its address unit (ADU) for a launch.
 
 The load-store unit takes accesses, those that no lane takes part in among them, shuffles, and reads
 of what differs from lane to lane. The ADU takes loads of constants, once for each address, block

@@ -1,4 +1,4 @@
-"""A warp's chain in machine code: what the assembler's schedule lets it start, and when.
+"""A warp's dependence chain in machine code: when the assembler's schedule lets each start.
 
 An instruction starts when the one before allows it, and the scoreboards that it waits for are done:
 what set them had its latency. Blocks run in the order of the code, loops as often as the warp ran

@@ -1,4 +1,4 @@
-"""Pipes: how many cycles of an SM the arithmetic of machine code takes, and its issue.
+"""Pipes: cycles of an SM's arithmetic pipes and issue slots for machine code.
 
 The FMA pipe has two halves. Both take products and sums of floats, the heavy one those of integers
 too. The ALU takes what else there is of integers, logic, comparisons and predicates. XU does

@@ -1,4 +1,4 @@
-"""A launch's warps in machine code: what each instruction takes that has no fixed latency.
+"""A launch's warps in machine code: latencies of instructions that set a scoreboard.
 
 What the schedule does not tell is taken from measurements: a load has the latency of what served
 it, as in PTX, the others that of an instruction like them.

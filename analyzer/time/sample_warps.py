@@ -1,4 +1,4 @@
-"""What a launch's warps ran: some of them step by step, all blocks in sums, some blocks' loads.
+"""Sampled warps: histories and loads of some blocks, instruction counts of all.
 
 Of some blocks the warp that runs longest is kept with its history. Of all blocks the instructions
 are counted, since an SM that has longer ones than the others ends last.

@@ -1,4 +1,4 @@
-"""The estimate of a sample of blocks: between what times a launch lies, whatever its caches hold.
+"""The estimate from a sample of blocks: least and most time, with all loads cached and with none.
 
 What blocks execute, and what they ask of the first level, is scaled to the grid. What caches hold
 no sample says: so the launch is estimated twice, with caches that have all that is loaded, and with

@@ -1,4 +1,4 @@
-"""Which source lines a warp waits at, and for what: an estimate's waits by line."""
+"""Waits of an estimate by source line: where a warp waits, and for which unit."""
 
 from collections import defaultdict
 

@@ -1,4 +1,4 @@
-"""The rows of a launch that differ for a model: of each site, pattern and place the first one.
+"""Distinct rows of a launch: the first one of each site, pattern and base modulo a period.
 
 Where they are few, as in most kernels, a search asks about them alone; they are found once for all
 devices and questions (`kept.py`).

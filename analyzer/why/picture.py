@@ -1,4 +1,4 @@
-"""What a device makes of one access: pieces of memory, and the lanes that want each.
+"""The picture of one access on a device: transactions, words or constants, with their lanes.
 
 Pieces come from the device's own model, asked about one request at a time: the transactions of the
 coalescer, the words that lie in each bank, the distinct constants. A user's own model, of which

@@ -1,4 +1,4 @@
-"""Which instructions stand on a source line: `FILE:LINE` as a person types it."""
+"""Source places: `FILE:LINE` read, and the instructions of a line found."""
 
 from collections.abc import Collection, Iterable
 from pathlib import PurePath

@@ -1,4 +1,4 @@
-"""The fields of a dataclass as options of a verb, and as one would type them again."""
+"""Options of a verb from the fields of a dataclass, and the command line that repeats them."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import Field, fields

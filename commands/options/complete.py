@@ -1,4 +1,4 @@
-"""What the shell offers for a half-typed device, counter, kernel, format or gallery folder."""
+"""Shell completion of devices, counters, kernels, formats and gallery folders."""
 
 import re
 from collections.abc import Callable, Iterable

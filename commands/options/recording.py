@@ -1,4 +1,4 @@
-"""The recording options, and a trace from whatever was named: a trace, or a source to record."""
+"""The recording options, and the trace of an argument: a trace itself, or a recorded source."""
 
 import sys
 from collections.abc import Iterator

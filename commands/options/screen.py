@@ -1,4 +1,4 @@
-"""The screen that a verb prints to: its width, its colours, and how much is said beside the answer.
+"""The terminal that a verb prints to: width, colours, and `--quiet`.
 
 `--color` and `--quiet` may stand anywhere before `--`, for every verb; `$NO_COLOR`, `$FORCE_COLOR`
 and `$COLUMNS` count as elsewhere. A pipe has no width unless `$COLUMNS` gives it one.

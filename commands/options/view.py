@@ -1,4 +1,4 @@
-"""How a report is shown here: the width and colours of this terminal, or plain on a pipe."""
+"""The view of a report on this terminal or pipe: width, colours, first and last line."""
 
 from typing import TYPE_CHECKING
 

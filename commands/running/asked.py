@@ -1,4 +1,4 @@
-"""The trace that a question is about: one on disk, a source's, or that of a program behind `--`."""
+"""The trace to analyze: one on disk, a recorded source, or the program behind `--`."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""A trace held to a budget from the command line, and the budget renewed."""
+"""`cutrace check --budget`: checking a trace, and updating the budget."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`analyze --by reuse` and `--by set`: what caches of each size would miss, and which sets do."""
+"""`analyze --by reuse` and `--by set`: miss ratios by cache size, and misses by set."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""A program that was recorded for a test, which asks for its counters: pytest's second fixture."""
+"""The fixture `cutrace_program`: a recorded program with its counters and budget checks."""
 
 import os
 from collections.abc import Sequence

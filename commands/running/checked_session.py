@@ -1,4 +1,4 @@
-"""A session that can be asked for its counters, and held to them: what pytest's fixture gives."""
+"""The fixture `cutrace_session`: a session with its counters and budget checks."""
 
 from types import TracebackType
 

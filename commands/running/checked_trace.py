@@ -1,4 +1,4 @@
-"""A trace that can be asked for its counters, and held to them: what pytest's fixtures give."""
+"""Counters and budget checks of a recorded trace, for the fixtures of pytest."""
 
 from collections.abc import Mapping, Sequence
 from os import PathLike

@@ -1,6 +1,6 @@
 """Executors by name: `--on dask`, `--on dask:tcp://host:8786`, `--on ray`, `--on slurm`.
 
-Each is somebody else's, and brought by an extra of cutrace's; whoever has one at hand passes it to
+Each needs an extra of cutrace's to be installed. An executor that exists already can be passed to
 `cutrace.sweep(executor=...)`.
 """
 

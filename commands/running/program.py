@@ -1,4 +1,4 @@
-"""What stands behind `--` on a command line: a program that is run as it is, and recorded."""
+"""The program behind `--` on a command line, which is run unchanged and recorded."""
 
 import shlex
 import sys

@@ -1,4 +1,4 @@
-"""All checks of a project in one process: limits, races, memory, and what they cost before."""
+"""All checks of a project in one process: limits, races, memory, and the baseline."""
 
 import io
 import subprocess

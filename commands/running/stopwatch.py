@@ -1,4 +1,4 @@
-"""How long launches take at least on a device, by what they do: of a trace that nobody keeps."""
+"""The least time of launches on a device, from their bounds, by a temporary trace."""
 
 from contextlib import ExitStack
 

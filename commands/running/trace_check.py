@@ -1,4 +1,4 @@
-"""Questions about a trace that are answered by yes or no: races, and memory outside of arrays."""
+"""`cutrace check --races` and `--memory`: data races, and accesses outside of arrays."""
 
 from pathlib import Path
 

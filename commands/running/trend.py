@@ -1,4 +1,4 @@
-"""What the checks of a project cost over time: at its last commits, and now."""
+"""`cutrace check --trend`: counters of a project's kernels at its last commits, and now."""
 
 import json
 import subprocess

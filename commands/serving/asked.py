@@ -1,6 +1,6 @@
-"""What the page's controls ask for: other devices and suppositions, as the command line has them.
+"""The controls of a live page: devices and what-if options, as on the command line.
 
-A field holds what one would type behind the option, several values with blanks or commas between.
+A field holds the value of an option; several values are separated by blanks or commas.
 """
 
 import re

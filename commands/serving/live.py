@@ -1,7 +1,7 @@
-"""A report that follows its source: the last good result, and what is wrong with the present one.
+"""A live report: the last good result, and the error of the present source, if it has one.
 
-One thread counts; others read, and wait for the next number. A result that cannot be had leaves
-the last one in its place, with the error above it.
+One thread records and replays; request threads read the page and wait for the next version. After
+an error the last good result stays, with the error above it.
 """
 
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""The server of a live report: on this machine alone, for who knows the token.
+"""The server of a live report: local, and protected by a token.
 
 The token is the first part of every path. A request under another host name is refused, whatever
 it knows: so a page of somebody else, whose name points to this machine, reads nothing. A form must

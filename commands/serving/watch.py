@@ -1,4 +1,4 @@
-"""Whether files have changed: by their time and size, asked as often as one likes."""
+"""Watching files for changes, by modification time and size."""
 
 from collections.abc import Iterable
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Assembled: a launch's accesses as the assembler made them, where the trace tells.
+"""Assembled accesses: the loads and stores of the machine code, where the trace has them.
 
 What the hardware does. It runs machine code. ptxas joins neighbouring accesses into wide ones,
 leaves out what nobody reads and what a register holds, keeps arrays in registers, and lets a

@@ -1,4 +1,4 @@
-"""Compiling plain loops where there is much to do; little work is done without."""
+"""Compiled loops for many rows: below a threshold, plain Python or NumPy does the work."""
 
 from collections import Counter
 from types import ModuleType

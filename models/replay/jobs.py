@@ -1,7 +1,7 @@
-"""Work in several processes at once: devices of one launch, or launches of one trace.
+"""Parallel replay in several processes: devices of one launch, or launches of one trace.
 
-A process of its own is started for each part but one: it takes a second to load, so this pays for
-replays that take many. Results are the same whatever the number.
+A process takes a second to start, so this pays for replays of many seconds. Results do not depend
+on the number of processes.
 """
 
 import os

@@ -1,10 +1,10 @@
 """Replay cache: what each device counted, kept between runs by content.
 
-A key has all that a count depends on in it: the tables of the launch byte by byte, the launch as
-it is or as it is supposed, the device with its settings, the options, and the source of whatever
-counts. So nothing is ever out of date: a trace that is damaged or recorded again, a changed device
-file and another cutrace are other keys. Where nothing can be kept, or what was kept is broken, the
-launch is replayed. A device with a model from elsewhere is, too: nobody knows what that reads.
+The key hashes everything that a count depends on: the tables of the launch byte by byte, the launch
+with its what-if changes, the device with its settings, the options, and the source of the code that
+counts. So an entry is never out of date: a damaged or renewed trace, a changed device file and
+another version of cutrace have other keys. A launch is replayed where the cache cannot be written,
+an entry is broken, or the device has a user-defined model, which may read anything.
 """
 
 import io

@@ -1,4 +1,4 @@
-"""What a user chooses for a replay: each option once, for the command line and for Python."""
+"""The options of a replay, each defined once for the command line and for Python."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
@@ -20,7 +20,7 @@ _CHOICES = {
 
 
 def tell_nobody(done: float) -> None:
-    """Hear how much of a replay is done, and leave it at that."""
+    """Ignore the progress of a replay."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +34,8 @@ class ReplayOptions:
 
     device: str | Sequence[str] = option(
         (),
-        "Devices to answer for: names of `cutrace devices`, or files of your own; without"
-        f" it $CUTRACE_DEVICE, else {DEFAULT_DEVICE}.",
+        "Devices: names of `cutrace devices`, or device files (default: $CUTRACE_DEVICE, else"
+        f" {DEFAULT_DEVICE}).",
         "NAME,...",
         *("--device", "-d"),
         commas=True,
@@ -60,31 +60,32 @@ class ReplayOptions:
     )
     schedule: str = option(
         SCHEDULES[0],
-        "The order of warps that caches see: an instruction each in turn, or the oldest"
-        " warp as far as it goes.",
+        "The order of warps that caches see: warps in turn, or the oldest warp until it must wait.",
         "|".join(SCHEDULES),
     )
     registers: int | None = option(None, "Registers a thread (default: what ptxas assigns).", "N")
     set: Mapping[str, object] = option(
-        NOTHING, "Another value in the device's file, say coalescer.load=sector.", "STAGE.KEY=VALUE"
+        NOTHING,
+        "Override a value of the device file, say coalescer.load=sector.",
+        "STAGE.KEY=VALUE",
     )
-    as_if: bool = option(False, "Count a launch even on a device that would refuse it.")
-    caches: bool = option(True, "Leave hits and misses out, which take most of a replay.")
+    as_if: bool = option(False, "Count a launch even on a device that cannot run it.")
+    caches: bool = option(True, "Do not replay caches: no hits, misses or bounds, but much faster.")
     pad: Mapping[str, int | str] = option(
         NOTHING,
-        "What if rows of an array were N elements longer? ROW is their length, where the"
-        " trace does not tell.",
+        "What-if: pad each row of an array by N elements. ROW is the row length, if the trace"
+        " does not have it.",
         "ARRAY=[ROW+]N",
     )
     align: Mapping[str, int | str] = option(
         NOTHING,
-        "What if an array began at a multiple of BYTES, or so many bytes beyond one?",
+        "What-if: align an array to a multiple of BYTES, or to BEYOND bytes past one.",
         "ARRAY=BYTES[+BEYOND]",
     )
     jobs: int | None = option(
         None,
-        "Serve several launches or devices in N processes, a core each at most (default: one"
-        " process, or all cores for launches that would take seconds).",
+        "Replay launches or devices in N processes, at most one a core (default: one process,"
+        " or all cores for replays of more than some seconds).",
         "N",
     )
 

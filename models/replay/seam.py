@@ -103,34 +103,35 @@ class Touched:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Batch:
-    """Some n rows, in the order of their warps: warp accesses, or what a stage passed on.
+    """Some n rows, in the order of their warps: warp accesses, or requests that a stage passed on.
 
-    `kind` (n,) indexes `kinds`; `addresses` (n, lanes) int64 are bytes in the kind's space, and
-    count only where `active` (n, lanes) is set. There are 32 lanes for a warp's access and 1 for
-    a transaction, whose width is its size. A texture's have a lane for each tap, those of a
-    thread together, and texels' places (`x bytes | y << ROW_SHIFT | z << SLICE_SHIFT`). `row`
-    (n,) is what replay attributes a row to: a model that passes rows on copies it. A model whose
-    `passes_on` is set fills `Step.out`. `unit` (n,) is the SM or cluster that a row belongs to, for
-    a model that serves all units; else None. `ordered` (n, lanes) are the addresses of active lanes
-    in rising order, `lanes.NONE` behind, put in order once for all stages; where it is None,
-    `lanes.ordered_lanes` does it. `group` (n,) is which of `groups` sums a row's counts belong to,
-    for a model that adds up; else None. `touched` is what the rows touch, where it was counted once
-    for all stages.
-
-    A model with a period sees addresses that are right modulo that period only.
+    A warp's access has 32 lanes, a transaction 1; its width is its size. Texture samples have a
+    lane for each tap, those of a thread together. A model with a period sees addresses that are
+    right modulo that period only.
     """
 
     kinds: tuple[Kind, ...]
     kind: Ints
+    """(n,) the index of each row's kind in `kinds`."""
     addresses: Ints
+    """(n, lanes) int64, bytes in the kind's space, valid where `active` is set; of textures the
+    place of a texel, `x bytes | y << ROW_SHIFT | z << SLICE_SHIFT`."""
     active: Bools
+    """(n, lanes) the lanes that take part."""
     row: Ints
+    """(n,) the row of the trace that a row belongs to; a model that passes rows on copies it."""
     passes_on: bool = False
+    """Whether a later stage needs `Step.out`."""
     unit: Ints | None = None
+    """(n,) the SM or cluster of each row, for a model that serves all units."""
     ordered: Ints | None = None
+    """(n, lanes) the active addresses in rising order, `lanes.NONE` behind, sorted once for all
+    stages; `lanes.ordered_lanes` sorts where it is None."""
     group: Ints | None = None
+    """(n,) the sum, of `groups`, that a row's counts belong to, for a model that adds up."""
     groups: int = 0
     touched: Touched | None = None
+    """The bytes, sectors and lines of each row, if counted once for all stages."""
 
     def __len__(self) -> int:
         """Return the number of rows."""

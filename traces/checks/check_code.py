@@ -1,4 +1,4 @@
-"""Checks of what is known before a thread runs, and of the sums of lanes on."""
+"""Checks of the table of instructions, and of the sums of active lanes."""
 
 from collections.abc import Iterator
 

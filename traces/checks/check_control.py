@@ -1,5 +1,5 @@
-"""Checks of what warps ran: paths, the rows of control that refer to them, and whether accesses and
-samples are those of the instructions that were run."""
+"""Checks of control flow: paths, the rows of control that refer to them, and whether accesses and
+samples belong to instructions that were executed."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -1,4 +1,4 @@
-"""Checks that no row is beyond what the manifest says was kept."""
+"""Checks that every row passes the filters that the manifest names."""
 
 from collections.abc import Iterator
 

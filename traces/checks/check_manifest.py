@@ -1,4 +1,4 @@
-"""Checks of what a trace as a whole holds: events, and files."""
+"""Checks of the trace as a whole: its events and files."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Checks of the order of rows: each warp's come as it executed them."""
+"""Checks of order: the rows of a warp are in the order of its execution."""
 
 from collections.abc import Iterator
 from typing import Any

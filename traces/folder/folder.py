@@ -1,8 +1,8 @@
-"""Where a trace lies: built in a sibling folder, moved to its name when whole.
+"""The folder of a trace: built in a hidden sibling folder, renamed when complete.
 
-The workshop is a hidden folder beside the target: `new` is the trace in the making, `old` the
-trace that it replaces, for the moment of the exchange. Whatever happens, the workshop goes: if the
-process is killed, when the next trace is written beside it.
+The workshop is that sibling: `new` is the unfinished trace, `old` the trace that it replaces while
+they are exchanged. The workshop is always removed; after a killed process, when the next trace is
+written to the same folder.
 """
 
 import json

@@ -1,12 +1,12 @@
 """Scratch folders that live as long as a process, and the removal of those of killed processes.
 
-A folder of ours has a lock file, on which its process holds a lock: the system lets go of it when
-the process ends, however it does. Who finds a folder whose lock is free removes it: nobody else
-does, and nothing of a process that lives, or of another user, is touched. Where files cannot be
-locked, no folder has a lock file, and none is removed.
+A scratch folder has a lock file, locked by its process; the operating system releases the lock when
+the process ends, however it ends. A folder whose lock is free is removed by the next process that
+finds it. Folders of running processes and of other users are not touched. On file systems without
+locks there are no lock files, and nothing is removed.
 
-Between the making of a folder and its lock, the process shares a lock on the folder's parent: who
-holds that one alone knows that an empty folder was left by a process killed in between.
+While a process creates a folder and its lock, it holds a shared lock on the parent folder. An
+exclusive lock on the parent therefore proves that an empty folder was left by a killed process.
 """
 
 import os

@@ -1,6 +1,6 @@
-"""JSON values to those of a manifest, strictly: the dataclasses of `schema.py` are the grammar.
+"""Strict decoding of a manifest from JSON: the dataclasses of `schema.py` are the grammar.
 
-Where a value lies is worked out only for one that is wrong.
+The path of a value is worked out only for error messages.
 """
 
 from collections.abc import Callable, Mapping

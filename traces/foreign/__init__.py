@@ -1,4 +1,4 @@
-"""Traces of other tools, a format a file: `read_*.py` reads one, `write_*.py` writes one.
+"""Import of other tools' traces, a format a file (`read_*.py`).
 
 What goes in: text or records of another tool to rows of machine instructions (`seam.py`), and back.
 What does not: counting anything, or knowing a device.

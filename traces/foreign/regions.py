@@ -1,7 +1,7 @@
-"""Regions: where the addresses of an imported launch lie, so that each is in an array.
+"""Regions: arrays for the addresses of an imported launch.
 
-A tool tells addresses, not allocations. What the host copied to is an array; of the rest, pages
-that are touched side by side are one. An array is called by its first address.
+Tools record addresses, not allocations. The target of a host copy is an array; of other addresses,
+adjacent pages that were accessed are one array. Its name is its first address.
 """
 
 from collections.abc import Iterator, Sequence

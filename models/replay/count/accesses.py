@@ -1,8 +1,8 @@
 """Counting memory accesses: the rows of a trace through the stages of every device.
 
-Rows are numbered and counted (`tally`), the models asked about the distinct ones, and their
-integers entered in each device's ledger. Stages that keep state, and those behind them, are
-`ordered.py`'s.
+Distinct rows are found and counted (`tally`), models are called for each distinct row once, and
+their counters are added to each device's ledger. Stages that keep state, and stages behind them,
+are called by `ordered.py`.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,6 +1,6 @@
-"""Numbering, counting and repeating rows, loops over one after another.
+"""Loops over rows: numbering, counting and repeating them.
 
-Plain integers and sequences for `compiled.py`. Few rows are numbered by these as they stand.
+Plain integers and sequences for `compiled.py`. Few rows are numbered without compiling.
 
 - `rows`: (pc, space, base, block), each (n,), as the trace has them.
 - `named`: (pattern, first, shape): the rows' patterns, (n,), and the shape of each pattern from

@@ -1,4 +1,4 @@
-"""What replay gives back, and the ledger in which it is added up."""
+"""The result of a replay, and the ledger that adds up raw counters."""
 
 from collections.abc import Iterator, Mapping, Sequence
 

@@ -1,8 +1,8 @@
 """Conformance: whether a model keeps the contract of `seam.py`, whatever it counts.
 
-It is asked about rows of chance in one batch, and what it answers must not hang on what replay may
-do otherwise: on how many rows a batch has, on their order and base addresses (of a model with a
-period), on other instances, on which units it serves at once, or on how kinds are numbered.
+The model is asked about random rows in one batch. Its answers must not depend on what replay may do
+otherwise: on the size of batches, on the order of rows and their base addresses (of a model with a
+period), on other instances, on the units that it serves at once, or on the numbers of kinds.
 """
 
 from collections.abc import Callable, Iterator

@@ -1,6 +1,6 @@
-"""A user's own model at work: what it answers is checked, and whoever errs is named.
+"""Guard of user-defined models: every answer is checked, and errors name the model and the row.
 
-cutrace's own models are tested; anybody's may raise, forget a counter, or answer with floats.
+cutrace's own models are tested. A user's may raise, forget a counter, or answer with floats.
 """
 
 import sys

@@ -1,4 +1,4 @@
-"""Counting lanes whose predicate was on, for instructions that have no rows of their own."""
+"""Counting lanes with a true predicate, of instructions that have no rows of accesses."""
 
 from collections.abc import Sequence
 

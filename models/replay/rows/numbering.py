@@ -1,4 +1,4 @@
-"""Numbering rows by key, densely: by a table where keys lie close together, else by sorting."""
+"""Dense numbers for keys: by a lookup table if the range is small, else by sorting."""
 
 import numpy as np
 

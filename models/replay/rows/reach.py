@@ -1,4 +1,4 @@
-"""Where the patterns of a launch reach: asked once for each, kept from one batch to the next."""
+"""The lowest and highest offsets of a launch's patterns, kept from one batch to the next."""
 
 from dataclasses import field
 from types import ModuleType

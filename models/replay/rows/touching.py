@@ -1,4 +1,4 @@
-"""What lanes touch of memory, a loop over one group of lanes after another.
+"""The bytes, sectors and lines that lanes touch: a loop over groups of lanes.
 
 Plain integers and sequences for `compiled.py`; `lanes.py` and `transactions.py` say the same in
 arrays, which is quick where groups are few.

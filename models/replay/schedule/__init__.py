@@ -1,1 +1,1 @@
-"""Who runs where and when: blocks to SMs, warps in order, never across a barrier."""
+"""The schedule of a launch: blocks to SMs, and the order of warps between barriers."""

@@ -1,4 +1,4 @@
-"""Place: which block runs where. Clusters are what a profiler of 1.x watched: groups of SMs.
+"""Placement of blocks on SMs. A profiler of 1.x counted one cluster, which is a group of SMs.
 
 Blocks go to clusters in turn: with c clusters, block b to cluster b mod c, and inside a cluster
 to its SMs in turn. The profiled cluster is the first: it receives blocks 0, c, 2c, ... A chip's

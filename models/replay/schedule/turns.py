@@ -1,9 +1,8 @@
-"""The order of warps that take turns, as a sort by counting: plain integers, so that `compiled.py`
-can compile the loops. `Schedule.order` says the same in arrays, which is quick where rows are few.
+"""The order of warps that take turns, as a counting sort in loops that `compiled.py` compiles.
 
-Where rows mostly come in the order of what counts most, the wave, the interval and the turn, those
-that have it in common are put in order by themselves, near the processor (`order_runs`); else all
-rows at once (`sort`).
+`Schedule.order` computes the same order with NumPy, for few rows. Rows that already come in order
+of wave, interval and turn are sorted run by run, within the processor's cache (`order_runs`); else
+all rows are sorted at once (`sort`).
 
 - `rows`: (block, warp, interval, since), each (n,).
 - `seated`: (wave, slot, sm), each (blocks,), and `turns` (seats,): when each seat has its turn.

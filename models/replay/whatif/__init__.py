@@ -1,1 +1,1 @@
-"""What-if: a launch's trace as if its arrays had longer rows or began elsewhere."""
+"""What-if: a launch's trace with padded or realigned arrays."""

@@ -1,4 +1,4 @@
-"""Changes: what a user supposes of a trace's arrays, without touching the code.
+"""Changes of arrays for what-if analysis, as `--pad` and `--align` give them.
 
 `tile=1` makes each row of `tile` one element longer, `tile=32+1` says that a row has 32 elements.
 `in=128` lets `in` begin at a multiple of 128 bytes, `in=128+4` lies 4 bytes past one.

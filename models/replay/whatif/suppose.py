@@ -1,4 +1,4 @@
-"""Suppose: what if an array had longer rows, or began elsewhere, and the code were the same?"""
+"""What-if traces: launches with arrays padded or realigned, the code unchanged."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace

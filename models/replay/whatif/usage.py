@@ -1,7 +1,7 @@
 """Usage: element size, row length and widest access of an array, from the instructions that use it.
 
-A trace knows of a shared-memory array how many bytes it has, and no more. What an element is,
-instructions say; how long a row is, the lanes do: threads that go down a column are a row apart.
+A trace has only the size in bytes of a shared-memory array. The element size follows from the width
+of instructions, the row length from lanes that go down a column: they are a row apart.
 """
 
 from collections import Counter
