@@ -12,6 +12,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
+from .control_flow import SYNTAX_LOCK
 from .kept_text import kept_text
 from .loop_expression import CHECKED
 from .loop_text import loop_text
@@ -77,4 +78,5 @@ def _text(function: Callable[..., Any], kinds: tuple[Kind, ...]) -> tuple[str, K
 
     checks = os.environ.get(CHECKED, "")
     told, _, text = kept_text([function], repr(kinds), checks, make=make).partition("\n")
-    return text, ast.literal_eval(told)
+    with SYNTAX_LOCK:
+        return text, ast.literal_eval(told)

@@ -4,6 +4,7 @@ import os
 import random
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 from cutrace.models.replay.ordered import cache_lines
 from cutrace.models.replay.ordered.cache_lines import bank_of
 from cutrace.native import loop
+from cutrace.native.control_flow import SYNTAX_LOCK
 from cutrace.native.intrinsic import prefetch
 from cutrace.native.kept_text import source_of
 from cutrace.native.loop import compile_module
@@ -202,3 +204,17 @@ def test_a_translated_loop_is_kept_for_its_sources_and_constants(
     monkeypatch.setattr(loop, "loop_text", None)
     assert loop._text(scaled, kinds) == made
     assert Path(cache_lines.__file__).read_bytes() in source_of(__name__)
+
+
+def test_threads_take_turns_at_what_was_translated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Reading a kept loop's kinds makes a syntax tree, too."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    kinds = ("int", "float", ArrayKind("f8", 1, True))
+    made = loop._text(scaled, kinds)
+    with ThreadPoolExecutor(1) as pool:
+        with SYNTAX_LOCK:
+            other = pool.submit(loop._text, scaled, kinds)
+            assert not wait([other], 0.2).done
+        assert other.result() == made
