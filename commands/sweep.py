@@ -86,7 +86,7 @@ def command(
         last=f"cutrace sweep {quote(suite)} -d NAME,...",
     )
     with with_counters_of(counting.devices):
-        with named_executor(on) if on else nullcontext() as executor:
+        with named_executor(on, processes) if on else nullcontext() as executor:
             tables = run_suite(asked, table, counting, processes, executor)
         return render(summarize(asked, tables), format, view)
 

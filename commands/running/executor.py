@@ -4,9 +4,11 @@ Each needs an extra of cutrace's to be installed. An executor that exists alread
 `cutrace.sweep(executor=...)`.
 """
 
+import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from importlib import import_module
+from math import inf
 from typing import Any
 
 from ...errors import CutraceError, nearest
@@ -14,12 +16,15 @@ from .spread import Executor
 
 
 @contextmanager
-def named_executor(name: str) -> Iterator[Executor]:
-    """Open an executor for as long as the body runs. CutraceError if there is no such one."""
+def named_executor(name: str, processes: int | None = None) -> Iterator[Executor]:
+    """Open an executor for as long as the body runs. CutraceError if there is no such one.
+
+    `processes` is how many workers are started, where any are.
+    """
     kind, _, address = name.partition(":")
     if kind not in _KINDS:
         raise CutraceError(f"--on {name}: expected {', '.join(_KINDS)}{nearest(kind, _KINDS)}")
-    with _KINDS[kind](address) as executor:
+    with _KINDS[kind](address, processes) as executor:
         yield executor
 
 
@@ -44,22 +49,35 @@ class _Dask:
 
 
 @contextmanager
-def _dask(address: str) -> Iterator[Executor]:
-    """The scheduler at an address; without one, workers of this machine."""
-    distributed = _package("distributed", "dask")
-    with distributed.Client(address or None) as client:
+def _dask(address: str, processes: int | None) -> Iterator[Executor]:
+    """The scheduler at an address; without one, workers of this machine, one for each core.
+
+    They have no thread that looks ten times a second where they are: a job is Python all through,
+    and a tenth slower then.
+    """
+    dask, distributed = _package("dask", "dask"), _package("distributed", "dask")
+    workers = {"n_workers": processes or os.cpu_count(), "threads_per_worker": 1}
+    with (
+        dask.config.set({"distributed.worker.profile.enabled": False}),
+        nullcontext(address)
+        if address
+        else distributed.LocalCluster(**workers, dashboard_address=None) as where,
+        distributed.Client(where) as client,
+    ):
         yield _Dask(client)
 
 
 @contextmanager
-def _slurm(partition: str) -> Iterator[Executor]:
+def _slurm(partition: str, processes: int | None) -> Iterator[Executor]:
     """Workers that Slurm starts as there is work, in a partition if one is named.
 
-    Cores and memory of a worker come from Dask's own configuration (`jobqueue.slurm`).
+    A worker has a core and 4 GB, unless Dask's own configuration (`jobqueue.slurm`) says more.
     """
     jobqueue, distributed = _package("dask_jobqueue", "slurm"), _package("distributed", "slurm")
-    with jobqueue.SLURMCluster(queue=partition or None) as cluster:
-        cluster.adapt(minimum=1)
+    said = _package("dask", "slurm").config.get("jobqueue.slurm")
+    least = {key: said[key] or value for key, value in (("cores", 1), ("memory", "4GB"))}
+    with jobqueue.SLURMCluster(queue=partition or None, **least) as cluster:
+        cluster.adapt(minimum=1, maximum=processes or inf)
         with distributed.Client(cluster) as client:
             yield _Dask(client)
 
@@ -76,10 +94,11 @@ class _Ray:
 
 
 @contextmanager
-def _ray(address: str) -> Iterator[Executor]:
+def _ray(address: str, processes: int | None) -> Iterator[Executor]:
     """The cluster at an address; without one, workers of this machine."""
     ray = _package("ray", "ray")
-    ray.init(address=address or None, log_to_driver=False)
+    where = {"address": address} if address else {"num_cpus": processes}
+    ray.init(**where, log_to_driver=False)
     try:
         yield _Ray(ray)
     finally:

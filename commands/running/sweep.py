@@ -5,18 +5,17 @@ import shutil
 import signal
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from contextlib import closing
 from dataclasses import replace
 from hashlib import sha256
 from json import dumps
-from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...errors import CutraceError
 from ...models.replay.options import ReplayOptions
 from ...option import changed
-from .spread import Executor, spread
+from .spread import ATTEMPTS, Executor, Processes, spread, told
 from .sweep_job import Task, do_task, files_beside
 
 if TYPE_CHECKING:
@@ -78,6 +77,9 @@ def run_suite(
     asked = {**changed(options), "sweep": suite.settings()}
     files = [parts / f"{_key(job, asked)}.parquet" for job in jobs]
     waiting = [n for n, file in enumerate(files) if not file.exists()]
+    count = min(processes or os.cpu_count() or 1, len(waiting))
+    if executor or count > 1:  # other jobs have the other cores
+        options = replace(options, jobs=options.jobs or 1)
     tasks = [
         Task(
             jobs[n],
@@ -89,11 +91,13 @@ def run_suite(
     ]
     failed: dict[int, str] = {}
     _tell(len(jobs) - len(waiting), len(jobs), "")
-    for number, (problem, table) in _work(tasks, processes, executor):
-        if problem:
-            failed[waiting[number]] = problem
+    for number, answer in _work(tasks, count, executor):
+        if isinstance(answer, Exception):
+            failed[waiting[number]] = _lost(answer)
+        elif answer[0]:
+            failed[waiting[number]] = answer[0]
         else:
-            _keep(files[waiting[number]], table)
+            _keep(files[waiting[number]], answer[1])
         done = sum(file.exists() for file in files)
         _tell(done, len(jobs), str(jobs[waiting[number]]))
     _tell_nothing()
@@ -113,21 +117,25 @@ def _keep(file: Path, table: "pl.DataFrame") -> None:
 
 
 def _work(
-    tasks: Sequence[Task], processes: int | None, executor: Executor | None
+    tasks: Sequence[Task], count: int, executor: Executor | None
 ) -> Iterator[tuple[int, Any]]:
-    """Do the tasks; yield the number of each as it ends, what went wrong, and its table."""
-    count = min(processes or os.cpu_count() or 1, len(tasks))
+    """Do the tasks; yield the number of each as it ends, with what went wrong and its table."""
     if executor is not None:
         yield from spread(executor, do_task, tasks)
     elif count <= 1:
         yield from ((number, do_task(task)) for number, task in enumerate(tasks))
     else:
-        with ProcessPoolExecutor(count, get_context("spawn"), _leave_interrupts) as pool:
-            try:
-                yield from spread(pool, do_task, tasks)
-            except BaseException:
-                pool.shutdown(cancel_futures=True)
-                raise
+        with closing(Processes(count, _leave_interrupts)) as pool:
+            yield from spread(pool, do_task, tasks)
+
+
+def _lost(error: Exception) -> str:
+    from ... import __version__
+
+    return (
+        f"given to workers {ATTEMPTS} times, and none brought it back: {told(error)}"
+        f" (they need memory enough, and cutrace {__version__})"
+    )
 
 
 def _leave_interrupts() -> None:

@@ -336,16 +336,82 @@ def test_a_lost_worker_loses_nothing() -> None:
     assert table.equals(pl.read_parquet("alone.parquet"))
 
 
-def test_workers_that_all_go_are_an_error_and_what_is_done_is_kept() -> None:
+def test_a_job_that_no_worker_brings_back_is_told_and_the_others_are_kept() -> None:
     class Late(Losing):
         def submit(self, call: Callable[..., Any], /, *arguments: Any) -> Future[Any]:
             self.left = int(arguments[0].job.settings["STRIDE"] == 8)
             return super().submit(call, *arguments)
 
-    with pytest.raises(ConnectionError, match="has gone"):
+    told = (
+        r"2 of 4 recordings failed\ngather N=64 STRIDE=8: given to workers 3 times, and none"
+        r" brought it back: ConnectionError: the worker has gone \(they need memory enough, and"
+        r" cutrace 0"
+    )
+    with pytest.raises(CutraceError, match=told):
         cutrace.sweep("gather.toml", "spread.parquet", executor=Late(0))
-    assert len(list(Path("spread.parquet.parts").glob("*.parquet"))) >= 1
+    assert len(list(Path("spread.parquet.parts").glob("*.parquet"))) == 2
     assert len(cutrace.sweep("gather.toml", "spread.parquet", executor=Losing(0))) > 0
+
+
+def test_an_executor_that_takes_no_more_is_told_and_what_is_done_is_kept() -> None:
+    class Ending(Losing):
+        def submit(self, call: Callable[..., Any], /, *arguments: Any) -> Future[Any]:
+            if not self.left:
+                raise RuntimeError("cannot schedule new futures after shutdown")
+            self.left -= 1
+            future: Future[Any] = Future()
+            future.set_exception(ConnectionError("the worker has gone"))
+            return future
+
+    told = "takes no more work: RuntimeError: cannot schedule new futures after shutdown; what is"
+    with pytest.raises(CutraceError, match=told):
+        cutrace.sweep("gather.toml", "spread.parquet", executor=Ending(4))
+
+
+def test_jobs_that_have_company_leave_the_other_cores_to_it() -> None:
+    class Asking(Losing):
+        def submit(self, call: Callable[..., Any], /, *arguments: Any) -> Future[Any]:
+            assert arguments[0].options.jobs == 1
+            return super().submit(call, *arguments)
+
+    cutrace.sweep("gather.toml", "spread.parquet", executor=Asking(0))
+
+
+FATAL = """\
+import os
+from pathlib import Path
+import cutrace
+left = Path(os.environ["LEFT"])
+if os.environ["N"] == "128" and (times := int(left.read_text())):
+    left.write_text(str(times - 1))
+    os.abort()
+with cutrace.Session() as gpu:
+    kernel = gpu.compile("gather.cu", options=["-DSTRIDE=1"]).get_function("gather")
+    out = gpu.device_array(32, "i4")
+    kernel[1, 32](out, out)
+"""
+
+
+@pytest.mark.parametrize("times", [1, 9])
+def test_a_process_that_ends_takes_only_its_own_job_with_it(
+    times: int, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left = Path("left.txt").absolute()
+    left.write_text(str(times))
+    monkeypatch.setenv("LEFT", str(left))
+    Path("script.py").write_text(FATAL)
+    head = SUITE[: SUITE.index("[[variant]]")].replace("[64,", "[32, 64, 96,")
+    Path("gather.toml").write_text(f'{head}[[variant]]\nsource = "script.py"\n')
+    status = run(["sweep", "gather.toml", "--processes", "2"])
+    if times == 1:
+        assert status == 0
+        assert pl.read_parquet("gather.parquet")["N"].unique(maintain_order=True).to_list() == [
+            *(32, 64, 96, 128)
+        ]
+        return
+    assert status == 2
+    assert "1 of 4 recordings failed\nscript N=128: given to workers 3" in capsys.readouterr().err
+    assert len(list(Path("gather.parquet.parts").glob("*.parquet"))) == 3
 
 
 def test_a_worker_with_another_version_is_refused() -> None:

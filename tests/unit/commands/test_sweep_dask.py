@@ -1,13 +1,16 @@
-"""A sweep on Dask, where that is installed: a worker that is killed takes no part of the table."""
+"""Sweeps on Dask, Ray and Slurm, where these are installed: the same table as here."""
 
 import os
+import shutil
 import signal
 from pathlib import Path
-from threading import Timer
+from threading import Thread
+from time import sleep
 
 import pytest
 
 import cutrace
+from cutrace.cli import run
 
 SUITE = """\
 devices = ["h200"]
@@ -30,6 +33,12 @@ __global__ void copy(int *out, const int *in)
 """
 
 
+def kill_when_one_is_done(parts: Path, process: int) -> None:
+    while not [*parts.glob("*.parquet")]:
+        sleep(0.01)
+    os.kill(process, signal.SIGKILL)
+
+
 @pytest.mark.slow
 def test_a_worker_that_is_killed_loses_nothing(tmp_path: Path) -> None:
     distributed = pytest.importorskip("distributed", reason='needs pip install "cutrace[dask]"')
@@ -39,7 +48,41 @@ def test_a_worker_that_is_killed_loses_nothing(tmp_path: Path) -> None:
     options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
     with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as client:
         first, *_ = client.run(os.getpid).values()
-        Timer(1.5, os.kill, (first, signal.SIGKILL)).start()
+        Thread(target=kill_when_one_is_done, args=(tmp_path / "t.parquet.parts", first)).start()
         there = cutrace.sweep(tmp_path / "suite.toml", tmp_path / "t.parquet", executor=client)
         assert first not in client.run(os.getpid).values()
     assert there.equals(here)
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> bytes:
+    """The table of this process, in the working directory."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "copy.cu").write_text(KERNEL)
+    (tmp_path / "suite.toml").write_text(SUITE)
+    assert run(["sweep", "suite.toml", "-o", "here.parquet", "--processes", "1"]) == 0
+    return Path("here.parquet").read_bytes()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("on", ["dask", "ray", "slurm"])
+def test_a_cluster_by_its_name_finds_the_same(on: str, here: bytes) -> None:
+    package = {"dask": "distributed", "ray": "ray", "slurm": "dask_jobqueue"}[on]
+    pytest.importorskip(package, reason=f'needs pip install "cutrace[{on}]"')
+    if on == "slurm" and not shutil.which("sbatch"):
+        pytest.skip("needs Slurm")
+    assert run(["sweep", "suite.toml", "-o", "there.parquet", "--on", on, "--processes", "2"]) == 0
+    assert Path("there.parquet").read_bytes() == here
+
+
+@pytest.mark.slow
+def test_a_worker_of_several_threads_finds_the_same(here: bytes) -> None:
+    """Two jobs at once in a process take turns where Python can do but one."""
+    distributed = pytest.importorskip("distributed", reason='needs pip install "cutrace[dask]"')
+    options = {"n_workers": 1, "threads_per_worker": 4, "dashboard_address": None}
+    with (
+        distributed.LocalCluster(**options, processes=False) as cluster,
+        distributed.Client(cluster).get_executor() as executor,
+    ):
+        cutrace.sweep("suite.toml", "there.parquet", executor=executor)
+    assert Path("there.parquet").read_bytes() == here
