@@ -143,7 +143,10 @@ def _profile(
     launch, device = counted.launch, question.devices[counted.device]
     refusal = "" if as_if else counted.refusal
     bounds = () if refusal else find_bounds(sums, device, launch, one.turns)
-    facts = {**launch_facts(counted, device), "bound_ps": _picoseconds(bounds)}
+    facts = {
+        **launch_facts(counted, device),
+        "bound_ps": round(bounds[0].ns * 1000) if bounds else None,
+    }
     estimated = _estimate(one, by_pc, bounds, device)
     facts["estimated_ps"] = round(estimated.ns * 1000) if estimated else None
     for unit in PROFILED:
@@ -216,10 +219,6 @@ def _asked(
     launch, resident = one.counts.launch, one.counts.occupancy.blocks
     mhz = min(measured.profiler_mhz, device.chip.clock_mhz)
     return Asked(by_pc, one.instructions, bounds, launch, resident, device, mhz, one.turns)
-
-
-def _picoseconds(bounds: Sequence[Bound]) -> int | None:
-    return round(bounds[0].ns * 1000) if bounds else None
 
 
 def _warnings(counts: LaunchCounts, sums: Mapping[str, int], as_if: bool) -> Iterator[str]:

@@ -8,7 +8,6 @@ from tomlkit.items import Table
 
 from ..counting.evaluate import Value
 from ..launch_profile import LaunchProfile
-from ..profile import Profile
 from ..text.output import write_report
 from .budget import Entry, Limit, read_budget
 from .budget_check import Checker
@@ -56,7 +55,9 @@ def _renew(path: Path, checker: Checker, compiler: str) -> int:
 def _make(path: Path, checker: Checker, compiler: str) -> int:
     profile = checker.profile
     document = tomlkit.document()
-    able = [d for d in profile.devices if not all(p.refusal for p in _on(profile, d))]
+    able = [
+        d for d in profile.devices if not all(p.refusal for p in profile.launches if p.device == d)
+    ]
     document["devices"] = able
     document["compiler"] = compiler
     tables = tomlkit.aot()
@@ -71,10 +72,6 @@ def _make(path: Path, checker: Checker, compiler: str) -> int:
     document["budget"] = tables
     write_report(path, tomlkit.dumps(document))
     return sum(len(table) - 1 - ("device" in table) for table in tables)
-
-
-def _on(profile: Profile, device: str) -> Iterator[LaunchProfile]:
-    return (p for p in profile.launches if p.device == device)
 
 
 def _numbers(launches: Iterable[LaunchProfile]) -> Iterator[tuple[str, int | float]]:

@@ -14,14 +14,10 @@ from ..profile import Profile
 def tell_differences(profiles: Mapping[str, Profile], base: int) -> Iterator[str]:
     """Yield what speaks against comparing variants with the baseline, once for each pair."""
     names = list(profiles)
-    launched = [_launches(profile) for profile in profiles.values()]
+    launched = [[p.of(n)[0].launch for n in p.numbers] for p in profiles.values()]
     for name, launches in zip(names, launched, strict=True):
         if name != names[base]:
             yield from _tell_pair((names[base], name), (launched[base], launches))
-
-
-def _launches(profile: Profile) -> list[Launch]:
-    return [profile.of(number)[0].launch for number in profile.numbers]
 
 
 def _tell_pair(
@@ -32,7 +28,7 @@ def _tell_pair(
     for number, pair in enumerate(pairs):
         if all(pair) and not _is_same_work(*pair):
             told = " and ".join(
-                f"{name} launches {_signature(launch)}"
+                f"{name} launches {launch.signature or launch.kernel}"
                 for name, launch in zip(names, pair, strict=True)
             )
             yield f"launch {number}: different kernels, {told}: do they do the same work?"
@@ -56,10 +52,6 @@ def _name(launch: Launch) -> str:
 def _types(launch: Launch) -> Sequence[str]:
     """What it takes, in any order."""
     return sorted(argument.type for argument in launch.arguments)
-
-
-def _signature(launch: Launch) -> str:
-    return launch.signature or launch.kernel
 
 
 def _other_numbers(one: Launch, other: Launch) -> list[tuple[str, int, int]]:

@@ -128,7 +128,7 @@ class _Tracer:
             stage
             for stage in self.device.stages
             if self.knows(stage, space)
-            and space in _list(stage.keys.get("serves", (space,)))
+            and space in _serves(stage, space)
             and (stage.scope == "gpu" or any(self.served(stage, space)))
         ]
 
@@ -192,8 +192,10 @@ def _add(links: dict[tuple[str, str], Link], link: Link) -> None:
     links[key] = Link(*key, old.loads + link.loads, old.stores + link.stores)
 
 
-def _list(value: object) -> Sequence[object]:
-    return value if isinstance(value, list | tuple) else (value,)
+def _serves(stage: Stage, space: str) -> Sequence[object]:
+    """The state spaces that a stage looks up, one or several."""
+    serves = stage.keys.get("serves", (space,))
+    return serves if isinstance(serves, list | tuple) else (serves,)
 
 
 def _requests(number: int) -> str:

@@ -186,17 +186,17 @@ def compare_table(compared: Compared, table: ComparedTable) -> Comparison | None
         for variant, refusal in zip(compared.variants, table.refusals, strict=True)
         if refusal
     )
-    rows = [_compare(row, compared.baseline) for row in table.rows if _differs(row)]
+    rows = [
+        _compare(row, compared.baseline)
+        for row in table.rows
+        if len({c.value for c in row.cells}) > 1
+    ]
     if not rows and not refusals:
         return None
     launch = "all launches" if table.launch is None else f"launch {table.launch}"
     first = Table("", compared.variants, tuple(row for row in rows if row.name in GLANCE))
     more = Table("", compared.variants, tuple(row for row in rows if row.name not in GLANCE))
     return Comparison(table.device, launch, refusals, first, more)
-
-
-def _differs(row: ComparedRow) -> bool:
-    return len({cell.value for cell in row.cells}) > 1
 
 
 def _compare(row: ComparedRow, baseline: int) -> Row:

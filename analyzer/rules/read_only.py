@@ -89,7 +89,7 @@ def _least(evidence: Evidence, launch: ReadOnlyLaunch) -> tuple[float, str]:
         told = f"read-only, they need {time_text(least)} at least instead of {time_text(before)}"
         return (least, told) if least <= REMAINING * before else (before, "")
     now = evidence.profile.estimate
-    if not now or not _stores(evidence):
+    if not now or not evidence.total("global_store_requests"):
         return before, ""
     then = now.ns * _estimated(evidence, launch) / _estimated(evidence, evidence.trace)
     told = f"estimated with read-only loads: {time_text(then)} instead of {time_text(now.ns)}"
@@ -103,11 +103,6 @@ def _has_own_path(evidence: Evidence) -> bool:
         if isinstance(serves, Sequence) and "global" in serves and chosen == [READ_ONLY]:
             return True
     return False
-
-
-def _stores(evidence: Evidence) -> bool:
-    """Whether the launch stores anything that a load could wait for."""
-    return evidence.total("global_store_requests") > 0
 
 
 def _estimated(evidence: Evidence, launch: LaunchTrace) -> float:

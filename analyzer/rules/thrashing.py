@@ -91,7 +91,8 @@ def _told(
     if limit == "L2" and (tried := _with_more(evidence)):
         least = tried
         change = f"give L1 more room: {CONFIG} (cudaFuncSetCacheConfig, or the carveout)"
-        proof = f"--cache-config {CONFIG}: the least time falls by {_percent(evidence, tried)}"
+        less = 1 - tried / evidence.profile.bounds[0].ns
+        proof = f"--cache-config {CONFIG}: the least time falls by {100 * less:.0f} %"
     saved = lost / misses
     gain = find_gain(evidence, [(access.pc, saved) for access in loads], (limit,))
     if least is None and gain < WORTH * evidence.profile.bounds[0].ns:
@@ -119,7 +120,3 @@ def _with_more(evidence: Evidence) -> float | None:
         return None
     least = evidence.least_ns(evidence.trace, cache_config=CONFIG)
     return least if least <= TRIED * evidence.profile.bounds[0].ns else None
-
-
-def _percent(evidence: Evidence, least: float) -> str:
-    return f"{100 * (1 - least / evidence.profile.bounds[0].ns):.0f} %"

@@ -14,6 +14,7 @@ so) side by side, if it ends by a counter of its own: seen in machine code.
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import field
+from typing import TypeAlias
 
 from ...lazy_dataclass import dataclass
 from .operands import Operands
@@ -58,6 +59,10 @@ class Step:
         return self.address[0] != store.address[0] or self.address[1] == store.address[1]
 
 
+Mark: TypeAlias = tuple[float, Mapping[str, float], Mapping[tuple[int, str], float]]
+"""Cycles of a chain, and its waits by what for and by pc, at some time."""
+
+
 @dataclass(slots=True)
 class Chain:
     """Cycles of a warp, and those that it waited, by what for and by the pc that waited.
@@ -69,6 +74,26 @@ class Chain:
     waited: dict[str, float] = field(default_factory=lambda: defaultdict(float))
     at: dict[tuple[int, str], float] = field(default_factory=lambda: defaultdict(float))
     issued: Mapping[int, float] = field(default_factory=dict)
+
+    def mark(self) -> Mark:
+        """What it has come to so far."""
+        return self.cycles, dict(self.waited), dict(self.at)
+
+    def stretch(self, since: Mark, factor: float) -> float:
+        """Let what came since a mark take so many times as long; return the cycles added."""
+        cycles, waited, at = since
+        more = (self.cycles - cycles) * (factor - 1)
+        self.cycles += more
+        for name, value in self.waited.items():
+            self.waited[name] = value + (value - waited.get(name, 0.0)) * (factor - 1)
+        for key, value in self.at.items():
+            self.at[key] = value + (value - at.get(key, 0.0)) * (factor - 1)
+        return more
+
+    def book(self, pc: int, why: str, cycles: float) -> None:
+        """Note that an instruction waited."""
+        self.waited[why] += cycles
+        self.at[pc, why] += cycles
 
 
 def run_chain(history: Sequence[tuple[int, int]], code: Mapping[int, Sequence[Step]]) -> Chain:
@@ -119,30 +144,13 @@ class _Run:
         self._rounds(code, rest, 1)
 
     def _rounds(self, code: Sequence[Step], times: int, beside: int) -> None:
-        before, waited, at = 0.0, dict[str, float](), dict[tuple[int, str], float]()
+        last = self.chain.mark()
         for _ in range(min(times, ROUNDS)):
-            before, waited, at = self.chain.cycles, dict(self.chain.waited), dict(self.chain.at)
+            last = self.chain.mark()
             self.round(code, beside)
-        more = times - ROUNDS
-        if more > 0:
-            self._skip(more, self.chain.cycles - before, waited, at)
-
-    def _skip(
-        self,
-        more: int,
-        cycles: float,
-        waited: Mapping[str, float],
-        at: Mapping[tuple[int, str], float],
-    ) -> None:
-        """Let rounds like the last one pass."""
-        chain = self.chain
-        for name, value in [*chain.waited.items()]:
-            chain.waited[name] += (value - waited.get(name, 0.0)) * more
-        for key, value in [*chain.at.items()]:
-            chain.at[key] += (value - at.get(key, 0.0)) * more
-        chain.cycles += cycles * more
-        late = {r: (t + cycles * more, w) for r, (t, w) in self.ready.items()}
-        self.ready.update(late)
+        if times > ROUNDS:  # the others are like the last one
+            more = self.chain.stretch(last, 1 + times - ROUNDS)
+            self.ready = {r: (t + more, w) for r, (t, w) in self.ready.items()}
 
     def round(self, code: Sequence[Step], beside: int) -> None:
         """Run a block once, or some rounds side by side."""
@@ -160,12 +168,12 @@ class _Run:
             if step.is_barrier:
                 begin = max(begin, reached)
             if begin > reached and why:
-                self._book(step.pc, why, begin - reached)
+                self.chain.book(step.pc, why, begin - reached)
             front, issued = max(front, begin), issued + step.slots
             if step.is_barrier:
                 front = issued = max(front, issued) + step.latency
                 streams = ([front] * WINDOW, [front] * WINDOW)
-                self._book(step.pc, "barrier", step.latency)
+                self.chain.book(step.pc, "barrier", step.latency)
                 continue
             if step.stores:
                 stores.append((step, begin))
@@ -177,7 +185,7 @@ class _Run:
             self.ready.update(dict.fromkeys(step.operands.writes, done))
         self.chain.cycles = max(front, issued)
         if code and code[-1].branches:
-            self._book(code[-1].pc, "branch", code[-1].latency)
+            self.chain.book(code[-1].pc, "branch", code[-1].latency)
             self.chain.cycles += code[-1].latency
 
     def _begin(self, step: Step, earliest: float) -> tuple[float, str]:
@@ -188,11 +196,6 @@ class _Run:
             if found and found[0] > begin:
                 begin, why = found
         return begin, why
-
-    def _book(self, pc: int, why: str, cycles: float) -> None:
-        """Note that an instruction waited."""
-        self.chain.waited[why] += cycles
-        self.chain.at[pc, why] += cycles
 
     def scale(self, factor: float) -> None:
         """Take what was not run to be like what was."""

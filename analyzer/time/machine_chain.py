@@ -12,7 +12,7 @@ from functools import partial
 
 from ...lazy_dataclass import dataclass
 from ...traces.schedule import NO_SCOREBOARD
-from .chain import ROUNDS, Chain, Step
+from .chain import ROUNDS, Chain, Mark, Step
 from .machine_code import Loop, MachineCode
 
 BARRIER, COPY, COPIED, EXIT = 0x11D, 0x1AE, 0x1AF, 0x14D
@@ -84,9 +84,9 @@ class MachineWarp:
 
     def _turns(self, loop: Loop, turns: float, total: float) -> None:
         run = min(turns, ROUNDS) if self.ran < MOST else 1.0
-        before = self._now()
+        before = self.chain.mark()
         for _ in range(int(run)):
-            before = self._now()
+            before = self.chain.mark()
             self.once(loop, total)
         more = turns - int(run)
         if more > 0 and int(run):
@@ -94,31 +94,17 @@ class MachineWarp:
         elif more > 0:
             self._part(more, lambda: self.once(loop, total))
 
-    def _now(self) -> tuple[float, dict[str, float], dict[tuple[int, str], float]]:
-        return self.chain.cycles, dict(self.chain.waited), dict(self.chain.at)
-
     def _part(self, share: float, work: Callable[[], None]) -> None:
         """Do what is done in a share of the rounds."""
-        before = self._now()
+        before = self.chain.mark()
         work()
         self._scale(before, share)
 
-    def _scale(
-        self,
-        before: tuple[float, Mapping[str, float], Mapping[tuple[int, str], float]],
-        factor: float,
-    ) -> None:
+    def _scale(self, before: Mark, factor: float) -> None:
         """Let what came since take so many times as long."""
-        if factor == 1:
-            return
-        chain, (cycles, waited, at) = self.chain, before
-        moved = (chain.cycles - cycles) * (factor - 1)
-        chain.cycles += moved
-        self.done = [(when + moved, why) for when, why in self.done]
-        for name, value in chain.waited.items():
-            chain.waited[name] = value + (value - waited.get(name, 0.0)) * (factor - 1)
-        for key, value in chain.at.items():
-            chain.at[key] = value + (value - at.get(key, 0.0)) * (factor - 1)
+        if factor != 1:
+            more = self.chain.stretch(before, factor)
+            self.done = [(when + more, why) for when, why in self.done]
 
     def block(self, place: int) -> None:
         """Run a block once."""
@@ -152,5 +138,4 @@ class MachineWarp:
         """Let time pass, and book it to the instruction that waits."""
         if cycles > 0:
             self.chain.cycles += cycles
-            self.chain.waited[why] += cycles
-            self.chain.at[self.code.schedule[at].pc, why] += cycles
+            self.chain.book(self.code.schedule[at].pc, why, cycles)

@@ -29,7 +29,8 @@ def read_place(text: str, trace: Trace) -> Place:
     """
     name, _, number = text.rpartition(":")
     if not name or not number.isdecimal():
-        raise CutraceError(f"{text!r}: expected FILE:LINE, say {_example(trace)}:12")
+        example = next(iter(trace.manifest.sources), "kernel.cu")
+        raise CutraceError(f"{text!r}: expected FILE:LINE, say {example}:12")
     place = Place(_find_file(name, trace), int(number))
     lines = len(trace.manifest.sources.get(place.file, "").splitlines())
     if lines and not 1 <= place.line <= lines:
@@ -94,7 +95,3 @@ def _find_file(name: str, trace: Trace) -> str:
     short = {PurePath(file).name: file for file in known}
     return_to = nearest(PurePath(name).name, short) or f"; there are {', '.join(sorted(short))}"
     raise CutraceError(f"{name}: no such source in the trace{return_to}")
-
-
-def _example(trace: Trace) -> str:
-    return next(iter(trace.manifest.sources), "kernel.cu")

@@ -46,13 +46,11 @@ def report(subject: Subject | Mapping[str, Subject], **replay: Any) -> ReportPag
     `replay` are options of `analyze`. Raises `CutraceError` as it does.
     """
     options = replayed(replay)
-    several = subject if isinstance(subject, Mapping) else {_name(subject): subject}
+    if not isinstance(subject, Mapping):
+        path = Path(subject.path if isinstance(subject, Trace) else subject)
+        subject = {path.stem: subject}
     named = []
-    for name, one in several.items():
+    for name, one in subject.items():
         trace = opened(one, options)
         named.append(Named(name, trace, count_supposed(trace, options)))
     return ReportPage(render(named, options, "cutrace.report(...) in Python"))
-
-
-def _name(subject: Subject) -> str:
-    return Path(subject.path if isinstance(subject, Trace) else subject).stem

@@ -100,7 +100,8 @@ class LaunchReplay:
     def _track(self, device: Device, fit: Occupancy, intervals: Intervals | None) -> Track:
         """Set up one device."""
         options, launch = self._options, self._launch
-        wires, repeating, lasting = _wires(device, fit.carveout, options.caches)
+        wired = _wire_anew if device.has_foreign_models else _wire_once
+        wires, repeating, lasting = wired(device, fit.carveout, options.caches)
         placement = place(device.chip, launch.blocks, options.profiled_blocks, launch.kept.sample)
         names = [*COUNTERS, *EMPTY, SPARE, *(name for w in wires for name in w.names())]
         ordered = placement if lasting else place(device.chip, 0)
@@ -117,12 +118,8 @@ class LaunchReplay:
         )
 
 
-def _wires(device: Device, carveout: int, caches: bool) -> Wires:
-    """Return all stages of a device, those whose answers repeat, and those that keep state."""
-    return (_wire_anew if device.has_foreign_models else _wire_once)(device, carveout, caches)
-
-
 def _wire_anew(device: Device, carveout: int, caches: bool) -> Wires:
+    """Return all stages of a device, those whose answers repeat, and those that keep state."""
     wires = wire([stage.without(carveout) for stage in device.stages], device.file)
     repeating, lasting = split_wires(wires)
     return (wires, repeating, lasting) if caches else (repeating, repeating, ())
