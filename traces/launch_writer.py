@@ -16,11 +16,11 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ..errors import CutraceError, nearest
-from .folder.size_limit import Room
+from .folder.size_limit import SizeLimit
 from .outside import OutsideTotals
 from .schema import INSTRUCTIONS, PATHS, TABLES, Outside
 from .shelf import Shelf
-from .table.background_writer import Scribe
+from .table.background_writer import BackgroundWriter
 from .table.column import rows_of, to_batch, to_list_batch
 from .table.table_file import TableFile, pieces, table_bytes
 
@@ -37,9 +37,9 @@ class LaunchWriter:
     """Writes the rows of launch `number` into its folder in `folder`; made by `TraceWriter.launch`.
 
     A context manager; `finish` is told whether its rows are whole, and what lanes did outside of
-    allocations; `room` is what is left for the trace. Rows are checked and copied at once,
-    compressed and written by the `scribe`, which also checks them where it `owns_columns`: arrays
-    that nobody changes any more are not copied. Raises CutraceError for columns of unequal length,
+    allocations; `limit` is what is left for the trace. Rows are checked and copied at once, and
+    compressed and written in the `background`. With `owns_columns`, arrays that the caller does not
+    change any more are not copied, and checked there. Raises CutraceError for unequal lengths,
     values out of range and, a while later, a full disk.
     """
 
@@ -48,15 +48,15 @@ class LaunchWriter:
         folder: Path,
         number: int,
         finish: Callable[[bool, tuple[Outside, ...]], None],
-        room: Room,
+        limit: SizeLimit,
         shelf: Shelf,
-        scribe: Scribe,
+        background: BackgroundWriter,
         owns_columns: bool,
     ) -> None:
         self.number = number
         self._shelf = shelf
-        self._room = room
-        self._scribe = scribe
+        self._limit = limit
+        self._background = background
         self._owns_columns = owns_columns
         self._finish = finish
         self._ended = False
@@ -64,9 +64,9 @@ class LaunchWriter:
         self._files: dict[str, TableFile] = {}
         place = folder / str(number)
         for name, schema in TABLES.items():
-            label = f"{room.label}/{number}/{name}.arrow"
+            label = f"{limit.label}/{number}/{name}.arrow"
             codec, is_sequence = _CODECS.get(name, "lz4"), name not in _DICTIONARIES
-            self._files[name] = TableFile(place, name, schema, label, room, codec, is_sequence)
+            self._files[name] = TableFile(place, name, schema, label, limit, codec, is_sequence)
         self._rows = dict.fromkeys(TABLES, 0)
 
     def instructions(self, table: pa.Table) -> None:
@@ -74,7 +74,7 @@ class LaunchWriter:
         where = self._where("instructions")
         if not table.schema.equals(INSTRUCTIONS):
             raise CutraceError(f"{where}: {_difference(table.schema)}")
-        self._scribe.ask(partial(self._files["instructions"].put, _file_of(table, where)))
+        self._background.ask(partial(self._files["instructions"].put, _file_of(table, where)))
 
     def put(self, table: str, **columns: npt.ArrayLike) -> int:
         """Append rows to a table, its columns by name; return the identifier of the first.
@@ -147,7 +147,9 @@ class LaunchWriter:
         if not self._owns_columns:
             make = partial(_same, _copied(make()))
         if rows:
-            self._scribe.ask(partial(_write, self._room, self._files[name], make, reached), size)
+            self._background.ask(
+                partial(_write, self._limit, self._files[name], make, reached), size
+            )
         first, self._rows[name] = self._rows[name], self._rows[name] + rows
         return first
 
@@ -155,14 +157,14 @@ class LaunchWriter:
         return f"launch {self.number}: {name}"
 
     def close(self) -> None:
-        """Have written what is held; the launch is whole unless the scribe meets an error."""
-        self._scribe.ask(partial(_put, self._room, self._shelf, self.number, self._files))
+        """Have written what is held; the launch is whole unless the background meets an error."""
+        self._background.ask(partial(_put, self._limit, self._shelf, self.number, self._files))
         self._end(whole=True)
 
     def abandon(self) -> None:
         """Close the files as they are, and the trace will not be written; nothing once closed."""
         if not self._ended:
-            self._scribe.always(partial(_abandon, self._files))
+            self._background.always(partial(_abandon, self._files))
             self._end(whole=False)
 
     def _end(self, whole: bool) -> None:
@@ -213,14 +215,16 @@ def _file_of(instructions: pa.Table, where: str) -> pa.Buffer:
 _FILES: dict[int, pa.Buffer] = {}
 
 
-def _write(room: Room, file: TableFile, make: Callable[[], pa.RecordBatch], reached: int) -> None:
-    room.reach(reached)
-    if room.full_at is None:
+def _write(
+    limit: SizeLimit, file: TableFile, make: Callable[[], pa.RecordBatch], reached: int
+) -> None:
+    limit.reach(reached)
+    if limit.full_at is None:
         file.append(make())
 
 
-def _put(room: Room, shelf: Shelf, number: int, files: Mapping[str, TableFile]) -> None:
-    if room.full_at is None:
+def _put(limit: SizeLimit, shelf: Shelf, number: int, files: Mapping[str, TableFile]) -> None:
+    if limit.full_at is None:
         shelf.put(number, files)
     else:
         _abandon(files)

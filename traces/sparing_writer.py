@@ -15,19 +15,19 @@ class SparingWriter(TraceWriter):
 
     def __init__(self, path: str | os.PathLike[str], max_bytes: int) -> None:
         super().__init__(path, max_bytes, owns_columns=True)
-        self._room.spares = True
+        self._limit.spares = True
         self.not_chosen = 0
         self.without_room = 0
 
     @property
     def has_room(self) -> bool:
         """Whether the next launch may be recorded: as far as is known by now."""
-        return self._room.full_at is None
+        return self._limit.full_at is None
 
     @property
     def bytes(self) -> int:
         """How large the trace is by now."""
-        return self._room.used
+        return self._limit.used
 
     @property
     def count(self) -> int:
@@ -42,13 +42,13 @@ class SparingWriter(TraceWriter):
     def close(self) -> None:
         """Drop the launches that do not fit, then as TraceWriter."""
         if not self._unfinished:
-            self._scribe.finish()
+            self._background.finish()
             self._drop_the_last()
             self._left_out = "; ".join(self._sentences())
         super().close()
 
     def _drop_the_last(self) -> None:
-        if (first := self._room.full_at) is None:
+        if (first := self._limit.full_at) is None:
             return
         self.without_room += len(self._launches) - first
         for number in range(first, len(self._launches)):
@@ -63,7 +63,7 @@ class SparingWriter(TraceWriter):
         if self.without_room:
             said.append(
                 f"{_launches(self.without_room)} run and left out: with the first of them the trace"
-                f" would be larger than the {self._room.limit} bytes of --max-trace-size"
+                f" would be larger than the {self._limit.limit} bytes of --max-trace-size"
             )
         return said
 

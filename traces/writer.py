@@ -9,15 +9,15 @@ from typing import Self
 from ..errors import CutraceError
 from .folder.folder import MANIFEST, Workshop, reason, remove_folder, write_file
 from .folder.manifest import encode, to_json
-from .folder.manifest_builder import Draft
-from .folder.size_limit import Room
+from .folder.manifest_builder import ManifestBuilder
+from .folder.size_limit import SizeLimit
 from .launch_writer import LaunchWriter as LaunchWriter
 from .schema import Launch, Outside
 from .shelf import Shelf
-from .table.background_writer import Scribe
+from .table.background_writer import BackgroundWriter
 
 
-class TraceWriter(Draft):
+class TraceWriter(ManifestBuilder):
     """A trace in the making; it appears under its name on `close`, whole, or not at all.
 
     A context manager: leaving it closes the trace, an exception inside it discards the trace, and
@@ -33,13 +33,13 @@ class TraceWriter(Draft):
         super().__init__()
         self._owns_columns = owns_columns
         self.path = Path(path)
-        self._room = Room(str(self.path), max_bytes)
+        self._limit = SizeLimit(str(self.path), max_bytes)
         self._workshop = Workshop(self.path)
         self._shelf = Shelf(self._workshop.folder, str(self.path))
         self._open: LaunchWriter | None = None
         self._unfinished: list[str] = []
-        self._scribe = Scribe()
-        weakref.finalize(self, self._scribe.stop)
+        self._background = BackgroundWriter()
+        weakref.finalize(self, self._background.stop)
 
     def launch(self, launch: Launch) -> LaunchWriter:
         """Begin the next launch; the writer of its rows is a context manager."""
@@ -50,9 +50,9 @@ class TraceWriter(Draft):
         number = self._begin(launch)
         where = f"launch {number} ({launch.kernel})"
         self._unfinished.append(where)
-        self._scribe.ask(partial(self._room.begin, number, where, launch.blocks))
+        self._background.ask(partial(self._limit.begin, number, where, launch.blocks))
         self._open = LaunchWriter(
-            self._workshop.folder, number, self._finish, self._room, self._shelf, self._scribe,
+            self._workshop.folder, number, self._finish, self._limit, self._shelf, self._background,
             self._owns_columns,
         )  # fmt: skip
         return self._open
@@ -69,11 +69,11 @@ class TraceWriter(Draft):
         """Leave out the last launch, which did not finish."""
         super().withdraw()
         self._unfinished.pop()
-        self._scribe.ask(partial(self._drop, len(self._launches)))
+        self._background.ask(partial(self._drop, len(self._launches)))
 
     def _drop(self, number: int) -> None:
         self._remove(number)
-        self._room.forget()
+        self._limit.forget()
 
     def _remove(self, number: int) -> None:
         folder = self._workshop.folder / str(number)
@@ -89,7 +89,7 @@ class TraceWriter(Draft):
                 raise CutraceError(
                     f"{self.path}: no trace is written, since {self._unfinished[0]} did not finish"
                 )
-            self._scribe.finish()
+            self._background.finish()
             self._write_manifest()
             self._workshop.publish()
         finally:
@@ -97,7 +97,7 @@ class TraceWriter(Draft):
 
     def _write_manifest(self) -> None:
         text = to_json(self.manifest)
-        self._room.take(len(text))
+        self._limit.take(len(text))
         try:
             write_file(str(self._workshop.folder / MANIFEST), text.encode("ascii"))
         except OSError as error:
@@ -107,7 +107,7 @@ class TraceWriter(Draft):
         """Leave nothing; does nothing once the trace is closed."""
         if self._open is not None:
             self._open.abandon()
-        self._scribe.stop()
+        self._background.stop()
         self._workshop.discard()
 
     def __enter__(self) -> Self:

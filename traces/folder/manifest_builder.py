@@ -7,7 +7,7 @@ from ...errors import CutraceError
 from ..schema import Array, Compiler, Event, Launch, Manifest, Outside, Resources
 
 
-class Draft:
+class ManifestBuilder:
     """Gathers a manifest; `_begin` is for those that take the rows of launches besides."""
 
     def __init__(self) -> None:
@@ -36,7 +36,7 @@ class Draft:
         self._sources[key] = text
         return key
 
-    def hand_on(self, other: "Draft") -> None:
+    def hand_on(self, other: "ManifestBuilder") -> None:
         """Tell another manifest of the compilers and sources: what they made is launched there."""
         for compiler in self._compilers:
             other.compiler(compiler)

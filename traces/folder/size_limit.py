@@ -8,7 +8,7 @@ MANIFEST_BYTES = 64
 
 
 @dataclass(slots=True)
-class Room:
+class SizeLimit:
     """What is left of `limit` bytes for a trace called `label`; 0: no limit.
 
     `where` says which launch is being written, `done` and `blocks` how far it is. A trace that

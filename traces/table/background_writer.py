@@ -27,7 +27,7 @@ class _Call:
     is_due: bool = False
 
 
-class Scribe:
+class BackgroundWriter:
     """Makes calls one after the other, in a thread of its own; all at the end, if they hold little.
 
     Once a call has raised an error, later ones are not made, but those that have to be made
@@ -89,7 +89,7 @@ class Scribe:
     def _hand_over(self) -> None:
         """Give the thread what was asked for until now."""
         if self._thread is None:
-            self._thread = ThreadPoolExecutor(1, "cutrace-scribe")
+            self._thread = ThreadPoolExecutor(1, "cutrace-background")
         size = self._gathered_bytes
         self._waiting.append((self._thread.submit(self._make, self._take()), size))
         self._waiting_bytes += size

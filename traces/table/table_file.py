@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from ...errors import CutraceError
 from ..folder.folder import reason, write_file
-from ..folder.size_limit import Room
+from ..folder.size_limit import SizeLimit
 from .column import bytes_of
 from .remembered import remembered
 
@@ -33,7 +33,7 @@ BROKEN = (pa.ArrowException, OSError, ValueError)
 class TableFile:
     """Writes table `name` into `folder`; errors of the disk are CutraceErrors with `label` first.
 
-    Its bytes are taken from `room`. A table of less than HELD_BYTES is written at once when it is
+    Its bytes are taken from `limit`. A table of less than HELD_BYTES is written at once when it is
     closed, into a folder that is there; any other as it comes.
     """
 
@@ -43,7 +43,7 @@ class TableFile:
         name: str,
         schema: pa.Schema,
         label: str,
-        room: Room,
+        limit: SizeLimit,
         codec: str | pa.Codec = "lz4",
         is_sequence: bool = False,
     ) -> None:
@@ -51,7 +51,7 @@ class TableFile:
         self._name = name
         self._codec = codec
         self._gathered = HELD_BYTES * SEQUENCE if is_sequence else HELD_BYTES
-        self._room = room
+        self._limit = limit
         self._size = 0
         self._label = label
         self._schema = schema
@@ -129,7 +129,7 @@ class TableFile:
     def _write_whole(self, data: pa.Buffer) -> None:
         with self._naming_itself():
             write_file(self._path, data)
-        self._room.take(len(data))
+        self._limit.take(len(data))
 
     def _small(self) -> pa.Buffer:
         """Return the file of what is held."""
@@ -143,11 +143,11 @@ class TableFile:
         return "_stream" in self.__dict__
 
     def _grow(self) -> None:
-        """Take what the file has grown by from the room that is left."""
+        """Take what the file has grown by from the limit that is left."""
         with self._naming_itself():
             size = self._stream.tell()
         grown, self._size = size - self._size, size
-        self._room.take(grown)
+        self._limit.take(grown)
 
     def abandon(self) -> None:
         """Close the file as it is."""

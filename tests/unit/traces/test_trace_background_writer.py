@@ -12,43 +12,43 @@ from cutrace.errors import CutraceError
 from cutrace.traces.reader import read_trace
 from cutrace.traces.schema import Launch
 from cutrace.traces.table import background_writer
-from cutrace.traces.table.background_writer import Scribe
+from cutrace.traces.table.background_writer import BackgroundWriter
 from cutrace.traces.writer import TraceWriter
 
 
 @pytest.fixture
-def scribe(monkeypatch: pytest.MonkeyPatch) -> Iterator[Scribe]:
+def background(monkeypatch: pytest.MonkeyPatch) -> Iterator[BackgroundWriter]:
     """One with a thread from the first call on."""
     monkeypatch.setattr(background_writer, "WORTH_BYTES", 0)
-    made = Scribe()
+    made = BackgroundWriter()
     yield made
     made.stop()
 
 
-def test_calls_are_made_in_order_and_all_by_the_end(scribe: Scribe) -> None:
+def test_calls_are_made_in_order_and_all_by_the_end(background: BackgroundWriter) -> None:
     made: list[int] = []
     for number in range(100):
-        scribe.ask(partial(made.append, number))
-    scribe.finish()
+        background.ask(partial(made.append, number))
+    background.finish()
     assert made == list(range(100))
 
 
 def test_a_thread_is_started_once_a_megabyte_waits() -> None:
-    scribe = Scribe()
+    background = BackgroundWriter()
     by: list[str] = []
-    scribe.ask(lambda: by.append(threading.current_thread().name), 1 << 19)
-    scribe.finish()
+    background.ask(lambda: by.append(threading.current_thread().name), 1 << 19)
+    background.finish()
     assert by == [threading.current_thread().name]
     for _ in range(2):
         assert len(by) == 1
-        scribe.ask(lambda: by.append(threading.current_thread().name), 1 << 19)
-    scribe.finish()
-    scribe.stop()
-    assert by[1:] == 2 * ["cutrace-scribe_0"]
+        background.ask(lambda: by.append(threading.current_thread().name), 1 << 19)
+    background.finish()
+    background.stop()
+    assert by[1:] == 2 * ["cutrace-background_0"]
 
 
 def test_an_error_is_told_to_all_who_ask_and_what_was_asked_later_is_not_done(
-    scribe: Scribe,
+    background: BackgroundWriter,
 ) -> None:
     made: list[str] = []
     may_fail = threading.Event()
@@ -57,28 +57,28 @@ def test_an_error_is_told_to_all_who_ask_and_what_was_asked_later_is_not_done(
         may_fail.wait()
         raise CutraceError("the disk is full")
 
-    scribe.ask(fail)
-    scribe.ask(lambda: made.append("later"))
-    scribe.always(lambda: made.append("always"))
+    background.ask(fail)
+    background.ask(lambda: made.append("later"))
+    background.always(lambda: made.append("always"))
     may_fail.set()
     for _ in range(2):
         with pytest.raises(CutraceError, match="the disk is full"):
-            scribe.finish()
+            background.finish()
     with pytest.raises(CutraceError, match="the disk is full"):
-        scribe.ask(lambda: made.append("last"))
-    scribe.stop()
+        background.ask(lambda: made.append("last"))
+    background.stop()
     assert made == ["always"]
 
 
 def test_who_asks_waits_where_too_many_bytes_wait(
-    scribe: Scribe, monkeypatch: pytest.MonkeyPatch
+    background: BackgroundWriter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(background_writer, "WAITING_BYTES", 100)
     may_go, asked = threading.Event(), threading.Event()
-    scribe.ask(may_go.wait, 60)
+    background.ask(may_go.wait, 60)
 
     def ask() -> None:
-        scribe.ask(lambda: None, 60)
+        background.ask(lambda: None, 60)
         asked.set()
 
     second = threading.Thread(target=ask)
@@ -89,15 +89,15 @@ def test_who_asks_waits_where_too_many_bytes_wait(
     assert asked.is_set()
 
 
-def test_what_waits_when_it_is_stopped_is_dropped(scribe: Scribe) -> None:
+def test_what_waits_when_it_is_stopped_is_dropped(background: BackgroundWriter) -> None:
     made: list[int] = []
     may_go = threading.Event()
-    scribe.ask(may_go.wait)
-    scribe.ask(lambda: made.append(1))
+    background.ask(may_go.wait)
+    background.ask(lambda: made.append(1))
     threading.Timer(0.05, may_go.set).start()
-    scribe.stop()
+    background.stop()
     assert made == []
-    scribe.always(lambda: made.append(2))
+    background.always(lambda: made.append(2))
     assert made == [2]
 
 
@@ -107,7 +107,7 @@ def test_launches_follow_one_another_before_the_first_is_on_disk(
     launch = Launch("k", "k()", (1, 1, 1), (32, 1, 1), 0, 0, 0)
     may_write = threading.Event()
     with TraceWriter(tmp_path / "x.cutrace") as trace:
-        trace._scribe.ask(may_write.wait)
+        trace._background.ask(may_write.wait)
         for number in range(3):
             with trace.launch(launch) as rows:
                 rows.patterns(np.full(2, number + 1), np.zeros((2, 32), np.int32))

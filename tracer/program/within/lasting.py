@@ -6,7 +6,7 @@ from typing import Any
 
 from ....errors import CutraceError
 from ....lazy_dataclass import dataclass
-from ....traces.folder.manifest_builder import Draft
+from ....traces.folder.manifest_builder import ManifestBuilder
 from ....traces.schema import Event
 from ....traces.sparing_writer import SparingWriter
 from ...host.selection.filter import read_filter
@@ -23,7 +23,7 @@ from ..storage import Storage
 from ..texels import Texels
 
 
-class Interlude(Draft):
+class Interlude(ManifestBuilder):
     """In place of a trace between two: it keeps who compiled what, for launches to come.
 
     Nothing has room in it, so that launches are run and not recorded.
