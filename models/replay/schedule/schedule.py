@@ -19,9 +19,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import pairwise
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ....lazy_dataclass import dataclass
 from ..options import SCHEDULES
@@ -126,7 +127,14 @@ class Schedule:
         ends = np.append(begins[1:], len(keys))
         runs = np.argsort(tops, kind="stable")
         runs = runs[tops[runs] >> (interval + turn) < done]
-        return _order_runs(loops, keys, tops[runs], begins[runs], ends[runs], low)
+        known = *self._known, np.empty(2 << low // 2, np.int64)
+        return _order_runs(loops, keys, tops[runs], begins[runs], ends[runs], low, known)
+
+    @cached_property
+    def _known(self) -> tuple[Ints, NDArray[np.int32], NDArray[np.int32]]:
+        """What `turns.order_runs` remembers of turns that it has put in order."""
+        lows, places = np.empty((2, turns.KNOWN, turns.LONGEST), np.int32)
+        return np.zeros(turns.KNOWN, np.int64), lows, places
 
     @cached_property
     def turns(self) -> Ints:
@@ -198,18 +206,17 @@ def shuffle(seats: int) -> Ints:
 
 
 def _order_runs(
-    loops: ModuleType, keys: Ints, tops: Ints, begins: Ints, ends: Ints, low: int
+    loops: ModuleType, keys: Ints, tops: Ints, begins: Ints, ends: Ints, low: int, known: Any
 ) -> Iterator[Ints]:
     """Yield the order of runs, those with the same top together, about TOGETHER rows at a time."""
     opens = np.flatnonzero(np.diff(tops, prepend=-1))
     before = np.cumsum(ends - begins) - (ends - begins)
     cuts = opens[np.flatnonzero(np.diff(before[opens] // TOGETHER, prepend=-1))]
-    starts = np.empty(2 << low // 2, np.int64)
     for first, last in pairwise([*cuts.tolist(), len(tops)]):
         runs = slice(first, last)
         found = np.empty(int((ends[runs] - begins[runs]).sum()), np.int64)
-        spare, sorted_by = np.empty((2, len(found)), np.int64), (tops[runs], begins[runs])
-        loops.order_runs(keys, *sorted_by, ends[runs], low, found, spare, starts)
+        spare, sorted_by = np.empty((3, len(found)), np.int64), (tops[runs], begins[runs])
+        loops.order_runs(keys, *sorted_by, ends[runs], low, found, spare, known)
         yield found
 
 

@@ -14,6 +14,9 @@ from typing import Any
 TURN_BITS, DIGIT = 2, 11
 """A turn has 1 << TURN_BITS instructions; and so many bits are sorted by in one pass."""
 FAR, NONE = 1 << 62, -1
+SPREAD, MIXED = 0x9E3779B1, (1 << 30) - 1
+KNOWN, LONGEST = 16, 1 << 14
+"""Orders that are remembered, and their rows at most."""
 WORTH = 1 << 12
 """Rows from which on the compiled loops pay."""
 ROW_BITS, STEP_BITS = 32, 32
@@ -93,26 +96,60 @@ def find_runs(keys: Any, low: int, tops: Any, begins: Any) -> int:
 
 
 def order_runs(
-    keys: Any, tops: Any, begins: Any, ends: Any, low: int, order: Any, spare: Any, starts: Any
+    keys: Any, tops: Any, begins: Any, ends: Any, low: int, order: Any, spare: Any, known: Any
 ) -> None:
     """Set the order of all rows of runs, (n,), which are in the order of their `tops`; rows of runs
     that have this in common are sorted by the bits below `low`, equal ones as they are.
 
-    `spare` (2, n) and `starts` (2 << low // 2,) may hold anything.
+    Turn after turn these bits are mostly the same: `known` are (sizes, lows, places), what was
+    sorted lately and in which order, and `starts`, (2 << low // 2,), which like `spare` (3, n) may
+    hold anything.
     """
-    one, other, half = spare[0], spare[1], low // 2
-    run, placed = 0, 0
+    sizes, lows, places, starts = known
+    rows, one, other = spare[0], spare[1], spare[2]
+    run, placed, half = 0, 0, low // 2
     while run < len(tops):
         first, many = run, 0
         while run < len(tops) and tops[run] == tops[first]:
             for row in range(begins[run], ends[run]):
-                one[many] = (keys[row] & (1 << low) - 1) << ROW_BITS | row
+                rows[many] = row
+                one[many] = keys[row] & (1 << low) - 1
                 many += 1
             run += 1
-        distribute(one[:many], other[:many], ROW_BITS, half, starts)
-        distribute(other[:many], order[placed : placed + many], ROW_BITS + half, low - half, starts)
-        number(order[placed : placed + many], ROW_BITS)
+        mixed = (one[0] * 3 + one[many - 1]) * 31 + many
+        slot = (mixed & MIXED) * SPREAD >> 7 & len(sizes) - 1
+        if sizes[slot] == many and is_same(lows[slot], one, many):
+            for place in range(many):
+                order[placed + place] = rows[places[slot, place]]
+        else:
+            if many <= lows.shape[1]:
+                remember(sizes, lows, slot, one, many)
+            for place in range(many):
+                other[place] = one[place] << ROW_BITS | place
+            distribute(other[:many], one[:many], ROW_BITS, half, starts)
+            distribute(one[:many], other[:many], ROW_BITS + half, low - half, starts)
+            number(other[:many], ROW_BITS)
+            for place in range(many):
+                order[placed + place] = rows[other[place]]
+            if many <= lows.shape[1]:
+                for place in range(many):
+                    places[slot, place] = other[place]
         placed += many
+
+
+def is_same(known: Any, found: Any, many: int) -> bool:
+    """Whether so many numbers are the same, each by each."""
+    differs = 0
+    for place in range(many):
+        differs |= known[place] ^ found[place]
+    return differs == 0
+
+
+def remember(sizes: Any, lows: Any, slot: int, found: Any, many: int) -> None:
+    """Remember numbers in a slot."""
+    sizes[slot] = many
+    for place in range(many):
+        lows[slot, place] = found[place]
 
 
 def sort(keys: Any, spare: Any, low: int, high: int, starts: Any) -> int:
