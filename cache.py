@@ -1,4 +1,4 @@
-"""What is made once and kept between runs, by content: in `~/.cache/cutrace`.
+"""The cache of results and compiled code, by content: in `~/.cache/cutrace`.
 
 (Or below `$XDG_CACHE_HOME`.) A file is found by a hash of all that it was made of, and believed
 only if it is whole; where nothing can be written it is made anew each time. A folder that cannot be
@@ -34,7 +34,7 @@ def key_of(*parts: str | bytes) -> str:
 
 
 def load(kind: str, key: str) -> bytes | None:
-    """What was kept under a key, None if there is nothing or it is broken."""
+    """The data of a key; None if there is none, or it is broken."""
     try:
         path = folder_of(kind) / key
         data = path.read_bytes()

@@ -38,7 +38,7 @@ def load_extension(group: str, name: str) -> Any:
 
 @cache
 def _entries(find: Callable[..., EntryPoints], group: str) -> Mapping[str, EntryPoint]:
-    """What was installed when it was first asked for: looking takes some milliseconds."""
+    """The installed entry points, read once: reading takes some milliseconds."""
     return {entry.name: entry for entry in find(group=group)}
 
 

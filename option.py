@@ -25,7 +25,7 @@ NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """What the command line says of a field.
+    """The command line's description of a field.
 
     `names` are given where they are not --the-field's-own. Values stand in one word with `commas`,
     or each behind a `prefix`, as in -DN=4; else each is a word behind the name.

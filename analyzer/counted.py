@@ -42,7 +42,7 @@ from .time.throughput import PROFILED
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked of every launch: the devices by key, and how to replay and count."""
+    """The devices by key, and the options of replay and counting."""
 
     devices: Mapping[str, Device]
     options: ReplayOptions
@@ -215,14 +215,14 @@ def _asked(
     device: Device,
     measured: Measured,
 ) -> Asked:
-    """What an estimate is asked, at the clock that the profiler sets."""
+    """The input of an estimate, at the clock that the profiler sets."""
     launch, resident = one.counts.launch, one.counts.occupancy.blocks
     mhz = min(measured.profiler_mhz, device.chip.clock_mhz)
     return Asked(by_pc, one.instructions, bounds, launch, resident, device, mhz, one.turns)
 
 
 def _warnings(counts: LaunchCounts, sums: Mapping[str, int], as_if: bool) -> Iterator[str]:
-    """What the numbers of a launch on a device must not be read without, if there are any."""
+    """Warnings without which the numbers of a launch on a device must not be read."""
     if counts.refusal and not as_if:
         return
     if counts.refusal:
@@ -234,7 +234,7 @@ def _warnings(counts: LaunchCounts, sums: Mapping[str, int], as_if: bool) -> Ite
 def _remarks(
     counts: LaunchCounts, sums: Mapping[str, int], device: Device, as_if: bool
 ) -> Iterator[str]:
-    """What else is to be said about one launch on one device, if there are any numbers."""
+    """Further remarks on one launch on one device: occupancy, roofline."""
     if counts.refusal and not as_if:
         return
     yield resident_text(counts.occupancy)

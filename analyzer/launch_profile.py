@@ -109,7 +109,7 @@ class LaunchProfile(Packing):
 
     @property
     def verdict(self) -> str:
-        """What limits the launch, in a sentence; empty where nobody knows."""
+        """The limit of the launch in a sentence; empty if unknown."""
         return verdict(self.bounds)
 
     @cached_property
@@ -175,7 +175,7 @@ class LaunchProfile(Packing):
         return intervals_by(raw, self.definitions, self.launch, KEYS[grouping])
 
     def __getstate__(self) -> dict[str, object]:
-        """What a pickle takes along: the fields, and the totals if they are worked out by now."""
+        """The state of a pickle: the fields, and the totals if they are known."""
         kept = ("counters", "_mixed", *(each.name for each in fields(self)))
         return {name: vars(self)[name] for name in kept if name in vars(self)}
 

@@ -212,7 +212,7 @@ def _spread(
 def _profile_part(
     question: Question, trace: Trace, numbers: Sequence[int]
 ) -> list[tuple[int, list[LaunchProfile]]]:
-    """What one process replays; the totals are worked out there, too."""
+    """Replay a part of the launches in this process, and work out totals."""
     found = _profile_launches(question, trace, numbers)
     count_totals(profile for profiles in found.values() for profile in profiles)
     return [*found.items()]

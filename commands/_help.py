@@ -50,7 +50,7 @@ def group_help(group: TyperGroup, ctx: Any) -> str:
 
 
 def verb_help(verb: TyperCommand, ctx: Any) -> str:
-    """What it does, examples, its arguments, its options by panels."""
+    """The help of a verb: summary, examples, arguments, and options by panels."""
     arguments = [p for p in verb.get_params(ctx) if isinstance(p, TyperArgument)]
     usage = " ".join((ctx.command_path, *map(_value, arguments), "[OPTIONS]"))
     parts = [f"Usage: {usage}", "\n".join(_paragraph(verb.help or ""))]
@@ -75,7 +75,7 @@ def _row(parameter: Any) -> tuple[str, str]:
 
 
 def _value(parameter: Any) -> str:
-    """What stands for a value: its own word, a file, else the parameter's name."""
+    """The placeholder of a value: its metavar, FILE, else the parameter's name."""
     if parameter.metavar:
         return str(parameter.metavar)
     is_argument = isinstance(parameter, TyperArgument)

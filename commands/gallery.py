@@ -44,7 +44,7 @@ def command(
 
 
 def _explain(folder: Path) -> str:
-    """What the family shows, and its files."""
+    """The explanation of a family, and its files."""
     text = (folder / "why.md").read_text(encoding="utf-8")
     if width():
         text = "\n\n".join(map(_unbroken, text.split("\n\n")))

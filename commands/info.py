@@ -58,7 +58,7 @@ def command(
 
 
 def _verdict(trace: "Trace") -> str:
-    """What `verify` found; `CheckFailed` with all of it if the trace is not sound."""
+    """The result of `verify`; `CheckFailed` with all findings if the trace is not sound."""
     from ..traces.verify import verify
 
     if broken := verify(trace):

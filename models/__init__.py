@@ -1,1 +1,1 @@
-"""What a device does with a trace: one file a model."""
+"""Hardware models: one file a unit."""

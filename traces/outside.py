@@ -27,7 +27,7 @@ class OutsideTotals:
 
     @property
     def found(self) -> tuple[Outside, ...]:
-        """What there is, rising pc."""
+        """The sums, by rising pc."""
         return tuple(self._found[pc] for pc in sorted(self._found))
 
 

@@ -75,7 +75,7 @@ class LaunchTrace:
         vars(self).pop("_readers", None)
 
     def __getstate__(self) -> dict[str, object]:
-        """What a pickle takes along: no open reader."""
+        """The state of a pickle: no open reader."""
         return {name: value for name, value in vars(self).items() if name != "_readers"}
 
     def paths(self) -> pa.Table:

@@ -209,7 +209,7 @@ class Array:
 
 @dataclass(frozen=True, slots=True)
 class AssembledAccess:
-    """What the assembler made of a load or store, where that is something else.
+    """A load or store as the assembler made it, if it differs from the PTX.
 
     `pieces` are the machine instructions that stand for it: where each begins, in bytes from the
     access's own address, and what it moves a lane; none: it is gone, or part of a wider one.
@@ -225,7 +225,7 @@ class AssembledAccess:
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """What the assembler made of the kernel for one architecture (`sm_75`): bytes, registers."""
+    """The resources of the assembled kernel on one architecture (`sm_75`): bytes, registers."""
 
     arch: str
     registers: int
@@ -292,7 +292,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What of a launch its tables hold; by default everything. What is left out was still run."""
+    """The part of a launch that its tables hold; by default all. The rest was still run."""
 
     rows: bool = True  # False: the launch was left out, its tables but instructions are empty
     control: bool = True  # False: control, paths and lanes_on are empty
@@ -315,7 +315,7 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class Outside:
-    """What lanes did outside of every allocation of global memory, with one instruction.
+    """Out-of-bounds accesses of global memory by one instruction.
 
     Only where memory is mapped (see MAPPED_BYTES), and only in a launch that was recorded with
     bounds that report: elsewhere it is a fault. `block`, `thread` and `address` are the first: the

@@ -59,7 +59,7 @@ class Shelf:
 
 
 def _mark(name: str, file: TableFile) -> bytes | None:
-    """What tells a table's rows from others; None if it is on disk, in part, already.
+    """The hash of a table's rows; None if it is on disk, in part, already.
 
     Processors have instructions for SHA-256: it takes half as long as BLAKE2.
     """

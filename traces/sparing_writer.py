@@ -36,7 +36,7 @@ class SparingWriter(TraceWriter):
 
     @property
     def left_out(self) -> str:
-        """What was run and is not in the trace, once it is closed."""
+        """The launches that were run and are not in the trace, once it is closed."""
         return self._left_out
 
     def close(self) -> None:

@@ -46,7 +46,7 @@ WORTH = 0.01
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a rule found: at an instruction, or (`pc` None) in the launch as a whole.
+    """A finding of a rule: at an instruction, or (`pc` None) in the launch as a whole.
 
     `what` is wrong, `evidence` shows it, `change` is the advice, and `proof` what a replay with the
     change gave, or empty; `share` is the part of the launch's traffic of that kind, 0 to 1, None
@@ -78,7 +78,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Evidence:
-    """What rules see of one launch on one device.
+    """The evidence that rules read: one launch on one device.
 
     `worst` holds the worst access of each instruction and space, `sums` a row a pc with the sums of
     the models' raw counters; `launches` are those of the kernel in the `whole` trace.
@@ -127,7 +127,7 @@ class Evidence:
         return self.profile.launch.blocks > room
 
     def limited_by(self, resource: str) -> Occupancy | None:
-        """What an SM holds at once, if it is this resource first that keeps it from more."""
+        """The occupancy of an SM if this resource is the first that limits it; else None."""
         held = self.profile.occupancy
         return held if held.blocks and held.limited_by[0] == resource else None
 

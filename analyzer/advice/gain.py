@@ -31,7 +31,7 @@ IDEAL = (("transactions", "ideal_transactions"), ("passes", "ideal_passes"))
 
 
 class Counted(Protocol):
-    """What is asked of the evidence on a launch: its counts, and the worst of its accesses."""
+    """The part of the evidence that gains need: counts of a launch, and its worst accesses."""
 
     @property
     def profile(self) -> LaunchProfile:

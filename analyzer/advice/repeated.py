@@ -14,7 +14,7 @@ CHUNK = 1 << 20
 
 
 def digest(launch: LaunchTrace) -> bytes:
-    """What two launches share if, and only if, all that the trace says of them is the same."""
+    """A hash of the launch and its tables: equal for launches with equal traces."""
     found = blake2b(repr((launch.launch, launch.supposed)).encode())
     for table in sorted(TABLES):
         _add(found, launch.folder / f"{table}.arrow")

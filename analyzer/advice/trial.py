@@ -63,7 +63,7 @@ class Rows:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What was supposed, as one types it, and the raw counters of the launch then."""
+    """A what-if option as typed, and the raw counters of the launch with it."""
 
     typed: str
     sums: Mapping[str, int]

@@ -44,7 +44,7 @@ _LIMIT = re.compile(r"\s*(<=|>=|==|<|>)\s*([-+]?[\d_.]+(?:[eE][-+]?\d+)?)\s*")
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """What an expression may be: `counters` are the headings that it reads."""
+    """A limit on an expression; `counters` are the headings that it reads."""
 
     expression: str
     counters: tuple[str, ...]
@@ -69,7 +69,7 @@ class Entry:
 
     @property
     def place(self) -> str:
-        """What is counted, in words."""
+        """The kernel, line or array of the entry, in words."""
         part = self.line or (f"array {self.array}" if self.array else "")
         return f"{part} of {self.kernel}" if part else self.kernel
 

@@ -243,7 +243,7 @@ def _costliest(limit: Limit, launch: LaunchProfile) -> Place | None:
 
 
 def _time_text(limit: Limit, launch: LaunchProfile) -> str:
-    """What a limited time goes to; empty for a limit on something else."""
+    """The parts of a limited time; empty for a limit on another counter."""
     if "estimated_time" in limit.counters and launch.estimate:
         return estimate_text(launch.estimate)
     return limit_text(launch.bounds) if "bound_time" in limit.counters else ""

@@ -29,7 +29,7 @@ def render_held(checked: Checked) -> str:
 
 
 def render_broken(checked: Checked) -> str:
-    """What is broken, most telling first: the compiler if it is another, then limit by limit."""
+    """The broken limits; before them, whether the budget is of another compiler."""
     parts = [_headline(checked)]
     if checked.other_compiler:
         parts.insert(0, other_compiler(checked))

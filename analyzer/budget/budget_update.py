@@ -95,7 +95,7 @@ def _table(entry: Entry, numbers: Mapping[str, int | float]) -> Table:
 
 
 def _worst(limit: Limit, values: Iterable[Value]) -> int | float | None:
-    """What all values keep to."""
+    """The extreme value, which all values keep to."""
     known = [value for value in values if value is not None]
     if not known:
         return None

@@ -58,7 +58,7 @@ class Check:
 
     @property
     def name(self) -> str:
-        """What tells it from the others: the source and how it is run."""
+        """The name of the check: the source and how it is run."""
         words = (*(f"-D{text}" for text in self.define), *self.launch, *(self.program or ()))
         return " ".join((self.source, *words))
 

@@ -50,7 +50,7 @@ def _name(launch: Launch) -> str:
 
 
 def _types(launch: Launch) -> Sequence[str]:
-    """What it takes, in any order."""
+    """The types of the arguments, sorted."""
     return sorted(argument.type for argument in launch.arguments)
 
 

@@ -179,7 +179,7 @@ def _number(profile: Profile, place: int | None) -> int | None:
 
 
 def _heading(profile: Profile, place: int | None, base: Profile) -> str:
-    """What a variant launched; the launch's number where it is not the baseline's."""
+    """The launch of a variant, with its number if the baseline's is another."""
     if place is not None:
         number = profile.numbers[place]
         told = launch_text(profile.of(number)[0].launch)
@@ -194,7 +194,7 @@ def _notes(names: Sequence[str], numbers: Sequence[Sequence[int]]) -> Iterator[s
 
 
 def _kept_notes(name: str, profile: Profile) -> Iterator[str]:
-    """What a variant's trace leaves out, once for all launches of which it is true."""
+    """Notes on a partial trace of a variant, each once for all launches."""
     launches = [profile.of(number)[0].launch for number in profile.numbers]
     told = dict.fromkeys(text for launch in launches for text in kept_text(launch))
     yield from (f"{name}: {text}" for text in told)
@@ -235,7 +235,7 @@ def sum_launches(launches: Sequence[LaunchProfile]) -> LaunchProfile:
 
 
 def _left_out(launches: Sequence[LaunchProfile]) -> LeftOut:
-    """What some of the launches leave out, or do not count, is unknown of their sum."""
+    """Counters that any of the launches lacks are unknown in the sum."""
     counted = [frozenset(p.raw.counts.columns) for p in launches]
     partly = frozenset.union(*counted) - frozenset.intersection(*counted)
     unknown = partly.union(*(p.raw.left_out.anywhere() for p in launches))

@@ -97,7 +97,7 @@ def base_name(kernel: str) -> str:
 
 
 def _names(launch: LaunchProfile) -> tuple[str, ...]:
-    """What a file may call our kernel: mangled, or in C with its template's arguments or not."""
+    """Names of a kernel in profilers' files: mangled, or in C, with template arguments or not."""
     plain = base_name(demangled(launch.launch))
     return launch.launch.kernel, plain, plain.partition("<")[0]
 
@@ -214,7 +214,7 @@ def _nothing(variants: Mapping[str, Variant], first: Profile) -> str:
 
 
 def _notes(variants: Mapping[str, Variant], first: Profile, without: set[str]) -> Iterator[str]:
-    """What was left out, and what was measured on another kind of device."""
+    """Notes on kernels left out, and on files measured on another architecture."""
     if without:
         yield f"not in every variant: {', '.join(sorted(without))}"
     ours = {"{}.{}".format(*p.capability) for p in first.launches}

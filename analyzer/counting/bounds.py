@@ -144,7 +144,7 @@ def verdict(bounds: Sequence[Bound]) -> str:
 
 
 def sampled_text(between: Sequence[tuple[Bound, Bound]]) -> str:
-    """What the first two resources of a sampled launch need; empty if nothing is known.
+    """The times of the first two resources of a sampled launch; empty if unknown.
 
     >>> ends = Bound("L1 data", 2000.0, 4000, "bytes"), Bound("L1 data", 2500.0, 5000, "bytes")
     >>> sampled_text([ends])

@@ -29,7 +29,7 @@ Definitions = Mapping[str, Counter | None]
 
 @dataclass(frozen=True)
 class Raw(Packing):
-    """What replay gives of one launch on one device, in the form that formulas read.
+    """The counts of one launch on one device, in the form that formulas read.
 
     `counts` has the KEYS and any further columns to group by; `facts` are what is known of the
     launch as a whole, None where it is not. `whole` makes every counter count the whole grid.

@@ -56,7 +56,7 @@ class Marks:
 
 @dataclass
 class Touched:
-    """What a launch touches, counted when it is first asked for; a pickle takes it along."""
+    """The footprint of a launch, counted on first use and kept in pickles."""
 
     trace: LaunchTrace
 

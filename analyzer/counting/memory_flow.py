@@ -50,7 +50,7 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """What passes between two boxes, in bytes: `loads` towards the warps, `stores` away."""
+    """Bytes between two boxes: `loads` towards the warps, `stores` away."""
 
     near: str
     far: str
@@ -165,7 +165,7 @@ class _Tracer:
         )
 
     def describe(self, space: str) -> tuple[str, ...]:
-        """What a space's box says: requests, what they cost, what is needed."""
+        """The lines of a space's box: requests, their cost, and the least cost."""
         lines = [_requests(self.add([space], "requests"))]
         for unit, ideal in COST:
             if cost := self.add([space], unit):
@@ -175,7 +175,7 @@ class _Tracer:
         return tuple(lines)
 
     def describe_cache(self, stage: Stage, spaces: Sequence[str]) -> tuple[str, ...]:
-        """What a cache's box says: the parts of what it was asked for that it had."""
+        """The lines of a cache's box: its hit rates."""
         lines = []
         for what in ("read", "write"):
             asked = self.add(spaces, f"{stage.name}_{what}s")

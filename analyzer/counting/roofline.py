@@ -19,7 +19,7 @@ MOVED = tuple(f"global_{access}_bytes_moved" for access in ("load", "store", "at
 
 @dataclass(frozen=True, slots=True)
 class Roof:
-    """What bounds a kernel. GFLOPS are billions of operations a second.
+    """The roof over a kernel. GFLOPS are billions of operations a second.
 
     `memory_gflops` is what the memory allows, `peak_gflops` what the cores can do (None: unknown).
     """
@@ -38,7 +38,7 @@ class Roof:
 
     @property
     def gflops(self) -> float:
-        """What can be reached at most."""
+        """The lower of both roofs."""
         limits = (self.memory_gflops, self.peak_gflops)
         return min(limit for limit in limits if limit is not None)
 
@@ -78,6 +78,6 @@ def find_roof(sums: Mapping[str, int], device: Device) -> Roof | None:
 
 
 def single_gflops(device: Device) -> float | None:
-    """What a device's cores can do in single precision, an fma a clock; None if unknown."""
+    """Peak single-precision GFLOPS of a device, an fma a clock; None if unknown."""
     peak = 2 * device.rates.single * device.chip.sms * device.chip.clock_mhz / 1000
     return peak or None

@@ -186,7 +186,7 @@ def era(of: Capability) -> Vocabulary | None:
 
 @cache
 def heading(counter: Counter) -> str:
-    """What a column of this counter is called.
+    """The heading of a counter's column.
 
     The bare name; `vocabulary.name` where an earlier vocabulary has taken the name.
     """

@@ -105,7 +105,7 @@ class _Kernel:
 
     @cached_property
     def texts(self) -> list[tuple[str, str]]:
-        """What stands before and behind the mask of each instruction; empty: it is left out."""
+        """The text before and behind the mask of each instruction."""
         numbers: dict[str, int] = {}
         has_lines = any(row["line"] for row in self.rows)
         found = []

@@ -38,7 +38,7 @@ def _span(words: str, style: str) -> Markup:
 
 
 def _lexer(name: str) -> Any:
-    """What knows the language of a file by its name; lines are taken as they are."""
+    """The lexer for a file name; None for an unknown language."""
     from pygments.lexers import CudaLexer, PythonLexer
 
     if name.endswith(".py"):

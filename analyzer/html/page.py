@@ -109,7 +109,7 @@ def _environment() -> Environment:
 
 
 def _finalize(value: object) -> object:
-    """What stands in a page: text of others without control characters."""
+    """Text for a page: control characters in others' text are escaped."""
     return inert(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 

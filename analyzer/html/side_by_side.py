@@ -59,7 +59,7 @@ def _shown(rows: Sequence[TwinRow]) -> Sequence[TwinRow]:
 
 
 def _costs(profile: Profile, device: str) -> dict[str, dict[Place, int]]:
-    """What each line costs of each measure, of all launches on the device."""
+    """The cost of each line by each measure, over all launches on the device."""
     found: dict[str, dict[Place, int]] = {key: {} for key in MEASURES}
     for launch in profile.launches:
         if launch.device != device or launch.refusal:

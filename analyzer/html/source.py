@@ -72,7 +72,7 @@ def draw_source(
 
 
 def _arrays(launch: LaunchProfile, bounds: Bounds) -> SourceFile:
-    """What each array was asked for, those that move most if there are too many."""
+    """The counters of arrays; if there are too many, of those that move most bytes."""
     found = sorted(launch.arrays.iter_rows(named=True), key=lambda row: -measure(row, "bytes"))
     kept = found[: bounds.listed]
     names = _names(COUNTERS["array"], kept)
@@ -204,7 +204,7 @@ def _place(row: Found) -> int:
 
 
 def measure(row: Found, key: str) -> float:
-    """What a row of lines, arrays or instructions costs of a measure."""
+    """The cost of a row by a measure."""
     return float(sum(float(str(row.get(name) or 0)) for name in MEASURES[key][1]))
 
 

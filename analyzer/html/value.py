@@ -319,7 +319,7 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """What a page says of itself that follows its source.
+    """The state of a live page.
 
     `number` counts the results, `at` is when the last was had, after so many `seconds`; `error` is
     why the present source has none, and `changes` are what differs from the result before.

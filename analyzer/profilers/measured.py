@@ -180,7 +180,7 @@ def _summary(rows: Sequence[dict[str, str]], names: Sequence[str]) -> Iterator[M
 
 
 def _labels() -> dict[tuple[str, str], str]:
-    """What the details page calls a metric, by section."""
+    """Metric names by section and label of the details page."""
     (ncu,) = (v for v in vocabularies() if v.name == "ncu")
     return {(c.section, c.label.lower()): c.name for c in ncu.counters if c.label}
 

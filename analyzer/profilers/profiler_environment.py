@@ -24,7 +24,7 @@ DEFAULT_DEVICE = "8800gtx"
 
 @dataclass(frozen=True, slots=True)
 class Switches:
-    """What the environment asks for: where the log goes, its form, and the config's lines."""
+    """The profiler's settings: the log's path and form, and the lines of the config."""
 
     log: Path
     is_csv: bool

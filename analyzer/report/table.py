@@ -253,14 +253,14 @@ def _entries(sheet: Sheet, devices: Sequence[int], profile: Profile) -> Iterator
 
 
 def _common(said: Sequence[Sequence[Part]]) -> Sequence[Part]:
-    """What would stand under the table of each of several launches: it is said once."""
+    """Paragraphs that all launches have in common, to be printed once."""
     if len(said) < 2:
         return []
     return [part for part in said[0] if all(part in words for words in said[1:])]
 
 
 def _words(sheet: Sheet, profile: Profile, width: int) -> Iterator[Part]:
-    """What is said under a table, paragraph by paragraph."""
+    """The paragraphs under a table."""
     for text in (sheet.left_out, absent(sheet, profile.view), zeros(sheet, profile.view)):
         if text:
             blank = [("", "")] if text != sheet.left_out else []

@@ -53,7 +53,7 @@ class SetUse:
 
 @dataclass(frozen=True, eq=False)
 class CacheReuse:
-    """What the loads of a launch reuse at a cache, were it of any size, in one set and exactly LRU.
+    """The reuse of a launch's loads at a cache, for caches of any size, in one set and exactly LRU.
 
     `own` is the size that the device's has for this launch, in `sets` sets; `accesses` are the
     sectors that loads ask for, of lines of `line` bytes, `cold` those that their unit never had

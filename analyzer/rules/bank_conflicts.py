@@ -57,7 +57,7 @@ def find(evidence: Evidence) -> Iterator[Finding]:
 
 
 def _at_best(access: Access) -> int:
-    """What the access costs if its lanes take words in order: 1.x parts wide ones in any case."""
+    """The cost with words in lane order: 1.x splits wide accesses in any case."""
     in_order = tuple(
         None if a is None else n * access.kind.width for n, a in enumerate(access.addresses)
     )

@@ -82,7 +82,7 @@ def follows(evidence: Evidence, access: Access) -> bool:
 
 
 def _cure(evidence: Evidence, access: Access) -> tuple[str, str] | None:
-    """What to change, and what its replay gave, if it helps."""
+    """The change, and the result of its replay, if it helps."""
     name = evidence.array_of(access)
     if not name:
         return None

@@ -47,14 +47,14 @@ def find(evidence: Evidence) -> Iterator[Finding]:
 
 
 def _gain(evidence: Evidence, busy: float) -> float:
-    """What is gained by the bounds if the SMs' own work is spread over all of them."""
+    """The gain by bounds if the work of SMs is spread over all of them."""
     bounds = evidence.profile.bounds
     after = max(b.ns * (busy if b.resource in RESOURCES else 1) for b in bounds) if bounds else 0
     return bounds[0].ns - after if bounds else 0.0
 
 
 def _wait(evidence: Evidence, busy: float) -> float:
-    """What is gained by the estimate if warps' waiting or a unit of the SMs takes longest."""
+    """The gain by the estimate if waiting warps or a unit of the SM takes longest."""
     estimated = evidence.profile.estimate
     first = estimated.parts[0] if estimated and estimated.parts else None
     return first.ns * (1 - busy) if first and is_own(first) else 0.0

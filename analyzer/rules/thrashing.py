@@ -74,7 +74,7 @@ def _serves(stage: Stage) -> Sequence[str]:
 def _told(
     evidence: Evidence, found: CacheReuse, loads: Sequence[Access], limit: str
 ) -> Iterator[Finding]:
-    """What a cache loses, and what would help."""
+    """The findings on a cache that loses lines, with what would help."""
     misses = next(p.misses for p in found.points if p.bytes == found.own // found.line * found.line)
     lost = misses - found.cold
     if lost < LOST * misses:

@@ -45,7 +45,7 @@ def find(evidence: Evidence) -> Iterator[Finding]:
 
 
 def _change(device: Device, access: Access, found: Stride) -> str:
-    """What to do about lanes that lie so."""
+    """The advice for lanes with this stride."""
     if found.step == 0 and access.kind.access == "load":
         return "keep what all lanes read in constant or shared memory, which give it to all at once"
     if device.capability < misaligned.ANY_WIDTH and access.kind.width not in misaligned.WIDTHS:

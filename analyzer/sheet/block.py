@@ -48,7 +48,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """What was counted for one source line, array, instruction, or the whole launch.
+    """The counters of one source line, array, instruction, or the whole launch.
 
     `key` are the columns that name the group, by name; it is empty for the launch.
     """

@@ -26,7 +26,7 @@ def is_brief(view: View) -> bool:
 
 
 def launch_lines(on: Sequence[LaunchProfile]) -> Iterator[tuple[str, str]]:
-    """What is said of one launch on all devices, each line with its style."""
+    """The lines about one launch on all devices, each with its style."""
     yield launch_text(on[0].launch), "bold"
     if ranges := ranges_text(on[0].launch):
         yield f"In range {ranges}.", ""
@@ -45,7 +45,7 @@ def launch_lines(on: Sequence[LaunchProfile]) -> Iterator[tuple[str, str]]:
 
 
 def _warnings(on: Sequence[LaunchProfile]) -> dict[str, list[str]]:
-    """What the numbers must not be read without, with the devices of which it is true."""
+    """Warnings, each with the devices that it is true of."""
     found: dict[str, list[str]] = {}
     for profile in on:
         for text in (*profile.substitutions, *profile.warnings):

@@ -194,7 +194,7 @@ def _sections(
 
 
 def _notes(on: Sequence[LaunchProfile], blocks: Sequence[Block]) -> tuple[str, ...]:
-    """What must be said, once for all devices of which it is true."""
+    """Notes, each once for all devices that it is true of."""
     rows = [row for block in blocks for row in block.every]
     devices: dict[str, list[str]] = {}
     for index, profile in enumerate(on):
@@ -208,7 +208,7 @@ def _notes(on: Sequence[LaunchProfile], blocks: Sequence[Block]) -> tuple[str, .
 
 
 def _sample(vocabulary: str, profile: LaunchProfile) -> str:
-    """What a profiler that watches a part of the chip saw of the launch."""
+    """The blocks that a profiler of one SM or cluster counted."""
     return (
         f"{vocabulary} saw {profile.blocks['cluster']} of {profile.launch.blocks} blocks, those of"
         f" one cluster, or the {profile.blocks['sm']} of one SM in it; --scope all counts the grid"

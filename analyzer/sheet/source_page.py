@@ -204,7 +204,7 @@ def _places(blocks: Sequence[Block]) -> Iterator[tuple[str, str]]:
 
 
 def _text(block: Block) -> str:
-    """What stands beside the numbers of a row."""
+    """The text next to the numbers of a row."""
     key = block.key
     if "array" in key:
         return str(key["array"])

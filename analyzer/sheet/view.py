@@ -32,7 +32,7 @@ COUNTERS["instruction"] = COUNTERS["line"]
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What to show of a profile.
+    """The part of a profile to show.
 
     `by` is one of GROUPINGS. `counters` are the names asked for; none means the vocabularies that
     fit the devices. `width` is the terminal's, in columns; None means a pipe, where a line may be

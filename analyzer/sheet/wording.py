@@ -84,7 +84,7 @@ def absent(sheet: Sheet, view: View) -> str:
 
 
 def limits(sheet: Sheet) -> list[str]:
-    """What limits the launch on each device that is known well enough, a sentence or row each."""
+    """The limit of a launch on each device that has bounds, a sentence or row each."""
     known = [(d, b) for d, b in zip(sheet.devices, sheet.bounds, strict=True) if b]
     if len(sheet.devices) > SENTENCES:
         return _limit_rows(known)
@@ -93,7 +93,7 @@ def limits(sheet: Sheet) -> list[str]:
 
 
 def limit_sentences(on: Sequence[LaunchProfile]) -> list[str]:
-    """What limits a launch on each device, or why nobody knows, a sentence or row each.
+    """The limit of a launch on each device, or why it is unknown, a sentence or row each.
 
     Where latencies were not measured a sentence says that there is no estimate of the time.
     """
@@ -105,7 +105,7 @@ def limit_sentences(on: Sequence[LaunchProfile]) -> list[str]:
 
 
 def _limit_rows(known: Sequence[tuple[str, Sequence[Bound]]]) -> list[str]:
-    """What limits a launch on many devices: a row each, under a heading."""
+    """The limits of a launch on many devices, a row each under a heading."""
     rows = [
         (device, *(f"{b.resource}, {time_text(b.ns)}" for b in bounds[:2]))
         for device, bounds in known

@@ -65,7 +65,7 @@ def join_tables(suite: Suite, tables: Sequence[pl.DataFrame]) -> pl.DataFrame:
 
 
 def summarize(suite: Suite, tables: Sequence[pl.DataFrame]) -> Comparison:
-    """What differs inside a group side by side, for each group, device and setting of it."""
+    """A comparison of the variants of each group, on each device and setting."""
     jobs = list_jobs(suite)
     labels = list(dict.fromkeys(job.label for job in jobs))
     base = next(job for job in jobs if job.variant == suite.baseline)

@@ -67,7 +67,7 @@ def describe_device(device: Device, files: Sequence[str], width: int | None) -> 
 
 
 def _meanings(device: Device, columns: int) -> Iterator[str]:
-    """What the keys and stages of a device mean that their names do not tell."""
+    """Explanations of keys and stages whose names do not explain themselves."""
     stages = {name for stage in device.stages for name in (stage.name, *stage.keys)}
     limits = {field.name for field in fields(device.limits)}
     for name, meaning in MEANINGS.items():
@@ -87,7 +87,7 @@ def wiring(device: Device) -> Any:
 
 
 def _sizes(device: Device) -> Iterator[tuple[str, str]]:
-    """What stands below the names of stages that have a size."""
+    """The sizes of caches and memory, printed below their names."""
     for stage in device.stages:
         size = stage.keys.get("bytes")
         if stage.model == "cache" and isinstance(size, int):

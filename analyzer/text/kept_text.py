@@ -1,4 +1,4 @@
-"""What is said of a launch that was recorded in part."""
+"""Notes on a launch that was recorded in part."""
 
 from collections.abc import Iterator, Sequence
 

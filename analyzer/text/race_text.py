@@ -1,4 +1,4 @@
-"""What is said of shared-memory races: where, who the two parties are, and what to do."""
+"""Shared-memory races as text: the place, both accesses, and what to do."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby

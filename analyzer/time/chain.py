@@ -76,7 +76,7 @@ class Chain:
     issued: Mapping[int, float] = field(default_factory=dict)
 
     def mark(self) -> Mark:
-        """What it has come to so far."""
+        """The present state, for `stretch`."""
         return self.cycles, dict(self.waited), dict(self.at)
 
     def stretch(self, since: Mark, factor: float) -> float:

@@ -95,7 +95,7 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Served:
-    """What served the loads of each pc: sums of raw counts by pc, and how often L1 passed."""
+    """The caches that served the loads of each pc: sums of raw counts, shares, and cycles of L1."""
 
     counts: Mapping[int, Mapping[str, int]]
     shares: Mapping[int, tuple[float, float]]
@@ -236,7 +236,7 @@ def _work(
     ran: Ran,
     issued: Mapping[int, float],
 ) -> Work:
-    """What the units have to do."""
+    """The work of the units."""
     launch, chip = asked.launch, asked.device.chip
     has_atomics = any(row.get(name) for row in sums.values() for name in ATOMICS)
     turns = asked.turns() if asked.turns and has_atomics else Turns(0, 0)

@@ -132,7 +132,10 @@ def _block(schedule: Sequence[Scheduled], start: int, end: int, runs: bool) -> M
 def _places(
     schedule: Sequence[Scheduled], blocks: Sequence[MachineBlock]
 ) -> Mapping[tuple[int, int], Mapping[int, int]]:
-    """What a loop that was unrolled does once for several rounds, counting, is left out."""
+    """The blocks of each pc's operation.
+
+    Counters of unrolled loops are left out: they run once for several rounds.
+    """
     found = defaultdict[tuple[int, int], dict[int, int]](dict)
     left_out = set[tuple[int, int]]()
     for place, block in enumerate(blocks):

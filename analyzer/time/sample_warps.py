@@ -36,7 +36,7 @@ Histories = Sequence[tuple[History, int]]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ran:
-    """What warps of a launch ran.
+    """The execution of a launch's warps, sampled.
 
     `histories` say of how many of the sampled blocks each is the longest warp's; `sizes` (blocks,)
     are the warp instructions of each block; `touches` say where the sampled blocks' loads went.

@@ -38,7 +38,7 @@ Counts = Mapping[str, int]
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What takes `ns` nanoseconds if it were alone."""
+    """A unit, and the `ns` nanoseconds that it takes alone."""
 
     what: str
     ns: float
@@ -46,7 +46,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Work:
-    """What a launch's units have to do: sums of raw counts by pc, and what was seen of the trace.
+    """The work of a launch's units: sums of raw counts by pc, and samples of the trace.
 
     `share` is the part of all instructions that the busiest SM runs; `touches` say where
     accesses went; `issued` are machine instructions by operation for one of the PTX, if known. The
@@ -65,7 +65,7 @@ class Work:
     at_once: int = 0
 
     def load_stores(self) -> LoadStore:
-        """What the load-store units have to do."""
+        """The work of the load-store units."""
         return load_store(self.sums, self.instructions, self.launch.warps, self.issued)
 
 

@@ -92,7 +92,7 @@ def explain_worst(
 
 @dataclass(frozen=True, slots=True)
 class _Explainer:
-    """What is asked of one device."""
+    """Explains accesses on one device."""
 
     trace: Trace
     device: Device

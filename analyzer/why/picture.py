@@ -98,7 +98,7 @@ def _cut(addresses: Addresses, lanes: int) -> Iterator[tuple[int, list[int | Non
 
 
 def _transactions(access: Access, model: Coalescer) -> Iterator[Group]:
-    """What the coalescer makes of each group of lanes that share transactions."""
+    """The transactions of each group of lanes that share them."""
     lanes, width = model.merge_lanes[size_class(access.kind.width)], access.kind.width
     for first, group in _cut(access.addresses, lanes):
         placed = _interleave(group) if access.kind.space == "local" else group
@@ -167,7 +167,7 @@ def _requests(access: Access) -> int:
 def _by_bank(
     access: Access, model: Banks, group: Addresses, offsets: Sequence[int]
 ) -> Iterator[Piece]:
-    """What the lanes want of each bank: rows of it, or each lane's word where atomics collide."""
+    """The rows of each bank that lanes access, or each lane's word where atomics collide."""
     is_atomic = access.kind.access in ("atomic", "reduction")
     alone = is_atomic and access.kind.collision not in COMBINED
     line = model.bank_bytes if model.rule == "broadcast" else model.row_bytes

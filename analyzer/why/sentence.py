@@ -15,7 +15,7 @@ NO_FEWER = "as few as possible"
 
 
 def say(access: Access, groups: Sequence[Group], capability: Capability) -> str:
-    """What the access costs, and what is needed."""
+    """The cost of an access, and the least that is needed."""
     better = NO_FEWER if access.cost <= access.ideal else f"{access.ideal} needed"
     if access.kind.space == "const" and groups:
         return _say_constants(access, groups, better)
@@ -38,7 +38,7 @@ def tell_units(number: int, unit: str) -> str:
 
 
 def summarize(access: Access) -> str:
-    """What an access costs, without its picture."""
+    """The cost of an access in one line."""
     what = f"{access.kind.space} {access.kind.access}"
     return f"{what}: {tell_units(access.cost, access.unit)}, {access.ideal} at best"
 
@@ -191,7 +191,7 @@ def _waste(access: Access, groups: Sequence[Group]) -> str:
 
 
 def _noun(groups: Sequence[Group], capability: Capability) -> tuple[str, str]:
-    """What the transactions are called on a device, one and many."""
+    """The name of a device's transactions, singular and plural."""
     sizes = sorted({piece.size for group in groups for piece in group.pieces})
     bytes_ = " of " + " and ".join(map(str, sizes)) + " bytes"
     if capability < (2, 0):

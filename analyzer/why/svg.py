@@ -67,7 +67,7 @@ def draw(explanation: Explanation) -> str:
 
 
 def _words(explanation: Explanation, top: int) -> tuple[list[str], int]:
-    """What is said above a picture, and where that begins."""
+    """The text above a picture, and where the picture begins."""
     place = f"{explanation.place}  {explanation.source}" if explanation.place else ""
     said = f"{explanation.device}: {explanation.sentence or explanation.refusal}"
     lines = [
@@ -169,7 +169,7 @@ def _piece(piece: Piece, x: int, y: int, width: int, is_bad: bool) -> Iterator[s
 
 
 def _bars(access: Access, top: int) -> Iterator[str]:
-    """What it costs, and what is needed."""
+    """Bars for the cost and for the least cost."""
     most = max(access.cost, access.ideal, 1)
     cost = "bad" if access.cost > access.ideal else "wanted"
     bars = (("costs", access.cost, cost), ("needed", access.ideal, "wanted"))

@@ -140,7 +140,7 @@ def measure_each(
     sampled: int | None = None,
     sets: bool = False,
 ) -> MissRatios:
-    """What is reused in each launch of a trace, on each device."""
+    """The reuse in each launch of a trace, on each device."""
     devices = load_devices(options.devices, options.set)
     asked = cache, sizes, sampled, sets
     known: list[list[CacheReuse]] = []

@@ -1,4 +1,4 @@
-"""What a question is about: a trace, the path of one, or a source to record for this once."""
+"""The subject of a question: a trace, its path, or a source that is recorded temporarily."""
 
 from os import PathLike
 from pathlib import Path

@@ -79,7 +79,7 @@ def _parameter(field: Field[Any], kind: Any, panel: str, complete: Complete | No
 
 
 def _taken(kind: Any) -> Any:
-    """What typer reads for a field of this type."""
+    """The annotation by which typer reads a field of this type."""
     many = _many(kind)
     return list[many[0]] | None if many else kind if kind is bool else kind | None  # type: ignore
 
@@ -95,7 +95,7 @@ def _many(kind: Any) -> tuple[Any, ...]:
 
 
 def _read(field: Field[Any], kind: Any, value: Any) -> Any:
-    """What was typed, as the field's own type."""
+    """A typed value converted to the field's type."""
     said: Option = field.metadata["option"]
     if kind is bool:
         return value if field.default is False else not value

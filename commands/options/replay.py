@@ -43,7 +43,7 @@ def with_devices(options: ReplayOptions, otherwise: str = DEFAULT_DEVICE) -> Rep
 
 
 def first_line(options: ReplayOptions) -> str:
-    """What the first line says of a device that nobody chose on the command line."""
+    """The first line of an answer: the device, if none was chosen on the command line."""
     if options.device:
         return ""
     if device := environ.get("CUTRACE_DEVICE"):

@@ -22,7 +22,7 @@ _NEXT = re.compile(r"^(?:\x1b\[[0-9;]*m)?next: ")
 
 @dataclass(frozen=True, slots=True)
 class Screen:
-    """What was asked for: `color` is one of WHEN."""
+    """The options of the screen; `color` is one of WHEN."""
 
     color: str = "auto"
     quiet: bool = False
@@ -44,7 +44,7 @@ def screen_of(arguments: Sequence[str]) -> Iterator[list[str]]:
 
 
 def read_screen(arguments: Sequence[str]) -> tuple[Screen, list[str]]:
-    """What the command line says of the screen, and what it says of all else.
+    """The options of the screen, and the other arguments.
 
     >>> read_screen(["why", "--color=never", "k.cu", "-q", "--", "./app", "-q"])
     (Screen(color='never', quiet=True), ['why', 'k.cu', '--', './app', '-q'])

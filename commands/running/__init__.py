@@ -1,4 +1,4 @@
-"""What verbs run: programs, sweeps, budgets and advice on a trace.
+"""The work of the verbs: programs, sweeps, budgets and advice on a trace.
 
 No option is declared here.
 """

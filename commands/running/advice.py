@@ -15,7 +15,7 @@ ROWS = 1 << 22
 
 
 def best_advice(path: Path, profile: "Profile", options: ReplayOptions) -> str:
-    """What to change first in the costliest launch, with what it gains; empty if nothing does."""
+    """The first advice on the costliest launch, with its gain; empty if nothing gains."""
     from ...analyzer.advice.advice import advise, gain_text
     from ...analyzer.advice.counted_reuse import counted_reuse
     from ...models.replay.whatif.suppose import suppose

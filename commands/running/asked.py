@@ -85,7 +85,7 @@ def _record(
 
 
 def behind(program: tuple[str, ...] | None) -> str:
-    """What follows the options of a command that asks for the same: ` -- ./app 1024`."""
+    """The end of a command line with a program: ` -- ./app 1024`."""
     return "" if program is None else "".join(f" {quote(word)}" for word in ("--", *program))
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def check_model_here(name: str) -> str:
-    """What was tried of each model; `CheckFailed` with what it does against the contract.
+    """The tests of each model; `CheckFailed` with its violations of the contract.
 
     `name` is a device's file with stages of one's own, a file with a model, `FILE.py:CLASS` of one
     with several, or whatever else a device's file may call a model.

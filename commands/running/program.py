@@ -46,7 +46,7 @@ class TakesProgram(Verb):
 
 
 def program_of(ctx: typer.Context) -> tuple[str, ...] | None:
-    """What stood behind `--`; None if there was no `--`."""
+    """The words behind `--`; None if there was no `--`."""
     words: tuple[str, ...] | None = ctx.meta.get(_KEY)
     return words
 

@@ -107,7 +107,7 @@ class ProjectCheck:
         return judged, said, failed
 
     def _before(self) -> "Mapping[str, Costs]":
-        """What each source cost by the baseline: a file, or a ref of git; nothing without one."""
+        """The counters of the baseline, a file or a git ref; empty without one."""
         from ...analyzer.budget.baseline import read_baseline
 
         name = self.project.baseline
@@ -120,7 +120,7 @@ class ProjectCheck:
             return self.costs(tree)
 
     def costs(self, folder: Path | None = None) -> "Mapping[str, Costs]":
-        """What each check costs whose source is there, in the project's folder or another."""
+        """The counters of each check whose source exists in the folder (default: the project's)."""
         from ...analyzer.budget.baseline import costs
 
         folder = folder or self.project.path.parent

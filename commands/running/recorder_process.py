@@ -38,7 +38,7 @@ def main(words: list[str]) -> None:
 
 
 def _serve(lasting: "Lasting", connections: "Connections", control: "Control") -> None:
-    """What the process asks of its device comes before what it asks of the trace."""
+    """Answer the process: calls of its device before requests about the trace."""
     said = StringIO()
     while True:
         line = connections.wait(control.line.fileno())

@@ -21,7 +21,7 @@ ATTEMPTS = 3
 
 
 class Executor(Protocol):
-    """What takes a call, and returns a future with `result`, `cancel` and `add_done_callback`."""
+    """An executor; its futures have `result`, `cancel` and `add_done_callback`."""
 
     def submit(self, call: Callable[..., Any], /, *arguments: Any) -> Any:
         """Have a call done by somebody."""

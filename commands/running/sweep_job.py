@@ -26,7 +26,7 @@ BESIDE = (".cu", ".cuh", ".h", ".hpp", ".ptx", ".py", ".npy")
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What a worker is given: the job, what is asked of devices, and `settings` of these.
+    """A worker's task: the job, the replay options, and the `settings` of devices.
 
     `files` are the source and those beside it, for workers on other machines; empty where the
     worker reads them itself.

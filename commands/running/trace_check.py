@@ -25,7 +25,7 @@ def check_memory(trace: Path) -> str:
 
 
 def check_races(trace: Path) -> str:
-    """What was found; `CheckFailed` with it if there are races."""
+    """The report on races; `CheckFailed` with it if there are any."""
     from ...analyzer.text.race_text import render_races
     from ...models.analyses.race import find_races
     from ...traces.reader import read_trace

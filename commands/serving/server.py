@@ -102,7 +102,7 @@ class Handler(BaseHTTPRequestHandler):
             self.end_headers()
 
     def _asked(self) -> tuple[str | None, dict[str, str]]:
-        """What is asked for behind the token, and the query; None if it was refused."""
+        """The path behind the token, and the query; None if the request was refused."""
         asked = urlsplit(self.path)
         _, token, *rest = (*asked.path.split("/", 2), "")
         if self.headers.get("Host") not in self.server.hosts:

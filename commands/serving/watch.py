@@ -7,7 +7,7 @@ Stamp = tuple[tuple[str, int, int], ...]
 
 
 def stamp(paths: Iterable[Path]) -> Stamp:
-    """What tells a file from the same file later; one that is not there counts, too."""
+    """The modification times and sizes of files, -1 for a missing one."""
     return tuple((str(path), *_of(path)) for path in sorted({*paths}))
 
 

@@ -46,7 +46,7 @@ CONFIGS = frozenset({*PERCENT, LEAST})
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """What one block asks for: threads, registers a thread (None: unknown), bytes, barriers."""
+    """The resources of one block: threads, registers a thread (None: unknown), bytes, barriers."""
 
     threads: int
     registers: int | None = None

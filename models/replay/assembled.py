@@ -44,7 +44,7 @@ _KEYS = ("pc", "array", "scope")
 
 
 def accesses_on(launch: Launch, capability: tuple[int, int]) -> tuple[AssembledAccess, ...]:
-    """What the assembler made of a launch's accesses; none where nobody knows."""
+    """The assembled accesses of a launch; none if the trace has none."""
     arch = "sm_{}{}".format(*capability)
     return next((known.accesses for known in launch.resources if known.arch == arch), ())
 

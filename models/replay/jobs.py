@@ -123,7 +123,7 @@ def _finish(child: "subprocess.Popen[bytes]") -> list[Any]:
 
 
 def work() -> None:
-    """What such a process does: the call on stdin, the answer on stdout."""
+    """The main function of a process: the call on stdin, the answer on stdout."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for who started it, and ends it
     function, arguments = pickle.load(sys.stdin.buffer)
     try:

@@ -98,7 +98,7 @@ def check_texels_ran(recorded: Recorded) -> Iterator[Finding]:
 
 
 class _History:
-    """What each warp ran at each of its steps, looked up by (warp, step)."""
+    """The instruction of each step of a warp, looked up by (warp, step)."""
 
     def __init__(self, recorded: Recorded) -> None:
         self._recorded = recorded

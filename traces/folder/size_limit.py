@@ -9,7 +9,7 @@ MANIFEST_BYTES = 64
 
 @dataclass(slots=True)
 class SizeLimit:
-    """What is left of `limit` bytes for a trace called `label`; 0: no limit.
+    """The size limit of a trace called `label`, in bytes; 0: no limit.
 
     `where` says which launch is being written, `done` and `blocks` how far it is. A trace that
     `spares` what does not fit is written without it: `full_at` is the first such launch.

@@ -52,7 +52,7 @@ class Composed:
 
     @cached_property
     def facts(self) -> list[Facts]:
-        """What each instruction is."""
+        """The facts of each instruction."""
         return [facts_of(code.mnemonic) for code in self.codes]
 
     @cached_property
@@ -121,7 +121,7 @@ class Composed:
         )
 
     def _kept(self) -> Kept:
-        """What of the launch is there."""
+        """The recorded part of the launch."""
         if not self.has_control:
             return Kept(control=False)
         grid = int(np.prod(np.array(self.gathered.head.grid, object)))
@@ -134,7 +134,7 @@ class Composed:
 
     @property
     def lacks(self) -> list[str]:
-        """What is not known of it, a phrase each."""
+        """The missing information, a phrase each."""
         found = [*self.gathered.head.lacks]
         found += [f"the addresses of {opcode}" for opcode in self.gathered.untraced()]
         if not any(code.line for code in self.codes):

@@ -18,7 +18,7 @@ SOURCE = "source"
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """What came of it: the trace, how much is in it, and what it lacks, a phrase each."""
+    """The result of an import: the trace, its counts, and what it lacks, a phrase each."""
 
     path: Path
     launches: int

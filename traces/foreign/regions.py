@@ -63,7 +63,7 @@ def _extents(accesses: Accesses, width: Ints) -> tuple[Ints, Ints]:
 
 
 def _reserved(base: Ints, end: int, head: Head) -> int:
-    """What lies before the kernel's own shared memory, where its addresses show it."""
+    """The shared memory that lies before the kernel's own, as its addresses show."""
     beyond = head.shared_bytes and end > head.shared_bytes
     return RESERVED if beyond and int(base.min(initial=0)) >= RESERVED else 0
 
@@ -123,7 +123,7 @@ def _merged(ranges: Sequence[Range]) -> list[Range]:
 
 
 def _without(piece: Range, ranges: Sequence[Range]) -> Iterator[Range]:
-    """What of a piece lies in none of the ranges, which rise."""
+    """The parts of a piece outside of the ranges, which rise."""
     start, end = piece
     for first, last in ranges:
         if last <= start or first >= end:

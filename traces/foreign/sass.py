@@ -156,7 +156,7 @@ def _bytes(opcode: str, modifiers: list[str]) -> int:
 
 
 def _other_operation(opcode: str, modifiers: list[str], access: str) -> str:
-    """What an instruction that is no floating-point arithmetic does, where readers ask."""
+    """The operation of an instruction that is no floating-point arithmetic."""
     if access in ATOMIC:
         return next((_UPDATES[m] for m in modifiers if m in _UPDATES), "")
     if opcode in _BRANCHES:

@@ -1,4 +1,4 @@
-"""What a reader of a foreign format gives: launches, and rows of machine instructions.
+"""The interface of readers of foreign formats: launches, and rows of machine instructions.
 
 A reader is a file `read_NAME.py` of this folder, or an entry point of the group `cutrace.importers`
 that names such a module. It has three things:

@@ -82,7 +82,7 @@ def make_rows(spaces: tuple[str, ...], lanes: int = 32, seed: int = 0) -> Batch:
 
 
 def _ask(model: Guarded, batch: Batch) -> Step:
-    """What a model answers, which must be able to answer nothing, too."""
+    """The answer of a model, also to an empty batch."""
     step = model.step(batch)
     model.step(batch.take(slice(0, 0)))
     return step
@@ -147,7 +147,7 @@ def _units(made: Callable[[], Guarded], batch: Batch, whole: Step) -> Iterator[s
 
 
 def _speed(made: Callable[[], Guarded], batch: Batch, whole: Step) -> Iterator[str]:
-    """What a row takes, and the row that takes longest."""
+    """The time of a row, and the row that takes longest."""
     began = perf_counter()
     many = batch.take(np.tile(np.arange(len(batch)), AGAIN))
     made().step(many)

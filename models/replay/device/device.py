@@ -29,7 +29,7 @@ SCOPES = ("sm", "cluster", "gpu")
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one SM, block and thread may have; bytes where it is not a count.
+    """The limits of one SM, block and thread; bytes where it is not a count.
 
     `calculator` is the rule by which blocks fit on an SM: `block` (1.x), `spreadsheet` (2.x) or
     `header` (3.x on; `analyses/occupancy.py`). `shared_reserved` is the system's share of each
@@ -78,7 +78,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """What an SM does in a cycle at most; 0 is not known, or more than it can ever be asked for.
+    """The most that an SM does in a cycle; 0: unknown, or never the limit.
 
     `issue` are warp instructions, `half` to `special` lanes of an instruction of that precision
     (`special`: reciprocals, roots, sines, powers and logarithms in single precision), `shared`

@@ -31,7 +31,7 @@ TIMED = 64
 
 @dataclass
 class Spent:
-    """What all instances of a model took in a replay: seconds and rows, and whether it was said."""
+    """The seconds and rows of all instances of a model in a replay, and whether it was reported."""
 
     seconds: float = 0.0
     rows: int = 0
@@ -181,7 +181,7 @@ def _read_only(values: Any) -> Any:
 
 
 def describe_row(batch: Batch, row: int) -> str:
-    """What a row asks for."""
+    """A row of a batch in words."""
     kind, active = batch.kinds[int(batch.kind[row])], batch.active[row]
     at = int(batch.addresses[row][active.argmax()])
     lanes = f"{int(active.sum())} lanes of {kind.width} bytes"

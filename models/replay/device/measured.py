@@ -37,7 +37,7 @@ LIKE = {
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """What was measured on a chip. Latencies are in cycles, `rate` in cycles of an SM."""
+    """Measurements of a chip. Latencies are in cycles, `rate` in cycles of an SM."""
 
     values: Mapping[Key, float]
 
@@ -75,7 +75,7 @@ class Measured:
         return self.at("profiler", "mhz_base")
 
     def launch_ns(self, mhz: float) -> float:
-        """What an empty kernel takes."""
+        """The time of an empty kernel."""
         return self._between("empty", 32, mhz)
 
     @property
@@ -85,11 +85,11 @@ class Measured:
 
     @property
     def print_ns(self) -> float:
-        """What a launch takes longer that prints: the host reads what it printed."""
+        """The additional time of a launch that prints: the host reads its output."""
         return self.at("profiler", "prints_base") - self.at("profiler", "empty_base", 32)
 
     def block_ns(self, mhz: float) -> float:
-        """What one more block of an empty kernel adds."""
+        """The time that one more block of an empty kernel adds."""
         more = self._between("blocks", 4096, mhz) - self._between("empty", 32, mhz)
         return more / 4096
 
@@ -131,7 +131,7 @@ class Measured:
         return self.at("bytes", name, place) * self.at("clock", "sm") / 1000
 
     def dram_gb_per_s(self) -> float:
-        """What memory hands out at best."""
+        """The peak bandwidth of memory."""
         return self.gb_per_s("read_dram_4", 65536)
 
     @property
@@ -181,7 +181,7 @@ class Measured:
         return 1000 / self.at("contention", "mhz")
 
     def l2_gb_per_s(self) -> float:
-        """What the second level hands out at best."""
+        """The peak bandwidth of L2."""
         return self.gb_per_s("read_l2_4", 131072)
 
     def barrier(self, warps: int) -> float:

@@ -56,7 +56,7 @@ class Lanes:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Transactions:
-    """What a rule makes of n groups of lanes.
+    """The transactions of n groups of lanes by a rule.
 
     `address` and `size` (n, k) are bytes, size 0 where there is no transaction. `leaving`
     (n, len(SIZES)) counts them by the size in which they go to memory.

@@ -41,7 +41,7 @@ def suppose_launches(
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """What is to be done to one launch. `lacking` are arrays without rows that anybody knows."""
+    """The changes of one launch. `lacking` are arrays whose row length is unknown."""
 
     trace: LaunchTrace
     used: Mapping[str, Usage]
