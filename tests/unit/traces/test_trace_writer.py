@@ -12,6 +12,7 @@ from hand_trace import Access, hand_trace, instruction, instruction_table, launc
 from warps import FULL, warp
 
 from cutrace.errors import CutraceError
+from cutrace.traces.folder.folder import write_file
 from cutrace.traces.reader import read_trace
 from cutrace.traces.schema import INSTRUCTIONS, Compiler, Event, Resources
 from cutrace.traces.table import table_file
@@ -397,3 +398,12 @@ def test_events_are_kept_in_order_and_launches_append_theirs(tmp_path: Path) -> 
         ("launch", 0),
         ("copy", -1),
     ]
+
+
+def test_a_file_is_whole_where_the_system_takes_some_bytes_at_a_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = os.write
+    monkeypatch.setattr(os, "write", lambda file, data: write(file, data[:7]))
+    write_file(str(tmp_path / "x"), bytes(range(100)))
+    assert (tmp_path / "x").read_bytes() == bytes(range(100))

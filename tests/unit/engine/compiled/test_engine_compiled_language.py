@@ -77,3 +77,20 @@ def test_an_array_of_any_kind_has_the_address_of_its_first_element() -> None:
     fixed.setflags(write=False)
     views = (whole, whole[1:], whole[:, 2], whole.T, fixed, whole[:0], whole > 3)
     assert [address(view) for view in views] == [view.ctypes.data for view in views]
+
+
+def test_a_copy_of_a_structure_has_its_own_integers_and_the_same_arrays() -> None:
+    first = counters()
+    first.total = 5
+    second = first.copy()
+    second.total, second.small = 7, np.ones(3, dtype=np.uint8)
+    assert (first.total, second.total) == (5, 7)
+    assert second.wide is first.wide
+    assert first.small.tolist() == [0] * 12
+    assert compiled(first_of_wide, ctypes.c_void_p)(second.address) == 0
+    first.wide[0] = 9
+    assert compiled(first_of_wide, ctypes.c_void_p)(second.address) == 9
+
+
+def first_of_wide(c: Counters) -> int:
+    return int(c.wide[0])
