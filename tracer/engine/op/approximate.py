@@ -7,8 +7,11 @@ infinities and beyond the stated range is the hardware's.
 
 import math
 import struct
+from collections.abc import Sequence
 
-from .formula import Number
+import numpy as np
+
+from ..lanes import Array
 
 _TWO_PI = float.fromhex("0x1.921fb54442d18p+2")
 _TURN = float.fromhex("0x1.45f306p-3")
@@ -22,111 +25,118 @@ _MIXED = 0x3FE6A09E667F3BCD
 """The bits of the square root of a half: fractions are taken from there to twice as much."""
 
 
-def _turned(x: Number, quarter: int) -> Number:
+def _turned(x: Array, quarter: int) -> Array:
     """Return the sine of x plus so many quarters of a turn.
 
     As on the hardware, x is first multiplied by 1 / 2 pi in float32, which decides the error of
     large angles: beyond 2^23 turns nothing is left but the sine and cosine of 0.
     """
-    turns = (x * _TURN).single()
-    part = turns - turns.nearest()
-    quarters = (part * 4.0).nearest()
+    turns = (x * _TURN).astype(np.float32).astype(np.float64)
+    part = turns - np.rint(turns)
+    quarters = np.rint(part * 4.0)
     rest = (part - quarters * 0.25) * _TWO_PI
     square = rest * rest
-    sine = rest + rest * square * square.polynomial(_SIN)
-    cosine = square * square.polynomial(_COS) + 1.0
-    quadrant = x.integer("add", quarters.whole(), quarter)
-    odd = x.integer("icmp ne", x.integer("and", quadrant, 1), 0)
-    below = x.integer("icmp ne", x.integer("and", quadrant, 2), 0)
-    value = cosine.where(odd, sine)
-    return (-value).where(below, value)
+    sine = rest + rest * square * _polynomial(square, _SIN)
+    cosine = square * _polynomial(square, _COS) + 1.0
+    quadrant = quarters.astype(np.int64) + quarter
+    value = np.where(quadrant & 1, cosine, sine)
+    return np.where(quadrant & 2, -value, value)
 
 
-def sine(x: Number) -> Number:
+def _polynomial(x: Array, coefficients: Sequence[float]) -> Array:
+    """Return c0 + c1 x + c2 x^2 ..., by Horner's rule."""
+    total = x * coefficients[-1]
+    for coefficient in reversed(coefficients[1:-1]):
+        total = (total + coefficient) * x
+    last: Array = total + coefficients[0]
+    return last
+
+
+def sine(x: Array) -> Array:
     """Return sin x, x in radians."""
     value = _turned(x, 0)
-    return x.constant(0.0).with_sign_of(x).where(value.compare("oeq", 0.0), value)
+    return np.where(value == 0.0, np.copysign(0.0, x), value)
 
 
-def cosine(x: Number) -> Number:
+def cosine(x: Array) -> Array:
     """Return cos x, x in radians."""
     return _turned(x, 1)
 
 
-def power_of_two(x: Number) -> Number:
+def power_of_two(x: Array) -> Array:
     """Return 2 ** x."""
-    low = x.where(x.compare("ogt", -1000.0), -1000.0)
-    bounded = low.where(low.compare("olt", 1000.0), 1000.0)
-    whole = bounded.nearest()
-    value = ((bounded - whole) * _LN2).polynomial(_EXP)
-    exponent = x.integer("shl", whole.whole(), 52)
-    value = x.of_bits(x.integer("add", value.bits(), exponent))
-    return x.where(x.compare("uno", x), value)
+    low = np.where(x > -1000.0, x, -1000.0)
+    bounded = np.where(low < 1000.0, low, 1000.0)
+    whole = np.rint(bounded)
+    value = _polynomial((bounded - whole) * _LN2, _EXP)
+    value = (value.view(np.int64) + (whole.astype(np.int64) << 52)).view(np.float64)
+    return np.where(np.isnan(x), x, value)
 
 
-def binary_logarithm(x: Number) -> Number:
+def binary_logarithm(x: Array) -> Array:
     """Return the logarithm of x to base 2; -inf for 0, NaN below."""
-    bits = x.integer("sub", x.bits(), _MIXED)
-    exponent = x.integer("ashr", bits, 52)
-    fraction = x.of_bits(x.integer("sub", x.bits(), x.integer("shl", exponent, 52)))
+    exponent = (x.view(np.int64) - _MIXED) >> 52
+    fraction = (x.view(np.int64) - (exponent << 52)).view(np.float64)
     ratio = (fraction - 1.0) / (fraction + 1.0)
-    series = (ratio * ratio).polynomial(_LOG)
-    value = x.of_whole(exponent) + ratio * 2.0 * series / _LN2
-    value = x.where(x.compare("oeq", math.inf), value)
-    value = x.constant(-math.inf).where(x.compare("oeq", 0.0), value)
-    return x.constant(math.nan).where(x.compare("ult", 0.0), value)
+    series = _polynomial(ratio * ratio, _LOG)
+    value = exponent.astype(np.float64) + ratio * 2.0 * series / _LN2
+    value = np.where(x == math.inf, x, value)
+    value = np.where(x == 0.0, -math.inf, value)
+    return np.where(x >= 0.0, value, math.nan)
 
 
-def hyperbolic_tangent(x: Number) -> Number:
+def hyperbolic_tangent(x: Array) -> Array:
     """Return tanh x."""
-    size = abs(x)
-    square = x * x
-    series = x * square.polynomial((1.0, -1 / 3, 2 / 15, -17 / 315, 62 / 2835))
-    grown = power_of_two(size.where(size.compare("olt", 40.0), 40.0) * (-2 / _LN2))
-    value = ((1.0 - grown) / (grown + 1.0)).with_sign_of(x)
-    value = series.where(size.compare("olt", 0.05), value)
-    return x.where(x.compare("uno", x), value)
+    size = np.abs(x)
+    series = x * _polynomial(x * x, (1.0, -1 / 3, 2 / 15, -17 / 315, 62 / 2835))
+    grown = power_of_two(np.where(size < 40.0, size, 40.0) * (-2 / _LN2))
+    value = np.copysign((1.0 - grown) / (grown + 1.0), x)
+    value = np.where(size < 0.05, series, value)
+    return np.where(np.isnan(x), x, value)
 
 
-def reciprocal(x: Number) -> Number:
+def reciprocal(x: Array) -> Array:
     """Return 1 / x."""
-    return 1.0 / x
+    inverse: Array = 1.0 / x
+    return inverse
 
 
-def root(x: Number) -> Number:
+def root(x: Array) -> Array:
     """Return the square root of x."""
-    return x.root()
+    value: Array = np.sqrt(x)
+    return value
 
 
-def reciprocal_root(x: Number) -> Number:
+def reciprocal_root(x: Array) -> Array:
     """Return 1 / sqrt x."""
-    return 1.0 / x.root()
+    return reciprocal(np.sqrt(x))
 
 
-def quotient(x: Number, y: Number) -> Number:
+def quotient(x: Array, y: Array) -> Array:
     """Return x / y."""
-    return x / y
+    value: Array = x / y
+    return value
 
 
-def quick_quotient(x: Number, y: Number) -> Number:
+def quick_quotient(x: Array, y: Array) -> Array:
     """Return x / y by the reciprocal of y, which is 0 for y beyond 2^126 (`div.approx`)."""
-    return x / x.constant(math.inf).with_sign_of(y).where(abs(y).compare("ogt", 2.0**126), y)
+    return quotient(x, np.where(np.abs(y) > 2.0**126, np.copysign(math.inf, y), y))
 
 
-def coarse_reciprocal(x: Number) -> Number:
+def coarse_reciprocal(x: Array) -> Array:
     """Return 1 / x of the upper word of x, an upper word itself (`rcp.approx.ftz.f64`)."""
     return _upper(1.0 / _upper_word(x))
 
 
-def coarse_reciprocal_root(x: Number) -> Number:
+def coarse_reciprocal_root(x: Array) -> Array:
     """Return 1 / sqrt x in the same way (`rsqrt.approx.ftz.f64`)."""
-    return _upper(1.0 / _upper_word(x).root())
+    return _upper(1.0 / np.sqrt(_upper_word(x)))
 
 
-def _upper_word(x: Number) -> Number:
-    return x.of_bits(x.integer("and", x.bits(), -1 << 32))
+def _upper_word(x: Array) -> Array:
+    return (x.view(np.int64) & (-1 << 32)).view(np.float64)
 
 
-def _upper(x: Number) -> Number:
-    rounded = x.integer("and", x.integer("add", x.bits(), 1 << 31), -1 << 32)
-    return x.of_bits(rounded).where(x.compare("ord", x), _COARSE_NAN)
+def _upper(x: Array) -> Array:
+    rounded = (x.view(np.int64) + (1 << 31)) & (-1 << 32)
+    return np.where(np.isnan(x), _COARSE_NAN, rounded.view(np.float64))

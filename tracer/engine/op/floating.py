@@ -11,11 +11,11 @@ from functools import cache
 
 import numpy as np
 
+from ....native.statement import literal
 from ....native.ufunc import elementwise
 from ...ptx.kernel import Instruction
 from ..lanes import DTYPES, Array
 from . import assembly
-from .formula import literal
 from .rule import Builder, Family, Rule
 
 ROUNDING: Mapping[str, int] = {"rn": 1, "rz": 0, "rp": 2, "rm": 3}

@@ -7,10 +7,10 @@ is rounded once to nearest. Every NaN becomes 0x7fff.
 from collections.abc import Callable
 from functools import cache
 
+from ....native.statement import literal
 from ...ptx.kernel import Instruction
 from ..lanes import Array
 from .assembly import FORMATS, ODD_SUM, define, narrow, widen
-from .formula import literal
 from .packed import halves
 from .rule import Builder, Family, Rule
 

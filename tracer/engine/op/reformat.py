@@ -8,11 +8,12 @@ from functools import cache
 from typing import cast
 
 from ....lazy_dataclass import dataclass
+from ....native.statement import DECLARATIONS, Lines
+from ....native.traced import trace
 from ....native.ufunc import elementwise
 from ..lanes import DTYPES, Array
 from . import assembly
 from .assembly import define
-from .formula import DECLARATIONS, Formula, write
 
 FLOATS = frozenset({"f16", "bf16", "f32", "f64", "tf32", "e4m3", "e5m2"})
 _STORAGE = {"f64": "b64", "f32": "b32", "tf32": "b32", "f16": "b16", "bf16": "b16"}
@@ -125,18 +126,19 @@ def reformat(form: Reformat) -> Callable[[Array], Array]:
     return elementwise(f"cvt_{form.name}", sources, results, "\n  ".join(lines), declarations)
 
 
-def through_double(kind: str, arity: int, formula: Formula) -> str:
+def through_double(kind: str, arity: int, formula: Callable[..., Array]) -> str:
     """Define @one, which takes bits of `arity` numbers to bits of what a float64 formula gives."""
-    whole = f"i{_bits(kind)}"
-    lines, result = write(formula, [f"%w{k}" for k in range(arity)])
+    whole, double, text = f"i{_bits(kind)}", DTYPES["f64"], Lines()
+    found = trace(text, formula, [f"%w{k}" for k in range(arity)], ([double] * arity, [double]))
+    assert found is not None
     before = [f"%w{k} = call double @source({whole} %x{k})" for k in range(arity)]
-    after = [f"%y = call {whole} @target(double {result})", f"ret {whole} %y"]
+    after = [f"%y = call {whole} @target(double {found[0]})", f"ret {whole} %y"]
     parameters = ", ".join(f"{whole} %x{k}" for k in range(arity))
-    body = "  " + "\n  ".join([*before, *lines, *after])
+    body = "  " + "\n  ".join([*before, *text.lines, *after])
     form = Reformat(kind, kind)
-    return (
-        DECLARATIONS + _source(kind, False) + _target(form) + define(whole, "one", parameters, body)
-    )
+    declarations = "".join(f"{line}\n" for line in DECLARATIONS)
+    definitions = _source(kind, False) + _target(form)
+    return declarations + definitions + define(whole, "one", parameters, body)
 
 
 @cache

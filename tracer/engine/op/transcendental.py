@@ -3,16 +3,17 @@
 from collections.abc import Callable, Mapping
 from functools import cache
 
+import numpy as np
+
 from ...ptx.kernel import Instruction
 from ..lanes import DTYPES, Array
 from . import approximate
 from .floating import arithmetic, forms
-from .formula import Formula, Number
 from .packed import halves
 from .reformat import through_double
 from .rule import Builder, Family, Rule
 
-_FORMULAS: Mapping[str, Formula] = {
+_FORMULAS: Mapping[str, Callable[..., Array]] = {
     "div": approximate.quotient,
     "rcp": approximate.reciprocal,
     "sqrt": approximate.root,
@@ -26,12 +27,12 @@ _FORMULAS: Mapping[str, Formula] = {
 _TINY = {"f16": 2.0**-14, "bf16": 2.0**-126, "f32": 2.0**-126, "f64": 2.0**-1022}
 
 
-def _flushed(x: Number, tiny: float) -> Number:
+def _flushed(x: Array, tiny: float) -> Array:
     """Return x, or a zero of its sign if it is smaller than `tiny`."""
-    return x.where(abs(x).compare("uge", tiny), x.constant(0.0).with_sign_of(x))
+    return np.where(np.abs(x) < tiny, np.copysign(0.0, x), x)
 
 
-_FORMS: Mapping[tuple[str, str, str], Formula] = {
+_FORMS: Mapping[tuple[str, str, str], Callable[..., Array]] = {
     ("div", "f32", "approx"): approximate.quick_quotient,
     ("rcp", "f64", "approx"): approximate.coarse_reciprocal,
     ("rsqrt", "f64", "approx.ftz"): approximate.coarse_reciprocal_root,
@@ -48,7 +49,7 @@ def _function(opcode: str, kind: str, form: str) -> Callable[..., Array]:
     tiny, ftz = _TINY[single], form.endswith("ftz")
     arity = 2 if opcode == "div" else 1
 
-    def flushing(*sources: Number) -> Number:
+    def flushing(*sources: Array) -> Array:
         return _flushed(exact(*(_flushed(x, tiny) for x in sources)), tiny)
 
     text = through_double(single, arity, flushing if ftz else exact)

@@ -1,35 +1,24 @@
 """Which text computes an instruction: the one that the array engine's loop has, if it is one.
 
-Any other is written down as the array engine computes it with NumPy, see traced_rule.py; where
+Any other is written down as the array engine computes it with NumPy, see native/traced.py; where
 that cannot be done the array engine runs the instruction.
 """
 
 import re
 
 from .....native.machine_code import symbol
+from .....native.statement import DECLARATIONS
+from .....native.traced import trace
 from .....native.ufunc import Fragment, fragment_of
 from ....ptx.kernel import Immediate, Operand
 from ...array.slot import immediate
-from ...lanes import Array
+from ...lanes import DTYPES, Array
 from ...op.rule import Rule
 from ..frame.register_frame import CARRY
 from .lane_text import Lane, llvm_type
-from .traced_rule import trace
 
 _NAME = re.compile(r"@(?!llvm\.)([\w.]+)")
 _NEAREST = 1
-
-
-_REAL = {"f32": "float", "f64": "double"}
-DECLARATIONS = [
-    *(f"declare i{bits} @llvm.ctpop.i{bits}(i{bits})" for bits in (8, 16, 32, 64)),
-    *(
-        f"declare {real} @llvm.{name}.{kind}({real})"
-        for kind, real in _REAL.items()
-        for name in ("fabs", "rint", "trunc", "floor", "ceil")
-    ),
-]
-"""What traced rules call."""
 
 
 class Fragments:
@@ -128,7 +117,8 @@ def _traced(
         sources = (*sources, "pred")
     if rule.carry_out:
         results = (*results, "pred")
-    return trace(lane, call, rule.compute, values, (sources, results))
+    types = [DTYPES[kind] for kind in sources], [DTYPES[kind] for kind in results]
+    return trace(lane, rule.compute, values, types, call)
 
 
 def _call(
