@@ -8,7 +8,9 @@ import polars as pl
 
 from ...errors import CutraceError
 from ...inert import csv_cell
+from ...models.replay.device.device import Device
 from ...models.replay.device.size import read_size
+from ...traces.reader import Trace
 from ..comparison.comparison import Comparison, Table, compare_rows, sum_launches
 from ..counting.evaluate import Value
 from ..counting.vocabulary import Counter, find_counters, heading, headings, vocabularies
@@ -43,10 +45,24 @@ def tabulate(job: Job, profile: Profile) -> pl.DataFrame:
     return pl.DataFrame(rows, SCHEMA, orient="row")
 
 
+def refuse(job: Job, trace: Trace, device: Device, refusal: str) -> pl.DataFrame:
+    """The rows that `tabulate` would make of a trace on a device, without values: there is none."""
+    launches = [(n, launch.name) for n, launch in enumerate(trace.manifest.launches)]
+    taken = [each for each in launches if not job.take or each[0] in job.take]
+    rows = [
+        (job.variant, device.key, number, kernel, name, None, refusal)
+        for number, kernel in (*taken, (TOGETHER, taken[0][1] if taken else ""))
+        for name, counter in headings(device.capability).items()
+        if counter
+    ]
+    return pl.DataFrame(rows, SCHEMA, orient="row")
+
+
 def with_settings(table: pl.DataFrame, settings: Mapping[str, Setting]) -> pl.DataFrame:
     """A job's rows with a column for each key that was set in the devices, a size in bytes."""
     values = {name: read_size(value) for name, value in settings.items()}
-    return table.with_columns(**{name: pl.lit(value) for name, value in values.items()})
+    types = {name: pl.Int64 if isinstance(value, int) else None for name, value in values.items()}
+    return table.with_columns(**{n: pl.lit(value, types[n]) for n, value in values.items()})
 
 
 def join_tables(suite: Suite, tables: Sequence[pl.DataFrame]) -> pl.DataFrame:
@@ -93,7 +109,8 @@ def summarize(suite: Suite, tables: Sequence[pl.DataFrame]) -> Comparison:
 
 def _at(table: pl.DataFrame, chosen: Mapping[str, Setting]) -> pl.DataFrame:
     """The rows of one setting of the devices."""
-    return table.filter(*(pl.col(name) == read_size(value) for name, value in chosen.items()))
+    values = {name: pl.lit(read_size(value)) for name, value in chosen.items()}
+    return table.filter(*(pl.col(n) == value.cast(table.schema[n]) for n, value in values.items()))
 
 
 def write_table(path: Path, table: pl.DataFrame) -> None:

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 from ...errors import CutraceError
 from ...models.replay.options import ReplayOptions
 from ...option import changed
+from ..options.replay import with_devices
 from .spread import ATTEMPTS, Executor, Processes, spread, told
-from .sweep_job import Task, do_task, files_beside
+from .sweep_job import Task, do_task, files_beside, list_settings
 
 if TYPE_CHECKING:
     import polars as pl
@@ -50,6 +51,7 @@ def sweep(
     options = ReplayOptions(**arguments)
     if asked.devices and not options.device:
         options = replace(options, device=asked.devices)
+    options = with_devices(options)
     with with_counters_of(options.devices):
         return join_tables(asked, run_suite(asked, table, options, processes, executor))
 
@@ -71,7 +73,7 @@ def run_suite(
     from ...analyzer.sweep.suite import list_jobs
     from ...analyzer.sweep.sweep_table import join_tables, write_table
 
-    jobs = list_jobs(suite)
+    jobs, settings = list_jobs(suite), list_settings(suite, options)
     parts = out.with_name(f"{out.name}.parts")
     parts.mkdir(exist_ok=True)
     asked = {**changed(options), "sweep": suite.settings()}
@@ -84,7 +86,7 @@ def run_suite(
         Task(
             jobs[n],
             options,
-            suite.settings(),
+            settings,
             files_beside(jobs[n].source) if executor else {},
         )
         for n in waiting

@@ -18,10 +18,48 @@ from ...traces.folder.leftover import scratch_folder
 if TYPE_CHECKING:
     import polars as pl
 
-    from ...analyzer.sweep.suite import Job
+    from ...analyzer.sweep.suite import Job, Suite
 
 BESIDE = (".cu", ".cuh", ".h", ".hpp", ".ptx", ".py", ".npy")
 """Files beside a source that may change what it does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What is `set` in the devices, of which a suite has `chosen` some.
+
+    `devices` are those that there are then; `refusals` say of others why they cannot be made.
+    """
+
+    chosen: Mapping[str, Any]
+    set: Mapping[str, Any]
+    devices: tuple[str, ...]
+    refusals: Mapping[str, str]
+
+
+def list_settings(suite: "Suite", options: ReplayOptions) -> tuple[Setting, ...]:
+    """Everything that a suite sets in the devices.
+
+    `CutraceError` for a device of which none can be made.
+    """
+    from ...models.replay.device.catalog import match_devices
+    from ...models.replay.device.device import load_device
+
+    names = [one for name in options.devices for one in match_devices(name) or (name,)]
+    settings = []
+    for chosen in suite.settings():
+        values, refusals = {**options.set, **chosen}, dict[str, str]()
+        for name in names if chosen else ():
+            try:
+                load_device(name, values)
+            except CutraceError as error:
+                refusals[name] = str(error).removeprefix("--set: ")
+        devices = tuple(name for name in names if name not in refusals)
+        settings.append(Setting(chosen, values, devices, refusals))
+    for name in names:
+        if all(name in setting.refusals for setting in settings):
+            raise CutraceError(f"{suite.path}: set: {settings[0].refusals[name]}")
+    return tuple(settings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +72,7 @@ class Task:
 
     job: "Job"
     options: ReplayOptions
-    settings: tuple[Mapping[str, Any], ...]
+    settings: tuple[Setting, ...]
     files: Mapping[str, bytes]
     version: str = __version__
 
@@ -60,26 +98,32 @@ def _count(task: Task, folder: Path) -> "pl.DataFrame":
     import polars as pl
 
     from ...analyzer.profile import count
-    from ...analyzer.sweep.sweep_table import tabulate, with_settings
+    from ...analyzer.sweep.sweep_table import refuse, tabulate, with_settings
+    from ...models.replay.device.device import load_device
     from ...tracer.front.source import DEFAULT_TARGET
     from ...tracer.host.source.record import record
+    from ...traces.reader import read_trace
 
     job = task.job
     for name, data in task.files.items():
         (folder / name).write_bytes(data)
     source = folder / job.source.name if task.files else job.source
-    trace = record(
+    path = record(
         source,
         job.launches,
         folder / "job.cutrace",
         arch=job.arch or DEFAULT_TARGET,
         options=job.options,
     )
-    tables = []
-    for settings in task.settings:
-        options = replace(task.options, set={**task.options.set, **settings})
-        tables.append(with_settings(tabulate(job, count(trace, options)), settings))
-    return pl.concat(tables)
+    trace, tables = read_trace(path), []
+    for setting in task.settings:
+        refusals = setting.refusals.items()
+        made = [refuse(job, trace, load_device(name), why) for name, why in refusals]
+        if setting.devices:
+            options = replace(task.options, device=setting.devices, set=setting.set)
+            made.append(tabulate(job, count(trace, options)))
+        tables += [with_settings(table, setting.chosen) for table in made]
+    return pl.concat(tables, how="vertical_relaxed")  # numbers and texts of one key are texts
 
 
 _ENVIRONMENT = Lock()

@@ -304,6 +304,23 @@ def test_a_parameter_that_makes_no_device_is_named(
     Path("gather.toml").write_text(PARAMETERS.replace('l2.bytes = ["3M", "1.5 MiB"]', wrong))
     assert sweep("-d", "k20") == 2
     assert re.search(message, capsys.readouterr().err)
+    assert not Path("gather.parquet.parts").exists()  # it is told before anything is recorded
+
+
+def test_a_value_that_makes_no_device_is_refused_and_the_others_are_counted(
+    capsys: Captured,
+) -> None:
+    """A size of more than 32 bits and one of fewer are of one type; 16 lines of 128 are 2048."""
+    Path("gather.toml").write_text(PARAMETERS.replace('"1.5 MiB"', '"4G", 1000'))
+    assert sweep("-d", "h100") == 0
+    table = pl.read_parquet("gather.parquet").filter(
+        pl.col("counter") == "global_load_transactions"
+    )
+    assert table.schema["l2.bytes"] == pl.Int64
+    found = table.filter(pl.col("STRIDE") == 8).select("l2.bytes", "value", "refusal").rows()
+    why = "[stage.l2]: cache: 1000 bytes are too few; expected 2048 at least, 16 lines of 128"
+    assert found == [(3 << 20, 64.0, ""), (4 << 30, 64.0, ""), (1000, None, why)]
+    assert why in " ".join(capsys.readouterr().out.split())
 
 
 def test_an_executor_gives_the_same_table() -> None:
