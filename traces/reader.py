@@ -104,17 +104,25 @@ class LaunchTrace:
         """Yield memory accesses, in record batches of schema ACCESSES or some of its columns."""
         return self._batches("accesses", columns)
 
+    @cached_property
+    def block_ranges(self) -> npt.NDArray[np.int64]:
+        """(batches, 2): the first and the last block of each batch of memory accesses; 0 and -1
+        where there is no row.
+        """
+        batches = (batch["block"].to_numpy() for batch in self.access_batches(("block",)))
+        ranges = [(block.min(), block.max()) if len(block) else (0, -1) for block in batches]
+        return np.array(ranges, np.int64).reshape(-1, 2)
+
     def access_batches_of(
         self, blocks: npt.NDArray[np.int64], columns: Sequence[str]
     ) -> Iterator[pa.RecordBatch]:
-        """Yield some columns of those batches of memory accesses in which any of the blocks has
-        rows; of others no more than the blocks is unpacked.
+        """Yield some columns of those batches of memory accesses in whose range any of the blocks,
+        which rise, lies; others are not read.
         """
-        is_wanted = np.zeros(self.launch.blocks, np.bool_)
-        is_wanted[blocks] = True
-        reader = self._reader("accesses")
-        for piece, batch in zip(reader.pieces, self.access_batches(("block",)), strict=True):
-            if is_wanted[batch["block"].to_numpy()].any():
+        reader, (low, high) = self._reader("accesses"), self.block_ranges.T
+        has_some = np.searchsorted(blocks, high, "right") > np.searchsorted(blocks, low)
+        for piece, is_asked in zip(reader.pieces, has_some.tolist(), strict=True):
+            if is_asked:
                 yield _checked(reader.read(piece, columns), self._limits["accesses"], reader.path)
 
     def lanes_on_batches(self) -> Iterator[pa.RecordBatch]:

@@ -1,7 +1,8 @@
 """Stages: the wired models of one device at work, each fed by the state spaces or by another."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
+from itertools import pairwise
 
 import numpy as np
 
@@ -10,12 +11,15 @@ from .compiled import compile_if_worth
 from .count import counting
 from .count.pool import Repeated
 from .device.wiring import Wire
+from .ordered.slices import slices_of
 from .seam import Batch, Ints, Model, Step, join_batches
 
 Answers = Mapping[str, Ints]
 """For each stage by name, (counters, n): its answers to the n rows that went in, or n groups."""
 Flow = Batch | Repeated
 """What a stage passes on, in order of the rows that it belongs to."""
+TOGETHER = 1 << 16
+"""Requests of rows in order that stages serve at a time."""
 
 
 def split_wires(wires: Sequence[Wire]) -> tuple[tuple[Wire, ...], tuple[Wire, ...]]:
@@ -60,36 +64,53 @@ class Stages:
         """
         answers: dict[str, Ints] = {}
         passed: dict[str, Flow] = dict(flows or {})
-        self.passed = {}
+        self.passed, rest = {}, []
         groups = 0 if group is None else int(group.max(initial=-1)) + 1
+        heard = {name for wire in (*self.wires, *listeners) for name in wire.after}
         for wire in self.wires:
-            heard = (*self.wires, *listeners)
-            listened = any(wire.stage.name in other.after for other in heard)
-            repeated = self._repeat(wire, batch, units, passed, groups, listened)
-            if repeated is not None:
-                answers[wire.stage.name] = _columns(wire, repeated)
-                if repeated.out is not None:
-                    passed[wire.stage.name] = self.passed[wire.stage.name] = repeated.out
+            name = wire.stage.name
+            repeated = self._repeat(wire, batch, units, passed, groups, name in heard)
+            if repeated is None:
+                rest.append(wire)
                 continue
-            seen = replace(_gather(wire, batch, passed), passes_on=listened, unit=None, group=None)
-            if not len(seen):
-                asked = len(batch) if group is None else groups
-                answers[wire.stage.name] = np.zeros((len(wire.counters), asked), np.int64)
-                continue
-            if group is not None and getattr(self._model(wire, 0), "adds_up", False):
-                seen = replace(seen, group=group[seen.row], groups=groups)
-            step = self._step(wire, seen, units)
-            columns = [step.counts[name] for name in wire.counters]
-            is_summed = seen.group is not None
-            if is_summed or (group is None and seen.row is batch.row):
-                answers[wire.stage.name] = _columns(wire, step)
-            elif group is None:
-                answers[wire.stage.name] = _sum_by_row(columns, seen.row, len(batch))
-            else:
-                answers[wire.stage.name] = _sum_by_group(columns, group[seen.row], groups)
-            if step.out is not None:
-                passed[wire.stage.name] = self.passed[wire.stage.name] = step.out
+            answers[name] = _columns(wire, repeated)
+            if repeated.out is not None:
+                passed[name] = repeated.out
+        parts = [(batch, passed)] if group is None else _parts(batch, passed, rest)
+        for part, before in parts:
+            for wire in rest:
+                name = wire.stage.name
+                seen = replace(_gather(wire, part, before), passes_on=name in heard)
+                found, out = self._ask(wire, part, seen, units, group, groups)
+                answers[name] = answers[name] + found if name in answers else found
+                if out is not None:
+                    before[name] = self.passed[name] = out
         return answers
+
+    def _ask(
+        self,
+        wire: Wire,
+        batch: Batch,
+        seen: Batch,
+        units: Mapping[str, Ints],
+        group: Ints | None,
+        groups: int,
+    ) -> tuple[Ints, Batch | None]:
+        """Ask a model about what it sees of a batch; return its answers, and what it passes on."""
+        if not len(seen):
+            asked = len(batch) if group is None else groups
+            return np.zeros((len(wire.counters), asked), np.int64), None
+        own = seen.row is batch.row
+        seen = replace(seen, unit=None, group=None)
+        if group is not None and getattr(self._model(wire, 0), "adds_up", False):
+            seen = replace(seen, group=group[seen.row], groups=groups)
+        step = self._step(wire, seen, units)
+        columns = [step.counts[name] for name in wire.counters]
+        if seen.group is not None or (group is None and own):
+            return _columns(wire, step), step.out
+        if group is None:
+            return _sum_by_row(columns, seen.row, len(batch)), step.out
+        return _sum_by_group(columns, group[seen.row], groups), step.out
 
     def _repeat(
         self,
@@ -142,6 +163,29 @@ class Stages:
         return self._models[key]
 
 
+def _parts(
+    batch: Batch, passed: Mapping[str, Flow], wires: Sequence[Wire]
+) -> Iterator[tuple[Batch, dict[str, Flow]]]:
+    """Yield rows with what was passed on for them to some stages, about TOGETHER at a time."""
+    names = {name for wire in wires for name in wire.after if name in passed}
+    found = {name: _written(passed[name]) for name in names}
+    longest = max((batch, *found.values()), key=len)
+    cuts = [int(longest.row[part.start]) for part in slices_of(longest.row, TOGETHER)][1:]
+    for begin, end in pairwise([0, *cuts, np.iinfo(np.int64).max]):
+        taken = {name: _between(flow, begin, end) for name, flow in found.items()}
+        yield _between(batch, begin, end), {**taken}
+
+
+def _between(batch: Batch, begin: int, end: int) -> Batch:
+    """Return what belongs to some of the rows."""
+    first, last = np.searchsorted(batch.row, [begin, end]).tolist()
+    return batch if last - first == len(batch) else batch.take(slice(first, last))
+
+
+def _written(flow: Flow) -> Batch:
+    return flow.batch() if isinstance(flow, Repeated) else flow
+
+
 def _columns(wire: Wire, step: Step) -> Ints:
     """Return a step's counts as (counters, n)."""
     columns = [step.counts[name] for name in wire.counters]
@@ -152,7 +196,7 @@ def _gather(wire: Wire, batch: Batch, passed: Mapping[str, Flow]) -> Batch:
     """Return what a stage sees: rows of its spaces, and what the stages before it passed on."""
     heard = np.array([kind.space in wire.direct for kind in batch.kinds] or [False])[batch.kind]
     flows = [passed[name] for name in wire.after if name in passed]
-    parts = [flow.batch() if isinstance(flow, Repeated) else flow for flow in flows]
+    parts = [_written(flow) for flow in flows]
     if heard.all():
         parts.append(batch)
     elif heard.any():

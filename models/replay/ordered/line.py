@@ -19,7 +19,7 @@ WORTH = 1 << 18
 """Rows of a launch from which on a second thread is worth its start."""
 AHEAD = 2
 """Batches that are read ahead."""
-WAITING, REQUESTS = 4, 1 << 20
+WAITING, REQUESTS = 3, 1 << 20
 """Parts that wait: as many as are sent while the next wave is read; and requests of their distinct
 rows, for which there must be room."""
 

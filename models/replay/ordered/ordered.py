@@ -231,8 +231,7 @@ def read_in_order(
 
     `take` is handed each batch of accesses before.
     """
-    blocks = (batch["block"].to_numpy() for batch in trace.access_batches(["block"]))
-    lowest = [int(block.min()) for block in blocks if len(block)]
+    lowest = [low for low, high in trace.block_ranges.tolist() if low <= high]
     for samples in read_samples(trace):
         for ordering in orderings:
             ordering.take_samples(samples)
