@@ -42,6 +42,8 @@ KINDS = {
     "spmv": "irregular",
     "wander": "each lane branches at random",
 }
+KEPT = {"record": "record", "replay": "replay", "caches": "replay with caches"}
+"""What processes are asked whose memory is measured, and how the page calls it."""
 Measured = dict[str, Any]
 
 
@@ -157,11 +159,13 @@ print(json.dumps([peak(), seconds]))
 
 
 def measure_memory(trace: Path) -> list[Measured]:
-    """Peak memory of processes that record and replay 10^7 and 10^8 accesses of lanes."""
+    """Peak memory of processes that record and replay 10^7 and 10^8 accesses of lanes, the latter
+    without caches and with them.
+    """
     found = []
     for kernel in ("stream", "gather", "wander"):
-        peaks: dict[str, list[int]] = {"record": [], "replay": []}
-        seconds: dict[str, list[float]] = {"record": [], "replay": []}
+        peaks: dict[str, list[int]] = {what: [] for what in KEPT}
+        seconds: dict[str, list[float]] = {what: [] for what in KEPT}
         for rounds in (10, 100):
             for what in peaks:
                 words = [what, str(trace), str(rounds), str(ROOT / "scripts" / "measure"), kernel]
@@ -177,7 +181,7 @@ def measure_memory(trace: Path) -> list[Measured]:
         found += [
             {
                 "kernel": kernel,
-                "what": what,
+                "what": KEPT[what],
                 "lane_accesses": [10**7, 10**8],
                 "peak_bytes": peaks[what],
                 "seconds": seconds[what],

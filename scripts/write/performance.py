@@ -165,8 +165,7 @@ def _bytes(sizes: Sequence[Measured]) -> Iterator[str]:
 def _memory(found: Sequence[Measured]) -> Iterator[str]:
     yield (
         "## Memory\n\nPeak of a process's memory, interpreter and libraries (100 to 170 MB)"
-        " included; 1 GiB and 10 % of growth are the most allowed. Replay is without caches, which"
-        " hold the rows of all blocks that are resident at once."
+        " included; 1 GiB and 10 % of growth are the most allowed."
     )
     yield _table(
         ("kernel", "", "10^7 accesses", "10^8", "growth"),

@@ -63,7 +63,10 @@ CACHES = (
     " are random most of it waiting for what is known of each set; the rest is reading rows again,"
     " putting them in order, and asking the coalescer about rows that never repeat."
 )
-MEMORY = "Memory: buffers are bounded, and some of them are full only after many rows."
+MEMORY = (
+    "Memory: buffers are bounded, and some of them are full only after many rows. With caches the"
+    " rows of all blocks that are resident at once wait for one another, 32 bytes each."
+)
 SAMPLING = (
     "Sampling: a launch has a floor of some 5 ms, whatever its blocks: seven files and a manifest,"
     " buffers, and the kernel made ready. The 164 blocks of the transpose write to some 5,000 pages"
