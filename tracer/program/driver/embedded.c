@@ -8,7 +8,6 @@
 #include <elf.h>
 #include <fcntl.h>
 #include <link.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -201,14 +200,10 @@ static int is_recorded(char **environment)
     return 0;
 }
 
-void search_new_libraries(void)
+void redirect_new_libraries(void)
 {
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    pthread_mutex_lock(&lock);
     if (is_within || is_recorded(environ))
         dl_iterate_phdr(visit, NULL);
-    bind_new_libraries();
-    pthread_mutex_unlock(&lock);
 }
 
 /* The linker's option `initfirst` has this run before all that the program's own files start with,

@@ -8,6 +8,9 @@
 #include "interpose.h"
 #include "runtime.h"
 
+int is_within;
+void (*on_python_module)(void);
+
 #define INTERPOSED(FUNCTION) \
     FUNCTION(nvrtcCreateProgram) \
     FUNCTION(nvrtcCompileProgram) \
@@ -86,8 +89,8 @@ void *theirs(const char *name)
 API void *dlsym(void *handle, const char *name)
 {
     struct interposed *found = strncmp(name, "nv", 2) ? NULL : find(name);
-    if (!strncmp(name, "PyInit_", 7))
-        search_new_libraries();
+    if (on_python_module && !strncmp(name, "PyInit_", 7))
+        on_python_module();
     if (!found)
         return system_dlsym()(handle, name);
     void *there = system_dlsym()(handle, name);

@@ -11,12 +11,12 @@ void *theirs(const char *name);
 void find_theirs(const char *path);
 void *ours_for(const void *function);
 
-/* embedded.c: have the runtime that is in libraries loaded since call ours. */
-void search_new_libraries(void);
-
-/* within.c: whether it was opened by a process that ran already; then have libraries loaded since
-   look up names by interpose.c. */
+/* Whether a process that ran already opened this library; what is done when Python has loaded a
+   module, and with it other libraries. */
 extern int is_within;
-void bind_new_libraries(void);
+extern void (*on_python_module)(void);
+
+/* embedded.c: have the runtime that is in libraries loaded since call ours. */
+void redirect_new_libraries(void);
 
 #endif

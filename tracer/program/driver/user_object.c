@@ -6,12 +6,6 @@
 #include "driver.h"
 #include "graph.h"
 
-struct user_object {
-    void *data;
-    CUhostFn destroy;
-    unsigned held;
-};
-
 static struct user_object *object_of(CUuserObject handle)
 {
     return (struct user_object *)handle;
@@ -34,7 +28,7 @@ API CUresult cuUserObjectRetain(CUuserObject handle, unsigned count)
 {
     if (!handle || !count)
         return CUDA_ERROR_INVALID_VALUE;
-    object_of(handle)->held += count;
+    retain_object(object_of(handle), count);
     return result(begin());
 }
 
@@ -43,22 +37,8 @@ API CUresult cuUserObjectRelease(CUuserObject handle, unsigned count)
     struct user_object *object = object_of(handle);
     if (!handle || !count || count > object->held)
         return CUDA_ERROR_INVALID_VALUE;
-    object->held -= count;
-    if (!object->held) {
-        object->destroy(object->data);
-        free(object);
-    }
+    release_object(object, count);
     return result(begin());
-}
-
-void retain_object(void *object, unsigned count)
-{
-    cuUserObjectRetain(object, count);
-}
-
-void release_object(void *object, unsigned count)
-{
-    cuUserObjectRelease(object, count);
 }
 
 API CUresult cuGraphRetainUserObject(CUgraph graph, CUuserObject handle, unsigned count,
@@ -70,14 +50,14 @@ API CUresult cuGraphRetainUserObject(CUgraph graph, CUuserObject handle, unsigne
     if (!(flags & CU_GRAPH_USER_OBJECT_MOVE))
         status = cuUserObjectRetain(handle, count);
     if (!status)
-        hold_object(graph, handle, count);
+        hold_object(graph, object_of(handle), count);
     return status;
 }
 
 API CUresult cuGraphReleaseUserObject(CUgraph graph, CUuserObject handle, unsigned count)
 {
-    struct held *each = graph ? graph->held : NULL;
-    while (each && (each->object != handle || each->count < count))
+    struct holding *each = graph ? graph->held : NULL;
+    while (each && (each->object != object_of(handle) || each->count < count))
         each = each->next;
     if (!each)
         return CUDA_ERROR_INVALID_VALUE;

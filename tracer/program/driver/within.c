@@ -7,6 +7,7 @@
 #include <dlfcn.h>
 #include <elf.h>
 #include <link.h>
+#include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -19,8 +20,6 @@ enum { CALLED = R_X86_64_JUMP_SLOT, KEPT = R_X86_64_GLOB_DAT };
 #else
 enum { CALLED = R_AARCH64_JUMP_SLOT, KEPT = R_AARCH64_GLOB_DAT };
 #endif
-
-int is_within;
 
 /* The tables of a loaded file that say which names stand where. */
 struct names {
@@ -138,11 +137,20 @@ static int visit_data(struct dl_phdr_info *info, size_t size, void *own)
     return 0;
 }
 
-void bind_new_libraries(void)
+static void search_new_libraries(void)
 {
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     Dl_info own;
-    if (is_within && dladdr((void *)bind_new_libraries, &own))
+    pthread_mutex_lock(&lock);
+    redirect_new_libraries();
+    if (is_within && dladdr((void *)search_new_libraries, &own))
         dl_iterate_phdr(visit, own.dli_fbase);
+    pthread_mutex_unlock(&lock);
+}
+
+__attribute__((constructor)) static void start(void)
+{
+    on_python_module = search_new_libraries;
 }
 
 /* What cutrace.recording calls when it has opened this library. */

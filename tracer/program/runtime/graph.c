@@ -1,203 +1,18 @@
-/* Graphs: work captured from streams or added node by node, and run in an order that keeps to the
-   dependencies: that of the program, where it does. */
+/* Graphs: work captured from streams or added node by node, instantiated, and launched. */
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "graph.h"
-
-static void *duplicate(const void *data, size_t bytes)
-{
-    void *made = malloc(bytes + 1);
-    if (!made)
-        abort();
-    if (bytes)
-        memcpy(made, data, bytes);
-    return made;
-}
-
-void set_work(cudaGraphNode_t node, action run, const void *what, size_t bytes)
-{
-    void *own = duplicate(what, bytes);
-    free(node->what);
-    node->run = run;
-    node->what = own;
-    node->bytes = bytes;
-}
-
-void set_said(cudaGraphNode_t node, const void *said, size_t bytes)
-{
-    void *own = bytes ? duplicate(said, bytes) : NULL;
-    free(node->said);
-    node->said = own;
-    node->said_bytes = bytes;
-}
-
-static cudaGraphNode_t add(cudaGraph_t graph, enum cudaGraphNodeType type)
-{
-    cudaGraphNode_t node = calloc(1, sizeof *node);
-    if (!node)
-        abort();
-    node->type = type;
-    node->graph = graph;
-    if (graph->last)
-        graph->last->next = node;
-    else
-        graph->first = node;
-    graph->last = node;
-    return node;
-}
-
-void depend(cudaGraphNode_t node, const cudaGraphNode_t *needs, size_t count)
-{
-    node->needs = realloc(node->needs, (node->count + count + 1) * sizeof *node->needs);
-    if (count)
-        memcpy(node->needs + node->count, needs, count * sizeof *needs);
-    node->count += count;
-}
-
-/* Captured work needs what was captured before it. */
-cudaError_t add_captured(cudaGraph_t graph, enum cudaGraphNodeType type, action run,
-                         const void *what, size_t bytes)
-{
-    cudaGraphNode_t before = graph->last, node = add(graph, type);
-    set_work(node, run, what, bytes);
-    if (before)
-        depend(node, &before, 1);
-    return cudaSuccess;
-}
-
-static cudaError_t run_node(cudaGraphNode_t node)
-{
-    cudaError_t status = cudaSuccess;
-    if (node->is_done)
-        return status;
-    node->is_done = 1;
-    for (size_t i = 0; !status && i < node->count; i++)
-        status = run_node(node->needs[i]);
-    if (!status && node->run && !node->is_disabled)
-        status = node->run(node->what);
-    return status;
-}
-
-cudaError_t run_graph(cudaGraph_t graph)
-{
-    cudaError_t status = cudaSuccess;
-    for (cudaGraphNode_t each = graph->first; each; each = each->next)
-        each->is_done = 0;
-    for (cudaGraphNode_t each = graph->first; !status && each; each = each->next)
-        status = run_node(each);
-    return status;
-}
-
-void begin_graph(cudaGraph_t graph)
-{
-    for (cudaGraphNode_t each = graph->first; each; each = each->next) {
-        if (each->type == cudaGraphNodeTypeGraph)
-            begin_graph(*(cudaGraph_t const *)each->what);
-        if (each->type == cudaGraphNodeTypeConditional)
-            begin_conditional(each->what);
-    }
-}
 
 static cudaError_t run_child(const void *what)
 {
     return run_graph(*(cudaGraph_t const *)what);
 }
 
-static cudaGraphNode_t copy_in(cudaGraph_t graph, cudaGraphNode_t origin)
-{
-    cudaGraphNode_t each = graph->first;
-    while (each && each->origin != origin)
-        each = each->next;
-    return each;
-}
-
-cudaGraphNode_t node_in(cudaGraphExec_t exec, cudaGraphNode_t origin)
-{
-    return copy_in(exec->graph, origin);
-}
-
-void hold_object(cudaGraph_t graph, void *object, unsigned count)
-{
-    struct held *held = malloc(sizeof *held);
-    if (!held)
-        abort();
-    *held = (struct held){graph->held, object, count};
-    graph->held = held;
-}
-
-cudaGraph_t clone_graph(cudaGraph_t graph)
-{
-    cudaGraph_t made = calloc(1, sizeof *made);
-    for (struct held *each = graph->held; each; each = each->next)
-        if (each->count) {
-            retain_object(each->object, 1);
-            hold_object(made, each->object, 1);
-        }
-    for (cudaGraphNode_t each = graph->first; each; each = each->next) {
-        cudaGraphNode_t node = add(made, each->type);
-        node->origin = each;
-        set_work(node, each->run, each->what, each->bytes);
-        set_said(node, each->said, each->said_bytes);
-        if (each->type == cudaGraphNodeTypeGraph)
-            *(cudaGraph_t *)node->what = clone_graph(*(cudaGraph_t *)each->what);
-        if (each->type == cudaGraphNodeTypeConditional)
-            clone_conditional(node->what);
-    }
-    for (cudaGraphNode_t node = made->first; node; node = node->next)
-        for (size_t i = 0; i < node->origin->count; i++) {
-            cudaGraphNode_t need = copy_in(made, node->origin->needs[i]);
-            depend(node, &need, 1);
-        }
-    return made;
-}
-
-static void free_graph(cudaGraph_t graph);
-
-void free_node(cudaGraphNode_t node)
-{
-    size_t count = 0;
-    cudaGraph_t *graphs = graphs_of(node, &count);
-    for (size_t i = 0; i < count; i++)
-        free_graph(graphs[i]);
-    free(node->what);
-    free(node->said);
-    free(node->needs);
-    free(node);
-}
-
-static void free_graph(cudaGraph_t graph)
-{
-    for (cudaGraphNode_t each = graph->first, next; each; each = next) {
-        next = each->next;
-        free_node(each);
-    }
-    for (struct held *each = graph->held, *next; each; each = next) {
-        next = each->next;
-        if (each->count)
-            release_object(each->object, each->count);
-        free(each);
-    }
-    free(graph);
-}
-
-cudaError_t add_work(cudaGraphNode_t *made, cudaGraph_t graph, const cudaGraphNode_t *needs,
-                     size_t count, enum cudaGraphNodeType type, action run, const void *what,
-                     size_t bytes)
-{
-    cudaGraphNode_t node = add(graph, type);
-    set_work(node, run, what, bytes);
-    depend(node, needs, count);
-    if (made)
-        *made = node;
-    return cudaSuccess;
-}
-
 API cudaError_t cudaGraphCreate(cudaGraph_t *graph, unsigned flags)
 {
     (void)flags;
-    *graph = calloc(1, sizeof **graph);
+    *graph = make_graph();
     return done(begin());
 }
 
@@ -433,7 +248,7 @@ API cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptu
         return done(cudaErrorStreamCaptureUnsupported);
     if (stream->graph)
         return done(cudaErrorIllegalState);
-    stream->graph = calloc(1, sizeof *stream->graph);
+    stream->graph = make_graph();
     return done(begin());
 }
 

@@ -20,29 +20,43 @@ struct CUgraphNode_st {
 };
 
 /* An object of the program that a graph holds, and how often. */
-struct held {
-    struct held *next;
-    void *object;
+struct holding {
+    struct holding *next;
+    struct user_object *object;
     unsigned count;
+};
+
+struct user_object {
+    void *data;
+    void (*destroy)(void *data);
+    unsigned held;
 };
 
 struct CUgraph_st {
     cudaGraphNode_t first, last;
     cudaGraph_t within; /* of a conditional node: the graph that has the node */
-    struct held *held;
+    struct holding *held;
+};
+
+/* What a conditional node runs: one of its graphs, by a word of device memory. */
+struct conditional {
+    uint32_t *condition;
+    enum cudaGraphConditionalNodeType type;
+    unsigned count;
+    cudaGraph_t graphs[];
 };
 
 struct CUgraphExec_st {
     cudaGraph_t graph;
 };
 
+/* graph_work.c */
 void depend(cudaGraphNode_t node, const cudaGraphNode_t *needs, size_t count);
 void free_node(cudaGraphNode_t node);
+cudaGraphNode_t copy_in(cudaGraph_t graph, cudaGraphNode_t origin); /* NULL: it has none */
 cudaGraph_t *graphs_of(cudaGraphNode_t node, size_t *count); /* the graphs that a node has in itself */
-void hold_object(cudaGraph_t graph, void *object, unsigned count);
-
-/* driver/user_object.c */
-void retain_object(void *object, unsigned count);
-void release_object(void *object, unsigned count);
+void hold_object(cudaGraph_t graph, struct user_object *object, unsigned count);
+void retain_object(struct user_object *object, unsigned count);
+void release_object(struct user_object *object, unsigned count); /* the last one destroys it */
 
 #endif

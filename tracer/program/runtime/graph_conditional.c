@@ -14,13 +14,6 @@ struct handle {
 };
 static struct handle *handles;
 
-struct conditional {
-    uint32_t *condition;
-    enum cudaGraphConditionalNodeType type;
-    unsigned count;
-    cudaGraph_t graphs[];
-};
-
 static cudaGraph_t root_of(cudaGraph_t graph)
 {
     return graph->within ? root_of(graph->within) : graph;
@@ -89,7 +82,7 @@ cudaError_t add_conditional(cudaGraphNode_t *made, cudaGraph_t graph, const cuda
     node->count = params->size;
     params->phGraph_out = calloc(params->size, sizeof(cudaGraph_t));
     for (unsigned i = 0; i < params->size; i++) {
-        cudaGraphCreate(node->graphs + i, 0);
+        node->graphs[i] = make_graph();
         node->graphs[i]->within = graph;
         params->phGraph_out[i] = node->graphs[i];
     }
@@ -99,38 +92,24 @@ cudaError_t add_conditional(cudaGraphNode_t *made, cudaGraph_t graph, const cuda
     return status;
 }
 
-void clone_conditional(void *what)
-{
-    struct conditional *node = what;
-    for (unsigned i = 0; i < node->count; i++)
-        node->graphs[i] = clone_graph(node->graphs[i]);
-}
-
 /* Conditions have their defaults when a graph is launched. */
-void begin_conditional(void *what)
+static void set_default(const struct conditional *node)
 {
-    struct conditional *node = what;
     for (struct handle *each = handles; each; each = each->next)
         if (each->place == node->condition && each->flags & cudaGraphCondAssignDefault)
             *each->place = each->value;
-    for (unsigned i = 0; i < node->count; i++)
-        begin_graph(node->graphs[i]);
 }
 
-cudaGraph_t *graphs_of(cudaGraphNode_t node, size_t *count)
+void begin_graph(cudaGraph_t graph)
 {
-    struct conditional *own = node->what;
-    *count = 0;
-    if (!own)
-        return NULL;
-    if (node->type == cudaGraphNodeTypeGraph) {
-        *count = 1;
-        return node->what;
+    for (cudaGraphNode_t each = graph->first; each; each = each->next) {
+        size_t count;
+        cudaGraph_t *graphs = graphs_of(each, &count);
+        if (each->type == cudaGraphNodeTypeConditional)
+            set_default(each->what);
+        for (size_t i = 0; i < count; i++)
+            begin_graph(graphs[i]);
     }
-    if (node->type != cudaGraphNodeTypeConditional)
-        return NULL;
-    *count = own->count;
-    return own->graphs;
 }
 
 cudaError_t conditional_of(cudaGraphNode_t node, struct cudaConditionalNodeParams *params)

@@ -1,45 +1,17 @@
 /* Memory that graphs allocate and free: it has its address from when the node is made, and keeps it
    for as long as the program runs, so that a graph may be launched again whoever freed it. */
 
-#include <pthread.h>
-#include <stdlib.h>
-
 #include "runtime.h"
 
-struct owned {
-    struct owned *next;
-    void *pointer;
-    size_t bytes;
-};
-static struct owned *all;
-static uint64_t total;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-
-int is_of_graph(const void *pointer)
-{
-    pthread_mutex_lock(&lock);
-    struct owned *each = all;
-    while (each && each->pointer != pointer)
-        each = each->next;
-    pthread_mutex_unlock(&lock);
-    return each != NULL;
-}
+static _Atomic uint64_t total;
 
 static cudaError_t allocate_for_graph(void **pointer, size_t bytes)
 {
     cudaError_t status = allocate(pointer, bytes, DEVICE, "");
     if (status || !bytes)
         return status ? status : cudaErrorInvalidValue;
-    struct owned *own = calloc(1, sizeof *own);
-    if (!own)
-        abort();
-    own->pointer = *pointer;
-    own->bytes = bytes;
-    pthread_mutex_lock(&lock);
-    own->next = all;
-    all = own;
+    give_to_graph(*pointer);
     total += bytes;
-    pthread_mutex_unlock(&lock);
     return cudaSuccess;
 }
 

@@ -37,7 +37,7 @@ static cudaError_t hold(cudaStream_t stream, const struct awaited *awaited)
     while (*end)
         end = &(*end)->next;
     new->awaited = *awaited;
-    cudaGraphCreate(&new->work, 0);
+    new->work = make_graph();
     *end = new;
     count++;
     return cudaSuccess;
@@ -60,7 +60,7 @@ static int release_one(cudaStream_t stream, cudaError_t *status)
     stream->held = first->next; /* so that its work is not kept again */
     count--;
     *status = run_graph(first->work);
-    cudaGraphDestroy(first->work);
+    free_graph(first->work);
     free(first);
     return 1;
 }

@@ -47,7 +47,7 @@ static void insert(struct allocation allocation)
 
 void note_allocation(const void *pointer, size_t bytes, enum place place)
 {
-    struct allocation allocation = {(uint64_t)(uintptr_t)pointer, bytes, place, NULL};
+    struct allocation allocation = {(uint64_t)(uintptr_t)pointer, bytes, place, NULL, 0};
     pthread_mutex_lock(&lock);
     insert(allocation);
     pthread_mutex_unlock(&lock);
@@ -74,6 +74,32 @@ enum place place_of(const void *pointer)
     return find_allocation(pointer, &found) ? found.place : DEVICE;
 }
 
+/* The allocation that begins there; the lock is held. */
+static struct allocation *at(const void *pointer)
+{
+    uint64_t address = (uint64_t)(uintptr_t)pointer;
+    size_t found = search(address);
+    return found && table[found - 1].address == address ? table + found - 1 : NULL;
+}
+
+int is_of_graph(const void *pointer)
+{
+    pthread_mutex_lock(&lock);
+    struct allocation *found = at(pointer);
+    int is_its = found && found->is_of_graph;
+    pthread_mutex_unlock(&lock);
+    return is_its;
+}
+
+void give_to_graph(const void *pointer)
+{
+    pthread_mutex_lock(&lock);
+    struct allocation *found = at(pointer);
+    if (found)
+        found->is_of_graph = 1;
+    pthread_mutex_unlock(&lock);
+}
+
 static cudaError_t reserve(struct allocation *allocation, size_t align, const char *name)
 {
     struct message message = question(ALLOCATE);
@@ -97,7 +123,7 @@ static cudaError_t reserve(struct allocation *allocation, size_t align, const ch
 
 cudaError_t allocate(void **pointer, size_t bytes, enum place place, const char *name)
 {
-    struct allocation allocation = {0, bytes, place, NULL};
+    struct allocation allocation = {0, bytes, place, NULL, 0};
     cudaError_t status = begin();
     if (!pointer)
         return cudaErrorInvalidValue;
@@ -115,19 +141,17 @@ cudaError_t allocate(void **pointer, size_t bytes, enum place place, const char 
 
 cudaError_t release(void *pointer)
 {
-    uint64_t address = (uint64_t)(uintptr_t)pointer;
     pthread_mutex_lock(&lock);
-    size_t at = search(address);
-    int is_known = at && table[at - 1].address == address;
-    if (is_known) {
-        memmove(table + at - 1, table + at, (count - at) * sizeof *table);
+    struct allocation *found = at(pointer);
+    if (found) {
+        memmove(found, found + 1, (table + count - found - 1) * sizeof *table);
         count--;
     }
     pthread_mutex_unlock(&lock);
-    if (!is_known)
+    if (!found)
         return cudaErrorInvalidValue;
     struct message message = question(FREE);
-    put64(&message, address);
+    put64(&message, (uint64_t)(uintptr_t)pointer);
     cudaError_t status = ask(&message);
     close_message(&message);
     return status;

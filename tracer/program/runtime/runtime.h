@@ -72,12 +72,15 @@ struct allocation {
     uint64_t address, bytes;
     enum place place;
     void *registered; /* the host memory that lies there, of cudaHostRegister */
+    int is_of_graph;  /* it stays for as long as the program runs */
 };
 cudaError_t allocate(void **pointer, size_t bytes, enum place place, const char *name);
 cudaError_t release(void *pointer);
 void note_allocation(const void *pointer, size_t bytes, enum place place);
 int find_allocation(const void *pointer, struct allocation *found);
 enum place place_of(const void *pointer);
+int is_of_graph(const void *pointer);
+void give_to_graph(const void *pointer);
 
 /* copy.c: bytes from here to there, rows and slices `pitch` and `slice` bytes apart. */
 struct side {
@@ -120,7 +123,7 @@ struct cudaMipmappedArray {
 };
 struct side array_side(cudaArray_const_t array, size_t x, size_t y, size_t z);
 
-/* stream.c: what is submitted runs at once, or becomes a node of the graph being captured. */
+/* stream.c */
 typedef cudaError_t (*action)(const void *what);
 struct CUstream_st {
     cudaStream_t next;
@@ -129,11 +132,14 @@ struct CUstream_st {
     cudaGraph_t graph;
     struct held *held;
 };
-cudaError_t submit(cudaStream_t stream, enum cudaGraphNodeType type, action run, const void *what,
-                   size_t bytes);
+int is_default(cudaStream_t stream);
 cudaGraph_t capturing(cudaStream_t stream);
 void end_capture(cudaGraph_t graph);
 cudaStream_t next_stream(cudaStream_t stream); /* all that the program made; NULL: the first */
+
+/* queue.c: what is submitted runs at once, or becomes a node of the graph being captured. */
+cudaError_t submit(cudaStream_t stream, enum cudaGraphNodeType type, action run, const void *what,
+                   size_t bytes);
 
 /* held.c: what a stream waits for in memory; the numbers are CUstreamWaitValue_flags'. */
 enum { AT_LEAST, EQUAL, ANY_BIT, NOT_ALL };
@@ -147,7 +153,9 @@ cudaGraph_t held_work(cudaStream_t stream); /* what is kept behind its last wait
 cudaError_t release_held(void);
 cudaError_t finish_held(cudaStream_t stream, int must_end); /* NULL: all */
 
-/* graph.c */
+/* graph_work.c */
+cudaGraph_t make_graph(void);
+void free_graph(cudaGraph_t graph);
 cudaError_t add_work(cudaGraphNode_t *made, cudaGraph_t graph, const cudaGraphNode_t *needs,
                      size_t count, enum cudaGraphNodeType type, action run, const void *what,
                      size_t bytes);
@@ -159,18 +167,15 @@ const void *said_of(cudaGraphNode_t node, size_t bytes); /* NULL: nothing of tha
 void set_work(cudaGraphNode_t node, action run, const void *what, size_t bytes);
 cudaGraphNode_t node_in(cudaGraphExec_t exec, cudaGraphNode_t origin); /* NULL: it has no such node */
 cudaError_t run_graph(cudaGraph_t graph);
-void begin_graph(cudaGraph_t graph);
 cudaGraph_t clone_graph(cudaGraph_t graph);
 
-/* graph_conditional.c; `what` is a conditional node's */
+/* graph_conditional.c */
 cudaError_t add_conditional(cudaGraphNode_t *made, cudaGraph_t graph, const cudaGraphNode_t *needs,
                             size_t count, struct cudaConditionalNodeParams *params);
 cudaError_t conditional_of(cudaGraphNode_t node, struct cudaConditionalNodeParams *params);
-void clone_conditional(void *what);
-void begin_conditional(void *what);
+void begin_graph(cudaGraph_t graph); /* before it is launched */
 
 /* graph_memory.c */
-int is_of_graph(const void *pointer);
 cudaError_t capture_allocation(cudaGraph_t graph, void **pointer, size_t bytes);
 cudaError_t capture_free(cudaGraph_t graph, void *pointer);
 
@@ -181,7 +186,7 @@ char *ranges_now(size_t *bytes);
 #define PORTABLE_CLUSTER 8
 #define LARGEST_CLUSTER 16
 
-/* launch.c */
+/* run_launch.c */
 struct launch {
     struct function *function;
     dim3 grid, block, cluster;
@@ -191,13 +196,15 @@ struct launch {
     size_t bytes;
     char arguments[];
 };
-struct launch *make_launch(const void *function, dim3 grid, dim3 block, void **arguments,
-                           size_t shared, cudaError_t *status);
 cudaError_t run_launch(const void *what);
 cudaError_t finish_waiting(cudaStream_t stream, int is_all, int must_end);
 #define COOPERATIVE 1
 #define MUST_END 2
 #define PREFERENCE_BITS 8 /* and up: preference() */
+
+/* launch.c */
+struct launch *make_launch(const void *function, dim3 grid, dim3 block, void **arguments,
+                           size_t shared, cudaError_t *status);
 cudaError_t launch_kernel(const void *function, dim3 grid, dim3 block, void **arguments,
                           size_t shared, cudaStream_t stream, unsigned flags, dim3 cluster);
 
