@@ -36,13 +36,12 @@ def mark_patterns(pattern: Any, first: int, seen: Any) -> None:
 
 
 def all_known(pattern: Any, first: int, shapes: Any) -> bool:
-    """Whether `shapes`, of patterns from `first` on, has one for each that occurs."""
+    """Whether `shapes`, of patterns from `first` on to the last, has one for each that occurs."""
     last = NONE
     for row in range(len(pattern)):
         if pattern[row] != last:
             last = pattern[row]
-            place = last - first
-            if place < 0 or place >= len(shapes) or shapes[place] < 0:
+            if shapes[last - first] < 0:
                 return False
     return True
 

@@ -170,8 +170,7 @@ class Ordering:
         those that a stage wants as a trace has them.
         """
         units = {scope: chosen.units[number] for scope, number in self._units.items()}
-        group = np.ascontiguousarray(chosen.rows["group"])
-        answers = self._stages.run(batch, units, flows, group=group)
+        answers = self._stages.run(batch, units, flows, group=chosen.rows["group"])
         for name, sums in answers.items():
             before = self._sums.setdefault(name, np.zeros((len(sums), 0), np.int64))
             if (more := sums.shape[1] - before.shape[1]) > 0:

@@ -30,6 +30,7 @@ class Reaches:
     ends: tuple[Ints, Ints] = field(default=(_NOTHING, _NOTHING), init=False)
     are_places: bool = field(default=False, init=False)
     _known: tuple[int, NDArray[np.int32]] = field(default=_NO_SHAPES, init=False)
+    _has_gaps: bool = field(default=True, init=False)
 
     def name(self, loops: ModuleType | None, pattern: NDArray[np.uint32]) -> Named:
         """Know the patterns of rows, and where they reach; return them with their shapes.
@@ -42,9 +43,9 @@ class Reaches:
             self.patterns, number = self.shapes.number(pattern.astype(np.int64))
             self.ends = self.shapes.reach(self.patterns)
             return number.astype(np.uint32), 0, np.arange(len(self.patterns), dtype=np.int32)
-        if loops.all_known(pattern, *self._known):
-            return pattern, *self._known
         first, last = int(pattern.min()), int(pattern.max())
+        if self._knows(loops, pattern, first, last):
+            return pattern, *self._known
         span = last - first + 1
         if span > max(DENSE, 4 * len(pattern)):
             distinct, number = np.unique(pattern, return_inverse=True)
@@ -57,6 +58,14 @@ class Reaches:
             places = np.flatnonzero(seen)
             shape[places] = np.arange(len(places))
             self._known, self.patterns = (first, shape), places + first
+            self._has_gaps = len(places) < span
             named = pattern, first, shape
         self.ends = self.shapes.reach(self.patterns, loops)
         return named
+
+    def _knows(self, loops: ModuleType, pattern: NDArray[np.uint32], first: int, last: int) -> bool:
+        """Whether all patterns of rows, which lie between two, are known."""
+        begin, shape = self._known
+        if first < begin or last >= begin + len(shape):
+            return False
+        return not self._has_gaps or bool(loops.all_known(pattern, begin, shape))
