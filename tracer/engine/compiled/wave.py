@@ -77,7 +77,7 @@ class CompiledWave(ArrayWave):
         self._buffers = buffers
         self._sink = sink
         self._patterns = patterns
-        self._epoch = -1
+        self._epoch = patterns.epoch
         self._machine = code.machine.copy()
         self._escapes = escapes
         self._raised: BaseException | None = None

@@ -82,8 +82,8 @@ class PatternTable:
     def _forget(self) -> None:
         """Begin a new epoch; numbers are used again unless rows of another wave wait."""
         alone = self.waves <= 1
-        self.store.forget(drop=alone)
         if alone:
-            self._identifiers[:] = NONE
+            self._identifiers[: self.store.count] = NONE
+        self.store.forget(drop=alone)
         self.epoch += 1
         self._epoch_start = self._written
