@@ -2,6 +2,8 @@
 
 from typing import TYPE_CHECKING
 
+from .version import __version__ as __version__
+
 __all__ = [
     "CutraceError",
     "Session",
@@ -22,8 +24,6 @@ __all__ = [
     "sweep",
     "why",
 ]
-__version__ = "0.1.0"  # a literal: setuptools reads it without importing
-
 if TYPE_CHECKING:
     from .analyzer.comparison.compare import compare as compare
     from .analyzer.profile import analyze as analyze

@@ -8,13 +8,14 @@ from typing import Annotated
 import typer
 from typer.main import get_command
 
-from .. import __doc__ as about
-from .. import __version__, commands
+from .. import commands
 from ..traces.folder.leftover import sweep_partial, sweep_scratch
+from ..version import __version__
 from ._help import Verb, Verbs
 from ._plain_values import take_as_given
 from .options.screen import WHEN, is_quiet, screen_of, without_next
 
+ABOUT = "What a CUDA kernel does to the memory system, and why, without a GPU."
 PANELS = ("Record", "Ask", "Compare", "Look up")
 """The groups of verbs in the help, in order."""
 
@@ -46,7 +47,7 @@ def assemble(asked: str = "") -> typer.Typer:
     """The application: every module of `commands/`, not its folders, without an underscore; the
     one verb that is asked for, if there is such a one.
     """
-    app = typer.Typer(cls=Verbs, help=about, add_completion=True, pretty_exceptions_enable=False)
+    app = typer.Typer(cls=Verbs, help=ABOUT, add_completion=True, pretty_exceptions_enable=False)
     app.callback()(_options)
     found = iter_modules(commands.__path__)
     names = [m.name for m in found if not m.ispkg and not m.name.startswith("_")]

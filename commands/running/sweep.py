@@ -132,7 +132,7 @@ def _work(
 
 
 def _lost(error: Exception) -> str:
-    from ... import __version__
+    from ...version import __version__
 
     return (
         f"given to workers {ATTEMPTS} times, and none brought it back: {told(error)}"
@@ -147,7 +147,7 @@ def _leave_interrupts() -> None:
 
 def _key(job: "Job", arguments: Mapping[str, Any]) -> str:
     """A name for all that a job's numbers depend on."""
-    from ... import __version__
+    from ...version import __version__
 
     texts = {name: sha256(data).hexdigest() for name, data in files_beside(job.source).items()}
     asked = [__version__, str(job), job.launches, job.options, job.arch, job.take, job.source.name]

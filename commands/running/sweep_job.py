@@ -9,11 +9,11 @@ from pathlib import Path
 from threading import Lock, current_thread, main_thread
 from typing import TYPE_CHECKING, Any
 
-from ... import __version__
 from ...errors import CutraceError
 from ...lazy_dataclass import dataclass
 from ...models.replay.options import ReplayOptions
 from ...traces.folder.leftover import scratch_folder
+from ...version import __version__
 
 if TYPE_CHECKING:
     import polars as pl
