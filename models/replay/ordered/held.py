@@ -30,8 +30,8 @@ ROW = np.dtype(
     ]
 )
 """A row that is held: 24 bytes that lie together, since rows are taken in another order."""
-FEW = 1 << 9
-"""Groups that there is room for at first."""
+FEW, MOVED = 1 << 9, 1 << 16
+"""Groups that there is room for at first, and rows that are moved up at a time."""
 
 
 @dataclass(slots=True)
@@ -213,12 +213,16 @@ class Held:
         if done == len(self.track.order.ends):
             self.many, self.lowest = 0, FAR
             return
-        block = self._rows["block"][: self.many]
-        kept = np.flatnonzero(self.track.order.wave[block] >= done)
-        words, self.many = _words(self._rows), len(kept)
-        words[: len(kept)] = words[kept]
-        self._keys[: len(kept)] = self._keys[kept]
-        self.lowest = int(block[: len(kept)].min()) if self.many else FAR
+        wave, words, blocks = self.track.order.wave, _words(self._rows), self._rows["block"]
+        many, self.many, self.lowest = self.many, 0, FAR
+        for start in range(0, many, MOVED):
+            block = blocks[start : min(start + MOVED, many)]
+            kept = start + np.flatnonzero(wave[block] >= done)
+            if len(kept):
+                self.lowest = min(self.lowest, int(blocks[kept].min()))
+            to = slice(self.many, self.many + len(kept))
+            words[to], self._keys[to] = words[kept], self._keys[kept]
+            self.many = to.stop
 
 
 def _words(rows: NDArray[np.void]) -> Ints:
