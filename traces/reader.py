@@ -25,7 +25,6 @@ from .schema import LANES, TABLES, Launch, Manifest
 from .table.dictionary import Dictionary
 from .table.pattern_store import Patterns, StoredPatterns
 from .table.structure import check_instructions, check_paths
-from .table.table_html import render_table
 from .table.table_reader import Check, TableReader, check_whole, read_once
 
 MANIFEST_BYTES = 1 << 28
@@ -156,6 +155,8 @@ class LaunchTrace:
         ]
         rows += [(name, "table", f"{self.count(name)} rows") for name in TABLES]
         caption = f"launch {self.number}: {_describe(self.launch)}"
+        from .table.table_html import render_table
+
         return render_table(caption, ("name", "what", "size"), rows, len(rows))
 
     @cached_property
@@ -225,6 +226,8 @@ class Trace:
             for one in self.launches
         )
         head = ("launch", "kernel", "memory accesses of warps")
+        from .table.table_html import render_table
+
         return render_table(self.path.name, head, rows, len(self.launches))
 
 

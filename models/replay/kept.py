@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 KIND, MOST_BYTES = "replays", 1 << 28
 """What counts are kept as, and how many bytes of them: those unused for longest go first."""
-WORTH = 1 << 15
+WORTH = 1 << 10
 """Rows of a launch from which on looking is quicker than counting."""
 _SIZES = "<3Q"
 STAGES = ("models", "traces", "native")

@@ -4,7 +4,6 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from html import escape
 from pathlib import Path, PurePath
 from types import TracebackType
 from typing import Any, ClassVar, Self, TextIO
@@ -102,6 +101,8 @@ class Session:
         """What a notebook shows: the trace once it is whole."""
         if self._is_whole:
             return read_trace(self.trace)._repr_html_()
+        from html import escape
+
         return f"<code>{escape(repr(self))}</code>"
 
     def __enter__(self) -> Self:

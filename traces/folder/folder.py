@@ -7,7 +7,6 @@ written to the same folder.
 
 import json
 import os
-import secrets
 import shutil
 from collections.abc import Iterator
 from functools import lru_cache
@@ -33,7 +32,7 @@ class Workshop:
 
     def __init__(self, target: Path) -> None:
         self._target = Path(os.path.abspath(target))
-        name = f".{target.name}.{secrets.token_hex(4)}.partial"
+        name = f".{target.name}.{os.urandom(4).hex()}.partial"
         self._place = self._target.parent / name
         self._claim: Claim | None = None
         self.folder = self._place / "new"

@@ -51,11 +51,22 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, set[str]]:
 def test_a_small_kernel_is_recorded_without_what_others_need(
     recorded: tuple[Path, set[str]],
 ) -> None:
-    heavy = NEVER | {"numba", "polars", "rich", "pyarrow.compute", "numpy.ma"}
-    assert not recorded[1] & heavy
+    heavy = NEVER | {"numba", "polars", "rich", "pyarrow.compute", "numpy.ma", "numpy.random"}
+    assert not recorded[1] & (heavy | {"html", "secrets"})
 
 
 def test_a_small_trace_is_replayed_without_a_compiler(recorded: tuple[Path, set[str]]) -> None:
     got = imported(recorded[0], "analyze", "k.cutrace", "-d", "h100")
     assert not got & (COMPILERS | NEVER | {"rich", "tree_sitter", "pyarrow.compute"})
     assert not imported(recorded[0], "why", "k.cutrace", "-d", "h100") & (COMPILERS | NEVER)
+
+
+def test_a_larger_trace_needs_a_compiler_for_the_first_question_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    (tmp_path / "k.cu").write_text(KERNEL.replace("<<<2,", "<<<512,").replace("[128]", "[32768]"))
+    imported(tmp_path, "record", "k.cu")
+    first, second = (imported(tmp_path, "analyze", "k.cutrace", "-d", "h100") for _ in range(2))
+    assert "llvmlite" in first
+    assert not second & (COMPILERS | NEVER)

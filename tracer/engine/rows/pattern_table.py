@@ -7,6 +7,7 @@ other, each would wait for memory twice. Of some at a time all that will be read
 import ctypes
 from collections.abc import Callable
 from functools import cache
+from random import Random
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +18,8 @@ from ....native.machine_code import address, compile_assembly
 from ....native.structure import I32, I64, U32, Struct
 from ..lanes import LANES
 
-_ODD = (np.random.default_rng(20).integers(0, 1 << 31, size=LANES, dtype=np.int64) | 1).tolist()
+_DRAWN = Random(20)
+_ODD = [_DRAWN.getrandbits(31) | 1 for _ in range(LANES)]
 AT_ONCE = 64
 """Patterns that are looked up together: they fit into the nearest cache."""
 
