@@ -1,4 +1,4 @@
-"""The estimate of a launch's time: what its warps wait for, from latencies that were measured.
+"""The estimate of a launch's time: the waits of its warps, from measured latencies.
 
-Bounds (`counting/bounds.py`) are proven; what is here is not. No integer of a model comes from it.
+Bounds (`counting/bounds.py`) are proven; estimates are not. No counter of a model depends on them.
 """

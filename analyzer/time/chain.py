@@ -1,14 +1,14 @@
 """A warp's dependence chain in PTX: how long it runs alone, waiting for operands.
 
-This is for launches of whose machine code the trace does not tell; see `machine_chain.py`.
+Used for launches whose machine code is not in the trace; see `machine_chain.py`.
 
-Inside a basic block an instruction starts when its registers are there and the one WINDOW before
-it has started, since the assembler puts loads first; those that come of loads are a stream of their
-own. The block ends when all have started, and where it branches by a predicate, when that is known.
-Waiting is booked to what was waited for, and to the instruction that waited. Of a block that runs
-many times in a row a few rounds are run, and the last one stands for the rest. The assembler runs
-four rounds of a loop of one block that has four loads or more (what the compiler itself unrolled
-so) side by side, if it ends by a counter of its own: seen in machine code.
+Inside a basic block an instruction starts when its registers are ready and the one WINDOW before
+it has started, since the assembler moves loads to the front; instructions that depend on loads are
+a stream of their own. The block ends when all instructions have started and, if it branches by a
+predicate, the predicate is known. A wait is booked to its cause and to the instruction that waits.
+For a block that runs many times in a row a few iterations are simulated, and the last one repeated.
+Four iterations overlap in loops of one block with four loads or more (as the compiler unrolls them)
+that end by a counter of their own: the assembler does so in machine code.
 """
 
 from collections import defaultdict

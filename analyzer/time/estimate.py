@@ -1,16 +1,15 @@
-"""The estimate: how long a launch takes, from what its warps wait for and what its units do.
+"""The estimate: a launch's time, from the waits of its warps and the work of its units.
 
-1. Some blocks' longest warps are run alone, in the machine code that the assembler made for this
-   architecture (`machine_chain.py`) or, where the trace has none, in PTX (`chain.py`), each load
-   with the latency of what served it: of the first level, the second and memory in the shares that
-   the caches' replay counted.
-2. Blocks come in rounds: as many as fit on the SMs at a time, the last round as long as the others.
-3. Beside that time stand those of the units: the pipes, issue, shared memory, L1, L2, DRAM, atomics
-   on one address and the launching of blocks, with bandwidths and rates that were measured.
-4. Times meet as the third root of the sum of their cubes: so did a chain of loads and the memory's
-   bandwidth where loads on the way were raised from one a warp to more than enough
-   (`read_dram_1` of models/devices/measured/sm_90.csv). What an empty kernel takes is added, and
-   the way to memory for its arguments: the profiler empties the caches before each launch.
+1. The longest warps of some blocks run alone, in the machine code that the assembler made for this
+   architecture (`machine_chain.py`) or, where the trace has none, in PTX (`chain.py`). Each load
+   takes the latency of L1, L2 and memory, in the shares that the replay of the caches counted.
+2. Blocks run in rounds, as many as fit on the SMs at a time: the time of a warp is multiplied.
+3. The units' times are computed from measured bandwidths and rates: the pipes, issue, shared
+   memory, L1, L2, DRAM, atomics on one address and the launching of blocks.
+4. Times are combined as the third root of the sum of their cubes. So did the latency of a chain of
+   loads and the memory's bandwidth, while loads in flight were raised from one a warp to more than
+   enough (`read_dram_1` of models/devices/measured/sm_90.csv). The time of an empty kernel is
+   added, and a load of its arguments from memory: the profiler empties caches before each launch.
 
 The clock is the one that the profiler sets, since its duration is what is estimated, unless the
 device says another. Nothing is fitted to a kernel.
@@ -41,7 +40,7 @@ from .throughput import busy_ns
 from .units import Part, Work, is_scattered, sm_share, unit_times
 
 PRINTS = "vprintf"
-"""What a kernel calls that prints."""
+"""The function that a printing kernel calls."""
 MEET = 3
 """The power in which times meet."""
 WAITS = {

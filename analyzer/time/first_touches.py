@@ -1,9 +1,9 @@
 """First touches: the share of a warp's loads that go to addresses new to the warp.
 
-Warps that run at the same time ask for the same data at the same time. The replay, which takes them
-in turn, counts a miss for the first and hits for the others, but all of them wait: for each place
-as long as the first who went there. Where a warp of the block has stored before, what it stored is
-there. Of each row of accesses the lowest lane stands for all.
+Warps that run at the same time load the same data at the same time. The replay, which takes them
+in turn, counts a miss for the first and hits for the others, but all of them wait for that miss. A
+load of bytes that a warp of the block has stored before is no first touch. The lowest lane of each
+row of accesses represents its warp.
 """
 
 from collections.abc import Mapping

@@ -1,9 +1,9 @@
-"""A warp's dependence chain in machine code: when the assembler's schedule lets each start.
+"""A warp's dependence chain in machine code: the start of each instruction by the schedule.
 
-An instruction starts when the one before allows it, and the scoreboards that it waits for are done:
-what set them had its latency. Blocks run in the order of the code, loops as often as the warp ran
-them: a few rounds are run, and the last one stands for the rest; what runs at times takes its share
-of the time.
+An instruction starts when its predecessor allows it, and the scoreboards that it waits for are
+done: their instructions took their latency. Blocks run in the order of the code, loops as often as
+the warp ran them: a few iterations are simulated, and the last one repeated. A block that runs in
+some iterations takes that share of its time.
 """
 
 from collections.abc import Callable, Mapping

@@ -3,10 +3,10 @@
 The trace says which basic blocks of the PTX a warp ran; the assembler moves, copies and joins their
 instructions. A machine block runs as often as most of its instructions ran in PTX. Of a loop
 that was unrolled there are blocks with several copies of its instructions: the one with most copies
-takes the rounds that it can, the others the rest.
+takes as many iterations as it can, the others the rest.
 
-What is not told: which of two equal copies ran (each half), and code that is called inside of a
-function, for rare operands: it is taken never to run.
+Assumptions: each of two equal copies ran half of the time, and subroutines inside of a function,
+for rare operands, never run.
 """
 
 from collections import Counter, defaultdict

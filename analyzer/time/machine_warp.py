@@ -1,7 +1,7 @@
 """A launch's warps in machine code: latencies of instructions that set a scoreboard.
 
-What the schedule does not tell is taken from measurements: a load has the latency of what served
-it, as in PTX, the others that of an instruction like them.
+These latencies are not in the schedule but measured: a load has the latency of the cache that
+served it, as in PTX, other instructions that of a similar one.
 """
 
 from collections.abc import Callable, Mapping, Sequence

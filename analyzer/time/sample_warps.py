@@ -1,7 +1,7 @@
 """Sampled warps: histories and loads of some blocks, instruction counts of all.
 
-Of some blocks the warp that runs longest is kept with its history. Of all blocks the instructions
-are counted, since an SM that has longer ones than the others ends last.
+For some blocks the longest warp is kept with its history. Instructions are counted for all blocks,
+since an SM with longer blocks than the others ends last.
 """
 
 import json

@@ -1,8 +1,8 @@
 """The estimate from a sample of blocks: least and most time, with all loads cached and with none.
 
-What blocks execute, and what they ask of the first level, is scaled to the grid. What caches hold
-no sample says: so the launch is estimated twice, with caches that have all that is loaded, and with
-ones that have nothing. Both ends are stretched by what the sample may be off by.
+Instructions and requests to L1 are scaled to the grid. A sample does not determine hits of caches:
+the launch is estimated twice, with every load a hit and with every load a miss. Both ends are
+widened by the confidence interval of the sample.
 """
 
 from collections.abc import Mapping

@@ -2,17 +2,17 @@
 
 Each of the profiler's `sm__throughput`, `l1tex__`, `lts__` and `dram__throughput` is the highest of
 several counts, each over the most of it in a cycle, over all units of the chip, idle ones
-included. Those that are counted here, each as the time that it takes at its best:
+included. The counts modelled here, each as the time that it takes at its best:
 
 - SM: warp instructions, those of the load-store unit, one a cycle, and the cycles of each pipe;
-- L1: passes over the data banks, and what it asks of the second level;
-- L2: sectors that go between its two halves, looked up, taken from the SMs, handed to them;
+- L1: passes over the data banks, and requests to L2;
+- L2: sectors moved between its halves, looked up, received from SMs and sent to them;
 - DRAM: the bytes at the board's bandwidth.
 
-Every launch has the second level look up some sectors besides: on an H100 ten times as many as on
-an H200, by an empty kernel on it (`empty_l2_base` of measured/h100.csv). What L1 asks, and the four
-of L2, are fitted to what the profiler told of each on the launches of tests/validate/time on an
-H100 (h100_units.csv); its clock, 1,700 MHz, is its own, whatever that of the SMs.
+Every launch, even of an empty kernel, adds sectors looked up in L2: on an H100 ten times as many as
+on an H200 (`empty_l2_base` of measured/h100.csv). Requests of L1 and the four counts of L2 are
+fitted to the profiler's counters of the launches of tests/validate/time on an H100
+(h100_units.csv); the clock of L2, 1,700 MHz, does not depend on that of the SMs.
 """
 
 from collections.abc import Mapping, Sequence

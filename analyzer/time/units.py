@@ -2,7 +2,7 @@
 
 Bandwidths and rates were measured (`scripts/measure/contention.py`, `latencies.py`): those of
 sectors in any order are lower than those of lines, and those of sectors stored in part lower still.
-The SMs' own units are as slow as that SM whose blocks ran most instructions.
+For the units of SMs the time is that of the SM whose blocks ran most instructions.
 """
 
 from collections import defaultdict

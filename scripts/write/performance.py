@@ -12,7 +12,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 PAGE = DOCS / "performance.md"
 BILLION = 10**9
 BARS = {"regular": (0.15, 0.05), "random": (5.0, 0.05), "irregular": (5.0, 1.0)}
-"""Bytes a lane's access, and a warp's instruction, at most, as asked."""
+"""Bytes a lane's access, and a warp's instruction, at most: the targets."""
 
 Measured = dict[str, Any]
 
@@ -24,7 +24,7 @@ def write() -> str:
     cases = json.loads(bench.read_text()) if bench.is_file() else {"cases": [], "machine": {}}
     parts = [
         HEAD.format(machine=_machine(scale["machine"])),
-        *_asked(cases["cases"], scale),
+        *_targets(cases["cases"], scale),
         *(_bench(cases) if cases["cases"] else ()),
         *(text for name, section in SECTIONS.items() if name in scale for text in section(scale)),
     ]
@@ -46,26 +46,26 @@ def _machine(machine: Mapping[str, object]) -> str:
     )
 
 
-def _asked(cases: Sequence[Measured], scale: Measured) -> Iterator[str]:
-    """Every row of what was asked for, and what came of it."""
-    yield ASKED
+def _targets(cases: Sequence[Measured], scale: Measured) -> Iterator[str]:
+    """Every target, and its result."""
+    yield TARGETS
     rows = [*bench_goals(cases), *scale_goals(scale)]
     yield _table(
-        ("work", "measured as", "asked", "found", ""),
-        ((g.work, g.measure, g.asked, g.found, "" if g.is_met else "**short**") for g in rows),
+        ("work", "compared with", "target", "result", ""),
+        ((g.work, g.measure, g.target, g.result, "" if g.is_met else "**missed**") for g in rows),
     )
-    short = {g.reason: g.work for g in rows if not g.is_met}
-    if short:
-        yield "What fell short, and why:\n\n" + "\n".join(f"- {reason}" for reason in short)
+    missed = {g.reason: g.work for g in rows if not g.is_met}
+    if missed:
+        yield "Missed targets, and why:\n\n" + "\n".join(f"- {reason}" for reason in missed)
 
 
-ASKED = """## What was asked, and what was found
+TARGETS = """## Targets and results
 
 A ratio is the other's time by cutrace's: from the launch to the closed trace, in a warm process."""
 
 
 def _bench(bench: Measured) -> Iterator[str]:
-    """What scripts/bench measured."""
+    """The measurements of scripts/bench."""
     yield f"## Against others\n\nMedians, in seconds ({_machine(bench['machine'])})."
     yield _table(
         ("kernel", "cutrace", "Oclgrind", "ratio", "`g++ -O2`", "bare recorder", "trace, MB"),
@@ -104,8 +104,8 @@ def _process(found: Measured | None) -> tuple[str, str, str]:
 
 def _lines(lines: Sequence[Measured]) -> Iterator[str]:
     yield (
-        "## Cost is a straight line\n\nSeconds are `offset + slope x`; R² says how straight: 1 is a"
-        " line. Replay is without caches."
+        "## Cost is a straight line\n\nSeconds are `offset + slope x`; R² is 1 for a perfect line."
+        " Replay is without caches."
     )
     yield _table(
         ("what", "from - to", "a", "slope", "offset, s", "R²"),
@@ -124,9 +124,9 @@ def _lines(lines: Sequence[Measured]) -> Iterator[str]:
 
 
 def _billion(lines: Sequence[Measured], sizes: Sequence[Measured]) -> Iterator[str]:
-    """What 10^9 accesses of lanes cost, by the slopes."""
+    """The cost of 10^9 accesses of lanes, by the slopes."""
     slopes = {line["what"]: line["slope"] for line in lines}
-    yield "## What 10^9 accesses of lanes cost\n\nBy the slopes above: none of this is measured."
+    yield "## What 10^9 accesses of lanes cost\n\nComputed from the slopes above, not measured."
     rows = []
     for size in sizes:
         kernel = size["kernel"]
@@ -204,22 +204,22 @@ def _sampling(found: Sequence[Measured]) -> Iterator[str]:
 
 SAMPLING = """## Samples of blocks
 
-`--sample-blocks 1%` runs the blocks at the grid's ends and one of each of so many equal stretches
-between (the ends count among the 1 % where 20 blocks are left to draw); the others are not run. Of
-every counter of every vocabulary that has an interval, the share of seeds is counted for which it
-holds the true value; *least coverage* is that of the worst counter, and 95 of 100 is asked.
+`--sample-blocks 1%` runs the blocks at the grid's ends and one block from each of equal stretches
+between them (the ends count towards the 1 % if 20 blocks remain to be drawn); the others are not
+run. For every counter with an interval, in every vocabulary, the coverage is the share of seeds
+whose interval has the true value; *least coverage* is that of the worst counter, and its target 95
+of 100.
 
-Student's interval alone would not do: with rows of Pareto's lengths (exponent 1.3) it covers the
+Student's interval alone is too narrow: with rows of Pareto's lengths (exponent 1.3) it covers the
 truth in 70 to 85 of 100 samples, since a few blocks do much of the work and most samples have none
-of them. `analyzer/counting/interval.py` therefore adds for what was not drawn ten times the
-distance from the middle group to the farthest, divided by the number of groups. That costs width
-where a sample is small and blocks differ much: with four blocks an interval may reach from almost
-nothing to three times the value, which is what four blocks of such a matrix are worth. Where
-blocks are alike, as in the transpose, it costs nothing.
+of them. `analyzer/counting/interval.py` therefore adds an allowance for blocks that were not drawn:
+ten times the distance from the middle group to the farthest, divided by the number of groups. It
+makes intervals wide where a sample is small and blocks differ much: with four blocks an interval
+may reach from almost nothing to three times the value, and four blocks of such a matrix say no
+more. Where blocks are alike, as in the transpose, it adds nothing.
 
-What the allowance cannot do: blocks so rare that no sample is likely to meet them, and unlike all
-others, are not foreseen (1 block in 100 with 100 times the work is missed by most samples of 40
-blocks); and of a side of a large grid one block stands for all."""
+The allowance does not cover rare blocks unlike all others (most samples of 40 blocks miss 1 block
+in 100 with 100 times the work), nor the sides of a large grid, each represented by one block."""
 
 
 def _widths(measured: Measured) -> str:
@@ -243,7 +243,7 @@ SECTIONS: Mapping[str, Callable[[Measured], Iterator[str]]] = {
     "memory": lambda scale: _memory(scale["memory"]),
     "sampling": lambda scale: _sampling(scale["sampling"]),
 }
-"""What to say of each part that scripts/scale measured."""
+"""The section of each part that scripts/scale measured."""
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:

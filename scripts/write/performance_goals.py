@@ -1,4 +1,4 @@
-"""What was asked of speed, memory and size, beside what was found, and why some of it is short."""
+"""Targets of speed, memory and size, the results, and the reasons where a target is missed."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -9,12 +9,12 @@ Measured = dict[str, Any]
 
 @dataclass(frozen=True)
 class Goal:
-    """One thing that was asked for; `reason` is what to say if it was not reached."""
+    """A target and its result; `reason` explains a miss."""
 
     work: str
     measure: str
-    asked: str
-    found: str
+    target: str
+    result: str
     is_met: bool
     reason: str
 
@@ -30,54 +30,53 @@ NAMES = {
     "search": "BFS, 100 k nodes",
 }
 OCLGRIND = (
-    "Against Oclgrind: it uses both cores; recording, one, and another to compress and write. How"
-    " near that is to what a machine can do the bare recorder shows"
-    " (`scripts/measure/bench_recorder.cpp`): a loop that g++ compiled runs warps in step, keeps a"
-    " row an access and looks its pattern up by content; it neither checks addresses nor"
-    " compresses, writes or waits for memory of the system. For SpMV that alone takes longer than a"
-    " twentieth of Oclgrind's time. A search, of 17 launches, pays each launch's floor besides:"
-    " files, waves made ready, paths compared."
+    "Oclgrind: it uses both cores; recording uses one, and another to compress and write. The bare"
+    " recorder (`scripts/measure/bench_recorder.cpp`) shows the limit of the machine: a loop"
+    " compiled by g++ runs warps in step, keeps a row for each access and looks its pattern up by"
+    " content; it neither checks addresses nor compresses, writes or waits for the system's memory."
+    " For SpMV this loop alone takes longer than a twentieth of Oclgrind's time. A search has 17"
+    " launches, each with a fixed cost: files, preparing waves, comparing paths."
 )
 SIMULATOR = (
-    "Against Numba's simulator: it takes some 0.2 ms for a thread, little more where the thread"
-    " does more; 0.2 microseconds are left for cutrace then. A row of SpMV, which reads at random,"
-    " takes longer, and a search pays a launch's floor for each level."
+    "Numba's simulator: it takes some 0.2 ms for a thread, little more where the thread does more,"
+    " so that the target leaves 0.2 microseconds for cutrace. A row of SpMV, with random reads,"
+    " takes longer, and a search has the fixed cost of a launch for each level."
 )
 LANES = (
-    "Lane instructions: registers of warps that take turns go through the processor's caches;"
-    " addresses are checked, and rows compressed and written, besides."
+    "Lane instructions: registers of alternating warps pass through the processor's caches; time"
+    " also goes to checking addresses and to compressing and writing rows."
 )
 BYTES = (
-    "Bytes: warps that diverge each in their own way share no path, and lanes at random share no"
-    " pattern, so that each row has its own: the mask of each side of each branch, and once more of"
-    " the lanes that did not take it, 32 random bits of which the others follow."
+    "Bytes: warps that all diverge differently share no path, and random lanes share no pattern, so"
+    " that each row stores its own: the mask of each side of each branch, 32 random bits, and again"
+    " the mask of the lanes that did not take it, which follows from the others."
 )
 REPLAY = (
-    "Replay: a third of a regular trace's time is unpacking the columns that count, a third setting"
-    " up and adding up, the rest a compiled pass that numbers the rows by runs of equal ones. Where"
-    " patterns never repeat, 32 offsets of each row are read, laid out, put in order and gone"
-    " through once; a quarter of the time is passes over arrays of the answers to every row."
+    "Replay: a third of a regular trace's time is unpacking columns, a third setting up and adding"
+    " up, the rest a compiled pass that numbers the rows by runs of equal ones. Where patterns"
+    " never repeat, the 32 offsets of each row are read, unpacked, sorted and passed through once;"
+    " a quarter of the time is passes over arrays of the results for every row."
 )
 CACHES = (
-    "Caches: the compiled loops that repeat, serve and join requests take half or more, where reads"
-    " are random most of it waiting for what is known of each set; the rest is reading rows again,"
-    " putting them in order, and asking the coalescer about rows that never repeat."
+    "Caches: the compiled loops that repeat, serve and join requests take half or more; with random"
+    " reads most of that is waiting for the state of each set. The rest is reading rows again,"
+    " sorting them, and coalescing rows that never repeat."
 )
 MEMORY = (
-    "Memory: buffers are bounded, and some of them are full only after many rows. With caches the"
-    " rows of all blocks that are resident at once wait for one another, 32 bytes each."
+    "Memory: buffers are bounded, but some of them fill only after many rows. With caches the rows"
+    " of all blocks that are resident at once wait for one another, 32 bytes each."
 )
 SAMPLING = (
-    "Sampling: a launch has a floor of some 5 ms, whatever its blocks: seven files and a manifest,"
-    " buffers, and the kernel made ready. The 164 blocks of the transpose write to some 5,000 pages"
-    " of memory besides, which the system hands out, zeroed, at 2 µs each. SpMV has 6 of 391 blocks"
-    " in its sample, so that 65 times less is the most without any floor; with 16 times as many"
-    " rows the floor weighs less, and what was asked is found."
+    "Sampling: a launch has a fixed cost of some 5 ms, whatever its blocks: seven files and a"
+    " manifest, buffers, and preparing the kernel. The 164 blocks of the transpose also write to"
+    " some 5,000 pages of memory, which the system zeroes at 2 µs each. SpMV has 6 of 391 blocks in"
+    " its sample, so that 65 times is the limit even without the fixed cost; with 16 times as many"
+    " rows the fixed cost matters less, and the target is met."
 )
 
 
 def bench_goals(cases: Sequence[Measured]) -> Iterator[Goal]:
-    """What scripts/bench measures."""
+    """The targets of scripts/bench."""
     for case in cases:
         if case["ratio"] is not None:
             yield _at_least(
@@ -91,7 +90,7 @@ def bench_goals(cases: Sequence[Measured]) -> Iterator[Goal]:
 
 
 def scale_goals(scale: Measured) -> Iterator[Goal]:
-    """What scripts/scale measures, of the parts that it was asked for."""
+    """The targets of scripts/scale, for the parts that it was run with."""
     rates = {rate["what"]: rate["rate"] / 1e6 for rate in scale.get("rates", ())}
     for what, bar, unit, reason in (
         ("lane instructions executed, stream", 500.0, " M/s", LANES),

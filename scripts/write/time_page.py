@@ -32,43 +32,56 @@ measured on an H200 and an H100 (`scripts/measure/latencies.py`, `contention.py`
 
 ## What it is made of
 
-Some blocks' longest warps are run alone, each load with the latency of the caches that served it.
-They run in the machine code that ptxas made for 9.0 (`analyzer/time/machine_chain.py`): the trace
-has its schedule, which says of each instruction how many cycles later the next may start, and for
-what it waits. How often a machine block ran follows from the basic blocks of the PTX that the warp
-ran, and from how many copies of their instructions stand in it. Where there is no such schedule
-(functions that are called, jumps through a register, traces without an assembler) they run in PTX,
-and what the assembler does is guessed (`analyzer/time/chain.py`).
+The *latency* part is a simulation of single warps:
 
-Warps that go side by side to the same place for the first time all wait as long as the first, and a
-load of many places as long as its slowest lane (`analyzer/time/first_touches.py`). What a block has
-stored is there, and where most of its warps end early the longest has its own share. What an SM
-holds at a time makes rounds of that, and the longest block ends them: this is the *latency*. Beside
-it stand the times of the units (`analyzer/time/units.py`): issue and pipes, by the machine
-instructions that the sampled warps ran where there is a schedule
-(`analyzer/time/machine_pipes.py`), L1 and shared memory, textures and constants of the SM whose
-blocks run most; L2, DRAM, atomics; the launching of blocks. Times meet as the third root of the sum
-of their cubes, as bandwidth and latency do in the measurements; what an empty kernel takes is
-added, and one way to memory where it loads. Lanes that exchange one word until each has succeeded
+- The longest warps of some blocks run alone, each load with the latency of the cache that served
+  it.
+- They run in the machine code of ptxas for 9.0 (`analyzer/time/machine_chain.py`). The trace has
+  its schedule: for each instruction the cycles until the next may start, and the results that it
+  waits for. How often a machine block ran follows from the basic blocks of the PTX that the warp
+  ran, and from the number of copies of their instructions in the machine block.
+- Without a schedule (called functions, jumps through a register, traces without an assembler) they
+  run in PTX, and the work of the assembler is guessed (`analyzer/time/chain.py`).
+- Warps that access the same address for the first time at once all wait as long as the first of
+  them, and a load of many addresses takes as long as its slowest lane
+  (`analyzer/time/first_touches.py`).
+- Loads of bytes that a warp of the block has stored earlier are no first accesses. Where most warps
+  of a block end early, the longest warp's own share of first accesses counts.
+- Blocks run in rounds, as many at a time as are resident on the SMs; the longest block ends a
+  launch.
+
+The other parts are the times of the units (`analyzer/time/units.py`): issue and pipes, by the
+machine instructions of the sampled warps where there is a schedule
+(`analyzer/time/machine_pipes.py`), L1, shared memory, textures and constants of the busiest SM; L2,
+DRAM, atomics; the launching of blocks. Parts are combined as the third root of the sum of their
+cubes, which fits the measurements of bandwidth with latency. The time of an empty kernel is added,
+and one way to memory where the kernel loads. Lanes that exchange one word until each has succeeded
 try as often as there are rivals at a time (`tests/validate/time/h200_retries.csv`). The clock is
-what the profiler sets, 1,500 MHz on the H200 and 1,580 on the H100; free, both run at up to 1,980
-MHz, and compute up to a quarter faster.
+the one that the profiler sets, 1,500 MHz on the H200 and 1,580 on the H100; without a profiler both
+run at up to 1,980 MHz, and compute up to a quarter faster.
 
-No parameter is of a kernel below but the empty ones, one block of dependent loads, and one that
-prints, which are not counted. The structure was chosen on some: what the assembler may do on
-tests/validate/counters and launches.cu; that a load does not pass a store on PolyBench's kernels;
-shared first touches, atomics by slice, stores in part, the busiest SM and what a branch costs on
-those of launches.cu, more.cu and *programs* that were off by a factor of 2 on the H200. Of
-*others*, of other collections, printing alone was added; no time was chosen on the H100, but that
-the slowest lane is waited for was seen on *fresh kernels* of both, which are below with it and
-without it ("never seen before"). A branch costs what was measured, 22.7 cycles; 0, 6 and 12 were
-compared on all launches of the H200, too; in machine code what a branch waits is told, and one that
-is taken adds the 7 cycles by which a loop that counts is longer. How machine blocks are matched
-with those of the PTX was worked out on *ours* and *fresh kernels*, which are no longer unseen.
+Parameters come from microbenchmarks. Of the kernels below only the empty ones, one block of
+dependent loads and one that prints gave parameters; these are not counted. The structure was chosen
+with some of the kernels below in view:
 
-`sm_90.csv` has the results that parameters come from. Left out of the first run's are those of
-instructions that the assembler had folded away and an atomic on floats of shared memory. Constants
-were measured on the H100 alone, what launching costs at two clocks on the H200 alone.
+- what the assembler may do: tests/validate/counters and launches.cu;
+- no load passes a store: PolyBench's kernels;
+- shared first touches, atomics by slice, partial stores, the busiest SM, the cost of a branch: the
+  launches of launches.cu, more.cu and *programs* that were off by a factor of 2 on the H200;
+- printing: *others*;
+- loads wait for their slowest lane: *fresh kernels* on both chips. Their results are below with
+  this rule and without it ("never seen before"). No other part of a time was chosen on
+  the H100;
+- how machine blocks are matched with blocks of the PTX: *ours* and *fresh kernels*, which are no
+  longer unseen.
+
+A branch in PTX costs 22.7 cycles, as measured; 0, 6 and 12 were also compared on all launches of
+the H200. In machine code the schedule has the waits of a branch, and a taken branch adds 7 cycles,
+by which a counting loop was measured to be longer.
+
+`sm_90.csv` has the results that parameters come from. The results of the first run for instructions
+that the assembler had folded away, and for an atomic on floats of shared memory, are left out.
+Constants were measured on the H100 alone, the cost of a launch at two clocks on the H200 alone.
 
 ## How far off it is
 
@@ -78,40 +91,41 @@ profiler sets them); *programs* of cuda-samples, Rodinia and PolyBench at the cl
 PacktPublishing/Learn-CUDA-Programming, brucefan1983/CUDA-Programming, olcf/cuda-training-series,
 NVIDIA-developer-blog/code-samples, siboehm/SGEMM_CUDA, CUDA by Example) as they are, clocks as the
 profiler sets them. Caches are flushed before each launch. *Fresh kernels* are `fresh2*.cu` of
-tests/validate/counters, at the clocks of the chip. Rows of *programs*, and those of *others* but
-for most on the H100 above 20 us, are as they were before the slowest lane was waited for; both, and
-those of `fresh2_images.cu`, are of warps in PTX.
+tests/validate/counters, at the clocks of the chip. Rows of *programs*, and those of *others* except
+most on the H100 above 20 us, were computed before loads waited for their slowest lane; these rows,
+and those of `fresh2_images.cu`, are of warps in PTX.
 
 """
 TAIL = """
 The busiest unit is the one of SM, L1, L2 and DRAM with the profiler's highest throughput. The
-estimate's (`analyzer/time/throughput.py`; on the first screen and in JSON's `busy`) is the highest
-of what the profiler's throughputs are made of, as far as it is counted: a mean over all SMs, idle
-ones included; passes of L1, and its requests of L2; sectors of L2, half of them looked up twice,
-and some for every launch, on an H100 as many as for an empty kernel. What is not published of it
-was read from the profiler's counters of *programs* on the H200; that requests are those of loads,
-and L1 goes before an SM as busy, was chosen on *ours*, what atomics do to L2 after a look at
-*others* on the H100. Of measured bandwidths 0.93 is taken for the best, chosen after the H100's
-misses were seen. There L2 and DRAM are often within a few percent of each other, so a line above
-takes any unit within 10 % of the profiler's highest, too.
+estimate's busiest unit (`analyzer/time/throughput.py`; on the first screen and in JSON's `busy`) is
+computed from the parts of the profiler's throughputs that cutrace counts: means over all SMs, idle
+ones included; wavefronts of L1, and its requests to L2; sectors of L2, half of them looked up
+twice, and a number for every launch, on an H100 that of an empty kernel. Unpublished parts were
+inferred from the profiler's counters of *programs* on the H200. Counting the requests of loads
+alone, and L1 before an equally busy SM, was chosen on *ours*; the effect of atomics on L2 after a
+look at *others* on the H100. The best bandwidth is taken as 0.93 of the measured one, chosen after
+the H100's misses were seen. There L2 and DRAM are often within a few percent of each other, so a
+line above also accepts any unit within 10 % of the profiler's highest.
 
-Where all are below 10 %, which of them is busiest says nothing about the time: then the estimate's
-longest part is the latency. The profiler says so itself where no unit reaches 60 % of its best; by
-that rule the limit agrees if the longest part is the latency there, and the busiest unit's
+Where all units are below 10 %, the busiest of them does not determine the time: then the estimate's
+longest part is the latency. The profiler itself reports latency where no unit reaches 60 % of its
+best. By that rule the limit agrees if the longest part is the latency there, and the busiest unit
 elsewhere.
 
 ## What it does not know
 
-- How long blocks wait for each other's flags: they are polled at their own pace here
+- How long blocks wait for each other's flags: cutrace polls them at a pace of its own
   (`radix_sort_iter` of the fourth draw).
-- Which of two equal copies of its code a warp took, and when the operands of stores are read. What
-  calls functions runs in PTX: what the assembler unrolls, hoists or keeps is guessed there.
-- The first run of code: the caches of instructions are empty then.
-- Lines at one slice of L2 that all SMs want at a time (`nearest`), and code that no cache of
-  instructions holds (`myocyte`).
-- Schedulers of an SM whose warps are longer than the others' (`apart<0>`).
-- How long printing takes, but for that of one program (`my_kernel`), which is not counted below.
-- Pages that move: managed memory that the host wrote last.
+- Which of two equal copies of its code a warp ran, and when the operands of stores are read.
+  Kernels with called functions run in PTX, where unrolling, hoisting and kept registers are
+  guessed.
+- The first run of code, with empty instruction caches.
+- Contention of all SMs for lines of one slice of L2 (`nearest`), and code larger than the
+  instruction caches (`myocyte`).
+- An SM's scheduler with longer warps than the others have (`apart<0>`).
+- The time of printing, except that of one program (`my_kernel`), which is not counted below.
+- Migration of pages: managed memory that the host wrote last.
 """
 
 
@@ -175,14 +189,14 @@ def ordered(rows: Sequence[Row]) -> tuple[int, int]:
 
 
 def figures(rows: Sequence[Row]) -> str:
-    """The table of shares, beside what is asked for."""
+    """The table of shares, with their targets."""
     sets = {
         "all": rows,
         "10 us and longer": [row for row in rows if float(row["measured"]) >= 10000],
         **{name: [r for r in rows if r["set"] == name] for name in SETS},
     }
     sets = {name: each for name, each in sets.items() if each}
-    lines = [f"| | asked | {' | '.join(sets)} |", "|---" * (2 + len(sets)) + "|"]
+    lines = [f"| | target | {' | '.join(sets)} |", "|---" * (2 + len(sets)) + "|"]
     lines.append(_line("launches", "300", [str(len(s)) for s in sets.values()]))
     kernels = [str(len({(r["program"], r["kernel"]) for r in s})) for s in sets.values()]
     lines.append(_line("kernels", "100", kernels))
@@ -191,8 +205,8 @@ def figures(rows: Sequence[Row]) -> str:
         ("estimate within 25 %", "67 %", lambda r: 0.75 <= ratio(r) <= 1.25),
         ("estimate within a factor of 2", "95 %", lambda r: 0.5 <= ratio(r) <= 2),
     ]
-    for what, asked, test in tests:
-        lines.append(_line(what, asked, [share(each, test) for each in sets.values()]))
+    for what, target, test in tests:
+        lines.append(_line(what, target, [share(each, test) for each in sets.values()]))
     pairs = [ordered(each) for each in sets.values()]
     orders = [f"{100 * right / every:.0f} % of {every}" if every else "" for right, every in pairs]
     lines.append(_line("order of two variants", "90 %", orders))
@@ -204,13 +218,13 @@ def figures(rows: Sequence[Row]) -> str:
         ("busiest unit, or one within 10 % of it", long, agrees_nearly),
         ("limit by the profiler's rule, above 20 us", long, agrees_by_rule),
     ):
-        told = [f"{share(each, rule)} of {len(each)}" if each else "" for each in sample]
-        lines.append(_line(what, "85 %", told))
+        cells = [f"{share(each, rule)} of {len(each)}" if each else "" for each in sample]
+        lines.append(_line(what, "85 %", cells))
     return "\n".join(lines) + "\n"
 
 
-def _line(what: str, asked: str, cells: Sequence[str]) -> str:
-    return f"| {what} | {asked} | {' | '.join(cells)} |"
+def _line(what: str, target: str, cells: Sequence[str]) -> str:
+    return f"| {what} | {target} | {' | '.join(cells)} |"
 
 
 def table(rows: Sequence[Row]) -> str:
@@ -236,13 +250,13 @@ model as it was: *fresh kernels*, written before they were run (`fresh2*.cu` of
 tests/validate/counters), and *fresh programs* of ArchaeaSoftware/cudahandbook,
 HaoyangChen23/CUDABeaver, manishklach/pmpp-cuda-study, psmarter/PMPP-Learning, puttsk/cuda-tutorial,
 sora5801/cuda-cpp-robotics-projects, Tony-Tan/CUDA_Freshman, small sizes, both at the clocks of the
-chip, of which 59 launches could not be compared: not recorded, not as a whole, or left out since
-the comparison took more memory or time than the machine had. `*_unseen.csv` has every launch as it
-was found then; what was mended after it does not change these figures.
+chip. 59 of their launches could not be compared: not recorded, recorded in part, or left out since
+the comparison took more memory or time than the machine had. `*_unseen.csv` has every launch of
+that comparison; later corrections do not change these figures.
 
-Most are so short that launching is most of their time. Of those that take 10 us and longer half are
-within 25 %, not two thirds as asked, and of those above 20 us most keep no unit 10 % busy. Off by
-more than a factor of 2: three that read the host's memory (`saxpyGPU` twice, `sumArraysGPU`), two
+For most of them launching is most of the time. Of the launches of 10 us and longer half are within
+25 % (target: two thirds), and most of those above 20 us keep no unit 10 % busy. Off by more than a
+factor of 2: three that read the host's memory (`saxpyGPU` twice, `sumArraysGPU`), two
 of a kernel that ran 14 times as many instructions here as on the chip (the only ones with a bound
 above the time), `ellpack` and `matrixMulColKernel`.
 
@@ -254,17 +268,17 @@ DRAWN = """
 Launches of 99 programs of 14 collections (docs/validation.md has them), with sizes that were chosen
 before the first run to take 10 us and more: profiled on 23 November 2026 at the clocks of the chip,
 and compared once, with warps in machine code, at commit d369fa0. `h100_third_draw.csv` has every
-launch as it was found then.
+launch of that comparison.
 
-The estimate is what was asked for, but for a factor of 2 on launches of 10 us and longer. Off by
-more: two that launch kernels themselves (whose time is theirs on the chip), one that reads managed
-memory page by page, two that race or add to one word, scans of one block, one in whose loop the
-chip keeps lanes together that part here, and one that polls a flag with atomics, at its own pace
-here. The last two are the only ones with a bound above the time: it counts atomics that the chip
-does not run. The busiest unit is not what was asked for: between SM and L1 in products of matrices,
-where issue slots were counted in PTX then, and between L2 and memory in streams, which are within
-10 % of each other. With issue and pipes of the machine code, which came after it, 58 of 73 are
-right (46 before), and as many launches are within 25 % but two.
+The estimate meets its targets, except the factor of 2 on launches of 10 us and longer. Off by more:
+two that launch kernels themselves (the chip counts the time of these, too), one that reads managed
+memory page by page, two that race or add to one word, scans of one block, one with a loop in which
+the chip keeps lanes together that diverge in cutrace, and one that polls a flag with atomics, in
+cutrace at a pace of its own. The last two are the only ones with a bound above the time: it counts
+atomics that the chip does not run. The busiest unit misses its target: it is confused between SM
+and L1 in products of matrices, where issue slots were then counted in PTX, and between L2 and
+memory in streams, which are within 10 % of each other. With issue and pipes of the machine code,
+added later, 58 of 73 are right (46 before), and two launches fewer are within 25 %.
 
 """
 
@@ -273,25 +287,25 @@ FOURTH = """
 
 Launches of 82 programs of 13 collections (docs/validation.md), sizes chosen before the first run:
 profiled on an H200 on 24 November 2026 at the clocks of the chip, and compared once, at commit
-7e74560. `h200_fourth_draw.csv` has every launch as it was found then.
+7e74560. `h200_fourth_draw.csv` has every launch of that comparison.
 
-The estimate is what was asked for; of launches of 10 us and longer 48 of 51 are within a factor of
+The estimate meets its targets; of the launches of 10 us and longer 48 of 51 are within a factor of
 2. The others: adds by compare and swap to one word, 7 times as long on the chip; a sort in one
-kernel whose blocks poll flags, at their own pace here, the only one with a bound above its time;
-and a loop that ran once here where it runs 64 times. The first and the last were mended since, as
-was the bound, and kernels that add up in global memory: so counted, 47 of these 51 are within 25 %
-and 50 within a factor of 2, of all 147 launches 94 % and 97 %.
+kernel whose blocks poll flags, in cutrace at a pace of their own, the only one with a bound above
+its time; and a loop counted once that runs 64 times. The first and the last have been corrected
+since, with the bound and kernels that add up in global memory: with these corrections 47 of the 51
+are within 25 % and 50 within a factor of 2, and of all 147 launches 94 % and 97 %.
 
 """
 
 REDUCTIONS = """
 ## Seven reductions on a GeForce 8800 GTX
 
-What a founding document has of times: 2^22 ints added up in seven ways (M. Harris, Optimizing
-Parallel Reduction in CUDA, 2007). Beside them the bounds of the gallery's kernels, all launches
-until one number is left (`scripts/measure/founding_times.py`). Latencies of compute capability 1.0
-were not measured: there is no estimate. The order is right, no bound is above its time, and the
-last kernel's is that of the memory, 86.4 GB/s, of which it was measured to use 73 %.
+The times of a founding document: 2^22 ints added up in seven ways (M. Harris, Optimizing Parallel
+Reduction in CUDA, 2007), and the bounds of the gallery's kernels, for all launches until one number
+is left (`scripts/measure/founding_times.py`). There is no estimate, since latencies of compute
+capability 1.0 were not measured. The order is right, and no bound is above its time. The last
+kernel is limited by memory, 86.4 GB/s, of which it was measured to use 73 %.
 
 | kernel | measured, ms | bound, ms | of the time | limit |
 |---|---|---|---|---|
@@ -305,7 +319,7 @@ def reductions() -> list[Row]:
 
 
 def reduction_table() -> str:
-    """What a document measured, beside the bounds."""
+    """The measured times of a document, and the bounds."""
     lines = [
         f"| `{row['kernel']}` | {row['measured_ms']} | {row['bound_ms']} |"
         f" {100 * float(row['bound_ms']) / float(row['measured_ms']):.0f} % | {row['limit']} |\n"
