@@ -1,4 +1,4 @@
-"""`cutrace info`: what is in a trace, and whether it is sound."""
+"""`cutrace info`: the contents of a trace, and whether it is intact."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated

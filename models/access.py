@@ -1,14 +1,14 @@
-"""Access: what a memory instruction asks for, whatever the device makes of it.
+"""Access: the bytes that memory instructions request, on every device the same.
 
-What the hardware does: nothing here is hardware. Every device is asked the same, so these counts
-are the yardstick beside which the others stand.
+What the hardware does: nothing here is hardware. These counts do not depend on the device, and are
+the reference for the others.
 
 What is modelled: `requests` is 1 for each warp instruction, `lanes` its active lanes,
-`bytes_asked` lanes times bytes a lane (more than once for a byte that several lanes want),
-`bytes_distinct` the bytes that at least one lane wants, over the whole warp.
+`bytes_asked` lanes times bytes a lane (more than once for a byte that several lanes request),
+`bytes_distinct` the bytes that at least one lane requests, over the whole warp.
 
-What is not: an instruction whose lanes lie more than 2 GiB apart has several rows in the trace,
-and counts once for each.
+What is not: an instruction whose lanes are more than 2 GiB apart has several rows in the trace, and
+counts once for each.
 
 Source: the trace itself (`traces/schema.py`).
 """

@@ -1,4 +1,4 @@
-"""Cache: which sectors are found, which are fetched, and what goes to the next stage.
+"""Cache: sectors found, sectors fetched, and the requests to the next stage.
 
 What the hardware does. A cache keeps lines, each with a tag and some sectors. A load that finds its
 line and its sectors is a hit. A missing sector is fetched, in portions of `fetch` bytes; a missing
@@ -22,14 +22,14 @@ What is modelled, by what the device's TOML says of each unit:
 `serves` are the state spaces that are looked up, `operators` the cache operators of global loads
 (none: all); everything else goes on to the next stage. `reads` and `read_hits`, `writes` and
 `write_hits` are the sectors looked up and found, `fills` those fetched, and `write_backs` those
-written because their line had to go. A cache that `wavers` takes the line unused for longest or the
-one after it, as it comes. Neighbouring lines lie in neighbouring sets, and each round of
-all sets begins somewhere else: no stride of a power of two fills a few sets only.
+written because their line was replaced. A cache that `wavers` replaces the line unused for longest
+or the one after it, at random. Neighbouring lines are in neighbouring sets, and each round of all
+sets begins at another set: no stride of a power of two fills a few sets only.
 
 What is not: time. A load whose sector is still on its way is a hit, as on the chip that was
 measured, but two SMs that ask L2 for one sector at once ask twice. The order of warps is
-`models/replay/schedule`'s. What waits to be written when a launch ends is not counted, and no
-launch finds what an earlier one left.
+`models/replay/schedule`'s. Sectors not yet written back when a launch ends are not counted, and
+every launch begins with empty caches.
 
 Source: CUDA C Programming Guide 7.5, G.3 to G.5; Nsight Compute 2022.3 Profiling Guide;
 docs/validation.md for stores and atomics in L1, portions of 64 bytes, and sizes on 9.0.

@@ -1,10 +1,10 @@
 """Memory: bytes that the caches read from the device's memory and write to it.
 
-What the hardware does. Memory is read and written in bursts; what a burst brings beyond what was
-asked for is the caches' to ask for or not.
+What the hardware does. Memory is read and written in bursts; whether the rest of a burst is used is
+decided by the caches.
 
-What is modelled: `bytes_read` and `bytes_written`, as the last cache asks (a device without one:
-as the coalescer does). An atomic that no cache does for it reads and writes.
+What is modelled: `bytes_read` and `bytes_written`, as the last cache requests them (without a
+cache: as the coalescer does). An atomic that no cache executes reads and writes.
 
 What is not: pages, banks, refresh, error correction; parameters and code, which a launch reads too.
 

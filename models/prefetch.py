@@ -1,16 +1,16 @@
-"""Prefetch: stream buffers behind a cache, which fetch what comes next before it is asked for.
+"""Prefetch: stream buffers behind a cache, which fetch the next blocks ahead of their use.
 
 What the hardware does. No NVIDIA device is known to have this unit; it is here for studies. Behind
-a cache stand `buffers` of blocks. A miss of the cache that no buffer has begins a stream in the one
-unused for longest: the `depth` blocks behind it are fetched. What a buffer has need not be fetched
-again, and the stream goes on from there.
+a cache there are `buffers` of blocks. A miss of the cache that no buffer holds begins a stream in
+the buffer unused for longest: the next `depth` blocks are fetched. A block in a buffer is not
+fetched again, and the stream goes on from there.
 
-What is modelled: `reads`, the loads that come, `read_hits`, those that a buffer has, and
+What is modelled: `reads`, the incoming loads, `read_hits`, those found in a buffer, and
 `prefetches`, blocks that were fetched ahead, which go on as loads of their own. `block` is a power
 of two: a sector, or a line, of which a miss fetches the sector alone. A stream stays within `page`
 bytes. 0 buffers pass everything on.
 
-What is not: time. What was fetched ahead is there at once. A store changes nothing.
+What is not: time. Blocks fetched ahead arrive at once. A store changes nothing.
 
 Source: Jouppi, "Improving Direct-Mapped Cache Performance by the Addition of a Small
 Fully-Associative Cache and Prefetch Buffers", ISCA 1990, section 4; as there 4.2, any of the blocks

@@ -1,18 +1,18 @@
-"""Reuse: how many lines are used between two uses of one, and what caches of all sizes miss.
+"""Reuse: the lines used between two uses of one line, and the misses of caches of all sizes.
 
-What the hardware does: nothing here is hardware. It is what loads would find in caches that replace
-the line unused for longest, one for each of `sizes`, all in one pass: such a cache of C lines hits
+What the hardware does: nothing here is hardware. The misses are those of caches that replace the
+line unused for longest, one for each of `sizes`, all in one pass: such a cache of C lines hits
 exactly where fewer than C other lines were used since (Mattson, Gecsei, Slutz and Traiger 1970). A
 cache of several sets is as many small ones.
 
-What is modelled: `accesses`, the sectors that loads ask for; `cold`, those that their unit had not
-had before; and `misses_N` of a cache of N bytes, for each size. `histogram` has how far away each
-was, in lines. `serves`, `operators`, `store`, `local_store` and `fetch` are as a
-cache's: a store that stays uses its line, and what it covers whole is found later.
+What is modelled: `accesses`, the sectors that loads request; `cold`, those that their unit had not
+had before; and `misses_N` of a cache of N bytes, for each size. `histogram` has the distance of
+each, in lines. `serves`, `operators`, `store`, `local_store` and `fetch` are as in a cache: a store
+that stays uses its line, and sectors that it covers whole are found later.
 
-One line in `sampled` is looked at, chosen by a hash of its number; counts and distances are
-so many times as large (SHARDS: Waldspurger, Park, Garthwaite and Ahmad, FAST 2015). Those sampled
-are shared out to SHARES histograms, which say how far chance may lead.
+One line in `sampled` is followed, chosen by a hash of its number; counts and distances are
+multiplied by `sampled` (SHARDS: Waldspurger, Park, Garthwaite and Ahmad, FAST 2015). The sampled
+lines are divided into SHARES histograms, whose differences give the error of sampling.
 
 What is not: a sector that several stores cover in pieces is not found; a line that a store evicts,
 or an atomic passes by, counts as used.

@@ -1,20 +1,20 @@
 """Intervals: confidence intervals for the counters of a launch, from a sample of its blocks.
 
 The blocks drawn from the inside of a grid are divided into groups that are each spread over it, and
-a counter is computed again with one group left out at a time (the jackknife): what it changes by
-says what that group alone would have made of it. From these values follow
+a counter is computed again with one group left out at a time (the jackknife): the change gives the
+value of that group alone. From these values follow
 
-- Student's interval of 95 %, narrower by the part of the grid that was seen, and
-- an allowance on each side for what was not drawn. Block counts of irregular kernels have heavy
-  tails: a few blocks do much of the work, and a sample without them looks more alike than the grid
-  is. Student's interval alone then covers the truth in 70 to 85 of 100 samples. The allowance is
-  TAIL times the distance from the middle value to the farthest, divided by the number of groups:
-  for a tail as that of a Pareto distribution with exponent a, what lies beyond the largest of n
-  draws is on average the largest times a / (a - 1), seen once in n. Of 100
-  samples of one block in a hundred of a skewed sparse product 97 then covered every counter.
+- Student's interval of 95 %, narrower by the part of the grid that was sampled, and
+- an allowance on each side for blocks that were not drawn. Block counts of irregular kernels have
+  heavy tails: a few blocks do much of the work, and a sample without them looks more alike than the
+  grid is. Student's interval alone then covers the truth in 70 to 85 of 100 samples. The allowance
+  is TAIL times the distance from the middle value to the farthest, divided by the number of groups:
+  for the tail of a Pareto distribution with exponent a, values beyond the largest of n draws are on
+  average the largest times a / (a - 1), and occur once in n. Of 100 samples of one block in a
+  hundred of a skewed sparse product 97 then covered every counter.
 
-What all blocks of a sample have in common is taken to hold for all blocks of the grid, and a block
-at its ends for those that it was drawn from.
+A property common to all blocks of a sample is assumed for all blocks of the grid, and a block at an
+end of the grid represents the blocks that it was drawn from.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,8 +1,8 @@
 """The roofline: how fast a kernel can be, by what it computes for each byte that it moves.
 
-A device whose memory gives so many bytes a second lets a kernel do at most bytes a second times
-operations a byte; where that is more than its cores can do, the kernel is bound by computing.
-Bytes are those that the coalescer moves: what caches keep from memory is not subtracted.
+A kernel does at most as many operations a second as the memory's bytes a second times the kernel's
+operations a byte; where that is more than the cores can do, the kernel is bound by computing. Bytes
+are those that the coalescer moves: hits of caches are not subtracted.
 
 Source: textbook chapter on CUDA memories (200 GB/s and one operation for each word of 4 bytes give
 50 GFLOPS).

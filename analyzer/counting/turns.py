@@ -3,11 +3,11 @@
 Atomics on one address take effect in turns. Each lane of a warp takes its own, as an H200 does
 (models/devices/measured/sm_90.csv: 32 lanes take 32 times as long as one), unless the assembler
 lets one lane work for all, or the chip counts them. A sector of other addresses takes a turn, too,
-at the slice of the second level that has it: 512 bytes in a row have the same slice, by the rates
-at which so many words were added to (the same file, red_u32_random and red_u32_lane).
+at the slice of L2 that has it: 512 consecutive bytes have the same slice, by the measured rates of
+adds to as many words (the same file, red_u32_random and red_u32_lane).
 
-How often an atomic runs in a loop that waits for other threads is a matter of time: of those each
-lane counts once for an address, and the tries of compare and swap, and of exchange, apart.
+The number of atomics in a loop that waits for other threads depends on time: each lane counts once
+for an address, and tries of compare and swap, and of exchange, are counted apart.
 """
 
 import numpy as np

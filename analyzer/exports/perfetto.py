@@ -1,8 +1,8 @@
-"""Perfetto: blocks as slices on the places of SMs, as ui.perfetto.dev and chrome://tracing show.
+"""Perfetto: blocks as slices on the slots of SMs, as ui.perfetto.dev and chrome://tracing show.
 
-A launch is a process, a place for a block on an SM a thread, a block a slice. A trace has no time:
-a microsecond stands for an instruction of the block's longest warp. Blocks that an SM holds at once
-are those of a wave, and a wave begins when the one before has ended, as the replay has it.
+A launch is a process, a slot for a block on an SM a thread, a block a slice. A trace has no time: a
+microsecond is one instruction of the block's longest warp. Blocks resident on an SM at once are
+those of a wave, and a wave begins when the one before has ended, as in the replay.
 
 Source: Trace Event Format; docs/getting-started/other-formats.md of github.com/google/perfetto.
 """

@@ -1,11 +1,12 @@
 """The exports: files of this folder, and entry points of `cutrace.exporters`.
 
-A file is called as `--to` calls its format, and has two things; an entry point names such a module:
+A file has the name of its format in `--to`, and defines two things; an entry point names such a
+module:
 
-    DEVICE: str                      # which device is asked where none is named; empty: none is
+    DEVICE: str                      # the device by default; empty: the format needs none
     def write(trace: Trace, out: Path | None, options: ReplayOptions) -> str
 
-`write` returns the text that is printed: the export itself, or where it lies.
+`write` returns the text that is printed: the export itself, or its path.
 """
 
 from importlib import import_module

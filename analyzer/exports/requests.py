@@ -1,9 +1,9 @@
-"""Requests: what reaches the caches of each SM, a row a request, in the order of the schedule.
+"""Requests to the caches of each SM, a row a request, in the order of the schedule.
 
-Columns: `launch`; `sm`; `order`, the request's number on its SM; `address` and `bytes` of what is
-asked for, a sector, line or segment as the device has it; `space` and `op`; `pc` of the instruction
-and the `array` that holds the address, empty for none. Constant and local memory lie where caches
-see them, apart from global memory. `-o NAME.parquet` writes Parquet, anything else CSV.
+Columns: `launch`; `sm`; `order`, the request's number on its SM; `address` and `bytes` of the
+requested sector, line or segment, by the device; `space` and `op`; `pc` of the instruction and the
+`array` that holds the address, empty for none. Constant and local memory have addresses of their
+own, apart from global memory. `-o NAME.parquet` writes Parquet, anything else CSV.
 """
 
 import io

@@ -1,8 +1,8 @@
 """Bank conflicts in shared memory, and the row padding that removes them.
 
-The padding is tried: the launch is replayed with the array's rows so many elements longer, rows as
-the array's accesses show them, or of as many words as there are banks. Where the trace knows of no
-array there, the worst access alone is asked again.
+The padding is tried: the launch is replayed with longer rows of the array. The length of a row is
+inferred from the array's accesses, or is the number of banks in words. Where the trace has no array
+at the addresses, the worst access alone is coalesced again.
 """
 
 from collections import Counter

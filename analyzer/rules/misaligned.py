@@ -1,10 +1,10 @@
 """Misaligned accesses: neighbouring words that begin off a boundary, a transaction more a request.
 
 Both cures are tried: longer rows, so that each begins at a boundary, and another base, so that the
-element with which warps begin lies at one. An array of one dimension may have rows too: as long as
-a number that the kernel takes, or as the places show where its blocks begin. Where neither helps a
-stencil on 1.0 and 1.1, a texture is tried. Where nothing helps (rows that begin anywhere), nothing
-is said.
+first element of a warp is at one. An array of one dimension may have rows too: their length is an
+argument of the kernel, or follows from the addresses at which its blocks begin. Where neither helps
+a stencil on 1.0 and 1.1, a texture is tried. Where nothing helps (rows that begin anywhere), there
+is no finding.
 """
 
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,7 @@
-"""Drawings as files: SVG as it is, PNG and PDF as a browser of this machine draws it.
+"""Drawings as files: SVG unchanged, PNG and PDF as drawn by a browser of this machine.
 
-A browser is asked, since the drawings take their colours from style sheets; nothing is loaded from
-a network. Any of Chromium, Chrome and Edge will do, or what $CUTRACE_BROWSER names.
+A browser draws them, since their colours come from style sheets; nothing is loaded from a network.
+Any of Chromium, Chrome and Edge will do, or the one that $CUTRACE_BROWSER names.
 """
 
 import os

@@ -1,8 +1,8 @@
 """The picture of one access on a device: transactions, words or constants, with their lanes.
 
-Pieces come from the device's own model, asked about one request at a time: the transactions of the
-coalescer, the words that lie in each bank, the distinct constants. A user's own model, of which
-nothing but its integers is known, has a picture without pieces.
+Pieces come from the device's own model, which counts one request at a time: the transactions of the
+coalescer, the words of each bank, the distinct constants. A user's own model gives integers alone:
+its picture has no pieces.
 """
 
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,7 @@
 """Questions about the gallery: a counter of a launch on a device, and the arithmetic behind it.
 
-They are read from a family's `expected.toml`, where each integer has its arithmetic beside it, so
-that what a lesson asks is what the tests hold the models to.
+They are read from a family's `expected.toml`, which has the arithmetic of each integer: lessons and
+the tests of the models use the same values.
 """
 
 import re

@@ -1,7 +1,7 @@
-"""Occupancy: how many blocks an SM holds at once, and what keeps it from holding more.
+"""Occupancy: the number of blocks resident on an SM at once, and the resource that limits it.
 
-What the hardware does. An SM has room for so many blocks, warps, registers, bytes of shared memory
-and (from 9.0 on) named barriers; a block is admitted when all of them suffice.
+What the hardware does. An SM has a limited number of blocks, warps, registers, bytes of shared
+memory and (from 9.0 on) named barriers; a block is admitted when all of them suffice.
 
 What is modelled. NVIDIA's three calculators:
 
@@ -9,14 +9,13 @@ What is modelled. NVIDIA's three calculators:
   its registers to 256 (1.0, 1.1) or 512 (1.2, 1.3).
 - `spreadsheet` (2.x): registers are given to a warp, rounded up to 64; the warps that the register
   file feeds are rounded down to an even number.
-- `header` (3.x on): registers are given to a warp, rounded up to 256, and lie in 4 partitions (2
-  on 6.0) of which each must hold its warps. A launch is refused if its warps, rounded up to a
+- `header` (3.x on): registers are given to a warp, rounded up to 256, in one of 4 partitions (2 on
+  6.0), each of which must hold its warps. A launch is refused if its warps, rounded up to a
   multiple of 4, need more registers than a block may have.
 
-A launch takes its registers from what the assembler made of it for the nearest architecture that
-the trace knows: the same, else the newest older one, else the oldest (sm_50 for devices before
-5.0); no fewer than 16 from 7.0 on. On 1.x the kernel's parameters and 16 bytes more lie in the
-block's shared memory.
+A launch has the registers of its machine code for the nearest architecture in the trace: the same,
+else the newest older one, else the oldest (sm_50 for devices before 5.0); no fewer than 16 from 7.0
+on. On 1.x the kernel's parameters and 16 bytes more are in the block's shared memory.
 
 What is not: achieved occupancy, which needs time; partitioned global caching of 5.2 and 6.1.
 

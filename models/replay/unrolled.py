@@ -6,11 +6,11 @@ shared memory, and no adds of one half anywhere: ptxas makes loops of them, `spu
 compares and swaps a word of 4 bytes in every turn.
 
 What is modelled. `LaunchTrace`s whose rows are the loads and atomics of a warp alone, turn by turn
-(`rows/retries.py`): every reader takes them for recorded ones. The loads belong to instructions
+(`rows/retries.py`): every reader can read them. The loads belong to instructions
 behind the kernel's last one, which no warp's path names; `fold` gives their counts to the atomics.
 
-What is not. Other warps that want the same words at the same time; branches and arithmetic of the
-loop; what a generic address costs beside it (a wavefront of shared memory for the loop).
+What is not. Other warps that contend for the same words; branches and arithmetic of the loop; the
+cost of a generic address (a wavefront of shared memory for the loop).
 
 Source: what ptxas 12.9 makes for 7.0 to 12.0; `tests/validate/test_retries.py`.
 """

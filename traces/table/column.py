@@ -1,6 +1,6 @@
 """NumPy columns as Arrow record batches, and back.
 
-Nothing is copied where the dtype is the schema's, and what is written never wraps.
+Columns of the schema's dtype are not copied, and values out of its range are refused, not wrapped.
 """
 
 from collections.abc import Sequence

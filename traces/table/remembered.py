@@ -1,4 +1,4 @@
-"""Answers about a table, kept until they are asked for again: launches of a kernel share it."""
+"""Results computed from a table, kept for further use: launches of a kernel share the table."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping, Sequence

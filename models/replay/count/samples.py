@@ -1,6 +1,6 @@
 """Counting texture samples: each row of texels through the texture stages of every device.
 
-Samples rarely repeat, so each row is asked about; devices with like stages share the answers.
+Samples rarely repeat, so models see each row; devices with equal stages share the counts.
 """
 
 from collections.abc import Sequence

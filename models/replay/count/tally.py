@@ -1,8 +1,8 @@
 """Tally: the distinct rows of a launch, and how often each occurred, for all devices at once.
 
-The answer of a model without state depends on what the instruction does, the pattern, and the base
-modulo a period. There are a handful of these in a regular kernel, however many rows: so rows are
-numbered by the distinct ones and counted, and models are asked about each distinct row once.
+The counts of a model without state depend on the kind of the instruction, the pattern, and the base
+modulo a period. A regular kernel has a handful of such combinations, however many rows: so rows are
+numbered by the distinct ones and counted, and models count each distinct row once.
 """
 
 from collections.abc import Sequence

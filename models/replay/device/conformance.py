@@ -1,7 +1,7 @@
-"""Conformance: whether a model keeps the contract of `seam.py`, whatever it counts.
+"""Conformance: tests of a model for the contract of `seam.py`.
 
-The model is asked about random rows in one batch. Its answers must not depend on what replay may do
-otherwise: on the size of batches, on the order of rows and their base addresses (of a model with a
+The model counts random rows in one batch. Its counts must not depend on how replay may arrange the
+same rows: on the size of batches, on the order of rows and their base addresses (of a model with a
 period), on other instances, on the units that it serves at once, or on the numbers of kinds.
 """
 

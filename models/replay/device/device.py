@@ -1,8 +1,8 @@
 """Devices: a TOML of sizes, limits and stages, read strictly.
 
 A file has `name`, `capability`, `aliases`, perhaps `counters`, and the tables `[chip]`, `[limits]`,
-`[rates]` and `[stage.NAME]`; with `base`, the name of another device, it says only what is its own
-(`layers.py`). Every number in the files of `models/devices/` has its source beside it.
+`[rates]` and `[stage.NAME]`; with `base`, the name of another device, it has the differing values
+only (`layers.py`). Every number in the files of `models/devices/` has a comment with its source.
 """
 
 import re

@@ -1,6 +1,6 @@
 """Layers: a device's file, the file that it names as its `base`, and so on, joined into one.
 
-A file with a base says only what is its own. Keys of `[chip]`, `[limits]` and a stage take the
+A file with a base has the differing values only. Keys of `[chip]`, `[limits]` and a stage take the
 place of the base's one by one; a stage that names its `model` takes the place of the base's stage
 as a whole. `capability` is inherited, `name` and `aliases` are not. What a user sets for one run
 is one more layer on top.

@@ -1,4 +1,4 @@
-"""Schedule: in what order the SMs of a chip make the accesses of a launch.
+"""Schedule: the order in which the SMs of a chip make the accesses of a launch.
 
 A trace has the order within each warp and no other. Here every SM holds as many blocks as fit, and
 when all of them have ended takes its next: a *wave*. Warps of a wave pass the barriers of their
@@ -10,7 +10,7 @@ blocks together; between two of them
 - `greedy-oldest`: on each SM the oldest warp runs until it comes to a barrier or its end, then the
   next; the oldest block first. SMs take turns, an access each.
 
-What is not. Latency: on the chip a warp that waits for memory lets others run, so the truth lies
+What is not. Latency: on the chip a warp that waits for memory lets others run, so the truth is
 between the two. Blocks do not wait for one another's end: they are replaced one by one. Where
 barriers are for some warps only (`Intervals.refusal`), warps are ordered as if there were none.
 """

@@ -1,10 +1,10 @@
 """Layout: the addresses of a launch's arrays with some of them padded or realigned.
 
-Which addresses move. In an array with rows of R bytes, padded by P, the byte at offset i goes to
-i + i // R * P, and the array takes P bytes more for each row begun. An array that is aligned anew
-moves up to the next such address. What lies behind in the same state space moves up by what was
-added, rounded up so that it keeps its alignment: to 256 bytes in global memory, where allocations
-begin at multiples of that, to 16 in shared memory, the most that an element needs.
+In an array with rows of R bytes, padded by P, the byte at offset i goes to i + i // R * P, and the
+array takes P bytes more for each row begun. An array that is aligned anew moves up to the next such
+address. Arrays behind it in the same state space move up by the added bytes, rounded up so that
+they keep their alignment: to 256 bytes in global memory, where allocations begin at multiples of
+that, to 16 in shared memory, the most that an element needs.
 """
 
 from collections.abc import Mapping, Sequence

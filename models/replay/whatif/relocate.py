@@ -1,8 +1,8 @@
 """Relocation: a launch's trace with its arrays at other addresses or with longer rows.
 
-Every reader of traces takes it for one. Rows keep everything but base and pattern: where an access
-lies inside one array, its pattern depends on the place in the array's row at which it begins, and
-is made once for each; the few accesses that reach over several arrays are made row by row.
+Every reader of traces can read it. Rows keep everything but base and pattern: the pattern of an
+access inside one array depends on its position in the array's row, and is made once for each
+position; the few accesses that reach over several arrays are made row by row.
 """
 
 from collections.abc import Iterator, Sequence
