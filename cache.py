@@ -25,7 +25,7 @@ tens of thousands of files takes longer than making most of what is in them."""
 
 
 def key_of(*parts: str | bytes) -> str:
-    """A name for what is made of these."""
+    """A name for the result made of these."""
     digest = _HASH()
     for part in parts:
         data = part.encode() if isinstance(part, str) else part
@@ -90,7 +90,7 @@ _TOLD: set[str] = set()
 
 
 def _tell(what: str) -> None:
-    """Say on stderr what is wrong with the cache, the first time in a process."""
+    """Report an error of the cache on stderr, the first time in a process."""
     if not _TOLD:
         print(f"cutrace: {what}", file=sys.stderr)
     _TOLD.add(what)

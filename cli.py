@@ -103,7 +103,7 @@ def _interrupted() -> int:
 
 
 def _pipe_closed() -> int:
-    """Give Python a place to flush what is left, so that it does not complain on its way out."""
+    """Give Python a place to flush its buffers, so that it does not complain on its way out."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return PIPE_CLOSED
 

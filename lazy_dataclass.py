@@ -59,7 +59,7 @@ _UNSET = _Unset()
 
 
 def _write_init(cls: type, is_frozen: bool) -> Any:
-    """Compile what sets the fields of a class to what it is given, or to their defaults."""
+    """Compile the function that sets a class's fields to its arguments, or to their defaults."""
     places: dict[str, Any] = {"_unset": _UNSET, "_set": object.__setattr__}
     given, named = ["self"], list[str]()
     lines: list[str] = []

@@ -51,7 +51,7 @@ def check_keys(table: Iterable[str], known: Iterable[str], where: str) -> None:
 
 @dataclass(slots=True)
 class Where:
-    """The file that is to blame for what is wrong with a table.
+    """The file that errors of a table name.
 
     `table` is how a message calls it, `begun` the file that it begins in, `ended` the last one that
     says anything in it. `files` names the file of each key.

@@ -31,7 +31,7 @@ def take_as_given(command: Any) -> None:
 
 
 def _take(parameter: Any, kind: Any, checked: Any, context: Any, value: Any) -> Any:
-    """Return a value as typer would; what is missing, or needs a check, is left to typer."""
+    """Return a value as typer would; values missing or in need of a check are left to typer."""
     if value is None and not parameter.required:
         plain: Any = () if parameter.multiple or parameter.nargs == -1 else None
     elif kind in _PLAIN and isinstance(value, str):

@@ -93,7 +93,7 @@ def _spans(launches: "Sequence[LaunchTrace]") -> str:
 
 
 def launch_rows(trace: "LaunchTrace") -> Pairs:
-    """One launch: the kernel, what it could reach, what the assembler said, the tables' rows."""
+    """One launch: the kernel, the arrays in reach, the assembler's facts, the tables' rows."""
     from ..analyzer.text.kept_text import kept_text
     from ..analyzer.text.launch_text import launch_text, ranges_text
     from ..traces.outside import outside_text

@@ -78,7 +78,7 @@ def command(
         str, _option("--nvcc-flags", metavar="FLAGS", help="More options for nvcc, in quotes.")
     ] = "",
 ) -> str | int:
-    """Run a kernel, or a whole program, and write the trace of what it launches."""
+    """Run a kernel, or a whole program, and write the trace of its launches."""
     words = program_of(ctx)
     name = str(sources[0]) if sources else ""
     if script := script_command(sources or [], words):

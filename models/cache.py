@@ -218,7 +218,7 @@ class Cache:
         return *fixed, self._sets, *most[0], *most[1], *chosen
 
     def _share(self, many: int) -> tuple[int, int]:
-        """Return how many lines of each set so many bytes are, and how many are left over."""
+        """Return how many lines of each set hold a number of bytes, and how many are left over."""
         return divmod(many // self.line, self._sets) if many else (self._ways, 0)
 
     def step(self, batch: Batch) -> Step:
@@ -293,7 +293,7 @@ class Cache:
     def _serve_rows(
         self, compiled: Any, pool: Pool, rows: Columns, requests: int, kinds: Kinds, counts: Ints
     ) -> Columns:
-        """Serve and count rows, and return what is passed on, in their order."""
+        """Serve and count rows, and return the requests passed on, in their order."""
         longest = int(np.diff(pool.first).max(initial=0))
         *made, bases = np.empty((7, longest), np.int64)
         near = *np.empty((3, max(BLOCK, longest)), np.int64), *np.empty((3, SLOTS), np.int64)
@@ -315,7 +315,7 @@ class Cache:
     def _serve(
         self, compiled: ModuleType | None, requests: Columns, kinds: Kinds, counts: Ints
     ) -> Columns:
-        """Serve a slice: count it, and return what is passed on: address, kind and row."""
+        """Serve and count a slice; return the requests passed on: address, kind and row."""
         change = as_list if compiled is None else as_array
         self._state = tuple(map(change, self._state))
         self._make_room(len(requests[0]), 1 + int(requests[3].max()))
@@ -333,7 +333,7 @@ class Cache:
         return address, kind, row
 
     def _make_room(self, requests: int, units: int) -> None:
-        """Have sets for so many units, and lines for as many new sets as there can be.
+        """Allocate sets for `units` units, and lines for as many new sets as there can be.
 
         An array has lines for all: what is not used of it takes no memory.
         """
@@ -360,7 +360,7 @@ class Cache:
         return (act if chosen or act != plain.READ else plain.PASS), policy
 
     def _tell(self, kinds: tuple[Kind, ...]) -> tuple[Kinds, tuple[Kind, ...]]:
-        """Return kinds as `cache_lines.py` wants them, and those of what is passed on."""
+        """Return kinds as `cache_lines.py` takes them, and those of requests passed on."""
         if kinds is self._told[0]:
             return self._told[1:]  # type: ignore[no-any-return]
         onward: dict[Kind, int] = {}

@@ -77,7 +77,7 @@ class Lrc:
         return Step({"joined": counts}, one_lane(batch.kinds, kind, address, row))
 
     def _make_room(self, units: int) -> None:
-        """Have room for what so many units read."""
+        """Allocate the reads of several units."""
         self._turns = extend(self._turns, units, 0)
         many = len(self._turns)
         self._heads = extend(self._heads, many * recent.BUCKETS, 0)

@@ -139,7 +139,7 @@ class Reuse:
         return int(self._head[plain.NUMBERED]) * self.sampled
 
     def misses(self, lines: int) -> Ints:
-        """Return of each share how many sectors so many lines (of each set) have no room for."""
+        """Return for each share the sectors that miss with a number of lines (of each set)."""
         far = self.histogram[:, 1 + -(-lines // self.sampled) :]
         missed: Ints = self.sampled * (self.histogram[:, 0] + far.sum(axis=1))
         return missed
@@ -150,7 +150,7 @@ class Reuse:
         return -(-lines // self.sampled)
 
     def _does(self, kind: Kind) -> tuple[int, int]:
-        """Return the bytes of a kind, and what it does here."""
+        """Return the bytes of a kind, and its effect here."""
         size = kind.filled or kind.width
         is_load = kind.access == "load"
         if kind.space not in self.serves:
@@ -189,7 +189,7 @@ class Reuse:
         loops.measure(told, kinds, state, shape, 1.0 / self.sets, (rooms, counts, flat))
 
     def _make_room(self, loops: Any, many: int, units: int) -> None:
-        """Have room for so many more requests, of so many units."""
+        """Allocate for a number of further requests, of a number of units."""
         known, used, filled = map(int, self._head)
         size, stacks = known + many + 1, units * self.sets
         turns, worst = self._lines
@@ -224,7 +224,7 @@ def _empty(many: int) -> tuple[Ints, ...]:
 
 
 def _larger(values: Ints, size: int, used: int) -> Ints:
-    """Return an array with what is used of it; of the rest, nothing is touched."""
+    """Return a larger array with the used part copied; the rest is not touched."""
     if len(values) >= size:
         return values
     larger = np.zeros(2 * size, np.int64)

@@ -126,7 +126,7 @@ def check_arrays(launch: Launch) -> Iterator[str]:
 
 
 def check_kept(launch: Launch) -> Iterator[str]:
-    """Ranges go upwards, and the blocks of a sample stand for all."""
+    """Ranges go upwards, and the blocks of a sample represent all."""
     kept = launch.kept
     for first, last in (*kept.blocks, *kept.warps):
         if not 0 <= first <= last:

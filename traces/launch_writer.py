@@ -157,7 +157,7 @@ class LaunchWriter:
         return f"launch {self.number}: {name}"
 
     def close(self) -> None:
-        """Have written what is held; the launch is whole unless the background meets an error."""
+        """Write the held rows; the launch is whole unless the background meets an error."""
         self._background.ask(partial(_put, self._limit, self._shelf, self.number, self._files))
         self._end(whole=True)
 

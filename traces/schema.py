@@ -276,7 +276,7 @@ Range: TypeAlias = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Blocks that stand for all of a grid: block i for `weights[i]` blocks, itself among them.
+    """Blocks that represent a grid: block i represents `weights[i]` of them, itself included.
 
     Each was drawn from as many, all equally likely. `ends` are those of them that lie at the grid's
     ends and stand for what lies there. `all_ran` says why the other blocks were run too, though

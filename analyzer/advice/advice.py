@@ -367,7 +367,7 @@ def _render_alike(
 
 
 def gain_text(finding: Finding, launch: LaunchProfile) -> str:
-    """`up to 30 us of 34.3 us`; empty where what is found does not limit the launch."""
+    """`up to 30 us of 34.3 us`; empty where the finding does not limit the launch."""
     if not launch.bounds or finding.gain < WORTH * launch.bounds[0].ns:
         return ""
     return f"up to {time_text(finding.gain)} of {time_text(launch.bounds[0].ns)}"

@@ -228,7 +228,7 @@ def _evaluate(limit: Limit, row: Mapping[str, Value]) -> Value:
 
 
 def _costliest(limit: Limit, launch: LaunchProfile) -> Place | None:
-    """The line with most of what is limited; where that is a ratio, of the bytes that move."""
+    """The line with the largest value of the limited counter; for a ratio, most bytes moved."""
     names: Sequence[str] = limit.counters
     if {c.unit for c in find_counters(names)} & RATIOS:
         moved = [n for n in launch.lines.columns if n.endswith(MOVED)]

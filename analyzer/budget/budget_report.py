@@ -111,7 +111,7 @@ def render_gitlab(checked: Checked) -> str:
 
 
 def render_markdown(checked: Checked) -> str:
-    """A table for a comment or a job's summary, what is broken first."""
+    """A table for a comment or a job's summary, broken limits first."""
     lines = [f"**{len(checked.broken)} of {len(checked.verdicts)} limits broken**", ""]
     lines += ["| | kernel | counter | device | launch | value | may be | line |", "|" + "---|" * 8]
     for verdict in sorted(checked.verdicts, key=lambda each: each.holds):

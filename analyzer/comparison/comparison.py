@@ -49,7 +49,7 @@ def ratio_text(ratio: float | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A variant's value, and what it is against the baseline's; None where there is none.
+    """A variant's value, and its difference and ratio to the baseline's; None where there is none.
 
     `is_best` marks the best of a row whose values differ, all that are equally good; none where
     neither less nor more of the counter is better, and where variants do other work.
@@ -321,7 +321,7 @@ def _best(counter: Counter, values: Sequence[Value]) -> Value:
 
 
 def align_lines(profiles: Sequence[Profile], base: int) -> list[tuple[Line | None, ...]]:
-    """Rows of lines that stand for one another, in the order of the baseline's source.
+    """Rows of corresponding lines, in the order of the baseline's source.
 
     A line that the baseline does not have comes after the one before it.
     """
@@ -354,7 +354,7 @@ def _source_lines(profile: Profile) -> Iterator[tuple[Line, str]]:
 def _matches(
     base: Sequence[str], lines: Sequence[tuple[Line, str]]
 ) -> Iterator[tuple[int | None, int, Line]]:
-    """For each line the baseline's that it stands for, or None; and the last one before it."""
+    """For each line the corresponding one of the baseline, or None; and the last one before it."""
     texts = [text for _, text in lines]
     matcher = SequenceMatcher(None, base, texts, autojunk=False)
     for kind, low, high, first, last in matcher.get_opcodes():

@@ -72,7 +72,7 @@ def _units(first: Profile, averaged: bool) -> Iterator[tuple[LaunchProfile, int 
 
 @dataclass(frozen=True, slots=True)
 class _Side:
-    """One variant's part of a table: its values, what it launched, and whether from a file."""
+    """One variant's part of a table: its values, its launches, and whether it is from a file."""
 
     values: Values
     text: str

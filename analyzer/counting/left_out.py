@@ -38,7 +38,7 @@ class LeftOut:
         return self.columns.union(*self.at.values())
 
     def by(self, keys: Sequence[str]) -> Mapping[tuple[object, ...], frozenset[str]] | None:
-        """Return what is not known of each group of pcs; None if no group is free of it."""
+        """Return the unknown counts of each group of pcs; None if a key is not known of places."""
         if not {*keys} <= {*self.places.columns}:
             return None
         found: dict[tuple[object, ...], frozenset[str]] = {}
@@ -50,7 +50,7 @@ class LeftOut:
 def find_left_out(
     launch: Launch, instructions: pa.Table, columns: Sequence[str], places: pl.DataFrame
 ) -> LeftOut:
-    """Find what is not known of a launch whose raw counters are `columns`."""
+    """Find the unknown counts of a launch with the raw counters `columns`."""
     kept = launch.kept
     if kept.is_whole:
         return LeftOut()

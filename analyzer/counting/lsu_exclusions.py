@@ -29,7 +29,7 @@ COUNTERS = tuple(sorted({counter for _, counters in APART.values() for counter i
 def with_apart(
     counts: pl.DataFrame, instructions: pa.Table, capability: tuple[int, int]
 ) -> pl.DataFrame:
-    """The counts with a column `<counter>_apart` for each of COUNTERS: what is kept out of it."""
+    """The counts with a column `<counter>_apart` for each of COUNTERS: its excluded part."""
     used = set(instructions["opcode"].to_pylist())
     makers = [o for o, (since, _) in APART.items() if o in used and capability >= since]
     known = [counter for counter in COUNTERS if counter in counts.columns]

@@ -170,7 +170,7 @@ class _Wanted:
         self.places, self.times = np.zeros(0, np.int64), np.zeros(0, np.int64)
 
     def add(self, wanted: Ints, turns: Ints | None = None) -> None:
-        """Add places (n,), each wanted once or for so many turns."""
+        """Add places (n,), each with one turn or its number of turns."""
         if not len(wanted):
             return
         low = int(wanted.min())

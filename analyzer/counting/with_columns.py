@@ -26,7 +26,7 @@ class Added(tuple[pl.Expr, ...]):
 
 
 def widen(counts: pl.DataFrame, by_pc: pl.DataFrame, added: Added) -> pl.DataFrame:
-    """The counts with columns beside them that read the counts and what is known `by_pc`."""
+    """The counts with further columns, computed from the counts and the facts `by_pc`."""
     own = [name for name in counts.columns if name in added.reads and name != "pc"]
     narrow = counts.select("pc", *own).join(by_pc, on="pc", how="left", maintain_order="left")
     return counts.hstack(narrow.select(added))

@@ -304,7 +304,7 @@ class _Addresses:
         return int(self._rows["base"][row]) + WINDOWS.get(Space(int(self._rows["space"][row])), 0)
 
     def _several(self, rows: range) -> tuple[int, str]:
-        """Parts of one instruction, as one; of a copy what it reads."""
+        """Parts of one instruction, as one; of a copy the read."""
         spaces = self._rows["space"][rows.start : rows.stop]
         masks = [int(self._active[self._rows["pattern"][row]]) for row in rows]
         if any(a & b for a, b in pairwise(masks)):

@@ -78,7 +78,7 @@ def tiles(launch: LaunchProfile, rules: Collection[str] = ()) -> Iterator[Tile]:
 
 
 def _tiles(launch: LaunchProfile) -> Iterator[Tile]:
-    """The same, before it is known what is bad."""
+    """The same, before bad values are marked."""
     found = launch.counters
 
     def told(name: str) -> str:

@@ -27,7 +27,7 @@ LEAST = 0.002
 
 @dataclass
 class _Frame:
-    """A line with what is inlined into it."""
+    """A line with the lines inlined into it."""
 
     count: int = 0
     inner: dict[Place, "_Frame"] = field(default_factory=dict)

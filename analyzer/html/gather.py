@@ -32,7 +32,7 @@ class Subject:
     whole: Profile | None = None
 
     def narrowed(self, room: int) -> "Subject":
-        """With so many of the devices in its profile."""
+        """With at most `room` of the devices in its profile."""
         chosen = choose_devices(self.profile, room)
         by_place = {(p.number, p.device): p for p in self.profile.launches}
         kept = tuple(by_place[n, device] for n in self.profile.numbers for device in chosen)

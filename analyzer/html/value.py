@@ -30,7 +30,7 @@ class Bounds:
     devices: int = 10
 
     def share(self, parts: int) -> "Bounds":
-        """The bounds of one of so many launches on devices: a part has DRAWN pictures at most."""
+        """The bounds of one of several launches on devices: a part has DRAWN pictures at most."""
         parts = max(1, parts)
         pictures = min(DRAWN, max(1, self.pictures // parts)) if self.pictures else 0
         return replace(self, rows=self.rows // parts, pictures=pictures)
@@ -309,7 +309,7 @@ class SideBySide:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A control of a served page: its name, what it holds, what a value looks like, the choices."""
+    """A control of a served page: its name, its value, an example of a value, the choices."""
 
     name: str
     value: str

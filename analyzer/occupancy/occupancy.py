@@ -101,7 +101,7 @@ def from_numbers(
     total: int | None = None,
     wanted: int | None = None,
 ) -> Resident:
-    """Answer for a block of so many threads, registers a thread, and bytes of shared memory.
+    """Occupancy of a block by its threads, registers a thread, and bytes of shared memory.
 
     `total` are the threads of the whole grid, for advice. Shared memory is what is given: the
     parameters that 1.x keeps there are the user's to add.

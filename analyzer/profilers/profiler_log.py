@@ -41,7 +41,7 @@ UNKNOWABLE = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column, or the two or three that an option like `gridsize` stands for.
+    """One column, or the two or three of an option like `gridsize`.
 
     `launch` and `event` give its values in the rows of launches and copies; no values: not there.
     """

@@ -25,7 +25,7 @@ def render(profile: Profile) -> str:
 
 
 def _sheet(sheet: Sheet) -> dict[str, object]:
-    """One launch: what it is, each device's answer to it, and the counters."""
+    """One launch: its facts, its result on each device, and the counters."""
     devices = zip(
         *(sheet.devices, sheet.refusals, sheet.costliest, sheet.bounds),
         *(sheet.bounds_between, sheet.estimates, sheet.estimates_between, sheet.waiting),

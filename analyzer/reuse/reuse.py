@@ -101,7 +101,7 @@ def measure(
     sampled: int | None = None,
     by_set: bool = False,
 ) -> Iterator[CacheReuse]:
-    """Yield what is reused at each cache of a device, or at the one so called.
+    """Yield the reuse at each cache of a device, or at the one of that name.
 
     `sizes` are in bytes; without them they double, until no larger cache would find more. One line
     in `sampled` is looked at, 1 for all; None leaves it to how large the trace is. `by_set` maps

@@ -64,7 +64,7 @@ def find(evidence: Evidence) -> Iterator[Finding]:
 
 
 def _with_fewer(evidence: Evidence, space: str, times: float) -> float | None:
-    """The longest bound with so many times fewer turns; None where these do not limit."""
+    """The longest bound with turns divided by a number; None where these do not limit."""
     bounds = evidence.profile.bounds
     if space != "global" or evidence.profile.limited_by != AT_ONE_ADDRESS:
         return None

@@ -10,7 +10,7 @@ PADDING = 0.1
 
 
 def find(evidence: Evidence) -> Iterator[Finding]:
-    """Look at the block's size; a launch that would fit in one warp is what it is."""
+    """Look at the block's size; a launch that fits in one warp gives no finding."""
     launch = evidence.profile.launch
     lanes = launch.warps * LANES
     padding = lanes - launch.threads

@@ -57,7 +57,7 @@ def _hits(counter: str) -> str:
 
 
 def _cache(evidence: Evidence, scope: str) -> Stage | None:
-    """The last cache of so many SMs that serves global loads."""
+    """The last cache of a scope that serves global loads."""
     found = [
         stage
         for stage in evidence.device.stages

@@ -70,7 +70,7 @@ class KernelRow:
 
 
 def is_long(profile: Profile) -> bool:
-    """Whether there are so many launches that they are shown by kernel."""
+    """Whether there are too many launches to be shown one by one: they are shown by kernel."""
     return len(profile.numbers) > MANY
 
 

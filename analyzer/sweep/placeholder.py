@@ -24,7 +24,7 @@ _OPERATIONS: Mapping[type[ast.operator], Callable[[int, int], int]] = {
 
 
 def names_in(text: str, where: str) -> frozenset[str]:
-    """The names that a text's placeholders read; `CutraceError` for what is no arithmetic."""
+    """The names that a text's placeholders read; `CutraceError` if one is not arithmetic."""
     found: set[str] = set()
     for inside in BRACES.findall(text):
         found |= {n.id for n in ast.walk(_parse(inside, where)) if isinstance(n, ast.Name)}

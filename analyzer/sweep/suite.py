@@ -75,7 +75,7 @@ class Suite:
     """Values of the devices, by `stage.key`."""
 
     def settings(self) -> tuple[Mapping[str, Setting], ...]:
-        """All combinations of what is set in the devices; one of nothing, if nothing is."""
+        """All combinations of values set in the devices; an empty one, if none is set."""
         values = product(*self.parameters.values())
         return tuple(dict(zip(self.parameters, each, strict=True)) for each in values)
 

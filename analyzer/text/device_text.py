@@ -118,7 +118,7 @@ def _table(name: str, values: Any, columns: int) -> Iterator[str]:
 
 
 def _stage(stage: Stage, columns: int) -> Iterator[str]:
-    """A stage: what it is, where it comes from, and its keys."""
+    """A stage: its model, its source, and its keys."""
     yield ""
     scope = SCOPES.get(stage.scope, f"one for {stage.scope} SMs")
     yield f"[{stage.name}] {stage.model}, {scope}, from {', '.join(stage.sources)}"

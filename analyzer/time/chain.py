@@ -80,7 +80,7 @@ class Chain:
         return self.cycles, dict(self.waited), dict(self.at)
 
     def stretch(self, since: Mark, factor: float) -> float:
-        """Let what came since a mark take so many times as long; return the cycles added."""
+        """Multiply the cycles since a mark by a factor; return the cycles added."""
         cycles, waited, at = since
         more = (self.cycles - cycles) * (factor - 1)
         self.cycles += more
@@ -133,7 +133,7 @@ class _Run:
         self.steps = 0
 
     def repeat(self, block: int, times: int) -> None:
-        """Run a block so many times in a row."""
+        """Run a block several times in a row."""
         code = self.code[block]
         loads = sum(step.is_load for step in code)
         counts = _counts(code)
@@ -189,7 +189,7 @@ class _Run:
             self.chain.cycles += code[-1].latency
 
     def _begin(self, step: Step, earliest: float) -> tuple[float, str]:
-        """When a step has what it reads, and what the last of it came from."""
+        """When a step's operands are ready, and the origin of the last of them."""
         begin, why = earliest, ""
         for register in step.operands.reads:
             found = self.ready.get(register)

@@ -76,7 +76,7 @@ STALLS = {
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A launch's time in nanoseconds at a clock, and what it goes to, the longest first.
+    """A launch's time in nanoseconds at a clock, and its parts, the longest first.
 
     The first part is what limits: a unit, or `latency` where warps wait longer than any unit works.
     `waits` are the shares of a warp's own time by what it waits for, `at` those by pc. `busy` are
@@ -119,7 +119,7 @@ def _shares(row: Mapping[str, int], space: str, anew: float = 1.0) -> tuple[floa
 
 
 def _of_any(missed: float, lanes: float, anew: float) -> float:
-    """The share of requests that miss in any of so many lanes."""
+    """The share of requests that miss in at least one of several lanes."""
     return max(missed, min(anew, float(1 - (1 - missed) ** lanes)))
 
 

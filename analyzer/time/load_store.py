@@ -51,7 +51,7 @@ def load_store(
     warps: int,
     issued: Mapping[int, float],
 ) -> LoadStore:
-    """Count them for sums of raw counts by pc; blocks have so many warps.
+    """Count them for sums of raw counts by pc; blocks have `warps` warps.
 
     `issued` are machine instructions by operation for one of the PTX; without them, as the PTX is.
     """

@@ -28,7 +28,7 @@ Latency = Callable[[int, int], tuple[float, str]]
 
 @dataclass(slots=True)
 class MachineWarp:
-    """A warp that ran machine blocks so many `times`, and entered them from elsewhere so often.
+    """A warp: how often it ran each machine block, and how often it entered one from elsewhere.
 
     `steps` are those of the PTX by pc; a branch that is `taken` costs so many cycles. Under way:
     when its scoreboards are done, and what each waits for.
@@ -52,7 +52,7 @@ class MachineWarp:
         return self.chain
 
     def once(self, loop: Loop, rounds: float) -> None:
-        """Run a loop's blocks once, of so many rounds that it has in all."""
+        """Run a loop's blocks once; it has `rounds` in all."""
         inner = {each.first: each for each in loop.inner}
         place = loop.first
         while place <= loop.last:
@@ -95,13 +95,13 @@ class MachineWarp:
             self._part(more, lambda: self.once(loop, total))
 
     def _part(self, share: float, work: Callable[[], None]) -> None:
-        """Do what is done in a share of the rounds."""
+        """Run the blocks that run in a share of the rounds."""
         before = self.chain.mark()
         work()
         self._scale(before, share)
 
     def _scale(self, before: Mark, factor: float) -> None:
-        """Let what came since take so many times as long."""
+        """Multiply the cycles since a mark by a factor."""
         if factor != 1:
             more = self.chain.stretch(before, factor)
             self.done = [(when + more, why) for when, why in self.done]

@@ -217,7 +217,7 @@ def _settle(loop: Loop, rounds: float, times: dict[int, float]) -> None:
 
 
 def _runs(history: History) -> Mapping[int, Counter[int]]:
-    """How often each block ran so many times in a row; a path may end in the midst of a loop."""
+    """How often each block ran in a row; a path may end in the middle of a loop."""
     runs = defaultdict[int, Counter[int]](Counter)
     for block, parts in groupby(history, key=itemgetter(0)):
         runs[block][sum(many for _, many in parts)] += 1

@@ -33,7 +33,7 @@ NOP = 0x118
 
 
 def machine_mix(code: MachineCode, times: Mapping[int, float]) -> Mapping[int, float]:
-    """How often a warp issued each operation that ran machine blocks so many times."""
+    """How often a warp issued each operation, from how often it ran each machine block."""
     found = defaultdict[int, float](float)
     for place, often in times.items():
         for operation, many in code.blocks[place].operations.items() if often else ():

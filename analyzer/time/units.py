@@ -141,7 +141,7 @@ def _tries(work: Work) -> float:
 
 
 def tries_of_all(rivals: float, beside: float) -> float:
-    """How often lanes try until each has exchanged one word, so many `beside` each other.
+    """How often lanes try until each has exchanged one word, with `beside` of them at a time.
 
     One succeeds while all others of those under way try; in the end these are fewer. An H200 took
     0.25 to 2.4 times as many (tests/validate/time/h200_retries.csv).

@@ -89,7 +89,7 @@ def size_class(width: int) -> int:
 
 
 def _cut(addresses: Addresses, lanes: int) -> Iterator[tuple[int, list[int | None]]]:
-    """The lanes in groups of so many, each with its first lane; groups without any are left out."""
+    """The lanes in groups of a size, each with its first lane; groups without any are left out."""
     for first in range(0, LANES, lanes):
         inside = range(first, first + lanes)
         group = [a if lane in inside else None for lane, a in enumerate(addresses)]
@@ -195,7 +195,7 @@ def _constants(access: Access, lanes: int) -> Iterator[Group]:
 
 
 def _batch(access: Access, addresses: Addresses) -> Batch:
-    """One row for a model that is to pass on what it makes of it."""
+    """One row for a model that passes on its requests."""
     return Batch(
         (access.kind,),
         np.zeros(1, np.int64),

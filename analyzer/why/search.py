@@ -56,7 +56,7 @@ class Access:
 
     @property
     def order(self) -> tuple[int, int]:
-        """How bad it is: what it costs too much, then what it costs."""
+        """How bad it is: its excess, then its cost."""
         return self.cost - self.ideal, self.cost
 
 

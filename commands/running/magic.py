@@ -14,7 +14,7 @@ USAGE = (
 
 
 class _Options(argparse.ArgumentParser):
-    """Says what is wrong as cutrace does; a notebook must not exit."""
+    """Reports errors as cutrace does; a notebook must not exit."""
 
     def error(self, message: str) -> NoReturn:
         """Raise instead of ending the process."""

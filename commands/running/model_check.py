@@ -37,7 +37,7 @@ def check_model_here(name: str) -> str:
 
 
 def _models(name: str) -> Iterator[tuple["Build", str, tuple[str, ...], int]]:
-    """Each model: what it is called, the state spaces that it hears of, and the lanes of rows."""
+    """Each model: its name, its state spaces, and the lanes of rows."""
     if name.endswith(".toml"):
         yield from _of_device(name)
         return

@@ -26,11 +26,11 @@ class Share:
         self.done = done
 
     def part(self, number: int, of: int) -> Callable[[float], None]:
-        """Return what is told how much is done of part `number` of so many alike."""
+        """Return a function that reports the progress of part `number` of several equal parts."""
         return lambda done: self.tell((number + done) / of)
 
     def text(self, seconds: float) -> str:
-        """The share, and what is left at this pace.
+        """The share, and the time left at this pace.
 
         >>> Share(0.25).text(10)
         '25 %, 30 s left'

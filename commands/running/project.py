@@ -75,7 +75,7 @@ class ProjectCheck:
     def _check(
         self, number: int, before: "Costs | None"
     ) -> "tuple[list[Checked], list[str], list[str]]":
-        """One check: its limits judged, what is said of it, and what failed beside limits."""
+        """One check: its limits judged, its text, and its failures other than limits."""
         from ...analyzer.budget.baseline import budget_of
         from ...analyzer.budget.budget import Budget, name_compiler, read_budget
         from ...analyzer.budget.budget_check import Checker

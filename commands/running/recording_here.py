@@ -21,7 +21,7 @@ _beside: "Beside | None" = None
 
 
 class recording(CheckedTrace):
-    """Record what is launched inside `with`: by Numba, CuPy, Triton, cuda-python and others.
+    """Record the launches inside `with`: of Numba, CuPy, Triton, cuda-python and others.
 
     The first one of a process brings cutrace's library in place of CUDA's driver, which shows
     `device` for as long as the process lasts; so it comes before the first call of CUDA's. Arrays

@@ -50,12 +50,12 @@ class Live:
     _profile: "Profile | None" = None
 
     def ask(self, form: Mapping[str, str]) -> None:
-        """Count with other options, as soon as what is being counted is done."""
+        """Count with other options, as soon as the present count is done."""
         self._form = form
         self._asked.set()
 
     def wait(self, since: int, seconds: float) -> int:
-        """The number of what is shown: at once if it is not `since`, else when it changes."""
+        """The number of the shown result: at once if it is not `since`, else when it changes."""
         with self._changed:
             self._changed.wait_for(lambda: self.number != since or self.ended.is_set(), seconds)
             return self.number

@@ -69,7 +69,7 @@ class Runs:
 
 
 def no_runs(blocks: int) -> Runs:
-    """Return the runs of a kernel of so many basic blocks that has not run."""
+    """Return the runs of a kernel with `blocks` basic blocks that has not run."""
     return Runs(*(np.zeros(blocks, np.int64) for _ in fields(Runs)))
 
 

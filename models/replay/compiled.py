@@ -53,7 +53,7 @@ def as_array(values: Any) -> Ints:
 
 
 def aligned(size: int, dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Return room for so many rows that begins where a processor's line does."""
+    """Return an array for a number of rows that begins at a line of the processor's cache."""
     room = np.empty(size * dtype.itemsize + NEAR, np.uint8)
     past = -room.ctypes.data % NEAR
     return room[past : past + size * dtype.itemsize].view(dtype)

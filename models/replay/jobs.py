@@ -112,7 +112,7 @@ def _start(work: Callable[..., Any], arguments: tuple[Any, ...]) -> "subprocess.
 
 
 def _finish(child: "subprocess.Popen[bytes]") -> list[Any]:
-    """Wait for a process and return what it found, or raise what it raised."""
+    """Wait for a process and return its result, or raise its exception."""
     answer, _ = child.communicate()
     if child.returncode or not answer:
         raise CutraceError(f"a process that replays ended with status {child.returncode}")

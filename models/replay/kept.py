@@ -55,7 +55,7 @@ def kept_frame(
     make: Callable[["LaunchTrace"], pl.DataFrame],
     about: str = "",
 ) -> pl.DataFrame:
-    """Return what `make` finds in a trace, on no device, or what it found before.
+    """Return the result of `make` for a trace, without a device, or the kept one.
 
     `source` is the module that it is defined in, without which nothing else decides but what it is
     `about`.
@@ -71,7 +71,7 @@ def kept_answer(
     unpack: Callable[[bytes], Found],
     about: str = "",
 ) -> Found:
-    """Return what `make` finds in a trace, or what it found before, unpacked.
+    """Return the result of `make` for a trace, or the kept one, unpacked.
 
     `sources` are the modules beside those of models and traces that decide what that is.
     """

@@ -96,7 +96,7 @@ class Stages:
         group: Ints | None,
         groups: int,
     ) -> tuple[Ints, Batch | None]:
-        """Ask a model about what it sees of a batch; return its answers, and what it passes on."""
+        """Count a batch's rows that a model sees; return its counts, and the rows passed on."""
         if not len(seen):
             asked = len(batch) if group is None else groups
             return np.zeros((len(wire.counters), asked), np.int64), None

@@ -37,7 +37,7 @@ def is_archive(path: Path) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Member:
-    """Where a member's bytes are in the archive; `link` is what it leads to, if it is a link."""
+    """Where a member's bytes are in the archive; `link` is the target, if it is a link."""
 
     place: int
     size: int
@@ -113,7 +113,7 @@ class PackedPath(_Native):
         return type(self)(archive, inside) if inside else type(self)(archive)
 
     def iterdir(self) -> Generator[Self, None, None]:
-        """Yield what is in a folder of the archive."""
+        """Yield the members of a folder of the archive."""
         return (self / name for name in self._children)
 
     def rglob(self, pattern: str, **_: Any) -> Generator[Self, None, None]:
@@ -166,7 +166,7 @@ class _Window(io.RawIOBase):
         return self._at
 
     def readinto(self, buffer: Any) -> int:
-        """Read what is left, as far as there is room."""
+        """Read the rest, as far as the buffer has room."""
         view = memoryview(buffer).cast("B")
         room = max(0, min(len(view), self._member.size - self._at))
         self._file.seek(self._member.place + self._at)
@@ -182,7 +182,7 @@ class _Window(io.RawIOBase):
 
 @lru_cache(maxsize=16)
 def _read_members(archive: str, _changed: int, length: int) -> dict[str, _Member]:
-    """Read what is in an archive. CutraceError if it is none, or packed in another way."""
+    """Read an archive's list of members. CutraceError if it is none, or packed in another way."""
     found: dict[str, _Member] = {}
     try:
         with zipfile.ZipFile(archive) as file, open(archive, "rb") as plain:

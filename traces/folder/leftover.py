@@ -116,7 +116,7 @@ def _is_own(entry: "os.DirEntry[str]") -> bool:
 
 
 def _sweep(folder: Path, target: Path | None = None) -> None:
-    """Remove a folder if its lock is free, after giving `target` back what it had."""
+    """Remove a folder if its lock is free, after restoring the former `target`."""
     lock = _lock(folder / LOCK)
     if lock is None:
         _sweep_unlocked(folder)

@@ -27,7 +27,7 @@ class SizeLimit:
     full_at: int | None = None
 
     def begin(self, number: int, where: str, blocks: int) -> None:
-        """Note the launch that is being written from now on, of so many thread blocks."""
+        """Note the launch that is being written from now on, and its number of thread blocks."""
         self.number, self.where, self.done, self.blocks = number, where, 0, blocks
         self.before = self.used
         if self.spares:

@@ -33,7 +33,7 @@ class Fields:
         return len(self.counts)
 
     def refuse(self, row: int, problem: str) -> NoReturn:
-        """Say what is wrong with a line."""
+        """Raise the error of a line."""
         raise CutraceError(f"{self._place(row)}: {problem}")
 
     def texts(self, at: Ints, rows: Ints | None = None) -> pl.Series:

@@ -18,7 +18,7 @@ SOURCE = "source"
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """The result of an import: the trace, its counts, and what it lacks, a phrase each."""
+    """The result of an import: the trace, its counts, and its gaps, a phrase each."""
 
     path: Path
     launches: int

@@ -327,7 +327,7 @@ def _addresses(fields: Fields, rows: Ints, at: Ints, mask: Ints) -> Words:
 
 
 def _summed(base: Words, steps: Ints, count: Ints) -> Words:
-    """Each base, and behind it the sums of so many steps on from it."""
+    """Each base, followed by the sums of its number of steps from it."""
     starts = np.cumsum(count + 1) - (count + 1)
     flat = np.zeros(int((count + 1).sum()), np.int64)
     is_base = np.zeros(len(flat), bool)

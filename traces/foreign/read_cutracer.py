@@ -173,7 +173,7 @@ class _Reader:
 
 
 def _lacks(name: str, many: int) -> pl.Expr:
-    """Whether a column of lists has not so many numbers."""
+    """Whether a column of lists has another number of values."""
     numbers = pl.col(name).list
     return (numbers.len().fill_null(0) != many) | numbers.contains(None).fill_null(True)
 

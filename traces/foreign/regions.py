@@ -71,7 +71,7 @@ def _reserved(base: Ints, end: int, head: Head) -> int:
 def _arrays(
     accesses: Accesses, low: Ints, high: Ints, width: Ints, known: Sequence[Range]
 ) -> tuple[Array, ...]:
-    """The arrays of global memory: those that are known, and what is touched besides."""
+    """The arrays of global memory: the known ones, and other regions that are accessed."""
     ranges = _merged(known)
     starts, ends = (np.array([r[i] for r in ranges], np.int64) for i in (0, 1))
     inside = np.zeros(len(low), bool)

@@ -115,7 +115,7 @@ class TableFile:
         return self._held[0].serialize() if self._held else b""
 
     def close(self) -> None:
-        """Write what is held and the footer: from now on the file is whole."""
+        """Write the held rows and the footer: from now on the file is whole."""
         if not self._is_begun:
             self._write_whole(self._small() if self._whole is None else self._whole)
             return
@@ -132,7 +132,7 @@ class TableFile:
         self._limit.take(len(data))
 
     def _small(self) -> pa.Buffer:
-        """Return the file of what is held."""
+        """Return the file of the held rows."""
         held = self._take_held()
         if not held:
             return _bytes_of_none(self._schema, self._codec)

@@ -76,7 +76,7 @@ class AccessCounter:
                 self.close()
 
     def close(self) -> None:
-        """Enter what is held in every device's ledger."""
+        """Enter the held counts in every device's ledger."""
         if self._held:
             self._settle(join(self._held))
             self._held.clear()

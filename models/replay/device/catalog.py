@@ -57,7 +57,7 @@ def find_device(name: str) -> Path:
 
 
 def match_devices(name: str) -> Sequence[str] | None:
-    """Return the devices that a pattern such as `sm_*`, or `all`, stands for; None for a name.
+    """Return the devices that match a pattern such as `sm_*`, or `all`; None for a name.
 
     Raises `CutraceError` for a pattern that fits none.
     """

@@ -176,7 +176,7 @@ def _load_shipped(path: Path) -> Device:
 def load_devices(
     names: Sequence[str], settings: Mapping[str, object] | None = None
 ) -> tuple[Device, ...]:
-    """Read several devices, each once; a pattern such as `sm_*` and `all` stand for several.
+    """Read several devices, each once; a pattern such as `sm_*`, or `all`, names several.
 
     What a pattern stands for is in the order of the capabilities. Raises `CutraceError` as
     `load_device` does, and for two files that would give two devices one name.

@@ -31,7 +31,7 @@ def _adapt(kind: Kind, capability: tuple[int, int], dlcm: str) -> Kind:
 
 @dataclass(frozen=True, slots=True)
 class _Feature:
-    """Something that devices before `since` lack, and what is counted in its place."""
+    """A feature that devices before `since` lack, and its substitute in counts."""
 
     what: str
     since: tuple[int, int]
@@ -48,7 +48,7 @@ def _loads_matrices(row: Instruction) -> bool:
 
 
 def _atomic(space: str, size: int) -> Callable[[Instruction], bool]:
-    """Return what tells atomics of so many bytes on a state space."""
+    """Return a test for atomics of `size` bytes on a state space."""
     kinds = [(access, space, size) for access in ("atomic", "reduction")]
     return lambda row: (row["access"], row["space"], row["bytes"]) in kinds
 
@@ -69,7 +69,7 @@ _FEATURES = (
 
 @remembered
 def substitute(instructions: pa.Table, capability: tuple[int, int]) -> tuple[str, ...]:
-    """List what a kernel uses and a device lacks, with what is counted instead."""
+    """List the features that a kernel uses and a device lacks, with their substitutes."""
     rows = instructions.select(["opcode", "access", "space", "bytes", "cache"]).to_pylist()
     found = []
     for feature in _FEATURES:

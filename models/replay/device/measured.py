@@ -71,7 +71,7 @@ class Measured:
 
     @property
     def profiler_mhz(self) -> float:
-        """The clock of the SMs that the profiler sets unless it is told otherwise."""
+        """The clock of the SMs that the profiler sets by default."""
         return self.at("profiler", "mhz_base")
 
     def launch_ns(self, mhz: float) -> float:
@@ -185,7 +185,7 @@ class Measured:
         return self.gb_per_s("read_l2_4", 131072)
 
     def barrier(self, warps: int) -> float:
-        """A barrier of so many warps, in cycles."""
+        """A barrier of `warps` warps, in cycles."""
         one, most = self.at("barrier", "bar.sync", 1), self.at("barrier", "bar.sync", 32)
         return one + (most - one) / 31 * (warps - 1)
 

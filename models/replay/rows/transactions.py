@@ -221,7 +221,7 @@ def _touched(group: Lanes, unit: int) -> tuple[Ints, Bools]:
 
 
 def _together(number: Ints, new: Bools, unit: int) -> Ints:
-    """Return (n, len(SIZES)): in how many lines each group has so many units, marked `new`."""
+    """Return (n, len(SIZES)): by number of units marked `new`, how many lines each group has."""
     leaving = np.zeros((len(number), len(SIZES)), np.int64)
     touched = count_true(new)
     if unit == LINE:

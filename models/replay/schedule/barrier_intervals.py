@@ -191,7 +191,7 @@ def _reasons(recorded: Recorded) -> Iterator[str]:
 
 
 def _problem(row: dict[str, Any], threads: int) -> str:
-    """Return what is special about a barrier, or nothing."""
+    """Return the special property of a barrier, or nothing."""
     if row["opcode"] == "mbarrier":
         return "warps also meet at an mbarrier"
     if row["barrier"] is None:

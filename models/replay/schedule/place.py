@@ -55,7 +55,7 @@ class Chip:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sampling:
-    """The blocks of a sample, (n,), rising: each stands for `weight` blocks, and is of a `group`.
+    """The blocks of a sample, (n,), rising: each represents `weight` blocks, and is of a `group`.
 
     Group 0 are the blocks at the ends of the grid, perhaps none. The others take turns, so that
     each is spread over the grid.
@@ -101,7 +101,7 @@ class Placement:
         return column * share + np.minimum(column, rest) + block // self.chip.clusters
 
     def weight(self, block: Ints) -> Ints | None:
-        """Return how many blocks each stands for, (n,); None: all for themselves."""
+        """Return how many blocks each represents, (n,); None: all only themselves."""
         if self.sampling is None:
             return None
         return self.sampling.weight[self.sampling.find(block)]
@@ -142,7 +142,7 @@ class Placement:
         return np.asarray(self.cluster(block) * cores + place % cores, np.int64)
 
     def count_scopes(self) -> tuple[int, ...]:
-        """Return how many blocks each scope has or stands for, in the order of `names`."""
+        """Return how many blocks each scope has or represents, in the order of `names`."""
         if self.sampling is not None:
             found = np.bincount(self.sampling.group, self.sampling.weight, self.sampling.groups)
             return tuple(found.astype(np.int64).tolist())

@@ -138,7 +138,7 @@ def order_runs(
 
 
 def is_same(known: Any, found: Any, many: int) -> bool:
-    """Whether so many numbers are the same, each by each."""
+    """Whether the first `many` numbers of two arrays are equal."""
     differs = 0
     for place in range(many):
         differs |= known[place] ^ found[place]

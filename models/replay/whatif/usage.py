@@ -88,7 +88,7 @@ def _widths(trace: "LaunchTrace") -> tuple[list[int], list[int]]:
 def _add_strides(
     strides: Counter[int], active: Bools, offsets: NDArray[np.int32], times: Ints
 ) -> None:
-    """Count the rising steps from each active lane to the next, each pattern so many times."""
+    """Count the rising steps from each active lane to the next, each pattern `times` times."""
     steps = np.diff(offsets.astype(np.int64), axis=1)
     rising = (steps > 0) & active[:, 1:] & active[:, :-1]
     pattern, lane = np.nonzero(rising)
