@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from ..cache import keep, key_of, load
 
-KIND = "native"
+KIND, MOST_BYTES = "native", 1 << 27
 """What machine code is kept as between runs: compiling a loop takes ten milliseconds, reading it a
 fraction of one."""
 
@@ -82,7 +82,7 @@ def compile_assembly(assembly: str, vectors: bool = True, effort: int = 2) -> Ca
             code = load(KIND, key)
             if code is None:
                 code = _compile(text, vectors, effort)
-                keep(KIND, key, code)
+                keep(KIND, key, code, MOST_BYTES)
             engine.add_object_file(llvm.ObjectFileRef.from_data(code))
             engine.finalize_object()
             _LOADED.add(key)

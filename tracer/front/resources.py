@@ -31,7 +31,7 @@ ARCHS = (
 """The architectures that are measured when nobody names others."""
 SEEN = "sm_90"
 """The architecture whose machine code is looked at: that of the chips that counts are held to."""
-KIND = "resources"
+KIND, MOST_BYTES = "resources", 1 << 24
 """What answers are kept as."""
 
 _TARGET = re.compile(r"^(\s*\.target\s+)sm_(\d+)([af]?)", re.MULTILINE)
@@ -97,7 +97,7 @@ def _kept(ptx: str, kernel: str, archs: tuple[str, ...], options: tuple[str, ...
         "facts": {line: [asdict(one) for one in made] for line, made in facts.by_line.items()},
         "schedule": pack_schedule(facts.schedule),
     }
-    keep(KIND, key, json.dumps(told).encode())
+    keep(KIND, key, json.dumps(told).encode(), MOST_BYTES)
     return measured
 
 

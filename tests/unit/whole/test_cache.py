@@ -11,6 +11,7 @@ import pytest
 from cutrace import cache
 from cutrace.cache import keep, key_of, load
 from cutrace.errors import CutraceError
+from cutrace.native import machine_code
 from cutrace.strict_toml import read_toml
 from cutrace.tracer.host.launch import resources
 
@@ -163,3 +164,12 @@ def test_toml_is_read_once_and_says_the_same(folder: Path) -> None:
     assert read_toml("at = 2020-01-02", "") == {"at": date(2020, 1, 2)}
     with pytest.raises(CutraceError, match=r"^f\.toml: not TOML"):
         read_toml("a = ", "f.toml")
+
+
+def test_machine_code_is_kept_within_a_bound(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "define i64 @f{0}() {{\nret i64 {0}\n}}\n"
+    machine_code.compile_assembly(text.format(5125))("f5125")
+    assert len([*folder.iterdir()]) == 1
+    monkeypatch.setattr(machine_code, "MOST_BYTES", 1)
+    machine_code.compile_assembly(text.format(5126))("f5126")
+    assert len([*folder.iterdir()]) == 1
