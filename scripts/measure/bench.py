@@ -171,10 +171,11 @@ def main() -> None:
     parser.add_argument("--cases", nargs="*", help="only these: search mandelbrot ...")
     parser.add_argument("--runs", type=int, default=5, help="recordings a round, of three rounds")
     parser.add_argument("--compare", metavar="REF", help="with a commit, instead of with others")
+    parser.add_argument("--keep", action="store_true", help="add the comparison to the history")
     parser.add_argument("--against", nargs="*", choices=PARTS, default=[*PARTS])
     arguments = parser.parse_args()
     if arguments.compare:
-        compare(arguments.compare, arguments.runs, arguments.cases or ())
+        compare(arguments.compare, arguments.runs, arguments.cases or (), arguments.keep)
         return
     if "oclgrind" in arguments.against and not shutil.which("oclgrind"):
         raise SystemExit("Oclgrind is missing: apt install oclgrind")

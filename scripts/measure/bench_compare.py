@@ -1,12 +1,14 @@
 """Two commits side by side: CPU seconds of the same work, in turn, and their ratios.
 
     scripts/bench --compare main --runs 3 --cases transpose search
+    scripts/bench --compare HEAD~1 --keep    # every night: a row each in docs/history.csv
 
 The working tree is compared with a commit, which is checked out beside it for as long as this
 takes. Both run in the same environment, on the cases of the working tree; of each number the least
 counts, since others on the machine only add. A ratio above 1 is faster than that commit.
 """
 
+import csv
 import os
 import resource
 import subprocess
@@ -14,6 +16,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 
 from bench_cases import ROOT, large_cases
@@ -22,6 +25,8 @@ MEASURE = ROOT / "scripts" / "measure"
 KERNEL = """// cutrace: scale<<<32, 128>>>(a:f32[4096]=arange)
 __global__ void scale(float *a) { a[blockIdx.x * 128 + threadIdx.x] *= 3; }
 """
+HISTORY = ROOT / "docs" / "history.csv"
+HEADS = ("date", "commit", "against", "work", "seconds", "seconds_against")
 VERBS = ("--version", "devices", "record small.cu -o again.cutrace", "analyze small.cutrace")
 """What a day is full of: mostly start-up."""
 
@@ -73,8 +78,22 @@ def measure(package: Path, folder: Path, names: Sequence[str]) -> dict[str, floa
     return found
 
 
-def compare(commit: str, runs: int, names: Sequence[str]) -> None:
-    """Measure both in turn, so many times, and print the table."""
+def append(against: str, found: dict[str, tuple[float, float]], path: Path = HISTORY) -> None:
+    """Add to the history what the working tree took for each work, and what the commit did."""
+    today, commits = datetime.now(UTC).date().isoformat(), (_short("HEAD"), _short(against))
+    rows = [(today, *commits, work, *(f"{s:.3f}" for s in each)) for work, each in found.items()]
+    head = [] if path.exists() else [HEADS]
+    with path.open("a", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows([*head, *rows])
+
+
+def _short(commit: str) -> str:
+    words = ["git", "-C", str(ROOT), "rev-parse", "--short=7", commit]
+    return subprocess.run(words, stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
+
+
+def compare(commit: str, runs: int, names: Sequence[str], keep: bool = False) -> None:
+    """Measure both in turn, so many times, and print the table; `keep` adds it to the history."""
     cases = [case.name for case in large_cases() if not names or case.name in names]
     with checked_out(commit) as before, tempfile.TemporaryDirectory() as folder:
         here = Path(folder)
@@ -92,3 +111,5 @@ def compare(commit: str, runs: int, names: Sequence[str]) -> None:
     for row, seconds in least[here].items():
         was = least[before][row]
         print(f"{row:44}{was:12.3f}{seconds:12.3f}{was / seconds:9.2f}")
+    if keep:
+        append(commit, {row: (s, least[before][row]) for row, s in least[here].items()})

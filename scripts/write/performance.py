@@ -1,5 +1,7 @@
-"""Write docs/performance.md from docs/scale.json (and docs/bench.json, of scripts/bench --json)."""
+"""Write docs/performance.md from docs/scale.json, docs/bench.json (of scripts/bench --json) and
+docs/history.csv (of scripts/bench --compare REF --keep)."""
 
+import csv
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
@@ -27,6 +29,7 @@ def write() -> str:
         *_targets(cases["cases"], scale),
         *(_bench(cases) if cases["cases"] else ()),
         *(text for name, section in SECTIONS.items() if name in scale for text in section(scale)),
+        *_history(DOCS / "history.csv"),
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -244,6 +247,31 @@ SECTIONS: Mapping[str, Callable[[Measured], Iterator[str]]] = {
     "sampling": lambda scale: _sampling(scale["sampling"]),
 }
 """The section of each part that scripts/scale measured."""
+
+
+SHOWN_RUNS = 6
+HISTORY = """## How it went
+
+CPU seconds of the last runs of `scripts/bench --compare REF --keep`, and in brackets how many times
+more REF took, measured in turn: above 1 is faster than REF. Machines and their load differ from run
+to run, so that only the ratios tell."""
+
+
+def _history(path: Path) -> Iterator[str]:
+    """What was measured of one commit after another, the newest last."""
+    with path.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    runs = list(dict.fromkeys((r["date"], r["commit"], r["against"]) for r in rows))[-SHOWN_RUNS:]
+    cells: dict[str, dict[tuple[str, ...], str]] = {}
+    for r in rows:
+        ratio = float(r["seconds_against"]) / float(r["seconds"])
+        run = r["date"], r["commit"], r["against"]
+        cells.setdefault(r["work"], {})[run] = f"{r['seconds']} ({ratio:.2f})"
+    yield HISTORY
+    yield _table(
+        ("work", *(f"{date}, {commit} by {against}" for date, commit, against in runs)),
+        ((work, *(found.get(run, "") for run in runs)) for work, found in cells.items()),
+    )
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:

@@ -1,6 +1,7 @@
 """docs/performance.md is what its script writes from the measurements in docs/."""
 
 import runpy
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -46,3 +47,25 @@ def test_growing_memory_misses_its_target(script: dict[str, Any]) -> None:
     peak, growth = goals
     assert (peak.result, peak.is_met) == ("0.108", True)  # 111 / 1024
     assert (growth.result, growth.is_met) == ("0.11", False)
+
+
+def test_the_history_is_a_column_a_run_and_a_ratio_to_the_other_commit(
+    script: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "scripts" / "measure"))
+    append = runpy.run_path(str(ROOT / "scripts" / "measure" / "bench_compare.py"))["append"]
+    if subprocess.run(["git", "-C", str(ROOT), "rev-parse", "--quiet", "HEAD"]).returncode:
+        pytest.skip("not a clone")
+    append("HEAD", {"record": (0.5, 1.0)}, tmp_path / "h.csv")
+    append("HEAD", {"replay": (2.0, 1.0)}, tmp_path / "h.csv")
+    head, first, second = (tmp_path / "h.csv").read_text().splitlines()
+    assert head == "date,commit,against,work,seconds,seconds_against"
+    assert (first.split(",")[3:], second.split(",")[3:]) == (
+        ["record", "0.500", "1.000"],
+        ["replay", "2.000", "1.000"],
+    )
+    _, table = script["_history"](tmp_path / "h.csv")
+    assert [line.split(" | ")[1] for line in table.splitlines()[2:]] == [
+        "0.500 (2.00) |",
+        "2.000 (0.50) |",
+    ]
