@@ -2,6 +2,7 @@
 
 import struct
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any, Protocol
 
 import numpy as np
@@ -27,8 +28,9 @@ class Lines:
 
     def emit(self, statement: str) -> str:
         """Add a statement; return the name of its value."""
-        self.lines.append(f"%e{len(self.lines)} = {statement}")
-        return f"%e{len(self.lines) - 1}"
+        name = f"%e{len(self.lines)}"
+        self.lines.append(f"{name} = {statement}")
+        return name
 
     def bitcast(self, value: str, source: str, to: str) -> str:
         """Return a value as another type of the same size."""
@@ -37,6 +39,7 @@ class Lines:
 
 def _intrinsics() -> list[str]:
     lines = [f"declare i{bits} @llvm.ctpop.i{bits}(i{bits})" for bits in (8, 16, 32, 64)]
+    lines.append("declare i64 @llvm.ctlz.i64(i64, i1)")
     for kind, real in (("f32", "float"), ("f64", "double")):
         names = ("fabs", "sqrt", "rint", "trunc", "floor", "ceil")
         lines += [f"declare {real} @llvm.{name}.{kind}({real})" for name in names]
@@ -46,6 +49,7 @@ def _intrinsics() -> list[str]:
 
 DECLARATIONS = _intrinsics()
 """What statements call."""
+DECLARED = "".join(f"{line}\n" for line in DECLARATIONS)
 
 
 class UntracedError(Exception):
@@ -57,6 +61,7 @@ def literal(value: float) -> str:
     return f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
 
 
+@cache
 def llvm(dtype: np.dtype[Any]) -> str:
     """Return LLVM's type of a NumPy type; half precision travels as bits."""
     if dtype == BOOL:

@@ -13,8 +13,18 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 from numpy.typing import NDArray
 
-from .statement import BOOL, STATEMENTS, UntracedError, Writer, conversion, literal, llvm
-from .ufunc import Fragment, fragment_of
+from .statement import (
+    BOOL,
+    DECLARED,
+    STATEMENTS,
+    Lines,
+    UntracedError,
+    Writer,
+    conversion,
+    literal,
+    llvm,
+)
+from .ufunc import Fragment, elementwise, fragment_of
 
 CallFragment: TypeAlias = Callable[[Fragment, list[str]], str]
 """Writes the call of a fragment with these values; returns the name of what it gives."""
@@ -45,6 +55,48 @@ def trace(
         return None
 
 
+def write(
+    function: Callable[..., Any], given: Mapping[str, np.dtype[Any]], results: Mapping[str, str]
+) -> str:
+    """Return statements that give names to what a function makes of named values.
+
+    `results` are their names and NumPy types: `{"%new": "u4"}`.
+    """
+    lines = Lines()
+    types = [np.dtype(code) for code in results.values()]
+    found = trace(lines, function, [*given], ([*given.values()], types))
+    if found is None:
+        raise UntracedError(function)
+    named = zip(results, types, found, strict=True)
+    last = (f"{name} = bitcast {llvm(t)} {value} to {llvm(t)}" for name, t, value in named)
+    return "\n  ".join((*lines.lines, *last))
+
+
+def elementwise_of(
+    name: str,
+    function: Callable[..., Any],
+    sources: Sequence[str],
+    result: str,
+    declarations: str = "",
+    rounding: int = 1,
+) -> Callable[..., Any]:
+    """Return a function of NumPy's arrays as one that is compiled: it goes through them once.
+
+    `sources` and `result` are NumPy types, `u4`, `f8`; the rest is as `ufunc.elementwise` has it.
+    """
+    given = {f"%x{k}": np.dtype(code) for k, code in enumerate(sources)}
+    body = write(function, given, {"%y0": result})
+    return elementwise(name, sources, (result,), body, DECLARED + declarations, rounding)
+
+
+def statement(text: str, dtype: str, *values: Any) -> Any:
+    """Return what a statement of LLVM's gives for values under way, `{}` in its text; for those
+    that NumPy has no function for; numbers stand for themselves."""
+    (first, *_) = (value for value in values if isinstance(value, Traced))
+    texts = (value.text if isinstance(value, Traced) else literal(value) for value in values)
+    return first.made(np.dtype(dtype), text.format(*texts))
+
+
 def _as(value: Any, dtype: np.dtype[Any]) -> str:
     """Return a result with the bits of `dtype`."""
     if not isinstance(value, Traced):
@@ -56,6 +108,15 @@ def _as(value: Any, dtype: np.dtype[Any]) -> str:
 
 def _constant(value: Any, dtype: np.dtype[Any]) -> str:
     """Return a number, or the only element of an array, as a literal of LLVM."""
+    return _whole(value, dtype) if type(value) is int else _number(value, dtype)
+
+
+@cache
+def _whole(value: int, dtype: np.dtype[Any]) -> str:
+    return _number(value, dtype)
+
+
+def _number(value: Any, dtype: np.dtype[Any]) -> str:
     array: Any = np.asarray(value)
     if array.size != 1:
         raise UntracedError
@@ -134,6 +195,10 @@ class Traced(NDArrayOperatorsMixin):
         kind = llvm(self.dtype)
         test, zero = ("fcmp une", "0.0") if self.dtype.kind == "f" else ("icmp ne", "0")
         return self._made(BOOL, self._writer.emit(f"{test} {kind} {self.text}, {zero}"))
+
+    def made(self, dtype: np.dtype[Any], statement: str) -> "Traced":
+        """Return the value of a statement."""
+        return self._made(dtype, self._writer.emit(statement))
 
     def _made(self, dtype: np.dtype[Any], text: str) -> "Traced":
         return Traced(self._writer, self._call, dtype, text)

@@ -9,6 +9,7 @@ from ....lazy_dataclass import dataclass
 from ....native.ufunc import select
 from ...ptx.kernel import Instruction, Pair
 from ..lanes import DTYPES, Array
+from .format import FORMATS
 from .reformat import Reformat, reformat
 from .rule import Family, Rule
 
@@ -33,7 +34,7 @@ _UNSIGNED_ORDER = frozenset({"lo", "ls", "hi", "hs"})
 _UNORDERED = {"equ": "eq", "neu": "ne", "ltu": "lt", "leu": "le", "gtu": "gt", "geu": "ge"}
 
 
-_TINY = {"f16": 2.0**-14, "bf16": 2.0**-126, "f32": 2.0**-126, "f64": 2.0**-1022}
+_TINY = {kind: FORMATS[kind].tiny for kind in ("f16", "bf16", "f32", "f64")}
 _ONE = {"f16": 0x3C00, "bf16": 0x3F80}
 
 

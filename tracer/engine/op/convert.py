@@ -4,23 +4,17 @@ Where the ISA leaves results open they are the hardware's: a NaN becomes 0 as a 
 the lowest signed pattern as a 64-bit one or from f64.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 import numpy as np
 
 from ...ptx.kernel import Instruction
 from ..lanes import DTYPES, Array
-from .reformat import FLOATS, Reformat, reformat, reformat_integer, storage
+from .reformat import FLOATS, TO_WHOLE, Reformat, reformat, reformat_integer, storage
 from .rule import Family, Rule
 
 _PAIRS = {"f16x2": "f16", "bf16x2": "bf16", "e4m3x2": "e4m3", "e5m2x2": "e5m2"}
 _MODES = ("rn", "rz", "rm", "rp", "rna")
-_TO_WHOLE: Mapping[str, Callable[[Array], Array]] = {
-    "rni": np.rint,
-    "rzi": np.trunc,
-    "rmi": np.floor,
-    "rpi": np.ceil,
-}
 
 
 def _cvt(instruction: Instruction) -> Rule | None:
@@ -49,7 +43,7 @@ def _form(instruction: Instruction, to: str, source: str) -> Reformat:
         source=source,
         to=to,
         mode=next((m for m in modifiers if m in _MODES), "rn"),
-        whole=next((m for m in modifiers if m in _TO_WHOLE), ""),
+        whole=next((m for m in modifiers if m in TO_WHOLE), ""),
         ftz="ftz" in modifiers and (to, source) != ("f16", "f32"),
         sat="sat" in modifiers,
         relu="relu" in modifiers,
@@ -107,7 +101,7 @@ def _pair(instruction: Instruction, to: str, source: str) -> Rule | None:
 
 def _float_to_integer(instruction: Instruction, to: str, source: str) -> Rule:
     form = _form(instruction, "f64", source)
-    whole = _TO_WHOLE.get(form.whole, np.trunc)
+    whole = TO_WHOLE.get(form.whole, np.trunc)
     widen = reformat(Reformat(source, "f64", ftz=form.ftz))
     info = np.iinfo(DTYPES[to])
     low_half = DTYPES[to].type(-1 << (info.bits - 1) if to[0] == "s" else 1 << (info.bits - 1))

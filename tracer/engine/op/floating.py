@@ -8,14 +8,14 @@ precision keeps the payload of the source, and makes 0xfff8000000000000.
 
 from collections.abc import Callable, Mapping
 from functools import cache
+from typing import Any
 
 import numpy as np
 
-from ....native.statement import literal
-from ....native.ufunc import elementwise
+from ....native.traced import elementwise_of, statement
 from ...ptx.kernel import Instruction
 from ..lanes import DTYPES, Array
-from . import assembly
+from .format import canonical, flush, odd_sum, quiet_nan, saturate
 from .rule import Builder, Family, Rule
 
 ROUNDING: Mapping[str, int] = {"rn": 1, "rz": 0, "rp": 2, "rm": 3}
@@ -31,89 +31,75 @@ def arithmetic(
     operation: str, kind: str, mode: str = "rn", ftz: bool = False, sat: bool = False
 ) -> Callable[..., Array]:
     """Return the function of one operation in one form."""
-    real, arity = _REAL[kind], _ARITY[operation]
-    sources = [f"%f{k}" if ftz else f"%x{k}" for k in range(arity)]
-    lines = [f"%f{k} = call {real} @flush({real} %x{k})" for k in range(arity)] if ftz else []
-    statement, declarations = _operation(operation, kind, mode, sources)
-    lines.append(f"%r = {statement}")
-    if kind == "f32":
-        declarations += assembly.canonical(of_root=operation == "sqrt")
-        lines.append("%v0 = call float @canonical(float %r)")
-    else:
-        declarations += assembly.quiet_nan(arity, first=operation == "div")
-        given = "".join(f", double {name}" for name in sources)
-        lines.append(f"%v0 = call double @quiet(double %r{given})")
-    flushed, definition = _flushed_result(operation, mode, sources) if ftz else ([], "")
-    lines += flushed
-    last = "%vf" if ftz else "%v0"
-    step = f"call {real} @saturate({real} {last})" if sat else f"bitcast {real} {last} to {real}"
-    lines.append(f"%y0 = {step}")
-    declarations += assembly.flush(kind) * ftz + assembly.saturate(kind) * sat + definition
+    is_inverse = operation == "rcp"
+    done = "div" if is_inverse else operation
+    text, declarations = _operation(done, kind, mode)
+
+    def compute(*given: Array) -> Array:
+        sources = tuple(flush(x) for x in given) if ftz else given
+        factors = (_ONE[kind], *sources) if is_inverse else sources
+        result: Array = statement(text, _CODE[kind], *factors)
+        if kind == "f32":
+            result = canonical(result, of_root=operation == "sqrt")
+        else:
+            result = quiet_nan(result, sources, first=operation == "div")
+        if ftz:
+            result = flush(_without_tiny(done, mode, result, factors))
+        return saturate(result) if sat else result
+
     code = _CODE[kind]
     name = f"{operation}_{kind}_{mode}{'_ftz' * ftz}{'_sat' * sat}"
-    body = "\n  ".join(lines)
-    return elementwise(name, (code,) * arity, (code,), body, declarations, ROUNDING[mode])
+    sources = (code,) * _ARITY[operation]
+    return elementwise_of(name, compute, sources, code, declarations, ROUNDING[mode])
 
 
-def _flushed_result(operation: str, mode: str, sources: list[str]) -> tuple[list[str], str]:
-    """Return what makes %vf of the float32 result %v0 under `.ftz`, and what it calls.
+_ONE: Mapping[str, Any] = {"f32": np.float32(1), "f64": np.float64(1)}
+
+
+def _without_tiny(operation: str, mode: str, result: Array, sources: tuple[Any, ...]) -> Array:
+    """Return a float32 result under `.ftz`, zeros for what is tiny.
 
     A result is tiny if it would round below the least normal number were there smaller ones in
     full precision: a subnormal one always is, and the least normal one may be. So products and
     quotients are looked at in float64, sums of products with a sticky bit. Sums are never in
     between.
     """
-    if operation not in ("mul", "fma", "div", "rcp"):
-        return ["%vf = call float @flush(float %v0)"], ""
-    if operation == "rcp":
-        operation, sources = "div", ["1.0", *sources]
-    lines, wide = [], []
-    for k, source in enumerate(sources):
-        lines.append(f"%w{k} = fpext float {source} to double")
-        wide.append(f"%w{k}")
+    if operation not in ("mul", "fma", "div"):
+        return result
+    wide = [source.astype(np.float64) for source in sources]
     if operation == "fma" and mode == "rn":
-        lines.append(f"%p = fmul double {wide[0]}, {wide[1]}")
-        lines.append(f"%w = call double @odd_sum(double %p, double {wide[2]})")
+        whole = odd_sum(wide[0] * wide[1], wide[2])
     elif operation == "fma":
-        given = ", ".join(f"double {name}" for name in wide)
-        lines.append(f"%w = call double @llvm.fma.f64({given})")
+        whole = statement(_WIDE_FMA, "f8", *wide)
     else:
-        lines.append(f"%w = f{operation} double {', '.join(wide)}")
+        whole = (np.multiply if operation == "mul" else np.divide)(*wide)
     bound = 2.0**-126 * (1 - 2.0 ** (-25 if mode == "rn" else -24))
-    lines += [
-        "%size = call double @llvm.fabs.f64(double %w)",
-        f"%tiny = fcmp {'olt' if mode == 'rn' else 'ole'} double %size, {literal(bound)}",
-        "%zero = call float @llvm.copysign.f32(float 0.0, float %v0)",
-        "%vn = select i1 %tiny, float %zero, float %v0",
-        "%vf = call float @flush(float %vn)",
-    ]
-    return lines, _WIDE_DECLARATIONS + assembly.ODD_SUM
+    size = np.abs(whole)
+    is_tiny = size < bound if mode == "rn" else size <= bound
+    return np.where(is_tiny, np.copysign(np.float32(0), result), result)
 
 
-_WIDE_DECLARATIONS = """declare double @llvm.fma.f64(double, double, double)
-declare double @llvm.fabs.f64(double)
-declare float @llvm.copysign.f32(float, float)
-"""
+_WIDE_FMA = "call double @llvm.fma.f64(double {}, double {}, double {})"
 
 
-def _operation(operation: str, kind: str, mode: str, sources: list[str]) -> tuple[str, str]:
-    """Return the statement of one operation, and the declaration of what it calls."""
-    real = _REAL[kind]
-    if operation == "rcp":
-        operation, sources = "div", ["1.0", *sources]
-    given = ", ".join(f"{real} {source}" for source in sources)
+def _operation(operation: str, kind: str, mode: str) -> tuple[str, str]:
+    """Return the statement of one operation, and the declarations of what is called."""
+    real, count = _REAL[kind], _ARITY[operation]
     is_plain = operation in ("add", "sub", "mul", "div")
+    declared = "declare double @llvm.fma.f64(double, double, double)\n"
     if mode == "rn" and is_plain:
-        return f"f{operation} {real} {', '.join(sources)}", ""
-    types = ", ".join([real] * len(sources))
+        return f"f{operation} {real} {', '.join(['{}'] * count)}", declared
+    given, types = ", ".join([f"{real} {{}}"] * count), ", ".join([real] * count)
     if mode == "rn":
         name = f"@llvm.{operation}.{kind}"
-        return f"call {real} {name}({given})", f"declare {real} {name}({types})\n"
+        if (operation, kind) == ("fma", "f32"):
+            declared += f"declare {real} {name}({types})\n"
+        return f"call {real} {name}({given})", declared
     name = f"@llvm.experimental.constrained.{'f' * is_plain}{operation}.{kind}"
     heed = 'metadata !"round.dynamic", metadata !"fpexcept.ignore"'
     return (
         f"call {real} {name}({given}, {heed}) strictfp",
-        f"declare {real} {name}({types}, metadata, metadata)\n",
+        f"{declared}declare {real} {name}({types}, metadata, metadata)\n",
     )
 
 

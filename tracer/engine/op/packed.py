@@ -3,50 +3,46 @@
 from collections.abc import Callable
 from functools import cache
 
-from ....native.ufunc import elementwise
+import numpy as np
+
+from ....native.traced import elementwise_of
 from ...ptx.kernel import Instruction
 from ..lanes import DTYPES, Array
-from .assembly import define
 from .rule import Family, Rule
 
 
-def halves(name: str, kind: str, arity: int, text: str) -> Callable[..., Array]:
-    """Return the loop of `@one`, defined in `text`: on values of `kind`, or on both halves.
+def on_halves(one: Callable[..., Array]) -> Callable[..., Array]:
+    """Return a function of 16 bits as one of both halves of 32."""
 
-    `@one` takes and gives the bits of one element; sources and result are unsigned integers.
+    def both(*words: Array) -> Array:
+        low = one(*(word.astype(np.uint16) for word in words))
+        high = one(*((word >> 16).astype(np.uint16) for word in words))
+        joined: Array = low.astype(np.uint32) | (high.astype(np.uint32) << 16)
+        return joined
+
+    return both
+
+
+def halves(name: str, kind: str, arity: int, one: Callable[..., Array]) -> Callable[..., Array]:
+    """Return the compiled function of bits of `kind`, or of both halves of them.
+
+    `one` takes and gives the bits of one element; sources and result are unsigned integers.
     """
-    if not kind.endswith("x2"):
-        bits = 8 * DTYPES[kind].itemsize
-        given = ", ".join(f"i{bits} %x{k}" for k in range(arity))
-        code = f"u{bits // 8}"
-        body = f"%y0 = call i{bits} @one({given})"
-        return elementwise(name, (code,) * arity, (code,), body, text)
-    lines = []
-    for k in range(arity):
-        lines += [
-            f"%l{k} = trunc i32 %x{k} to i16",
-            f"%s{k} = lshr i32 %x{k}, 16",
-            f"%h{k} = trunc i32 %s{k} to i16",
-        ]
-    for half in "lh":
-        given = ", ".join(f"i16 %{half}{k}" for k in range(arity))
-        lines.append(f"%{half}r = call i16 @one({given})")
-        lines.append(f"%{half}w = zext i16 %{half}r to i32")
-    lines += ["%up = shl i32 %hw, 16", "%y0 = or i32 %lw, %up"]
-    return elementwise(name, ("u4",) * arity, ("u4",), "\n  ".join(lines), text)
+    code = f"u{DTYPES[kind].itemsize}"
+    whole = on_halves(one) if kind.endswith("x2") else one
+    return elementwise_of(name, whole, (code,) * arity, code)
 
 
 @cache
 def _integer(opcode: str, kind: str, relu: bool) -> Callable[..., Array]:
-    order = {"min": "lt", "max": "gt"}.get(opcode)
-    if order is None:
-        body = "  %r = add i16 %a, %b"
-    else:
-        body = f"  %c = icmp {kind[0]}{order} i16 %a, %b\n  %r = select i1 %c, i16 %a, i16 %b"
-    if relu:
-        body += "\n  %n = icmp slt i16 %r, 0\n  %y = select i1 %n, i16 0, i16 %r"
-    text = define("i16", "one", "i16 %a, i16 %b", f"{body}\n  ret i16 {'%y' if relu else '%r'}")
-    return halves(f"{opcode}_{kind}{'_relu' * relu}", kind, 2, text)
+    compute = {"add": np.add, "min": np.minimum, "max": np.maximum}[opcode]
+    own = np.dtype(f"{'i' if kind[0] == 's' else 'u'}2")
+
+    def one(a: Array, b: Array) -> Array:
+        signed: Array = compute(a.view(own), b.view(own)).view(np.int16)
+        return (np.maximum(signed, 0) if relu else signed).view(np.uint16)
+
+    return halves(f"{opcode}_{kind}{'_relu' * relu}", kind, 2, one)
 
 
 def _packed(instruction: Instruction) -> Rule:

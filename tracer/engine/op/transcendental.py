@@ -9,6 +9,7 @@ from ...ptx.kernel import Instruction
 from ..lanes import DTYPES, Array
 from . import approximate
 from .floating import arithmetic, forms
+from .format import FORMATS
 from .packed import halves
 from .reformat import through_double
 from .rule import Builder, Family, Rule
@@ -24,7 +25,6 @@ _FORMULAS: Mapping[str, Callable[..., Array]] = {
     "ex2": approximate.power_of_two,
     "tanh": approximate.hyperbolic_tangent,
 }
-_TINY = {"f16": 2.0**-14, "bf16": 2.0**-126, "f32": 2.0**-126, "f64": 2.0**-1022}
 
 
 def _flushed(x: Array, tiny: float) -> Array:
@@ -46,14 +46,14 @@ def _function(opcode: str, kind: str, form: str) -> Callable[..., Array]:
     exact = _FORMS.get((opcode, single, form)) or _FORMS.get(
         (opcode, single, form.removesuffix(".ftz")), _FORMULAS[opcode]
     )
-    tiny, ftz = _TINY[single], form.endswith("ftz")
+    tiny, ftz = FORMATS[single].tiny, form.endswith("ftz")
     arity = 2 if opcode == "div" else 1
 
     def flushing(*sources: Array) -> Array:
         return _flushed(exact(*(_flushed(x, tiny) for x in sources)), tiny)
 
-    text = through_double(single, arity, flushing if ftz else exact)
-    return halves(f"{opcode}_{form}_{kind}".replace(".", "_"), kind, arity, text)
+    one = through_double(single, flushing if ftz else exact)
+    return halves(f"{opcode}_{form}_{kind}".replace(".", "_"), kind, arity, one)
 
 
 _NAMES = ("approx", "full", "ftz")
