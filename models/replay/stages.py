@@ -80,7 +80,8 @@ class Stages:
         for part, before in parts:
             for wire in rest:
                 name = wire.stage.name
-                seen = replace(_gather(wire, part, before), passes_on=name in heard)
+                seen = _gather(wire, part, before)
+                seen = replace(seen, passes_on=name in heard, unit=None, group=None)
                 found, out = self._ask(wire, part, seen, units, group, groups)
                 answers[name] = answers[name] + found if name in answers else found
                 if out is not None:
@@ -101,7 +102,6 @@ class Stages:
             asked = len(batch) if group is None else groups
             return np.zeros((len(wire.counters), asked), np.int64), None
         own = seen.row is batch.row
-        seen = replace(seen, unit=None, group=None)
         if group is not None and getattr(self._model(wire, 0), "adds_up", False):
             seen = replace(seen, group=group[seen.row], groups=groups)
         step = self._step(wire, seen, units)
@@ -194,6 +194,8 @@ def _columns(wire: Wire, step: Step) -> Ints:
 
 def _gather(wire: Wire, batch: Batch, passed: Mapping[str, Flow]) -> Batch:
     """Return what a stage sees: rows of its spaces, and what the stages before it passed on."""
+    if not len(batch) and not any(name in passed for name in wire.after):
+        return batch
     heard = np.array([kind.space in wire.direct for kind in batch.kinds] or [False])[batch.kind]
     flows = [passed[name] for name in wire.after if name in passed]
     parts = [_written(flow) for flow in flows]

@@ -147,6 +147,7 @@ def choose(
     kind, pattern, phase, number, sampled = NONE, NONE, NONE, NONE, 0
     for place in range(len(order)):
         row, later = order[place], order[min(place + AHEAD, len(order) - 1)]
+        prefetch(bases[later])
         prefetch(blocks[later])
         base, block, group = bases[row], blocks[row], groups[row]
         whose[place] = group

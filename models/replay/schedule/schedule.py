@@ -212,11 +212,13 @@ def _order_runs(
     opens = np.flatnonzero(np.diff(tops, prepend=-1))
     before = np.cumsum(ends - begins) - (ends - begins)
     cuts = opens[np.flatnonzero(np.diff(before[opens] // TOGETHER, prepend=-1))]
-    for first, last in pairwise([*cuts.tolist(), len(tops)]):
-        runs = slice(first, last)
-        found = np.empty(int((ends[runs] - begins[runs]).sum()), np.int64)
-        spare, sorted_by = np.empty((3, len(found)), np.int64), (tops[runs], begins[runs])
-        loops.order_runs(keys, *sorted_by, ends[runs], low, found, spare, known)
+    sizes = np.add.reduceat(ends - begins, cuts) if len(cuts) else cuts
+    spare = np.empty((3, int(sizes.max(initial=0))), np.int64)
+    for (first, last), size in zip(
+        pairwise([*cuts.tolist(), len(tops)]), sizes.tolist(), strict=True
+    ):
+        runs, found = slice(first, last), np.empty(size, np.int64)
+        loops.order_runs(keys, tops[runs], begins[runs], ends[runs], low, found, spare, known)
         yield found
 
 
