@@ -41,12 +41,16 @@ class _Loop:
     def __init__(self, function: Callable[..., Any]) -> None:
         self._function = function
         self._made: dict[tuple[Kind, ...], tuple[Callable[[int], None], Kind]] = {}
+        self._latest: tuple[tuple[Kind, ...], Callable[[int], None], Kind] | None = None
 
     def __call__(self, *given: Any) -> Any:
         """Call it."""
         words: list[int] = []
         kinds = tuple([lower(value, words, _bits) for value in given])
-        run, result = self._made.get(kinds) or self._make(kinds)
+        latest = self._latest
+        if latest is None or kinds != latest[0]:  # several times as fast as to hash them
+            latest = self._latest = kinds, *(self._made.get(kinds) or self._make(kinds))
+        _, run, result = latest
         room = array("q", (*words, *(0 for _ in words_of(result))))
         run(room.buffer_info()[0])
         return _result(result, iter(room))

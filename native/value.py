@@ -162,7 +162,7 @@ def lower(value: Any, words: list[int], number: Callable[[float], int]) -> Kind:
         words.append(int(value))
         return "int"
     is_dense = value.flags.c_contiguous
-    begin = address(value) if is_dense else value.__array_interface__["data"][0]
+    begin = address(value if is_dense or value.ndim > 1 else value[:1])
     kind, steps = _layout(value.dtype, value.strides, is_dense)
     words += [begin, *value.shape, *steps]
     return kind
