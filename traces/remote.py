@@ -5,9 +5,12 @@ is compared with the store's. Then it is read like a local one.
 """
 
 import atexit
+import os
 import re
 import shutil
 import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -35,26 +38,70 @@ def fetch(url: str) -> Path:
 
     Raises CutraceError if it is not there, cannot be reached, or does not arrive as a whole.
     """
+    folder = folder_for(url)
+    with _told(url, "read"):
+        store, root = _store(url)
+        names = sorted(store.find(root))
+        is_packed = is_archive(folder) and names == [root]
+        if not is_packed and not _has_manifest(names):
+            where = f"no {MANIFEST} in it" if names else "nothing is there, or nobody answers"
+            raise CutraceError(f"{url}: not a trace: {where}")
+        for name in names:
+            _copy(store, name, _inside(folder, root, name), url)
+    return folder
+
+
+def folder_for(url: str) -> Path:
+    """Return where the trace of an address lies on this machine until the process ends."""
+    room = Path(tempfile.mkdtemp(prefix="cutrace-"))
+    atexit.register(shutil.rmtree, room, ignore_errors=True)
+    return room / PurePosixPath(url).name
+
+
+def send(folder: Path, url: str) -> None:
+    """Copy a trace of this machine to an address; one that was there is replaced.
+
+    Raises CutraceError if something else is there, or it cannot be written.
+    """
+    with _told(url, "write"):
+        store, root = _store(url)
+        if names := store.find(root):
+            if names != [root] and not _has_manifest(names):
+                raise CutraceError(f"{url}: something other than a trace has this name")
+            store.rm(root, recursive=True)
+        for parent, _, files in os.walk(folder, followlinks=True):
+            place = PurePosixPath(root, Path(parent).relative_to(folder))
+            store.makedirs(str(place), exist_ok=True)
+            for name in files:
+                store.put_file(os.path.join(parent, name), str(place / name))
+        if folder.is_file():
+            store.put_file(str(folder), root)
+    fetch.cache_clear()
+
+
+@contextmanager
+def _told(url: str, verb: str) -> Iterator[None]:
+    """Make a CutraceError of what a store raises, each its own."""
+    try:
+        yield
+    except CutraceError:
+        raise
+    except Exception as error:
+        why = str(error) or type(error).__name__
+        raise CutraceError(f"{url}: cannot {verb} it: {why}") from error
+
+
+def _store(url: str) -> tuple[Any, str]:
     try:
         import fsspec
     except ImportError:
-        raise CutraceError(
-            f"{url}: reading it needs fsspec: pip install 'cutrace[remote]'"
-        ) from None
-    room = Path(tempfile.mkdtemp(prefix="cutrace-"))
-    atexit.register(shutil.rmtree, room, ignore_errors=True)
-    try:
-        store, root = fsspec.core.url_to_fs(url)
-        names = sorted(store.find(root))
-        folder = room / PurePosixPath(root).name
-        is_packed = is_archive(folder) and names == [root]
-        if not is_packed and not any(PurePosixPath(name).name == MANIFEST for name in names):
-            raise CutraceError(f"{url}: not a trace: no {MANIFEST} in it")
-        for name in names:
-            _copy(store, name, _inside(folder, root, name), url)
-    except (ImportError, ValueError, OSError) as error:
-        raise CutraceError(f"{url}: cannot read it: {error or type(error).__name__}") from error
-    return folder
+        raise CutraceError(f"{url}: it needs fsspec: pip install 'cutrace[remote]'") from None
+    store, root = fsspec.core.url_to_fs(url)
+    return store, root
+
+
+def _has_manifest(names: Sequence[str]) -> bool:
+    return any(PurePosixPath(name).name == MANIFEST for name in names)
 
 
 def _inside(folder: Path, root: str, name: str) -> Path:

@@ -12,6 +12,7 @@ from .folder.manifest import encode, to_json
 from .folder.manifest_builder import ManifestBuilder
 from .folder.size_limit import SizeLimit
 from .launch_writer import LaunchWriter as LaunchWriter
+from .remote import folder_for, send, url_of
 from .schema import Launch, Outside
 from .shelf import Shelf
 from .table.background_writer import BackgroundWriter
@@ -24,7 +25,8 @@ class TraceWriter(ManifestBuilder):
     so does the end of the program. An existing trace of that name is replaced; anything else there
     is refused. Raises CutraceError for that, a full disk, values that do not fit, and a trace of
     more than `max_bytes` (0: any size). With `owns_columns` the arrays of rows that it is given are
-    its own from then on: it reads them later, and says later what is wrong with them.
+    its own from then on: it reads them later, and says later what is wrong with them. A trace at an
+    address (`s3://bucket/a.cutrace`) is sent there by `close`, by what `cutrace[remote]` brings.
     """
 
     def __init__(
@@ -34,7 +36,9 @@ class TraceWriter(ManifestBuilder):
         self._owns_columns = owns_columns
         self.path = Path(path)
         self._limit = SizeLimit(str(self.path), max_bytes)
-        self._workshop = Workshop(self.path)
+        self._url = url_of(os.fspath(path))
+        self._made = folder_for(self._url) if self._url else self.path
+        self._workshop = Workshop(self._made)
         self._shelf = Shelf(self._workshop.folder, str(self.path))
         self._open: LaunchWriter | None = None
         self._unfinished: list[str] = []
@@ -92,6 +96,8 @@ class TraceWriter(ManifestBuilder):
             self._background.finish()
             self._write_manifest()
             self._workshop.publish()
+            if self._url:
+                send(self._made, self._url)
         finally:
             self.discard()
 

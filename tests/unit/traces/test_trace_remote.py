@@ -61,6 +61,44 @@ def test_a_file_that_does_not_arrive_as_a_whole_is_told(
         read_trace("memory://bucket/a.cutrace")
 
 
+def test_a_connection_that_ends_in_the_middle_is_told(
+    trace: Trace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each store raises what its own library does, aiohttp's ClientPayloadError for one."""
+
+    class PayloadError(Exception):
+        pass
+
+    def ends(*_: object, **__: object) -> None:
+        raise PayloadError("received 400 of 800 bytes")
+
+    monkeypatch.setattr(type(fsspec.filesystem("memory")), "open", ends)
+    message = r"memory://bucket/a\.cutrace: cannot read it: received 400 of 800 bytes"
+    with pytest.raises(CutraceError, match=message):
+        read_trace("memory://bucket/a.cutrace")
+
+
+@pytest.mark.parametrize("name", ["b.cutrace", "b.cutrace.zip"])
+def test_a_trace_is_written_to_an_address_and_replaces_the_one_there(
+    name: str, trace: Trace
+) -> None:
+    url = f"memory://bucket/{name}"
+    for stride in (4, 8):
+        hand_trace(Path(url), [Access(warp(stride=stride))])
+        addresses = read_trace(url).launches[0].accesses()["addresses"].to_pylist()[0]
+        assert addresses[1] - addresses[0] == stride
+
+
+def test_a_trace_replaces_nothing_else_at_its_address(trace: Trace) -> None:
+    store = fsspec.filesystem("memory")
+    store.pipe("/bucket/b.cutrace/notes.txt", b"mine")
+    with pytest.raises(CutraceError, match="something other than a trace has this name"):
+        hand_trace(Path("memory://bucket/b.cutrace"), [Access(warp(stride=4))])
+    assert store.cat("/bucket/b.cutrace/notes.txt") == b"mine"
+    with pytest.raises(CutraceError, match=r"nowhere://a\.cutrace: cannot write it: .*nowhere"):
+        hand_trace(Path("nowhere://a.cutrace"), [Access(warp(stride=4))])
+
+
 def test_a_trace_that_was_cut_off_when_it_was_sent_is_told_with_its_address(trace: Trace) -> None:
     store = fsspec.filesystem("memory")
     name = "/bucket/a.cutrace/0/accesses.arrow"
@@ -72,7 +110,10 @@ def test_a_trace_that_was_cut_off_when_it_was_sent_is_told_with_its_address(trac
 @pytest.mark.parametrize(
     ("url", "message"),
     [
-        ("memory://bucket/b.cutrace", "memory://bucket/b.cutrace: not a trace: no manifest.json"),
+        (
+            "memory://bucket/b.cutrace",
+            "memory://bucket/b.cutrace: not a trace: nothing is there, or nobody",
+        ),
         ("nowhere://bucket/a.cutrace", "nowhere://bucket/a.cutrace: cannot read it: .*nowhere"),
     ],
 )
