@@ -6,6 +6,7 @@ from typing import cast
 
 import numpy as np
 
+from ....native.traced import elementwise_of, statement
 from ....native.ufunc import elementwise
 from ...ptx.kernel import Instruction
 from ..lanes import DTYPES, Array
@@ -26,17 +27,13 @@ def _multiply_wide(kind: str, a: Array, b: Array) -> Array:
 @cache
 def _multiply_high(kind: str) -> Callable[..., Array]:
     bits, grow = _bits(kind), "sext" if kind[0] == "s" else "zext"
-    return _compiled(f"high_{kind}", kind, f"""%a = {grow} i{bits} %x0 to i{2 * bits}
+    code = DTYPES[kind].str[1:]
+    body = f"""%a = {grow} i{bits} %x0 to i{2 * bits}
   %b = {grow} i{bits} %x1 to i{2 * bits}
   %p = mul i{2 * bits} %a, %b
   %h = lshr i{2 * bits} %p, {bits}
-  %y0 = trunc i{2 * bits} %h to i{bits}""")  # fmt: skip
-
-
-def _compiled(name: str, kind: str, body: str) -> Callable[..., Array]:
-    """Return a function of two integers of one type, in LLVM assembly."""
-    code = DTYPES[kind].str[1:]
-    return elementwise(name, (code, code), (code,), body)
+  %y0 = trunc i{2 * bits} %h to i{bits}"""
+    return elementwise(f"high_{kind}", (code, code), (code,), body)
 
 
 def product(instruction: Instruction) -> tuple[str, Callable[[Array, Array], Array]]:
@@ -154,16 +151,18 @@ def _division(instruction: Instruction) -> Rule:
 @cache
 def _divide(opcode: str, kind: str) -> Callable[..., Array]:
     """Return the function; processors trap at the lowest number by -1, so that is done apart."""
-    whole, signed = f"i{_bits(kind)}", kind[0] == "s"
-    by_minus = f"sub {whole} 0, %x0" if opcode == "div" else f"add {whole} 0, 0"
-    return _compiled(f"{opcode}_{kind}", kind, f"""%zero = icmp eq {whole} %x1, 0
-  %minus = icmp eq {whole} %x1, {-1 if signed else 0}
-  %odd = or i1 %zero, %minus
-  %safe = select i1 %odd, {whole} 1, {whole} %x1
-  %q = {"s" if signed else "u"}{opcode} {whole} %x0, %safe
-  %opposite = {by_minus}
-  %r = select i1 %minus, {whole} %opposite, {whole} %q
-  %y0 = select i1 %zero, {whole} -1, {whole} %r""")  # fmt: skip
+    dtype, sign = DTYPES[kind], "s" if kind[0] == "s" else "u"
+    text = f"{sign}{opcode} i{_bits(kind)} {{}}, {{}}"
+
+    def divide(a: Array, b: Array) -> Array:
+        is_minus = b == (-1 if sign == "s" else 0)
+        safe = np.where((b == 0) | is_minus, dtype.type(1), b)
+        result = statement(text, dtype.str, a, safe)
+        result = np.where(is_minus, -a if opcode == "div" else dtype.type(0), result)
+        return np.where(b == 0, ~dtype.type(0), result)
+
+    code = dtype.str[1:]
+    return elementwise_of(f"{opcode}_{kind}", divide, (code, code), code)
 
 
 def _absolute(a: Array) -> Array:

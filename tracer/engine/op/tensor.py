@@ -14,7 +14,7 @@ from functools import cache
 
 import numpy as np
 
-from ....native.ufunc import elementwise
+from ....native.traced import elementwise_of
 from ..lanes import Array
 from .floating import arithmetic
 from .reformat import Reformat, reformat
@@ -42,42 +42,34 @@ def of_bits(bits: Array, kind: str) -> Array:
 @cache
 def _largest() -> Callable[..., Array]:
     """Return the function of a, b and an exponent to the larger of it and that of a * b."""
-    body = """%u = bitcast double %x0 to i64
-  %v = bitcast double %x1 to i64
-  %us = shl i64 %u, 1
-  %vs = shl i64 %v, 1
-  %ue = lshr i64 %us, 53
-  %ve = lshr i64 %vs, 53
-  %both = add i64 %ue, %ve
-  %e = sub i64 %both, 2046
-  %uz = icmp eq i64 %us, 0
-  %vz = icmp eq i64 %vs, 0
-  %zero = or i1 %uz, %vz
-  %above = icmp sgt i64 %e, %x2
-  %larger = select i1 %above, i64 %e, i64 %x2
-  %y0 = select i1 %zero, i64 %x2, i64 %larger"""
-    return elementwise("largest_exponent", ("f8", "f8", "u8"), ("u8",), body)
+
+    def largest(a: Array, b: Array, least: Array) -> Array:
+        sizes = a.view(np.uint64) << 1, b.view(np.uint64) << 1
+        both = ((sizes[0] >> 53) + (sizes[1] >> 53)).view(np.int64) - 2046
+        is_zero = (sizes[0] == 0) | (sizes[1] == 0)
+        return np.where(is_zero, least, np.maximum(both, least))
+
+    return elementwise_of("largest_exponent", largest, ("f8", "f8", "i8"), "i8")
 
 
 @cache
 def _sum_cut() -> Callable[..., Array]:
     """Return the function of a, b, a scale and a sum to the sum plus a * b, scaled and cut off."""
-    body = """%p = fmul double %x0, %x1
-  %q = fmul double %p, %x2
-  %t = call double @llvm.trunc.f64(double %q)
-  %y0 = fadd double %x3, %t"""
-    return elementwise(
-        "sum_cut", ("f8",) * 4, ("f8",), body, "declare double @llvm.trunc.f64(double)\n"
-    )
+
+    def sum_cut(a: Array, b: Array, scale: Array, total: Array) -> Array:
+        cut: Array = total + np.trunc(a * b * scale)
+        return cut
+
+    return elementwise_of("sum_cut", sum_cut, ("f8",) * 4, "f8")
 
 
 def _block(a: Array, b: Array, c: Array) -> Array:
     """Return the exact sum (m, n, warps) of what is left of the products of one block and c."""
     one = np.ones((1, 1, 1))
-    exponent = _largest()(c, one, np.array(_NOTHING, dtype=np.int64).view(np.uint64))
+    exponent = _largest()(c, one, np.array(_NOTHING, dtype=np.int64))
     for k in range(a.shape[1]):
         exponent = _largest()(a[:, k, None], b[None, k], exponent)
-    lift = np.maximum(exponent.view(np.int64), -900)
+    lift = np.maximum(exponent, -900)
     scale = np.ldexp(1.0, (KEPT_BITS - lift).astype(np.int32))
     total = np.trunc(c * scale)
     for k in range(a.shape[1]):
