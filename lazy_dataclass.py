@@ -9,6 +9,7 @@ Not served: `order`, `unsafe_hash`, `InitVar`, and subclasses of the standard li
 import dataclasses
 from collections.abc import Callable
 from dataclasses import MISSING, FrozenInstanceError, fields
+from functools import cache
 from operator import attrgetter
 from reprlib import recursive_repr
 from types import MethodType
@@ -92,8 +93,14 @@ def _write_init(cls: type, is_frozen: bool) -> Any:
 
 @recursive_repr()
 def _repr(self: Any) -> str:
-    shown = ", ".join(f"{f.name}={getattr(self, f.name)!r}" for f in fields(self) if f.repr)
-    return f"{type(self).__qualname__}({shown})"
+    cls: Any = type(self)
+    shown = ", ".join([f"{name}={getattr(self, name)!r}" for name in _shown(cls)])
+    return f"{cls.__qualname__}({shown})"
+
+
+@cache
+def _shown(cls: Any) -> list[str]:
+    return [field.name for field in fields(cls) if field.repr]
 
 
 def _comparison(cls: type, is_frozen: bool) -> dict[str, Any]:

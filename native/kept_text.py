@@ -48,15 +48,22 @@ def source_of(name: str) -> bytes:
     """Return the source of a module and of those that its functions and classes come from, with the
     values of their constants."""
     reached: dict[str, bytes] = {}
-    waiting = [name]
+    waiting = {name}
     while waiting:
-        module = import_module(waiting.pop())
-        assert module.__file__ is not None
-        reached[module.__name__] = Path(module.__file__).read_bytes() + constants_of(module)
-        named = [each for each in vars(module).values() if isinstance(each, (FunctionType, type))]
-        own = {each.__module__ for each in named if each.__module__.startswith(_PACKAGE)}
-        waiting += own - reached.keys()
+        module = waiting.pop()
+        reached[module], named = _read(module)
+        waiting |= named - reached.keys()
     return b"".join(reached[each] for each in sorted(reached))
+
+
+@cache
+def _read(name: str) -> tuple[bytes, set[str]]:
+    """Return the source of a module with its constants, and the modules of what it names."""
+    module = import_module(name)
+    assert module.__file__ is not None
+    text = Path(module.__file__).read_bytes() + constants_of(module)
+    named = [each for each in vars(module).values() if isinstance(each, (FunctionType, type))]
+    return text, {each.__module__ for each in named if each.__module__.startswith(_PACKAGE)}
 
 
 _PACKAGE = f"{__name__.partition('.')[0]}."

@@ -27,8 +27,9 @@ if TYPE_CHECKING:
 
 KIND, MOST_BYTES = "replays", 1 << 28
 """What counts are kept as, and how many bytes of them: those unused for longest go first."""
-WORTH = 1 << 10
-"""Rows of a launch from which on looking is quicker than counting."""
+WORTH = 1 << 13
+"""Rows of a launch from which on counts are kept: of less, of which a trace may have thousands, to
+keep them takes a fifth of counting."""
 _SIZES = "<3Q"
 STAGES = ("models", "traces", "native")
 """Folders with the source of what counts."""

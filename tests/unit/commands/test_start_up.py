@@ -65,7 +65,7 @@ def test_a_larger_trace_needs_a_compiler_for_the_first_question_only(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    (tmp_path / "k.cu").write_text(KERNEL.replace("<<<2,", "<<<512,").replace("[128]", "[32768]"))
+    (tmp_path / "k.cu").write_text(KERNEL.replace("<<<2,", "<<<4096,").replace("[128]", "[262144]"))
     imported(tmp_path, "record", "k.cu")
     first, second = (imported(tmp_path, "analyze", "k.cutrace", "-d", "h100") for _ in range(2))
     assert "llvmlite" in first

@@ -48,6 +48,7 @@ def _forget() -> None:
     for name in [name for name in sys.modules if name.startswith("kept_")]:
         del sys.modules[name]
     kept_text.source_of.cache_clear()
+    kept_text._read.cache_clear()
     kept_text._translator.cache_clear()
     invalidate_caches()
 
