@@ -5,7 +5,7 @@ from functools import lru_cache
 from .cursor import Cursor
 from .isa import LABEL_OPERAND
 from .kernel import CallTarget, Guard, Instruction, Label, Location, Operand
-from .operands import read_call, read_operand, read_register
+from .operands import read_call, read_operand, read_predicate
 from .scope import Scope
 
 
@@ -37,7 +37,7 @@ def has_prototype(instruction: Instruction) -> bool:
 def _read_guard(cursor: Cursor, scope: Scope) -> Guard:
     cursor.take()
     negated = cursor.accept("!")
-    return Guard(read_register(cursor, scope, "a predicate register"), negated)
+    return Guard(read_predicate(cursor, scope), negated)
 
 
 def _read_mnemonic(cursor: Cursor) -> str:

@@ -35,7 +35,7 @@ def read_operand(cursor: Cursor, scope: Scope) -> Operand:
         return _read_vector(cursor, scope)
     if start == "!" and cursor.texts[cursor.index + 1][:1] not in "(0123456789":
         cursor.take()
-        return Not(read_register(cursor, scope, "a predicate register"))
+        return Not(read_predicate(cursor, scope))
     if start and (start.isalpha() or start in "%$_") and token != "WARP_SZ":
         return _read_word(cursor, scope)
     if start.isdigit() or start in ("-", "+", "~", "!", "(", ".", "W"):
@@ -112,9 +112,9 @@ def _read_register_or_bucket(cursor: Cursor, scope: Scope) -> Register | Bucket:
     return operand
 
 
-def read_register(cursor: Cursor, scope: Scope, what: str) -> Register:
-    """Take the name of a register."""
-    at = cursor.index
+def read_predicate(cursor: Cursor, scope: Scope) -> Register:
+    """Take the name of a predicate register."""
+    at, what = cursor.index, "a predicate register"
     operand = _find(cursor, scope, cursor.name(what))
     if not isinstance(operand, Register):
         raise cursor.error(what, index=at)

@@ -99,10 +99,11 @@ def active_lanes(group: Group, guard: Fetch | None) -> Mask:
     return by_warp(group, np.ones((1, 1), dtype=np.bool_) if lanes is None else lanes)
 
 
-def _outputs(operand: Operand, first: str, second: str) -> tuple[tuple[Operand, str], ...]:
+def _outputs(operand: Operand) -> tuple[tuple[Operand, str], ...]:
+    """Return the word and the predicate that an instruction writes."""
     if not isinstance(operand, Pair):
-        return ((operand, first), (Bucket(), second))
-    return ((operand.first, first), (operand.second, second))
+        return ((operand, "b32"), (Bucket(), "pred"))
+    return ((operand.first, "b32"), (operand.second, "pred"))
 
 
 def _members(decoder: Decoder, instruction: Instruction, place: int) -> Fetch | None:
@@ -141,7 +142,7 @@ def _shuffle(decoder: Decoder, instruction: Instruction) -> Collective:
         values = np.where(active, value, _NOTHING)
         return np.take_along_axis(values, source, axis=1), valid
 
-    return Collective(fetches, _outputs(to, "b32", "pred"), shuffle)
+    return Collective(fetches, _outputs(to), shuffle)
 
 
 def _source_lane(mode: str, step: Array, clamp: Array) -> tuple[NDArray[np.int64], Mask]:
@@ -197,7 +198,7 @@ def _match(decoder: Decoder, instruction: Instruction) -> Collective:
         return (np.where(agree, others, np.uint32(0)) if everyone else masks), agree
 
     fetch, members = decoder.fetch(source, instruction.type), _members(decoder, instruction, 2)
-    return Collective((fetch,), _outputs(to, "b32", "pred"), match, members)
+    return Collective((fetch,), _outputs(to), match, members)
 
 
 def _reduce(decoder: Decoder, instruction: Instruction) -> Collective:
@@ -250,7 +251,7 @@ def _elect(decoder: Decoder, instruction: Instruction) -> Collective:
         leader = first_lane(others)
         return leader.astype(np.uint32), leader == _LANE
 
-    outputs = _outputs(instruction.operands[0], "b32", "pred")
+    outputs = _outputs(instruction.operands[0])
     return Collective((), outputs, elect, _members(decoder, instruction, 1))
 
 
