@@ -21,6 +21,7 @@ __all__ = [
     "record",
     "recording",
     "report",
+    "scan_traces",
     "sweep",
     "why",
 ]
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from .tracer.host.source.record import record as record
     from .traces.foreign.importing import import_trace as import_trace
     from .traces.reader import read_trace as read_trace
+    from .traces.scan import scan_traces as scan_traces
     from .traces.writer import TraceWriter as TraceWriter
 
 _HOME = {
@@ -61,6 +63,7 @@ _HOME = {
     "record": ".tracer.host.source.record",
     "recording": ".commands.running.recording_here",
     "report": ".commands.answers.report",
+    "scan_traces": ".traces.scan",
     "sweep": ".commands.running.sweep",
     "why": ".commands.answers.why",
 }

@@ -46,7 +46,7 @@ def test_public_names_are_these_and_each_can_be_imported() -> None:
         "recording",
         "report",
     ]
-    names += ["sweep", "why"]
+    names += ["scan_traces", "sweep", "why"]
     assert cutrace.__all__ == names
     assert [getattr(cutrace, name).__name__ for name in names] == names
 
