@@ -42,7 +42,7 @@ def load(kind: str, key: str) -> bytes | None:
         return None
     kept = data[_SIZE:]
     if _HASH(kept).digest() != data[:_SIZE]:
-        _tell(f"{path}: broken; what it held is made again")
+        _tell(f"{path}: broken; its content is made again")
         return None
     with suppress(OSError):
         os.utime(path)

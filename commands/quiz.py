@@ -43,7 +43,7 @@ def command(
         raise CutraceError(f"no family {family!r} in the gallery{nearest(family, found)}")
     every = [*questions(found[family])]
     if not every:
-        raise CutraceError(f"{family}: no counter in it has its arithmetic beside it")
+        raise CutraceError(f"{family}: no counter in it has its arithmetic")
     asked = choose(every, number, seed)
     if solutions:
         return "\n\n".join(f"{q.words}\n  {q.counter} = {_told(q)}" for q in asked)

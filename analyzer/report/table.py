@@ -100,8 +100,8 @@ def _overview(profile: Profile, width: int) -> Iterator[tuple[str, str]]:
         yield "", ""
     if view.by == "launch":
         yield from _sentence(
-            "Counters of all launches of a kernel together; those that are a ratio, from the least "
-            "to the most. --launch N shows one launch.",
+            "Sums of counters over all launches of a kernel; ratios from the least to the most."
+            " --launch N shows one launch.",
             width,
         )
         if view.typed:

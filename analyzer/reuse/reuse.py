@@ -132,7 +132,7 @@ def measure(
 def why_not(launch: Launch, device: Device, options: ReplayOptions) -> str:
     """Return why nothing can be said of a launch on a device; empty if something can."""
     if not options.caches:
-        return "--no-caches (caches=False) leaves out what is asked for"
+        return "--no-caches (caches=False) leaves out the reuse of lines"
     if not has_all_before(launch):
         return f"launch of {launch.name}: not all of its accesses were recorded"
     return "" if options.as_if else refuse_launch(device, launch)

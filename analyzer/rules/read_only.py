@@ -62,8 +62,8 @@ def find(evidence: Evidence) -> Iterator[Finding]:
     names = sorted({f"`{evidence.array_of(access)}`" for access in loads})
     for access in loads:
         yield Finding(
-            "loads of what the launch does not write are not read-only ones",
-            f"the compiler cannot know that {', '.join(names)} and what is stored lie apart",
+            "loads of data that the launch does not write are not read-only loads",
+            f"the compiler cannot know that stores do not overlap {', '.join(names)}",
             CHANGE.format(", ".join(names)),
             access.pc,
             evidence.share(access, "bytes_moved"),

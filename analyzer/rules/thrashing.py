@@ -81,12 +81,12 @@ def _told(
         return
     name, least = found.cache.upper(), None
     change = (
-        "do all that needs a stretch of data before the next: loops over smaller tiles, or fewer"
+        "finish all work on a part of the data before the next: loops over smaller tiles, or fewer"
         " warps at a time"
     )
     proof = (
-        f"of what a cache of any size would find, one of {found.room_for(MOST):,} bytes finds"
-        f" {100 * MOST:.0f} %"
+        f"a cache of {found.room_for(MOST):,} bytes would have {100 * MOST:.0f} % of the hits of a"
+        " cache of unlimited size"
     )
     if limit == "L2" and (tried := _with_more(evidence)):
         least = tried
@@ -100,8 +100,8 @@ def _told(
     where = " on each SM" if limit == "L2" else ""
     for access in loads:
         yield Finding(
-            f"{name} loses what is loaded again: {lost:,} of {misses:,} sectors that loads miss"
-            " were there before",
+            f"{name} loses data before their next use: {lost:,} of {misses:,} sectors that loads"
+            " miss were there before",
             f"{found.own:,} bytes{where}, and {found.working_set:,} are used in all",
             change,
             access.pc,

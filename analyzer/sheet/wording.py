@@ -140,13 +140,13 @@ def _why_unknown(profile: LaunchProfile) -> str:
     if profile.launch.kept.sample.blocks:
         told = sampled_text(profile.bounds_between)
         least = f"; 95 times in 100 at least {told}, without caches and memory" if told else ""
-        return f"no limit is told: of a sample of blocks no bound is certain{least}"
+        return f"no limit known: of a sample of blocks no bound is certain{least}"
     if not profile.launch.kept.is_whole:
-        return "no limit is told: the trace has not all of the launch"
+        return "no limit known: only a part of the launch was recorded"
     if "dram_bytes_read" not in profile.raw.counts.columns:
-        return "no limit is told: caches were not counted"
+        return "no limit known: caches were not counted"
     return (
-        "no limit is told: nothing reaches DRAM, and the device's file has no clock for the rest;"
+        "no limit known: nothing reaches DRAM, and the device's file has no clock for the rest;"
         " --set chip.clock_mhz=N gives one"
     )
 

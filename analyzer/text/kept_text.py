@@ -9,8 +9,8 @@ def kept_text(launch: Launch) -> Iterator[str]:
     """Say what the trace has of a launch, a sentence a restriction; nothing if it has all."""
     if launch.partly_written:
         yield (
-            f"{', '.join(launch.partly_written)}: of a launch before, only a sample of blocks wrote"
-            " here: what depends on these values is not what a whole run would do"
+            f"{', '.join(launch.partly_written)}: earlier, only a sample of blocks wrote here:"
+            " code that depends on these values may run differently in a whole run"
         )
     if launch.kept.is_whole:
         return
@@ -43,8 +43,8 @@ def _sample_text(kept: Kept, blocks: int) -> Iterator[str]:
     if not drawn:
         return
     yield (
-        f"estimated from {drawn} of {blocks} blocks (seed {kept.sample.seed}): in brackets where"
-        " the true counts lie, 95 times in 100"
+        f"estimated from {drawn} of {blocks} blocks (seed {kept.sample.seed}): 95 %"
+        " confidence intervals in brackets"
     )
     if kept.sample.all_ran:
         yield f"all blocks were run, for they depend on one another: {kept.sample.all_ran}"

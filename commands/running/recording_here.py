@@ -96,7 +96,7 @@ def recorder(device: str | None = None) -> "Beside":
     elif device and device != _beside.device:
         raise CutraceError(
             f"this process has the device {_beside.device} since its first recording, and cannot "
-            f"have {device}: use another process; what is recorded can be counted on any device"
+            f"have {device}: use another process; a trace can be counted on any device"
         )
     return _beside
 

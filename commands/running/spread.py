@@ -45,8 +45,8 @@ def spread(
             futures[number] = executor.submit(call, tasks[number])
         except Exception as error:
             raise CutraceError(
-                f"the executor takes no more work: {told(error)}; what is done is kept, and the"
-                " same again goes on from there"
+                f"the executor takes no more work: {told(error)}; finished jobs are kept;"
+                " run the same again to go on"
             ) from error
         futures[number].add_done_callback(partial(_note, done, number))
 

@@ -73,7 +73,7 @@ def _copy(line: str, place: str) -> Copy:
     except ValueError:
         raise CutraceError(f"{place}: {line[:60]!r}, expected MemcpyHtoD,ADDRESS,BYTES") from None
     if copy.address < 0 or copy.bytes < 0 or copy.address + copy.bytes > MOST_ADDRESS:
-        raise CutraceError(f"{place}: {line[:60]!r}: beyond what a device has of memory")
+        raise CutraceError(f"{place}: {line[:60]!r}: more than a device has of memory")
     return copy
 
 

@@ -55,7 +55,7 @@ class Sites:
 
 def broken(what: str) -> CutraceError:
     """The error of a trace that contradicts itself."""
-    return CutraceError(f"broken trace: {what}; `cutrace info --verify` lists what is wrong")
+    return CutraceError(f"broken trace: {what}; `cutrace info --verify` lists the errors")
 
 
 @remembered

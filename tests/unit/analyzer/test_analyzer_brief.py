@@ -87,8 +87,8 @@ def test_an_empty_kernel_and_one_warp_have_a_limit(trace: Path, capsys: Captured
     ("launch", "words", "told"),
     [
         ("0", ["--set", "chip.clock_mhz=0"], "limited by DRAM: "),
-        ("2", ["--set", "chip.clock_mhz=0"], "no limit is told: nothing reaches DRAM, and the "),
-        ("0", ["--no-caches"], "no limit is told: caches were not counted"),
+        ("2", ["--set", "chip.clock_mhz=0"], "no limit known: nothing reaches DRAM, and the "),
+        ("0", ["--no-caches"], "no limit known: caches were not counted"),
     ],
 )
 def test_a_device_of_which_little_is_known_says_so(
@@ -108,7 +108,7 @@ def test_a_sample_and_a_refusal_say_why_there_is_no_limit(tmp_path: Path, capsys
     _record(path, WORDS // 1024, 1024, sample=4)
     lines = shown(capsys, path, "-d", "h200,8800gtx")
     assert lines[1].startswith(
-        "h200: no limit is told: of a sample of blocks no bound is certain; 95 times"
+        "h200: no limit known: of a sample of blocks no bound is certain; 95 times"
     )
     assert lines[3] == "8800gtx: cannot launch: 512 threads a block at most"
 

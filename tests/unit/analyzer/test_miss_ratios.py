@@ -142,7 +142,7 @@ def test_launches_alike_are_shown_once(tmp_path: Path, capsys: pytest.CaptureFix
 
 def test_why_nothing_is_said_is_said(tmp_path: Path) -> None:
     trace = hand_trace(tmp_path / "t.cutrace", [Access(warp(stride=4))])
-    with pytest.raises(CutraceError, match="leaves out what is asked for"):
+    with pytest.raises(CutraceError, match="leaves out the reuse of lines"):
         cutrace.miss_ratios(trace, "h100", caches=False)
 
 

@@ -159,7 +159,7 @@ def test_lanes_that_the_block_does_not_have_are_refused(tmp_path: Path) -> None:
 
 def test_a_copy_beyond_any_memory_is_refused(tmp_path: Path) -> None:
     listed = f"MemcpyHtoD,0x10,{1 << 70}\n"
-    assert "beyond what a device has of memory" in refusal(tmp_path, listed, "list.g")
+    assert "more than a device has of memory" in refusal(tmp_path, listed, "list.g")
 
 
 def test_a_kernel_with_a_grid_that_no_device_takes_is_refused(tmp_path: Path) -> None:

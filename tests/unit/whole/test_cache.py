@@ -101,7 +101,7 @@ def test_a_broken_file_is_told_once_and_made_again(
     (folder / "key").write_bytes(b"broken")
     assert load("native", "key") is load("native", "key") is None
     assert capsys.readouterr().err == (
-        f"cutrace: {folder / 'key'}: broken; what it held is made again\n"
+        f"cutrace: {folder / 'key'}: broken; its content is made again\n"
     )
     keep("native", "key", b"code")
     assert load("native", "key") == b"code"
