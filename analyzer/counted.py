@@ -13,10 +13,10 @@ import polars as pl
 import pyarrow as pa
 
 from ..lazy_dataclass import dataclass
-from ..models.replay.count.counts import LaunchCounts
 from ..models.replay.device.device import Device, load_devices
 from ..models.replay.device.measured import Measured, load_measured
 from ..models.replay.options import DEFAULT_DEVICE, ReplayOptions
+from ..models.replay.tally.counts import LaunchCounts
 from ..traces.schema import Manifest
 from .counting.arithmetic import with_flops, with_lanes, without_flops
 from .counting.bounds import Bound, find_bounds, sampled_bounds

@@ -47,11 +47,11 @@ from ..lazy_dataclass import dataclass
 from ..native.loop import compile_module
 from ..native.value import Fixed
 from .replay.compiled import aligned, as_array, as_list, compile_if_worth, extend, rows_asked
-from .replay.count.pool import Pool, Repeated, strides
 from .replay.ordered import cache_lines as plain
 from .replay.ordered import replacement, row_lines
 from .replay.ordered.slices import cut_at_lines, slices_of
 from .replay.seam import ACCESSES, Batch, Ints, Kind, Step, one_lane
+from .replay.tally.pool import Pool, Repeated, strides
 
 Kinds = tuple[Sequence[int], ...]
 Columns = tuple[Ints, ...]

@@ -235,7 +235,7 @@ class Resources:
     spill_stores: int = 0
     spill_loads: int = 0
     accesses: tuple[AssembledAccess, ...] = ()  # of sm_90: loads and stores that became others
-    schedule: str = ""  # of sm_90: its machine code, as traces/schedule.py packs it
+    schedule: str = ""  # of sm_90: its machine code, as traces/machine_schedule.py packs it
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, fields
 from math import prod
 
-from ...models.replay.count.counts import LaunchCounts
 from ...models.replay.device.device import Device
 from ...models.replay.schedule.place import Waves, count_padding_lanes, count_waves
+from ...models.replay.tally.counts import LaunchCounts
 
 CLUSTER = ("cluster_x", "cluster_y", "cluster_z")
 LIMITS = ("blocks", "warps", "registers", "shared", "barriers")

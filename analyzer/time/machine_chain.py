@@ -11,7 +11,7 @@ from dataclasses import field
 from functools import partial
 
 from ...lazy_dataclass import dataclass
-from ...traces.schedule import NO_SCOREBOARD
+from ...traces.machine_schedule import NO_SCOREBOARD
 from .chain import ROUNDS, Chain, Mark, Step
 from .machine_code import Loop, MachineCode
 

@@ -18,7 +18,7 @@ from operator import itemgetter
 from statistics import median_low
 
 from ...lazy_dataclass import dataclass
-from ...traces.schedule import Scheduled, unpack_schedule
+from ...traces.machine_schedule import Scheduled, unpack_schedule
 
 History = Sequence[tuple[int, int]]
 BRANCH, CALLS, INDIRECT, LEAVES = 0x147, (0x143, 0x144), (0x149, 0x14A), (0x14D, 0x150)

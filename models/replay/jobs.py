@@ -13,11 +13,11 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ...errors import CutraceError
-from .count.counts import LaunchCounts
 from .device.device import Device
 from .kept import keep_counts, keys_of, load_counts
 from .options import ReplayOptions, tell_nobody
 from .replay import launch_counts, replay
+from .tally.counts import LaunchCounts
 
 if TYPE_CHECKING:
     from ...traces.reader import LaunchTrace

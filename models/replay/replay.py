@@ -13,11 +13,6 @@ from ...traces.table.remembered import remembered, rows_of
 from ..analyses.control import COUNTERS
 from ..analyses.occupancy import Occupancy, launch_occupancy, refuse_launch
 from .assembled import EMPTY, SPARE, accesses_on, assembled, count_empty
-from .count.accesses import AccessCounter, Track
-from .count.counts import LaunchCounts, Ledger
-from .count.histories import HistoryCounter
-from .count.samples import SampleCounter
-from .count.tally import READ
 from .device.device import Device
 from .device.fallback import adapt_kinds, substitute
 from .device.wiring import Wire, wire
@@ -33,6 +28,11 @@ from .schedule.barrier_intervals import Intervals
 from .schedule.place import place
 from .schedule.schedule import read_barriers, schedule
 from .stages import split_wires, with_sources
+from .tally.accesses import AccessCounter, Track
+from .tally.counts import LaunchCounts, Ledger
+from .tally.histories import HistoryCounter
+from .tally.samples import SampleCounter
+from .tally.tally import READ
 from .unrolled import SINCE, fold, unrolled
 
 if TYPE_CHECKING:

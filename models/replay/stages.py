@@ -8,11 +8,11 @@ import numpy as np
 
 from ...lazy_dataclass import dataclass
 from .compiled import compile_if_worth
-from .count import counting
-from .count.pool import Repeated
 from .device.wiring import Wire
 from .ordered.slices import slices_of
 from .seam import Batch, Ints, Model, Step, join_batches
+from .tally import counting
+from .tally.pool import Repeated
 
 Answers = Mapping[str, Ints]
 """For each stage by name, (counters, n): its answers to the n rows that went in, or n groups."""

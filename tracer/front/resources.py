@@ -16,7 +16,7 @@ from pathlib import Path
 from ...cache import keep, key_of, load
 from ...errors import CutraceError
 from ...lazy_dataclass import dataclass
-from ...traces.schedule import pack_schedule, unpack_schedule
+from ...traces.machine_schedule import pack_schedule, unpack_schedule
 from ...traces.schema import Resources
 from .assembler import assemble, assemblers
 from .machine_code.decode import MachineInstruction

@@ -15,7 +15,6 @@ from collections.abc import Iterator, Sequence, Set
 from typing import TypeAlias
 
 from ..ptx.dataflow import spread
-from ..ptx.isa import destinations, sources
 from ..ptx.kernel import (
     Address,
     Immediate,
@@ -27,6 +26,7 @@ from ..ptx.kernel import (
     TextureAddress,
     Vector,
 )
+from ..ptx.opcodes import destinations, sources
 from .facts import Facts
 
 _OF_A_LANE = ("%tid", "%laneid", "%warpid", "%lanemask", "%clock", "%smid")

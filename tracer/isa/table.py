@@ -8,7 +8,6 @@ import pyarrow as pa
 
 from ...errors import CutraceError
 from ...traces.schema import INSTRUCTIONS
-from ..ptx.isa import MEMORY, destinations, is_barrier, sources
 from ..ptx.kernel import (
     TYPE_BYTES,
     BasicBlock,
@@ -19,6 +18,7 @@ from ..ptx.kernel import (
     Location,
     Operand,
 )
+from ..ptx.opcodes import MEMORY, destinations, is_barrier, sources
 from .collision import find_collisions
 from .facts import Facts, facts_of
 

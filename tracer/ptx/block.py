@@ -3,9 +3,9 @@
 from collections.abc import Callable
 
 from ...lazy_dataclass import dataclass
-from .isa import LEAVES, is_barrier
 from .kernel import Function, Instruction, Label
 from .meeting import find_meetings
+from .opcodes import LEAVES, is_barrier
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,10 +5,10 @@ from dataclasses import replace
 from .cursor import Cursor
 from .header import Header, skip_pragma
 from .instruction import read_instruction
-from .isa import LABEL_OPERAND, LEAVES
 from .kernel import TYPE_BYTES, Function, Instruction, Location, Symbol, Variable
 from .label import Labels
 from .lines import SourceLines, read_file
+from .opcodes import LABEL_OPERAND, LEAVES
 from .scope import Scope, part_names
 from .variable import (
     DECLARED_SPACES,

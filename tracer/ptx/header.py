@@ -5,8 +5,8 @@ from dataclasses import field
 from ...lazy_dataclass import dataclass
 from .constant import integer_literal
 from .cursor import Cursor
-from .isa import words
 from .kernel import Function, Variable
+from .opcodes import words
 from .variable import read_declaration, read_name
 
 _KNOWN = words(

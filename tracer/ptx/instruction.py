@@ -3,8 +3,8 @@
 from functools import lru_cache
 
 from .cursor import Cursor
-from .isa import LABEL_OPERAND
 from .kernel import CallTarget, Guard, Instruction, Label, Location, Operand
+from .opcodes import LABEL_OPERAND
 from .operands import read_call, read_operand, read_predicate
 from .scope import Scope
 

@@ -9,8 +9,8 @@ from dataclasses import replace
 
 from .cursor import Cursor
 from .instruction import has_prototype
-from .isa import LABEL_OPERAND
 from .kernel import CallTarget, Instruction, Label, Operand
+from .opcodes import LABEL_OPERAND
 from .scope import Scope
 
 _LISTS = frozenset({".branchtargets", ".calltargets", ".callprototype"})

@@ -5,8 +5,8 @@ Sets of registers are integers, a bit a register: a kernel has thousands of regi
 
 from collections.abc import Mapping, Sequence
 
-from .isa import destinations, sources
 from .kernel import Function, Instruction
+from .opcodes import destinations, sources
 
 Names = list[list[str]]
 

@@ -12,8 +12,8 @@ from typing import TypeAlias
 
 from .dataflow import spread
 from .graph import immediate_post_dominators
-from .isa import destinations, sources
 from .kernel import Immediate, Instruction, Operand, Register, Special
+from .opcodes import destinations, sources
 
 _MASK: Mapping[str, int] = {"shfl": 4, "vote": 2, "match": 2, "redux": 2, "bar": 0}
 """Where the operands of an opcode have the mask."""

@@ -7,8 +7,8 @@ that it is unique there: `param0` of two call sequences becomes `param0@1` and `
 import re
 from typing import Optional
 
-from .isa import words
 from .kernel import Bucket, Immediate, Operand, Register, Special, Vector
+from .opcodes import words
 
 _COMPONENTS = {"x": 0, "y": 1, "z": 2, "w": 3, "r": 0, "g": 1, "b": 2, "a": 3}
 _NUMBER = re.compile(r"0|[1-9]\d{0,8}", re.ASCII)

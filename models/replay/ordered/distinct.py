@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from ....lazy_dataclass import dataclass
 from ..compiled import as_lists, compile_if_worth
-from ..count.accesses import Track
-from ..count.counting import NONE
-from ..count.pool import Pool, Repeated, extend_pool, join_flows, make_pool
 from ..rows.patterns import Shapes
 from ..seam import Batch, Bools, Ints
 from ..stages import Flow, Stages
+from ..tally.accesses import Track
+from ..tally.counting import NONE
+from ..tally.pool import Pool, Repeated, extend_pool, join_flows, make_pool
 from . import held_rows as plain
 
 ASKED = 1 << 12

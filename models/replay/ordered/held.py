@@ -13,14 +13,14 @@ from ....lazy_dataclass import dataclass
 from ....traces.table.column import signed
 from ....traces.table.unique import sorted_places
 from ..compiled import aligned, as_lists, compile_if_worth
-from ..count.accesses import Track
-from ..count.counting import FAR, NONE
 from ..rows.arrays import Zones
 from ..rows.reach import Named, Reaches
 from ..rows.sites import Sites
 from ..schedule import turns
 from ..schedule.place import SCOPE_NAMES
 from ..seam import Bools, Ints
+from ..tally.accesses import Track
+from ..tally.counting import FAR, NONE
 from . import held_rows as plain
 
 ROW = np.dtype(

@@ -20,8 +20,8 @@ so that `compiled.py` can compile the loops.
 from typing import Any
 
 from ....native.intrinsic import prefetch
-from ..count.counting import FAR, NONE, SPACE_SHIFT, SPACES, SPREAD, find_zone
 from ..schedule.turns import STEP_BITS, key_of
+from ..tally.counting import FAR, NONE, SPACE_SHIFT, SPACES, SPREAD, find_zone
 
 FIELDS = ("block", "warp", "base", "pattern", "group")
 MADE = ("number", "shift", "group")

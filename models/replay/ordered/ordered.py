@@ -14,10 +14,6 @@ import pyarrow as pa
 from ....lazy_dataclass import dataclass
 from ....traces.schema import Space
 from ..compiled import compile_if_worth
-from ..count import counting
-from ..count.accesses import Track
-from ..count.pool import Pool, join_flows, make_pool
-from ..count.samples import locate
 from ..rows.arrays import Zones
 from ..rows.patterns import Shapes
 from ..rows.reach import Named, Reaches
@@ -25,6 +21,10 @@ from ..rows.sites import SPACES, Sites
 from ..rows.texels import Samples, read_samples
 from ..seam import Batch, Bools, Ints
 from ..stages import Flow, Stages
+from ..tally import counting
+from ..tally.accesses import Track
+from ..tally.pool import Pool, join_flows, make_pool
+from ..tally.samples import locate
 from .distinct import Chosen, DistinctRows, flows_of
 from .held import Held
 from .line import Line, assembly_line, read_ahead

@@ -22,7 +22,7 @@ All else is as in `cache_lines.py`.
 from typing import Any
 
 from ....native.intrinsic import prefetch
-from ..count.counting import SPREAD
+from ..tally.counting import SPREAD
 from .cache_lines import (
     ACT,
     BANK_BITS,

@@ -7,8 +7,8 @@ import polars as pl
 import pyarrow as pa
 
 from ....traces.table.column import integers
-from ..count.accesses import Track
 from ..schedule.place import Placement
+from ..tally.accesses import Track
 from .sites import broken
 
 SCHEMA = {"pc": pl.UInt32, "scope": pl.String, "lanes": pl.Int64}

@@ -9,7 +9,7 @@ from cutrace.analyzer.time.machine_code import MachineCode, count_runs, read_mac
 from cutrace.analyzer.time.machine_pipes import machine_mix, pipe_cycles
 from cutrace.models.replay.device.device import load_device
 from cutrace.models.replay.device.measured import load_measured
-from cutrace.traces.schedule import NO_SCOREBOARD, Scheduled, pack_schedule
+from cutrace.traces.machine_schedule import NO_SCOREBOARD, Scheduled, pack_schedule
 
 LOAD, ADD, BRANCH, EXIT = 0x181, 0x021, 0x147, 0x14D
 LATENCY, TAKEN = 30.0, 7.0

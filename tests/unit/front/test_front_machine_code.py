@@ -7,7 +7,7 @@ from cutrace.tracer.front.machine_code.line_table import read_lines
 from cutrace.tracer.front.machine_code.mark import mark_lines
 from cutrace.tracer.front.machine_code.schedule import read_schedule
 from cutrace.tracer.front.resources import measure
-from cutrace.traces.schedule import NO_SCOREBOARD, Scheduled
+from cutrace.traces.machine_schedule import NO_SCOREBOARD, Scheduled
 
 PTX = """.version 8.8
 .target sm_90

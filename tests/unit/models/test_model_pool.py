@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from cutrace.models import cache as cache_module
 from cutrace.models.cache import Cache
 from cutrace.models.replay.compiled import rows_asked
-from cutrace.models.replay.count import counting
-from cutrace.models.replay.count.pool import Pool, Repeated, extend_pool, make_pool
 from cutrace.models.replay.ordered import cache_lines, row_lines
 from cutrace.models.replay.ordered.cache_lines import WORTH
 from cutrace.models.replay.ordered.distinct import CHOSEN
 from cutrace.models.replay.seam import Batch, Kind, Step
+from cutrace.models.replay.tally import counting
+from cutrace.models.replay.tally.pool import Pool, Repeated, extend_pool, make_pool
 
 GLOBAL, LOCAL = Kind("global", "load", "ca", 32), Kind("local", "load", "", 128)
 

@@ -7,15 +7,15 @@ from cases.tally_in_arrays import read_chunk, tally
 
 from cutrace.errors import CutraceError
 from cutrace.models.replay.compiled import compile_if_worth, rows_asked
-from cutrace.models.replay.count import counting
-from cutrace.models.replay.count.counts import group_rows
-from cutrace.models.replay.count.tally import Distinct, Tally
 from cutrace.models.replay.rows import reach
 from cutrace.models.replay.rows.arrays import Zones, cut_zones
 from cutrace.models.replay.rows.patterns import Shapes
 from cutrace.models.replay.rows.sites import SPACES, Sites
 from cutrace.models.replay.schedule.place import Chip, Placement, place
 from cutrace.models.replay.seam import Kind
+from cutrace.models.replay.tally import counting
+from cutrace.models.replay.tally.counts import group_rows
+from cutrace.models.replay.tally.tally import Distinct, Tally
 from cutrace.traces.schema import ACCESSES, Array, Sample, Space
 from cutrace.traces.table.pattern_store import HeldPatterns
 

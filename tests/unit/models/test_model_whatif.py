@@ -84,7 +84,7 @@ def test_a_padded_tile_counts_as_the_kernel_that_really_has_it(device: str, tmp_
 def test_rows_for_caches_keep_their_pattern_where_loops_are_not_compiled(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cutrace.models.replay.count.counting.WORTH", 1 << 60)
+    monkeypatch.setattr("cutrace.models.replay.tally.counting.WORTH", 1 << 60)
     source = GALLERY / "transpose" / "transpose_shared.cu"
     trace = record(source, [], tmp_path / "t.cutrace")
     # patterns 1 and 2, those of the tile, are not used once it is padded: global ones are 0 and 3

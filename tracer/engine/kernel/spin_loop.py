@@ -13,7 +13,6 @@ from collections.abc import Collection, Iterable, Iterator
 
 from ....traces.schema import STRONG_LOADS
 from ...ptx.digraph import cycles, subgraph
-from ...ptx.isa import LEAVES, destinations, sources
 from ...ptx.kernel import (
     BasicBlock,
     CallTarget,
@@ -24,6 +23,7 @@ from ...ptx.kernel import (
     Register,
     Special,
 )
+from ...ptx.opcodes import LEAVES, destinations, sources
 from .function_pointer import callees
 
 _ASKS = frozenset({"cas", "exch"})

@@ -5,7 +5,7 @@ from dataclasses import field
 from typing import TypeAlias
 
 from ....lazy_dataclass import dataclass
-from ....traces.schedule import Scheduled
+from ....traces.machine_schedule import Scheduled
 from .decode import BYTES, MachineInstruction, decode
 from .elf import sections
 from .line_table import read_lines

@@ -11,7 +11,7 @@ Microbenchmarking, 2018, 2.1 (control information); where branches go, as `nvdis
 
 from collections.abc import Iterator, Mapping
 
-from ....traces.schedule import Scheduled
+from ....traces.machine_schedule import Scheduled
 from .decode import BYTES
 
 _BRANCHES = frozenset({0x143, 0x144, 0x147})

@@ -19,7 +19,6 @@ from ....traces.schema import AssembledAccess
 from ...front.machine_code.decode import MachineInstruction
 from ...front.machine_code.facts import ByLine
 from ...ptx.digraph import immediate_dominators
-from ...ptx.isa import destinations, sources
 from ...ptx.kernel import (
     TYPE_BYTES,
     Address,
@@ -30,6 +29,7 @@ from ...ptx.kernel import (
     Register,
     Vector,
 )
+from ...ptx.opcodes import destinations, sources
 
 _LOADS, _STORES = frozenset({"LD", "LDG", "LDL", "LDS"}), frozenset({"ST", "STG", "STL", "STS"})
 _MACHINE = {"ld": _LOADS, "ldu": _LOADS, "st": _STORES}

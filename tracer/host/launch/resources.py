@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import cache
 
 from ....errors import CutraceError
-from ....traces.schedule import pack_schedule
+from ....traces.machine_schedule import pack_schedule
 from ....traces.schema import Resources
 from ...engine.call.call import BROUGHT
 from ...front.machine_code.facts import Facts

@@ -9,8 +9,8 @@ an access with generic addresses are segments of their own.
 from collections.abc import Container, Iterator, Set
 
 from .....lazy_dataclass import dataclass
-from ....ptx.isa import destinations, sources
 from ....ptx.kernel import Address, BasicBlock, Instruction, Kernel, Symbol
+from ....ptx.opcodes import destinations, sources
 from ...array.move import NO_EFFECT
 
 RUN, ACCESS, ATOMIC, COUNT, WARP, ESCAPE = "run", "access", "atomic", "count", "warp", "escape"

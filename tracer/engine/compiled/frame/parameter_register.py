@@ -4,8 +4,8 @@ they need no place in the frames of warps."""
 from collections import Counter
 from collections.abc import Container
 
-from ....ptx.isa import destinations, sources
 from ....ptx.kernel import TYPE_BYTES, Address, Instruction, Kernel, Register, Symbol
+from ....ptx.opcodes import destinations, sources
 from ...kernel.parameter_layout import parameter_offsets
 from .block_part import RUN, kind_of, reads_parameter
 

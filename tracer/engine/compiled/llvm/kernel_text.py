@@ -7,7 +7,6 @@ from functools import cache
 from .....errors import CutraceError
 from .....lazy_dataclass import dataclass
 from .....native.loop_text import translate
-from ....ptx.isa import destinations, sources
 from ....ptx.kernel import (
     TYPE_BYTES,
     Address,
@@ -21,6 +20,7 @@ from ....ptx.kernel import (
     Symbol,
 )
 from ....ptx.kernel import Part as Selected
+from ....ptx.opcodes import destinations, sources
 from ...kernel.parameter_layout import parameter_bytes, parameter_offsets
 from ...matrix.ldmatrix import ROW_BYTES
 from ...op.family import find_rule

@@ -3,7 +3,7 @@
 import pytest
 from ptx.ptx_text import instruction
 
-from cutrace.tracer.ptx.isa import destinations, sources
+from cutrace.tracer.ptx.opcodes import destinations, sources
 
 OUTSIDE = ".extern .func (.param .b32 r) f (.param .b64 x);\n.global .texref image;"
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cutrace.traces.schedule import NO_SCOREBOARD, Scheduled, pack_schedule, unpack_schedule
+from cutrace.traces.machine_schedule import NO_SCOREBOARD, Scheduled, pack_schedule, unpack_schedule
 
 CODE = (
     Scheduled(3, 0x181, 1, 5, 0, 0b100001, 0, -1),
