@@ -53,9 +53,9 @@ def code_that_is_not_kept(quick: bool = False) -> Iterator[None]:
         module = binding.parse_assembly(assembly)
         return cast(bytes, machine_code._machine(0).emit_object(module))
 
-    def keep_some(kind: str, key: str, code: bytes) -> None:
+    def keep_some(kind: str, key: str, code: bytes, most: int) -> None:
         if not of_kernel:
-            keep(kind, key, code)
+            keep(kind, key, code, most)
 
     with (
         patch.object(machine_code, "_compile", compile_quickly),

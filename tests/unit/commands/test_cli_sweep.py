@@ -380,7 +380,7 @@ def test_an_executor_that_takes_no_more_is_told_and_what_is_done_is_kept() -> No
             future.set_exception(ConnectionError("the worker has gone"))
             return future
 
-    told = "takes no more work: RuntimeError: cannot schedule new futures after shutdown; what is"
+    told = "takes no more work: RuntimeError: cannot schedule new futures after shutdown; finished"
     with pytest.raises(CutraceError, match=told):
         cutrace.sweep("gather.toml", "spread.parquet", executor=Ending(4))
 
