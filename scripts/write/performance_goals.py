@@ -67,7 +67,7 @@ MEMORY = (
     " of all blocks that are resident at once wait for one another, 32 bytes each."
 )
 SAMPLING = (
-    "Sampling: a launch has a fixed cost of some 5 ms, whatever its blocks: seven files and a"
+    "Sampling: a launch has a fixed cost of some 4 ms, whatever its blocks: seven files and a"
     " manifest, buffers, and preparing the kernel. The 164 blocks of the transpose also write to"
     " some 5,000 pages of memory, which the system zeroes at 2 µs each. SpMV has 6 of 391 blocks in"
     " its sample, so that 65 times is the limit even without the fixed cost; with 16 times as many"
