@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from ...errors import CutraceError
 from ...models.replay.options import ReplayOptions
 from ...option import changed
+from ...version import __version__
 from ..options.replay import with_devices
 from .spread import ATTEMPTS, Executor, Processes, spread, told
 from .sweep_job import Task, do_task, files_beside, list_settings
@@ -132,8 +133,6 @@ def _work(
 
 
 def _lost(error: Exception) -> str:
-    from ...version import __version__
-
     return (
         f"given to workers {ATTEMPTS} times, and none brought it back: {told(error)}"
         f" (they need memory enough, and cutrace {__version__})"
@@ -147,8 +146,6 @@ def _leave_interrupts() -> None:
 
 def _key(job: "Job", arguments: Mapping[str, Any]) -> str:
     """A name for all that a job's numbers depend on."""
-    from ...version import __version__
-
     texts = {name: sha256(data).hexdigest() for name, data in files_beside(job.source).items()}
     asked = [__version__, str(job), job.launches, job.options, job.arch, job.take, job.source.name]
     whole = dumps([asked, texts, dict(arguments)], sort_keys=True, default=str)

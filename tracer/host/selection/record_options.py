@@ -71,8 +71,8 @@ def choose_options(only: Mapping[str, Words] | None = None, **given: Any) -> Rec
     `only` has the fields called only_NAME by NAME. Raises CutraceError for a name or value that
     makes no sense.
     """
-    names = [name for name in RecordOptions.__dataclass_fields__ if name.startswith("only_")]
-    known = [name.removeprefix("only_") for name in names]
+    fields = RecordOptions.__dataclass_fields__
+    known = [name.removeprefix("only_") for name in fields if name.startswith("only_")]
     for name, words in (only or {}).items():
         if name not in known:
             expected = ", ".join(known)
