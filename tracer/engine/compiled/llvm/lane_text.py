@@ -111,13 +111,13 @@ class Lane:
         bits = width(register.type)
         return self._cut(self.bitcast(value, source, f"i{bits}"), bits, kind)
 
-    def _fetched(self, register: Register) -> tuple[str, str]:
+    def _fetched(self, register: Register, frame: str = "%frame") -> tuple[str, str]:
         offset = self.frame.parameters.get((self.function, register.name))
         if offset is not None:
             return self.parameter(offset, register.type), llvm_type(register.type)
         place = self.frame.place(self.function, register.name)
         kind = llvm_type(register.type)
-        value = self._load("%frame", place.offset, "i8" if kind == "i1" else kind)
+        value = self._load(frame, place.offset, "i8" if kind == "i1" else kind)
         return (self.emit(f"trunc i8 {value} to i1") if kind == "i1" else value), kind
 
     def _load(self, start: str, offset: int, kind: str) -> str:
@@ -170,7 +170,7 @@ class Lane:
         kind = llvm_type(register.type)
         value = self.bitcast(value, source, kind)
         if blended:
-            old, _ = self._fetched(register)
+            old, _ = self._fetched(register, "%old_frame")
             value = self.emit(f"select i1 %on, {kind} {value}, {kind} {old}")
         if kind == "i1":
             value, kind = self.emit(f"zext i1 {value} to i8"), "i8"
