@@ -97,7 +97,9 @@ class CompiledWave(ArrayWave):
         m.state, m.called = stacks.state, stacks.called.view(np.uint8)
         padded = -(-self.warps // LANES) * LANES
         m.order = np.full(padded, NEVER, dtype=np.int32)
-        m.part_order = np.full(padded // LANES, STALE, dtype=np.int32)
+        parts = padded // LANES
+        m.part_order = np.full(-(-parts // LANES) * LANES, NEVER, dtype=np.int32)
+        m.part_order[:parts] = STALE
         m.waited = np.zeros(self.warps, dtype=np.int64)
         m.spins, m.patience = stacks.spins, stacks.patience
         m.parked, m.meeting = stacks.barriers.parked, stacks.meetings.parked

@@ -15,6 +15,7 @@ from ....native.structure import I32, I64, U8, U32, Struct
 
 _KEEP = (1 << 62) - 1
 _FACTOR = 0x2545F4914F6CDD1D
+_OTHER = 0x1B873593CC9E2D51
 
 REPEAT = 1 << 32
 
@@ -104,32 +105,43 @@ def share_histories(h: Histories) -> int:
 
 def sort_entries(h: Histories) -> None:
     """Put the entries in order of warp, those of a warp as it ran them."""
+    warps = h.warp
+    first = h.first
+    length = h.length
+    to = h.sorted
     for entry in range(h.entries):
-        h.first[h.warp[entry] + 1] += 1
+        first[warps[entry] + 1] += 1
     for warp in range(h.warps):
-        h.first[warp + 1] += h.first[warp]
+        first[warp + 1] += first[warp]
+    blocks = h.block
+    repeat = h.repeat
+    masks = h.masks
+    instructions = h.instructions
+    ran = h.ran
     for entry in range(h.entries):
-        warp = h.warp[entry]
-        block = h.block[entry]
-        masks = h.masks[entry]
-        repeats = h.repeat[entry] * REPEAT
-        at = 2 * (h.first[warp] + h.length[warp])
-        h.ran[warp] += h.instructions[block] * h.repeat[entry]
-        if h.length[warp] and h.sorted[at - 2] == masks and h.sorted[at - 1] % REPEAT == block:
-            h.sorted[at - 1] += repeats
+        warp = warps[entry]
+        block = blocks[entry]
+        repeats = repeat[entry] * REPEAT
+        so_far = length[warp]
+        at = 2 * (first[warp] + so_far)
+        ran[warp] += instructions[block] * repeat[entry]
+        if so_far and to[at - 2] == masks[entry] and to[at - 1] % REPEAT == block:
+            to[at - 1] += repeats
         else:
-            h.sorted[at] = masks
-            h.sorted[at + 1] = repeats + block
-            h.length[warp] += 1
+            to[at] = masks[entry]
+            to[at + 1] = repeats + block
+            length[warp] = so_far + 1
 
 
 def hash_history(h: Histories, warp: int) -> int:
     """Return a number that is mostly different for different histories; not below 0."""
-    mixed = h.length[warp]
-    for word in range(2 * h.first[warp], 2 * (h.first[warp] + h.length[warp])):
-        mixed = ((mixed ^ h.sorted[word]) * _FACTOR) & _KEEP
-        mixed = mixed ^ (mixed >> 30)
-    return int(mixed)
+    count = h.length[warp]
+    words = h.sorted[2 * h.first[warp] :]
+    mixed = count
+    for entry in range(count):
+        mixed = (mixed ^ words[2 * entry]) * _FACTOR + words[2 * entry + 1] * _OTHER
+        mixed = mixed ^ ((mixed & _KEEP) >> 30)
+    return int(mixed & _KEEP)
 
 
 def same_history(h: Histories, one: int, other: int) -> int:

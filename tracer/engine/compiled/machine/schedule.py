@@ -53,6 +53,16 @@ define internal i64 @least(ptr %p) {
   %r = sext i32 %m to i64
   ret i64 %r
 }
+define internal i64 @lanes_up_to(ptr %p, i64 %value) {
+  %a = load <32 x i32>, ptr %p, align 4
+  %v = trunc i64 %value to i32
+  %i = insertelement <32 x i32> poison, i32 %v, i64 0
+  %s = shufflevector <32 x i32> %i, <32 x i32> poison, <32 x i32> zeroinitializer
+  %c = icmp sle <32 x i32> %a, %s
+  %b = bitcast <32 x i1> %c to i32
+  %r = zext i32 %b to i64
+  ret i64 %r
+}
 """)
 def equal_lanes(values: I32, value: int) -> int:
     """Return 32 bits: which of the first 32 elements are `value`."""
@@ -65,15 +75,34 @@ def least(values: I32) -> int:
     raise NotImplementedError
 
 
+@assembly("")
+def lanes_up_to(values: I32, value: int) -> int:
+    """Return 32 bits: which of the first 32 elements are `value` at most."""
+    raise NotImplementedError
+
+
+def parts_of(m: Machine) -> int:
+    """Return how many times 32 warps there are."""
+    return (m.warps + 31) >> 5
+
+
+def lowest_order(m: Machine) -> int:
+    """Return the least order of all warps, and renew that of those parts that have changed."""
+    lowest = NEVER
+    for first in range(0, parts_of(m), 32):
+        stale = equal_lanes(m.part_order[first:], STALE)
+        while stale:
+            part = first + trailing_zeros(stale)
+            m.part_order[part] = least(m.order[32 * part :])
+            stale = stale & (stale - 1)
+        lowest = min(lowest, least(m.part_order[first:]))
+    return lowest
+
+
 def choose(m: Machine) -> int:
     """Pick the warps that run next, ascending; 0 if no warp is ready."""
     m.tick += 1
-    lowest = NEVER
-    parts = (m.warps + 31) // 32
-    for part in range(parts):
-        if m.part_order[part] == STALE:
-            m.part_order[part] = least(m.order[32 * part :])
-        lowest = min(lowest, m.part_order[part])
+    lowest = lowest_order(m)
     if lowest == NEVER:
         return 0
     if lowest >= BEHIND:
@@ -82,21 +111,28 @@ def choose(m: Machine) -> int:
         lowest = longest_waiting(m, lowest)
     m.times = m.times + 1 if lowest == m.picked else 1
     m.picked = lowest
-    count = 0
-    for part in range(parts):
-        bits = 0
-        if m.part_order[part] <= lowest:
-            bits = equal_lanes(m.order[32 * part :], lowest)
-        while bits:
-            warp = 32 * part + trailing_zeros(bits)
-            m.chosen[count] = warp
-            m.active[count] = m.mask[warp]
-            m.taken[count] = 0
-            m.waited[warp] = m.tick
-            count += 1
-            bits = bits & (bits - 1)
-    m.count = count
+    m.count = 0
+    for first in range(0, parts_of(m), 32):
+        some = lanes_up_to(m.part_order[first:], lowest)
+        while some:
+            take_equal(m, first + trailing_zeros(some), lowest)
+            some = some & (some - 1)
     return 1
+
+
+def take_equal(m: Machine, part: int, order: int) -> None:
+    """Put the warps of a part that have this order into the group."""
+    count = m.count
+    bits = equal_lanes(m.order[32 * part :], order)
+    while bits:
+        warp = 32 * part + trailing_zeros(bits)
+        m.chosen[count] = warp
+        m.active[count] = m.mask[warp]
+        m.taken[count] = 0
+        m.waited[warp] = m.tick
+        count += 1
+        bits = bits & (bits - 1)
+    m.count = count
 
 
 def longest_waiting(m: Machine, lowest: int) -> int:
