@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
@@ -24,7 +25,7 @@ from typing import Any
 
 import numba
 import numpy as np
-from bench_cases import ROOT, Case, large_cases, small_cases
+from bench_cases import ROOT, Case, large_cases, new_traces, small_cases
 from bench_compare import compare
 from bench_native import bare_recorder, build, native
 
@@ -86,31 +87,31 @@ def run_process(command: list[str]) -> tuple[Process, str]:
     return Process(wall, used.ru_utime + used.ru_stime, used.ru_maxrss * 1024), text
 
 
-def measure_large(case: Case, trace: Path, runs: int, result: Result) -> None:
+def measure_large(case: Case, traces: Iterator[Path], runs: int, result: Result) -> None:
     """Kernel against kernel, taking turns; whole processes beside."""
     twin = ["oclgrind", sys.executable, str(ORIGIN / "bench_oclgrind.py"), case.name, "1"]
-    case.record(trace)
+    case.record(trace := next(traces))
     ours: list[float] = []
     theirs: list[float] = []
     while len(theirs) < ROUNDS and sum(theirs) < PATIENCE:
         result.whole_oclgrind, printed = run_process(twin)
         theirs += json.loads(printed)
-        ours += [case.record(trace) for _ in range(runs)]
+        ours += [case.record(next(traces)) for _ in range(runs)]
     result.cutrace, result.oclgrind = median(ours), median(theirs)
     result.trace_bytes = sum(path.stat().st_size for path in trace.rglob("*") if path.is_file())
     if case.line:
         program = shutil.which("cutrace") or "cutrace"
-        launch = ["--launch", case.line, "-o", str(trace)]
+        launch = ["--launch", case.line, "-o", str(next(traces))]
         result.whole, _ = run_process([program, "record", str(case.source), *launch])
 
 
-def measure_small(case: Case, trace: Path, runs: int, result: Result) -> None:
+def measure_small(case: Case, traces: Iterator[Path], runs: int, result: Result) -> None:
     """The smaller twin against Numba's simulator."""
     command = [sys.executable, str(ORIGIN / "bench_simulator.py"), case.name]
     _, printed = run_process(["env", "NUMBA_ENABLE_CUDASIM=1", *command])
-    case.record(trace)
+    case.record(next(traces))
     result.simulator = float(printed)
-    result.small = median(case.record(trace) for _ in range(max(runs, 3)))
+    result.small = median(case.record(next(traces)) for _ in range(max(runs, 3)))
     result.small_bar = case.bar
 
 
@@ -182,23 +183,23 @@ def main() -> None:
     results = []
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
+        traces = new_traces(folder)
         library = build(folder) if "native" in arguments.against else None
         for large, small in zip(large_cases(), small_cases(), strict=True):
             if arguments.cases and large.name not in arguments.cases:
                 continue
             print(f"{large.name} ...", file=sys.stderr)
             results.append(result := Result(large.name, bar=large.bar))
-            trace = folder / f"{large.name}.cutrace"
             if library:
                 result.native = native(library, large, 3)
                 result.recorder = bare_recorder(library, large, 3)
             if "simulator" in arguments.against:
-                measure_small(small, trace, arguments.runs, result)
+                measure_small(small, traces, arguments.runs, result)
             if "oclgrind" in arguments.against:
-                measure_large(large, trace, arguments.runs, result)
+                measure_large(large, traces, arguments.runs, result)
             elif not arguments.against:
-                large.record(trace)
-                result.cutrace = median(large.record(trace) for _ in range(arguments.runs))
+                large.record(next(traces))
+                result.cutrace = median(large.record(next(traces)) for _ in range(arguments.runs))
     show(results)
     if arguments.json:
         keep(arguments.json, results, arguments.against)

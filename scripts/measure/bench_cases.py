@@ -1,8 +1,9 @@
 """The kernels of the bench, in any size: what they are given, and what they should compute."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -17,6 +18,15 @@ GALLERY = ROOT / "traces" / "gallery"
 CUDA = ROOT / "scripts" / "measure" / "bench_cuda"
 Size: TypeAlias = int | tuple[int, int]
 Launch: TypeAlias = tuple[Size, Size, tuple[int, ...]]
+
+
+def new_traces(folder: Path) -> Iterator[Path]:
+    """Yield a new name for each trace, so that none is replaced.
+
+    For minutes after files were deleted, ext4 takes ten times as long to make one: it looks for a
+    number that was not in use just before.
+    """
+    return (folder / f"{number}.cutrace" for number in count())
 
 
 @dataclass(frozen=True)

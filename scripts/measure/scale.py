@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 from bench import machine
+from bench_cases import new_traces
 from scale_kernels import ROWS, Record, record_loop, record_spmv, record_transpose
 
 import cutrace
@@ -227,14 +228,17 @@ def rate(what: str, unit: str, kind: str, count: int, seconds: float) -> Measure
     }
 
 
-def measure_sampling(trace: Path, name: str, record: Record, seeds: int) -> Measured:
+def measure_sampling(folder: Path, name: str, record: Record, seeds: int) -> Measured:
     """How often intervals of a 1 % sample cover the truth, and how much less time it takes."""
-    whole = best(lambda: record(trace), 2)
+    traces = new_traces(Path(tempfile.mkdtemp(dir=folder)))
+    whole = best(lambda: record(next(traces)), 2)
+    record(trace := next(traces))
     (truth,) = cutrace.analyze(trace, device=SAMPLED, caches=False).launches
     times: list[float] = []
     inside: dict[str, list[bool]] = {}
     widths: dict[str, list[float]] = {}
     for seed in range(seeds):
+        trace = next(traces)
         times.append(record(trace, sample_blocks="1%", sample_seed=seed))
         (found,) = cutrace.analyze(trace, device=SAMPLED, caches=False).launches
         for counter, interval in found.intervals.items():
@@ -285,9 +289,9 @@ def main() -> None:
             "memory": lambda: measure_memory(trace),
             "lines": lambda: [*measure_recording(trace), *measure_replay(trace)],
             "sampling": lambda: [
-                measure_sampling(trace, "transpose 4096 x 4096", record_transpose, seeds),
-                measure_sampling(trace, "spmv 100000 rows", record_spmv, seeds),
-                measure_sampling(trace, "spmv 1600000 rows", record_large_spmv, seeds // 5),
+                measure_sampling(Path(folder), "transpose 4096 x 4096", record_transpose, seeds),
+                measure_sampling(Path(folder), "spmv 100000 rows", record_spmv, seeds),
+                measure_sampling(Path(folder), "spmv 1600000 rows", record_large_spmv, seeds // 5),
             ],
         }
         for name in arguments.parts or parts:
