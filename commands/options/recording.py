@@ -3,15 +3,17 @@
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
+from dataclasses import replace
 from pathlib import Path
 
 from ...errors import CutraceError
 from ...lazy_dataclass import dataclass
 from ...models.replay.options import ReplayOptions
 from ...option import changed, option
+from ...tracer.engine.run_options import Ran
 from ...tracer.host.selection.record_options import RecordOptions, default_options
 from ...traces.folder.leftover import scratch_folder
-from ..running.progress import progress
+from ..running.progress import Share, progress
 from .command_line import takes
 from .complete import kernels
 
@@ -67,8 +69,26 @@ def record_source(
     attach(Session.at_close, replay)
     arch = recording.arch or DEFAULT_TARGET
     read_filter(recording)  # what makes no sense is refused before anything runs
-    with progress(f"recording {source}"), default_options(recording):
+    ran, share = Ran(), Share()
+
+    def how_far(seconds: float) -> str:
+        share.tell(ran.share)
+        return share.text(seconds) if ran.blocks else launches_text(ran)
+
+    with default_options(replace(recording, ran=ran)), progress(f"recording {source}", how_far):
         return record(source, recording.launch, out, arch=arch, options=recording.compiler_options)
+
+
+def launches_text(ran: Ran) -> str:
+    """How far it is where nobody knows how many launches there will be; empty at first.
+
+    >>> launches_text(Ran(launches=1, part=0.5))
+    '1 launch, 50 % of the next'
+    """
+    if not ran.launches + ran.part:
+        return ""
+    launches = f"{ran.launches:,} launch{'es' * (ran.launches != 1)}"
+    return launches + (f", {100 * ran.part:.0f} % of the next" if ran.part else "")
 
 
 @contextmanager

@@ -137,12 +137,13 @@ def record_command(
 
 def run_program(order: "Order", trace: Path, device: "Device", recording: Recording) -> "Ended":
     """Run and record a program; memory is mapped in pages for it, as on a chip."""
+    from ...tracer.engine.run_options import Ran
     from ...tracer.host.selection.record_options import default_options
     from ...tracer.program.run import record_program
 
-    named = f"recording {order.words[0]}"
-    options = default_options(replace(recording, bounds=recording.bounds or "report"))
-    with options, progress(named, order.tally.text):
+    named, ran = f"recording {order.words[0]}", Ran()
+    options = replace(recording, bounds=recording.bounds or "report", ran=ran)
+    with default_options(options), progress(named, lambda _: order.tally.text(ran.part)):
         return record_program(order, trace, device)
 
 

@@ -17,9 +17,14 @@ KNOWN = 0.02
 
 @dataclass(slots=True)
 class Share:
-    """How much of something is done, from 0 to 1, told by whoever does it."""
+    """How much of something is done, from 0 to 1, told by whoever does it.
+
+    `seen` is what was done when last asked, and `since` the second in which it came to be so.
+    """
 
     done: float = 0.0
+    seen: float = 0.0
+    since: float = 0.0
 
     def tell(self, done: float) -> None:
         """Note how much is done."""
@@ -30,29 +35,31 @@ class Share:
         return lambda done: self.tell((number + done) / of)
 
     def text(self, seconds: float) -> str:
-        """The share, and the time left at this pace.
+        """The share, and the time left at the pace at which it came about.
 
-        >>> Share(0.25).text(10)
-        '25 %, 30 s left'
+        >>> share = Share(0.25)
+        >>> share.text(10), share.text(12)
+        ('25 %, 30 s left', '25 %, 28 s left')
         """
         if self.done < KNOWN:
             return ""
-        left = seconds * (1 - self.done) / self.done
+        if self.seen != self.done:
+            self.seen, self.since = self.done, seconds
+        left = self.since / self.done - seconds
         return f"{100 * self.done:.0f} %, {max(left, 1):.0f} s left"
 
 
 @contextmanager
-def progress(what: str, how_far: Callable[[], str] | None = None) -> Iterator[Share]:
-    """While the body runs, tell how long it has been running, and `how_far` it is or what it tells
-    the share that it gets; leave no line behind. What something else prints meanwhile is written
-    over the line."""
+def progress(what: str, how_far: Callable[[float], str] | None = None) -> Iterator[Share]:
+    """While the body runs, tell how long it has been running, and `how_far` it is after so many
+    seconds or what it tells the share that it gets; leave no line behind. What something else
+    prints meanwhile is written over the line."""
     share = Share()
     if is_quiet() or not sys.stderr.isatty():
         yield share
         return
-    done, begin = Event(), monotonic()
-    text = how_far or (lambda: share.text(monotonic() - begin))
-    teller = Thread(target=_tell, args=(what, text, done), daemon=True)
+    done = Event()
+    teller = Thread(target=_tell, args=(what, how_far or share.text, done), daemon=True)
     teller.start()
     try:
         yield share
@@ -61,12 +68,12 @@ def progress(what: str, how_far: Callable[[], str] | None = None) -> Iterator[Sh
         teller.join()
 
 
-def _tell(what: str, how_far: Callable[[], str], done: Event) -> None:
+def _tell(what: str, how_far: Callable[[float], str], done: Event) -> None:
     """Rewrite the line every second until done."""
-    seconds = 0
+    begin, seconds = monotonic(), 0.0
     while not done.wait(PATIENCE):
-        seconds += 1
-        more = f", {text}" if (text := how_far()) else ""
-        print(f"\r\x1b[K{what}: {seconds} s{more}\r", end="", file=sys.stderr, flush=True)
+        seconds = monotonic() - begin
+        more = f", {text}" if (text := how_far(seconds)) else ""
+        print(f"\r\x1b[K{what}: {seconds:.0f} s{more}\r", end="", file=sys.stderr, flush=True)
     if seconds:
         print("\r\x1b[K", end="", file=sys.stderr, flush=True)

@@ -40,15 +40,16 @@ def run(kernel: Kernel, launch: Launch, memory: Memory, loaded: LoadedModule, si
         )
     program = prepare(kernel, launch, memory, loaded)
     blocks = blocks_a_wave(program)
-    choice = choose_engine(program, blocks)
-    patterns = _patterns_of(memory)
+    choice, ran = choose_engine(program, blocks), launch.options.ran
+    patterns, ran.part = _patterns_of(memory), 0.0
     with np.errstate(all="ignore"):
-        if choice.is_brief:
-            if run_briefly(program, _waves_in_turn(program, blocks, choice, patterns), sink):
-                return
-            patterns.begin_launch()
-            choice = choose_engine(program, blocks)
-        _run_waves(program, blocks, choice.make, patterns, sink)
+        waves = _waves_in_turn(program, blocks, choice, patterns)
+        if not (choice.is_brief and run_briefly(program, waves, sink)):
+            if choice.is_brief:
+                patterns.begin_launch()
+                choice = choose_engine(program, blocks)
+            _run_waves(program, blocks, choice.make, patterns, sink)
+    ran.launches, ran.part = ran.launches + 1, 0.0
 
 
 def _waves_in_turn(
@@ -83,6 +84,7 @@ def _run_waves(
         before = wave.progress
         if wave.run():
             idle = 0
+            launch.options.ran.part = (number - len(resident)) / waves
         else:
             resident.append(wave)
             idle = idle + 1 if wave.progress == before else 0

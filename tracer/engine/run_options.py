@@ -1,5 +1,7 @@
 """What limits and checks a launch while it runs, and which engine runs it."""
 
+from dataclasses import field
+
 from ...errors import CutraceError
 from ...lazy_dataclass import dataclass
 from ...option import option
@@ -18,12 +20,35 @@ MOST_THREADS = (2**31 - 1) * 65535 * 65535 * 1024
 """Threads of the largest launch that any device takes."""
 
 
+@dataclass(slots=True)
+class Ran:
+    """How much has been run: `launches` to their end, and of one more the `part` from 0 to 1.
+
+    `blocks` are those of each launch there will be, where that is known before.
+    """
+
+    launches: int = 0
+    part: float = 0.0
+    blocks: tuple[int, ...] = ()
+
+    @property
+    def share(self) -> float:
+        """The part of all thread blocks, from 0 to 1; 0 where nobody knows how many there are.
+
+        >>> Ran(launches=1, part=0.5, blocks=(10, 20)).share
+        0.6666666666666666
+        """
+        ended, running = self.blocks[: self.launches], self.blocks[self.launches :]
+        return (sum(ended) + self.part * sum(running[:1])) / max(1, sum(self.blocks))
+
+
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """How a launch is run: each field is an option of `cutrace record` and of `Session`.
+    """How a launch is run: each field but `ran` is an option of `cutrace record` and of `Session`.
 
     `engine` is one of ENGINES. `bounds` is one of BOUNDS; None is strict, unless who runs the
-    kernel maps memory. Raises `CutraceError` for a value that makes no sense.
+    kernel maps memory. In `ran` the engine notes how far it is. Raises `CutraceError` for a value
+    that makes no sense.
     """
 
     max_instructions: int = option(
@@ -42,6 +67,7 @@ class RunOptions:
         " as on a chip, which maps memory in pages of 2 MB, and told (report).",
         "strict|report",
     )
+    ran: Ran = field(default_factory=Ran, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if self.bounds not in (None, *BOUNDS):

@@ -61,9 +61,11 @@ class Tally:
     running: str = ""
     since: float = field(default_factory=time.monotonic)
 
-    def text(self) -> str:
-        """`1,234 launches (350 a second), 1,200 recorded, 3.4 MB`."""
+    def text(self, part: float = 0.0) -> str:
+        """`1,234 launches (350 a second), 1,200 recorded, 3.4 MB`, and the `part` that has been run
+        of the launch that runs, from 0 to 1: `, 40 % of scale`."""
         rate = self.run / max(time.monotonic() - self.since, 1e-3)
         recorded = "" if self.recorded == self.run else f", {self.recorded:,} recorded"
         size = f"{self.bytes / 1e6:,.1f} MB"
-        return f"{self.run:,} launches ({rate:,.0f} a second){recorded}, {size}"
+        running = f", {100 * part:.0f} % of {self.running}" if part and self.running else ""
+        return f"{self.run:,} launches ({rate:,.0f} a second){recorded}, {size}{running}"

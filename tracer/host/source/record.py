@@ -4,6 +4,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from math import prod
 from pathlib import Path
 from typing import TextIO
 
@@ -14,6 +15,7 @@ from ...front.source import DEFAULT_TARGET, Source, read_options
 from ..listing import explain_missing, is_launchable, list_written
 from ..module import Module
 from ..path import missing_file, read_text
+from ..selection.record_options import choose_options
 from ..session import Session
 from .example import explain_launches
 from .launch_comment import find_launch_comments
@@ -52,6 +54,7 @@ def record(
         )
         raise CutraceError(f"{path}: expected a .cu, .ptx or .py file{program}")
     lines = [parse_launch(line) for line in launches] or _comment_lines(path)
+    choose_options().ran.blocks = tuple(prod(line.grid) for line in lines)
     with Session(trace, output=output) as gpu:
         module = _load(gpu, path, lines, arch, options)
         if not lines:

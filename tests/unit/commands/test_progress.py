@@ -1,0 +1,127 @@
+"""What a verb tells of how far it is, on a terminal alone, and only where it takes a while."""
+
+import io
+import re
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import cutrace
+from cutrace.commands.options.recording import Recording, launches_text, record_source
+from cutrace.commands.running import progress as drawn
+from cutrace.models.replay.options import ReplayOptions
+from cutrace.tracer.engine.run_options import Ran
+from cutrace.tracer.host.selection.record_options import RecordOptions, default_options
+from cutrace.tracer.program.choice import Tally
+
+ADD = """
+extern "C" __global__ void add(int *out) {
+    out[blockIdx.x * blockDim.x + threadIdx.x] += 1;
+}"""
+WAVE = 256
+"""Blocks of 256 threads that run together."""
+
+
+class Terminal(io.StringIO):
+    """A terminal, or a file."""
+
+    def __init__(self, is_terminal: bool = True) -> None:
+        super().__init__()
+        self._is_terminal = is_terminal
+
+    def isatty(self) -> bool:
+        return self._is_terminal
+
+    def lines(self) -> list[str]:
+        return [line for line in self.getvalue().replace("\x1b[K", "").split("\r") if line]
+
+
+@pytest.fixture
+def screen(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Terminal]:
+    """Put a terminal or a file in the place of stderr; `patience` are the seconds between lines."""
+
+    def make(is_terminal: bool = True, patience: float = 0.001) -> Terminal:
+        made = Terminal(is_terminal)
+        monkeypatch.setattr("sys.stderr", made)
+        monkeypatch.setattr(drawn, "PATIENCE", patience)
+        return made
+
+    return make
+
+
+class Noted(Ran):
+    """Keeps the part and the share at every moment that it is told of."""
+
+    def __init__(self) -> None:
+        self.parts: list[float] = []
+        self.shares: list[float] = []
+        super().__init__()
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, value)
+        if name == "part":
+            self.parts.append(value)
+            self.shares.append(self.share if hasattr(self, "blocks") else 0.0)
+
+
+def test_the_time_left_falls_while_nothing_is_told() -> None:
+    share = drawn.Share(0.5)
+    assert [share.text(second) for second in (10, 12)] == ["50 %, 10 s left", "50 %, 8 s left"]
+    share.tell(0.75)
+    assert share.text(15) == "75 %, 5 s left"
+
+
+def test_a_terminal_is_told_the_share_and_left_empty(screen: Callable[..., Terminal]) -> None:
+    terminal = screen()
+    with drawn.progress("replaying") as share:
+        share.tell(0.5)
+        time.sleep(0.1)
+    assert terminal.lines()[0] == "replaying: 0 s, 50 %, 1 s left"
+    assert terminal.getvalue().endswith("\r\x1b[K")
+
+
+@pytest.mark.parametrize(("is_terminal", "patience"), [(False, 0.001), (True, 60)])
+def test_a_file_and_who_waits_for_less_than_a_second_are_told_nothing(
+    screen: Callable[..., Terminal], is_terminal: bool, patience: float
+) -> None:
+    terminal = screen(is_terminal, patience)
+    with drawn.progress("replaying") as share:
+        share.tell(0.5)
+        time.sleep(0.02)
+    assert terminal.getvalue() == ""
+
+
+@pytest.mark.parametrize("engine", ["array", "compiled"])
+def test_the_engine_notes_each_wave_of_blocks_once(engine: str, tmp_path: Path) -> None:
+    ran = Noted()
+    with (
+        default_options(RecordOptions(engine=engine, ran=ran)),
+        cutrace.Session(tmp_path / "add.cutrace") as gpu,
+    ):
+        out = gpu.device_array(4 * WAVE * 256, "int32")
+        gpu.compile(ADD).get_function("add")[4 * WAVE, 256](out)
+    assert ran.parts == [0, 0, 0.25, 0.5, 0.75, 1, 0]
+    assert ran.launches == 1
+
+
+def test_the_share_of_a_source_is_of_the_blocks_of_all_its_launches(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran = Noted()
+    monkeypatch.setattr("cutrace.commands.options.recording.Ran", lambda: ran)
+    source = tmp_path / "add.cu"
+    lines = (f"add<<<{waves * WAVE}, 256>>>(o:i32[{3 * WAVE * 256}])" for waves in (1, 3))
+    source.write_text("".join(f"// cutrace: {line}\n" for line in lines) + ADD)
+    record_source(source, tmp_path / "a.cutrace", Recording(), ReplayOptions())
+    assert sorted({*ran.shares}) == pytest.approx([0, 0.25, 0.5, 0.75, 1])
+    assert ran.shares == sorted(ran.shares)
+
+
+def test_a_script_and_a_program_tell_launches() -> None:
+    assert launches_text(Ran(launches=3, part=0.4)) == "3 launches, 40 % of the next"
+    assert launches_text(Ran()) == ""
+    text = Tally(run=3, recorded=3, running="scale").text(0.4)
+    assert re.fullmatch(r"3 launches \(.* a second\), 0.0 MB, 40 % of scale", text)
