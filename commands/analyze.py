@@ -11,12 +11,13 @@ from .options.command_line import typed
 from .options.complete import counters, starting
 from .options.quote import quote
 from .options.recording import Recording, records
-from .options.replay import first_line, replays, with_devices
+from .options.replay import On, first_line, replays, with_devices
 from .options.tabular import Counters, ReportFormat
 from .options.view import view_here
 from .running.advice import advise_here, best_advice
 from .running.asked import behind, launches_asked, trace_asked
 from .running.caches import caches_here
+from .running.executor import replayed_on
 from .running.program import SourceOrProgram, TakesProgram, program_of
 from .running.progress import progress
 
@@ -69,6 +70,7 @@ def command(
         bool,
         typer.Option("--advice", help="Show advice instead of counters: what to change, and why."),
     ] = False,
+    on: On = None,
 ) -> str:
     """Show what a kernel does to the memory of any device."""
     from ..analyzer.report import check_format
@@ -77,10 +79,10 @@ def command(
     check_format(format)
     check_grouping(by, (*GROUPINGS, *OF_CACHES))
     of_caches = by in OF_CACHES
-    if of_caches and (names or sort or threshold or advice):
+    if of_caches and (names or sort or threshold or advice or on):
         raise CutraceError(
-            f"--by {by} is a table of its own; leave --counters, --sort, --threshold and --advice"
-            " away"
+            f"--by {by} is a table of its own; leave --counters, --sort, --threshold, --advice and"
+            " --on away"
         )
     program = program_of(ctx)
     named = f" {quote(source)}" if source else ""
@@ -91,6 +93,7 @@ def command(
     asked, replay = replay, with_devices(replay)
     with (
         trace_asked(source, program, recording, asked) as trace,
+        replayed_on(on, replay) as replay,
         progress("replaying") as share,
     ):
         from ..analyzer.profile import count

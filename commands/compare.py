@@ -12,10 +12,11 @@ from ..models.replay.options import ReplayOptions
 from .options.command_line import typed
 from .options.quote import quote
 from .options.recording import Recording
-from .options.replay import first_line, replays, with_devices
+from .options.replay import On, first_line, replays, with_devices
 from .options.tabular import Counters, ReportFormat
 from .options.view import view_here
 from .running.asked import behind, launches_asked, trace_asked
+from .running.executor import replayed_on
 from .running.program import TakesProgram, program_of
 from .running.progress import progress
 
@@ -53,6 +54,7 @@ def command(
         str, typer.Option(metavar="launch|line", help="Compare launches, or source lines.")
     ] = "launch",
     format: ReportFormat = "table",
+    on: On = None,
 ) -> str:
     """Compare variants of a kernel: differences, ratios, the best marked."""
     from ..analyzer.comparison.comparison import compare_profiles
@@ -74,7 +76,11 @@ def command(
     again = f"cutrace compare {words}{typed(replay)}"
     view = view_here(by, names, first_line(replay), again, behind=behind(program))
     asked, replay = replay, with_devices(replay)
-    with ExitStack() as stack, progress("comparing") as share:
+    with (
+        ExitStack() as stack,
+        replayed_on(on, replay) as replay,
+        progress("comparing") as share,
+    ):
         from ..analyzer.profile import count
         from ..traces.reader import read_trace
 

@@ -12,8 +12,9 @@ from .compare import variants_of
 from .options.command_line import typed
 from .options.quote import quote
 from .options.recording import Recording, records
-from .options.replay import first_line, replays, with_devices
+from .options.replay import On, first_line, replays, with_devices
 from .running.asked import behind, launches_asked, trace_asked
+from .running.executor import replayed_on
 from .running.program import TakesProgram, program_of
 from .running.progress import progress
 
@@ -41,6 +42,7 @@ def command(
     out: Annotated[Path, typer.Option("--out", "-o", help="The file to write.")] = Path(
         "report.html"
     ),
+    on: On = None,
 ) -> str:
     """Write one HTML file: what costs, where, why, on which devices; it needs no network."""
     from ..analyzer.html.output import check_output, write_page
@@ -52,7 +54,11 @@ def command(
     words = "".join(f" {quote(word)}" for word in traces or ())
     again = f"cutrace report{words}{typed(recording)}{typed(replay)} -o {quote(out)}"
     again += behind(program)
-    with ExitStack() as stack, progress("reporting") as share:
+    with (
+        ExitStack() as stack,
+        replayed_on(on, counting) as counting,
+        progress("reporting") as share,
+    ):
         from ..analyzer.html.gather import Subject
         from ..analyzer.html.page import render
         from ..analyzer.profile import count_supposed

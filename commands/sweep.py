@@ -12,7 +12,7 @@ from ..models.replay.options import ReplayOptions
 from .options.complete import starting
 from .options.gallery import suites
 from .options.quote import quote
-from .options.replay import replays, with_devices
+from .options.replay import On, replays, with_devices
 from .options.screen import has_colour, width
 from .options.tabular import ReportFormat
 
@@ -48,15 +48,7 @@ def command(
             "--processes", metavar="N", min=1, help="Parallel processes (default: one a core)."
         ),
     ] = None,
-    on: Annotated[
-        str | None,
-        typer.Option(
-            "--on",
-            metavar="dask|ray|slurm[:WHERE]",
-            help="Run the recordings on a cluster: at the address of a Dask or Ray scheduler, or in"
-            " a Slurm partition.",
-        ),
-    ] = None,
+    on: On = None,
     format: ReportFormat = "table",
 ) -> str:
     """Record every variant of a suite in every size, and write one tidy table."""

@@ -36,9 +36,42 @@ def url_of(path: str) -> str:
 def fetch(url: str) -> Path:
     """Copy the trace at an address, once in a process; return the folder of the copy.
 
-    Raises CutraceError if it is not there, cannot be reached, or does not arrive as a whole.
+    A trace of this machine (`file://...`) is read where it is. Raises CutraceError if it is not
+    there, cannot be reached, or does not arrive as a whole.
     """
+    if url.startswith("file:"):
+        return Path(_store(url)[1])
     folder = folder_for(url)
+    _fetch(url, folder)
+    _ORIGINS[str(folder)] = url
+    return folder
+
+
+_ORIGINS: dict[str, str] = {}
+
+
+def origin(folder: Path) -> str:
+    """Return the address of which a folder is the copy; nothing if it is none."""
+    return _ORIGINS.get(str(folder), "")
+
+
+def bring(url: str, folder: Path) -> None:
+    """Copy the trace at an address to where another machine has its copy, if it is not there yet.
+
+    Raises CutraceError as `fetch` does.
+    """
+    draft = folder_for(url)
+    _fetch(url, draft)
+    folder.parent.mkdir(0o700, exist_ok=True)
+    atexit.register(shutil.rmtree, folder.parent, ignore_errors=True)
+    try:
+        draft.rename(folder)
+    except OSError:  # another process was first
+        if not folder.exists():
+            raise
+
+
+def _fetch(url: str, folder: Path) -> None:
     with _told(url, "read"):
         store, root = _store(url)
         names = sorted(store.find(root))
@@ -48,7 +81,6 @@ def fetch(url: str) -> Path:
             raise CutraceError(f"{url}: not a trace: {where}")
         for name in names:
             _copy(store, name, _inside(folder, root, name), url)
-    return folder
 
 
 def folder_for(url: str) -> Path:

@@ -160,7 +160,11 @@ def with_counters(paths: Iterable[str]) -> Iterator[None]:
     Raises `CutraceError` for what is no such file.
     """
     before = environ.get(OWN, "")
-    environ[OWN] = pathsep.join(filter(None, (before, *paths)))
+    fresh = [path for path in paths if path and path not in before.split(pathsep)]
+    if not fresh:
+        yield
+        return
+    environ[OWN] = pathsep.join(filter(None, (before, *fresh)))
     _forget()
     try:
         vocabularies()

@@ -345,13 +345,13 @@ def _beyond_one(row: Mapping[str, int], over: str, under: str) -> float:
 
 
 def sum_by_pc(counts: pl.DataFrame) -> Mapping[int, Mapping[int, Mapping[str, int]]]:
-    """Sums of what the latencies need by pc, of each launch in WHOSE."""
+    """Sums of what the latencies need by pc, which rise, of each launch in WHOSE."""
     wanted = [
         name for name in counts.columns if name.endswith(NEEDED) and not name.startswith("surface")
     ]
     keys = counts.select(WHOSE, "pc", *wanted, "instructions").group_by(WHOSE, "pc")
     found: dict[int, dict[int, Mapping[str, int]]] = {}
-    for row in keys.agg(pl.all().sum()).iter_rows(named=True):
+    for row in keys.agg(pl.all().sum()).sort("pc").iter_rows(named=True):
         found.setdefault(row.pop(WHOSE), {})[row["pc"]] = row
     return found
 

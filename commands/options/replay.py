@@ -4,13 +4,26 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import wraps
 from os import environ
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from ...models.replay.options import DEFAULT_DEVICE, ReplayOptions
 from .command_line import takes
 from .complete import devices, last_of
 
-_takes = takes(ReplayOptions, "replay", "Replay options", {"device": last_of(devices)})
+PANEL = "Replay options"
+On = Annotated[
+    str | None,
+    typer.Option(
+        "--on",
+        metavar="dask|ray|slurm[:WHERE]",
+        rich_help_panel=PANEL,
+        help="Work on a cluster: at the address of a Dask or Ray scheduler, or in a Slurm"
+        " partition. Without an address N workers start here.",
+    ),
+]
+_takes = takes(ReplayOptions, "replay", PANEL, {"device": last_of(devices)})
 
 
 def replays(verb: Callable[..., Any]) -> Callable[..., Any]:

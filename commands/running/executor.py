@@ -1,18 +1,27 @@
 """Executors by name: `--on dask`, `--on dask:tcp://host:8786`, `--on ray`, `--on slurm`.
 
 Each needs an extra of cutrace's to be installed. An executor that exists already can be passed to
-`cutrace.sweep(executor=...)`.
+`cutrace.sweep(executor=...)` and `cutrace.analyze(executor=...)`.
 """
 
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from importlib import import_module
 from math import inf
 from typing import Any
 
 from ...errors import CutraceError, nearest
-from .spread import Executor
+from ...models.replay.options import ReplayOptions
+from ...spread import Executor
+
+
+@contextmanager
+def replayed_on(name: str | None, options: ReplayOptions) -> Iterator[ReplayOptions]:
+    """The options with an executor, if one is named, of `jobs` workers where any are started."""
+    with named_executor(name, options.jobs) if name else nullcontext() as executor:
+        yield replace(options, executor=executor)
 
 
 @contextmanager
@@ -61,7 +70,7 @@ def _dask(address: str, processes: int | None) -> Iterator[Executor]:
         dask.config.set({"distributed.worker.profile.enabled": False}),
         nullcontext(address)
         if address
-        else distributed.LocalCluster(**workers, dashboard_address=None) as where,
+        else distributed.LocalCluster(**workers, dashboard_address=":0") as where,
         distributed.Client(where) as client,
     ):
         yield _Dask(client)

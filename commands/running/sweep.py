@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any
 from ...errors import CutraceError
 from ...models.replay.options import ReplayOptions
 from ...option import changed
+from ...spread import Errand, Executor, run, spread
 from ...version import __version__
 from ..options.replay import with_devices
-from .spread import ATTEMPTS, Executor, Processes, spread, told
+from .processes import Processes
 from .sweep_job import Task, do_task, files_beside, list_settings
 
 if TYPE_CHECKING:
@@ -92,15 +93,13 @@ def run_suite(
         )
         for n in waiting
     ]
-    failed: dict[int, str] = {}
+    failed: dict[int, CutraceError] = {}
     _tell(len(jobs) - len(waiting), len(jobs), "")
     for number, answer in _work(tasks, count, executor):
-        if isinstance(answer, Exception):
-            failed[waiting[number]] = _lost(answer)
-        elif answer[0]:
-            failed[waiting[number]] = answer[0]
+        if isinstance(answer, CutraceError):
+            failed[waiting[number]] = answer
         else:
-            _keep(files[waiting[number]], answer[1])
+            _keep(files[waiting[number]], answer)
         done = sum(file.exists() for file in files)
         _tell(done, len(jobs), str(jobs[waiting[number]]))
     _tell_nothing()
@@ -122,21 +121,14 @@ def _keep(file: Path, table: "pl.DataFrame") -> None:
 def _work(
     tasks: Sequence[Task], count: int, executor: Executor | None
 ) -> Iterator[tuple[int, Any]]:
-    """Do the tasks; yield the number of each as it ends, with what went wrong and its table."""
+    """Do the tasks; yield the number of each as it ends, with its table or what went wrong."""
     if executor is not None:
         yield from spread(executor, do_task, tasks)
     elif count <= 1:
-        yield from ((number, do_task(task)) for number, task in enumerate(tasks))
+        yield from ((number, run(Errand(do_task, task))) for number, task in enumerate(tasks))
     else:
         with closing(Processes(count, _leave_interrupts)) as pool:
             yield from spread(pool, do_task, tasks)
-
-
-def _lost(error: Exception) -> str:
-    return (
-        f"given to workers {ATTEMPTS} times, and none brought it back: {told(error)}"
-        f" (they need memory enough, and cutrace {__version__})"
-    )
 
 
 def _leave_interrupts() -> None:

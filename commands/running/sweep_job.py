@@ -13,7 +13,6 @@ from ...errors import CutraceError
 from ...lazy_dataclass import dataclass
 from ...models.replay.options import ReplayOptions
 from ...traces.folder.leftover import scratch_folder
-from ...version import __version__
 
 if TYPE_CHECKING:
     import polars as pl
@@ -74,7 +73,6 @@ class Task:
     options: ReplayOptions
     settings: tuple[Setting, ...]
     files: Mapping[str, bytes]
-    version: str = __version__
 
 
 def files_beside(source: Path) -> dict[str, bytes]:
@@ -83,15 +81,10 @@ def files_beside(source: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in paths}
 
 
-def do_task(task: Task) -> "tuple[str, pl.DataFrame | None]":
-    """Record a job and count it; return what went wrong, or its table."""
-    if task.version != __version__:
-        return f"a worker has cutrace {__version__}, the sweep {task.version}", None
-    try:
-        with scratch_folder() as folder, _environment(task.job), _quiet():
-            return "", _count(task, Path(folder))
-    except CutraceError as error:
-        return str(error), None
+def do_task(task: Task) -> "pl.DataFrame":
+    """Record a job and count it; return its table. `CutraceError` for what goes wrong."""
+    with scratch_folder() as folder, _environment(task.job), _quiet():
+        return _count(task, Path(folder))
 
 
 def _count(task: Task, folder: Path) -> "pl.DataFrame":

@@ -6,6 +6,7 @@ from dataclasses import field, replace
 from ...errors import CutraceError, nearest
 from ...lazy_dataclass import dataclass
 from ...option import NOTHING, option
+from ...spread import Executor
 
 DEFAULT_DEVICE = "h100"
 DLCM = ("ca", "cg")
@@ -27,7 +28,8 @@ def tell_nobody(done: float) -> None:
 class ReplayOptions:
     """How to replay and count, for all devices of one call.
 
-    `tell` is called with how much is done, from 0 to 1.
+    `tell` is called with how much is done, from 0 to 1. An `executor` replays instead of processes
+    of this machine.
 
     Raises `CutraceError` for a value that does not exist.
     """
@@ -90,6 +92,7 @@ class ReplayOptions:
     )
 
     tell: Callable[[float], None] = field(default=tell_nobody, repr=False, compare=False)
+    executor: Executor | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         """Refuse what makes no sense."""
@@ -114,6 +117,9 @@ class ReplayOptions:
 
         `pad` and `align` are part of the trace that is replayed, `set` of the device.
         """
-        return replace(
-            self, device=(), set={}, pad={}, align={}, jobs=1, scope=SCOPES[0], tell=tell_nobody
-        )
+        return replace(self.alone, device=(), set={}, pad={}, align={}, scope=SCOPES[0])
+
+    @property
+    def alone(self) -> "ReplayOptions":
+        """The options for one process among several, which tells nobody."""
+        return replace(self, jobs=1, tell=tell_nobody, executor=None)

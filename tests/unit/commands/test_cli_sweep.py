@@ -10,6 +10,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+from executors import Losing
 
 import cutrace
 from cutrace.analyzer.sweep.suite import COLUMNS, list_jobs, read_suite
@@ -331,22 +332,6 @@ def test_an_executor_gives_the_same_table() -> None:
     assert table.equals(pl.read_parquet("spread.parquet"))
 
 
-class Losing:
-    """An executor of which each worker takes the first task with it that it is given."""
-
-    def __init__(self, times: int) -> None:
-        self.left = times
-
-    def submit(self, call: Callable[..., Any], /, *arguments: Any) -> Future[Any]:
-        future: Future[Any] = Future()
-        if self.left:
-            self.left -= 1
-            future.set_exception(ConnectionError("the worker has gone"))
-        else:
-            future.set_result(call(*arguments))
-        return future
-
-
 def test_a_lost_worker_loses_nothing() -> None:
     assert sweep("-o", "alone.parquet") == 0
     table = cutrace.sweep("gather.toml", "spread.parquet", executor=Losing(2))
@@ -356,7 +341,7 @@ def test_a_lost_worker_loses_nothing() -> None:
 def test_a_job_that_no_worker_brings_back_is_told_and_the_others_are_kept() -> None:
     class Late(Losing):
         def submit(self, call: Callable[..., Any], /, *arguments: Any) -> Future[Any]:
-            self.left = int(arguments[0].job.settings["STRIDE"] == 8)
+            self.left = int(arguments[0].task.job.settings["STRIDE"] == 8)
             return super().submit(call, *arguments)
 
     told = (
@@ -388,7 +373,7 @@ def test_an_executor_that_takes_no_more_is_told_and_what_is_done_is_kept() -> No
 def test_jobs_that_have_company_leave_the_other_cores_to_it() -> None:
     class Asking(Losing):
         def submit(self, call: Callable[..., Any], /, *arguments: Any) -> Future[Any]:
-            assert arguments[0].options.jobs == 1
+            assert arguments[0].task.options.jobs == 1
             return super().submit(call, *arguments)
 
     cutrace.sweep("gather.toml", "spread.parquet", executor=Asking(0))
@@ -436,7 +421,7 @@ def test_a_worker_with_another_version_is_refused() -> None:
         def submit(self, call: Callable[..., Any], /, *arguments: Any) -> Future[Any]:
             return super().submit(call, replace(arguments[0], version="0.0.1"))
 
-    with pytest.raises(CutraceError, match=r"a worker has cutrace .*, the sweep 0\.0\.1"):
+    with pytest.raises(CutraceError, match=r"a worker has cutrace .*, and not 0\.0\.1"):
         cutrace.sweep("gather.toml", "spread.parquet", executor=Old(0))
 
 

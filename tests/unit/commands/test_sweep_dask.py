@@ -1,8 +1,10 @@
-"""Sweeps on Dask, Ray and Slurm, where these are installed: the same table as here."""
+"""Sweeps and replays on Dask, Ray and Slurm, where these are installed: the same table as here."""
 
 import os
 import shutil
 import signal
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 from threading import Thread
 from time import sleep
@@ -45,7 +47,7 @@ def test_a_worker_that_is_killed_loses_nothing(tmp_path: Path) -> None:
     (tmp_path / "copy.cu").write_text(KERNEL)
     (tmp_path / "suite.toml").write_text(SUITE)
     here = cutrace.sweep(tmp_path / "suite.toml", tmp_path / "here.parquet", processes=1)
-    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
+    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}
     with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as client:
         first, *_ = client.run(os.getpid).values()
         Thread(target=kill_when_one_is_done, args=(tmp_path / "t.parquet.parts", first)).start()
@@ -79,10 +81,44 @@ def test_a_cluster_by_its_name_finds_the_same(on: str, here: bytes) -> None:
 def test_a_worker_of_several_threads_finds_the_same(here: bytes) -> None:
     """Two jobs at once in a process take turns where Python can do but one."""
     distributed = pytest.importorskip("distributed", reason='needs pip install "cutrace[dask]"')
-    options = {"n_workers": 1, "threads_per_worker": 4, "dashboard_address": None}
+    options = {"n_workers": 1, "threads_per_worker": 4, "dashboard_address": ":0"}
     with (
         distributed.LocalCluster(**options, processes=False) as cluster,
         distributed.Client(cluster).get_executor() as executor,
     ):
         cutrace.sweep("suite.toml", "there.parquet", executor=executor)
     assert Path("there.parquet").read_bytes() == here
+
+
+TWICE = """\
+// cutrace: copy<<<64, 32>>>(out:i32[2048], in:i32[2048])
+// cutrace: copy<<<32, 32>>>(out, in)
+"""
+
+
+@pytest.fixture
+def trace(tmp_path: Path) -> Path:
+    (tmp_path / "copy.cu").write_text(TWICE + KERNEL)
+    return cutrace.record(tmp_path / "copy.cu", out=tmp_path / "copy.cutrace")
+
+
+@pytest.mark.slow
+def test_a_cluster_replays_as_one_process_does(
+    trace: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("distributed", reason='needs pip install "cutrace[dask]"')
+    asked = ["analyze", str(trace), "-d", "h200,k20,8800gtx", "--format", "json"]
+    assert run(asked) == 0
+    here = capsys.readouterr().out
+    assert run([*asked, "--on", "dask", "--jobs", "2"]) == 0
+    assert capsys.readouterr().out == here
+
+
+@pytest.mark.slow
+def test_processes_of_ones_own_replay_as_one_process_does(trace: Path) -> None:
+    here = cutrace.analyze(trace, device=("h200", "k20"))
+    with ProcessPoolExecutor(2, get_context("spawn")) as executor:
+        there = cutrace.analyze(trace, device=("h200", "k20"), executor=executor)
+        compared = cutrace.compare(trace, ("h200", "k20"), executor=executor)
+    assert there.frame().equals(here.frame())
+    assert compared.equals(cutrace.compare(trace, ("h200", "k20")))

@@ -5,12 +5,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hand_trace import Access, hand_trace
+from hand_trace import Access, hand_trace, launch, write_rows
 from warps import warp
 
 from cutrace.errors import CutraceError
 from cutrace.traces.reader import Trace, read_trace
 from cutrace.traces.remote import fetch, url_of
+from cutrace.traces.writer import TraceWriter
 
 fsspec = pytest.importorskip("fsspec")
 
@@ -43,6 +44,16 @@ def test_a_trace_elsewhere_is_read_as_one_here(url: str | Path, trace: Trace) ->
 def test_a_file_is_one_however_it_is_addressed(trace: Trace) -> None:
     for url in (f"file://{trace.path}", Path(f"file://{trace.path}")):
         assert read_trace(url).manifest == trace.manifest
+
+
+def test_launches_that_share_their_tables_are_found_at_a_file(tmp_path: Path) -> None:
+    with TraceWriter(tmp_path / "b.cutrace") as made:
+        for _ in range(2):
+            with made.launch(launch()) as rows:
+                write_rows(rows, [Access(warp(stride=4))])
+    first, second = read_trace(f"file://{tmp_path}/b.cutrace").launches
+    assert first.place == second.place
+    assert first.accesses().equals(second.accesses())
 
 
 def test_a_file_that_does_not_arrive_as_a_whole_is_told(

@@ -5,15 +5,14 @@ worker is lost is given out again, and others go on.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
 from functools import partial
-from multiprocessing import get_context
 from queue import Queue
 from typing import Any, Protocol, TypeVar
 
-from ...errors import CutraceError
+from .errors import CutraceError
+from .lazy_dataclass import dataclass
+from .version import __version__
 
 Task = TypeVar("Task")
 ATTEMPTS = 3
@@ -27,13 +26,38 @@ class Executor(Protocol):
         """Have a call done by somebody."""
 
 
+@dataclass(frozen=True, slots=True)
+class Errand:
+    """What a worker gets: a task, what is called with it, and whose it is.
+
+    `attempt` tells one from the next: Dask's client answers equal calls with one result, a lost
+    worker's among them.
+    """
+
+    call: Callable[[Any], Any]
+    task: Any
+    attempt: int = 1
+    version: str = __version__
+
+
+def run(errand: Errand) -> Any:
+    """Do a task; return what the call does, or the `CutraceError` that it raises."""
+    if errand.version != __version__:
+        return CutraceError(f"a worker has cutrace {__version__}, and not {errand.version}")
+    try:
+        return errand.call(errand.task)
+    except CutraceError as error:
+        return error
+
+
 def spread(
     executor: Executor, call: Callable[[Task], Any], tasks: Sequence[Task]
 ) -> Iterator[tuple[int, Any]]:
     """Do the tasks; yield the number of each as it ends, with what the call returned.
 
-    Instead of that stands the exception of the last attempt where no worker brought a task back.
-    `CutraceError` where the executor takes no more; what is not done then is given up.
+    Instead of that stands the `CutraceError` that it raised, or one that says that no worker
+    brought the task back. Where the executor takes no more, it is raised; what is not done then is
+    given up.
     """
     done: Queue[tuple[int, Any]] = Queue()
     attempts = [0] * len(tasks)
@@ -41,11 +65,12 @@ def spread(
 
     def give(number: int) -> None:
         attempts[number] += 1
+        errand = Errand(call, tasks[number], attempts[number])
         try:
-            futures[number] = executor.submit(call, tasks[number])
+            futures[number] = executor.submit(run, errand)
         except Exception as error:
             raise CutraceError(
-                f"the executor takes no more work: {told(error)}; finished jobs are kept;"
+                f"the executor takes no more work: {_told(error)}; finished jobs are kept;"
                 " run the same again to go on"
             ) from error
         futures[number].add_done_callback(partial(_note, done, number))
@@ -61,7 +86,10 @@ def spread(
                 if attempts[number] < ATTEMPTS:
                     give(number)
                     continue
-                result = error
+                result = CutraceError(
+                    f"given to workers {ATTEMPTS} times, and none brought it back: {_told(error)}"
+                    f" (they need memory enough, and cutrace {__version__})"
+                )
             del futures[number]
             yield number, result
     finally:
@@ -70,44 +98,13 @@ def spread(
                 future.cancel()
 
 
-def told(error: Exception) -> str:
+def _told(error: Exception) -> str:
     """An exception of somebody else's in one line.
 
-    >>> told(ConnectionError("the worker has gone"))
+    >>> _told(ConnectionError("the worker has gone"))
     'ConnectionError: the worker has gone'
     """
     return f"{type(error).__name__}: {error}".partition("\n")[0]
-
-
-class Processes:
-    """So many processes of this machine; one that is lost takes no task but its own with it."""
-
-    def __init__(self, count: int, initializer: Callable[[], None]) -> None:
-        self._start = partial(ProcessPoolExecutor, 1, get_context("spawn"), initializer)
-        self._threads = ThreadPoolExecutor(count)
-        self._idle: Queue[ProcessPoolExecutor] = Queue()
-        for _ in range(count):
-            self._idle.put(self._start())
-
-    def submit(self, call: Callable[..., Any], /, *arguments: Any) -> Future[Any]:
-        """Have a call done by the first process that is idle."""
-        return self._threads.submit(self._do, call, *arguments)
-
-    def _do(self, call: Callable[..., Any], /, *arguments: Any) -> Any:
-        process = self._idle.get()
-        try:
-            return process.submit(call, *arguments).result()
-        except BrokenProcessPool:
-            process = self._start()
-            raise
-        finally:
-            self._idle.put(process)
-
-    def close(self) -> None:
-        """Let what has begun end, and nothing else begin."""
-        self._threads.shutdown(cancel_futures=True)
-        while not self._idle.empty():
-            self._idle.get().shutdown()
 
 
 def _note(done: "Queue[tuple[int, Any]]", number: int, future: Any) -> None:
