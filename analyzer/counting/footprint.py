@@ -15,6 +15,7 @@ import polars as pl
 from ...lazy_dataclass import dataclass
 from ...models.replay.kept import kept_frame
 from ...models.replay.rows.lanes import unpack_masks
+from ...models.replay.rows.repeats import COLUMNS, RecentRows
 from ...models.replay.rows.sites import Sites, read_sites
 from ...models.replay.seam import Bools, Ints
 from ...traces.reader import LaunchTrace
@@ -99,18 +100,19 @@ def _count(trace: LaunchTrace) -> pl.DataFrame:
 
 
 def _distinct_rows(trace: LaunchTrace, sites: Sites) -> Iterator[tuple[Space, Ints, Ints, int]]:
-    """Yield (space, bases, patterns, bytes a lane) of rows that differ, a few at a time."""
-    for batch in trace.access_batches():
-        pc, where, base, pattern = integers(batch, "pc", "space", "base", "pattern")
-        width = sites.width[sites.locate(pc, where)]
-        for space in SPACES:
-            for bytes_ in sorted_unique(width[where == space]).tolist():
-                mine = np.flatnonzero((where == space) & (width == bytes_))
-                bases, number = np.unique(base[mine], return_inverse=True)
-                pairs = sorted_unique(pattern[mine] * len(bases) + number)
-                for start in range(0, len(pairs), SLICE):
-                    which, number = np.divmod(pairs[start : start + SLICE], len(bases))
-                    yield space, bases[number], which, bytes_
+    """Yield (space, bases, patterns, bytes a lane) of rows, a few at a time, each kind of row once
+    or seldom more."""
+    recent = RecentRows()
+    for batch in trace.access_batches(COLUMNS):
+        rows = recent.choose(batch)
+        for start in range(0, len(rows), SLICE):
+            part = batch.take(rows[start : start + SLICE])
+            pc, where, base, pattern = integers(part, *COLUMNS)
+            width = sites.width[sites.locate(pc, where)]
+            for space in SPACES:
+                for bytes_ in sorted_unique(width[where == space]).tolist():
+                    mine = (where == space) & (width == bytes_)
+                    yield space, base[mine], pattern[mine], bytes_
 
 
 def with_touched(counts: pl.DataFrame, touched: pl.DataFrame) -> pl.DataFrame:

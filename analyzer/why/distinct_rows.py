@@ -12,6 +12,7 @@ import polars as pl
 import pyarrow as pa
 
 from ...models.replay.kept import kept_frame
+from ...models.replay.rows.repeats import RecentRows
 from ...models.replay.rows.sites import Sites
 from ...models.replay.seam import Bools, Ints
 from ...traces.reader import LaunchTrace
@@ -55,9 +56,11 @@ def _first_rows(trace: LaunchTrace, sites: Sites, period: int, many: int) -> pl.
     """Return the first row of each kind, and none if they are more than a few."""
     seen = _Seen(len(sites.kind) * many * period)
     found = {name: [np.zeros(0, np.int64)] for name in ACCESSES.names}
+    recent = RecentRows()
     for batch in trace.access_batches():
-        keys = _keys({name: column(batch, name) for name in KEYS}, sites, period, many)
-        rows = seen.first(keys)
+        fresh = recent.choose(batch)
+        columns = {name: column(batch, name)[fresh] for name in KEYS}
+        rows = fresh[seen.first(_keys(columns, sites, period, many))]
         for name, parts in found.items():
             parts.append(batch[name].to_numpy()[rows].astype(np.int64))
         if seen.many > FEW:

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hand_trace import Access, hand_trace, instruction, launch
 from hypothesis import given
@@ -11,6 +12,7 @@ from warps import BASE, Warp, warp
 import cutrace
 from cutrace.analyzer.counting.footprint import count_touched
 from cutrace.errors import CutraceError
+from cutrace.models.replay.rows import recent_rows
 from cutrace.traces.reader import Trace
 from cutrace.traces.schema import Array, Space
 
@@ -52,6 +54,31 @@ def test_one_byte_a_lane_counts_bytes(tmp_path: Path) -> None:
 def test_constants_are_counted_and_inactive_lanes_are_not(tmp_path: Path) -> None:
     lanes = warp(base=16, stride=4, lanes=range(4, 9))
     assert touched(trace_of(tmp_path, Access(lanes, pc=1, space=Space.CONST))) == {"table": 20}
+
+
+@pytest.mark.parametrize("is_compiled", [False, True])
+def test_rows_that_come_again_are_left_out_and_count_the_same(
+    is_compiled: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recent_rows, "WORTH", -1 if is_compiled else 1 << 60)
+    rows = [Access(warp(base=BASE + 64 * (n // 2 % 3)), warp=n % 4, step=n) for n in range(12)]
+    rows.append(Access(warp(base=64), pc=1, space=Space.CONST))
+    assert touched(trace_of(tmp_path, *rows)) == {"in": 256, "table": 128}
+
+
+def test_a_row_is_new_until_another_takes_its_slot() -> None:
+    here, there = 1 << 20, 1 << 40
+    base = np.array([here, here, there, here, there])
+    rows, seen = np.zeros(5, np.int64), np.full((2, 1 << recent_rows.SLOT_BITS), -1)
+
+    def choose(space: int, pattern: int) -> int:
+        each, where = np.full(5, pattern), np.full(5, space)
+        return recent_rows.choose_new(0 * each, where, base, each, seen[0], seen[1], rows)
+
+    assert choose(space=1, pattern=0) == 2
+    assert rows[:2].tolist() == [0, 2]
+    assert choose(space=1, pattern=0) == 0
+    assert choose(space=1, pattern=1) == choose(space=2, pattern=1) == 2
 
 
 @given(st.lists(st.integers(0, 255), min_size=1, max_size=32), st.sampled_from([4, 8, 16]))
