@@ -11,6 +11,7 @@ from time import monotonic
 from ..errors import CutraceError
 from ..lazy_dataclass import dataclass
 from ..models.replay.jobs import cores, replay_in_jobs, run_beside
+from ..models.replay.options import tell_part
 from ..spread import Executor, spread
 from ..traces.reader import LaunchTrace, Trace
 from ..traces.remote import bring, origin
@@ -52,7 +53,7 @@ def _profile_launches(
         if len(counted) == TOGETHER:
             found |= _settle(trace, _profile(question, trace, counted))
             counted.clear()
-        part = partial(_tell_part, question.options.tell, done, len(numbers))
+        part = partial(tell_part, question.options.tell, done, 1, len(numbers))
         is_ptx = not trace.manifest.is_machine_code
         counted[number] = [*_on_devices(question, trace.launches[number], is_ptx, part)]
         rest = numbers[done + 1 :]
@@ -110,10 +111,6 @@ def _profile_part(
     found = _profile_launches(question, trace, numbers)
     count_totals(profile for profiles in found.values() for profile in profiles)
     return [*found.items()]
-
-
-def _tell_part(tell: Callable[[float], None], number: int, of: int, done: float) -> None:
-    tell((number + done) / of)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from .options.view import view_here
 from .running.advice import advise_here
 from .running.asked import behind, launches_asked, trace_asked
 from .running.program import SourceOrProgram, TakesProgram, program_of
-from .running.progress import progress
+from .running.progress import ADVICE, ADVICE_PASSES, REPLAY, progress
 
 PANEL = "Ask"
 EXAMPLES = (
@@ -43,12 +43,15 @@ def command(
     view = view_here("launch", None, first_line(replay), again, behind=behind(program))
     counting = with_devices(replay)
     with (
-        trace_asked(source, program, recording, replay) as trace,
-        progress("replaying") as share,
+        trace_asked(source, program, recording, replay) as path,
+        progress("replaying", sizes=(REPLAY * len(counting.devices), ADVICE)) as share,
     ):
         from ..analyzer.profile import count
         from ..traces.reader import read_trace
 
-        chosen = launches_asked(read_trace(trace), recording.launch)
+        trace = share.listen(read_trace(path))
+        chosen = launches_asked(trace, recording.launch)
         profile = replace(count(chosen, replace(counting, tell=share.tell)), view=view)
+        share.begin()
+        share.expect(chosen, ADVICE_PASSES)
         return advise_here(trace, profile, counting, format)

@@ -19,7 +19,7 @@ from .running.asked import behind, launches_asked, trace_asked
 from .running.caches import caches_here
 from .running.executor import replayed_on
 from .running.program import SourceOrProgram, TakesProgram, program_of
-from .running.progress import progress
+from .running.progress import ADVICE, ADVICE_PASSES, REPLAY, progress
 
 PANEL = "Ask"
 CLASS = TakesProgram
@@ -91,10 +91,11 @@ def command(
     view = view_here(whole, names, first_line(replay), again, sort, threshold, behind(program))
     view = replace(view, brief=not every)
     asked, replay = replay, with_devices(replay)
+    sizes = (REPLAY * len(replay.devices), *((ADVICE,) if advice else ()))
     with (
-        trace_asked(source, program, recording, asked) as trace,
+        trace_asked(source, program, recording, asked) as path,
         replayed_on(on, replay) as replay,
-        progress("replaying") as share,
+        progress("replaying", sizes=sizes) as share,
     ):
         from ..analyzer.profile import count
         from ..analyzer.report import render
@@ -102,11 +103,15 @@ def command(
         from ..analyzer.sheet.overview import is_long
         from ..traces.reader import read_trace
 
-        chosen = launches_asked(read_trace(trace), recording.launch)
+        trace = share.listen(read_trace(path))
+        chosen = launches_asked(trace, recording.launch)
         if of_caches:
-            return caches_here(chosen, replace(replay, tell=share.tell), by, format, view)
+            share.expect(chosen, len(replay.devices))
+            return caches_here(chosen, replay, by, format, view)
         profile = replace(count(chosen, replace(replay, tell=share.tell)), view=view)
         if advice:
+            share.begin()
+            share.expect(chosen, ADVICE_PASSES)
             return advise_here(trace, profile, replay, format)
         if is_brief(view) and format == "table" and not is_long(profile):
             told = best_advice(trace, profile, replay)

@@ -17,7 +17,7 @@ from .running.asked import behind, trace_asked
 from .running.budget import REPORTS, check_budget, update
 from .running.program import SourceOrProgram, TakesProgram, program_of
 from .running.progress import progress
-from .running.trace_check import check_memory, check_races
+from .running.trace_check import RACE_PASSES, check_memory, check_races
 
 if TYPE_CHECKING:
     from .running.project import ProjectCheck
@@ -113,15 +113,15 @@ def command(
     shown = format or ("github" if at_github else "text")
     if shown not in FORMATS:
         raise CutraceError(f"no format {format!r}; expected {' or '.join(FORMATS)}")
-    asked = races or memory or budget is not None
+    is_asked = races or memory or budget is not None
     program = program_of(ctx)
     if model is not None:
-        if source or program or asked:
+        if source or program or is_asked:
             raise CutraceError("--model tries a model alone, without a trace")
         from .running.model_check import check_model_here
 
         return check_model_here(model)
-    if source is None and program is None and not asked:
+    if source is None and program is None and not is_asked:
         source = Path(NAME)
     if source is not None and source.name == NAME:
         whole = _project(source, recording, replay, allow_missing, against)
@@ -132,7 +132,7 @@ def command(
         return whole.write(baseline) if baseline else whole.run(shown)
     if against or baseline or trend:
         raise CutraceError(f"--against, --write-baseline and --trend: of a project, in {NAME}")
-    if not asked:
+    if not is_asked:
         raise CutraceError(
             "nothing to check: --budget FILE holds kernels to what they may cost, --races looks for"
             " races in shared memory, --memory for accesses outside of every array"
@@ -141,20 +141,25 @@ def command(
         raise CutraceError("--update: say which, --budget FILE")
     if format in REPORTS and (races or memory or update_ or budget is None):
         raise CutraceError(f"--format {format}: a report of a budget, --budget FILE alone")
+    from ..traces.reader import read_trace
+
     format = shown
     reports = []
-    with trace_asked(source, program, recording, replay) as trace:
+    with trace_asked(source, program, recording, replay) as path:
         if races:
-            with progress("looking for races"):
+            with progress("looking for races") as share:
+                trace = share.listen(read_trace(path))
+                share.expect(trace, RACE_PASSES)
                 reports.append(check_races(trace))
         if memory:
-            reports.append(check_memory(trace))
+            reports.append(check_memory(read_trace(path)))
         if budget is not None:
-            with progress("counting"):
+            with progress("counting") as share:
+                asked = replace(replay, tell=share.tell)
                 reports.append(
-                    update(trace, budget, replay)
+                    update(path, budget, asked)
                     if update_
-                    else check_budget(trace, budget, replay, allow_missing, format)
+                    else check_budget(path, budget, asked, allow_missing, format)
                 )
     if format in REPORTS:
         return reports[0]

@@ -1,5 +1,6 @@
 """`cutrace export`: write what other programs read."""
 
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated
@@ -11,6 +12,7 @@ from ..errors import CutraceError, nearest
 from ..models.replay.options import DEFAULT_DEVICE, ReplayOptions
 from .options.complete import starting
 from .options.replay import replays, with_devices
+from .running.progress import progress
 
 PANEL = "Ask"
 EXAMPLES = (
@@ -68,7 +70,9 @@ def command(
     module, function, device = FORMATS[to]
     render = getattr(import_module(f"..analyzer.profilers.{module}", __package__), function)
     lines = [read_config(config)] if config else []
-    text: str = render(count(trace, with_devices(replay, device)), *lines)
+    with progress("counting") as share:
+        options = replace(with_devices(replay, device), tell=share.tell)
+        text: str = render(count(trace, options), *lines)
     if out is None:
         return text
     write_report(out, text)
@@ -80,4 +84,7 @@ def _export(writer: Exporter, trace: Path, out: Path | None, replay: ReplayOptio
     from ..traces.reader import read_trace
 
     options = with_devices(replay, writer.DEVICE) if writer.DEVICE else replay
-    return writer.write(read_trace(trace), out, options)
+    with progress("exporting") as share:
+        opened = share.listen(read_trace(trace))
+        share.expect(opened, 1)
+        return writer.write(opened, out, options)

@@ -16,7 +16,15 @@ from .options.replay import On, first_line, replays, with_devices
 from .running.asked import behind, launches_asked, trace_asked
 from .running.executor import replayed_on
 from .running.program import TakesProgram, program_of
-from .running.progress import progress
+from .running.progress import (
+    ADVICE,
+    ADVICE_PASSES,
+    PAGE,
+    PAGE_PASSES,
+    PAGE_ROWS,
+    REPLAY,
+    progress,
+)
 
 PANEL = "Ask"
 CLASS = TakesProgram
@@ -57,7 +65,7 @@ def command(
     with (
         ExitStack() as stack,
         replayed_on(on, counting) as counting,
-        progress("reporting") as share,
+        progress("reporting", sizes=(REPLAY * len(counting.devices), ADVICE + PAGE)) as share,
     ):
         from ..analyzer.html.gather import Subject
         from ..analyzer.html.page import render
@@ -68,10 +76,14 @@ def command(
         subjects = []
         for number, (name, path) in enumerate(subjects_named.items()):
             asked = trace_asked(path, arguments_of, recording, replay)
-            trace = suppose(read_trace(stack.enter_context(asked)), replay.pad, replay.align)
+            trace = share.listen(read_trace(stack.enter_context(asked)))
+            trace = suppose(trace, replay.pad, replay.align)
             chosen = launches_asked(trace, recording.launch)
             options = replace(counting, tell=share.part(number, len(subjects_named)))
             subjects.append(Subject(name, trace, count_supposed(chosen, options)))
+        share.begin()
+        for subject in subjects:
+            share.expect(subject.trace, ADVICE_PASSES + PAGE_PASSES, PAGE_ROWS)
         write_page(out, render(subjects, counting, again))
     first = first_line(replay)
     return (f"{first}\n" if first else "") + f"{out}\nnext: open {out} in a browser"

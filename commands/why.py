@@ -58,12 +58,14 @@ def command(
     check_format(format)
     line, access = _read_question(line, access)
     asked = with_devices(replay)
-    with trace_of(source, recording, replay) as trace, progress("searching"):
+    with trace_of(source, recording, replay) as path, progress("searching") as share:
         from ..analyzer.why import text
         from ..analyzer.why.explain import explain
         from ..traces.reader import read_trace
 
-        found = explain(read_trace(trace), line, asked, access)
+        trace = share.listen(read_trace(path))
+        share.expect(trace, len(asked.devices))
+        found = explain(trace, line, asked, access)
     if figure is not None:
         from ..analyzer.text.figure import write_figure
         from ..analyzer.why.svg import render

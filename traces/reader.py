@@ -5,7 +5,7 @@ a file says is checked before it is believed.
 """
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field
 from functools import cached_property
 from pathlib import Path
@@ -47,17 +47,24 @@ ADDRESSES = pa.schema(
 _PLAIN_ROWS = 1 << 16
 
 
+def hear_nothing(rows: int) -> None:
+    """Ignore how much of a trace was read."""
+
+
 @dataclass(frozen=True)
 class LaunchTrace:
     """The tables of launch `number`. All methods raise CutraceError for a damaged file.
 
-    `supposed` says what is not as it was recorded, if anything.
+    `supposed` says what is not as it was recorded, if anything. `hear` is called with the rows of
+    accesses that anybody has read, and with less than 0 for those that nobody needs to, as what
+    would follow from them is known.
     """
 
     number: int
     launch: Launch = field(repr=False)
     folder: Path
     supposed: tuple[str, ...] = ()
+    hear: Callable[[int], None] = field(default=hear_nothing, repr=False, compare=False)
 
     @cached_property
     def place(self) -> Path:
@@ -74,8 +81,9 @@ class LaunchTrace:
         vars(self).pop("_readers", None)
 
     def __getstate__(self) -> dict[str, object]:
-        """The state of a pickle: no open reader."""
-        return {name: value for name, value in vars(self).items() if name != "_readers"}
+        """The state of a pickle: no open reader, and nobody who hears."""
+        state = {name: value for name, value in vars(self).items() if name != "_readers"}
+        return state | {"hear": hear_nothing}
 
     def paths(self) -> pa.Table:
         """Return the paths that `control` refers to."""
@@ -101,14 +109,17 @@ class LaunchTrace:
 
     def access_batches(self, columns: Sequence[str] = ()) -> Iterator[pa.RecordBatch]:
         """Yield memory accesses, in record batches of schema ACCESSES or some of its columns."""
-        return self._batches("accesses", columns)
+        for batch in self._batches("accesses", columns):
+            yield batch
+            self.hear(batch.num_rows)
 
     @cached_property
     def block_ranges(self) -> npt.NDArray[np.int64]:
         """(batches, 2): the first and the last block of each batch of memory accesses; 0 and -1
         where there is no row.
         """
-        batches = (batch["block"].to_numpy() for batch in self.access_batches(("block",)))
+        read = self._batches("accesses", ("block",))
+        batches = (batch["block"].to_numpy() for batch in read)
         ranges = [(block.min(), block.max()) if len(block) else (0, -1) for block in batches]
         return np.array(ranges, np.int64).reshape(-1, 2)
 
@@ -122,7 +133,9 @@ class LaunchTrace:
         has_some = np.searchsorted(blocks, high, "right") > np.searchsorted(blocks, low)
         for piece, is_asked in zip(reader.pieces, has_some.tolist(), strict=True):
             if is_asked:
-                yield _checked(reader.read(piece, columns), self._limits["accesses"], reader.path)
+                batch = reader.read(piece, columns)
+                yield _checked(batch, self._limits["accesses"], reader.path)
+                self.hear(batch.num_rows)
 
     def lanes_on_batches(self) -> Iterator[pa.RecordBatch]:
         """Yield lanes on by (block, pc), in record batches of schema LANES_ON."""

@@ -71,9 +71,9 @@ def record_source(
     read_filter(recording)  # what makes no sense is refused before anything runs
     ran, share = Ran(), Share()
 
-    def how_far(seconds: float) -> str:
+    def how_far() -> str:
         share.tell(ran.share)
-        return share.text(seconds) if ran.blocks else launches_text(ran)
+        return share.text() if ran.blocks else launches_text(ran)
 
     with default_options(replace(recording, ran=ran)), progress(f"recording {source}", how_far):
         return record(source, recording.launch, out, arch=arch, options=recording.compiler_options)

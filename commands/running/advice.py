@@ -1,28 +1,27 @@
 """Advice for the terminal: what every rule finds in a trace that was replayed."""
 
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...models.replay.options import ReplayOptions
 
 if TYPE_CHECKING:
     from ...analyzer.profile import Profile
+    from ...traces.reader import Trace
 
 
 ROWS = 1 << 22
 """Rows of accesses from which on advice reads them only where it is asked for: else counts do."""
 
 
-def best_advice(path: Path, profile: "Profile", options: ReplayOptions) -> str:
+def best_advice(trace: "Trace", profile: "Profile", options: ReplayOptions) -> str:
     """The first advice on the costliest launch, with its gain; empty if nothing gains."""
     from ...analyzer.advice.advice import advise, gain_text
     from ...analyzer.advice.counted_reuse import counted_reuse
     from ...models.replay.whatif.suppose import suppose
-    from ...traces.reader import read_trace
 
     bounded = [launch for launch in profile.launches if launch.bounds]
-    trace = suppose(read_trace(path), options.pad, options.align)
+    trace = suppose(trace, options.pad, options.align)
     if not bounded:
         return ""
     costliest = max(bounded, key=lambda launch: launch.bounds[0].ns)
@@ -38,14 +37,13 @@ def best_advice(path: Path, profile: "Profile", options: ReplayOptions) -> str:
 
 
 def advise_here(
-    path: Path, profile: "Profile", options: ReplayOptions, format: str = "table"
+    trace: "Trace", profile: "Profile", options: ReplayOptions, format: str = "table"
 ) -> str:
     """The advice on a trace that was replayed with these options."""
     from ...analyzer.advice.advice import advise
     from ...analyzer.advice.advice_report import render
     from ...models.replay.whatif.suppose import suppose
-    from ...traces.reader import read_trace
 
-    trace = suppose(read_trace(path), options.pad, options.align)
+    trace = suppose(trace, options.pad, options.align)
     found = advise(trace, profile, options)
     return render(found, format, profile.view)

@@ -143,7 +143,7 @@ def run_program(order: "Order", trace: Path, device: "Device", recording: Record
 
     named, ran = f"recording {order.words[0]}", Ran()
     options = replace(recording, bounds=recording.bounds or "report", ran=ran)
-    with default_options(options), progress(named, lambda _: order.tally.text(ran.part)):
+    with default_options(options), progress(named, lambda: order.tally.text(ran.part)):
         return record_program(order, trace, device)
 
 

@@ -88,13 +88,13 @@ class ProjectCheck:
         said: list[str] = []
         failed: list[str] = []
         with self._trace(folder, check) as path:
+            trace = read_trace(path)
             for wanted, judge in ((check.races, check_races), (check.memory, check_memory)):
                 if wanted:
                     try:
-                        said.append(judge(path))
+                        said.append(judge(trace))
                     except CheckFailed as problem:
                         failed.append(f"{check.source}: {problem}")
-            trace = read_trace(path)
             options = self._options(check)
             profile = _count(path, options)
             checker = Checker(trace, profile, options)

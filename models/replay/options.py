@@ -24,6 +24,11 @@ def tell_nobody(done: float) -> None:
     """Ignore the progress of a replay."""
 
 
+def tell_part(tell: Callable[[float], None], before: int, many: int, of: int, done: float) -> None:
+    """Tell how much of all is done, where some before and `done` of so many more are."""
+    tell((before + many * done) / of)
+
+
 @dataclass(frozen=True, slots=True)
 class ReplayOptions:
     """How to replay and count, for all devices of one call.

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 import polars as pl
@@ -17,7 +18,7 @@ from .device.device import Device
 from .device.fallback import adapt_kinds, substitute
 from .device.wiring import Wire, wire
 from .kept import Frames
-from .options import CODE, ReplayOptions, tell_nobody
+from .options import CODE, ReplayOptions, tell_nobody, tell_part
 from .ordered.ordered import count_ordered
 from .rows.arrays import cut_zones
 from .rows.lanes_on import SCHEMA, LanesOnCounter
@@ -186,9 +187,10 @@ def replay(
         groups.setdefault((known, loops), []).append(device)
     found: dict[str, LaunchCounts] = {}
     for (made, loops), alike in groups.items():
+        part = partial(tell_part, tell, len(found), len(alike), len(devices))
         seen = assembled(launch_trace, made)
         seen = unrolled(seen) if loops else seen
-        for each in _replay(seen, alike, options, tell):
+        for each in _replay(seen, alike, options, part):
             counts = count_empty(fold(each.counts, seen), made, seen.instructions())
             found[each.device] = replace(each, counts=counts, mixed=fold(each.mixed, seen))
     return [found[device.key] for device in devices]

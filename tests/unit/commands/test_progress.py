@@ -1,21 +1,27 @@
 """What a verb tells of how far it is, on a terminal alone, and only where it takes a while."""
 
 import io
+import pickle
 import re
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 import cutrace
 from cutrace.commands.options.recording import Recording, launches_text, record_source
 from cutrace.commands.running import progress as drawn
+from cutrace.models.replay.device.device import load_devices
+from cutrace.models.replay.kept import kept_frame
 from cutrace.models.replay.options import ReplayOptions
+from cutrace.models.replay.replay import replay
 from cutrace.tracer.engine.run_options import Ran
 from cutrace.tracer.host.selection.record_options import RecordOptions, default_options
 from cutrace.tracer.program.choice import Tally
+from cutrace.traces.reader import LaunchTrace
 
 ADD = """
 extern "C" __global__ void add(int *out) {
@@ -67,11 +73,91 @@ class Noted(Ran):
             self.shares.append(self.share if hasattr(self, "blocks") else 0.0)
 
 
-def test_the_time_left_falls_while_nothing_is_told() -> None:
-    share = drawn.Share(0.5)
-    assert [share.text(second) for second in (10, 12)] == ["50 %, 10 s left", "50 %, 8 s left"]
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
+    """Sets the second that it is; 0 at first."""
+    now = [0.0]
+    monkeypatch.setattr(drawn, "monotonic", lambda: now[0])
+    return lambda second: now.__setitem__(0, second)
+
+
+def test_the_time_left_falls_while_nothing_is_told(clock: Callable[[float], None]) -> None:
+    share = drawn.Share()
+    clock(10)
+    assert share.text() == ""
+    share.tell(0.5)
+    assert share.text() == "50 %, 10 s left"
+    clock(12)
+    share.tell(0.5)
+    assert share.text() == "50 %, 8 s left"
+    clock(15)
     share.tell(0.75)
-    assert share.text(15) == "75 %, 5 s left"
+    assert share.text() == "75 %, 5 s left"
+    clock(100)
+    assert share.text() == "75 %, 1 s left"
+
+
+def test_a_stage_is_foreseen_from_the_one_before_until_it_has_a_pace_of_its_own(
+    clock: Callable[[float], None],
+) -> None:
+    share = drawn.Share((4, 1))
+    clock(10)
+    share.tell(0.5)
+    assert share.text() == "40 %, 15 s left"  # 10 s for 2 of 5
+    clock(20)
+    share.begin()
+    assert share.text() == "80 %, 5 s left"
+    clock(24)
+    share.tell(0.5)
+    assert share.text() == "90 %, 4 s left"
+
+
+def test_a_stage_that_was_done_before_leaves_the_time_of_the_next_alone(
+    clock: Callable[[float], None],
+) -> None:
+    share = drawn.Share((4, 1))
+    clock(0.1)
+    share.begin()
+    clock(4.1)
+    share.tell(0.5)
+    assert share.text() == "90 %, 4 s left"
+
+
+def test_passes_over_a_trace_are_heard_and_those_of_kept_results_are_not_waited_for(
+    tmp_path: Path,
+) -> None:
+    with cutrace.Session(tmp_path / "add.cutrace") as gpu:
+        out = gpu.device_array(1 << 18, "int32")
+        gpu.compile(ADD).get_function("add")[1 << 10, 256](out)
+    share = drawn.Share()
+    trace = share.listen(cutrace.read_trace(tmp_path / "add.cutrace"))
+    (launch,) = trace.launches
+    share.expect(trace, 2)
+    assert launch.count("accesses") == 1 << 14  # a load and a store of 2^13 warps
+    list(launch.access_batches())
+    assert share.done == 0.5
+    for _ in range(2):
+        kept_frame(launch, Path(__file__), first_row, str(tmp_path))
+    assert share.rows == 1 << 14  # the first time it is read: 2 of 2, then one need not be
+    assert share.done == 1
+    copy = pickle.loads(pickle.dumps(launch))
+    list(copy.access_batches())
+    assert share.read == 2 << 14
+
+
+def first_row(launch: LaunchTrace) -> pl.DataFrame:
+    (batch, *_) = launch.access_batches()
+    return pl.DataFrame({"block": batch["block"].to_numpy()[:1]})
+
+
+def test_devices_with_codes_of_their_own_are_parts_of_one_share(tmp_path: Path) -> None:
+    told: list[float] = []
+    with cutrace.Session(tmp_path / "add.cutrace") as gpu:
+        out = gpu.device_array(256, "int32")
+        gpu.compile(ADD).get_function("add")[1, 256](out)
+    launch = cutrace.read_trace(tmp_path / "add.cutrace").launches[0]
+    replay(launch, load_devices(("h100", "gtx580"), {}), ReplayOptions(), told.append)
+    assert told == [0.5, 1]
 
 
 def test_a_terminal_is_told_the_share_and_left_empty(screen: Callable[..., Terminal]) -> None:
