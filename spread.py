@@ -57,8 +57,9 @@ def spread(
 
     Instead of that stands the `CutraceError` that it raised, or one that says that no worker
     brought the task back. Where the executor takes no more, it is raised; what is not done then is
-    given up.
+    given up. One that forks is refused: its processes may wait for ever for this one's threads.
     """
+    _refuse_forks(executor)
     done: Queue[tuple[int, Any]] = Queue()
     attempts = [0] * len(tasks)
     futures: dict[int, Any] = {}
@@ -96,6 +97,15 @@ def spread(
         for future in futures.values():
             with suppress(Exception):
                 future.cancel()
+
+
+def _refuse_forks(executor: Executor) -> None:
+    context = getattr(executor, "_mp_context", None)
+    if context is not None and context.get_start_method() == "fork":
+        raise CutraceError(
+            "an executor that forks would wait for ever, as threads have been at work here;"
+            " expected ProcessPoolExecutor(mp_context=multiprocessing.get_context('spawn'))"
+        )
 
 
 def _told(error: Exception) -> str:

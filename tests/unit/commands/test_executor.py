@@ -2,8 +2,9 @@
 
 import shutil
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import replace
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -104,6 +105,12 @@ def test_a_worker_of_another_version_is_refused(trace: Trace) -> None:
 
     with pytest.raises(CutraceError, match=r"a worker has cutrace .*, and not 0\.0\.1"):
         analyze(trace, device="k20", executor=Old())
+
+
+def test_an_executor_that_forks_is_refused_before_it_hangs(trace: Trace) -> None:
+    executor = ProcessPoolExecutor(1, get_context("fork"))
+    with pytest.raises(CutraceError, match=r"forks would wait .*get_context\('spawn'\)"):
+        analyze(trace, device="k20", executor=executor)
 
 
 class Elsewhere(Losing):

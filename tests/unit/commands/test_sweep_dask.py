@@ -10,9 +10,12 @@ from threading import Thread
 from time import sleep
 
 import pytest
+from executors import Losing
 
 import cutrace
 from cutrace.cli import run
+from cutrace.spread import run as run_errand
+from cutrace.spread import spread
 
 SUITE = """\
 devices = ["h200"]
@@ -54,6 +57,14 @@ def test_a_worker_that_is_killed_loses_nothing(tmp_path: Path) -> None:
         there = cutrace.sweep(tmp_path / "suite.toml", tmp_path / "t.parquet", executor=client)
         assert first not in client.run(os.getpid).values()
     assert there.equals(here)
+
+
+def test_an_error_that_a_client_keeps_is_not_taken_for_the_next_attempts() -> None:
+    """A client answers calls of one key with one result, also that of a worker that was killed."""
+    dask = pytest.importorskip("dask", reason='needs pip install "cutrace[dask]"')
+    executor = Losing(2)
+    assert [*spread(executor, len, ["four"])] == [(0, 4)]
+    assert len({dask.base.tokenize(run_errand, given) for given in executor.given}) == 3
 
 
 @pytest.fixture
