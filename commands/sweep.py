@@ -39,7 +39,8 @@ def command(
         typer.Option(
             "--out",
             "-o",
-            help="The table, .parquet or .csv (default: NAME.parquet in this folder).",
+            help="The table, .parquet or .csv (default: NAME.parquet in this folder), at an"
+            " address (s3://...) also a folder.",
         ),
     ] = None,
     processes: Annotated[
@@ -55,8 +56,9 @@ def command(
     from ..analyzer.comparison.comparison_report import check_format, render
     from ..analyzer.counting.devices_counters import with_counters_of
     from ..analyzer.sheet.view import View
+    from ..analyzer.sweep.destination import find_destination
     from ..analyzer.sweep.suite import list_jobs, read_suite
-    from ..analyzer.sweep.sweep_table import check_destination, summarize
+    from ..analyzer.sweep.sweep_table import summarize
     from .running.executor import named_executor
     from .running.sweep import run_suite
 
@@ -66,7 +68,7 @@ def command(
     jobs = list_jobs(asked)
     name = path.parent.name if path == suites().get(suite) else path.stem
     table = out or Path(f"{name}.parquet")
-    check_destination(table)
+    destination = find_destination(table)
     counting = with_devices(replay)
     if not replay.device and asked.devices:
         counting = replace(counting, device=asked.devices)
@@ -79,7 +81,7 @@ def command(
     )
     with with_counters_of(counting.devices):
         with named_executor(on, processes) if on else nullcontext() as executor:
-            tables = run_suite(asked, table, counting, processes, executor)
+            tables = run_suite(asked, destination, counting, processes, executor)
         return render(summarize(asked, tables), format, view)
 
 

@@ -16,11 +16,12 @@ import pyarrow as pa
 
 from ..errors import CutraceError, nearest
 from ..lazy_dataclass import dataclass
+from .address import url_of
 from .check_launch import first_finding
 from .folder.archive import PackedPath, is_archive
 from .folder.folder import MANIFEST, reason
 from .folder.manifest import Unread
-from .remote import fetch, url_of
+from .remote import fetch
 from .schema import LANES, TABLES, Launch, Manifest
 from .table.dictionary import Dictionary
 from .table.pattern_store import Patterns, StoredPatterns

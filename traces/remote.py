@@ -6,7 +6,6 @@ is compared with the store's. Then it is read like a local one.
 
 import atexit
 import os
-import re
 import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -19,17 +18,7 @@ from ..errors import CutraceError
 from .folder.archive import is_archive
 from .folder.folder import MANIFEST
 
-_URL = re.compile(r"([a-z][a-z0-9+.-]+):/(/?)(.*)", re.DOTALL)
-"""A protocol of two letters at least and a path; where a path was made of it, one slash is left."""
 _PIECE = 1 << 22
-
-
-def url_of(path: str) -> str:
-    """Return the address that a path says, or nothing if it is a path of this machine."""
-    found = _URL.fullmatch(path)
-    if found is None or found[2]:
-        return path if found else ""
-    return f"{found[1]}://{'/' * (found[1] == 'file')}{found[3]}"
 
 
 @cache
@@ -40,7 +29,7 @@ def fetch(url: str) -> Path:
     there, cannot be reached, or does not arrive as a whole.
     """
     if url.startswith("file:"):
-        return Path(_store(url)[1])
+        return Path(open_store(url)[1])
     folder = folder_for(url)
     _fetch(url, folder)
     _ORIGINS[str(folder)] = url
@@ -72,8 +61,8 @@ def bring(url: str, folder: Path) -> None:
 
 
 def _fetch(url: str, folder: Path) -> None:
-    with _told(url, "read"):
-        store, root = _store(url)
+    with telling(url, "read"):
+        store, root = open_store(url)
         names = sorted(store.find(root))
         is_packed = is_archive(folder) and names == [root]
         if not is_packed and not _has_manifest(names):
@@ -95,8 +84,8 @@ def send(folder: Path, url: str) -> None:
 
     Raises CutraceError if something else is there, or it cannot be written.
     """
-    with _told(url, "write"):
-        store, root = _store(url)
+    with telling(url, "write"):
+        store, root = open_store(url)
         if names := store.find(root):
             if names != [root] and not _has_manifest(names):
                 raise CutraceError(f"{url}: something other than a trace has this name")
@@ -112,7 +101,7 @@ def send(folder: Path, url: str) -> None:
 
 
 @contextmanager
-def _told(url: str, verb: str) -> Iterator[None]:
+def telling(url: str, verb: str) -> Iterator[None]:
     """Make a CutraceError of what a store raises, each its own."""
     try:
         yield
@@ -123,7 +112,8 @@ def _told(url: str, verb: str) -> Iterator[None]:
         raise CutraceError(f"{url}: cannot {verb} it: {why}") from error
 
 
-def _store(url: str) -> tuple[Any, str]:
+def open_store(url: str) -> tuple[Any, str]:
+    """Return the store of an address, as fsspec has it, and the path in it."""
     try:
         import fsspec
     except ImportError:

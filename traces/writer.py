@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Self
 
 from ..errors import CutraceError
+from .address import url_of
 from .folder.folder import MANIFEST, Workshop, reason, remove_folder, write_file
 from .folder.manifest import encode, to_json
 from .folder.manifest_builder import ManifestBuilder
 from .folder.size_limit import SizeLimit
 from .launch_writer import LaunchWriter as LaunchWriter
-from .remote import folder_for, send, url_of
+from .remote import folder_for, send
 from .schema import Launch, Outside
 from .shelf import Shelf
 from .table.background_writer import BackgroundWriter

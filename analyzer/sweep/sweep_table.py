@@ -1,13 +1,10 @@
 """A sweep's table: a row for each variant, its settings, device, launch and counter."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from io import BytesIO
-from pathlib import Path
 
 import polars as pl
 
 from ...errors import CutraceError
-from ...inert import csv_cell
 from ...models.replay.device.device import Device
 from ...models.replay.device.size import read_size
 from ...traces.reader import Trace
@@ -19,8 +16,6 @@ from ..profile import Profile
 from .placeholder import Setting
 from .suite import COLUMNS, Job, Suite, list_jobs, words
 
-FORMATS = (".parquet", ".csv")
-_TEXT = pl.col(pl.String).map_elements(csv_cell, return_dtype=pl.String)
 TOGETHER = -1
 """The number of all launches of a recording together, in a job's own table."""
 _TYPES = (pl.String, pl.String, pl.Int64, pl.String, pl.String, pl.Float64, pl.String)
@@ -111,38 +106,6 @@ def _at(table: pl.DataFrame, chosen: Mapping[str, Setting]) -> pl.DataFrame:
     """The rows of one setting of the devices."""
     values = {name: pl.lit(read_size(value)) for name, value in chosen.items()}
     return table.filter(*(pl.col(n) == value.cast(table.schema[n]) for n, value in values.items()))
-
-
-def write_table(path: Path, table: pl.DataFrame) -> None:
-    """Write Parquet or CSV, by the name's ending."""
-    held = BytesIO()
-    if path.suffix == ".csv":
-        table.with_columns(_TEXT).write_csv(held)
-    else:
-        table.write_parquet(held)
-    try:
-        path.write_bytes(held.getvalue())
-    except OSError as error:
-        raise CutraceError(f"{path}: cannot write it: {error.strerror or error}") from error
-
-
-def check_destination(path: Path) -> None:
-    """Raise `CutraceError` for an ending that is not known, and for a file that is no sweep's."""
-    if path.suffix not in FORMATS:
-        raise CutraceError(f"{path}: expected a name that ends in {' or '.join(FORMATS)}")
-    if path.is_dir() or not path.parent.is_dir():
-        raise CutraceError(f"{path}: cannot write it: no such folder, or a folder itself")
-    if path.exists() and not {*COLUMNS} <= {*_columns(path)}:
-        raise CutraceError(f"{path}: there is another file of that name: not a sweep's table")
-
-
-def _columns(path: Path) -> Sequence[str]:
-    try:
-        if path.suffix == ".csv":
-            return pl.read_csv(path, n_rows=0).columns
-        return list(pl.read_parquet_schema(path))
-    except (pl.exceptions.PolarsError, OSError):
-        return ()
 
 
 def _rows(job: Job, launch: LaunchProfile, number: int) -> Iterator[tuple[object, ...]]:

@@ -1,6 +1,9 @@
 """Words as one would type them."""
 
 import re
+from pathlib import PurePath
+
+from ...traces.address import url_of
 
 
 def quote(word: object) -> str:
@@ -9,7 +12,8 @@ def quote(word: object) -> str:
     >>> quote("reverse.cu"), quote("f<<<1, 2>>>()")
     ('reverse.cu', '"f<<<1, 2>>>()"')
     """
-    text = str(word)
+    text = url_of(str(word)) if isinstance(word, PurePath) else ""
+    text = text or str(word)
     if re.fullmatch(r"[\w@%+=:,./-]+", text):
         return text
     return '"' + re.sub(r'(["\\$`])', r"\\\1", text) + '"'

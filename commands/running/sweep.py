@@ -1,7 +1,6 @@
 """Running a sweep: each job in a process of its own or by an executor, done ones kept."""
 
 import os
-import shutil
 import signal
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,6 +23,7 @@ from .sweep_job import Task, do_task, files_beside, list_settings
 if TYPE_CHECKING:
     import polars as pl
 
+    from ...analyzer.sweep.destination import Destination
     from ...analyzer.sweep.suite import Job, Suite
 
 
@@ -39,17 +39,18 @@ def sweep(
 
     `executor` does the jobs instead of `processes` of this machine: anything with `submit`, such as
     those of `concurrent.futures`, or Dask's client. Sources travel with the jobs; workers need the
-    same cutrace. `arguments` are those of `analyze`, devices among them. Jobs that are done are
-    kept beside `out` until all are: after an interruption the next call goes on from there.
+    same cutrace. `arguments` are those of `analyze`, devices among them. `out` is a file, .parquet
+    or .csv, or an address, at which a name without an ending is a folder: a Parquet dataset. Jobs
+    that are done are kept beside it until all are: after an interruption the next call goes on.
 
     Raises `CutraceError` for a suite that is wrong, and for jobs that failed, after all others.
     """
     from ...analyzer.counting.devices_counters import with_counters_of
+    from ...analyzer.sweep.destination import find_destination
     from ...analyzer.sweep.suite import read_suite
-    from ...analyzer.sweep.sweep_table import check_destination, join_tables
+    from ...analyzer.sweep.sweep_table import join_tables
 
-    asked, table = read_suite(Path(suite)), Path(out)
-    check_destination(table)
+    asked, table = read_suite(Path(suite)), find_destination(Path(out))
     options = ReplayOptions(**arguments)
     if asked.devices and not options.device:
         options = replace(options, device=asked.devices)
@@ -60,27 +61,23 @@ def sweep(
 
 def run_suite(
     suite: "Suite",
-    out: Path,
+    out: "Destination",
     options: ReplayOptions,
     processes: int | None = None,
     executor: Executor | None = None,
 ) -> "list[pl.DataFrame]":
     """Run what has not been run, write the table, and return every job's in order.
 
-    A job that is done is a file in a folder beside `out`, where the next sweep finds it.
+    What is done is kept at `out`, where the next sweep finds it.
     `CutraceError` names the jobs that failed, after the others have ended.
     """
-    import polars as pl
-
     from ...analyzer.sweep.suite import list_jobs
-    from ...analyzer.sweep.sweep_table import join_tables, write_table
+    from ...analyzer.sweep.sweep_table import join_tables
 
     jobs, settings = list_jobs(suite), list_settings(suite, options)
-    parts = out.with_name(f"{out.name}.parts")
-    parts.mkdir(exist_ok=True)
     asked = {**changed(options), "sweep": suite.settings()}
-    files = [parts / f"{_key(job, asked)}.parquet" for job in jobs]
-    waiting = [n for n, file in enumerate(files) if not file.exists()]
+    names, kept = [_key(job, asked) for job in jobs], out.begin()
+    waiting = [n for n, name in enumerate(names) if name not in kept]
     count = min(processes or os.cpu_count() or 1, len(waiting))
     if executor or count > 1:  # other jobs have the other cores
         options = replace(options, jobs=options.jobs or 1)
@@ -99,23 +96,17 @@ def run_suite(
         if isinstance(answer, CutraceError):
             failed[waiting[number]] = answer
         else:
-            _keep(files[waiting[number]], answer)
-        done = sum(file.exists() for file in files)
+            out.keep(names[waiting[number]], answer)
+            kept.add(names[waiting[number]])
+        done = sum(name in kept for name in names)
         _tell(done, len(jobs), str(jobs[waiting[number]]))
     _tell_nothing()
     if failed:
         told = "\n".join(f"{jobs[n]}: {problem}" for n, problem in sorted(failed.items()))
         raise CutraceError(f"{len(failed)} of {len(jobs)} recordings failed\n{told}")
-    tables = [pl.read_parquet(file) for file in files]
-    write_table(out, join_tables(suite, tables))
-    shutil.rmtree(parts)
+    tables = out.read(names)
+    out.write(join_tables(suite, tables))
     return tables
-
-
-def _keep(file: Path, table: "pl.DataFrame") -> None:
-    unfinished = file.with_suffix(".unfinished")
-    table.write_parquet(unfinished)
-    unfinished.replace(file)
 
 
 def _work(

@@ -1,5 +1,6 @@
 """`cutrace sweep`: every combination is recorded once, and the table is tidy."""
 
+import io
 import re
 import sys
 from collections.abc import Callable
@@ -224,7 +225,7 @@ def test_two_variants_of_one_name_are_refused(capsys: Captured) -> None:
     [
         ("found.txt", "expected a name that ends in .parquet or .csv"),
         ("missing/found.csv", "cannot write it: no such folder"),
-        ("mine.csv", "there is another file of that name"),
+        ("mine.csv", "there is something else of that name"),
     ],
 )
 def test_a_table_that_cannot_be_written_is_told_first(
@@ -433,3 +434,85 @@ def test_where_there_is_no_dask_its_extra_is_named(
     assert 'pip install "cutrace[dask]"' in capsys.readouterr().err
     assert sweep("--on", "dusk") == 2
     assert "--on dusk: expected dask, ray, slurm; nearest: dask" in capsys.readouterr().err
+
+
+BROKEN = GATHER.replace("out[i]", "#if STRIDE == 8\n?\n#endif\nout[i]")
+
+
+@pytest.fixture
+def store() -> Any:
+    """What fsspec keeps in memory, empty."""
+    made = pytest.importorskip("fsspec").filesystem("memory")
+    made.rm("/", recursive=True)
+    return made
+
+
+def test_at_an_address_a_dataset_is_written_and_an_interrupted_sweep_goes_on(
+    store: Any, capsys: Captured
+) -> None:
+    text = SUITE.replace('name = "gather"', 'name = "a/b"')
+    Path("gather.toml").write_text(text + SUITE[SUITE.index("[[variant]]") :])
+    Path("gather.cu").write_text(BROKEN)
+    assert sweep("-o", "memory://bucket/found") == 2
+    done = {name: store.modified(name) for name in store.find("/bucket/found.parts")}
+    assert len(done) == 1 + 4  # one says that it was begun
+    Path("gather.cu").write_text(GATHER)
+    assert sweep("-o", "memory://bucket/found", "-d", "k20") == 0  # k20 is another question
+    assert not store.exists("/bucket/found.parts")
+    assert "memory://bucket/found\n" in capsys.readouterr().out
+    assert sweep("-o", "k20.parquet", "-d", "k20") == 0
+    files = ["/bucket/found/0000.parquet", "/bucket/found/0001.parquet"]  # one for each variant
+    assert store.find("/bucket/found") == files
+    found = pl.concat(pl.read_parquet(io.BytesIO(store.cat(name))) for name in files)
+    assert found.equals(pl.read_parquet("k20.parquet"))
+
+
+def test_what_is_done_at_an_address_is_not_done_again(store: Any, capsys: Captured) -> None:
+    Path("gather.cu").write_text(BROKEN)
+    assert sweep("-o", "memory://bucket/found.csv") == 2
+    done = {name: store.modified(name) for name in store.find("/bucket/found.csv.parts")}
+    assert len(done) == 1 + 2
+    assert sweep("-o", "memory://bucket/found.csv") == 2
+    again = {name: store.modified(name) for name in done if "begun" not in name}
+    assert again.items() <= done.items()
+    Path("gather.cu").write_text(GATHER)
+    table = cutrace.sweep("gather.toml", "memory://bucket/found.csv", processes=1)
+    assert pl.read_csv(io.BytesIO(store.cat("/bucket/found.csv"))).equals(table)
+
+
+def test_a_smaller_dataset_leaves_no_file_of_the_larger_one(store: Any) -> None:
+    Path("gather.toml").write_text(
+        SUITE.replace('name = "gather"', 'name = "two"') + SUITE[SUITE.index("[[variant]]") :]
+    )
+    assert sweep("-o", "memory://bucket/found") == 0
+    assert len(store.find("/bucket/found")) == 2
+    Path("gather.toml").write_text(SUITE)
+    assert sweep("-o", "memory://bucket/found") == 0
+    assert store.find("/bucket/found") == ["/bucket/found/0000.parquet"]
+
+
+@pytest.mark.parametrize(
+    ("url", "message"),
+    [
+        ("memory://bucket/found.txt", "ends in .parquet, .csv, or has no ending"),
+        ("memory://bucket/mine", "there is something else of that name: not a sweep's table"),
+        ("memory://bucket/mine.csv", "there is something else of that name: not a sweep's table"),
+        ("nowhere://bucket/found", "nowhere://bucket/found: cannot reach it: Protocol not known"),
+    ],
+)
+def test_an_address_that_is_no_place_for_a_table_is_told_first(
+    url: str, message: str, store: Any, capsys: Captured
+) -> None:
+    store.pipe("/bucket/mine/notes.txt", b"mine")
+    store.pipe("/bucket/mine.csv", b"name,age\n")
+    assert sweep("-o", url) == 2
+    assert message in capsys.readouterr().err
+    assert store.find("/bucket") == ["/bucket/mine.csv", "/bucket/mine/notes.txt"]
+
+
+def test_an_address_without_fsspec_names_the_extra(
+    capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "fsspec", None)
+    assert sweep("-o", "s3://bucket/found") == 2
+    assert "s3://bucket/found: it needs fsspec: pip install" in capsys.readouterr().err

@@ -9,8 +9,9 @@ from hand_trace import Access, hand_trace, launch, write_rows
 from warps import warp
 
 from cutrace.errors import CutraceError
+from cutrace.traces.address import url_of
 from cutrace.traces.reader import Trace, read_trace
-from cutrace.traces.remote import fetch, url_of
+from cutrace.traces.remote import fetch
 from cutrace.traces.writer import TraceWriter
 
 fsspec = pytest.importorskip("fsspec")

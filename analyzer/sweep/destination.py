@@ -1,0 +1,172 @@
+"""Where a sweep's table goes, and what keeps the finished jobs of one that is interrupted.
+
+On this machine that is a file, `NAME.parquet` or `NAME.csv`. At an address (`s3://...`, through
+fsspec) it is such a file too, or without an ending a folder: a Parquet dataset with a file for each
+variant. Finished jobs are files in `NAME.parts` until all are.
+"""
+
+import re
+import shutil
+from collections.abc import Sequence
+from io import BytesIO
+from pathlib import Path, PurePosixPath
+from typing import Protocol
+
+import polars as pl
+
+from ...errors import CutraceError
+from ...inert import csv_cell
+from ...traces.address import url_of
+from ...traces.remote import open_store, telling
+from .suite import COLUMNS
+
+FORMATS = (".parquet", ".csv")
+_OTHER = "there is something else of that name: not a sweep's table"
+_TEXT = pl.col(pl.String).map_elements(csv_cell, return_dtype=pl.String)
+
+
+class Destination(Protocol):
+    """Keeps jobs by name, and writes the table of all in their place."""
+
+    def begin(self) -> set[str]:
+        """Make room for jobs; return the names of those that are kept."""
+
+    def keep(self, name: str, job: pl.DataFrame) -> None:
+        """Keep a finished job, whole or not at all."""
+
+    def read(self, names: Sequence[str]) -> list[pl.DataFrame]:
+        """Return kept jobs."""
+
+    def write(self, table: pl.DataFrame) -> None:
+        """Write the table, and keep no job any longer."""
+
+
+def find_destination(out: Path) -> Destination:
+    """The place that a path or an address names.
+
+    `CutraceError` for an ending that is not known, a place that cannot be reached, and for what is
+    there and no sweep's.
+    """
+    if url := url_of(str(out)):
+        return Elsewhere(url)
+    return Here(out)
+
+
+class Here:
+    """A file of this machine."""
+
+    def __init__(self, path: Path) -> None:
+        if path.suffix not in FORMATS:
+            raise CutraceError(f"{path}: expected a name that ends in {' or '.join(FORMATS)}")
+        if path.is_dir() or not path.parent.is_dir():
+            raise CutraceError(f"{path}: cannot write it: no such folder, or a folder itself")
+        if path.exists() and not _is_table(path.suffix, path.read_bytes()):
+            raise CutraceError(f"{path}: {_OTHER}")
+        self._path, self._parts = path, path.with_name(f"{path.name}.parts")
+
+    def begin(self) -> set[str]:
+        """Make the folder."""
+        self._parts.mkdir(exist_ok=True)
+        return {path.stem for path in self._parts.glob("*.parquet")}
+
+    def keep(self, name: str, job: pl.DataFrame) -> None:
+        """Write a file, and give it its name when it is whole."""
+        unfinished = self._parts / f"{name}.unfinished"
+        job.write_parquet(unfinished)
+        unfinished.replace(self._parts / f"{name}.parquet")
+
+    def read(self, names: Sequence[str]) -> list[pl.DataFrame]:
+        """Read files."""
+        return [pl.read_parquet(self._parts / f"{name}.parquet") for name in names]
+
+    def write(self, table: pl.DataFrame) -> None:
+        """Write the file, by its ending, and remove the folder."""
+        try:
+            self._path.write_bytes(_bytes(self._path.suffix, table))
+        except OSError as error:
+            raise CutraceError(
+                f"{self._path}: cannot write it: {error.strerror or error}"
+            ) from error
+        shutil.rmtree(self._parts)
+
+
+class Elsewhere:
+    """A file or a folder at an address."""
+
+    def __init__(self, url: str) -> None:
+        self._url, self._suffix = url.rstrip("/"), PurePosixPath(url).suffix
+        if self._suffix not in (*FORMATS, ""):
+            known = ", ".join(FORMATS)
+            raise CutraceError(f"{url}: expected a name that ends in {known}, or has no ending")
+        with telling(self._url, "reach"):
+            self._store, self._root = open_store(self._url)
+            self._store.invalidate_cache()
+            names = self._files(self._root)
+            if names and not self._is_own(names):
+                raise CutraceError(f"{self._url}: {_OTHER}")
+        self._parts = f"{self._root}.parts"
+
+    def begin(self) -> set[str]:
+        """Write a file of nothing: what cannot be written is told before anything is recorded."""
+        with telling(self._url, "write"):
+            self._store.makedirs(self._parts, exist_ok=True)
+            self._store.pipe_file(f"{self._parts}/begun", b"")
+            names = map(PurePosixPath, self._files(self._parts))
+            return {name.stem for name in names if name.suffix == ".parquet"}
+
+    def keep(self, name: str, job: pl.DataFrame) -> None:
+        """Write a file, whole where the store can."""
+        with telling(self._url, "write"), self._store.transaction:
+            self._store.pipe_file(f"{self._parts}/{name}.parquet", _bytes(".parquet", job))
+
+    def read(self, names: Sequence[str]) -> list[pl.DataFrame]:
+        """Read files, several at once where the store can."""
+        paths = [f"{self._parts}/{name}.parquet" for name in names]
+        with telling(self._url, "read"):
+            found = self._store.cat(paths)
+        return [pl.read_parquet(BytesIO(found[path])) for path in paths]
+
+    def write(self, table: pl.DataFrame) -> None:
+        """Write the file, or those of variants in place of all that were there."""
+        files = {self._root: table}
+        if not self._suffix:
+            each = table.partition_by("variant", maintain_order=True)
+            files = {f"{self._root}/{number:04}.parquet": one for number, one in enumerate(each)}
+        with telling(self._url, "write"):
+            self._store.makedirs(str(PurePosixPath(next(iter(files))).parent), exist_ok=True)
+            for path, one in files.items():
+                self._store.pipe_file(path, _bytes(self._suffix, one))
+            for path in {*self._files(self._root)} - {*files}:
+                self._store.rm_file(path)
+            self._store.rm(self._parts, recursive=True)
+
+    def _files(self, root: str) -> list[str]:
+        return sorted(self._store.find(root)) if self._store.exists(root) else []
+
+    def _is_own(self, names: Sequence[str]) -> bool:
+        """Whether a sweep wrote these files."""
+        if not self._suffix:
+            named = (re.fullmatch(r"\d{4,}\.parquet", PurePosixPath(name).name) for name in names)
+            if not all(named):
+                return False
+        return _is_table(self._suffix, self._store.cat_file(names[0]))
+
+
+def _bytes(suffix: str, table: pl.DataFrame) -> bytes:
+    """A table as CSV, or else as Parquet."""
+    held = BytesIO()
+    if suffix == ".csv":
+        table.with_columns(_TEXT).write_csv(held)
+    else:
+        table.write_parquet(held)
+    return held.getvalue()
+
+
+def _is_table(suffix: str, data: bytes) -> bool:
+    """Whether a file has the columns of a sweep's table."""
+    try:
+        if suffix == ".csv":
+            return {*COLUMNS} <= {*pl.read_csv(BytesIO(data), n_rows=0).columns}
+        return {*COLUMNS} <= {*pl.read_parquet_schema(BytesIO(data))}
+    except (pl.exceptions.PolarsError, OSError):
+        return False

@@ -1,0 +1,14 @@
+"""Addresses of traces and tables elsewhere: `s3://bucket/a.cutrace` and the like."""
+
+import re
+
+_URL = re.compile(r"([a-z][a-z0-9+.-]+):/(/?)(.*)", re.DOTALL)
+"""A protocol of two letters at least and a path; where a path was made of it, one slash is left."""
+
+
+def url_of(path: str) -> str:
+    """Return the address that a path says, or nothing if it is a path of this machine."""
+    found = _URL.fullmatch(path)
+    if found is None or found[2]:
+        return path if found else ""
+    return f"{found[1]}://{'/' * (found[1] == 'file')}{found[3]}"
