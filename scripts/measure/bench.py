@@ -59,6 +59,7 @@ class Result:
     whole_oclgrind: Process | None = None
     small: float | None = None
     simulator: float | None = None
+    small_recorder: float | None = None
     small_bar: float = 1000.0
 
     @property
@@ -145,7 +146,7 @@ PARTS = {
         *("cutrace", "bar", "oclgrind", "trace_bytes", "whole", "whole_oclgrind", "ratio"),
     ),
     "simulator": ("small", "simulator", "small_bar", "small_ratio"),
-    "native": ("native", "recorder"),
+    "native": ("native", "recorder", "small_recorder"),
 }
 """What is measured against each."""
 
@@ -193,6 +194,7 @@ def main() -> None:
             if library:
                 result.native = native(library, large, 3)
                 result.recorder = bare_recorder(library, large, 3)
+                result.small_recorder = bare_recorder(library, small, 3)
             if "simulator" in arguments.against:
                 measure_small(small, traces, arguments.runs, result)
             if "oclgrind" in arguments.against:

@@ -83,9 +83,12 @@ def _bench(bench: Measured) -> Iterator[str]:
     load = (bench["small_machine"] if "small_machine" in bench else bench["machine"])["load"]
     yield f"Smaller twins (`bench_cases.SMALL`), in a run of their own, load {load}:"
     yield _table(
-        ("kernel", "cutrace", "Numba's simulator", "ratio"),
+        ("kernel", "cutrace", "Numba's simulator", "ratio", "bare recorder"),
         (
-            (c["name"], _short(c["small"]), _short(c["simulator"]), _short(c["small_ratio"]))
+            (
+                *(c["name"], _short(c["small"]), _short(c["simulator"]), _short(c["small_ratio"])),
+                _short(c.get("small_recorder")),
+            )
             for c in bench["cases"]
         ),
     )
