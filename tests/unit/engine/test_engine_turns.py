@@ -1,6 +1,11 @@
 """Splits and warps take turns while they wait, and waiting is not taken for a deadlock."""
 
+import ctypes
+from collections.abc import Callable, Iterator
+from functools import cache
+from itertools import count
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -11,7 +16,12 @@ from numpy.typing import NDArray
 
 import cutrace
 from cutrace.errors import KernelFault
+from cutrace.native.loop_text import translate
+from cutrace.native.machine_code import compile_assembly
+from cutrace.tracer.engine.array.split import SplitStacks
 from cutrace.tracer.engine.array.turn import Split, next_turn, part_arrived, unite
+from cutrace.tracer.engine.compiled.machine.machine import Machine
+from cutrace.tracer.engine.compiled.machine.schedule import go_another_way, settle
 from cutrace.tracer.engine.kernel.spin_loop import waiting_blocks
 from cutrace.tracer.front import cuda
 from cutrace.tracer.front.source import Source
@@ -347,3 +357,85 @@ def test_siblings_that_go_on_at_one_block_are_united_and_others_are_not() -> Non
     assert unite(one) == stack((9, 10, 0b111), (4, 9, 0b111))
     apart = stack((9, 10, 0b11), (5, 9, 0b01), (4, 9, 0b10))
     assert unite(apart) == apart
+
+
+STAY, EXIT = 160, 200
+"""Where lanes go on that do not leave, and where a kernel ends."""
+
+
+def family(chance: Random, blocks: Iterator[int], lanes: list[int], join: int) -> list[Split]:
+    """Return splits of these lanes that join there, each before those that it waits for."""
+    mask = sum(1 << lane for lane in lanes)
+    found = [Split(next(blocks), join, mask, 0)]
+    while len(lanes) > 1 and chance.random() < 0.8:
+        size = chance.randrange(1, len(lanes))
+        found += family(chance, blocks, lanes[:size], found[0].block)
+        lanes = lanes[size:]
+    return found
+
+
+def leave_for_another_way(m: Machine, lanes: int) -> None:
+    """Do what a branch at which lanes leave does with the first warp."""
+    go_another_way(m, 0, lanes, STAY)
+    settle(m, 0)
+
+
+@cache
+def compiled_leaving() -> Callable[[int, int], int]:
+    find = compile_assembly(translate([leave_for_another_way]), vectors=False)
+    kind = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64)
+    return kind(find("leave_for_another_way"))
+
+
+def machine_of(splits: list[Split], join: int, leaving: int) -> Machine:
+    """Return a machine of one warp that stands at block 0, a branch that lanes leave by."""
+    m, below = Machine(), splits[:-1]
+    m.warps, m.number = 1, 0
+    m.depth = np.array([len(below)], np.int32)
+    m.block, m.join = (np.array([value], np.int32) for value in splits[-1][:2])
+    m.mask, m.called = np.array([splits[-1].mask], np.uint32), np.zeros(1, np.uint8)
+    room = [*below, Split(0, 0, 0, 0), Split(0, 0, 0, 0)]
+    m.below_block, m.below_join = (
+        np.array([split[k] for split in room], np.int32) for k in range(2)
+    )
+    m.below_mask = np.array([split.mask for split in room], np.uint32)
+    m.below_called = np.zeros(len(room), np.uint8)
+    m.joins, m.leaving = np.array([join], np.int32), np.array([leaving], np.int32)
+    m.parked, m.meeting = np.zeros((2, 1), np.uint32)
+    m.state, m.ranks = np.zeros(1, np.uint8), np.zeros(EXIT + 1, np.int32)
+    m.order, m.part_order = np.zeros((2, 1), np.int32)
+    return m
+
+
+def splits_of(m: Machine) -> list[Split]:
+    """Return the stack of its warp."""
+    depth = int(m.depth[0])
+    below = zip(m.below_block, m.below_join, m.below_mask, m.below_called, strict=True)
+    top = (m.block[0], m.join[0], m.mask[0], m.called[0])
+    return [Split(*map(int, split)) for split in (*list(below)[:depth], top)]
+
+
+@pytest.mark.parametrize("seed", range(300))
+def test_lanes_that_go_another_way_leave_those_that_wait_for_them_only(seed: int) -> None:
+    chance = Random(seed)
+    splits = family(chance, count(1), list(range(8)), EXIT)
+    top = splits[-1]
+    lanes = sum(1 << lane for lane in range(8) if top.mask >> lane & 1 and chance.random() < 0.6)
+    join = chance.choice([170, *(split.join for split in splits[1:])])
+    leaving = chance.choice([join, 150])
+    stacks = SplitStacks(0, EXIT, np.ones((1, 32), np.bool_), 1, 1)
+    stacks._restore(0, splits)
+    stacks.go_another_way(np.zeros(1, np.intp), np.array([lanes], np.uint32), leaving, STAY, join)
+    found = stacks._stack_of(0)
+    are_met = any(split.join == join and split.mask & top.mask for split in splits)
+    if lanes and are_met:
+        ours = [split for split in found if split.mask & lanes]
+        assert ours[-1].block == leaving
+        assert not ours[-1].mask & top.mask & ~lanes or leaving == join
+    else:
+        block = leaving if lanes == top.mask else STAY
+        assert found == [*splits[:-1], top._replace(block=block)]
+
+    compiled = machine_of(splits, join, leaving)
+    compiled_leaving()(compiled.address, lanes)
+    assert splits_of(compiled) == found

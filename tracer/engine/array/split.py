@@ -134,13 +134,14 @@ class SplitStacks:
                 self.block[first] = here
 
     def _is_inside(self, warps: NDArray[np.intp], behind: int) -> Mask:
-        """Return which warps have a top split, or one below of the same call, that joins where
-        others wait for it."""
+        """Return which warps have a top split, or one below of the same call that waits for it,
+        that joins where others wait for it."""
         inside: Mask = self.join[warps] == behind
         looks = ~inside & ~self.called[warps]
+        own = self.mask[warps]
         for level in range(len(self._below) - 1, -1, -1):
-            _, join, _, called = self._below[level]
-            here = looks & (self.depth[warps] > level)
+            _, join, mask, called = self._below[level]
+            here = looks & (self.depth[warps] > level) & ((mask[warps] & own) != 0)
             found = here & (join[warps] == behind)
             inside |= found
             looks &= ~(found | (here & called[warps]))

@@ -130,7 +130,8 @@ def go_alone(stack: list[Split], lanes: int, block: int, behind: int) -> list[Sp
 
     Splits that they leave empty go, but for the last one if nothing comes after it.
     """
-    outer = max(place for place, split in enumerate(stack) if split.join == behind)
+    joins = (place for place, s in enumerate(stack) if s.join == behind and s.mask & lanes)
+    outer = max(joins)
     waiting = [split._replace(mask=split.mask & ~lanes) for split in stack[outer:]]
     if block == behind:
         return [*stack[:outer], *waiting]

@@ -218,16 +218,18 @@ def drop(m: Machine, warp: int) -> None:
 
 
 def is_inside(m: Machine, warp: int, behind: int) -> int:
-    """Whether the top split, or one below of the same call, joins where others wait for it."""
+    """Whether the top split, or one below of the same call that waits for it, joins where others
+    wait for it."""
     if m.join[warp] == behind:
         return 1
     called = m.called[warp]
     level = m.depth[warp] - 1
     while level >= 0 and called == 0:
         below = level * m.warps + warp
-        if m.below_join[below] == behind:
-            return 1
-        called = m.below_called[below]
+        if m.below_mask[below] & m.mask[warp]:
+            if m.below_join[below] == behind:
+                return 1
+            called = m.below_called[below]
         level -= 1
     return 0
 
@@ -254,8 +256,9 @@ def go_another_way(m: Machine, warp: int, lanes: int, stay: int) -> None:
         while join != behind:
             level -= 1
             below = level * m.warps + warp
-            m.below_mask[below] = m.below_mask[below] & ~lanes
-            join = m.below_join[below]
+            if m.below_mask[below] & lanes:
+                m.below_mask[below] = m.below_mask[below] & ~lanes
+                join = m.below_join[below]
         if leaving != behind:
             while m.mask[warp] == 0 and m.depth[warp] > 0:
                 drop(m, warp)
