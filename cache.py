@@ -72,17 +72,18 @@ def keep(kind: str, key: str, data: bytes, most: int = 0) -> None:
 
 
 def _write(folder: Path, key: str, data: bytes) -> None:
-    """Write a file, whole or not at all."""
+    """Write a file, whole or not at all; an error names the folder."""
     folder.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=folder)
+    name = ""
     try:
+        handle, name = tempfile.mkstemp(dir=folder)
         with os.fdopen(handle, "wb") as file:
             file.write(_HASH(data).digest() + data)
         os.replace(name, folder / key)
     except OSError as error:
         with suppress(OSError):
             os.unlink(name)
-        error.filename = error.filename or str(folder)
+        error.filename = str(folder)
         raise
 
 

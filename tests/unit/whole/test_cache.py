@@ -71,9 +71,11 @@ def test_where_nothing_can_be_written_nothing_is_kept(
     assert "XDG_CACHE_HOME" in told
 
 
+@pytest.mark.parametrize("what", ["tempfile.mkstemp", "os.replace"])
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS, errno.EDQUOT])
 def test_a_full_or_read_only_folder_keeps_what_it_has(
     number: int,
+    what: str,
     folder: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -81,10 +83,10 @@ def test_a_full_or_read_only_folder_keeps_what_it_has(
     """Writing fails on the way, or the file cannot be put in its place: no piece of it is left."""
     keep("native", "old", b"code")
 
-    def refuse(*_: object) -> None:
-        raise OSError(number, os.strerror(number))
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(number, os.strerror(number), str(folder / "tmpa1b2c3d4"))
 
-    monkeypatch.setattr("os.replace", refuse)
+    monkeypatch.setattr(what, refuse)
     for key in ("new", "old"):
         keep("native", key, b"other")
     assert load("native", "old") == b"code"
