@@ -35,9 +35,30 @@ class Table:
 
     def take(self, values: Mapping[str, object], file: str) -> None:
         """Put a layer's values over those that are there; a size may have a unit."""
-        self.values.update((key, read_size(value)) for key, value in values.items())
+        told = {key: read_size(value) for key, value in values.items()}
+        self.values = {**_without_rival(self.values, told), **_with_row(self.values, told)}
         self.where.files.update(dict.fromkeys(values, file))
         self.where.ended = file
+
+
+def _without_rival(values: Values, told: Values) -> Values:
+    """Return the values without the sets of a cache that is told its ways, and the reverse."""
+    rivals = {"sets": "ways", "ways": "sets"} if values.get("model") == "cache" else {}
+    gone = {rivals[key] for key in told if key in rivals} - told.keys()
+    return {key: value for key, value in values.items() if key not in gone}
+
+
+def _with_row(values: Values, told: Values) -> Values:
+    """Return what is told, and the row of banks that become more or wider: it grows with them."""
+    if values.get("model") != "banks" or "row_bytes" in told:
+        return told
+    row = values.get("row_bytes")
+    for key in ("banks", "bank_bytes"):
+        old, new = values.get(key), told.get(key, values.get(key))
+        if not (isinstance(row, int) and isinstance(old, int) and isinstance(new, int) and old > 0):
+            return told
+        row = row * new // old
+    return {**told, "row_bytes": row}
 
 
 @dataclass(slots=True)

@@ -23,6 +23,7 @@ def apply_settings(tables: Tables, settings: Mapping[str, object], made: Made, d
     checked with the files' own.
     """
     every = {name: _keys(name, table, made) for name, table in tables.named().items()}
+    told: dict[str, dict[str, object]] = {}
     for key, value in settings.items():
         name, _, inner = key.partition(".")
         if name not in every or not inner:
@@ -36,7 +37,9 @@ def apply_settings(tables: Tables, settings: Mapping[str, object], made: Made, d
                 f"{SETTINGS}: [{name}] of {device}: unknown key `{inner}`"
                 f"{nearest(inner, every[name])}; it has {', '.join(every[name])}"
             )
-        tables.named()[name].take({inner: _value(value)}, SETTINGS)
+        told.setdefault(name, {})[inner] = _value(value)
+    for name, values in told.items():
+        tables.named()[name].take(values, SETTINGS)
 
 
 def _keys(name: str, table: Table, made: Made) -> Sequence[str]:

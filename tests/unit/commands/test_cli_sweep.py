@@ -291,6 +291,16 @@ def test_a_device_parameter_is_an_axis_of_the_same_recordings(capsys: Captured) 
     assert "k20, N=64, l2.bytes=3M, all launches" in said
 
 
+@pytest.mark.parametrize(("device", "stage"), [("gtx580", "l2"), ("h200", "l1")])
+def test_ways_are_an_axis_of_devices_that_say_sets_or_ways(device: str, stage: str) -> None:
+    text = SUITE.replace("N = [64, 128]", f"N = 64\n[set]\n{stage}.ways = [1, 4]")
+    Path("gather.toml").write_text(text)
+    assert sweep("-d", device) == 0
+    table = pl.read_parquet("gather.parquet")
+    assert table[f"{stage}.ways"].unique(maintain_order=True).to_list() == [1, 4]
+    assert table["refusal"].unique().to_list() == [""]
+
+
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [

@@ -33,9 +33,8 @@ from cutrace.models.replay.device.device import load_device
         ("sampler.tile=", "texture: tile = ''; expected letters x and y"),
         ("l1.line=96", "cache: line = 96; expected a power of two"),
         ("l1.ways=0", "cache: ways = 0; expected one of sets and ways, at least 1"),
-        ("l1.sets=0", "cache: sets = 0 and ways = 8; expected one of sets and ways, at least 1"),
+        ("l1.sets=0", "cache: sets = 0; expected one of sets and ways, at least 1"),
         ("l1.ways=four", "ways = 'four'; expected a whole number"),
-        ("l1.sets=32", "cache: sets = 32 and ways = 8; expected one of sets and ways"),
         ("lrc.window=0", "lrc: window = 0; expected 1 at least"),
         ("lrc.scope=0", r"\[stage\.lrc\]: scope = 0; expected one of sm, cluster, gpu"),
         ("l1.sector=256", "cache: lines of 128 bytes in sectors of 256"),
@@ -54,6 +53,39 @@ def test_a_setting_that_no_chip_can_have_is_refused(setting: str, message: str) 
     with pytest.raises(CutraceError, match=message) as caught:
         load_device("h100", {key: value})
     assert str(caught.value).startswith(("--set: [", "h100.toml: "))
+
+
+@pytest.mark.parametrize(
+    ("device", "stage", "told", "then"),
+    [
+        # the file says sets of 2.x and 3.x, ways of 9.0: what is told takes their place
+        ("gtx580", "l2", {"ways": 8}, {"ways": 8, "sets": None, "bytes": 768 << 10}),
+        ("gtx580", "l2", {"bytes": "1M"}, {"sets": 768, "bytes": 1 << 20}),
+        ("h100", "l1", {"sets": "32"}, {"sets": 32, "ways": None}),
+        # a row is a word of every bank, on 3.x two
+        ("h100", "banks", {"banks": 64}, {"banks": 64, "row_bytes": 64 * 4}),
+        ("k20", "banks", {"banks": 16, "bank_bytes": 8}, {"row_bytes": 16 * 8 * 2}),
+        ("k20", "banks", {"banks": 16, "row_bytes": 64}, {"row_bytes": 64}),
+    ],
+)
+def test_what_goes_with_a_setting_follows_it(
+    device: str, stage: str, told: dict[str, object], then: dict[str, object]
+) -> None:
+    made = load_device(device, {f"{stage}.{key}": value for key, value in told.items()})
+    (keys,) = (dict(each.keys) for each in made.stages if each.name == stage)
+    assert {key: keys.get(key) for key in then} == then
+
+
+def test_sets_and_ways_that_are_both_told_are_refused() -> None:
+    with pytest.raises(CutraceError, match=r"cache: sets = 32 and ways = 4; expected one of"):
+        load_device("h100", {"l1.sets": 32, "l1.ways": 4})
+
+
+def test_a_file_may_say_ways_where_its_base_says_sets(tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text('name = "mine"\nbase = "gtx580"\n[stage.l2]\nways = 4\n')
+    (l2,) = (each for each in load_device(str(tmp_path / "mine.toml")).stages if each.name == "l2")
+    assert l2.keys["ways"] == 4
+    assert "sets" not in l2.keys
 
 
 def test_l1_must_leave_room_beside_the_largest_shared_memory() -> None:
